@@ -1,0 +1,17 @@
+//! The vocabulary of ada: what an event is, and how the things it names are told apart.
+//!
+//! Everything here is plain data, without a clock, a file or an allocation, so that the code inside a traced
+//! program and the code that reads its trace years later can share it. Values come from untrusted bytes: each bit
+//! pattern is a valid value of each type, and meaning is asked for (`EventKind::name`), not assumed.
+#![no_std]
+#![forbid(unsafe_code)]
+
+mod address;
+mod event;
+mod id;
+mod time;
+
+pub use address::{ImageOffset, RuntimeAddr};
+pub use event::{Event, EventKind};
+pub use id::{DetailSeq, EventSeq, FunctionId, ModuleId, ThreadId};
+pub use time::TraceNanos;

@@ -1,0 +1,21 @@
+//! Trace time.
+
+use core::fmt;
+
+/// Nanoseconds on the trace's clock (`CLOCK_BOOTTIME` on Linux): monotonic, and running through sleep.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(transparent)]
+pub struct TraceNanos(pub u64);
+
+impl TraceNanos {
+    /// Nanoseconds from `earlier` to this moment; 0 where the clock went backwards, as damaged traces can claim.
+    pub const fn since(self, earlier: Self) -> u64 {
+        self.0.saturating_sub(earlier.0)
+    }
+}
+
+impl fmt::Display for TraceNanos {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}

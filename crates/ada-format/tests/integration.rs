@@ -1,0 +1,4 @@
+//! The formats as their users see them, on bytes that the writers here did not make.
+
+mod atf;
+mod heph;

@@ -1,0 +1,1 @@
+//! ATF V2 files by hand.

@@ -1,0 +1,1 @@
+//! Heph packets by hand.

@@ -1,0 +1,68 @@
+//! How a command ends: what goes to stderr, and the exit code.
+
+use std::fmt;
+use std::io;
+use std::process::ExitCode;
+
+use anyhow::Error;
+
+/// What a command that ran to its end has to say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    /// All is well.
+    Clean,
+    /// The command did its work, and what it looked at is damaged or incomplete.
+    Findings,
+}
+
+/// Says whose fault an error is, for the exit code: without this, the input's (3).
+pub(crate) trait Blame<T> {
+    /// The output, or a connection, failed: exit code 4. The words say what was being done, and what to do now.
+    fn output_failed(self, words: impl FnOnce() -> String) -> anyhow::Result<T>;
+}
+
+impl<T, E: Into<Error>> Blame<T> for Result<T, E> {
+    fn output_failed(self, words: impl FnOnce() -> String) -> anyhow::Result<T> {
+        self.map_err(|error| Error::new(Blamed { words: words(), cause: error.into() }))
+    }
+}
+
+/// An error that is the output's or a connection's.
+#[derive(Debug)]
+struct Blamed {
+    words: String,
+    cause: Error,
+}
+
+impl fmt::Display for Blamed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.words)
+    }
+}
+
+impl std::error::Error for Blamed {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        Some(self.cause.as_ref())
+    }
+}
+
+/// Prints an error once, in one line, and turns the command's end into its exit code.
+pub(crate) fn report(end: anyhow::Result<Outcome>) -> ExitCode {
+    match end {
+        Ok(Outcome::Clean) => ExitCode::SUCCESS,
+        Ok(Outcome::Findings) => ExitCode::from(1),
+        // The reader of our output has seen enough (`ada … | head`): not worth a word.
+        Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("ada: {error:#}");
+            ExitCode::from(if error.is::<Blamed>() { 4 } else { 3 })
+        }
+    }
+}
+
+fn is_broken_pipe(error: &Error) -> bool {
+    error
+        .chain()
+        .filter_map(|cause| cause.downcast_ref::<io::Error>())
+        .any(|cause| cause.kind() == io::ErrorKind::BrokenPipe)
+}

@@ -1,0 +1,10 @@
+//! `ada heph …`.
+
+use crate::exit::Outcome;
+
+#[derive(clap::Args)]
+pub(crate) struct Args {}
+
+pub(crate) fn run(_args: Args) -> anyhow::Result<Outcome> {
+    Ok(Outcome::Clean)
+}

@@ -1,0 +1,6 @@
+//! The commands as a user types them: the real executable, its output and its exit codes.
+
+mod atf;
+mod cli;
+mod heph;
+mod run;

@@ -1,0 +1,19 @@
+//! Runs the `ada` executable.
+
+use std::ffi::OsStr;
+use std::process::{Command, Output};
+
+/// The `ada` that this test run has built.
+pub(crate) fn command() -> Command {
+    Command::new(env!("CARGO_BIN_EXE_ada"))
+}
+
+/// Runs `ada` to its end and gives what it printed.
+pub(crate) fn ada(args: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Output {
+    command().args(args).output().expect("ada starts")
+}
+
+/// What a command printed, as text.
+pub(crate) fn text(bytes: &[u8]) -> &str {
+    std::str::from_utf8(bytes).expect("ada prints UTF-8")
+}
