@@ -1,0 +1,92 @@
+//! Names as their languages write them.
+
+use std::borrow::Cow;
+use std::fmt::{self, Write};
+
+use cpp_demangle::{BorrowedSymbol, DemangleOptions};
+
+/// A name may refer back to its own parts and so grow exponentially; nobody reads more than this.
+const MAX_LENGTH: usize = 64 * 1024;
+
+/// The name as its language writes it, or `raw` itself where no language's mangling is recognised.
+///
+/// Rust's hash is left out. What a compiler appended to the name (`.cold`, `.isra.0`) stays.
+pub fn demangle(raw: &str) -> Cow<'_, str> {
+    let demangled = match raw.as_bytes() {
+        // Rust's older mangling is a special case of C++'s, so Rust is asked first.
+        [b'_', b'R', ..] => rust(raw),
+        [b'_', b'Z', ..] => rust(raw).or_else(|| cpp(raw)),
+        _ => None,
+    };
+    demangled.map_or(Cow::Borrowed(raw), Cow::Owned)
+}
+
+fn rust(raw: &str) -> Option<String> {
+    let name = rustc_demangle::try_demangle(raw).ok()?;
+    let mut text = BoundedText::default();
+    write!(text, "{name:#}").ok()?;
+    Some(text.0)
+}
+
+fn cpp(raw: &str) -> Option<String> {
+    let (symbol, suffix) = BorrowedSymbol::with_tail(raw.as_bytes()).ok()?;
+    if !suffix.is_empty() && suffix[0] != b'.' {
+        return None;
+    }
+    let mut text = BoundedText::default();
+    symbol.structured_demangle(&mut text, &DemangleOptions::new()).ok()?;
+    text.write_str(std::str::from_utf8(suffix).ok()?).ok()?;
+    Some(text.0)
+}
+
+#[derive(Default)]
+struct BoundedText(String);
+
+impl Write for BoundedText {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        if self.0.len() + text.len() > MAX_LENGTH {
+            return Err(fmt::Error);
+        }
+        self.0.push_str(text);
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_language_reads_as_written() {
+        for (raw, name) in [
+            ("_ZN4core3fmt9Formatter3pad17h0123456789abcdefE", "core::fmt::Formatter::pad"),
+            ("_RNvC6_123foo3bar", "123foo::bar"),
+            ("_ZNSt6vectorIiSaIiEE9push_backERKi", "std::vector<int, std::allocator<int> >::push_back(int const&)"),
+            ("_Z3fooi", "foo(int)"),
+            ("main", "main"),
+            ("_Zebra", "_Zebra"),
+            ("_start", "_start"),
+            ("", ""),
+        ] {
+            assert_eq!(demangle(raw), name);
+        }
+    }
+
+    #[test]
+    fn what_the_compiler_appended_stays() {
+        assert_eq!(demangle("_Z3foov.cold"), "foo() [clone .cold]");
+        assert_eq!(demangle("_ZN3foo3bar17h0123456789abcdefE.llvm.42"), "foo::bar");
+        assert_eq!(demangle("foo.part.0"), "foo.part.0");
+    }
+
+    #[test]
+    fn a_name_that_grows_without_end_stays_as_it_is() {
+        let bomb = format!(
+            "_Z1f{}",
+            (0..60)
+                .map(|i| format!("1aIS{i}_S{i}_E", i = if i == 0 { String::new() } else { i.to_string() }))
+                .collect::<String>()
+        );
+        assert_eq!(demangle(&bomb), bomb);
+    }
+}

@@ -1,0 +1,185 @@
+//! The union of what symbols and unwind tables know.
+
+use ada_event::ImageOffset;
+
+use crate::function_table::NameRange;
+use crate::name_rank::{NameRank, is_cold_part};
+use crate::symbol_table::{SymbolKind, SymbolTable};
+use crate::{Function, FunctionTable, Image, Sources, UnwindTable};
+
+/// Names may share their bytes in an image but not in a table. Real images share a little; where hostile bytes share
+/// more than this many times the size of the file, further names are left out.
+const MAX_NAME_SHARING: usize = 16;
+
+/// Somebody's claim that there is a function at an address.
+#[derive(Clone, Copy)]
+struct Claim<'d> {
+    address: ImageOffset,
+    size: u64,
+    /// Empty if the claim comes without a name.
+    name: &'d [u8],
+    kind: ClaimKind,
+    is_local: bool,
+    source: Sources,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum ClaimKind {
+    Function,
+    Resolver,
+    /// Gives a name to a function that somebody else claims.
+    Label,
+    Unwind,
+}
+
+/// Collects claims, and settles them.
+pub(crate) struct Discovery<'i, 'd> {
+    image: &'i Image<'i>,
+    claims: Vec<Claim<'d>>,
+    name_bytes_left: usize,
+}
+
+impl<'i, 'd> Discovery<'i, 'd> {
+    pub(crate) fn new(image: &'i Image<'_>) -> Self {
+        Self { image, claims: Vec::new(), name_bytes_left: image.file.len().saturating_mul(MAX_NAME_SHARING) }
+    }
+
+    pub(crate) fn add_unwind(&mut self, unwind: &UnwindTable) {
+        let claims = unwind.fdes().iter().filter(|fde| unwind.begins_function(fde)).map(|fde| Claim {
+            address: fde.start,
+            size: fde.end.0 - fde.start.0,
+            name: &[],
+            kind: ClaimKind::Unwind,
+            is_local: true,
+            source: Sources::UNWIND,
+        });
+        let image = self.image;
+        self.claims.extend(claims.filter(|claim| {
+            let code = image.code_range_at(claim.address).and_then(|range| range.bytes_from(claim.address));
+            // Sections tell jump stubs apart by name; without them, their unwind entry looks like a function's.
+            code.is_some_and(|code| image.has_sections() || !is_jump_stub(code))
+        }));
+    }
+
+    pub(crate) fn add_symbols(&mut self, symbols: &SymbolTable<'d>, source: Sources) {
+        self.claims.reserve(symbols.len());
+        for symbol in symbols.defined() {
+            let kind = match symbol.kind {
+                SymbolKind::Function => ClaimKind::Function,
+                SymbolKind::Resolver => ClaimKind::Resolver,
+                // The assembler's own labels start with a dot.
+                SymbolKind::Label if !symbol.name.is_empty() && symbol.name[0] != b'.' => ClaimKind::Label,
+                SymbolKind::Label | SymbolKind::Object => continue,
+            };
+            if self.image.code_range_at(symbol.address).is_some() {
+                let (address, size, name, is_local) = (symbol.address, symbol.size, symbol.name, symbol.local);
+                self.claims.push(Claim { address, size, name, kind, is_local, source });
+            }
+        }
+    }
+
+    /// Makes one function of all claims for the same address.
+    pub(crate) fn finish(mut self) -> FunctionTable {
+        self.claims.sort_unstable_by_key(|claim| claim.address);
+        let mut table = FunctionTable::default();
+        let mut ranks = Vec::new();
+        for claims in self.claims.chunk_by(|a, b| a.address == b.address) {
+            if claims.iter().all(|claim| claim.kind == ClaimKind::Label) {
+                continue;
+            }
+            rank_names(claims, &mut ranks);
+            let first_name = table.names.len() as u32;
+            for rank in &ranks {
+                push_name(&mut table, rank.name, &mut self.name_bytes_left);
+            }
+            table.functions.push(Function {
+                start: claims[0].address,
+                size: size(claims),
+                sources: claims.iter().fold(Sources::default(), |all, claim| all | claim.source),
+                is_resolver: claims.iter().any(|claim| claim.kind == ClaimKind::Resolver),
+                // Names of parts rank last: where the best is one, all are.
+                is_cold_part: ranks.first().is_some_and(|best| is_cold_part(best.name)),
+                first_name,
+                name_count: table.names.len() as u32 - first_name,
+            });
+        }
+        table
+    }
+}
+
+/// Symbols know best how long a function is; hand-written ones often do not say.
+fn size(claims: &[Claim<'_>]) -> u64 {
+    let largest = |unwind: bool| {
+        let sizes = claims.iter().filter(|claim| (claim.kind == ClaimKind::Unwind) == unwind).map(|claim| claim.size);
+        sizes.max().filter(|&size| size != 0)
+    };
+    largest(false).or_else(|| largest(true)).unwrap_or(0)
+}
+
+/// Fills `ranks` with the different names among the claims, the best first.
+fn rank_names<'d>(claims: &[Claim<'d>], ranks: &mut Vec<NameRank<'d>>) {
+    ranks.clear();
+    for claim in claims.iter().filter(|claim| !claim.name.is_empty()) {
+        ranks.push(NameRank::new(claim.name, claim.kind == ClaimKind::Label, claim.is_local));
+    }
+    if ranks.len() > 1 {
+        // Two tables with the same symbol may disagree on who can use it: the best rank of each name stays.
+        ranks.sort_unstable_by(|a, b| a.name.cmp(b.name).then(a.cmp(b)));
+        ranks.dedup_by_key(|rank| rank.name);
+        ranks.sort_unstable();
+    }
+}
+
+fn push_name(table: &mut FunctionTable, name: &[u8], bytes_left: &mut usize) {
+    let name = String::from_utf8_lossy(name);
+    let start = u32::try_from(table.text.len());
+    let (Ok(start), Ok(length), Some(left)) = (start, u32::try_from(name.len()), bytes_left.checked_sub(name.len()))
+    else {
+        return;
+    };
+    *bytes_left = left;
+    table.text.push_str(&name);
+    table.names.push(NameRange { start, length });
+}
+
+/// Whether code starts as a linker's stub does: `jmp *[rip+x]`, perhaps after `endbr64`, perhaps with a `bnd` prefix.
+fn is_jump_stub(code: &[u8]) -> bool {
+    let code = code.strip_prefix(&[0xf3, 0x0f, 0x1e, 0xfa]).unwrap_or(code);
+    let code = code.strip_prefix(&[0xf2]).unwrap_or(code);
+    code.starts_with(&[0xff, 0x25])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn claim(name: &str, kind: ClaimKind, size: u64) -> Claim<'_> {
+        let (name, address) = (name.as_bytes(), ImageOffset(16));
+        Claim { address, size, name, kind, is_local: false, source: Sources::SYMTAB }
+    }
+
+    #[test]
+    fn the_same_name_from_two_tables_is_one() {
+        let local = Claim { is_local: true, ..claim("write", ClaimKind::Function, 3) };
+        let claims = [local, claim("__write", ClaimKind::Function, 3), claim("write", ClaimKind::Function, 3)];
+        let mut ranks = Vec::new();
+        rank_names(&claims, &mut ranks);
+        assert_eq!(ranks.iter().map(|rank| rank.name).collect::<Vec<_>>(), [&b"write"[..], b"__write"]);
+    }
+
+    #[test]
+    fn a_symbol_knows_the_size_better_than_the_unwind_table() {
+        let unwind = claim("", ClaimKind::Unwind, 40);
+        assert_eq!(size(&[unwind, claim("f", ClaimKind::Function, 30)]), 30);
+        assert_eq!(size(&[claim("f", ClaimKind::Function, 0), unwind]), 40);
+        assert_eq!(size(&[claim("f", ClaimKind::Function, 0)]), 0);
+    }
+
+    #[test]
+    fn stubs_are_known_by_their_bytes() {
+        assert!(is_jump_stub(&[0xff, 0x25, 1, 2, 3, 4]));
+        assert!(is_jump_stub(&[0xf3, 0x0f, 0x1e, 0xfa, 0xf2, 0xff, 0x25, 0, 0, 0, 0]));
+        assert!(!is_jump_stub(&[0xf3, 0x0f, 0x1e, 0xfa, 0x55]));
+        assert!(!is_jump_stub(&[]));
+    }
+}

@@ -1,0 +1,55 @@
+//! ELF images of x86-64 Linux: where their functions are, what they are called, and how their frames are laid out.
+//!
+//! Everything here takes bytes and never a path: the caller reads or maps the file, finds a separate debug file, and
+//! says so. [`Image::parse`] looks at the headers, [`UnwindTable::parse`] evaluates `.eh_frame` into flat rows, and
+//! [`FunctionTable::discover`] takes the union of what symbols and unwind tables know:
+//!
+//! ```no_run
+//! use ada_image::{FunctionTable, Image, UnwindTable};
+//!
+//! let bytes = std::fs::read("/usr/bin/git")?;
+//! let image = Image::parse(&bytes)?;
+//! let unwind = UnwindTable::parse(&image);
+//! let table = FunctionTable::discover(&image, &unwind, &[]);
+//! for (index, function) in table.functions().iter().enumerate() {
+//!     println!("{} {}", function.start, table.name(index).unwrap_or("?"));
+//! }
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! The bytes are not trusted. What the kernel needs to load the image must be sound, or parsing fails; what only
+//! tools need (section headers, symbols, unwind tables) may be missing or broken, and then yields what could be read
+//! and a note of the first problem met.
+//!
+//! This crate decides nothing about hooking: a table lists what is a function, not what can be patched.
+#![forbid(unsafe_code)]
+
+mod code_range;
+mod debug_image;
+mod demangle;
+mod discovery;
+mod eh_frame;
+mod error;
+mod function_table;
+mod header;
+mod image;
+mod mini_debug;
+mod name_rank;
+mod note;
+mod row_program;
+mod segment;
+mod sources;
+mod symbol_table;
+mod unwind_table;
+
+pub use code_range::CodeRange;
+pub use debug_image::DebugImage;
+pub use demangle::demangle;
+pub use error::ImageError;
+pub use function_table::{Function, FunctionTable};
+pub use image::{Image, ImageKind};
+pub use note::ControlFlowProtection;
+pub use row_program::{Cfa, Row};
+pub use segment::Segment;
+pub use sources::Sources;
+pub use unwind_table::{Fde, UnwindTable};
