@@ -1,0 +1,159 @@
+//! Changing a thread's chunk, and writing the agent's own records.
+
+use ada_ring::chunk::is_past_end;
+use ada_ring::pool::CONTROL_BYTES;
+use ada_ring::{CHUNK_SIZE, ChunkState, DropReason, OnFull, Pool, RawRecord, ThreadState};
+use core::sync::atomic::{AtomicU64, Ordering};
+
+use crate::config::{Item, get};
+use crate::memory::pool;
+use crate::{registers, syscall};
+
+/// How long a wait without a sign of life from the recorder lasts.
+const PATIENCE: u32 = 2_000_000_000 / WAIT_STEP;
+const WAIT_STEP: u32 = 200_000;
+
+/// The chunk that a position lies in, or ran out of.
+pub fn chunk_of(position: u64) -> Option<usize> {
+    let distance = position.checked_sub(get(Item::Pool) + CONTROL_BYTES as u64)?;
+    let chunk = distance as usize / CHUNK_SIZE;
+    (chunk < pool().chunk_count()).then_some(chunk)
+}
+
+/// A place for a record whose reservation ran past its chunk's end.
+///
+/// # Safety
+/// `state` is the calling thread's own.
+pub unsafe fn place(state: *mut ThreadState) -> u64 {
+    // SAFETY: the position is the thread's own; a signal handler may change it under us, so it is used as an atomic.
+    let position = unsafe { AtomicU64::from_ptr(&raw mut (*state).index_position) };
+    loop {
+        let past = position.load(Ordering::Relaxed);
+        if !is_past_end(past) {
+            // A handler that came in between has already changed the chunk.
+            let reserved = position.fetch_add(RawRecord::SIZE as u64, Ordering::Relaxed);
+            if !is_past_end(reserved) {
+                return reserved;
+            }
+            continue;
+        }
+        // SAFETY: the thread's own state.
+        let Some((chunk, waited)) = (unsafe { obtain(state) }) else {
+            // SAFETY: as above.
+            return unsafe { give_up(state, position, past) };
+        };
+        let start = pool().records(chunk) as u64;
+        // SAFETY: as above.
+        unsafe { label(&pool(), chunk, state, waited) };
+        pool().change(chunk, ChunkState::Claimed, ChunkState::Active);
+        if position.compare_exchange(past, start, Ordering::Relaxed, Ordering::Relaxed).is_ok() {
+            if let Some(full) = chunk_of(past) {
+                pool().change(full, ChunkState::Active, ChunkState::Full);
+            }
+        } else {
+            pool().change(chunk, ChunkState::Active, ChunkState::Free);
+        }
+    }
+}
+
+/// Claims a chunk by the rules of the session, and says how long that took.
+///
+/// # Safety
+/// `state` is the calling thread's own.
+unsafe fn obtain(state: *mut ThreadState) -> Option<(usize, u64)> {
+    let pool = pool();
+    if let Some(chunk) = pool.claim() {
+        return Some((chunk, 0));
+    }
+    let control = pool.control();
+    control.exhausted.fetch_add(1, Ordering::Relaxed);
+    // SAFETY: the thread's own state.
+    let thread = unsafe { (*state).tid };
+    if control.on_full.load(Ordering::Relaxed) == OnFull::Drop as u32 {
+        return pool.reclaim_oldest(syscall::process(), thread).map(|chunk| (chunk, 0));
+    }
+    let mut rounds = control.drain_rounds.load(Ordering::Relaxed);
+    let (mut idle, mut waited) = (0, 0);
+    while control.recorder_gone.load(Ordering::Relaxed) == 0 {
+        syscall::sleep_nanoseconds(WAIT_STEP);
+        waited += u64::from(WAIT_STEP);
+        if let Some(chunk) = pool.claim() {
+            return Some((chunk, waited));
+        }
+        let now = control.drain_rounds.load(Ordering::Relaxed);
+        idle = if now == rounds { idle + 1 } else { 0 };
+        rounds = now;
+        if idle >= PATIENCE {
+            control.recorder_gone.store(1, Ordering::Relaxed);
+        }
+    }
+    None
+}
+
+/// No chunk is to be had: the record, and those that follow, go where nobody reads them.
+///
+/// # Safety
+/// `state` is the calling thread's own.
+unsafe fn give_up(state: *mut ThreadState, position: &AtomicU64, past: u64) -> u64 {
+    let pool = pool();
+    let control = pool.control();
+    if control.recorder_gone.load(Ordering::Relaxed) != 0 {
+        control.count_drop(DropReason::RecorderGone, 1);
+        if let Some(own) = chunk_of(past) {
+            // Nobody reads any more: go round in the own chunk, so that the program is not slowed further.
+            let start = pool.records(own) as u64;
+            let _ =
+                position.compare_exchange(past, start + RawRecord::SIZE as u64, Ordering::Relaxed, Ordering::Relaxed);
+            return start;
+        }
+    } else {
+        control.count_drop(DropReason::PoolExhausted, 1);
+    }
+    // SAFETY: the thread's own state.
+    unsafe {
+        (*state).lost += 1;
+        &raw mut (*state).sink as u64
+    }
+}
+
+/// # Safety
+/// `state` is the calling thread's own, and the chunk is claimed.
+unsafe fn label(pool: &Pool, chunk: usize, state: *mut ThreadState, waited: u64) {
+    let header = pool.header(chunk);
+    // SAFETY: the caller's promise.
+    unsafe {
+        header.pid.store(syscall::process(), Ordering::Relaxed);
+        header.tid.store((*state).tid, Ordering::Relaxed);
+        header.ordinal.store((*state).chunks_taken, Ordering::Relaxed);
+        header.shadow_base_low.store((*state).shadow_base as u32, Ordering::Relaxed);
+        header.lost_before.store((*state).lost, Ordering::Relaxed);
+        header.waited_ns.store(waited, Ordering::Relaxed);
+        header.drained.store(0, Ordering::Relaxed);
+        (*state).chunks_taken += 1;
+        (*state).lost = 0;
+    }
+}
+
+/// Writes a record of the agent's own.
+///
+/// # Safety
+/// `state` is the calling thread's own.
+pub unsafe fn write(state: *mut ThreadState, function: u32, top_and_kind: u32) {
+    // SAFETY: as promised. State 0 is shared by threads that have none, and has no chunk.
+    if unsafe { (*state).number } == 0 {
+        return;
+    }
+    // SAFETY: as in `place`.
+    let position = unsafe { AtomicU64::from_ptr(&raw mut (*state).index_position) };
+    let mut place = position.fetch_add(RawRecord::SIZE as u64, Ordering::Relaxed);
+    if is_past_end(place) {
+        // SAFETY: the thread's own state.
+        place = unsafe { self::place(state) };
+    }
+    let words = place as *mut u64;
+    // SAFETY: a reserved record, or the sink. The time stamp last: it publishes the record.
+    unsafe {
+        words.add(1).write_volatile(u64::from(top_and_kind) << 32 | u64::from(function));
+        AtomicU64::from_ptr(words).store(registers::clock(), Ordering::Release);
+    }
+}

@@ -1,0 +1,29 @@
+//! Where things lie in this process. The recorder fills the table in before it copies the agent into the target.
+
+use core::sync::atomic::{AtomicU64, Ordering};
+
+/// The table's entries, in order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(usize)]
+pub enum Item {
+    /// The shared memory: control block and chunks.
+    Pool,
+    /// The private memory: thread states and shadow stacks.
+    Private,
+    /// The table of pages with unwind information.
+    Covered,
+    /// The loader's `r_debug`; 0 in a static program.
+    LoaderDebug,
+}
+
+/// How many entries there are.
+pub const ITEMS: usize = 4;
+
+/// The table. Its memory is not writable in the target, and need not be.
+#[unsafe(no_mangle)]
+pub static ADA_CONFIG: [AtomicU64; ITEMS] = [const { AtomicU64::new(0) }; ITEMS];
+
+/// An entry.
+pub fn get(item: Item) -> u64 {
+    ADA_CONFIG[item as usize].load(Ordering::Relaxed)
+}

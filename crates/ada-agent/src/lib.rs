@@ -1,0 +1,21 @@
+//! The agent: code that lives in a traced program and handles what the stubs cannot do in a few instructions.
+//!
+//! It is a guest in someone else's process. It calls no libc (whose functions are hooked too), allocates nothing,
+//! keeps no file descriptor, and makes system calls only where an event cannot be recorded without them. Everything it
+//! may touch is described by [`ada_ring`]; where that lies is told in [`config`].
+//!
+//! `ada-control` compiles this crate a second time, freestanding, and copies the result into the target; here it is an
+//! ordinary library, so that its rules can be tested.
+#![no_std]
+
+pub mod chunks;
+pub mod config;
+mod entry;
+pub mod frames;
+#[cfg(ada_freestanding)]
+mod freestanding;
+mod loader;
+pub mod memory;
+mod registers;
+pub mod syscall;
+pub mod threads;

@@ -1,0 +1,62 @@
+//! The loader has mapped or unmapped libraries: waits until the recorder has hooked the new ones.
+
+use core::sync::atomic::Ordering;
+
+use crate::config::{Item, get};
+use crate::memory::pool;
+use crate::syscall;
+
+/// `r_debug.r_state` once the list of libraries is complete.
+const CONSISTENT: u32 = 0;
+const STATE_OFFSET: u64 = 24;
+const WAIT_STEP: u32 = 100_000_000;
+/// Steps without a sign of life from the recorder.
+const PATIENCE: u32 = 20;
+
+/// Tells the recorder, makes the system calls it asks for, and returns when it is done.
+pub(crate) fn libraries_changed() {
+    let debug = get(Item::LoaderDebug);
+    if debug == 0 {
+        return;
+    }
+    // SAFETY: the loader's own structure, in its data.
+    if unsafe { ((debug + STATE_OFFSET) as *const u32).read_volatile() } != CONSISTENT {
+        return;
+    }
+    let pool = pool();
+    let control = pool.control();
+    let loader = &control.loader;
+    if control.recorder_gone.load(Ordering::Relaxed) != 0
+        || loader.waiting.compare_exchange(0, syscall::process(), Ordering::AcqRel, Ordering::Relaxed).is_err()
+    {
+        return;
+    }
+    syscall::futex_wake(&loader.waiting);
+    let mut rounds = control.drain_rounds.load(Ordering::Relaxed);
+    let mut idle = 0;
+    loop {
+        // Read before the stage, so that what is said between the look and the wait ends the wait.
+        let said = loader.said.load(Ordering::Acquire);
+        if loader.waiting.load(Ordering::Acquire) == 0 {
+            return;
+        }
+        if loader.stage.load(Ordering::Acquire) == 1 {
+            let word = |at: usize| loader.call[at].load(Ordering::Relaxed);
+            // SAFETY: the recorder asks only for mappings where nothing is mapped.
+            let result = unsafe { syscall::raw(word(0), [word(1), word(2), word(3), word(4), word(5), word(6)]) };
+            loader.result.store(result as u64, Ordering::Relaxed);
+            loader.stage.store(2, Ordering::Release);
+            syscall::futex_wake(&loader.stage);
+            continue;
+        }
+        syscall::futex_wait(&loader.said, said, WAIT_STEP);
+        let now = control.drain_rounds.load(Ordering::Relaxed);
+        idle = if now == rounds { idle + 1 } else { 0 };
+        rounds = now;
+        if idle >= PATIENCE {
+            control.recorder_gone.store(1, Ordering::Relaxed);
+            loader.waiting.store(0, Ordering::Relaxed);
+            return;
+        }
+    }
+}

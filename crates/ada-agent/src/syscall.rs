@@ -1,0 +1,121 @@
+//! System calls, made directly: libc's wrappers are hooked, and set errno.
+
+use core::arch::asm;
+
+/// A system call's result, as the kernel gives it: a negative error number, or a value.
+pub type Result = i64;
+
+const GETPID: u64 = 39;
+const GETTID: u64 = 186;
+const TGKILL: u64 = 234;
+const NANOSLEEP: u64 = 35;
+const MINCORE: u64 = 27;
+const FUTEX: u64 = 202;
+const PROCESS_VM_READV: u64 = 310;
+const ESRCH: Result = -3;
+
+/// Makes any system call.
+///
+/// # Safety
+/// Whatever the call asks of its arguments.
+pub unsafe fn raw(number: u64, arguments: [u64; 6]) -> Result {
+    let result;
+    // SAFETY: the kernel changes rcx and r11 only; the caller vouches for the arguments.
+    unsafe {
+        asm!(
+            "syscall",
+            inout("rax") number => result,
+            in("rdi") arguments[0], in("rsi") arguments[1], in("rdx") arguments[2],
+            in("r10") arguments[3], in("r8") arguments[4], in("r9") arguments[5],
+            out("rcx") _, out("r11") _, options(nostack)
+        );
+    }
+    result
+}
+
+/// This process.
+pub fn process() -> u32 {
+    // SAFETY: no arguments.
+    unsafe { raw(GETPID, [0; 6]) as u32 }
+}
+
+/// This thread.
+pub fn thread() -> u32 {
+    // SAFETY: no arguments.
+    unsafe { raw(GETTID, [0; 6]) as u32 }
+}
+
+/// Whether a thread of a process has ended.
+pub fn is_thread_gone(process: u32, thread: u32) -> bool {
+    // SAFETY: signal 0 only asks.
+    unsafe { raw(TGKILL, [process.into(), thread.into(), 0, 0, 0, 0]) == ESRCH }
+}
+
+/// Sleeps, or less long where a signal comes.
+pub fn sleep_nanoseconds(nanoseconds: u32) {
+    let time = [0_u64, nanoseconds.into()];
+    // SAFETY: `time` is a timespec that lives through the call.
+    unsafe { raw(NANOSLEEP, [time.as_ptr() as u64, 0, 0, 0, 0, 0]) };
+}
+
+/// Sleeps while the word holds `value`, at most for the time.
+pub fn futex_wait(word: &core::sync::atomic::AtomicU32, value: u32, nanoseconds: u32) {
+    let time = [0_u64, nanoseconds.into()];
+    // SAFETY: word and timespec live through the call; operation 0 is FUTEX_WAIT, shared between processes.
+    unsafe { raw(FUTEX, [word.as_ptr() as u64, 0, value.into(), time.as_ptr() as u64, 0, 0]) };
+}
+
+/// Wakes whoever sleeps on the word.
+pub fn futex_wake(word: &core::sync::atomic::AtomicU32) {
+    // SAFETY: operation 1 is FUTEX_WAKE, and touches nothing.
+    unsafe { raw(FUTEX, [word.as_ptr() as u64, 1, i32::MAX as u64, 0, 0, 0]) };
+}
+
+/// Reads a word of this process that may not be mapped.
+pub fn read_word(address: u64) -> Option<u64> {
+    let mut word = 0_u64;
+    let local = [&raw mut word as u64, 8];
+    let remote = [address, 8];
+    // SAFETY: both vectors describe 8 bytes; the kernel checks the remote one.
+    let read =
+        unsafe { raw(PROCESS_VM_READV, [process().into(), local.as_ptr() as u64, 1, remote.as_ptr() as u64, 1, 0]) };
+    (read == 8).then_some(word)
+}
+
+/// Whether each page from `start` (a page's address) on is mapped.
+pub fn is_mapped(start: u64, pages: usize) -> bool {
+    const STEP: usize = 256;
+    let mut residency = [0_u8; STEP];
+    (0..pages).step_by(STEP).all(|done| {
+        let step = STEP.min(pages - done);
+        let at = start + (done * 4096) as u64;
+        // SAFETY: the kernel writes one byte a page into the buffer.
+        unsafe { raw(MINCORE, [at, (step * 4096) as u64, residency.as_mut_ptr() as u64, 0, 0, 0]) == 0 }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_word_that_is_not_mapped_reads_as_none() {
+        let word = 77_u64;
+        assert_eq!(read_word(&raw const word as u64), Some(77));
+        assert_eq!(read_word(0x10), None);
+    }
+
+    #[test]
+    fn a_gap_is_not_mapped() {
+        let word = 0_u64;
+        let here = &raw const word as u64 & !4095;
+        assert!(is_mapped(here, 1));
+        assert!(!is_mapped(0, 1));
+    }
+
+    #[test]
+    fn threads_that_never_were_are_gone() {
+        assert!(!is_thread_gone(process(), thread()));
+        assert!(is_thread_gone(process(), 0x3fff_fff0));
+    }
+}

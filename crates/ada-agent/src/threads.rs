@@ -1,0 +1,99 @@
+//! Giving a thread its state.
+
+use ada_ring::state::{NO_CHUNK, STATES, ShadowFrame, private};
+use ada_ring::{ChunkState, DropReason, ThreadState};
+use core::sync::atomic::Ordering;
+
+use crate::config::{Item, get};
+use crate::memory::{owner, pool, process_block, shadow_base, state, state_address, state_number};
+use crate::registers::{fs_base, gs_base, set_gs_base};
+use crate::{chunks, syscall};
+
+/// The calling thread's state, given to it now if need be. `None` where all states belong to living threads.
+///
+/// Called when the owner check fails, which means one of: a new thread, which inherits its creator's GS base; a fork
+/// child, whose owner words the kernel has zeroed; a thread that has changed its FS base; a stray GS base.
+pub fn acquire() -> Option<*mut ThreadState> {
+    let (fs, thread) = (fs_base(), syscall::thread());
+    if let Some(number) = state_number(gs_base()).filter(|&number| number != 0) {
+        let current = state(number);
+        // SAFETY: a state in mapped memory. Only its `tid` is read unless it is ours.
+        let known = unsafe { (*current).tid };
+        if known == thread {
+            owner(number).store(fs, Ordering::Relaxed);
+            return Some(current);
+        }
+        if owner(number).load(Ordering::Relaxed) == 0 {
+            // A fork child: the state is the copy of the forking thread's, open frames included. Its chunk is not.
+            process_block().state_threads[number].store(thread, Ordering::Relaxed);
+            // SAFETY: the only thread of a new process, and this is its copy of the state.
+            unsafe {
+                (*current).tid = thread;
+                start_without_chunk(current);
+            }
+            owner(number).store(fs, Ordering::Relaxed);
+            return Some(current);
+        }
+    }
+    let Some(number) = claim(thread) else {
+        pool().control().count_drop(DropReason::StatesExhausted, 1);
+        return None;
+    };
+    let fresh = state(number);
+    // SAFETY: claimed, so that no other thread uses it.
+    unsafe {
+        prepare(fresh, number, thread);
+        set_gs_base(state_address(number));
+    }
+    owner(number).store(fs, Ordering::Relaxed);
+    Some(fresh)
+}
+
+fn claim(thread: u32) -> Option<usize> {
+    let threads = &process_block().state_threads;
+    let take = |number: usize, from: u32| {
+        threads[number].compare_exchange(from, thread, Ordering::AcqRel, Ordering::Relaxed).is_ok()
+    };
+    if let Some(number) = (1..STATES).find(|&number| take(number, 0)) {
+        return Some(number);
+    }
+    let process = syscall::process();
+    let number = (1..STATES).find(|&number| {
+        let holder = threads[number].load(Ordering::Relaxed);
+        syscall::is_thread_gone(process, holder) && take(number, holder)
+    })?;
+    // SAFETY: its thread has ended, and we have just taken its place.
+    let position = unsafe { (*state(number)).index_position };
+    if let Some(chunk) = chunks::chunk_of(position) {
+        pool().change(chunk, ChunkState::Active, ChunkState::Full);
+    }
+    Some(number)
+}
+
+/// # Safety
+/// The caller owns the state.
+unsafe fn prepare(fresh: *mut ThreadState, number: usize, thread: u32) {
+    let base = shadow_base(number);
+    // SAFETY: the state and its shadow stack are mapped, and the caller's.
+    unsafe {
+        base.write(ShadowFrame::default());
+        (*fresh).shadow_base = base as u64;
+        (*fresh).shadow_top = base as u64;
+        (*fresh).shadow_limit = base as u64 + (private::SHADOW_BYTES - 2 * ShadowFrame::SIZE) as u64;
+        (*fresh).covered = get(Item::Covered);
+        (*fresh).tid = thread;
+        (*fresh).number = number as u32;
+        (*fresh).lost = 0;
+        start_without_chunk(fresh);
+    }
+}
+
+/// # Safety
+/// The caller owns the state.
+unsafe fn start_without_chunk(state: *mut ThreadState) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        (*state).index_position = NO_CHUNK;
+        (*state).chunks_taken = 0;
+    }
+}

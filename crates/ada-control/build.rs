@@ -1,0 +1,39 @@
+//! Compiles the agent a second time, as a freestanding shared object that can be copied into another process.
+//!
+//! Cargo cannot build one package for two environments, so the compiler is called directly: the agent and the one
+//! crate it uses need nothing but `core`.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+fn main() {
+    let out = PathBuf::from(std::env::var_os("OUT_DIR").expect("cargo sets OUT_DIR"));
+    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let ring = crates.join("ada-ring/src");
+    let agent = crates.join("ada-agent/src");
+    println!("cargo::rerun-if-changed={}", ring.display());
+    println!("cargo::rerun-if-changed={}", agent.display());
+    println!("cargo::rerun-if-changed=build.rs");
+
+    compile(&out, &ring.join("lib.rs"), "ada_ring", "rlib", &[]);
+    let library = format!("ada_ring={}", out.join("libada_ring.rlib").display());
+    let link = "link-arg=-Wl,--build-id=none,-z,norelro,-z,noseparate-code,--hash-style=sysv,-Bsymbolic";
+    let options = ["--extern", &library, "-C", "link-arg=-nostdlib", "-C", "link-arg=-nostartfiles", "-C", link];
+    compile(&out, &agent.join("lib.rs"), "ada_agent", "cdylib", &options);
+}
+
+/// The baseline instruction set, whatever RUSTFLAGS say: the stubs save no wider registers than it has.
+fn compile(out: &Path, source: &Path, name: &str, kind: &str, more: &[&str]) {
+    let compiler = std::env::var_os("RUSTC").expect("cargo sets RUSTC");
+    let status = Command::new(compiler)
+        .args(["--edition", "2024", "--crate-name", name, "--crate-type", kind, "--cfg", "ada_freestanding"])
+        .args(["-C", "opt-level=2", "-C", "panic=abort", "-C", "relocation-model=pic", "-C", "strip=debuginfo"])
+        .args(["-C", "target-cpu=x86-64", "--cap-lints", "allow"])
+        .args(more)
+        .arg("--out-dir")
+        .arg(out)
+        .arg(source)
+        .status()
+        .expect("the compiler starts");
+    assert!(status.success(), "the agent does not compile: {status}");
+}

@@ -1,0 +1,68 @@
+//! What can go wrong between ada and a program.
+
+use std::io;
+use std::path::PathBuf;
+
+/// Why a program could not be traced.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ControlError {
+    /// The agent's own bytes cannot be read: an error in this build.
+    #[error("the built-in agent cannot be read: {0}")]
+    Agent(object::Error),
+    /// The agent's own bytes lack something: an error in this build.
+    #[error("the built-in agent has no {0}")]
+    AgentLayout(&'static str),
+    /// The program is not there, or may not be run.
+    #[error("cannot run {program}: {source}")]
+    Spawn {
+        /// What was to be run.
+        program: String,
+        /// Why it cannot.
+        source: io::Error,
+    },
+    /// The program's file is of a kind that cannot be traced.
+    #[error("cannot trace {path}: {reason}")]
+    Unsupported {
+        /// The file.
+        path: PathBuf,
+        /// Why, and what to do.
+        reason: String,
+    },
+    /// The program ended before it could be hooked.
+    #[error("the program ended before it could be hooked ({0})")]
+    EndedEarly(String),
+    /// A system call that tracing needs is refused.
+    #[error("{doing}: {source}; `ada doctor` says what this machine allows")]
+    System {
+        /// What was being done.
+        doing: &'static str,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// A system call made in the target failed.
+    #[error("{doing} in the traced program: {source}")]
+    Injected {
+        /// What was being done.
+        doing: &'static str,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// Generated code does not assemble: an error in this build.
+    #[error(transparent)]
+    Arena(#[from] ada_patch::ArenaError),
+    /// The session cannot be written.
+    #[error("cannot write the session: {0}")]
+    Session(String),
+}
+
+/// Names what was being done when the system refused.
+pub(crate) trait Doing<T> {
+    fn doing(self, what: &'static str) -> Result<T, ControlError>;
+}
+
+impl<T> Doing<T> for io::Result<T> {
+    fn doing(self, what: &'static str) -> Result<T, ControlError> {
+        self.map_err(|source| ControlError::System { doing: what, source })
+    }
+}

@@ -1,0 +1,174 @@
+//! Starting a program so that it stops before any of its own code has run.
+//!
+//! The program's entry point is too late: library constructors have run by then. The loader calls a notification
+//! function for debuggers when all start-up libraries are mapped; there, thread-local storage is set up and every
+//! constructor is still to come. A static program has no loader and stops at its entry point.
+
+use std::io;
+use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
+use std::process::Command;
+
+use ada_image::{Image, ImageError};
+
+use crate::error::Doing;
+use crate::maps;
+use crate::remote::Remote;
+use crate::tracee::{Halt, Tracee};
+use crate::ControlError;
+
+/// A program that is loaded, and stopped.
+pub(crate) struct Gate {
+    pub(crate) tracee: Tracee,
+    pub(crate) loader: Option<LoaderNotification>,
+}
+
+/// Where the loader tells of new libraries.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct LoaderNotification {
+    /// The function that it calls.
+    pub(crate) function: u64,
+    /// Its `r_debug` structure.
+    pub(crate) debug: u64,
+}
+
+const AT_BASE: u64 = 7;
+const AT_ENTRY: u64 = 9;
+const R_STATE: u64 = 24;
+const BREAKPOINT: [u8; 1] = [0xcc];
+
+impl Gate {
+    /// Starts `command` and stops it at the gate.
+    pub(crate) fn start(mut command: Command) -> Result<Self, ControlError> {
+        let program = command.get_program().to_string_lossy().into_owned();
+        // SAFETY: between fork and exec only a system call is made.
+        unsafe {
+            command.pre_exec(|| {
+                if libc::ptrace(libc::PTRACE_TRACEME, 0, 0, 0) < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+            });
+        }
+        let child = command.spawn().map_err(|source| ControlError::Spawn { program, source })?;
+        let (tracee, halt) = Tracee::after_exec(child.id()).doing("taking charge of the program")?;
+        expect_trap(halt)?;
+        let result = Self::reach(tracee);
+        if result.is_err() {
+            // It must not run unhooked. It is our own child, and has not been waited for.
+            // SAFETY: a signal to a process that we started.
+            unsafe { libc::kill(child.id() as i32, libc::SIGKILL) };
+        }
+        result
+    }
+
+    fn reach(tracee: Tracee) -> Result<Self, ControlError> {
+        check_image(tracee.pid())?;
+        let loader = find_loader(&tracee)?;
+        let stop_at = match loader {
+            Some(loader) => loader.function,
+            None => auxiliary(tracee.pid(), AT_ENTRY)?.unwrap_or(0),
+        };
+        let mut original = [0];
+        tracee.read(stop_at, &mut original).doing("reading the program's entry")?;
+        loop {
+            tracee.write(stop_at, &BREAKPOINT).doing("setting a breakpoint")?;
+            expect_trap(tracee.run_to_trap().doing("running to the gate")?)?;
+            tracee.write(stop_at, &original).doing("clearing a breakpoint")?;
+            let mut registers = tracee.registers().doing("reading registers")?;
+            if registers.rip != stop_at + 1 {
+                return Err(ControlError::EndedEarly(format!("it stopped by itself at {:#x}", registers.rip)));
+            }
+            registers.rip = stop_at;
+            tracee.set_registers(&registers).doing("writing registers")?;
+            let is_consistent = match loader {
+                None => true,
+                Some(loader) => {
+                    let mut state = [0; 4];
+                    tracee.read(loader.debug + R_STATE, &mut state).doing("reading the loader's state")?;
+                    state == [0; 4]
+                }
+            };
+            if is_consistent {
+                return Ok(Self { tracee, loader });
+            }
+            expect_trap(tracee.step().doing("stepping")?)?;
+        }
+    }
+}
+
+impl Remote for Gate {
+    fn read(&self, address: u64, bytes: &mut [u8]) -> io::Result<()> {
+        self.tracee.read(address, bytes)
+    }
+
+    fn write(&self, address: u64, bytes: &[u8]) -> io::Result<()> {
+        self.tracee.write(address, bytes)
+    }
+
+    fn system_call(&self, number: i64, arguments: [u64; 6]) -> io::Result<u64> {
+        self.tracee.system_call(number, arguments)
+    }
+
+    /// Below the stack pointer, past the red zone.
+    fn stage_path(&self, path: &str) -> io::Result<u64> {
+        let address = (self.tracee.registers()?.rsp - 1024) & !15;
+        let mut bytes = path.as_bytes().to_vec();
+        bytes.push(0);
+        self.tracee.write(address, &bytes)?;
+        Ok(address)
+    }
+}
+
+fn expect_trap(halt: Halt) -> Result<(), ControlError> {
+    match halt {
+        Halt::Stopped(signal) if signal & 0xff == libc::SIGTRAP => Ok(()),
+        Halt::Stopped(signal) => Err(ControlError::EndedEarly(format!("stopped by signal {signal}"))),
+        Halt::Exited(code) => Err(ControlError::EndedEarly(format!("exit code {code}"))),
+        Halt::Killed(signal) => Err(ControlError::EndedEarly(format!("killed by signal {signal}"))),
+    }
+}
+
+fn check_image(pid: u32) -> Result<(), ControlError> {
+    let path = std::fs::read_link(format!("/proc/{pid}/exe")).doing("finding the program's file")?;
+    let bytes = std::fs::read(format!("/proc/{pid}/exe")).doing("reading the program's file")?;
+    let reason = match Image::parse(&bytes) {
+        Ok(_) => return Ok(()),
+        Err(ImageError::Not64Bit { .. }) => "it is a 32-bit program; ada traces 64-bit x86 programs".to_owned(),
+        Err(ImageError::WrongMachine { .. }) => {
+            "it is built for another processor; ada traces x86-64 programs".to_owned()
+        }
+        Err(error) => error.to_string(),
+    };
+    Err(ControlError::Unsupported { path, reason })
+}
+
+fn find_loader(tracee: &Tracee) -> Result<Option<LoaderNotification>, ControlError> {
+    let base = auxiliary(tracee.pid(), AT_BASE)?.unwrap_or(0);
+    if base == 0 {
+        return Ok(None);
+    }
+    let mappings = maps::of_process(tracee.pid()).doing("reading the program's mappings")?;
+    let Some(mapping) = mappings.iter().find(|mapping| mapping.start == base) else { return Ok(None) };
+    let bytes = std::fs::read(PathBuf::from(&mapping.path)).doing("reading the loader's file")?;
+    let Ok(image) = Image::parse(&bytes) else { return Ok(None) };
+    let Some(function) = image.dynamic_symbol("_dl_debug_state") else { return Ok(None) };
+    let debug = if let Some(debug) = image.dynamic_symbol("_r_debug") {
+        debug.at_bias(base).0
+    } else if let Some(pointer) = image.dynamic_symbol("_dl_debug_addr") {
+        // musl: a pointer, initialised by a relocation that the loader has yet to apply; its value in the file is
+        // the structure's offset.
+        match tracee.read_u64(pointer.at_bias(base).0).doing("reading the loader's data")? {
+            offset if offset < base => base + offset,
+            address => address,
+        }
+    } else {
+        return Ok(None);
+    };
+    Ok(Some(LoaderNotification { function: function.at_bias(base).0, debug }))
+}
+
+/// An entry of the vector that the kernel passes to a new program.
+fn auxiliary(pid: u32, key: u64) -> Result<Option<u64>, ControlError> {
+    let bytes = std::fs::read(format!("/proc/{pid}/auxv")).doing("reading the program's auxiliary vector")?;
+    let (words, _) = bytes.as_chunks::<8>();
+    let (pairs, _) = words.as_chunks::<2>();
+    Ok(pairs.iter().find(|pair| u64::from_le_bytes(pair[0]) == key).map(|pair| u64::from_le_bytes(pair[1])))
+}

@@ -1,0 +1,59 @@
+//! What is needed of a target in order to put something into it: its memory, and system calls made by it.
+
+use std::io;
+
+use crate::ControlError;
+use crate::shared_memory::SharedMemory;
+
+/// A process that does as it is told: because it is stopped, or because one of its threads waits in the agent.
+pub(crate) trait Remote {
+    fn read(&self, address: u64, bytes: &mut [u8]) -> io::Result<()>;
+    fn write(&self, address: u64, bytes: &[u8]) -> io::Result<()>;
+    fn system_call(&self, number: i64, arguments: [u64; 6]) -> io::Result<u64>;
+    /// Puts a path where the target can read it for its next system call, and gives the address.
+    fn stage_path(&self, path: &str) -> io::Result<u64>;
+}
+
+/// The shared memory's file, open in the target for as long as this lives: closed by [`Self::close`], because a
+/// descriptor that stays would be the target's to see, count and close.
+pub(crate) struct OpenInTarget {
+    descriptor: u64,
+}
+
+impl OpenInTarget {
+    pub(crate) fn open(remote: &dyn Remote, shared: &SharedMemory) -> Result<Self, ControlError> {
+        let path = remote.stage_path(&shared.path()).map_err(injected("staging a path"))?;
+        let flags = (libc::O_RDWR | libc::O_CLOEXEC) as u64;
+        let descriptor = remote
+            .system_call(libc::SYS_openat, [libc::AT_FDCWD as u64, path, flags, 0, 0, 0])
+            .map_err(injected("opening the shared memory"))?;
+        Ok(Self { descriptor })
+    }
+
+    /// Maps a part of the file exactly at `address`, where nothing is mapped.
+    pub(crate) fn map(
+        &self,
+        remote: &dyn Remote,
+        address: u64,
+        length: u64,
+        protection: i32,
+        offset: u64,
+    ) -> io::Result<()> {
+        let flags = (libc::MAP_SHARED | libc::MAP_FIXED_NOREPLACE) as u64;
+        let arguments = [address, length, protection as u64, flags, self.descriptor, offset];
+        let got = remote.system_call(libc::SYS_mmap, arguments)?;
+        if got == address { Ok(()) } else { Err(io::Error::from(io::ErrorKind::AddrInUse)) }
+    }
+
+    pub(crate) fn close(self, remote: &dyn Remote) -> Result<(), ControlError> {
+        remote
+            .system_call(libc::SYS_close, [self.descriptor, 0, 0, 0, 0, 0])
+            .map(|_| ())
+            .map_err(injected("closing the shared memory"))
+    }
+}
+
+/// Names what was being done in the target when it failed.
+pub(crate) fn injected(doing: &'static str) -> impl FnOnce(io::Error) -> ControlError {
+    move |source| ControlError::Injected { doing, source }
+}

@@ -1,0 +1,137 @@
+//! A stopped process: registers, memory, and system calls made in it.
+
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::mem::MaybeUninit;
+use std::os::unix::fs::FileExt;
+use std::ptr;
+
+/// How a process came to a halt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Halt {
+    Stopped(i32),
+    Exited(i32),
+    Killed(i32),
+}
+
+/// A process that this one traces, stopped.
+pub(crate) struct Tracee {
+    pid: i32,
+    memory: File,
+}
+
+impl Tracee {
+    /// Takes charge of a child that has asked to be traced and has stopped at its exec.
+    pub(crate) fn after_exec(pid: u32) -> io::Result<(Self, Halt)> {
+        let pid = pid as i32;
+        let halt = wait(pid)?;
+        if halt == Halt::Stopped(libc::SIGTRAP) {
+            // Should ada die now, nobody could let the half-prepared target go on.
+            request(libc::PTRACE_SETOPTIONS, pid, 0, libc::PTRACE_O_EXITKILL as u64)?;
+        }
+        let memory = OpenOptions::new().read(true).write(true).open(format!("/proc/{pid}/mem"))?;
+        Ok((Self { pid, memory }, halt))
+    }
+
+    pub(crate) fn registers(&self) -> io::Result<libc::user_regs_struct> {
+        let mut registers = MaybeUninit::uninit();
+        request(libc::PTRACE_GETREGS, self.pid, 0, registers.as_mut_ptr() as u64)?;
+        // SAFETY: the kernel has filled it in.
+        Ok(unsafe { registers.assume_init() })
+    }
+
+    pub(crate) fn set_registers(&self, registers: &libc::user_regs_struct) -> io::Result<()> {
+        request(libc::PTRACE_SETREGS, self.pid, 0, ptr::from_ref(registers) as u64)
+    }
+
+    pub(crate) fn read(&self, address: u64, bytes: &mut [u8]) -> io::Result<()> {
+        self.memory.read_exact_at(bytes, address)
+    }
+
+    pub(crate) fn read_u64(&self, address: u64) -> io::Result<u64> {
+        let mut bytes = [0; 8];
+        self.read(address, &mut bytes)?;
+        Ok(u64::from_le_bytes(bytes))
+    }
+
+    pub(crate) fn write(&self, address: u64, bytes: &[u8]) -> io::Result<()> {
+        self.memory.write_all_at(bytes, address)
+    }
+
+    /// Lets the target run until it stops again; signals that come meanwhile are passed on.
+    pub(crate) fn run_to_trap(&self) -> io::Result<Halt> {
+        let mut signal = 0;
+        loop {
+            request(libc::PTRACE_CONT, self.pid, 0, signal as u64)?;
+            match wait(self.pid)? {
+                Halt::Stopped(stop) if stop & 0xff != libc::SIGTRAP => signal = stop & 0xff,
+                halt => return Ok(halt),
+            }
+        }
+    }
+
+    pub(crate) fn step(&self) -> io::Result<Halt> {
+        request(libc::PTRACE_SINGLESTEP, self.pid, 0, 0)?;
+        wait(self.pid)
+    }
+
+    /// Makes a system call in the target, at its current instruction, and leaves everything else as it was.
+    pub(crate) fn system_call(&self, number: i64, arguments: [u64; 6]) -> io::Result<u64> {
+        const SYSCALL: [u8; 2] = [0x0f, 0x05];
+        let before = self.registers()?;
+        let mut code = [0; 2];
+        self.read(before.rip, &mut code)?;
+        self.write(before.rip, &SYSCALL)?;
+        let mut call = before;
+        call.rax = number as u64;
+        // Not in a system call: the kernel must not try to restart one.
+        call.orig_rax = u64::MAX;
+        [call.rdi, call.rsi, call.rdx, call.r10, call.r8, call.r9] = arguments;
+        self.set_registers(&call)?;
+        let halt = self.step()?;
+        let result = if halt == Halt::Stopped(libc::SIGTRAP) {
+            self.registers()?.rax as i64
+        } else {
+            return Err(io::Error::other(format!("the target did not come back from a system call: {halt:?}")));
+        };
+        self.write(before.rip, &code)?;
+        self.set_registers(&before)?;
+        if (-4095..0).contains(&result) { Err(io::Error::from_raw_os_error(-result as i32)) } else { Ok(result as u64) }
+    }
+
+    /// Lets the target go for good.
+    pub(crate) fn detach(self) -> io::Result<()> {
+        request(libc::PTRACE_DETACH, self.pid, 0, 0)
+    }
+
+    pub(crate) fn pid(&self) -> u32 {
+        self.pid as u32
+    }
+}
+
+/// Waits until a child stops or ends.
+pub(crate) fn wait(pid: i32) -> io::Result<Halt> {
+    let mut status = 0;
+    loop {
+        // SAFETY: `status` lives through the call.
+        if unsafe { libc::waitpid(pid, &raw mut status, libc::__WALL) } >= 0 {
+            break;
+        }
+        let error = io::Error::last_os_error();
+        if error.kind() != io::ErrorKind::Interrupted {
+            return Err(error);
+        }
+    }
+    Ok(if libc::WIFEXITED(status) {
+        Halt::Exited(libc::WEXITSTATUS(status))
+    } else if libc::WIFSIGNALED(status) {
+        Halt::Killed(libc::WTERMSIG(status))
+    } else {
+        Halt::Stopped(status >> 8)
+    })
+}
+
+fn request(operation: libc::c_uint, pid: i32, address: u64, data: u64) -> io::Result<()> {
+    // SAFETY: callers pass addresses of live structures of the kind that the operation names.
+    if unsafe { libc::ptrace(operation, pid, address, data) } < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}

@@ -1,0 +1,137 @@
+//! An arena: the memory near an image that holds its stubs.
+//!
+//! ```text
+//! 0       addresses of the agent's entry points
+//! 64      one switch byte per function: not 0 turns its hook off
+//! …       code that all stubs share
+//! …       per function: stub, then its displaced instructions
+//! ```
+
+use ada_event::RuntimeAddr;
+use iced_x86::IcedError;
+
+pub use crate::common::AgentEntries;
+use crate::common::{Common, entry_table};
+use crate::displaced::{Displaced, JUMP_BYTES, push_jump};
+use crate::stub::{External, StubKind, Template};
+use crate::{PatchPlan, SkipReason};
+
+const SWITCHES: usize = 64;
+const STUB_ALIGN: usize = 16;
+
+/// No template is longer.
+const STUB_BYTES: usize = 336;
+
+/// The generated code could not be assembled: an error in this crate.
+#[derive(Debug)]
+pub struct ArenaError(IcedError);
+
+impl std::fmt::Display for ArenaError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "stub code does not assemble: {}", self.0)
+    }
+}
+
+impl std::error::Error for ArenaError {}
+
+impl From<IcedError> for ArenaError {
+    fn from(error: IcedError) -> Self {
+        Self(error)
+    }
+}
+
+/// A jump to write over a function's start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HookSite {
+    /// Where.
+    pub at: RuntimeAddr,
+    /// The bytes.
+    pub jump: [u8; JUMP_BYTES],
+}
+
+/// Stubs being laid out for an arena at a fixed address.
+pub struct Arena {
+    base: u64,
+    bytes: Vec<u8>,
+    common: Common,
+    templates: [Template; 4],
+}
+
+impl Arena {
+    /// Enough bytes for an arena with this many functions.
+    pub fn room_for(functions: usize) -> usize {
+        // Most displaced sequences are under 16 bytes; a few of the longest fit between them.
+        (8192 + functions * (1 + STUB_BYTES + STUB_ALIGN + Displaced::MOST_BYTES / 4)).next_multiple_of(4096)
+    }
+
+    /// No function takes more.
+    pub const MOST_FOR_ONE: usize = STUB_ALIGN + STUB_BYTES + Displaced::MOST_BYTES;
+
+    /// How many of `room` bytes are left.
+    pub fn remaining(&self, room: usize) -> usize {
+        room.saturating_sub(self.bytes.len())
+    }
+
+    /// An empty arena at `base` with switches for this many functions.
+    pub fn new(base: RuntimeAddr, entries: &AgentEntries, functions: usize) -> Result<Self, ArenaError> {
+        let mut bytes = Vec::with_capacity(Self::room_for(functions));
+        for address in entry_table(entries) {
+            bytes.extend_from_slice(&address.to_le_bytes());
+        }
+        bytes.resize((SWITCHES + functions).next_multiple_of(64), 0);
+        let common = Common::new(base.0 + bytes.len() as u64, base.0)?;
+        bytes.extend_from_slice(&common.code);
+        let [full, entry_only, unwinder, loader] = StubKind::ALL.map(Template::new);
+        Ok(Self { base: base.0, bytes, common, templates: [full?, entry_only?, unwinder?, loader?] })
+    }
+
+    /// Adds a stub for a planned function: number `index` in this image, loaded with `bias`, known to the process as
+    /// `function`. Gives the jump that leads to it.
+    pub fn add(&mut self, plan: &PatchPlan, bias: u64, index: usize, function: u32) -> Result<HookSite, SkipReason> {
+        let start = self.bytes.len().next_multiple_of(STUB_ALIGN);
+        let unchanged = self.bytes.len();
+        self.bytes.resize(start, 0xcc);
+        let at = self.base + start as u64;
+        let template = &self.templates[plan.kind as usize];
+        let (switch, common) = (self.base + (SWITCHES + index) as u64, &self.common);
+        template.emit(
+            at,
+            function,
+            |external| if external == External::Switch { switch } else { common.address(external) },
+            &mut self.bytes,
+        );
+        let original = plan.at.at_bias(bias);
+        let copy = self.base + self.bytes.len() as u64;
+        let mut jump = Vec::with_capacity(JUMP_BYTES);
+        let result = plan
+            .displaced
+            .relocate(original.0, copy, &mut self.bytes)
+            .and_then(|()| push_jump(original.0, at + template.entry as u64, &mut jump));
+        if let Err(reason) = result {
+            self.bytes.truncate(unchanged);
+            return Err(reason);
+        }
+        let mut site = HookSite { at: original, jump: [0; JUMP_BYTES] };
+        site.jump.copy_from_slice(&jump);
+        Ok(site)
+    }
+
+    /// The arena's bytes, for its base address.
+    pub fn finish(self) -> Vec<u8> {
+        self.bytes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_template_assembles_and_is_small() {
+        for kind in StubKind::ALL {
+            let template = Template::new(kind).unwrap();
+            assert!(template.code.len() <= STUB_BYTES, "{kind:?} has {} bytes", template.code.len());
+            assert!(template.entry < template.code.len());
+        }
+    }
+}

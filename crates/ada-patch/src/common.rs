@@ -1,0 +1,203 @@
+//! The code that the stubs of one arena share: the way into the agent, and the return path.
+
+use std::mem::offset_of;
+
+use ada_ring::record::RecordKind;
+use ada_ring::state::{OWNER_DISTANCE, ShadowFrame};
+use iced_x86::code_asm::{
+    CodeAssembler, CodeLabel, dword_ptr, eax, qword_ptr, r8, r9, r10, r11, rax, rbp, rcx, rdi, rdx, registers::xmm,
+    rsi, rsp,
+};
+use iced_x86::{BlockEncoderOptions, Code, IcedError, Instruction, MemoryOperand, Register};
+
+use crate::stub::{External, POSITION, SHADOW_TOP, reserve, restore, save, stamp};
+
+/// Addresses of the agent's entry points in the target.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct AgentEntries {
+    /// Gives the calling thread a state.
+    pub thread: u64,
+    /// Gives a place for a record when the chunk is full.
+    pub chunk: u64,
+    /// Removes dead frames, and undoes a tail caller's catch.
+    pub fix: u64,
+    /// Finds the frame of a return that is not the newest one's.
+    pub returned: u64,
+    /// Puts real return addresses back before an unwinder looks.
+    pub unwind: u64,
+    /// Waits until the recorder has seen the new libraries.
+    pub loader: u64,
+}
+
+/// The shared code at its final address.
+pub(crate) struct Common {
+    pub(crate) code: Vec<u8>,
+    addresses: [u64; 7],
+}
+
+impl Common {
+    /// Assembles for address `at`; `table` is where the arena holds the agent's entry points, in their order.
+    pub(crate) fn new(at: u64, table: u64) -> Result<Self, IcedError> {
+        let mut a = CodeAssembler::new(64)?;
+        let mut labels: [CodeLabel; 7] = std::array::from_fn(|_| a.create_label());
+        for (number, (external, into_rcx)) in [
+            (External::Thread, false),
+            (External::Chunk, true),
+            (External::Fix, false),
+            (External::Unwind, false),
+            (External::Loader, false),
+        ]
+        .into_iter()
+        .enumerate()
+        {
+            a.set_label(&mut labels[external as usize])?;
+            way_into_agent(&mut a, table + 8 * TABLE_ORDER[number] as u64, into_rcx)?;
+        }
+        let chunk = labels[External::Chunk as usize];
+        a.set_label(&mut labels[External::RecordEntryOnly as usize])?;
+        record_entry_only(&mut a, chunk)?;
+        a.set_label(&mut labels[External::Return as usize])?;
+        return_path(&mut a, chunk, table + 8 * RETURNED as u64)?;
+        let assembled = a.assemble_options(at, BlockEncoderOptions::RETURN_NEW_INSTRUCTION_OFFSETS)?;
+        let mut addresses = [0; 7];
+        for (address, label) in addresses.iter_mut().zip(&labels) {
+            *address = assembled.label_ip(label)?;
+        }
+        Ok(Self { code: assembled.inner.code_buffer, addresses })
+    }
+
+    pub(crate) fn address(&self, external: External) -> u64 {
+        self.addresses[external as usize]
+    }
+}
+
+/// Position of each way's entry point in the arena's table: thread, chunk, fix, unwind, loader.
+const TABLE_ORDER: [usize; 5] = [0, 1, 2, 4, 5];
+const RETURNED: usize = 3;
+
+/// The table of entry points as it stands in an arena.
+pub(crate) fn entry_table(entries: &AgentEntries) -> [u64; 6] {
+    [entries.thread, entries.chunk, entries.fix, entries.returned, entries.unwind, entries.loader]
+}
+
+/// Calls the agent with (return slot, rcx), all registers kept but rax, or rcx, which takes the result.
+///
+/// Compiled code may use the sixteen vector registers; it is built without AVX, and older instructions leave the
+/// upper parts of wider registers alone, so saving their low 16 bytes is enough.
+fn way_into_agent(a: &mut CodeAssembler, entry: u64, into_rcx: bool) -> Result<(), IcedError> {
+    const SAVED: i32 = 8;
+    for register in [rdx, rsi, rdi, r8, r9, r10, r11, rbp] {
+        a.push(register)?;
+    }
+    if !into_rcx {
+        a.push(rcx)?;
+    }
+    a.mov(rbp, rsp)?;
+    let pushed = 8 * (SAVED + i32::from(!into_rcx));
+    a.lea(rdi, qword_ptr(rbp + pushed + 8 + 32))?;
+    a.mov(rsi, rcx)?;
+    a.and(rsp, -16)?;
+    a.sub(rsp, 256)?;
+    for (number, register) in VECTORS.into_iter().enumerate() {
+        a.movups(iced_x86::code_asm::xmmword_ptr(rsp + 16 * number as i32), register)?;
+    }
+    a.add_instruction(Instruction::with1(
+        Code::Call_rm64,
+        MemoryOperand::with_base_displ(Register::RIP, entry as i64),
+    )?)?;
+    for (number, register) in VECTORS.into_iter().enumerate() {
+        a.movups(register, iced_x86::code_asm::xmmword_ptr(rsp + 16 * number as i32))?;
+    }
+    a.mov(rsp, rbp)?;
+    if into_rcx {
+        a.mov(rcx, rax)?;
+    } else {
+        a.pop(rcx)?;
+    }
+    for register in [rbp, r11, r10, r9, r8, rdi, rsi, rdx] {
+        a.pop(register)?;
+    }
+    a.ret()
+}
+
+const VECTORS: [iced_x86::code_asm::AsmRegisterXmm; 16] = [
+    xmm::xmm0,
+    xmm::xmm1,
+    xmm::xmm2,
+    xmm::xmm3,
+    xmm::xmm4,
+    xmm::xmm5,
+    xmm::xmm6,
+    xmm::xmm7,
+    xmm::xmm8,
+    xmm::xmm9,
+    xmm::xmm10,
+    xmm::xmm11,
+    xmm::xmm12,
+    xmm::xmm13,
+    xmm::xmm14,
+    xmm::xmm15,
+];
+
+/// Records a call whose return is not caught; the function's number is in eax. Called from a stub, so the way into
+/// the agent finds its return slot one word further up than usual; it does not use it there.
+fn record_entry_only(a: &mut CodeAssembler, chunk: CodeLabel) -> Result<(), IcedError> {
+    let (mut no_room, mut reserved) = (a.create_label(), a.create_label());
+    a.push(rax)?;
+    reserve(a, no_room)?;
+    a.set_label(&mut reserved)?;
+    a.pop(rax)?;
+    a.mov(dword_ptr(rcx + 8), eax)?;
+    a.mov(rdx, qword_ptr(SHADOW_TOP).gs())?;
+    a.lea(eax, dword_ptr(rdx + RecordKind::EntryOnly as i32))?;
+    a.mov(dword_ptr(rcx + 12), eax)?;
+    stamp(a)?;
+    a.ret()?;
+    a.set_label(&mut no_room)?;
+    a.call(chunk)?;
+    a.jmp(reserved)
+}
+
+/// Where a caught function comes back to: records the return and goes to the real return address.
+///
+/// rsp is what the callee left. The slot is below it, and is made again so that the final `ret` is predicted.
+fn return_path(a: &mut CodeAssembler, chunk: CodeLabel, returned: u64) -> Result<(), IcedError> {
+    let (mut rare, mut no_room, mut reserved) = (a.create_label(), a.create_label(), a.create_label());
+    a.lea(rsp, qword_ptr(rsp - 8))?;
+    save(a)?;
+    a.rdfsbase(rax)?;
+    a.cmp(rax, qword_ptr(-(OWNER_DISTANCE as i32)).gs())?;
+    a.jne(rare)?;
+    a.mov(rdx, qword_ptr(SHADOW_TOP).gs())?;
+    a.lea(rax, qword_ptr(rsp + 32))?;
+    a.not(rax)?;
+    a.cmp(qword_ptr(rdx), rax)?;
+    a.jne(rare)?;
+    reserve(a, no_room)?;
+    a.set_label(&mut reserved)?;
+    a.mov(eax, dword_ptr(rdx + offset_of!(ShadowFrame, function) as i32))?;
+    a.mov(dword_ptr(rcx + 8), eax)?;
+    a.lea(eax, dword_ptr(rdx + RecordKind::Return as i32))?;
+    a.mov(dword_ptr(rcx + 12), eax)?;
+    a.mov(rax, qword_ptr(rdx + offset_of!(ShadowFrame, return_address) as i32))?;
+    a.mov(qword_ptr(rsp + 32), rax)?;
+    a.mov(qword_ptr(rdx), 0)?;
+    a.sub(rdx, ShadowFrame::SIZE as i32)?;
+    a.mov(qword_ptr(SHADOW_TOP).gs(), rdx)?;
+    stamp(a)?;
+    restore(a)?;
+    a.ret()?;
+    a.set_label(&mut no_room)?;
+    a.call(chunk)?;
+    a.mov(rdx, qword_ptr(SHADOW_TOP).gs())?;
+    a.jmp(reserved)?;
+    a.set_label(&mut rare)?;
+    let mut agent = a.create_label();
+    a.call(agent)?;
+    restore(a)?;
+    a.ret()?;
+    a.set_label(&mut agent)?;
+    way_into_agent(a, returned, false)
+}
+
+const _: () = assert!(POSITION > 0, "the shadow stack's top is the first field");

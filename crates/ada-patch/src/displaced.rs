@@ -1,0 +1,243 @@
+//! The instructions that a patch overwrites, and how they run elsewhere.
+
+use iced_x86::{
+    BlockEncoder, BlockEncoderOptions, Code, Decoder, DecoderOptions, FlowControl, Instruction, InstructionBlock,
+    MemoryOperand, Mnemonic, OpKind, Register,
+};
+
+use crate::SkipReason;
+
+/// Bytes of the jump that replaces them.
+pub(crate) const JUMP_BYTES: usize = 5;
+
+/// How a displaced sequence ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum End {
+    /// It goes on behind the patch.
+    FallsThrough,
+    /// It leaves for good.
+    Leaves,
+    /// It calls, and the callee comes back behind the patch.
+    Calls,
+}
+
+/// Whole instructions that cover at least [`JUMP_BYTES`] of a function's start.
+#[derive(Clone, Debug)]
+pub struct Displaced {
+    /// Their bytes, as they stand in the image.
+    bytes: Vec<u8>,
+    end: End,
+    /// Whether the bytes mean the same anywhere.
+    movable_as_bytes: bool,
+}
+
+impl Displaced {
+    /// The instructions at `start`, from `bytes` that begin there and reach to the end of the code.
+    pub(crate) fn decode(bytes: &[u8], start: u64) -> Result<Self, SkipReason> {
+        if bytes.len() < JUMP_BYTES {
+            return Err(SkipReason::TooShort);
+        }
+        let mut decoder = Decoder::with_ip(64, bytes, start, DecoderOptions::NONE);
+        let mut length = 0;
+        let mut end = End::FallsThrough;
+        let mut movable_as_bytes = true;
+        let mut kept = 0;
+        while length < JUMP_BYTES {
+            let instruction = decoder.decode();
+            if instruction.is_invalid() {
+                return Err(SkipReason::Undecodable);
+            }
+            length += instruction.len();
+            if end != End::FallsThrough {
+                // Behind a leaving instruction only padding may be overwritten.
+                if !matches!(instruction.mnemonic(), Mnemonic::Nop | Mnemonic::Int3) {
+                    return Err(SkipReason::TooShort);
+                }
+                continue;
+            }
+            kept = length;
+            movable_as_bytes &= is_movable_as_bytes(&instruction);
+            end = match instruction.flow_control() {
+                FlowControl::Return
+                | FlowControl::UnconditionalBranch
+                | FlowControl::IndirectBranch
+                | FlowControl::Exception => End::Leaves,
+                // What a call returns to must not be overwritten.
+                FlowControl::Call | FlowControl::IndirectCall
+                    if length < JUMP_BYTES && instruction.mnemonic() != Mnemonic::Syscall =>
+                {
+                    return Err(SkipReason::Unmovable);
+                }
+                // A system call counts as a call, but comes back like any instruction.
+                FlowControl::Call if instruction.mnemonic() == Mnemonic::Syscall => End::FallsThrough,
+                FlowControl::Call => End::Calls,
+                FlowControl::IndirectCall if is_movable_call(&instruction) => End::Calls,
+                FlowControl::IndirectCall | FlowControl::XbeginXabortXend => return Err(SkipReason::Unmovable),
+                FlowControl::Next | FlowControl::ConditionalBranch | FlowControl::Interrupt => End::FallsThrough,
+            };
+            if matches!(
+                instruction.mnemonic(),
+                Mnemonic::Loop | Mnemonic::Loope | Mnemonic::Loopne | Mnemonic::Jrcxz | Mnemonic::Jecxz
+            ) {
+                return Err(SkipReason::Unmovable);
+            }
+        }
+        let patched = start + 1..start + length as u64;
+        let displaced = Self { bytes: bytes[..kept].to_vec(), end, movable_as_bytes };
+        let branches_into_itself = displaced.instructions(start).iter().any(|instruction| {
+            instruction.op0_kind() == OpKind::NearBranch64 && patched.contains(&instruction.near_branch64())
+        });
+        if branches_into_itself { Err(SkipReason::BranchIntoPatch) } else { Ok(displaced) }
+    }
+
+    fn instructions(&self, start: u64) -> Vec<Instruction> {
+        Decoder::with_ip(64, &self.bytes, start, DecoderOptions::NONE).iter().collect()
+    }
+
+    /// The most bytes that [`Self::relocate`] appends.
+    pub(crate) const MOST_BYTES: usize = 128;
+
+    /// Appends code for address `at` that does what the instructions did at `start`, and goes on behind them.
+    pub(crate) fn relocate(&self, start: u64, at: u64, out: &mut Vec<u8>) -> Result<(), SkipReason> {
+        let behind = start + self.bytes.len() as u64;
+        if self.movable_as_bytes && self.end != End::Calls {
+            out.extend_from_slice(&self.bytes);
+            if self.end == End::FallsThrough {
+                push_jump(at + self.bytes.len() as u64, behind, out)?;
+            }
+            return Ok(());
+        }
+        let mut instructions = self.instructions(start);
+        // Invented addresses, or the encoder takes `lea rax, [rip → own entry]` for a reference within the block and
+        // makes it point at the copy: function pointers then compare unequal (python and gdb looped for ever).
+        for (number, instruction) in instructions.iter_mut().enumerate() {
+            instruction.set_ip(0x10 + number as u64);
+        }
+        let before = out.len();
+        let mut code_at = at;
+        if self.end == End::Calls {
+            // A callee that looks at its return address must find the original one: push it, and jump. The address
+            // is pushed from memory in front of the code, which a short jump passes over.
+            out.extend_from_slice(&[0xeb, 0x08]);
+            out.extend_from_slice(&behind.to_le_bytes());
+            code_at += 10;
+            let call = instructions.pop().ok_or(SkipReason::Unmovable)?;
+            instructions.push(push_from(at + 2)?);
+            instructions.push(jump_of(&call)?);
+        } else if self.end == End::FallsThrough {
+            instructions.push(Instruction::with_branch(Code::Jmp_rel32_64, behind).map_err(|_| SkipReason::Unmovable)?);
+        }
+        let block = InstructionBlock::new(&instructions, code_at);
+        let encoded = BlockEncoder::encode(64, block, BlockEncoderOptions::NONE).map_err(|_| SkipReason::Unmovable)?;
+        out.extend_from_slice(&encoded.code_buffer);
+        if out.len() - before > Self::MOST_BYTES { Err(SkipReason::Unmovable) } else { Ok(()) }
+    }
+}
+
+/// `jmp rel32` from `at` to `target`.
+pub(crate) fn push_jump(at: u64, target: u64, out: &mut Vec<u8>) -> Result<(), SkipReason> {
+    let distance = target.wrapping_sub(at + JUMP_BYTES as u64) as i64;
+    let distance = i32::try_from(distance).map_err(|_| SkipReason::NoRoom)?;
+    out.push(0xe9);
+    out.extend_from_slice(&distance.to_le_bytes());
+    Ok(())
+}
+
+fn is_movable_as_bytes(instruction: &Instruction) -> bool {
+    !instruction.is_ip_rel_memory_operand()
+        && !(0..instruction.op_count()).any(|operand| {
+            matches!(instruction.op_kind(operand), OpKind::NearBranch16 | OpKind::NearBranch32 | OpKind::NearBranch64)
+        })
+}
+
+/// A call whose operand is the same after the return address has been pushed by another instruction.
+fn is_movable_call(call: &Instruction) -> bool {
+    call.code() == Code::Call_rm64
+        && call.memory_base() != Register::RSP
+        && !(call.op0_kind() == OpKind::Register && call.op0_register() == Register::RSP)
+}
+
+fn push_from(address: u64) -> Result<Instruction, SkipReason> {
+    Instruction::with1(Code::Push_rm64, MemoryOperand::with_base_displ(Register::RIP, address as i64))
+        .map_err(|_| SkipReason::Unmovable)
+}
+
+fn jump_of(call: &Instruction) -> Result<Instruction, SkipReason> {
+    if call.op0_kind() == OpKind::NearBranch64 {
+        return Instruction::with_branch(Code::Jmp_rel32_64, call.near_branch64()).map_err(|_| SkipReason::Unmovable);
+    }
+    let mut jump = *call;
+    jump.set_code(Code::Jmp_rm64);
+    Ok(jump)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const START: u64 = 0x40_1000;
+    const COPY: u64 = 0x41_0000;
+
+    fn relocated(bytes: &[u8]) -> Vec<String> {
+        let mut padded = bytes.to_vec();
+        padded.resize(32, 0x90);
+        let mut out = Vec::new();
+        Displaced::decode(&padded, START).unwrap().relocate(START, COPY, &mut out).unwrap();
+        Decoder::with_ip(64, &out, COPY, DecoderOptions::NONE)
+            .iter()
+            .map(|i| format!("{:?} {}", i.code(), show(&i)))
+            .collect()
+    }
+
+    fn show(instruction: &Instruction) -> String {
+        if instruction.is_ip_rel_memory_operand() {
+            format!("[{:#x}]", instruction.ip_rel_memory_address())
+        } else if instruction.op0_kind() == OpKind::NearBranch64 {
+            format!("{:#x}", instruction.near_branch64())
+        } else {
+            String::new()
+        }
+    }
+
+    /// push rbp; mov rbp, rsp; sub rsp, 16
+    #[test]
+    fn a_plain_prologue_moves_as_bytes() {
+        let code = relocated(&[0x55, 0x48, 0x89, 0xe5, 0x48, 0x83, 0xec, 0x10]);
+        assert_eq!(code.len(), 4);
+        assert_eq!(code[3], "Jmp_rel32_64 0x401008");
+    }
+
+    /// lea rax, [rip - 7]: the function's own address must stay the original's.
+    #[test]
+    fn a_reference_to_the_own_entry_is_not_redirected() {
+        let code = relocated(&[0x48, 0x8d, 0x05, 0xf9, 0xff, 0xff, 0xff]);
+        assert_eq!(code[0], "Lea_r64_m [0x401000]");
+    }
+
+    /// call rel32 as first instruction: pushes the original return address.
+    #[test]
+    fn a_displaced_call_returns_to_the_original() {
+        let code = relocated(&[0xe8, 0x00, 0x01, 0x00, 0x00]);
+        assert_eq!(code[0], "Jmp_rel8_64 0x41000a");
+        assert_eq!(code.last().unwrap(), "Jmp_rel32_64 0x401105");
+        let mut out = Vec::new();
+        let bytes = [0xe8, 0x00, 0x01, 0x00, 0x00];
+        Displaced::decode(&bytes, START).unwrap().relocate(START, COPY, &mut out).unwrap();
+        assert_eq!(out[2..10], 0x40_1005_u64.to_le_bytes());
+    }
+
+    /// xor eax, eax; ret, then another function's push.
+    #[test]
+    fn a_short_function_needs_padding_behind_it() {
+        let bytes = [0x31, 0xc0, 0xc3, 0x55, 0x48, 0x89, 0xe5];
+        assert_eq!(Displaced::decode(&bytes, START).unwrap_err(), SkipReason::TooShort);
+        assert_eq!(relocated(&[0x31, 0xc0, 0xc3]).len(), 2);
+    }
+
+    /// nop; nop; jmp back onto the second nop.
+    #[test]
+    fn a_branch_into_the_patch_is_refused() {
+        let bytes = [0x90, 0x90, 0xeb, 0xfd, 0x90, 0x90];
+        assert_eq!(Displaced::decode(&bytes, START).unwrap_err(), SkipReason::BranchIntoPatch);
+    }
+}

@@ -1,0 +1,103 @@
+//! What can be done with a function, and why not more.
+
+use std::fmt;
+
+/// How a function is hooked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Verdict {
+    /// Calls and returns are recorded.
+    Hooked,
+    /// Calls are recorded; the return slot is left alone.
+    EntryOnly(EntryOnlyReason),
+    /// The function runs untouched.
+    Skipped(SkipReason),
+}
+
+/// Why a function's return is not caught.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[non_exhaustive]
+pub enum EntryOnlyReason {
+    /// It reads or moves its own return address (setjmp, swapcontext, vfork, dlopen …).
+    ReadsReturnSlot,
+    /// It pops its own arguments (`ret n`), as Swift's async functions do, which also move their return address.
+    PopsArguments,
+    /// It has no unwind information, so nothing is known of its return slot.
+    NoUnwindInfo,
+    /// It unwinds: the real return addresses are put back before it runs.
+    Unwinder,
+    /// Its frames change threads (Go).
+    MovingFrames,
+}
+
+/// Why a function is left alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[non_exhaustive]
+pub enum SkipReason {
+    /// The kernel returns to it after a signal handler, and unwinders know its bytes.
+    SignalTrampoline,
+    /// The unwind tables say that it does not start as a called function does.
+    OddFirstRow,
+    /// It is the cold part of another function, jumped into in the middle of a frame.
+    ColdPart,
+    /// It jumps back to its own first instruction, where its red zone is in use.
+    OwnEntryLoop,
+    /// A branch leads into the bytes that a patch would overwrite.
+    BranchIntoPatch,
+    /// It is too short, and what follows belongs to another function.
+    TooShort,
+    /// Its first bytes are not instructions.
+    Undecodable,
+    /// Its first instructions cannot be moved.
+    Unmovable,
+    /// The loader tells debuggers of new libraries through it; ada listens there.
+    LoaderNotification,
+    /// The user excluded it.
+    Excluded,
+    /// No free memory lies within the reach of a jump.
+    NoRoom,
+    /// The text in memory is not the text of the file.
+    TextDiffers,
+}
+
+impl EntryOnlyReason {
+    /// The reason's name in sessions.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::ReadsReturnSlot => "reads_return_slot",
+            Self::PopsArguments => "pops_arguments",
+            Self::NoUnwindInfo => "no_unwind_info",
+            Self::Unwinder => "unwinder",
+            Self::MovingFrames => "moving_frames",
+        }
+    }
+}
+
+impl SkipReason {
+    /// The reason's name in sessions.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::SignalTrampoline => "signal_trampoline",
+            Self::OddFirstRow => "odd_first_row",
+            Self::ColdPart => "cold_part",
+            Self::OwnEntryLoop => "own_entry_loop",
+            Self::BranchIntoPatch => "branch_into_patch",
+            Self::TooShort => "too_short",
+            Self::Undecodable => "undecodable",
+            Self::Unmovable => "unmovable",
+            Self::LoaderNotification => "loader_notification",
+            Self::Excluded => "excluded",
+            Self::NoRoom => "no_room",
+            Self::TextDiffers => "text_differs",
+        }
+    }
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Hooked => f.write_str("hooked"),
+            Self::EntryOnly(reason) => write!(f, "entry-only ({})", reason.name()),
+            Self::Skipped(reason) => write!(f, "skipped ({})", reason.name()),
+        }
+    }
+}

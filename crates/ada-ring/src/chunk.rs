@@ -1,0 +1,75 @@
+//! A chunk: records from its start, and a header in its last page.
+//!
+//! ```text
+//! 0            RECORDS_END             HEADER_OFFSET        CHUNK_SIZE
+//! | records ... | slack for reservations | header            |
+//! ```
+//!
+//! A stub reserves by adding to its position first and looking afterwards, so a position can run past the end: by one
+//! record, and by one more for each signal handler that arrives before the chunk is changed. The slack takes these.
+//! It is the last page but for the header, so that the check is one test of the position's address bits:
+//! chunks are aligned to their size, and a position is past the end where all bits between page and chunk are set.
+
+use core::sync::atomic::{AtomicU32, AtomicU64};
+
+use crate::RawRecord;
+
+/// Bytes of a chunk, and its alignment.
+pub const CHUNK_SIZE: usize = 1 << 18;
+/// Where records end and the slack begins.
+pub const RECORDS_END: usize = CHUNK_SIZE - 4096;
+/// Where the header lies.
+pub const HEADER_OFFSET: usize = CHUNK_SIZE - 1024;
+/// How many records fit.
+pub const RECORDS_PER_CHUNK: usize = RECORDS_END / RawRecord::SIZE;
+/// The address bits that are all set exactly in a chunk's last page.
+pub const PAST_END_MASK: u32 = (CHUNK_SIZE as u32 - 1) & !4095;
+
+/// Whether a reserved position lies past the records of its chunk.
+pub const fn is_past_end(position: u64) -> bool {
+    position as u32 & PAST_END_MASK == PAST_END_MASK
+}
+
+/// Who owns a chunk, and where it stands in its thread's row of chunks. Written by the agent before the chunk becomes
+/// active, except for the drain's own `drained`.
+#[repr(C)]
+pub struct ChunkHeader {
+    /// The process.
+    pub pid: AtomicU32,
+    /// The thread.
+    pub tid: AtomicU32,
+    /// The chunk's ordinal among those of this thread and lane, from 0.
+    pub ordinal: AtomicU64,
+    /// Low half of the address of the thread's shadow-stack sentinel, from which depths follow.
+    pub shadow_base_low: AtomicU32,
+    /// 1 while the drain reads: the owner then does not take the chunk back.
+    pub reader_busy: AtomicU32,
+    /// Records of this thread that were given up before this chunk's first one.
+    pub lost_before: AtomicU64,
+    /// Nanoseconds that the thread waited for this chunk.
+    pub waited_ns: AtomicU64,
+    /// Bytes of records that the drain has taken.
+    pub drained: AtomicU64,
+}
+
+const _: () = {
+    assert!(HEADER_OFFSET > RECORDS_END + 1024, "room for many nested reservations");
+    assert!(HEADER_OFFSET + size_of::<ChunkHeader>() <= CHUNK_SIZE);
+    assert!(RECORDS_END.is_multiple_of(4096));
+};
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_last_page_is_past_the_end() {
+        let chunk = 0x7f12_3400_0000_u64;
+        assert!(chunk.is_multiple_of(CHUNK_SIZE as u64));
+        assert!(!is_past_end(chunk));
+        assert!(!is_past_end(chunk + RECORDS_END as u64 - 16));
+        assert!(is_past_end(chunk + RECORDS_END as u64));
+        assert!(is_past_end(chunk + CHUNK_SIZE as u64 - 16));
+        assert!(!is_past_end(chunk + CHUNK_SIZE as u64));
+    }
+}

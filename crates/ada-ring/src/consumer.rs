@@ -1,0 +1,172 @@
+//! The drain's side: reading behind a writer.
+
+use core::sync::atomic::{AtomicU64, Ordering};
+
+use crate::chunk::RECORDS_END;
+use crate::{ChunkState, Pool, RawRecord};
+
+/// A chunk that the drain is reading; its owner does not take it back meanwhile.
+pub struct ChunkReader<'p> {
+    pool: &'p Pool,
+    chunk: usize,
+    at: usize,
+}
+
+impl<'p> ChunkReader<'p> {
+    /// Starts to read a chunk that is active or full, where the last reader stopped. `None` where it is neither.
+    pub fn begin(pool: &'p Pool, chunk: usize) -> Option<Self> {
+        let header = pool.header(chunk);
+        // SeqCst pairs with `Pool::reclaim_oldest`: either the owner sees the flag, or we see the changed state.
+        header.reader_busy.store(1, Ordering::SeqCst);
+        let state = pool.control().chunks[chunk].load(Ordering::SeqCst);
+        if state != ChunkState::Active as u32 && state != ChunkState::Full as u32 {
+            header.reader_busy.store(0, Ordering::Release);
+            return None;
+        }
+        let at = header.drained.load(Ordering::Relaxed) as usize;
+        Some(Self { pool, chunk, at: at.min(RECORDS_END) })
+    }
+
+    /// The next record, if it is written.
+    pub fn next_record(&mut self) -> Option<RawRecord> {
+        if self.at >= RECORDS_END {
+            return None;
+        }
+        let record = self.peek(self.at)?;
+        self.at += RawRecord::SIZE;
+        Some(record)
+    }
+
+    /// Passes over a reserved record that nobody will write any more. False at the end.
+    pub fn skip_hole(&mut self) -> bool {
+        let hole = self.at;
+        let mut ahead = hole;
+        while ahead + RawRecord::SIZE < RECORDS_END {
+            ahead += RawRecord::SIZE;
+            if self.peek(ahead).is_some() {
+                self.at = ahead;
+                return true;
+            }
+        }
+        false
+    }
+
+    /// Whether every record of the chunk has been read.
+    pub fn is_at_end(&self) -> bool {
+        self.at >= RECORDS_END
+    }
+
+    /// Bytes read so far.
+    pub fn position(&self) -> usize {
+        self.at
+    }
+
+    fn peek(&self, at: usize) -> Option<RawRecord> {
+        // SAFETY: `at` lies within the chunk's records and is a multiple of 16; the words are read as atomics because
+        // the writer may be writing them.
+        let words = unsafe { &*self.pool.records(self.chunk).add(at).cast::<[AtomicU64; 2]>() };
+        // Acquire pairs with the stub's store of the time stamp, which x86 keeps behind its earlier stores.
+        let tsc = words[0].load(Ordering::Acquire);
+        let place = words[1].load(Ordering::Relaxed);
+        (tsc != 0).then_some(RawRecord { tsc, function: place as u32, top_and_kind: (place >> 32) as u32 })
+    }
+}
+
+impl Drop for ChunkReader<'_> {
+    fn drop(&mut self) {
+        let header = self.pool.header(self.chunk);
+        header.drained.store(self.at as u64, Ordering::Relaxed);
+        header.reader_busy.store(0, Ordering::Release);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    extern crate std;
+    use super::*;
+    use crate::pool::CONTROL_BYTES;
+    use crate::{CHUNK_SIZE, RECORDS_PER_CHUNK};
+    use std::alloc::{Layout, alloc_zeroed, dealloc};
+
+    struct Memory(*mut u8, Layout);
+
+    impl Memory {
+        fn new(chunks: usize) -> (Self, Pool) {
+            let layout = Layout::from_size_align(CONTROL_BYTES + chunks * CHUNK_SIZE, CHUNK_SIZE).unwrap();
+            // SAFETY: the layout is not empty.
+            let base = unsafe { alloc_zeroed(layout) };
+            // SAFETY: `base` is large enough, aligned, and freed after the last use.
+            let pool = unsafe { Pool::at(base) };
+            pool.control().chunk_count.store(chunks as u32, Ordering::Relaxed);
+            (Self(base, layout), pool)
+        }
+    }
+
+    impl Drop for Memory {
+        fn drop(&mut self) {
+            // SAFETY: allocated in `new` with this layout.
+            unsafe { dealloc(self.0, self.1) }
+        }
+    }
+
+    fn write(pool: &Pool, chunk: usize, number: usize, tsc: u64) {
+        // SAFETY: a record within the chunk.
+        unsafe { pool.records(chunk).add(number * 16).cast::<[u64; 2]>().write([tsc, number as u64]) }
+    }
+
+    fn active(pool: &Pool) -> usize {
+        let chunk = pool.claim().unwrap();
+        assert!(pool.change(chunk, ChunkState::Claimed, ChunkState::Active));
+        chunk
+    }
+
+    #[test]
+    fn a_reader_goes_on_where_the_last_one_stopped() {
+        let (_memory, pool) = Memory::new(1);
+        let chunk = active(&pool);
+        write(&pool, chunk, 0, 10);
+        write(&pool, chunk, 1, 11);
+        let mut reader = ChunkReader::begin(&pool, chunk).unwrap();
+        assert_eq!(reader.next_record().unwrap().tsc, 10);
+        assert_eq!(reader.next_record().unwrap().tsc, 11);
+        assert_eq!(reader.next_record(), None);
+        drop(reader);
+        write(&pool, chunk, 2, 12);
+        assert_eq!(ChunkReader::begin(&pool, chunk).unwrap().next_record().unwrap().function, 2);
+    }
+
+    #[test]
+    fn a_hole_stops_a_reader_until_it_is_skipped() {
+        let (_memory, pool) = Memory::new(1);
+        let chunk = active(&pool);
+        write(&pool, chunk, 1, 11);
+        let mut reader = ChunkReader::begin(&pool, chunk).unwrap();
+        assert_eq!(reader.next_record(), None);
+        assert!(reader.skip_hole());
+        assert_eq!(reader.next_record().unwrap().tsc, 11);
+        assert!(!reader.skip_hole());
+    }
+
+    #[test]
+    fn the_owner_takes_back_its_oldest_full_chunk_and_counts_what_is_lost() {
+        let (_memory, pool) = Memory::new(2);
+        for ordinal in [1, 0] {
+            let chunk = active(&pool);
+            pool.header(chunk).pid.store(5, Ordering::Relaxed);
+            pool.header(chunk).tid.store(6, Ordering::Relaxed);
+            pool.header(chunk).ordinal.store(ordinal, Ordering::Relaxed);
+            for number in 0..RECORDS_PER_CHUNK {
+                write(&pool, chunk, number, 1);
+            }
+            pool.change(chunk, ChunkState::Active, ChunkState::Full);
+        }
+        assert_eq!(pool.claim(), None);
+        let busy = ChunkReader::begin(&pool, 1).unwrap();
+        assert_eq!(pool.reclaim_oldest(5, 6), None, "the drain is reading it");
+        drop(busy);
+        assert_eq!(pool.reclaim_oldest(5, 7), None, "another thread's");
+        assert_eq!(pool.reclaim_oldest(5, 6), Some(1));
+        assert_eq!(pool.control().drops[0].load(Ordering::Relaxed), RECORDS_PER_CHUNK as u64);
+        assert!(ChunkReader::begin(&pool, 1).is_none(), "claimed chunks are not read");
+    }
+}

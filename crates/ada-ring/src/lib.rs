@@ -1,0 +1,23 @@
+//! The memory that a traced program and its recorder share, and the contract for using it.
+//!
+//! Three parties meet here and none may wait for another while an event is being written: the generated stubs in the
+//! target ([`state`], written with plain stores), the agent in the target that handles what is rare, and the drain in
+//! the recorder ([`consumer`]).
+//!
+//! Records go into *chunks*: fixed pieces of shared memory that belong to one thread at a time. A chunk is written
+//! once, from its start to its end; nothing in it is ever overwritten while it is owned, so the drain may read behind
+//! the writer without a lock. A record whose first word is 0 is not written yet. When a chunk is full the thread
+//! takes another from the [`pool`]; the drain empties the full one, zeroes it and puts it back.
+#![no_std]
+
+pub mod chunk;
+pub mod consumer;
+pub mod pool;
+pub mod record;
+pub mod state;
+
+pub use chunk::{CHUNK_SIZE, ChunkHeader, RECORDS_END, RECORDS_PER_CHUNK};
+pub use consumer::ChunkReader;
+pub use pool::{ChunkState, Control, DropReason, Lane, OnFull, Pool};
+pub use record::{RawRecord, RecordKind};
+pub use state::{ShadowFrame, ThreadState};

@@ -1,0 +1,252 @@
+//! The pool of chunks, and the control block at the start of the shared memory.
+//!
+//! A chunk's state is one word in the control block; whoever moves it owns the next step:
+//!
+//! ```text
+//! Free --agent--> Claimed --agent--> Active --agent--> Full --drain--> Draining --drain--> Free
+//!                    ^------------- agent, when told to drop the oldest -----'
+//! ```
+//! An active chunk of a dead thread goes the drain's way as if it were full.
+
+use core::cell::UnsafeCell;
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+use crate::chunk::{CHUNK_SIZE, ChunkHeader, HEADER_OFFSET, RECORDS_END};
+
+/// The most chunks that a session's shared memory can have.
+pub const MAX_CHUNKS: usize = 4096;
+
+/// Where a chunk stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub enum ChunkState {
+    /// Zeroed, and nobody's.
+    Free = 0,
+    /// An agent fills in the header.
+    Claimed = 1,
+    /// A thread writes records.
+    Active = 2,
+    /// Complete, and waiting for the drain.
+    Full = 3,
+    /// The drain empties it.
+    Draining = 4,
+}
+
+/// The kinds of chunks a thread has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub enum Lane {
+    /// Every event.
+    Index = 0,
+    /// Registers and stack.
+    Detail = 1,
+}
+
+/// What a thread does when there is no chunk for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub enum OnFull {
+    /// Wait, as long as the recorder lives.
+    Wait = 0,
+    /// Give the oldest records up.
+    Drop = 1,
+}
+
+/// Why records were given up; each has a counter in [`Control::drops`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub enum DropReason {
+    /// The thread's own oldest chunk was taken back, because the drain had not reached it.
+    RingFull = 0,
+    /// All chunks belonged to other threads.
+    PoolExhausted = 1,
+    /// A signal handler's event came while the agent was changing the same thread's chunk.
+    Reentered = 2,
+    /// More threads at once than there are thread states.
+    StatesExhausted = 3,
+    /// The wait for a chunk ended because the recorder was gone or stuck.
+    RecorderGone = 4,
+}
+
+impl DropReason {
+    /// All reasons, in the order of their counters.
+    pub const ALL: [Self; 5] =
+        [Self::RingFull, Self::PoolExhausted, Self::Reentered, Self::StatesExhausted, Self::RecorderGone];
+
+    /// The reason's name in manifests.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::RingFull => "ring_full",
+            Self::PoolExhausted => "pool_exhausted",
+            Self::Reentered => "reentered",
+            Self::StatesExhausted => "states_exhausted",
+            Self::RecorderGone => "recorder_gone",
+        }
+    }
+}
+
+/// The control block: the first pages of the shared memory. All zero is a valid start.
+#[repr(C)]
+pub struct Control {
+    /// How many chunks follow.
+    pub chunk_count: AtomicU32,
+    /// [`OnFull`] as a number.
+    pub on_full: AtomicU32,
+    /// Where an agent starts to look for a free chunk.
+    pub next_chunk: AtomicU32,
+    /// 1 once the recorder has said that it will take no more.
+    pub recorder_gone: AtomicU32,
+    /// Grows with every round of the drain: a wait during which it stands still is a wait for a dead recorder.
+    pub drain_rounds: AtomicU64,
+    /// How often no chunk was free.
+    pub exhausted: AtomicU64,
+    /// Records given up, by [`DropReason`].
+    pub drops: [AtomicU64; DropReason::ALL.len()],
+    /// The thread that waits until the recorder has seen the new libraries.
+    pub loader: LoaderCall,
+    /// Chunk states.
+    pub chunks: [AtomicU32; MAX_CHUNKS],
+}
+
+/// The meeting of a thread that has loaded a library and the recorder that hooks it. The thread does not only wait: it
+/// makes the system calls that the recorder asks for, so that nobody needs to stop it from outside.
+#[repr(C)]
+pub struct LoaderCall {
+    /// The process of the waiting thread; 0 when nobody waits. The recorder sleeps on this word.
+    pub waiting: AtomicU32,
+    /// Changes with everything that the recorder says. The thread sleeps on this word.
+    pub said: AtomicU32,
+    /// 0 nothing, 1 a call is wanted, 2 it is made.
+    pub stage: AtomicU32,
+    /// Room.
+    pub reserved: u32,
+    /// The system call's number and arguments.
+    pub call: [AtomicU64; 7],
+    /// What it gave.
+    pub result: AtomicU64,
+    /// A path for calls that take one, with a NUL.
+    pub path: UnsafeCell<[u8; 128]>,
+}
+
+/// Bytes before the first chunk, a whole number of chunks so that each is aligned.
+pub const CONTROL_BYTES: usize = CHUNK_SIZE;
+
+const _: () = assert!(size_of::<Control>() <= CONTROL_BYTES);
+
+impl Control {
+    /// Counts records that were given up.
+    pub fn count_drop(&self, reason: DropReason, records: u64) {
+        self.drops[reason as usize].fetch_add(records, Ordering::Relaxed);
+    }
+}
+
+/// The shared memory as one side sees it: the control block, and behind it the chunks.
+#[derive(Clone, Copy)]
+pub struct Pool {
+    base: *mut u8,
+}
+
+// SAFETY: a `Pool` is only an address; all it reaches is atomics, and records that are owned by chunk state.
+unsafe impl Send for Pool {}
+// SAFETY: as above.
+unsafe impl Sync for Pool {}
+
+impl Pool {
+    /// The pool in the mapping that starts at `base`.
+    ///
+    /// # Safety
+    /// `base` is a readable and writable mapping of a session's shared memory, aligned to [`CHUNK_SIZE`], that
+    /// outlives every use of the pool, and its control block's `chunk_count` chunks lie within the mapping.
+    pub const unsafe fn at(base: *mut u8) -> Self {
+        Self { base }
+    }
+
+    /// The control block.
+    pub fn control(&self) -> &Control {
+        // SAFETY: `at` promises the mapping; the block holds only atomics, for which zeroed memory is valid.
+        unsafe { &*self.base.cast::<Control>() }
+    }
+
+    /// How many chunks there are.
+    pub fn chunk_count(&self) -> usize {
+        (self.control().chunk_count.load(Ordering::Relaxed) as usize).min(MAX_CHUNKS)
+    }
+
+    /// Where a chunk's records start.
+    pub fn records(&self, chunk: usize) -> *mut u8 {
+        assert!(chunk < MAX_CHUNKS);
+        // SAFETY: `at` promises that the chunks lie within the mapping.
+        unsafe { self.base.add(CONTROL_BYTES + chunk * CHUNK_SIZE) }
+    }
+
+    /// A chunk's header.
+    pub fn header(&self, chunk: usize) -> &ChunkHeader {
+        // SAFETY: the header lies within the chunk, and holds only atomics.
+        unsafe { &*self.records(chunk).add(HEADER_OFFSET).cast::<ChunkHeader>() }
+    }
+
+    /// Claims a free chunk.
+    pub fn claim(&self) -> Option<usize> {
+        let count = self.chunk_count();
+        let control = self.control();
+        let start = control.next_chunk.load(Ordering::Relaxed) as usize;
+        for step in 0..count {
+            let chunk = (start + step) % count;
+            if self.change(chunk, ChunkState::Free, ChunkState::Claimed) {
+                control.next_chunk.store(chunk as u32 + 1, Ordering::Relaxed);
+                return Some(chunk);
+            }
+        }
+        None
+    }
+
+    /// Takes back the oldest full chunk of a thread, drops what it holds, and gives it zeroed.
+    pub fn reclaim_oldest(&self, pid: u32, tid: u32) -> Option<usize> {
+        let mut oldest: Option<(u64, usize)> = None;
+        for chunk in 0..self.chunk_count() {
+            if self.state(chunk) != ChunkState::Full as u32 {
+                continue;
+            }
+            let header = self.header(chunk);
+            if header.pid.load(Ordering::Relaxed) != pid || header.tid.load(Ordering::Relaxed) != tid {
+                continue;
+            }
+            let ordinal = header.ordinal.load(Ordering::Relaxed);
+            if oldest.is_none_or(|(least, _)| ordinal < least) {
+                oldest = Some((ordinal, chunk));
+            }
+        }
+        let (_, chunk) = oldest?;
+        if !self.change(chunk, ChunkState::Full, ChunkState::Claimed) {
+            return None;
+        }
+        // SeqCst pairs with `ChunkReader::begin`: either we see its flag, or it sees the changed state.
+        if self.header(chunk).reader_busy.load(Ordering::SeqCst) != 0 {
+            self.change(chunk, ChunkState::Claimed, ChunkState::Full);
+            return None;
+        }
+        let left = RECORDS_END as u64 - self.header(chunk).drained.load(Ordering::Relaxed);
+        self.control().count_drop(DropReason::RingFull, left / crate::RawRecord::SIZE as u64);
+        self.zero(chunk);
+        Some(chunk)
+    }
+
+    /// A chunk's state as a number.
+    pub fn state(&self, chunk: usize) -> u32 {
+        self.control().chunks[chunk].load(Ordering::Acquire)
+    }
+
+    /// Moves a chunk from one state to another, if it is still in the first.
+    pub fn change(&self, chunk: usize, from: ChunkState, to: ChunkState) -> bool {
+        self.control().chunks[chunk]
+            .compare_exchange(from as u32, to as u32, Ordering::SeqCst, Ordering::Relaxed)
+            .is_ok()
+    }
+
+    /// Zeroes a chunk's records and slack and the drain's mark; the caller owns the chunk.
+    pub fn zero(&self, chunk: usize) {
+        // SAFETY: the range lies within the chunk, and its owner is the only one to touch it.
+        unsafe { self.records(chunk).write_bytes(0, HEADER_OFFSET) };
+        self.header(chunk).drained.store(0, Ordering::Relaxed);
+    }
+}

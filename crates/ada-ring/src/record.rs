@@ -1,0 +1,76 @@
+//! The 16 bytes that a stub writes for an event. The drain makes the 32-byte event of them: thread and detail are
+//! known from the chunk, the clock is scaled there, and the depth follows from the shadow stack's top.
+
+/// A record as the stubs write it: `place` first, `tsc` last.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(C)]
+pub struct RawRecord {
+    /// The time-stamp counter; 0 means that the record is reserved and not written yet.
+    pub tsc: u64,
+    /// The function's number in its process.
+    pub function: u32,
+    /// The low half of the shadow stack's top, with the record's kind in the bits that its alignment leaves free.
+    pub top_and_kind: u32,
+}
+
+/// What a record tells, in the low bits of [`RawRecord::top_and_kind`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub enum RecordKind {
+    /// A function was entered, and its return is caught too.
+    Call = 0,
+    /// A function returned.
+    Return = 1,
+    /// A frame was found dead: an exception or a longjmp went over it.
+    Unwound = 2,
+    /// A function was entered whose return is not caught.
+    EntryOnly = 3,
+}
+
+impl RawRecord {
+    /// Bytes of a record.
+    pub const SIZE: usize = 16;
+
+    /// The kind, which no bit pattern can make invalid.
+    pub const fn kind(self) -> RecordKind {
+        match self.top_and_kind & 3 {
+            0 => RecordKind::Call,
+            1 => RecordKind::Return,
+            2 => RecordKind::Unwound,
+            _ => RecordKind::EntryOnly,
+        }
+    }
+
+    /// How many frames were open below the one that the record is about, given the low half of the address of the
+    /// shadow stack's sentinel. A call is recorded before its frame is pushed, an end before its frame is popped.
+    pub const fn depth(self, shadow_base_low: u32) -> u32 {
+        let frames = (self.top_and_kind & !31).wrapping_sub(shadow_base_low) / crate::ShadowFrame::SIZE as u32;
+        match self.kind() {
+            RecordKind::Call | RecordKind::EntryOnly => frames,
+            RecordKind::Return | RecordKind::Unwound => frames.saturating_sub(1),
+        }
+    }
+}
+
+const _: () = assert!(size_of::<RawRecord>() == RawRecord::SIZE);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn call_and_return_of_one_frame_have_one_depth() {
+        let base = 0xffff_ff00;
+        let call = RawRecord { tsc: 1, function: 7, top_and_kind: base + 64 };
+        let back = RawRecord { tsc: 2, function: 7, top_and_kind: (base + 96) | RecordKind::Return as u32 };
+        assert_eq!((call.kind(), call.depth(base)), (RecordKind::Call, 2));
+        assert_eq!((back.kind(), back.depth(base)), (RecordKind::Return, 2));
+    }
+
+    #[test]
+    fn depth_survives_a_wrap_of_the_low_half() {
+        let base = 0xffff_ffe0_u32;
+        let call = RawRecord { tsc: 1, function: 0, top_and_kind: base.wrapping_add(96) };
+        assert_eq!(call.depth(base), 3);
+    }
+}

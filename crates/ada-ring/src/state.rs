@@ -1,0 +1,135 @@
+//! What a thread of the target carries: its state behind the GS base, and its shadow stack.
+//!
+//! These live in the target's private memory, so that a fork copies them; the stubs address the fields by the offsets
+//! of this struct. The owner word lies [`OWNER_DISTANCE`] below the state, in pages that the kernel zeroes in a fork
+//! child: the child's first event then fails the owner check and takes a state of its own.
+
+use core::sync::atomic::AtomicU32;
+
+/// How many thread states one process has.
+pub const STATES: usize = 256;
+/// Bytes from one state to the next.
+pub const STATE_STRIDE: usize = 4096;
+/// How far below a state its owner word lies.
+pub const OWNER_DISTANCE: usize = STATES * STATE_STRIDE;
+
+/// A traced frame whose return is caught. 32 bytes, so that five bits of its address are free.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(C)]
+pub struct ShadowFrame {
+    /// Complement of the address of the frame's return slot; 0 for none. Complemented so that an older frame, whose
+    /// slot lies higher, compares lower, and zeroed memory lowest. Written last on push and zeroed first on pop.
+    pub slot_complement: u64,
+    /// Where the function really returns to.
+    pub return_address: u64,
+    /// The function's number in its process.
+    pub function: u32,
+    /// [`FRAME_RESTORED`], or 0.
+    pub flags: u32,
+    /// What the return slot holds while the frame is caught: the address behind the stub's call.
+    pub trampoline: u64,
+}
+
+/// The frame's real return address was put back for an unwinder, and the frame is not caught at the moment.
+pub const FRAME_RESTORED: u32 = 1;
+impl ShadowFrame {
+    /// Bytes of a frame.
+    pub const SIZE: usize = 32;
+
+    /// The address of the frame's return slot.
+    pub const fn slot(&self) -> u64 {
+        !self.slot_complement
+    }
+}
+
+/// The position of a thread that has no chunk: past the end of nothing.
+pub const NO_CHUNK: u64 = crate::chunk::PAST_END_MASK as u64;
+
+/// What the agent keeps for a process, in private memory behind the thread states.
+#[repr(C)]
+pub struct ProcessBlock {
+    /// The thread of each state; 0 for a free one. State 0 is nobody's: threads that have none yet point at it.
+    pub state_threads: [AtomicU32; STATES],
+}
+
+/// Where things are in the target's private memory, from its start: owner words, states, process block, shadow stacks.
+pub mod private {
+    use super::{OWNER_DISTANCE, STATE_STRIDE, STATES};
+
+    /// The states.
+    pub const STATES_AT: usize = OWNER_DISTANCE;
+    /// The process block.
+    pub const PROCESS_AT: usize = STATES_AT + STATES * STATE_STRIDE;
+    /// The shadow stacks.
+    pub const SHADOWS_AT: usize = PROCESS_AT + 4096;
+    /// Bytes of one shadow stack: 32,767 frames.
+    pub const SHADOW_BYTES: usize = 1 << 20;
+    /// Bytes of the whole.
+    pub const BYTES: usize = SHADOWS_AT + STATES * SHADOW_BYTES;
+    /// Bytes at the start that a fork child finds zeroed.
+    pub const WIPED_BYTES: usize = OWNER_DISTANCE;
+}
+
+/// One thread's state, at its GS base.
+#[derive(Debug)]
+#[repr(C)]
+pub struct ThreadState {
+    /// The newest shadow frame; the sentinel where there is none.
+    pub shadow_top: u64,
+    /// Where the next index record goes.
+    pub index_position: u64,
+    /// The sentinel: an all-zero frame below the first.
+    pub shadow_base: u64,
+    /// A frame at or above this address is not pushed.
+    pub shadow_limit: u64,
+    /// The table of pages whose code has unwind information: see [`covered`].
+    pub covered: u64,
+    /// The thread that owns this state.
+    pub tid: u32,
+    /// This state's number.
+    pub number: u32,
+    /// How many chunks the thread has had.
+    pub chunks_taken: u64,
+    /// Records given up since the last chunk was taken.
+    pub lost: u64,
+    /// The return slot of the call that unwinds the stack; 0 when none does.
+    pub unwinder_slot: u64,
+    /// The frame whose slot word is set to the highest value, so that every entry looks whether the unwinding is over.
+    pub alarm_frame: u64,
+    /// That frame's own slot word.
+    pub alarm_saved: u64,
+    /// Records that have nowhere to go are written here, and forgotten.
+    pub sink: [u64; 4],
+}
+
+const _: () = {
+    assert!(size_of::<ShadowFrame>() == ShadowFrame::SIZE);
+    assert!(size_of::<ThreadState>() <= STATE_STRIDE);
+    assert!(size_of::<ProcessBlock>() <= 4096);
+    assert!(OWNER_DISTANCE <= i32::MAX as usize);
+};
+
+/// The table that says which pages hold code with unwind information. A return address elsewhere belongs to generated
+/// code, which may read its callee's return slot, so the return is not caught there.
+///
+/// ```text
+/// 0           a leaf that is all zero: nothing is covered
+/// FIRST_LEVEL one u32 for each 256 MiB of the address space: the byte offset of its leaf from the table's start
+/// LEAVES      leaves: one byte a page, not 0 where the page is covered
+/// ```
+pub mod covered {
+    /// Address bits below a first-level entry.
+    pub const LEAF_SHIFT: u32 = 28;
+    /// Bytes of a leaf.
+    pub const LEAF_BYTES: usize = 1 << (LEAF_SHIFT - 12);
+    /// Where the first level starts.
+    pub const FIRST_LEVEL: usize = LEAF_BYTES;
+    /// Entries of the first level: 47 address bits.
+    pub const ENTRIES: usize = 1 << (47 - LEAF_SHIFT);
+    /// Where the leaves start.
+    pub const LEAVES: usize = FIRST_LEVEL + ENTRIES * 4;
+    /// How many leaves there is room for.
+    pub const LEAF_COUNT: usize = 128;
+    /// Bytes of the whole.
+    pub const BYTES: usize = LEAVES + LEAF_COUNT * LEAF_BYTES;
+}
