@@ -195,6 +195,14 @@ pub enum WriteError {
     /// The file system refused.
     #[error(transparent)]
     Io(#[from] io::Error),
+    /// The file system refused, and this is where.
+    #[error("cannot write {path}: {source}", path = path.display())]
+    File {
+        /// The file or folder.
+        path: PathBuf,
+        /// Why not.
+        source: io::Error,
+    },
     /// Raw bytes that are not whole records.
     #[error("{len} raw bytes are not whole events of 32")]
     RawLength {

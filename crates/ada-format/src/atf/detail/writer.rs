@@ -5,7 +5,7 @@ use std::io::{self, Seek, Write};
 use ada_event::{DetailSeq, EventSeq, ThreadId, TraceNanos};
 
 use super::header::{DetailFooter, DetailHeader};
-use super::record::{DetailType, Hop, encode_header, hop};
+use super::record::{Hop, encode_header, hop};
 use crate::atf::layout::RECORD_HEADER_SIZE;
 use crate::atf::payload::Payload;
 use crate::atf::section::SectionWriter;
@@ -139,7 +139,7 @@ impl<W: Write + Seek> DetailWriter<W> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::atf::DetailView;
+    use crate::atf::{DetailType, DetailView};
     use std::io::Cursor;
 
     fn writer() -> DetailWriter<Cursor<Vec<u8>>> {
