@@ -40,7 +40,7 @@ impl<'a> Merge<'a> {
         let mut losers = vec![Key::NEVER; width];
         for node in (1..width).rev() {
             let (left, right) = (winners[2 * node], winners[2 * node + 1]);
-            (winners[node], losers[node]) = (left.min(right), left.max(right));
+            (winners[node], losers[node]) = left.against(right);
         }
         let winner = winners[1];
         Self { lanes, losers, winner }
@@ -62,8 +62,7 @@ impl Iterator for Merge<'_> {
         let mut key = lane.key(at);
         let mut node = (self.losers.len() + at) / 2;
         while node > 0 {
-            let loser = self.losers[node];
-            (key, self.losers[node]) = (key.min(loser), key.max(loser));
+            (key, self.losers[node]) = key.against(self.losers[node]);
             node /= 2;
         }
         self.winner = key;
@@ -74,7 +73,7 @@ impl Iterator for Merge<'_> {
 impl FusedIterator for Merge<'_> {}
 
 /// Time and lane in one number, so that a match is one comparison without a branch.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 struct Key(u128);
 
 impl Key {
@@ -84,6 +83,15 @@ impl Key {
     #[inline]
     fn new(event: &Event, lane: usize) -> Self {
         Self(u128::from(event.timestamp.0) << 32 | lane as u128)
+    }
+
+    /// The smaller and the larger of two keys. Who wins is a coin toss, which a processor predicts wrongly half of the
+    /// time; so the two are exchanged with a mask instead of a jump.
+    #[inline]
+    fn against(self, other: Self) -> (Self, Self) {
+        let mask = u128::from(other.0 < self.0).wrapping_neg();
+        let difference = (self.0 ^ other.0) & mask;
+        (Self(self.0 ^ difference), Self(other.0 ^ difference))
     }
 
     #[inline]
