@@ -87,10 +87,12 @@ impl Event {
     }
 }
 
+#[inline]
 const fn u64_at(bytes: &[u8; Event::SIZE], at: usize) -> u64 {
     u32_at(bytes, at) as u64 | (u32_at(bytes, at + 4) as u64) << 32
 }
 
+#[inline]
 const fn u32_at(bytes: &[u8; Event::SIZE], at: usize) -> u32 {
     u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
 }

@@ -1,1 +1,35 @@
 //! ATF V2: a session is a folder a process, with a manifest and per thread an index and perhaps a detail file.
+//!
+//! [`IndexView`], [`DetailView`] and [`Manifest`] read bytes; [`Session`] maps the files of a folder and merges the
+//! threads; [`SessionWriter`] makes such a folder. `docs/formats/atf-v2.md` is normative.
+//!
+//! A file whose writer died, or that was cut since, is read as far as it goes, and [`Damage`] says what is missing. A
+//! file that contradicts itself is an [`AtfError`].
+
+mod chunks;
+mod damage;
+mod detail;
+mod error;
+mod index;
+mod layout;
+mod manifest;
+mod map;
+mod merge;
+mod payload;
+mod platform;
+mod preamble;
+mod record;
+mod section;
+mod session;
+
+pub use chunks::EventChunks;
+pub use damage::Damage;
+pub use detail::{DetailFooter, DetailHeader, DetailRecord, DetailType, DetailView, DetailWriter, Records};
+pub use error::{AtfError, SessionError, WriteError};
+pub use index::{IndexFooter, IndexHeader, IndexView, IndexWriter};
+pub use manifest::{BuildId, Coverage, Drops, Exit, HexAddr, MANIFEST_VERSION, Manifest, Module, ThreadEntry, Window};
+pub use merge::{Merge, MergedEvent};
+pub use payload::{Arm64Frame, MAX_PROBES, MAX_STACK_WINDOW, Payload, Probes, X86Call, X86Return};
+pub use platform::{Arch, Clock, Os, Platform};
+pub use record::{SessionWriter, SyncPolicy, ThreadWriter};
+pub use session::{Finding, Problem, Process, Session, ThreadTrace};

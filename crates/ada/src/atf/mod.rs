@@ -1,10 +1,43 @@
 //! `ada atf …`.
 
+mod dump;
+mod event_json;
+mod event_text;
+mod report;
+pub(crate) mod summary;
+mod verify;
+
+use clap::{Subcommand, ValueEnum};
+
 use crate::exit::Outcome;
 
 #[derive(clap::Args)]
-pub(crate) struct Args {}
+#[command(arg_required_else_help = true)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    command: Command,
+}
 
-pub(crate) fn run(_args: Args) -> anyhow::Result<Outcome> {
-    Ok(Outcome::Clean)
+#[derive(Subcommand)]
+enum Command {
+    /// Print a session's events, all threads in one order
+    Dump(dump::Args),
+    /// Check a session's files: headers, checksums, times and links
+    Verify(verify::Args),
+}
+
+/// How a command prints.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Format {
+    /// For people
+    Text,
+    /// For programs
+    Json,
+}
+
+pub(crate) fn run(args: Args) -> anyhow::Result<Outcome> {
+    match args.command {
+        Command::Dump(args) => dump::run(&args),
+        Command::Verify(args) => verify::run(&args),
+    }
 }

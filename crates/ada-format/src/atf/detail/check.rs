@@ -1,0 +1,59 @@
+//! Checks a detail file's records one by one, so that a large file need not be in memory at once.
+
+use ada_event::{EventSeq, ThreadId, TraceNanos};
+
+use super::record::DetailRecord;
+use super::shape::DetailShape;
+use crate::atf::layout::detail_footer;
+use crate::atf::{AtfError, Damage};
+
+/// A check under way.
+pub(crate) struct DetailCheck {
+    crc: crc32fast::Hasher,
+    thread: Option<ThreadId>,
+    next: u64,
+    first: Option<TraceNanos>,
+    last: TraceNanos,
+}
+
+impl DetailCheck {
+    pub(crate) fn new(shape: &DetailShape) -> Self {
+        let thread = shape.header.as_ref().map(|header| header.thread);
+        Self { crc: crc32fast::Hasher::new(), thread, next: 0, first: None, last: TraceNanos(0) }
+    }
+
+    /// Checks the record that follows the one of the last call, its payload included.
+    pub(crate) fn feed(&mut self, record: &DetailRecord<'_>, mut found: impl FnMut(Damage)) -> Result<(), AtfError> {
+        let seq = EventSeq(self.next);
+        self.next += 1;
+        self.first.get_or_insert(record.timestamp);
+        if record.timestamp < self.last {
+            found(Damage::TimeBackwards { seq, before: self.last, time: record.timestamp });
+        }
+        self.last = record.timestamp;
+        if let Some(expected) = self.thread.filter(|&thread| thread != record.thread) {
+            found(Damage::WrongThread { seq: Some(seq), found: record.thread, expected });
+        }
+        record.payload().map(drop)
+    }
+
+    /// Takes the section's next bytes into the checksum; pieces may be of any size.
+    pub(crate) fn bytes(&mut self, bytes: &[u8]) {
+        self.crc.update(bytes);
+    }
+
+    /// Compares what was seen with what the footer says.
+    pub(crate) fn finish(self, shape: &DetailShape, mut found: impl FnMut(Damage)) {
+        let Some(footer) = &shape.footer else { return };
+        let computed = self.crc.finalize();
+        if computed != footer.crc32 {
+            let offset = shape.footer_offset + detail_footer::CRC32 as u64;
+            found(Damage::Crc { offset, stored: footer.crc32, computed });
+        }
+        let stored = (footer.time_start, footer.time_end);
+        match self.first.map(|first| (first, self.last)) {
+            Some(actual) if actual != stored => found(Damage::TimeRange { stored, actual }),
+            _ => {}
+        }
+    }
+}

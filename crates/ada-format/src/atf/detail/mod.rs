@@ -1,0 +1,16 @@
+//! The detail file: registers and stack of some of a thread's events, in records of varying length.
+
+mod check;
+mod header;
+mod record;
+mod shape;
+mod table;
+mod view;
+mod writer;
+
+pub(crate) use check::DetailCheck;
+pub use header::{DetailFooter, DetailHeader};
+pub use record::{DetailRecord, DetailType};
+pub(crate) use shape::DetailShape;
+pub use view::{DetailView, Records};
+pub use writer::DetailWriter;

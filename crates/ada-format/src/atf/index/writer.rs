@@ -1,0 +1,139 @@
+//! Writes an index file.
+
+use std::io::{self, Seek, Write};
+
+use ada_event::{Event, EventSeq, ThreadId, TraceNanos};
+
+use super::header::{IndexFooter, IndexHeader, saturated};
+use crate::atf::layout::FLAG_HAS_DETAIL;
+use crate::atf::section::SectionWriter;
+use crate::atf::{Platform, WriteError};
+
+/// Appends the events of one thread. At most 64 KiB wait in its buffer; dropping it unfinished writes them, and leaves
+/// a file that readers recover.
+pub struct IndexWriter<W: Write + Seek> {
+    section: SectionWriter<W>,
+    header: IndexHeader,
+    times: Option<(TraceNanos, TraceNanos)>,
+}
+
+impl<W: Write + Seek> IndexWriter<W> {
+    /// Begins a file at the writer's position 0 with a placeholder header.
+    pub fn begin(file: W, platform: Platform, thread: ThreadId) -> io::Result<Self> {
+        let header = IndexHeader::placeholder(platform, thread);
+        Ok(Self { section: SectionWriter::begin(file, &header.encode())?, header, times: None })
+    }
+
+    /// Appends one event and says where it lies.
+    pub fn append(&mut self, event: &Event) -> io::Result<EventSeq> {
+        let seq = self.next_seq();
+        self.section.append(&event.to_le_bytes(), 1)?;
+        self.saw(event.timestamp, event.timestamp);
+        Ok(seq)
+    }
+
+    /// Appends whole events as a ring holds them. Only the first and the last are looked at.
+    pub fn append_raw(&mut self, bytes: &[u8]) -> Result<(), WriteError> {
+        let (events, []) = bytes.as_chunks() else {
+            return Err(WriteError::RawLength { len: bytes.len() });
+        };
+        let ([first, ..], [.., last]) = (events, events) else { return Ok(()) };
+        self.section.append(bytes, events.len() as u64)?;
+        self.saw(Event::from_le_bytes(first).timestamp, Event::from_le_bytes(last).timestamp);
+        Ok(())
+    }
+
+    /// The position that the next event will have.
+    pub fn next_seq(&self) -> EventSeq {
+        EventSeq(self.section.records())
+    }
+
+    /// The first and the last event's time.
+    pub fn times(&self) -> Option<(TraceNanos, TraceNanos)> {
+        self.times
+    }
+
+    /// States in the finished header that a detail file exists.
+    pub fn set_has_detail(&mut self) {
+        self.header.flags |= FLAG_HAS_DETAIL;
+    }
+
+    /// Hands the buffer to the operating system: what was appended survives the death of this process.
+    pub fn flush(&mut self) -> io::Result<()> {
+        self.section.flush()
+    }
+
+    /// Writes the footer, then the header.
+    pub fn finish(self) -> io::Result<W> {
+        self.finish_synced(|_| Ok(()))
+    }
+
+    /// Like [`Self::finish`], with `sync` called between footer and header, and at the end.
+    pub fn finish_synced(mut self, sync: impl FnMut(&mut W) -> io::Result<()>) -> io::Result<W> {
+        let event_count = self.next_seq().0;
+        let (time_start, time_end) = self.times.unwrap_or_default();
+        let bytes_written = self.section.len();
+        self.header.event_count = saturated(event_count);
+        self.header.footer_offset = self.header.events_offset + bytes_written;
+        (self.header.time_start, self.header.time_end) = (time_start, time_end);
+        let footer = |crc32| IndexFooter { crc32, event_count, time_start, time_end, bytes_written }.encode();
+        self.section.finish(footer, &self.header.encode(), sync)
+    }
+
+    fn saw(&mut self, first: TraceNanos, last: TraceNanos) {
+        self.times = Some((self.times.map_or(first, |(start, _)| start), last));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::atf::IndexView;
+    use std::io::Cursor;
+
+    fn event(time: u64) -> Event {
+        Event { timestamp: TraceNanos(time), thread: ThreadId(5), ..Event::default() }
+    }
+
+    fn writer() -> IndexWriter<Cursor<Vec<u8>>> {
+        IndexWriter::begin(Cursor::default(), Platform::LINUX_X86_64, ThreadId(5)).unwrap()
+    }
+
+    #[test]
+    fn single_and_raw_appends_make_the_same_file() {
+        let events: Vec<Event> = (10..5000).map(event).collect();
+        let (mut one, mut raw) = (writer(), writer());
+        for event in &events {
+            one.append(event).unwrap();
+        }
+        let bytes: Vec<u8> = events.iter().flat_map(|event| event.to_le_bytes()).collect();
+        raw.append_raw(&bytes[..32]).unwrap();
+        raw.append_raw(&bytes[32..]).unwrap();
+        let (one, raw) = (one.finish().unwrap().into_inner(), raw.finish().unwrap().into_inner());
+        assert!(one == raw);
+        let view = IndexView::parse(&one).unwrap();
+        assert!(view.verify().is_empty());
+        assert!(view.events().eq(events));
+    }
+
+    #[test]
+    fn raw_bytes_must_be_whole_events() {
+        let mut writer = writer();
+        assert!(matches!(writer.append_raw(&[0; 33]), Err(WriteError::RawLength { len: 33 })));
+        assert!(writer.append_raw(&[]).is_ok());
+        assert_eq!(writer.next_seq(), EventSeq(0));
+    }
+
+    #[test]
+    fn data_is_synced_before_the_header_is_complete() {
+        let mut writer = writer();
+        writer.append(&event(1)).unwrap();
+        let mut footer_offsets = Vec::new();
+        let sync = |file: &mut Cursor<Vec<u8>>| {
+            footer_offsets.push(file.get_ref()[40]);
+            Ok(())
+        };
+        writer.finish_synced(sync).unwrap();
+        assert_eq!(footer_offsets, [0, 96]);
+    }
+}

@@ -1,0 +1,224 @@
+//! `manifest.json`: what a process's trace consists of, and what is known of the process.
+//!
+//! Other readers expect `threads` (each with `id` and `has_detail`), `time_start_ns` and `time_end_ns`, and ignore
+//! the rest; so a manifest with only these is a good one. Fields that this version does not know are kept at each
+//! level and written back.
+
+mod module;
+
+pub use module::{BuildId, Coverage, HexAddr, Module};
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use super::{AtfError, Platform};
+
+/// The newest `format_version` that is known here.
+pub const MANIFEST_VERSION: u32 = 1;
+
+/// A process's manifest.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Manifest {
+    /// [`MANIFEST_VERSION`]; 0 where a manifest does not say. Additions do not change it, a new meaning does.
+    #[serde(default)]
+    pub format_version: u32,
+    /// Whether the writer got to its end; absent in manifests that others wrote.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub finished: Option<bool>,
+    /// The threads, each in its folder `thread_<id>`.
+    pub threads: Vec<ThreadEntry>,
+    /// The earliest event's time.
+    pub time_start_ns: u64,
+    /// The latest event's time.
+    pub time_end_ns: u64,
+    /// The operating system: a name of [`super::Os`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub os: Option<String>,
+    /// The architecture: a name of [`super::Arch`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub arch: Option<String>,
+    /// The clock: a name of [`super::Clock`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clock: Option<String>,
+    /// The program and its arguments.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub command_line: Vec<String>,
+    /// The process.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pid: Option<u32>,
+    /// How the process ended, if it has.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exit: Option<Exit>,
+    /// The images that were loaded.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub modules: Vec<Module>,
+    /// Events that were lost, by lane and reason.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub drops: Vec<Drops>,
+    /// The windows in which detail was written.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub windows: Vec<Window>,
+    /// What could not be recorded and why: sentences, or objects with more to say.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub limits: Vec<Value>,
+    /// Fields that this version does not know.
+    #[serde(flatten)]
+    pub extra: Map<String, Value>,
+}
+
+/// A thread of the process.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ThreadEntry {
+    /// The thread's id, and the number in its folder's name.
+    pub id: u32,
+    /// Whether it has a detail file.
+    pub has_detail: bool,
+    /// How many events its index file has.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub event_count: Option<u64>,
+    /// The thread's name, if it has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// Fields that this version does not know.
+    #[serde(flatten)]
+    pub extra: Map<String, Value>,
+}
+
+/// How a process ended: `code` or `signal`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Exit {
+    /// The exit code, if it exited.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub code: Option<i32>,
+    /// The signal, if one killed it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub signal: Option<i32>,
+    /// Fields that this version does not know.
+    #[serde(flatten)]
+    pub extra: Map<String, Value>,
+}
+
+/// Events of one lane that were lost for one reason.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Drops {
+    /// `index`, `detail`, or a newer lane.
+    pub lane: String,
+    /// `ring_full`, `encoder_lag`, `disk_slow`, `pool_exhausted`, `memory_limit`, or a newer reason.
+    pub reason: String,
+    /// How many.
+    pub count: u64,
+    /// Fields that this version does not know.
+    #[serde(flatten)]
+    pub extra: Map<String, Value>,
+}
+
+/// A span of time in which detail was written, with its real bounds.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Window {
+    /// What opened it.
+    pub trigger: String,
+    /// Where it begins, pre-roll included.
+    pub start_ns: u64,
+    /// Where it ends, post-roll included.
+    pub end_ns: u64,
+    /// Fields that this version does not know.
+    #[serde(flatten)]
+    pub extra: Map<String, Value>,
+}
+
+impl Manifest {
+    /// What a session has while it is being written, so that it is readable if it never is finished.
+    pub fn begun(platform: Platform, pid: u32) -> Self {
+        Self {
+            format_version: MANIFEST_VERSION,
+            finished: Some(false),
+            os: Some(platform.os.to_string()),
+            arch: Some(platform.arch.to_string()),
+            clock: Some(platform.clock.to_string()),
+            pid: Some(pid),
+            ..Self::default()
+        }
+    }
+
+    /// Reads a manifest.
+    pub fn parse(bytes: &[u8]) -> Result<Self, AtfError> {
+        let manifest: Self = serde_json::from_slice(bytes).map_err(|error| AtfError::Manifest {
+            offset: offset_of(bytes, error.line(), error.column()),
+            line: error.line(),
+            column: error.column(),
+            reason: without_position(&error),
+        })?;
+        match manifest.format_version {
+            0..=MANIFEST_VERSION => Ok(manifest),
+            found => Err(AtfError::ManifestVersion { found, known: MANIFEST_VERSION }),
+        }
+    }
+
+    /// The manifest as a file holds it: for people too.
+    pub fn to_json(&self) -> Vec<u8> {
+        let mut json = serde_json::to_vec_pretty(self).expect("strings, numbers and lists have a JSON form");
+        json.push(b'\n');
+        json
+    }
+}
+
+/// The byte that a line and a column, both from 1, mean.
+fn offset_of(bytes: &[u8], line: usize, column: usize) -> u64 {
+    let before: usize =
+        bytes.split_inclusive(|&byte| byte == b'\n').take(line.saturating_sub(1)).map(<[u8]>::len).sum();
+    (before + column.saturating_sub(1)).min(bytes.len()) as u64
+}
+
+/// The error's words; the position is told in a field of its own.
+fn without_position(error: &serde_json::Error) -> String {
+    let words = error.to_string();
+    words.rsplit_once(" at line ").map_or(words.as_str(), |(reason, _)| reason).to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn three_names_are_enough() {
+        let json = br#"{"threads": [{"id": 0, "has_detail": true}], "time_start_ns": 5, "time_end_ns": 9}"#;
+        let manifest = Manifest::parse(json).unwrap();
+        assert!(manifest.threads[0].has_detail);
+        assert_eq!((manifest.format_version, manifest.finished), (0, None));
+    }
+
+    #[test]
+    fn unknown_fields_are_kept_at_each_level() {
+        let json = serde_json::json!({
+            "format_version": 1,
+            "threads": [{"id": 1, "has_detail": false, "colour": "red"}],
+            "time_start_ns": 1, "time_end_ns": 2,
+            "exit": {"signal": 11, "core": true},
+            "modules": [{"module_id": 3, "path": "/bin/x", "load_base": "0x7f0000001000", "build_id": "00ff",
+                         "coverage": {"found": 9, "hooked": 8, "entry_only": 0, "skipped": {"too_short": 1}, "new": 1},
+                         "future": {"a": [1, 2]}}],
+            "drops": [{"lane": "detail", "reason": "ring_full", "count": 7, "since": 1}],
+            "windows": [{"trigger": "crash", "start_ns": 1, "end_ns": 2, "id": 4}],
+            "limits": ["no debug files", {"symbol": "swift_task_create"}],
+            "host": {"name": "here"},
+        });
+        let manifest = Manifest::parse(json.to_string().as_bytes()).unwrap();
+        let again: Value = serde_json::from_slice(&manifest.to_json()).unwrap();
+        assert_eq!(again, json);
+    }
+
+    #[test]
+    fn bad_json_is_an_error_with_its_place() {
+        let error = Manifest::parse(b"{\n  \"threads\": 7}").unwrap_err();
+        let AtfError::Manifest { offset, line, column, reason } = error else { panic!("{error}") };
+        assert_eq!((offset, line, column), (15, 2, 14));
+        assert!(reason.contains("expected a sequence"), "{reason}");
+        assert!(matches!(Manifest::parse(b""), Err(AtfError::Manifest { offset: 0, .. })));
+    }
+
+    #[test]
+    fn a_newer_version_is_refused() {
+        let json = br#"{"format_version": 2, "threads": [], "time_start_ns": 0, "time_end_ns": 0}"#;
+        assert_eq!(Manifest::parse(json), Err(AtfError::ManifestVersion { found: 2, known: 1 }));
+    }
+}

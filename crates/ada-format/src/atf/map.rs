@@ -1,0 +1,44 @@
+//! Maps files into memory, and gives their pages back.
+//!
+//! A mapped page counts as the process's own memory once it was touched. Whoever reads a large file from end to end
+//! therefore releases what lies behind, and the process stays small whatever the file's size.
+#![allow(unsafe_code)]
+
+use std::fs::File;
+use std::io;
+use std::ops::Range;
+use std::path::Path;
+
+use memmap2::{Mmap, UncheckedAdvice};
+
+/// A file's bytes.
+#[derive(Debug)]
+pub(crate) struct Mapping {
+    map: Mmap,
+}
+
+impl Mapping {
+    /// Maps a file for reading. The file must not be cut while it is mapped: reading past its new end kills the
+    /// process, as with any mapped file. Appending, which is what writers do, is harmless.
+    pub(crate) fn open(path: &Path) -> io::Result<Self> {
+        let file = File::open(path)?;
+        // SAFETY: the map is private to this type, which lends it out as plain bytes. Parsers treat them as
+        // untrusted, so that a file that changes underneath can change what they read, but not break them.
+        let map = unsafe { Mmap::map(&file)? };
+        Ok(Self { map })
+    }
+
+    pub(crate) fn bytes(&self) -> &[u8] {
+        &self.map
+    }
+
+    /// Gives the pages back. They can still be read, and come back from the file.
+    pub(crate) fn release(&self, range: Range<usize>) {
+        if range.is_empty() {
+            return;
+        }
+        // SAFETY: the mapping is a read-only one of a file, so dropped pages are read again with the same contents;
+        // nothing in memory alone is lost. Failure leaves the pages where they are.
+        let _ = unsafe { self.map.unchecked_advise_range(UncheckedAdvice::DontNeed, range.start, range.len()) };
+    }
+}

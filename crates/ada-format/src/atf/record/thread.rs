@@ -1,0 +1,122 @@
+//! Writes the two files of a thread, and the links between them.
+
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+
+use ada_event::{DetailSeq, Event, EventSeq, ThreadId, TraceNanos};
+
+use super::SyncPolicy;
+use crate::atf::manifest::ThreadEntry;
+use crate::atf::{DetailWriter, IndexWriter, Payload, Platform, WriteError};
+
+/// A thread's files, open for writing. Dropping it unfinished leaves files that readers recover.
+pub struct ThreadWriter {
+    thread: ThreadId,
+    path: PathBuf,
+    platform: Platform,
+    sync: SyncPolicy,
+    index: IndexWriter<File>,
+    /// Made when the first detail record comes: most threads of a selective recording never have one.
+    detail: Option<DetailWriter<File>>,
+}
+
+/// What a finished thread leaves for the manifest.
+pub(super) struct FinishedThread {
+    pub(super) entry: ThreadEntry,
+    pub(super) times: Option<(TraceNanos, TraceNanos)>,
+}
+
+impl ThreadWriter {
+    pub(super) fn create(
+        process: &Path,
+        thread: ThreadId,
+        platform: Platform,
+        sync: SyncPolicy,
+    ) -> Result<Self, WriteError> {
+        let path = process.join(format!("thread_{thread}"));
+        fs::create_dir(&path).map_err(|source| WriteError::File { path: path.clone(), source })?;
+        let index = create(&path.join("index.atf"), |file| IndexWriter::begin(file, platform, thread))?;
+        Ok(Self { thread, path, platform, sync, index, detail: None })
+    }
+
+    /// Which thread.
+    pub fn thread(&self) -> ThreadId {
+        self.thread
+    }
+
+    /// Its folder.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The position that the next event will have.
+    pub fn next_seq(&self) -> EventSeq {
+        self.index.next_seq()
+    }
+
+    /// Appends an event as it is; its link is the caller's.
+    pub fn append(&mut self, event: &Event) -> Result<EventSeq, WriteError> {
+        Ok(self.index.append(event)?)
+    }
+
+    /// Appends whole events as a ring holds them.
+    pub fn append_raw(&mut self, events: &[u8]) -> Result<(), WriteError> {
+        self.index.append_raw(events)
+    }
+
+    /// Appends whole detail records as a ring holds them; their links, and the events', are the caller's.
+    pub fn append_raw_detail(&mut self, records: &[u8]) -> Result<(), WriteError> {
+        self.detail()?.append_raw(records)
+    }
+
+    /// Appends an event with its detail, and links both ways. Where a link would not fit, nothing is written.
+    pub fn append_with_detail(&mut self, event: &Event, payload: &Payload<'_>) -> Result<EventSeq, WriteError> {
+        let seq = self.index.next_seq();
+        let detail: DetailSeq = self.detail()?.append(seq, event.timestamp, payload)?;
+        Ok(self.index.append(&Event { detail, ..*event })?)
+    }
+
+    /// Hands all buffers to the operating system: what was appended survives the death of this process.
+    pub fn flush(&mut self) -> Result<(), WriteError> {
+        if let Some(detail) = &mut self.detail {
+            detail.flush()?;
+        }
+        Ok(self.index.flush()?)
+    }
+
+    /// Writes footers and headers. The detail file goes first, so that a finished index never links into an
+    /// unfinished one.
+    pub(super) fn finish(mut self) -> Result<FinishedThread, WriteError> {
+        let sync = self.sync;
+        let sync = |file: &mut File| match sync {
+            SyncPolicy::Never => Ok(()),
+            SyncPolicy::OnFinish => file.sync_data(),
+        };
+        let has_detail = self.detail.is_some();
+        if let Some(detail) = self.detail {
+            detail.finish_synced(sync)?;
+            self.index.set_has_detail();
+        }
+        let times = self.index.times();
+        let event_count = Some(self.index.next_seq().0);
+        self.index.finish_synced(sync)?;
+        if self.sync == SyncPolicy::OnFinish {
+            File::open(&self.path)?.sync_all()?;
+        }
+        let entry = ThreadEntry { id: self.thread.0, has_detail, event_count, ..ThreadEntry::default() };
+        Ok(FinishedThread { entry, times })
+    }
+
+    fn detail(&mut self) -> Result<&mut DetailWriter<File>, WriteError> {
+        if self.detail.is_none() {
+            let begin = |file| DetailWriter::begin(file, self.platform, self.thread);
+            self.detail = Some(create(&self.path.join("detail.atf"), begin)?);
+        }
+        Ok(self.detail.as_mut().expect("it was just made"))
+    }
+}
+
+fn create<T>(path: &Path, begin: impl FnOnce(File) -> io::Result<T>) -> Result<T, WriteError> {
+    File::create_new(path).and_then(begin).map_err(|source| WriteError::File { path: path.to_owned(), source })
+}

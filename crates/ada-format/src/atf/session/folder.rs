@@ -1,0 +1,97 @@
+//! Finds a process's files: through its manifest, and by listing its folder.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use ada_event::ThreadId;
+
+use super::{Finding, Problem, Process, SessionError, ThreadTrace};
+use crate::atf::{Damage, Manifest};
+
+/// The subfolders that are named `prefix` and a number, by number.
+pub(super) fn numbered_folders(path: &Path, prefix: &str) -> io::Result<BTreeMap<u32, PathBuf>> {
+    let mut folders = BTreeMap::new();
+    for entry in fs::read_dir(path)? {
+        let path = entry?.path();
+        if let Some(number) = number_of(&path, prefix).filter(|_| path.is_dir()) {
+            folders.insert(number, path);
+        }
+    }
+    Ok(folders)
+}
+
+/// The number in a folder's name, in the one way of writing it: `thread_7`, not `thread_07`.
+pub(super) fn number_of(path: &Path, prefix: &str) -> Option<u32> {
+    let digits = path.file_name()?.to_str()?.strip_prefix(prefix)?;
+    digits.parse().ok().filter(|number: &u32| number.to_string() == digits)
+}
+
+/// Opens what there is of a process. The folder decides which threads there are; where the manifest differs, that is
+/// a finding.
+pub(super) fn open_process(
+    path: PathBuf,
+    pid: Option<u32>,
+    findings: &mut Vec<Finding>,
+) -> Result<Process, SessionError> {
+    let folders =
+        numbered_folders(&path, "thread_").map_err(|source| SessionError::Io { path: path.clone(), source })?;
+    let manifest = open_manifest(&path.join("manifest.json"), findings);
+    let mut threads = Vec::new();
+    for (&id, folder) in &folders {
+        if folder.join("index.atf").exists() {
+            threads.extend(ThreadTrace::open(folder.clone(), ThreadId(id), findings));
+        }
+    }
+    if let Some(manifest) = &manifest {
+        compare(&path, manifest, &folders, findings);
+    }
+    let pid = pid.or(manifest.as_ref().and_then(|manifest| manifest.pid));
+    Ok(Process { path, pid, manifest, threads })
+}
+
+fn open_manifest(path: &Path, findings: &mut Vec<Finding>) -> Option<Manifest> {
+    let problem = match fs::read(path) {
+        Ok(bytes) => match Manifest::parse(&bytes) {
+            Ok(manifest) => return Some(manifest),
+            Err(error) => Problem::Corrupt(error),
+        },
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Problem::Damage(Damage::ManifestMissing),
+        Err(error) => Problem::Unreadable(error),
+    };
+    findings.push(Finding { path: path.to_owned(), problem });
+    None
+}
+
+fn compare(path: &Path, manifest: &Manifest, folders: &BTreeMap<u32, PathBuf>, findings: &mut Vec<Finding>) {
+    let mut found = |path: PathBuf, damage| findings.push(Finding { path, problem: Problem::Damage(damage) });
+    if manifest.finished == Some(false) {
+        return found(path.join("manifest.json"), Damage::Unfinished);
+    }
+    let listed: BTreeMap<u32, bool> = manifest.threads.iter().map(|thread| (thread.id, thread.has_detail)).collect();
+    for (&id, &has_detail) in &listed {
+        let folder = path.join(format!("thread_{id}"));
+        if !folder.join("index.atf").exists() {
+            found(folder, Damage::ThreadMissing { thread: ThreadId(id) });
+        } else if folder.join("detail.atf").exists() != has_detail {
+            found(folder, Damage::DetailPresence { listed: has_detail });
+        }
+    }
+    for (&id, folder) in folders.iter().filter(|(id, _)| !listed.contains_key(id)) {
+        found(folder.clone(), Damage::ThreadUnlisted { thread: ThreadId(id) });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_name_has_one_spelling() {
+        assert_eq!(number_of(Path::new("a/thread_7"), "thread_"), Some(7));
+        for name in ["thread_", "thread_07", "thread_+7", "thread_4294967296", "pid_7"] {
+            assert_eq!(number_of(Path::new(name), "thread_"), None, "{name}");
+        }
+    }
+}

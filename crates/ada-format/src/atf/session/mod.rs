@@ -1,0 +1,103 @@
+//! A session on disk: its processes, their threads, and all events in one order.
+
+mod finding;
+mod folder;
+mod thread;
+mod verify;
+
+pub use finding::{Finding, Problem};
+pub use thread::ThreadTrace;
+
+use std::path::{Path, PathBuf};
+
+use folder::numbered_folders;
+
+use super::{EventChunks, Manifest, Merge, SessionError};
+
+/// A session, open for reading. Its files are mapped, so it costs little memory whatever its size.
+#[derive(Debug)]
+pub struct Session {
+    path: PathBuf,
+    processes: Vec<Process>,
+    findings: Vec<Finding>,
+}
+
+/// One process of a session.
+#[derive(Debug)]
+pub struct Process {
+    /// Its folder.
+    pub path: PathBuf,
+    /// Its id, as the folder's name or the manifest has it.
+    pub pid: Option<u32>,
+    /// Its manifest, if there is a readable one.
+    pub manifest: Option<Manifest>,
+    /// Its threads that could be read, by id.
+    pub threads: Vec<ThreadTrace>,
+}
+
+impl Session {
+    /// Opens a session's folder, or the folder of one of its processes. Files that cannot be read do not stop the
+    /// others from being read: [`Self::findings`] has them.
+    pub fn open(path: impl AsRef<Path>) -> Result<Self, SessionError> {
+        let path = path.as_ref();
+        let unreadable = |source| SessionError::Io { path: path.to_owned(), source };
+        let mut folders: Vec<(Option<u32>, PathBuf)> = numbered_folders(path, "pid_")
+            .map_err(unreadable)?
+            .into_iter()
+            .map(|(pid, folder)| (Some(pid), folder))
+            .collect();
+        if folders.is_empty() {
+            let is_process = path.join("manifest.json").is_file()
+                || !numbered_folders(path, "thread_").map_err(unreadable)?.is_empty();
+            if !is_process {
+                return Err(SessionError::NotASession { path: path.to_owned() });
+            }
+            folders.push((folder::number_of(path, "pid_"), path.to_owned()));
+        }
+        let mut session = Self { path: path.to_owned(), processes: Vec::new(), findings: Vec::new() };
+        for (pid, folder) in folders {
+            let process = folder::open_process(folder, pid, &mut session.findings)?;
+            session.processes.push(process);
+        }
+        Ok(session)
+    }
+
+    /// The folder that was opened.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The processes, by id.
+    pub fn processes(&self) -> &[Process] {
+        &self.processes
+    }
+
+    /// All threads, by process and then by id: the lanes of [`Self::merge`].
+    pub fn threads(&self) -> impl Iterator<Item = &ThreadTrace> + Clone {
+        self.processes.iter().flat_map(|process| &process.threads)
+    }
+
+    /// What was wrong when the session was opened. Nothing of the events was read for that.
+    pub fn findings(&self) -> &[Finding] {
+        &self.findings
+    }
+
+    /// All events of all threads, ordered by time, thread and position. Pages that were read are given back on the
+    /// way, so that memory stays flat.
+    pub fn merge(&self) -> Merge<'_> {
+        Merge::new(self.merge_lanes(|_| true))
+    }
+
+    /// Like [`Self::merge`], for some of the threads. Lanes keep their numbers; the others are empty.
+    pub fn merge_some(&self, wanted: impl Fn(&ThreadTrace) -> bool) -> Merge<'_> {
+        Merge::new(self.merge_lanes(wanted))
+    }
+
+    fn merge_lanes(&self, wanted: impl Fn(&ThreadTrace) -> bool) -> impl Iterator<Item = EventChunks<'_>> {
+        let beside = self.threads().filter(|thread| wanted(thread)).count().saturating_sub(1);
+        self.threads().map(move |thread| match wanted(thread) {
+            true => thread.chunks_beside(beside),
+            false => EventChunks::of(&[]),
+        })
+    }
+}

@@ -1,0 +1,124 @@
+//! `ada atf dump SESSION`.
+
+use std::io::{self, BufWriter, Write};
+use std::path::PathBuf;
+
+use ada_event::TraceNanos;
+use ada_format::atf::{DetailRecord, DetailView, MergedEvent, Payload, Problem, Session, ThreadTrace};
+use anyhow::{Context, bail};
+
+use super::{Format, event_json, event_text, report};
+use crate::exit::{Blame, Outcome};
+
+/// Events between two releases of the pages that detail has touched.
+const RELEASE_EVERY: u64 = 1 << 14;
+
+const EXAMPLES: &str = "\
+Examples:
+  ada atf dump ada_traces/session_20250131_120000
+  ada atf dump SESSION --thread 4711 --limit 100 --detail
+  ada atf dump SESSION --format json | jq 'select(.kind == \"exception\")'
+
+Damage is listed on stderr, and gives exit code 1.";
+
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Args {
+    /// The session's folder, or that of one of its processes
+    session: PathBuf,
+    /// Lines for people, or a JSON object a line
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    format: Format,
+    /// Print only this thread; can be given several times
+    #[arg(long, value_name = "ID")]
+    thread: Vec<u32>,
+    /// Print only so many events
+    #[arg(long, value_name = "N")]
+    limit: Option<u64>,
+    /// Print registers and stack too, where they were recorded
+    #[arg(long)]
+    detail: bool,
+}
+
+/// One event with all that is printed of it.
+pub(super) struct Line<'a> {
+    pub(super) merged: MergedEvent,
+    pub(super) pid: Option<u32>,
+    pub(super) thread: &'a ThreadTrace,
+    /// The session's first event's time.
+    pub(super) start: TraceNanos,
+    pub(super) detail: Option<(DetailRecord<'a>, Payload<'a>)>,
+}
+
+/// A thread as the merge numbers it.
+struct Lane<'a> {
+    pid: Option<u32>,
+    thread: &'a ThreadTrace,
+    detail: Option<DetailView<'a>>,
+}
+
+pub(crate) fn run(args: &Args) -> anyhow::Result<Outcome> {
+    let session = Session::open(&args.session)?;
+    check_threads(&session, &args.thread)?;
+    for finding in session.findings() {
+        eprintln!("ada: {}", report::line(finding, &session));
+    }
+    let bad_details = print(args, &session, BufWriter::with_capacity(1 << 16, io::stdout().lock()))?;
+    if bad_details > 0 {
+        eprintln!("ada: {bad_details} detail records could not be read; `ada atf verify` says why");
+    }
+    let is_damaged = bad_details > 0 || !session.findings().is_empty();
+    Ok(if is_damaged { Outcome::Findings } else { Outcome::Clean })
+}
+
+/// Fails if there is nothing to print.
+fn check_threads(session: &Session, wanted: &[u32]) -> anyhow::Result<()> {
+    if session.threads().next().is_none()
+        && let Some(finding) = session.findings().iter().find(|finding| !matches!(finding.problem, Problem::Damage(_)))
+    {
+        bail!("{finding}");
+    }
+    for id in wanted {
+        if !session.threads().any(|thread| thread.id().0 == *id) {
+            let there: Vec<String> = session.threads().take(20).map(|thread| thread.id().to_string()).collect();
+            bail!("thread {id} is not in the session; it has {}", there.join(", "));
+        }
+    }
+    Ok(())
+}
+
+fn print(args: &Args, session: &Session, mut out: impl Write) -> anyhow::Result<u64> {
+    let lanes: Vec<Lane<'_>> = session
+        .processes()
+        .iter()
+        .flat_map(|process| process.threads.iter().map(|thread| (process.pid, thread)))
+        .map(|(pid, thread)| Lane { pid, thread, detail: if args.detail { thread.detail() } else { None } })
+        .collect();
+    let start = lanes.iter().filter_map(|lane| lane.thread.index().events().next()).map(|event| event.timestamp).min();
+    let events = session.merge_some(|thread| args.thread.is_empty() || args.thread.contains(&thread.id().0));
+    let mut bad_details = 0;
+    for (merged, number) in events.take(usize_limit(args.limit)).zip(1_u64..) {
+        let lane = lanes.get(merged.lane as usize).context("the merge has more threads than the session")?;
+        let detail = lane.detail.as_ref().zip(merged.event.detail.get()).and_then(|(view, seq)| {
+            let record = view.record(seq);
+            let read = record.and_then(|record| Some((record, record.payload().ok()?)));
+            bad_details += u64::from(read.is_none());
+            read
+        });
+        let line = Line { merged, pid: lane.pid, thread: lane.thread, start: start.unwrap_or_default(), detail };
+        match args.format {
+            Format::Text => event_text::write(&mut out, &line),
+            Format::Json => event_json::write(&mut out, &line),
+        }
+        .output_failed(|| "cannot write to stdout".into())?;
+        if args.detail && number.is_multiple_of(RELEASE_EVERY) {
+            lanes.iter().for_each(|lane| lane.thread.release());
+        }
+    }
+    out.flush().output_failed(|| "cannot write to stdout".into())?;
+    Ok(bad_details)
+}
+
+fn usize_limit(limit: Option<u64>) -> usize {
+    limit.map_or(usize::MAX, |limit| usize::try_from(limit).unwrap_or(usize::MAX))
+}
