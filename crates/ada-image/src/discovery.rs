@@ -5,7 +5,7 @@ use ada_event::ImageOffset;
 use crate::function_table::NameRange;
 use crate::name_rank::{NameRank, is_cold_part};
 use crate::symbol_table::{SymbolKind, SymbolTable};
-use crate::{Function, FunctionTable, Image, Sources, UnwindTable};
+use crate::{Function, FunctionTable, Image, Row, Sources, UnwindTable, padding};
 
 /// Names may share their bytes in an image but not in a table. Real images share a little; where hostile bytes share
 /// more than this many times the size of the file, further names are left out.
@@ -44,21 +44,34 @@ impl<'i, 'd> Discovery<'i, 'd> {
         Self { image, claims: Vec::new(), name_bytes_left: image.file.len().saturating_mul(MAX_NAME_SHARING) }
     }
 
+    /// Adds the unwind table. Comes after all symbols: those are asked whether a function starts with padding.
     pub(crate) fn add_unwind(&mut self, unwind: &UnwindTable) {
-        let claims = unwind.fdes().iter().filter(|fde| unwind.begins_function(fde)).map(|fde| Claim {
-            address: fde.start,
-            size: fde.end.0 - fde.start.0,
-            name: &[],
-            kind: ClaimKind::Unwind,
-            is_local: true,
-            source: Sources::UNWIND,
-        });
-        let image = self.image;
-        self.claims.extend(claims.filter(|claim| {
-            let code = image.code_range_at(claim.address).and_then(|range| range.bytes_from(claim.address));
-            // Sections tell jump stubs apart by name; without them, their unwind entry looks like a function's.
-            code.is_some_and(|code| image.has_sections() || !is_jump_stub(code))
-        }));
+        self.claims.sort_unstable_by_key(|claim| claim.address);
+        let mut claims = Vec::with_capacity(unwind.fdes().len());
+        for fde in unwind.fdes().iter().filter(|fde| unwind.begins_function(fde)) {
+            if let Some(address) = self.function_start(fde.start)
+                && (address == fde.start || unwind.row_at(address).is_some_and(Row::is_function_entry))
+            {
+                let (size, source) = (fde.end.0 - address.0, Sources::UNWIND);
+                claims.push(Claim { address, size, name: &[], kind: ClaimKind::Unwind, is_local: true, source });
+            }
+        }
+        self.claims.append(&mut claims);
+    }
+
+    /// Where the function is whose unwind entry starts at `start`, if there is code for one.
+    fn function_start(&self, start: ImageOffset) -> Option<ImageOffset> {
+        let code = self.image.code_range_at(start)?.bytes_from(start)?;
+        // Sections tell jump stubs apart by name; without them, their unwind entry looks like a function's.
+        if !self.image.has_sections() && is_jump_stub(code) {
+            return None;
+        }
+        let padding = padding::length(code, start.0);
+        let is_symbol = || self.claims.binary_search_by_key(&start, |claim| claim.address).is_ok();
+        if padding == 0 || is_symbol() {
+            return Some(start);
+        }
+        (padding < code.len()).then(|| ImageOffset(start.0 + padding as u64))
     }
 
     pub(crate) fn add_symbols(&mut self, symbols: &SymbolTable<'d>, source: Sources) {

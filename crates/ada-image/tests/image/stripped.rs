@@ -7,7 +7,7 @@ use ada_image::Sources;
 use crate::target::{Target, discover, without_section_headers};
 
 /// What a stripped program cannot show, with the reason.
-const INVISIBLE: [(&str, &str); 7] = [
+const INVISIBLE: [(&str, &str); 14] = [
     ("_start", "its unwind entry says that it has no return address"),
     ("_init", "no unwind entry"),
     ("_fini", "no unwind entry"),
@@ -15,6 +15,13 @@ const INVISIBLE: [(&str, &str); 7] = [
     ("register_tm_clones", "crtstuff.c is built without unwind tables"),
     ("__do_global_dtors_aux", "crtstuff.c is built without unwind tables"),
     ("frame_dummy", "crtstuff.c is built without unwind tables"),
+    ("__restore_rt", "the kernel returns to it"),
+    ("_dl_runtime_profile_sse", "jumped to by a jump stub that has pushed its arguments"),
+    ("_dl_runtime_profile_avx", "jumped to by a jump stub that has pushed its arguments"),
+    ("_dl_runtime_profile_avx512", "jumped to by a jump stub that has pushed its arguments"),
+    ("_dl_runtime_resolve_fxsave", "jumped to by a jump stub that has pushed its arguments"),
+    ("_dl_runtime_resolve_xsave", "jumped to by a jump stub that has pushed its arguments"),
+    ("_dl_runtime_resolve_xsavec", "jumped to by a jump stub that has pushed its arguments"),
 ];
 
 /// The functions of `nm`, without what a stripped program cannot show and without cold parts.
@@ -68,27 +75,21 @@ fn every_symbol_of_a_whole_program_is_found_under_each_of_its_names() {
     }
 }
 
+/// A cold part whose parent had not touched the stack yet looks like a function; only code that jumps to it, and
+/// never calls it, shows what it is.
 #[test]
-fn a_static_program_is_found_but_for_assembly_without_unwind_entries() {
+fn a_static_program_shows_all_of_libc_and_nothing_else_but_cold_parts() {
     for flags in [&["-O2", "-static"][..], &["-O2", "-static-pie"]] {
         let whole = Target::build("shapes.c", flags);
-        let expected = visible(whole.nm());
-        let table = discover(&whole.stripped().bytes());
-        let image = whole.bytes();
-        let image = ada_image::Image::parse(&image).unwrap();
-        let unwind = ada_image::UnwindTable::parse(&image);
-        let difference = difference(&table, &expected);
-        let unexplained: Vec<_> = difference
-            .iter()
-            .filter(|line| {
-                let address = line.split_whitespace().nth(1).unwrap().trim_start_matches('+').trim_start_matches("0x");
-                let address = ada_event::ImageOffset(u64::from_str_radix(address, 16).unwrap());
-                line.starts_with("missing")
-                    && unwind.fde_at(address).is_some_and(|fde| fde.start == address && unwind.begins_function(fde))
-            })
-            .collect();
-        assert_eq!(unexplained, [""; 0], "{flags:?}");
-        assert!(difference.len() * 50 < expected.len(), "{flags:?}: {difference:#?}");
+        let symbols = whole.nm();
+        let mut difference = difference(&discover(&whole.stripped().bytes()), &visible(symbols.clone()));
+        let all_found = difference.len();
+        let cold = symbols.iter().filter(|(_, names)| names.iter().all(|name| name.ends_with(".cold")));
+        for (address, _) in cold {
+            difference.retain(|line| *line != format!("extra +{address:#x} None"));
+        }
+        assert_eq!(difference, [""; 0], "{flags:?}");
+        assert!(symbols.len() > 1000 && all_found < 10, "{flags:?}: {all_found} of {}", symbols.len());
     }
 }
 
