@@ -50,7 +50,7 @@ impl<'i, 'd> Discovery<'i, 'd> {
         let mut claims = Vec::with_capacity(unwind.fdes().len());
         for fde in unwind.fdes().iter().filter(|fde| unwind.begins_function(fde)) {
             if let Some(address) = self.function_start(fde.start)
-                && (address == fde.start || unwind.row_at(address).is_some_and(Row::is_function_entry))
+                && unwind.row_of(fde, address).is_some_and(Row::is_function_entry)
             {
                 let (size, source) = (fde.end.0 - address.0, Sources::UNWIND);
                 claims.push(Claim { address, size, name: &[], kind: ClaimKind::Unwind, is_local: true, source });

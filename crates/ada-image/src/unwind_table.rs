@@ -86,8 +86,13 @@ impl UnwindTable {
 
     /// The row in force at this address.
     pub fn row_at(&self, address: ImageOffset) -> Option<&Row> {
-        let rows = self.rows(self.fde_at(address)?);
-        rows.get(rows.partition_point(|row| row.end <= address))
+        self.row_of(self.fde_at(address)?, address)
+    }
+
+    /// The row of this piece in force at `address`.
+    pub(crate) fn row_of(&self, fde: &Fde, address: ImageOffset) -> Option<&Row> {
+        let rows = self.rows(fde);
+        rows.get(rows.partition_point(|row| row.end <= address)).filter(|row| row.start <= address)
     }
 
     /// Whether the piece is entered by a call. Cold parts have entries of their own too, but are jumped into from the
