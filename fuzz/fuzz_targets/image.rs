@@ -15,7 +15,8 @@ fuzz_target!(|bytes: &[u8]| {
     let table = FunctionTable::discover(&image, &unwind, debug.as_slice());
     assert!(table.functions().windows(2).all(|pair| pair[0].start < pair[1].start));
     for (index, function) in table.functions().iter().enumerate() {
-        assert!(image.code_range_at(function.start).is_some());
+        let range = image.code_range_at(function.start).expect("a function is in code");
+        assert!(function.size <= range.end().0 - function.start.0);
         for name in table.names(index) {
             demangle(name);
         }

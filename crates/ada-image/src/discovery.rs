@@ -7,8 +7,8 @@ use crate::name_rank::{NameRank, is_cold_part};
 use crate::symbol_table::{SymbolKind, SymbolTable};
 use crate::{Function, FunctionTable, Image, Row, Sources, UnwindTable, padding};
 
-/// Names may share their bytes in an image but not in a table. Real images share a little; where hostile bytes share
-/// more than this many times the size of the file, further names are left out.
+/// Names may share their bytes in an image but not in a table. Real images share a little; where hostile bytes become
+/// more than this many times the bytes of all names, further names are left out.
 const MAX_NAME_SHARING: usize = 16;
 
 /// Somebody's claim that there is a function at an address.
@@ -41,7 +41,7 @@ pub(crate) struct Discovery<'i, 'd> {
 
 impl<'i, 'd> Discovery<'i, 'd> {
     pub(crate) fn new(image: &'i Image<'_>) -> Self {
-        Self { image, claims: Vec::new(), name_bytes_left: image.file.len().saturating_mul(MAX_NAME_SHARING) }
+        Self { image, claims: Vec::new(), name_bytes_left: 0 }
     }
 
     /// Adds the unwind table. Comes after all symbols: those are asked whether a function starts with padding.
@@ -75,6 +75,8 @@ impl<'i, 'd> Discovery<'i, 'd> {
     }
 
     pub(crate) fn add_symbols(&mut self, symbols: &SymbolTable<'d>, source: Sources) {
+        let room = symbols.name_bytes().saturating_mul(MAX_NAME_SHARING);
+        self.name_bytes_left = self.name_bytes_left.saturating_add(room);
         self.claims.reserve(symbols.len());
         for symbol in symbols.defined() {
             let kind = match symbol.kind {
@@ -102,12 +104,15 @@ impl<'i, 'd> Discovery<'i, 'd> {
             }
             rank_names(claims, &mut ranks);
             let first_name = table.names.len() as u32;
+            let start = claims[0].address;
+            // No symbol says more than the code it lies in can hold.
+            let room = self.image.code_range_at(start).map_or(0, |range| range.end().0 - start.0);
             for rank in &ranks {
                 push_name(&mut table, rank.name, &mut self.name_bytes_left);
             }
             table.functions.push(Function {
-                start: claims[0].address,
-                size: size(claims),
+                start,
+                size: size(claims).min(room),
                 sources: claims.iter().fold(Sources::default(), |all, claim| all | claim.source),
                 is_resolver: claims.iter().any(|claim| claim.kind == ClaimKind::Resolver),
                 // Names of parts rank last: where the best is one, all are.

@@ -12,7 +12,7 @@ use crate::{DebugImage, Image, ImageError, Sources, UnwindTable};
 pub struct Function {
     /// Where calls arrive.
     pub start: ImageOffset,
-    /// Bytes of code, as symbols or else the unwind table state them; 0 where nobody does.
+    /// Bytes of code, as symbols or else the unwind table state them; 0 where nobody does. Never past its code range.
     pub size: u64,
     /// Who knows of the function.
     pub sources: Sources,
