@@ -5,10 +5,10 @@ use ada_event::ImageOffset;
 use crate::function_table::NameRange;
 use crate::name_rank::{NameRank, is_cold_part};
 use crate::symbol_table::{SymbolKind, SymbolTable};
-use crate::{Function, FunctionTable, Image, Sources, UnwindTable};
+use crate::{Function, FunctionTable, Image, Row, Sources, UnwindTable, padding};
 
-/// Names may share their bytes in an image but not in a table. Real images share a little; where hostile bytes share
-/// more than this many times the size of the file, further names are left out.
+/// Names may share their bytes in an image but not in a table. Real images share a little; where hostile bytes become
+/// more than this many times the bytes of all names, further names are left out.
 const MAX_NAME_SHARING: usize = 16;
 
 /// Somebody's claim that there is a function at an address.
@@ -41,27 +41,42 @@ pub(crate) struct Discovery<'i, 'd> {
 
 impl<'i, 'd> Discovery<'i, 'd> {
     pub(crate) fn new(image: &'i Image<'_>) -> Self {
-        Self { image, claims: Vec::new(), name_bytes_left: image.file.len().saturating_mul(MAX_NAME_SHARING) }
+        Self { image, claims: Vec::new(), name_bytes_left: 0 }
     }
 
+    /// Adds the unwind table. Comes after all symbols: those are asked whether a function starts with padding.
     pub(crate) fn add_unwind(&mut self, unwind: &UnwindTable) {
-        let claims = unwind.fdes().iter().filter(|fde| unwind.begins_function(fde)).map(|fde| Claim {
-            address: fde.start,
-            size: fde.end.0 - fde.start.0,
-            name: &[],
-            kind: ClaimKind::Unwind,
-            is_local: true,
-            source: Sources::UNWIND,
-        });
-        let image = self.image;
-        self.claims.extend(claims.filter(|claim| {
-            let code = image.code_range_at(claim.address).and_then(|range| range.bytes_from(claim.address));
-            // Sections tell jump stubs apart by name; without them, their unwind entry looks like a function's.
-            code.is_some_and(|code| image.has_sections() || !is_jump_stub(code))
-        }));
+        self.claims.sort_unstable_by_key(|claim| claim.address);
+        let mut claims = Vec::with_capacity(unwind.fdes().len());
+        for fde in unwind.fdes().iter().filter(|fde| unwind.begins_function(fde)) {
+            if let Some(address) = self.function_start(fde.start)
+                && unwind.row_of(fde, address).is_some_and(Row::is_function_entry)
+            {
+                let (size, source) = (fde.end.0 - address.0, Sources::UNWIND);
+                claims.push(Claim { address, size, name: &[], kind: ClaimKind::Unwind, is_local: true, source });
+            }
+        }
+        self.claims.append(&mut claims);
+    }
+
+    /// Where the function is whose unwind entry starts at `start`, if there is code for one.
+    fn function_start(&self, start: ImageOffset) -> Option<ImageOffset> {
+        let code = self.image.code_range_at(start)?.bytes_from(start)?;
+        // Sections tell jump stubs apart by name; without them, their unwind entry looks like a function's.
+        if !self.image.has_sections() && is_jump_stub(code) {
+            return None;
+        }
+        let padding = padding::length(code, start.0);
+        let is_symbol = || self.claims.binary_search_by_key(&start, |claim| claim.address).is_ok();
+        if padding == 0 || is_symbol() {
+            return Some(start);
+        }
+        (padding < code.len()).then(|| ImageOffset(start.0 + padding as u64))
     }
 
     pub(crate) fn add_symbols(&mut self, symbols: &SymbolTable<'d>, source: Sources) {
+        let room = symbols.name_bytes().saturating_mul(MAX_NAME_SHARING);
+        self.name_bytes_left = self.name_bytes_left.saturating_add(room);
         self.claims.reserve(symbols.len());
         for symbol in symbols.defined() {
             let kind = match symbol.kind {
@@ -89,12 +104,15 @@ impl<'i, 'd> Discovery<'i, 'd> {
             }
             rank_names(claims, &mut ranks);
             let first_name = table.names.len() as u32;
+            let start = claims[0].address;
+            // No symbol says more than the code it lies in can hold.
+            let room = self.image.code_range_at(start).map_or(0, |range| range.end().0 - start.0);
             for rank in &ranks {
                 push_name(&mut table, rank.name, &mut self.name_bytes_left);
             }
             table.functions.push(Function {
-                start: claims[0].address,
-                size: size(claims),
+                start,
+                size: size(claims).min(room),
                 sources: claims.iter().fold(Sources::default(), |all, claim| all | claim.source),
                 is_resolver: claims.iter().any(|claim| claim.kind == ClaimKind::Resolver),
                 // Names of parts rank last: where the best is one, all are.

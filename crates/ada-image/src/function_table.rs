@@ -12,7 +12,7 @@ use crate::{DebugImage, Image, ImageError, Sources, UnwindTable};
 pub struct Function {
     /// Where calls arrive.
     pub start: ImageOffset,
-    /// Bytes of code, as symbols or else the unwind table state them; 0 where nobody does.
+    /// Bytes of code, as symbols or else the unwind table state them; 0 where nobody does. Never past its code range.
     pub size: u64,
     /// Who knows of the function.
     pub sources: Sources,
@@ -68,12 +68,12 @@ impl FunctionTable {
             DebugImage::parse_as(bytes, Sources::MINI_DEBUG).map_err(|error| problem = Some(error)).ok()
         });
         let mut discovery = Discovery::new(image);
-        discovery.add_unwind(unwind);
         discovery.add_symbols(&image.symbols, Sources::SYMTAB);
         discovery.add_symbols(&image.dynamic_symbols, Sources::DYNSYM);
         for debug in mini_debug.iter().chain(extra) {
             discovery.add_symbols(&debug.symbols, debug.source);
         }
+        discovery.add_unwind(unwind);
         Self { problem, ..discovery.finish() }
     }
 

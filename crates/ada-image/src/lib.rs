@@ -36,6 +36,7 @@ mod image;
 mod mini_debug;
 mod name_rank;
 mod note;
+mod padding;
 mod row_program;
 mod segment;
 mod sources;

@@ -93,6 +93,11 @@ impl<'d> SymbolTable<'d> {
         self.symbols.len()
     }
 
+    /// The bytes in which all names lie.
+    pub(crate) fn name_bytes(&self) -> usize {
+        self.strings.len()
+    }
+
     /// The symbols that stand for an address of this image.
     pub(crate) fn defined(&self) -> impl Iterator<Item = Symbol<'d>> + use<'d> {
         let strings = self.strings;

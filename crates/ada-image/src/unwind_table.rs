@@ -86,8 +86,13 @@ impl UnwindTable {
 
     /// The row in force at this address.
     pub fn row_at(&self, address: ImageOffset) -> Option<&Row> {
-        let rows = self.rows(self.fde_at(address)?);
-        rows.get(rows.partition_point(|row| row.end <= address))
+        self.row_of(self.fde_at(address)?, address)
+    }
+
+    /// The row of this piece in force at `address`.
+    pub(crate) fn row_of(&self, fde: &Fde, address: ImageOffset) -> Option<&Row> {
+        let rows = self.rows(fde);
+        rows.get(rows.partition_point(|row| row.end <= address)).filter(|row| row.start <= address)
     }
 
     /// Whether the piece is entered by a call. Cold parts have entries of their own too, but are jumped into from the
@@ -171,5 +176,77 @@ impl<'d> Reader<'d> {
             });
         }
         outcome
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Cfa;
+
+    /// A common entry for x86-64 as compilers write it, and a function of 0x100 bytes at 0x1000 with `program`.
+    fn table(program: &[u8]) -> UnwindTable {
+        let mut bytes = vec![0; 8];
+        // Version 1, augmentation "", code alignment 1, data alignment -8, return address in column 16;
+        // then def_cfa(rsp, 8) and offset(return address, cfa - 8).
+        bytes.extend([1, 0, 1, 0x78, 16, 0x0c, 7, 8, 0x90, 1, 0, 0]);
+        bytes[0] = bytes.len() as u8 - 4;
+        let function = bytes.len();
+        bytes.extend([0; 4]);
+        bytes.extend((function as u32 + 4).to_le_bytes());
+        bytes.extend(0x1000_u64.to_le_bytes());
+        bytes.extend(0x100_u64.to_le_bytes());
+        bytes.extend(program);
+        bytes[function] = (bytes.len() - function - 4) as u8;
+        let mut table = UnwindTable::default();
+        table.read(&EhFrameBytes { address: 0x8000, bytes: &bytes, text: None, got: None, ends_at_terminator: false });
+        table
+    }
+
+    fn row(start: u64, end: u64, cfa: Cfa, saves_registers: bool) -> Row {
+        let (start, end) = (ImageOffset(start), ImageOffset(end));
+        Row { start, end, cfa, saves_registers, return_address_at_cfa_minus_8: true }
+    }
+
+    #[test]
+    fn a_frame_is_followed_through_its_prologue_and_epilogue() {
+        // push rbp (advance 1, cfa offset 16, rbp saved); mov rbp, rsp (advance 3, cfa from rbp); remember;
+        // leave (advance 8, cfa rsp + 8, rbp restored); restore the state after the ret (advance 1).
+        let program = [0x41, 0x0e, 16, 0x86, 2, 0x43, 0x0d, 6, 0x0a, 0x48, 0x0c, 7, 8, 0xc6, 0x41, 0x0b];
+        let table = table(&program);
+        assert_eq!(table.problem(), None);
+        let fde = table.fdes()[0];
+        assert_eq!(
+            table.rows(&fde),
+            [
+                row(0x1000, 0x1001, Cfa::Rsp(8), false),
+                row(0x1001, 0x1004, Cfa::Rsp(16), true),
+                row(0x1004, 0x100c, Cfa::Rbp(16), true),
+                row(0x100c, 0x100d, Cfa::Rsp(8), false),
+                row(0x100d, 0x1100, Cfa::Rbp(16), true),
+            ]
+        );
+        assert!(table.begins_function(&fde));
+        assert_eq!(table.row_at(ImageOffset(0x10ff)), table.rows(&fde).last());
+        assert_eq!(table.row_at(ImageOffset(0x1100)), None);
+        assert_eq!(table.fde_at(ImageOffset(0xfff)), None);
+    }
+
+    #[test]
+    fn rows_that_say_the_same_are_one_and_none_leaves_the_function() {
+        // Advance 1, the same cfa offset again; then advance far past the end.
+        let table = table(&[0x41, 0x0e, 8, 0x04, 0, 0, 0, 1, 0x0e, 64]);
+        assert_eq!(table.rows(&table.fdes()[0]), [row(0x1000, 0x1100, Cfa::Rsp(8), false)]);
+    }
+
+    #[test]
+    fn after_what_cannot_be_read_nothing_is_known() {
+        // Advance 4, then restore a state that nobody remembered.
+        let table = table(&[0x44, 0x0b, 0x0e, 64]);
+        let error = ImageError::BadUnwindEntry { entry: ImageOffset(0x8014), reason: gimli::Error::PopWithEmptyStack };
+        assert_eq!(table.problem(), Some(&error));
+        let rows = table.rows(&table.fdes()[0]);
+        assert_eq!(rows[0], row(0x1000, 0x1004, Cfa::Rsp(8), false));
+        assert_eq!((rows[1].end, rows[1].cfa, rows[1].is_function_entry()), (ImageOffset(0x1100), Cfa::Other, false));
     }
 }
