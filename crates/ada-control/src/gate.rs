@@ -11,11 +11,11 @@ use std::process::Command;
 
 use ada_image::{Image, ImageError};
 
+use crate::ControlError;
 use crate::error::Doing;
 use crate::maps;
 use crate::remote::Remote;
 use crate::tracee::{Halt, Tracee};
-use crate::ControlError;
 
 /// A program that is loaded, and stopped.
 pub(crate) struct Gate {

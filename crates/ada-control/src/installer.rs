@@ -35,14 +35,7 @@ struct Placed {
 
 impl Installer {
     pub(crate) fn new(shared: SharedMemory, entries: AgentEntries, loader_function: u64) -> Self {
-        Self {
-            shared,
-            entries,
-            loader_function,
-            covered: CoveredPages::default(),
-            next_function: 0,
-            next_module: 0,
-        }
+        Self { shared, entries, loader_function, covered: CoveredPages::default(), next_function: 0, next_module: 0 }
     }
 
     /// Plans files, the largest first, on all processors.

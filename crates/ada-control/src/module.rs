@@ -26,6 +26,11 @@ impl Module {
         Self { id, file, bias, build_id, functions, verdicts, first_function }
     }
 
+    /// How many functions record their calls.
+    pub(crate) fn hooked(&self) -> usize {
+        self.verdicts.iter().filter(|verdict| !matches!(verdict, Verdict::Skipped(_))).count()
+    }
+
     /// The ids of this image's functions, in the order of their numbers.
     pub(crate) fn function_ids(&self) -> impl Iterator<Item = FunctionId> + '_ {
         (0..self.functions.len() as u32).map(|index| FunctionId::new(self.id, index))

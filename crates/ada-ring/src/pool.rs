@@ -227,7 +227,7 @@ impl Pool {
         }
         let left = RECORDS_END as u64 - self.header(chunk).drained.load(Ordering::Relaxed);
         self.control().count_drop(DropReason::RingFull, left / crate::RawRecord::SIZE as u64);
-        self.zero(chunk);
+        self.zero_records(chunk, RECORDS_END);
         Some(chunk)
     }
 
@@ -243,10 +243,10 @@ impl Pool {
             .is_ok()
     }
 
-    /// Zeroes a chunk's records and slack and the drain's mark; the caller owns the chunk.
-    pub fn zero(&self, chunk: usize) {
+    /// Zeroes a chunk's first `bytes` bytes of records, and the drain's mark; the caller owns the chunk.
+    pub fn zero_records(&self, chunk: usize, bytes: usize) {
         // SAFETY: the range lies within the chunk, and its owner is the only one to touch it.
-        unsafe { self.records(chunk).write_bytes(0, HEADER_OFFSET) };
+        unsafe { self.records(chunk).write_bytes(0, bytes.min(RECORDS_END)) };
         self.header(chunk).drained.store(0, Ordering::Relaxed);
     }
 }

@@ -1,0 +1,233 @@
+//! Empties the chunks: raw records become events in the files of their threads.
+
+use std::collections::HashMap;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, RwLock};
+
+use ada_event::{DetailSeq, Event, EventKind, FunctionId, ThreadId, TraceNanos};
+use ada_ring::record::RecordKind;
+use ada_ring::{ChunkReader, ChunkState, Pool, RawRecord};
+
+use crate::ControlError;
+use crate::clock::Clock;
+use crate::session::SessionFiles;
+
+/// Which function each number of a process stands for. Grows when libraries are loaded.
+pub(crate) type FunctionNumbers = Arc<RwLock<Vec<FunctionId>>>;
+
+/// How many rounds an unwritten record may hold its thread's later ones back while the thread lives: its writer was
+/// interrupted by a signal whose handler has not returned.
+const PATIENCE: u32 = 2_000;
+/// Rounds between two looks whether a quiet thread still lives.
+const LOOK_FOR_ENDED_THREADS: u64 = 16;
+
+/// The consumer of all rings.
+pub(crate) struct Drain {
+    pool: Pool,
+    clock: Clock,
+    numbers: FunctionNumbers,
+    known: Vec<FunctionId>,
+    rounds: u64,
+    /// Rounds that each chunk has been stuck at a hole.
+    stuck: HashMap<usize, u32>,
+    last: HashMap<(u32, u32), TraceNanos>,
+    batch: Vec<RawRecord>,
+    bytes: Vec<u8>,
+    events: u64,
+    torn: u64,
+    waited_ns: u64,
+}
+
+/// A chunk with something to read.
+struct Held {
+    pid: u32,
+    tid: u32,
+    ordinal: u64,
+    chunk: usize,
+}
+
+impl Drain {
+    pub(crate) fn new(pool: Pool, clock: Clock, numbers: FunctionNumbers) -> Self {
+        Self {
+            pool,
+            clock,
+            numbers,
+            known: Vec::new(),
+            rounds: 0,
+            stuck: HashMap::new(),
+            last: HashMap::new(),
+            batch: Vec::new(),
+            bytes: Vec::new(),
+            events: 0,
+            torn: 0,
+            waited_ns: 0,
+        }
+    }
+
+    /// Events written so far.
+    pub(crate) fn events(&self) -> u64 {
+        self.events
+    }
+
+    /// Records that were reserved and never written, because their thread died in between.
+    pub(crate) fn torn(&self) -> u64 {
+        self.torn
+    }
+
+    /// How long threads have waited for room.
+    pub(crate) fn waited_ns(&self) -> u64 {
+        self.waited_ns
+    }
+
+    /// Reads all that is there. `final_round` once the target has ended. Gives the number of events.
+    pub(crate) fn round(&mut self, files: &mut SessionFiles, final_round: bool) -> Result<u64, ControlError> {
+        self.rounds += 1;
+        self.pool.control().drain_rounds.fetch_add(1, Ordering::Relaxed);
+        let before = self.events;
+        let look = final_round || self.rounds.is_multiple_of(LOOK_FOR_ENDED_THREADS);
+        let mut blocked = None;
+        for held in self.held_chunks() {
+            let thread = (held.pid, held.tid);
+            if blocked == Some(thread) {
+                continue;
+            }
+            if !self.empty(&held, look, final_round, files)? {
+                blocked = Some(thread);
+            }
+        }
+        Ok(self.events - before)
+    }
+
+    /// The chunks that threads hold or have filled, those of one thread in their order.
+    fn held_chunks(&self) -> Vec<Held> {
+        let mut held: Vec<Held> = (0..self.pool.chunk_count())
+            .filter(|&chunk| {
+                let state = self.pool.state(chunk);
+                state == ChunkState::Active as u32 || state == ChunkState::Full as u32
+            })
+            .map(|chunk| {
+                let header = self.pool.header(chunk);
+                Held {
+                    pid: header.pid.load(Ordering::Relaxed),
+                    tid: header.tid.load(Ordering::Relaxed),
+                    ordinal: header.ordinal.load(Ordering::Relaxed),
+                    chunk,
+                }
+            })
+            .collect();
+        held.sort_unstable_by_key(|held| (held.pid, held.tid, held.ordinal));
+        held
+    }
+
+    /// Takes what a chunk has, and the chunk itself once there is no more to come. False where later chunks of the
+    /// thread have to wait.
+    fn empty(
+        &mut self,
+        held: &Held,
+        look: bool,
+        final_round: bool,
+        files: &mut SessionFiles,
+    ) -> Result<bool, ControlError> {
+        // Asked before reading: a thread that has ended by then has written all that it ever will.
+        let is_full = self.pool.state(held.chunk) == ChunkState::Full as u32;
+        let ended = look && (final_round || has_ended(held.pid, held.tid));
+        let pool = self.pool;
+        let Some(mut reader) = ChunkReader::begin(&pool, held.chunk) else { return Ok(true) };
+        self.batch.clear();
+        loop {
+            while let Some(record) = reader.next_record() {
+                self.batch.push(record);
+            }
+            if reader.is_at_end() || !(ended || self.has_lost_patience(held.chunk, is_full)) || !reader.skip_hole() {
+                break;
+            }
+            self.torn += 1;
+        }
+        let (at_end, used) = (reader.is_at_end(), reader.position());
+        drop(reader);
+        let header = pool.header(held.chunk);
+        let shadow_base_low = header.shadow_base_low.load(Ordering::Relaxed);
+        self.write(held, shadow_base_low, files)?;
+        if is_full && !at_end && !ended {
+            return Ok(false);
+        }
+        if at_end && is_full || ended {
+            self.waited_ns += header.waited_ns.load(Ordering::Relaxed);
+            self.free(held.chunk, is_full, used);
+            self.stuck.remove(&held.chunk);
+            if ended && !is_full {
+                self.last.remove(&(held.pid, held.tid));
+                files.thread_ended(held.pid, held.tid)?;
+            }
+        }
+        Ok(true)
+    }
+
+    fn has_lost_patience(&mut self, chunk: usize, is_full: bool) -> bool {
+        if !is_full {
+            return false;
+        }
+        let rounds = self.stuck.entry(chunk).or_default();
+        *rounds += 1;
+        *rounds > PATIENCE
+    }
+
+    fn free(&self, chunk: usize, is_full: bool, used: usize) {
+        let from = if is_full { ChunkState::Full } else { ChunkState::Active };
+        if self.pool.change(chunk, from, ChunkState::Draining) {
+            self.pool.zero_records(chunk, used);
+            self.pool.change(chunk, ChunkState::Draining, ChunkState::Free);
+        }
+    }
+
+    fn write(&mut self, held: &Held, shadow_base_low: u32, files: &mut SessionFiles) -> Result<(), ControlError> {
+        if self.batch.is_empty() {
+            return Ok(());
+        }
+        // A handler that interrupts a stub between reserving and stamping is recorded behind it, with earlier times.
+        if !self.batch.is_sorted_by_key(|record| record.tsc) {
+            self.batch.sort_by_key(|record| record.tsc);
+        }
+        if self.batch.iter().any(|record| record.function as usize >= self.known.len()) {
+            self.known.clone_from(&self.numbers.read().expect("nobody panics with the lock"));
+        }
+        let thread = files.thread(held.pid, held.tid)?;
+        let last = self.last.entry((held.pid, held.tid)).or_default();
+        self.bytes.clear();
+        for record in &self.batch {
+            let timestamp = self.clock.at(record.tsc).max(*last);
+            *last = timestamp;
+            let event = to_event(record, timestamp, thread.thread(), shadow_base_low, &self.known);
+            self.bytes.extend_from_slice(&event.to_le_bytes());
+        }
+        self.events += self.batch.len() as u64;
+        thread.append_raw(&self.bytes).map_err(|error| ControlError::Session(error.to_string()))
+    }
+}
+
+fn to_event(
+    record: &RawRecord,
+    timestamp: TraceNanos,
+    thread: ThreadId,
+    shadow_base_low: u32,
+    known: &[FunctionId],
+) -> Event {
+    Event {
+        timestamp,
+        function: known.get(record.function as usize).copied().unwrap_or_default(),
+        thread,
+        kind: match record.kind() {
+            RecordKind::Call | RecordKind::EntryOnly => EventKind::CALL,
+            RecordKind::Return => EventKind::RETURN,
+            RecordKind::Unwound => EventKind::EXCEPTION,
+        },
+        depth: record.depth(shadow_base_low),
+        detail: DetailSeq::NONE,
+    }
+}
+
+fn has_ended(pid: u32, tid: u32) -> bool {
+    // SAFETY: signal 0 only asks whether the thread is there.
+    let result = unsafe { libc::syscall(libc::SYS_tgkill, pid, tid, 0) };
+    result < 0 && std::io::Error::last_os_error().raw_os_error() == Some(libc::ESRCH)
+}

@@ -1,0 +1,29 @@
+//! Launches a program with every function hooked, and drains what it records to files.
+//!
+//! The brain is outside: images are read, planned and laid out here, in ordinary code, and the target only receives
+//! generated code and shared memory. Once it runs, nothing is attached to it: signals, job control and its exit are its
+//! own. A thread that loads a library waits, in the agent, until the new code is hooked.
+
+mod agent_image;
+mod clock;
+mod covered_pages;
+mod drain;
+mod error;
+mod gate;
+mod installer;
+mod loader_call;
+mod maps;
+mod module;
+mod planned_image;
+mod recorder;
+mod remote;
+mod session;
+mod shared_memory;
+mod summary;
+mod target_memory;
+mod tracee;
+
+pub use ada_ring::OnFull;
+pub use error::ControlError;
+pub use module::Module;
+pub use recorder::{End, Progress, TraceOptions, TraceReport, trace};

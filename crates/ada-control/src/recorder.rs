@@ -1,0 +1,235 @@
+//! Traces a program from its start to its end.
+
+use std::collections::HashSet;
+use std::path::PathBuf;
+use std::process::Command;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, RwLock};
+use std::time::{Duration, Instant};
+
+use ada_ring::{DropReason, OnFull};
+
+use crate::ControlError;
+use crate::clock::Clock;
+use crate::drain::{Drain, FunctionNumbers};
+use crate::error::Doing;
+use crate::gate::Gate;
+use crate::installer::Installer;
+use crate::loader_call::WaitingThread;
+use crate::maps::{self, LoadedFile};
+use crate::module::Module;
+use crate::remote::OpenInTarget;
+use crate::session::SessionFiles;
+use crate::shared_memory::SharedMemory;
+use crate::target_memory::TargetMemory;
+use crate::tracee::{self, Halt};
+
+/// How to trace.
+pub struct TraceOptions {
+    /// Where the session's folder goes.
+    pub output: PathBuf,
+    /// What a thread does when the rings are full.
+    pub on_full: OnFull,
+    /// How many chunks of 256 KiB all threads share.
+    pub chunks: usize,
+    /// Which modules (by path) or functions (by name) to leave alone.
+    pub exclude: Box<dyn Fn(&std::path::Path, Option<&str>) -> bool + Send + Sync>,
+}
+
+/// How the traced program ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// By itself, with this exit code.
+    Exited(i32),
+    /// By this signal.
+    Killed(i32),
+}
+
+/// What a trace came to.
+pub struct TraceReport {
+    /// The session's folder.
+    pub session: PathBuf,
+    /// How the program ended.
+    pub end: End,
+    /// Events written.
+    pub events: u64,
+    /// Threads seen.
+    pub threads: usize,
+    /// Records given up, by reason.
+    pub drops: Vec<(&'static str, u64)>,
+    /// Functions hooked, at the start and later.
+    pub hooked: usize,
+    /// Functions found.
+    pub found: usize,
+    /// From the start of the program to its first instruction.
+    pub start_up: Duration,
+    /// How long threads waited for room in the rings.
+    pub waited: Duration,
+}
+
+/// Figures of a running trace.
+#[derive(Default)]
+pub struct Progress {
+    /// Events written so far.
+    pub events: AtomicU64,
+    /// Threads seen so far.
+    pub threads: AtomicU64,
+    /// Records given up so far.
+    pub dropped: AtomicU64,
+}
+
+/// What the threads of a recording share.
+struct Recording {
+    installer: Mutex<Installer>,
+    modules: Mutex<Vec<Module>>,
+    numbers: FunctionNumbers,
+    target_ended: AtomicBool,
+    pool_in_target: u64,
+}
+
+/// Runs `command` to its end with every function hooked.
+pub fn trace(command: Command, options: &TraceOptions, progress: &Progress) -> Result<TraceReport, ControlError> {
+    let started = Instant::now();
+    let calibration = Clock::begin();
+    let mut shared = SharedMemory::new(options.chunks, options.on_full).doing("making shared memory")?;
+    let gate = Gate::start(command)?;
+    let pid = gate.tracee.pid();
+    let open = OpenInTarget::open(&gate, &shared)?;
+    let memory = TargetMemory::set_up(&gate, &open, &mut shared, gate.loader)?;
+    let pool = shared.pool();
+    let loader_function = gate.loader.map_or(0, |loader| loader.function);
+    let mut installer = Installer::new(shared, memory.entries, loader_function);
+
+    let mut mappings = maps::of_process(pid).doing("reading the program's mappings")?;
+    let files = maps::loaded_files(&mappings);
+    let known: HashSet<LoadedFile> = files.iter().cloned().collect();
+    let images = installer.plan(files, &options.exclude);
+    let modules = installer.install(&gate, &open, &mut mappings, images)?;
+    if gate.loader.is_some() {
+        installer.hook_loader(&gate, &open, &mut mappings)?;
+    }
+    open.close(&gate)?;
+    let mut registers = gate.tracee.registers().doing("reading registers")?;
+    registers.gs_base = memory.nobodys_state;
+    gate.tracee.set_registers(&registers).doing("writing registers")?;
+
+    let files = SessionFiles::create(&options.output, pid)?;
+    let clock = calibration.finish();
+    let recording = Recording {
+        installer: Mutex::new(installer),
+        numbers: Arc::new(RwLock::new(modules.iter().flat_map(Module::function_ids).collect())),
+        modules: Mutex::new(modules),
+        target_ended: AtomicBool::new(false),
+        pool_in_target: memory.pool,
+    };
+    let start_up = started.elapsed();
+    gate.tracee.detach().doing("letting the program go")?;
+
+    let drain = Drain::new(pool, clock, recording.numbers.clone());
+    let (halt, drained) = std::thread::scope(|scope| {
+        let drained = scope.spawn(|| run_drain(drain, files, &recording, pool, progress));
+        scope.spawn(|| serve_loader(&recording, known, options, pool));
+        let halt = wait_for_end(pid);
+        recording.target_ended.store(true, Ordering::Release);
+        (halt, drained.join().expect("the drain does not panic"))
+    });
+    let (drain, files) = drained?;
+    let end = match halt.doing("waiting for the program")? {
+        Halt::Killed(signal) => End::Killed(signal),
+        Halt::Exited(code) | Halt::Stopped(code) => End::Exited(code),
+    };
+    let modules = recording.modules.into_inner().expect("nobody panics with the lock");
+    let drops = dropped(&pool, &drain);
+    let threads = files.thread_count();
+    let session =
+        files.finish(|process, writer| crate::summary::complete(process == pid, end, &modules, &drops, writer))?;
+    Ok(TraceReport {
+        session,
+        end,
+        events: drain.events(),
+        threads,
+        drops,
+        hooked: modules.iter().map(|module| module.hooked()).sum(),
+        found: modules.iter().map(|module| module.functions.len()).sum(),
+        start_up,
+        waited: Duration::from_nanos(drain.waited_ns()),
+    })
+}
+
+fn wait_for_end(pid: u32) -> std::io::Result<Halt> {
+    tracee::wait(pid as i32)
+}
+
+/// Empties the rings until the target has ended and nothing is left.
+fn run_drain(
+    mut drain: Drain,
+    mut files: SessionFiles,
+    recording: &Recording,
+    pool: ada_ring::Pool,
+    progress: &Progress,
+) -> Result<(Drain, SessionFiles), ControlError> {
+    const QUIET: Duration = Duration::from_millis(2);
+    const FLUSH_EVERY: Duration = Duration::from_millis(10);
+    let mut flushed = Instant::now();
+    loop {
+        let ended = recording.target_ended.load(Ordering::Acquire);
+        let result = drain.round(&mut files, ended);
+        if result.is_err() {
+            pool.control().recorder_gone.store(1, Ordering::Release);
+        }
+        let count = result?;
+        progress.events.store(drain.events(), Ordering::Relaxed);
+        progress.threads.store(files.thread_count() as u64, Ordering::Relaxed);
+        progress.dropped.store(dropped(&pool, &drain).iter().map(|(_, count)| count).sum(), Ordering::Relaxed);
+        if ended {
+            pool.control().recorder_gone.store(1, Ordering::Release);
+            return Ok((drain, files));
+        }
+        if flushed.elapsed() >= FLUSH_EVERY {
+            files.flush()?;
+            flushed = Instant::now();
+        }
+        if count == 0 {
+            std::thread::sleep(QUIET);
+        }
+    }
+}
+
+fn dropped(pool: &ada_ring::Pool, drain: &Drain) -> Vec<(&'static str, u64)> {
+    let control = pool.control();
+    DropReason::ALL
+        .iter()
+        .map(|&reason| (reason.name(), control.drops[reason as usize].load(Ordering::Relaxed)))
+        .chain([("torn", drain.torn())])
+        .filter(|&(_, count)| count > 0)
+        .collect()
+}
+
+/// Hooks libraries as they are loaded.
+fn serve_loader(recording: &Recording, mut known: HashSet<LoadedFile>, options: &TraceOptions, pool: ada_ring::Pool) {
+    while !recording.target_ended.load(Ordering::Acquire) {
+        let Some(thread) = WaitingThread::next(pool, recording.pool_in_target, Duration::from_millis(50)) else {
+            continue;
+        };
+        let Ok(mut mappings) = maps::of_process(thread.pid()) else { continue };
+        let now: HashSet<LoadedFile> = maps::loaded_files(&mappings).into_iter().collect();
+        let new: Vec<LoadedFile> = now.difference(&known).cloned().collect();
+        known = now;
+        if new.is_empty() {
+            continue;
+        }
+        let mut installer = recording.installer.lock().expect("nobody panics with the lock");
+        let images = installer.plan(new, &options.exclude);
+        let Ok(open) = OpenInTarget::open(&thread, &installer.shared) else { continue };
+        let installed = installer.install(&thread, &open, &mut mappings, images);
+        let _ = open.close(&thread);
+        if let Ok(modules) = installed {
+            recording
+                .numbers
+                .write()
+                .expect("nobody panics with the lock")
+                .extend(modules.iter().flat_map(Module::function_ids));
+            recording.modules.lock().expect("nobody panics with the lock").extend(modules);
+        }
+    }
+}

@@ -1,0 +1,85 @@
+//! What a target gets of ada's before it is hooked: the shared memory, thread states, the agent.
+
+use ada_agent::config::Item;
+use ada_patch::AgentEntries;
+use ada_ring::pool::CONTROL_BYTES;
+use ada_ring::state::{NO_CHUNK, STATE_STRIDE, covered, private};
+use ada_ring::{CHUNK_SIZE, ThreadState};
+use std::mem::offset_of;
+
+use crate::ControlError;
+use crate::agent_image::AgentImage;
+use crate::gate::LoaderNotification;
+use crate::remote::{OpenInTarget, Remote, injected};
+use crate::shared_memory::SharedMemory;
+
+/// Where the large parts go: far from everything that programs and loaders use, and the pool aligned to chunks.
+const POOL_AT: u64 = 0x1000_0000_0000;
+const PRIVATE_AT: u64 = 0x1100_0000_0000;
+const AGENT_AT: u64 = 0x1200_0000_0000;
+
+/// The places of ada's memory in a target.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct TargetMemory {
+    pub(crate) pool: u64,
+    /// The GS base of threads that have no state yet.
+    pub(crate) nobodys_state: u64,
+    pub(crate) entries: AgentEntries,
+}
+
+impl TargetMemory {
+    /// Maps everything into the target.
+    pub(crate) fn set_up(
+        remote: &dyn Remote,
+        open: &OpenInTarget,
+        shared: &mut SharedMemory,
+        loader: Option<LoaderNotification>,
+    ) -> Result<Self, ControlError> {
+        let read_write = libc::PROT_READ | libc::PROT_WRITE;
+        open.map(remote, POOL_AT, shared.pool_bytes(), read_write, 0).map_err(injected("mapping the rings"))?;
+        let covered_at = POOL_AT + shared.pool_bytes();
+        open.map(remote, covered_at, covered::BYTES as u64, libc::PROT_READ, shared.covered_offset())
+            .map_err(injected("mapping the table of covered pages"))?;
+        map_private(remote)?;
+        let config = [
+            (Item::Pool, POOL_AT),
+            (Item::Private, PRIVATE_AT),
+            (Item::Covered, covered_at),
+            (Item::LoaderDebug, loader.map_or(0, |loader| loader.debug)),
+        ];
+        let agent = AgentImage::at(AGENT_AT, &config)?;
+        let length = agent.bytes.len() as u64;
+        let offset = shared.reserve_code(length).ok_or(ControlError::AgentLayout("room"))?;
+        shared
+            .write_code(offset, &agent.bytes)
+            .map_err(|source| ControlError::System { doing: "writing the agent", source })?;
+        open.map(remote, AGENT_AT, length, libc::PROT_READ | libc::PROT_EXEC, offset)
+            .map_err(injected("mapping the agent"))?;
+        let nobodys_state = PRIVATE_AT + private::STATES_AT as u64;
+        // No FS base is 1, so that nobody owns it.
+        remote.write(PRIVATE_AT, &1_u64.to_le_bytes()).map_err(injected("preparing thread states"))?;
+        let position = nobodys_state + offset_of!(ThreadState, index_position) as u64;
+        remote.write(position, &NO_CHUNK.to_le_bytes()).map_err(injected("preparing thread states"))?;
+        Ok(Self { pool: POOL_AT, nobodys_state, entries: agent.entries })
+    }
+}
+
+fn map_private(remote: &dyn Remote) -> Result<(), ControlError> {
+    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE | libc::MAP_FIXED_NOREPLACE;
+    let protection = (libc::PROT_READ | libc::PROT_WRITE) as u64;
+    remote
+        .system_call(libc::SYS_mmap, [PRIVATE_AT, private::BYTES as u64, protection, flags as u64, u64::MAX, 0])
+        .map_err(injected("mapping thread states"))?;
+    remote
+        .system_call(
+            libc::SYS_madvise,
+            [PRIVATE_AT, private::WIPED_BYTES as u64, libc::MADV_WIPEONFORK as u64, 0, 0, 0],
+        )
+        .map_err(injected("preparing thread states for forks"))?;
+    Ok(())
+}
+
+const _: () = {
+    assert!((POOL_AT as usize + CONTROL_BYTES).is_multiple_of(CHUNK_SIZE));
+    assert!(private::STATES_AT.is_multiple_of(STATE_STRIDE));
+};
