@@ -7,7 +7,8 @@ use core::sync::atomic::{AtomicU64, Ordering};
 
 use crate::config::{Item, get};
 use crate::memory::pool;
-use crate::{registers, syscall};
+use crate::registers;
+use crate::syscall::{self, SignalsBlocked};
 
 /// How long a wait without a sign of life from the recorder lasts.
 const PATIENCE: u32 = 2_000_000_000 / WAIT_STEP;
@@ -25,34 +26,37 @@ pub fn chunk_of(position: u64) -> Option<usize> {
 /// # Safety
 /// `state` is the calling thread's own.
 pub unsafe fn place(state: *mut ThreadState) -> u64 {
-    // SAFETY: the position is the thread's own; a signal handler may change it under us, so it is used as an atomic.
-    let position = unsafe { AtomicU64::from_ptr(&raw mut (*state).index_position) };
-    loop {
-        let past = position.load(Ordering::Relaxed);
-        if !is_past_end(past) {
-            // A handler that came in between has already changed the chunk.
-            let reserved = position.fetch_add(RawRecord::SIZE as u64, Ordering::Relaxed);
-            if !is_past_end(reserved) {
-                return reserved;
-            }
-            continue;
-        }
-        // SAFETY: the thread's own state.
-        let Some((chunk, waited)) = (unsafe { obtain(state) }) else {
-            // SAFETY: as above.
-            return unsafe { give_up(state, position, past) };
-        };
-        let start = pool().records(chunk) as u64;
+    let mut blocked = SignalsBlocked::new();
+    // SAFETY: the thread's own state, and no handler comes in between.
+    let past = unsafe { (*state).index_position };
+    if is_past_end(past) {
         // SAFETY: as above.
-        unsafe { label(&pool(), chunk, state, waited) };
-        pool().change(chunk, ChunkState::Claimed, ChunkState::Active);
-        if position.compare_exchange(past, start, Ordering::Relaxed, Ordering::Relaxed).is_ok() {
+        let Some((chunk, waited)) = (unsafe { obtain(state, &mut blocked) }) else {
+            // SAFETY: as above.
+            return unsafe { give_up(state, past) };
+        };
+        let pool = pool();
+        // SAFETY: as above. A handler that ran during the wait may have changed the chunk meanwhile.
+        let past = unsafe { (*state).index_position };
+        if is_past_end(past) {
+            // SAFETY: as above.
+            unsafe {
+                label(&pool, chunk, state, waited);
+                (*state).index_position = pool.records(chunk) as u64;
+            }
+            pool.change(chunk, ChunkState::Claimed, ChunkState::Active);
             if let Some(full) = chunk_of(past) {
-                pool().change(full, ChunkState::Active, ChunkState::Full);
+                pool.change(full, ChunkState::Active, ChunkState::Full);
             }
         } else {
-            pool().change(chunk, ChunkState::Active, ChunkState::Free);
+            pool.change(chunk, ChunkState::Claimed, ChunkState::Free);
         }
+    }
+    // SAFETY: as above.
+    unsafe {
+        let reserved = (*state).index_position;
+        (*state).index_position += RawRecord::SIZE as u64;
+        reserved
     }
 }
 
@@ -60,7 +64,7 @@ pub unsafe fn place(state: *mut ThreadState) -> u64 {
 ///
 /// # Safety
 /// `state` is the calling thread's own.
-unsafe fn obtain(state: *mut ThreadState) -> Option<(usize, u64)> {
+unsafe fn obtain(state: *mut ThreadState, blocked: &mut SignalsBlocked) -> Option<(usize, u64)> {
     let pool = pool();
     if let Some(chunk) = pool.claim() {
         return Some((chunk, 0));
@@ -75,7 +79,7 @@ unsafe fn obtain(state: *mut ThreadState) -> Option<(usize, u64)> {
     let mut rounds = control.drain_rounds.load(Ordering::Relaxed);
     let (mut idle, mut waited) = (0, 0);
     while control.recorder_gone.load(Ordering::Relaxed) == 0 {
-        syscall::sleep_nanoseconds(WAIT_STEP);
+        blocked.pause(|| syscall::sleep_nanoseconds(WAIT_STEP));
         waited += u64::from(WAIT_STEP);
         if let Some(chunk) = pool.claim() {
             return Some((chunk, waited));
@@ -94,7 +98,7 @@ unsafe fn obtain(state: *mut ThreadState) -> Option<(usize, u64)> {
 ///
 /// # Safety
 /// `state` is the calling thread's own.
-unsafe fn give_up(state: *mut ThreadState, position: &AtomicU64, past: u64) -> u64 {
+unsafe fn give_up(state: *mut ThreadState, past: u64) -> u64 {
     let pool = pool();
     let control = pool.control();
     if control.recorder_gone.load(Ordering::Relaxed) != 0 {
@@ -102,8 +106,8 @@ unsafe fn give_up(state: *mut ThreadState, position: &AtomicU64, past: u64) -> u
         if let Some(own) = chunk_of(past) {
             // Nobody reads any more: go round in the own chunk, so that the program is not slowed further.
             let start = pool.records(own) as u64;
-            let _ =
-                position.compare_exchange(past, start + RawRecord::SIZE as u64, Ordering::Relaxed, Ordering::Relaxed);
+            // SAFETY: the thread's own state.
+            unsafe { (*state).index_position = start + RawRecord::SIZE as u64 };
             return start;
         }
     } else {

@@ -16,6 +16,7 @@ use ada_ring::state::FRAME_RESTORED;
 use ada_ring::{ShadowFrame, ThreadState};
 use core::sync::atomic::{AtomicU64, Ordering};
 
+use crate::syscall::SignalsBlocked;
 use crate::{chunks, syscall};
 
 /// The longest stretch that counts as one stack.
@@ -29,6 +30,26 @@ const LONGEST_STACK: u64 = 256 << 20;
 pub unsafe fn prepare_entry(state: *mut ThreadState, slot: *mut u64) {
     // SAFETY: the thread's own shadow stack; frames between base and top are initialised.
     unsafe {
+        // Tail calls are common, and undone in a way that a handler may interrupt: it works above the newest frame.
+        let newest = top(state);
+        if is_caught_at(newest, slot as u64) && *slot == (*newest).trampoline {
+            *slot = (*newest).return_address;
+            (*newest).slot_complement = 0;
+            (*state).shadow_top = newest.sub(1) as u64;
+            if (*newest.sub(1)).slot_complement < !(slot as u64) {
+                return;
+            }
+        }
+        let _blocked = SignalsBlocked::new();
+        remove_dead(state, slot);
+    }
+}
+
+/// # Safety
+/// As [`prepare_entry`], with signals blocked.
+unsafe fn remove_dead(state: *mut ThreadState, slot: *mut u64) {
+    // SAFETY: the thread's own shadow stack.
+    unsafe {
         loop {
             let top = top(state);
             if (*state).unwinder_slot != 0 && top as u64 == (*state).alarm_frame {
@@ -41,26 +62,18 @@ pub unsafe fn prepare_entry(state: *mut ThreadState, slot: *mut u64) {
                 end_unwinding(state, slot as u64);
                 continue;
             }
-            if top as u64 == (*state).shadow_base {
+            // A slot word of 0 is the sentinel's, or that of a frame which an interrupted stub is about to fill.
+            if (*top).slot_complement == 0 || (*top).slot() > slot as u64 {
                 return;
             }
-            if (*top).slot_complement == 0 {
-                pop(state);
-                continue;
-            }
-            let top_slot = (*top).slot();
-            if top_slot > slot as u64 {
-                return;
-            }
-            if top_slot == slot as u64 && *slot == (*top).trampoline {
+            if is_caught_at(top, slot as u64) && *slot == (*top).trampoline {
                 *slot = (*top).return_address;
-                pop(state);
-            } else if top_slot == slot as u64 || is_dead(state, top, slot as u64) {
+            } else if (*top).slot() == slot as u64 || is_dead(state, top, slot as u64) {
                 bury(state, top);
-                pop(state);
             } else {
                 return;
             }
+            pop(state);
         }
     }
 }
@@ -71,6 +84,7 @@ pub unsafe fn prepare_entry(state: *mut ThreadState, slot: *mut u64) {
 /// # Safety
 /// As [`prepare_entry`].
 pub unsafe fn finish_return(state: *mut ThreadState, slot: *mut u64) {
+    let _blocked = SignalsBlocked::new();
     // SAFETY: the thread's own shadow stack.
     unsafe {
         let base = (*state).shadow_base as *mut ShadowFrame;
@@ -78,24 +92,34 @@ pub unsafe fn finish_return(state: *mut ThreadState, slot: *mut u64) {
         while frame > base && !is_caught_at(frame, slot as u64) {
             frame = frame.sub(1);
         }
-        if frame == base {
+        if frame <= base {
             adopt_return(state, slot);
             return;
         }
-        // Newer frames: dead ones go, those of other stacks stay.
+        // Of the newer frames, dead ones go and those of other stacks stay. A newer one without a slot word was never
+        // filled: its stub was interrupted by a handler that jumped away.
+        let mut lives_above = false;
         let mut newer = top(state);
         while newer > frame {
-            if (*newer).slot_complement != 0 && (*newer).slot() <= slot as u64 && is_dead(state, newer, slot as u64) {
-                bury(state, newer);
+            let known = (*newer).slot_complement != 0;
+            if known && !((*newer).slot() <= slot as u64 && is_dead(state, newer, slot as u64)) {
+                lives_above = true;
+            } else {
+                if known {
+                    bury(state, newer);
+                }
                 (*newer).slot_complement = 0;
+                if !lives_above {
+                    (*state).shadow_top = newer.sub(1) as u64;
+                }
             }
             newer = newer.sub(1);
         }
         chunks::write(state, (*frame).function, frame as u32 | RecordKind::Return as u32);
         *slot = (*frame).return_address;
         (*frame).slot_complement = 0;
-        while top(state) > base && (*top(state)).slot_complement == 0 {
-            pop(state);
+        if !lives_above {
+            (*state).shadow_top = frame.sub(1) as u64;
         }
     }
 }
@@ -106,6 +130,7 @@ pub unsafe fn finish_return(state: *mut ThreadState, slot: *mut u64) {
 /// # Safety
 /// As [`prepare_entry`].
 pub unsafe fn begin_unwinding(state: *mut ThreadState, slot: *mut u64) {
+    let _blocked = SignalsBlocked::new();
     // SAFETY: the thread's own shadow stack.
     unsafe {
         let base = (*state).shadow_base as *mut ShadowFrame;
@@ -224,7 +249,10 @@ unsafe fn is_caught_at(frame: *const ShadowFrame, slot: u64) -> bool {
 unsafe fn is_dead(state: *mut ThreadState, frame: *mut ShadowFrame, slot: u64) -> bool {
     // SAFETY: frames between base and top are initialised.
     unsafe {
-        if (*frame).flags & FRAME_RESTORED == 0 && syscall::read_word((*frame).slot()) != Some((*frame).trampoline) {
+        // The real return address is there while an unwinder looks, and between the push of the frame and the stub's
+        // call: then the stacks have to tell.
+        let word = syscall::read_word((*frame).slot());
+        if word != Some((*frame).trampoline) && word != Some((*frame).return_address) {
             return true;
         }
         let base = (*state).shadow_base as *mut ShadowFrame;

@@ -8,6 +8,7 @@ pub type Result = i64;
 const GETPID: u64 = 39;
 const GETTID: u64 = 186;
 const TGKILL: u64 = 234;
+const RT_SIGPROCMASK: u64 = 14;
 const NANOSLEEP: u64 = 35;
 const MINCORE: u64 = 27;
 const FUTEX: u64 = 202;
@@ -49,6 +50,48 @@ pub fn thread() -> u32 {
 pub fn is_thread_gone(process: u32, thread: u32) -> bool {
     // SAFETY: signal 0 only asks.
     unsafe { raw(TGKILL, [process.into(), thread.into(), 0, 0, 0, 0]) == ESRCH }
+}
+
+/// No signal is handled on this thread while this lives: for what a handler must not find half done, and must not
+/// leave half done by jumping away.
+pub struct SignalsBlocked {
+    before: u64,
+}
+
+impl SignalsBlocked {
+    /// Blocks them all.
+    #[must_use]
+    pub fn new() -> Self {
+        Self { before: exchange_signal_mask(u64::MAX) }
+    }
+
+    /// Lets signals in for as long as `pause` lasts.
+    pub fn pause<T>(&mut self, pause: impl FnOnce() -> T) -> T {
+        exchange_signal_mask(self.before);
+        let result = pause();
+        self.before = exchange_signal_mask(u64::MAX);
+        result
+    }
+}
+
+impl Default for SignalsBlocked {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Drop for SignalsBlocked {
+    fn drop(&mut self) {
+        exchange_signal_mask(self.before);
+    }
+}
+
+fn exchange_signal_mask(mask: u64) -> u64 {
+    const SET_MASK: u64 = 2;
+    let mut before = 0_u64;
+    // SAFETY: both masks live through the call.
+    unsafe { raw(RT_SIGPROCMASK, [SET_MASK, &raw const mask as u64, &raw mut before as u64, 8, 0, 0]) };
+    before
 }
 
 /// Sleeps, or less long where a signal comes.

@@ -14,6 +14,7 @@ use crate::{chunks, syscall};
 /// Called when the owner check fails, which means one of: a new thread, which inherits its creator's GS base; a fork
 /// child, whose owner words the kernel has zeroed; a thread that has changed its FS base; a stray GS base.
 pub fn acquire() -> Option<*mut ThreadState> {
+    let _blocked = syscall::SignalsBlocked::new();
     let (fs, thread) = (fs_base(), syscall::thread());
     if let Some(number) = state_number(gs_base()).filter(|&number| number != 0) {
         let current = state(number);
