@@ -13,7 +13,8 @@
 //! packet is one error; reading then goes on at the next magic constant. Memory is bounded by the largest packet
 //! that the caller allows, not by what the input claims.
 //!
-//! [`Encoder`] writes packets.
+//! [`Encoder`] writes packets, and [`parents`] finds which event
+//! caused which. Nothing here reads a clock, opens a file or prints.
 //!
 //! ```
 //! use ada_format::heph::{Encoder, EventCounter, EventHead, Nanos, Packet, Packets, StreamId, SubstreamId};
@@ -49,6 +50,7 @@ mod fields;
 mod id;
 mod layout;
 mod metadata;
+mod nesting;
 mod packet;
 mod packets;
 mod reader;
@@ -64,6 +66,7 @@ pub use event::{Event, EventHead};
 pub use id::{EventCounter, Nanos, StreamId, SubstreamId, UnixNanos};
 pub use layout::{DEFAULT_MAX_PACKET, EPOCH, EVENT_MAGIC, METADATA_MAGIC};
 pub use metadata::Metadata;
+pub use nesting::{Interval, depth, parents};
 pub use packet::{Framed, Packet};
 pub use packets::Packets;
 pub use reader::PacketReader;
