@@ -13,7 +13,7 @@
 //! packet is one error; reading then goes on at the next magic constant. Memory is bounded by the largest packet
 //! that the caller allows, not by what the input claims.
 //!
-//! [`Encoder`] writes packets, and [`parents`] finds which event
+//! [`Encoder`] writes packets, [`EventCounters`] finds the events that were missed and [`parents`] finds which event
 //! caused which. Nothing here reads a clock, opens a file or prints.
 //!
 //! ```
@@ -41,6 +41,7 @@
 
 mod array;
 mod attribute;
+mod counters;
 mod decoder;
 mod encode_value;
 mod encoder;
@@ -58,6 +59,7 @@ mod scanner;
 
 pub use array::{Number, Numbers, Strings};
 pub use attribute::{Attribute, Attributes, Value};
+pub use counters::{EventCounters, StreamCount};
 pub use decoder::Decoder;
 pub use encode_value::EncodeValue;
 pub use encoder::{Encoder, EventEncoder};
