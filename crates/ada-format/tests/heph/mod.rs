@@ -1,1 +1,4 @@
-
+mod damage;
+mod document;
+mod round_trip;
+mod strategies;
