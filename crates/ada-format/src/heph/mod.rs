@@ -38,6 +38,8 @@
 //! }
 //! # Ok::<(), ada_format::heph::Error>(())
 //! ```
+//!
+#![doc = include_str!("../../../../docs/formats/heph.md")]
 
 mod array;
 mod attribute;
