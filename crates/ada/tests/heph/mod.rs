@@ -1,1 +1,2 @@
-
+mod dump;
+mod stat;
