@@ -1,8 +1,11 @@
 //! `ada heph …`: traces in the Heph format, read, sent and received.
 
+mod address;
 mod dump;
 mod input;
 mod json;
+mod pace;
+mod send;
 mod stat;
 mod text;
 mod wall_clock;
@@ -21,6 +24,7 @@ pub(crate) struct Args {
 enum Command {
     Dump(dump::Args),
     Stat(stat::Args),
+    Send(send::Args),
 }
 
 /// How a command prints what it found.
@@ -36,5 +40,6 @@ pub(crate) fn run(args: Args) -> anyhow::Result<Outcome> {
     match args.command {
         Command::Dump(args) => dump::run(&args),
         Command::Stat(args) => stat::run(&args),
+        Command::Send(args) => send::run(&args),
     }
 }

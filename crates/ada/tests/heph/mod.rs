@@ -1,2 +1,3 @@
 mod dump;
+mod send;
 mod stat;
