@@ -4,6 +4,7 @@ mod address;
 mod dump;
 mod input;
 mod json;
+mod listen;
 mod pace;
 mod send;
 mod stat;
@@ -25,6 +26,7 @@ enum Command {
     Dump(dump::Args),
     Stat(stat::Args),
     Send(send::Args),
+    Listen(listen::Args),
 }
 
 /// How a command prints what it found.
@@ -41,5 +43,6 @@ pub(crate) fn run(args: Args) -> anyhow::Result<Outcome> {
         Command::Dump(args) => dump::run(&args),
         Command::Stat(args) => stat::run(&args),
         Command::Send(args) => send::run(&args),
+        Command::Listen(args) => listen::run(&args),
     }
 }
