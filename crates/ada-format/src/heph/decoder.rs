@@ -59,6 +59,10 @@ impl Decoder {
         self.ended = true;
     }
 
+    pub(super) const fn is_finished(&self) -> bool {
+        self.ended
+    }
+
     /// Whether [`next_packet`](Self::next_packet) has something to give before the next piece.
     pub fn is_ready(&mut self) -> bool {
         self.used += self.scanner.skip_garbage(&self.buffer[self.used..], self.ended);

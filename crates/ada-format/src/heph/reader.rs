@@ -31,12 +31,9 @@ impl<R: Read> PacketReader<R> {
     ///
     /// The outer error is the input's: reading may be tried again, and nothing is lost by it.
     pub fn next_packet(&mut self) -> io::Result<Option<Result<Framed<'_>, Error>>> {
-        while !self.decoder.is_ready() {
+        while !self.decoder.is_ready() && !self.decoder.is_finished() {
             match self.input.read(&mut self.piece) {
-                Ok(0) => {
-                    self.decoder.finish();
-                    break;
-                }
+                Ok(0) => self.decoder.finish(),
                 Ok(length) => self.decoder.push(&self.piece[..length]),
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => return Err(error),
@@ -54,6 +51,24 @@ impl<R: Read> PacketReader<R> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A terminal can go on after its end: the trace does not.
+    #[test]
+    fn the_first_end_is_the_end() {
+        struct GoesOn(u8);
+        impl Read for GoesOn {
+            fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+                self.0 += 1;
+                buffer[0] = self.0;
+                Ok(usize::from(self.0 != 2))
+            }
+        }
+        let mut reader = PacketReader::new(GoesOn(0));
+        let cut_short = Error::Truncated { offset: 0, needed: 8, available: 1 };
+        assert_eq!(reader.next_packet().unwrap(), Some(Err(cut_short)));
+        assert_eq!(reader.next_packet().unwrap(), None);
+        assert_eq!(reader.totals().skipped, 1);
+    }
 
     #[test]
     fn reads_to_the_end_and_stays_there() {

@@ -2,3 +2,4 @@ mod damage;
 mod document;
 mod round_trip;
 mod strategies;
+mod streams;

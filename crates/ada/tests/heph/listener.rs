@@ -73,6 +73,14 @@ impl Listener {
     }
 }
 
+/// A test that fails must not leave its listener running.
+impl Drop for Listener {
+    fn drop(&mut self) {
+        self.child.kill().ok();
+        self.child.wait().ok();
+    }
+}
+
 impl Heard {
     /// The number that stands before `word` in the first line that has it.
     pub(crate) fn number_before(&self, word: &str) -> u64 {
