@@ -101,10 +101,10 @@ pub(in super::super) fn run(args: &Args) -> anyhow::Result<Outcome> {
         max_peers: args.max_peers,
     };
     eprintln!("listening on {}", socket.address()?);
-    match socket {
-        Socket::Udp(socket) => udp::listen(&socket, &listening).context("cannot receive")?,
-        Socket::Tcp(socket) => tcp::listen(&socket, &listening).context("cannot accept connections")?,
-    }
+    let listened = match &socket {
+        Socket::Udp(socket) => udp::listen(socket, &listening),
+        Socket::Tcp(socket) => tcp::listen(socket, &listening),
+    };
 
     let name = args.output.display();
     let recorder = listening.recorder.into_inner().unwrap_or_else(PoisonError::into_inner);
@@ -112,6 +112,7 @@ pub(in super::super) fn run(args: &Args) -> anyhow::Result<Outcome> {
     let tally = listening.tally.into_inner().unwrap_or_else(PoisonError::into_inner);
     eprintln!("received {} packets, {} bytes into {name}", recorded.packets, recorded.bytes);
     eprint!("{tally}");
+    listened.output_failed(|| "cannot go on listening; what was received is kept".into())?;
     Ok(Outcome::Clean)
 }
 
@@ -123,16 +124,11 @@ fn create(args: &Args) -> anyhow::Result<File> {
     } else {
         options.create_new(true);
     }
-    let name = args.output.display();
-    options.open(&args.output).map_err(anyhow::Error::from).or_else(|error| {
-        let exists = error.downcast_ref::<io::Error>().is_some_and(|it| it.kind() == io::ErrorKind::AlreadyExists);
-        Err(error).output_failed(|| {
-            if exists {
-                format!("cannot create {name}; use --force to overwrite it")
-            } else {
-                format!("cannot create {name}")
-            }
-        })
+    let created = options.open(&args.output);
+    let exists = matches!(&created, Err(error) if error.kind() == io::ErrorKind::AlreadyExists);
+    created.output_failed(|| {
+        let advice = if exists { "use --force to overwrite it" } else { "check the path" };
+        format!("cannot create {}; {advice}", args.output.display())
     })
 }
 

@@ -64,9 +64,7 @@ fn write(queue: &DatagramQueue, done: &AtomicBool, listening: &Listening) {
             listening.recorder().flush();
             next_flush = Instant::now() + FLUSH_INTERVAL;
         }
-        if datagrams.is_empty() {
-            thread::sleep(WRITE_INTERVAL);
-        }
+        thread::sleep(WRITE_INTERVAL);
     }
     writer.finish();
 }
