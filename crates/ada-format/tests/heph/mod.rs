@@ -1,1 +1,5 @@
-
+mod damage;
+mod document;
+mod round_trip;
+mod strategies;
+mod streams;

@@ -1,10 +1,48 @@
-//! `ada heph …`.
+//! `ada heph …`: traces in the Heph format, read, sent and received.
+
+mod address;
+mod dump;
+mod input;
+mod json;
+mod listen;
+mod pace;
+mod send;
+mod stat;
+mod text;
+mod wall_clock;
+
+use clap::{Subcommand, ValueEnum};
 
 use crate::exit::Outcome;
 
 #[derive(clap::Args)]
-pub(crate) struct Args {}
+pub(crate) struct Args {
+    #[command(subcommand)]
+    command: Command,
+}
 
-pub(crate) fn run(_args: Args) -> anyhow::Result<Outcome> {
-    Ok(Outcome::Clean)
+#[derive(Subcommand)]
+enum Command {
+    Dump(dump::Args),
+    Stat(stat::Args),
+    Send(send::Args),
+    Listen(listen::Args),
+}
+
+/// How a command prints what it found.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Format {
+    /// For people
+    Text,
+    /// For programs
+    Json,
+}
+
+pub(crate) fn run(args: Args) -> anyhow::Result<Outcome> {
+    match args.command {
+        Command::Dump(args) => dump::run(&args),
+        Command::Stat(args) => stat::run(&args),
+        Command::Send(args) => send::run(&args),
+        Command::Listen(args) => listen::run(&args),
+    }
 }

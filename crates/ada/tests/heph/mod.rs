@@ -1,1 +1,5 @@
-
+mod dump;
+mod listen;
+mod listener;
+mod send;
+mod stat;

@@ -1,0 +1,135 @@
+//! `ada heph listen`, mostly with `ada heph send` at the other end.
+
+use std::collections::BTreeSet;
+use std::io::Write;
+use std::net::{TcpStream, UdpSocket};
+use std::path::Path;
+use std::process::Child;
+use std::time::Duration;
+
+use ada_testkit::heph::{EXAMPLE_EVENT, EXAMPLE_METADATA, numbered_events};
+
+use super::listener::Listener;
+use crate::run::{command, text};
+
+fn start_sending(file: &Path, options: &[&str]) -> Child {
+    command().args(["heph", "send"]).arg(file).args(options).stderr(std::process::Stdio::null()).spawn().unwrap()
+}
+
+/// The stream and the counter of each event, by hand: packets of the trace are sound, as the listener promises.
+fn stream_and_counter(trace: &[u8]) -> Vec<(u32, u32)> {
+    let number = |at: usize| u32::from_be_bytes(trace[at..at + 4].try_into().unwrap());
+    let (mut at, mut found) = (0, Vec::new());
+    while at < trace.len() {
+        assert_eq!(number(at), 0xC1FC_1FB7, "an event starts at byte {at}");
+        found.push((number(at + 8), number(at + 12)));
+        at += number(at + 4) as usize;
+    }
+    assert_eq!(at, trace.len());
+    found
+}
+
+#[test]
+fn udp_reports_exactly_what_was_lost_of_200_000_events() {
+    const EVENTS: u32 = 200_000;
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("trace.heph");
+    std::fs::write(&file, numbered_events(5, EVENTS)).unwrap();
+
+    let listener = Listener::start("--udp", &[]);
+    let mut sender = start_sending(&file, &["--udp", &listener.address, "--rate", "50000"]);
+    assert!(sender.wait().unwrap().success());
+    let heard = listener.stop();
+
+    let counters: BTreeSet<u32> = stream_and_counter(&heard.trace).into_iter().map(|(_, counter)| counter).collect();
+    let (first, last) = (*counters.first().unwrap(), *counters.last().unwrap());
+    let lost = u64::from(last - first + 1) - counters.len() as u64;
+    println!("{} of {EVENTS} arrived, {lost} lost between {first} and {last}", counters.len());
+    println!("{}", heard.said);
+
+    assert_eq!(heard.code, Some(0));
+    assert_eq!(heard.number_before(" received, "), counters.len() as u64);
+    assert_eq!(heard.number_before(" missed, "), lost);
+    assert_eq!(heard.number_after("missed "), lost);
+    assert_eq!(heard.number_after("counters "), u64::from(first));
+    assert_eq!(heard.number_after(" to "), u64::from(last));
+    // What no counter can tell, before the first event and after the last, is the rest of what was sent.
+    let unknowable = u64::from(first) + u64::from(EVENTS - 1 - last);
+    assert_eq!(counters.len() as u64 + lost + unknowable, u64::from(EVENTS));
+}
+
+#[test]
+fn tcp_loses_nothing_with_50_peers_at_once() {
+    const PEERS: u32 = 50;
+    const EVENTS_EACH: u32 = 4000;
+    let folder = tempfile::tempdir().unwrap();
+    let listener = Listener::start("--tcp", &["--count", "200000"]);
+    let senders: Vec<Child> = (0..PEERS)
+        .map(|peer| {
+            let file = folder.path().join(format!("{peer}.heph"));
+            std::fs::write(&file, numbered_events(peer, EVENTS_EACH)).unwrap();
+            start_sending(&file, &["--tcp", &listener.address])
+        })
+        .collect();
+    for mut sender in senders {
+        assert!(sender.wait().unwrap().success());
+    }
+    let heard = listener.wait(Duration::from_secs(60));
+
+    assert_eq!(heard.code, Some(0));
+    assert_eq!(heard.number_after("peers "), 50, "{}", heard.said);
+    assert_eq!(heard.number_after("received "), 200_000);
+    assert_eq!(heard.number_after("missed "), 0);
+    let mut next = [0; PEERS as usize];
+    for (stream, counter) in stream_and_counter(&heard.trace) {
+        assert_eq!(counter, next[stream as usize], "stream {stream} is in order");
+        next[stream as usize] += 1;
+    }
+    assert_eq!(next, [EVENTS_EACH; PEERS as usize]);
+}
+
+#[test]
+fn malformed_input_is_counted_and_left_out() {
+    let listener = Listener::start("--tcp", &["--max-packet", "1000"]);
+    let mut peer = TcpStream::connect(&listener.address).unwrap();
+    peer.write_all(&[&EXAMPLE_EVENT, b"garbage".as_slice(), &EXAMPLE_METADATA, &EXAMPLE_EVENT[..50]].concat()).unwrap();
+    drop(peer);
+    let heard = listener.stop();
+    assert_eq!(heard.trace, [EXAMPLE_EVENT.as_slice(), &EXAMPLE_METADATA].concat());
+    assert_eq!((heard.number_after("malformed "), heard.number_after("skipped ")), (2, 57), "{}", heard.said);
+}
+
+#[test]
+fn a_datagram_may_hold_several_packets() {
+    let listener = Listener::start("--udp", &["--count", "2"]);
+    let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+    socket.send_to(b"garbage", &listener.address).unwrap();
+    socket.send_to(&[EXAMPLE_METADATA.as_slice(), &EXAMPLE_EVENT].concat(), &listener.address).unwrap();
+    let heard = listener.wait(Duration::from_secs(20));
+    assert_eq!(heard.trace, [EXAMPLE_METADATA.as_slice(), &EXAMPLE_EVENT].concat());
+    assert_eq!((heard.number_after("malformed "), heard.code), (1, Some(0)));
+}
+
+#[test]
+fn peers_beyond_the_limit_are_turned_away() {
+    let listener = Listener::start("--tcp", &["--max-peers", "1", "--count", "1"]);
+    let mut first = TcpStream::connect(&listener.address).unwrap();
+    let second = TcpStream::connect(&listener.address).unwrap();
+    second.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+    assert_eq!(std::io::Read::read(&mut &second, &mut [0]).unwrap(), 0, "the second connection is closed");
+    first.write_all(&EXAMPLE_EVENT).unwrap();
+    let heard = listener.wait(Duration::from_secs(20));
+    assert_eq!((heard.number_after("turned away "), heard.number_after("received ")), (1, 1), "{}", heard.said);
+}
+
+#[test]
+fn a_file_that_exists_is_not_overwritten_unless_told() {
+    let listener = Listener::start("--udp", &["--duration", "100ms"]);
+    let file = listener.file();
+    let again = command().args(["heph", "listen", "--udp", "0", "--output"]).arg(&file).output().unwrap();
+    assert_eq!(again.status.code(), Some(4));
+    assert!(text(&again.stderr).contains("use --force"), "{}", text(&again.stderr));
+    let forced = ["heph", "listen", "--udp", "0", "--force", "--duration", "1ms", "--output"];
+    assert_eq!(command().args(forced).arg(&file).output().unwrap().status.code(), Some(0));
+    assert_eq!(listener.wait(Duration::from_secs(20)).code, Some(0));
+}

@@ -1,0 +1,50 @@
+//! `ada heph stat`.
+
+use ada_testkit::heph::{event, everything};
+
+use crate::run::{command, text};
+
+fn stat(trace: &[u8], options: &[&str]) -> (String, Option<i32>) {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("trace.heph");
+    std::fs::write(&file, trace).unwrap();
+    let output = command().args(["heph", "stat"]).arg(&file).args(options).output().unwrap();
+    (text(&output.stdout).into(), output.status.code())
+}
+
+#[test]
+fn everything_is_counted() {
+    let expected = "\
+packets    6: 4 events, 2 metadata
+malformed  0, 0 bytes skipped
+option     epoch = 1610113734118010000 (2021-01-08T13:48:54.118010000Z)
+option     \"host\" = 2 bytes 00ff
+time       10..200 ns, from 2021-01-08T13:48:54.118010010Z
+nesting    2 deep
+stream 0: 1 events, 0 missed, 0 reordered, 0 repeated, counters 0 to 0
+  substream 1: 1 events, 1 deep
+stream 1: 3 events, 0 missed, 0 reordered, 0 repeated, counters 4294967295 to 1
+  substream 0: 2 events, 2 deep
+  substream 7: 1 events, 1 deep
+";
+    assert_eq!(stat(&everything(), &[]), (expected.into(), Some(0)));
+}
+
+#[test]
+fn missed_and_late_events_and_damage_as_json() {
+    let events = [0, 1, 5, 3, 3].map(|counter| event((9, counter, 0), (0, 1), "", &[])).concat();
+    let (stdout, code) = stat(&[events.as_slice(), b"garbage"].concat(), &["--format", "json"]);
+    assert_eq!(code, Some(1));
+    let statistics: serde_json::Value = serde_json::from_str(&stdout).unwrap();
+    assert_eq!((&statistics["malformed"], &statistics["skipped_bytes"]), (&1.into(), &7.into()));
+    let stream = &statistics["streams"][0];
+    assert_eq!((&stream["stream"], &stream["events"]), (&9.into(), &5.into()));
+    assert_eq!((&stream["missed"], &stream["reordered"], &stream["repeated"]), (&2.into(), &1.into(), &1.into()));
+}
+
+#[test]
+fn an_empty_trace_is_sound() {
+    let (stdout, code) = stat(b"", &[]);
+    assert_eq!(code, Some(0));
+    assert!(stdout.starts_with("packets    0: 0 events, 0 metadata\n"), "{stdout}");
+}
