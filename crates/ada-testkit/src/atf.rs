@@ -92,7 +92,7 @@ pub fn detail_placeholder(machine: Machine, thread: u32) -> Vec<u8> {
 /// An x86-64 call: function, rdi to rax, return address, rbp and rsp; then the stack.
 pub fn x86_call(registers: [u64; 11], stack: &[u8]) -> Vec<u8> {
     let mut bytes = Bytes::default();
-    registers.iter().for_each(|&register| drop(bytes.u64(register)));
+    bytes.words(&registers);
     bytes.u16(stack.len() as u16).u16(0).u32(0).raw(stack);
     bytes.raw(&[0; 8][..(8 - stack.len() % 8) % 8]);
     bytes.0
@@ -101,7 +101,7 @@ pub fn x86_call(registers: [u64; 11], stack: &[u8]) -> Vec<u8> {
 /// An x86-64 return: function, rax, rdx, return address, rbp and rsp.
 pub fn x86_return(registers: [u64; 6]) -> Vec<u8> {
     let mut bytes = Bytes::default();
-    registers.iter().for_each(|&register| drop(bytes.u64(register)));
+    bytes.words(&registers);
     bytes.u16(0).u16(0).u32(0);
     bytes.0
 }
@@ -109,7 +109,7 @@ pub fn x86_return(registers: [u64; 6]) -> Vec<u8> {
 /// An arm64 call or return: function, x0 to x7, lr, fp and sp; then the stack.
 pub fn arm64(registers: [u64; 12], stack: &[u8]) -> Vec<u8> {
     let mut bytes = Bytes::default();
-    registers.iter().for_each(|&register| drop(bytes.u64(register)));
+    bytes.words(&registers);
     bytes.u16(stack.len() as u16).u16(0).raw(stack);
     bytes.0
 }
@@ -146,6 +146,10 @@ impl Bytes {
 
     fn u64(&mut self, value: u64) -> &mut Self {
         self.raw(&value.to_le_bytes())
+    }
+
+    fn words(&mut self, values: &[u64]) -> &mut Self {
+        values.iter().fold(self, |bytes, &value| bytes.u64(value))
     }
 }
 

@@ -110,6 +110,18 @@ fn a_finished_file_that_was_cut_is_damage() {
 }
 
 #[test]
+fn a_finished_file_that_was_cut_before_its_records_is_damage() {
+    assert_eq!(read(&patched(20, &[128])[..100]), (0, vec![Damage::Truncated { expected: 408, len: 100 }]));
+}
+
+#[test]
+fn bytes_after_the_footer_are_damage() {
+    let mut file = file();
+    file.push(0);
+    assert_eq!(read(&file), (2, vec![Damage::TrailingBytes { offset: 344, len: 1 }]));
+}
+
+#[test]
 fn a_wrong_checksum_is_damage() {
     let (_, damage) = read(&patched(64 + 24, &[0xff]));
     assert!(matches!(damage[..], [Damage::Crc { offset: 284, .. }]), "{damage:?}");

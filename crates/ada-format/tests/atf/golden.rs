@@ -142,3 +142,18 @@ fn the_writer_makes_the_golden_session() {
         }
     }
 }
+
+/// The bytes in the document's hex dump.
+fn worked_example() -> Vec<u8> {
+    let document = include_str!("../../../../docs/formats/atf-v2.md");
+    let (_, example) = document.split_once("### Worked example").unwrap();
+    let (_, dump) = example.split_once("```text\n").unwrap();
+    let (dump, _) = dump.split_once("```").unwrap();
+    let hex_columns = dump.lines().map(|line| &line[5..line.len().min(32)]);
+    hex_columns.flat_map(str::split_whitespace).map(|byte| u8::from_str_radix(byte, 16).unwrap()).collect()
+}
+
+#[test]
+fn the_documents_worked_example_is_the_golden_record() {
+    assert_eq!(worked_example(), x86_records()[0]);
+}

@@ -103,6 +103,13 @@ fn a_finished_file_that_was_cut_is_damage() {
 }
 
 #[test]
+fn a_finished_file_that_was_cut_before_its_events_is_damage() {
+    let mut file = patched(32, &[128]);
+    file[40] = 224;
+    assert_eq!(read(&file[..100]), (0, vec![Damage::Truncated { expected: 288, len: 100 }]));
+}
+
+#[test]
 fn a_wrong_checksum_is_damage() {
     let (events, damage) = read(&patched(64 + 8, &[0xff]));
     assert_eq!(events, 3);

@@ -21,7 +21,9 @@ fn two_threads(output: &Path) -> PathBuf {
     let mut session = writer(output, 7);
     for (id, times) in [(1, [10, 20]), (2, [5, 20])] {
         let mut thread = session.thread(ThreadId(id)).unwrap();
-        times.iter().for_each(|&time| drop(thread.append(&event_at(time, id)).unwrap()));
+        for time in times {
+            thread.append(&event_at(time, id)).unwrap();
+        }
         session.finish_thread(thread).unwrap();
     }
     let process = session.process_path().to_owned();

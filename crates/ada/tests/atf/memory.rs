@@ -1,34 +1,35 @@
 //! A session twelve times as large is read in the same memory.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
 use std::thread::sleep;
-use std::time::{Duration, UNIX_EPOCH};
+use std::time::{Duration, Instant, UNIX_EPOCH};
 
 use ada_event::{Event, EventKind, ThreadId, TraceNanos};
-use ada_format::atf::{Platform, SessionWriter, SyncPolicy};
+use ada_format::atf::{Payload, Platform, SessionWriter, SyncPolicy, X86Return};
 
 use crate::run::command;
 
 const MIB: u64 = 1 << 20;
+/// Bytes of a return's detail record.
+const DETAIL_SIZE: u64 = 80;
 
-/// A session of eight threads with so many bytes of events in all.
-fn write_session(output: &Path, bytes: u64) -> std::path::PathBuf {
+/// A session of eight threads with so many bytes in all. Half of the threads have detail for each event.
+fn write_session(output: &Path, bytes: u64) -> PathBuf {
     let mut session = SessionWriter::create(output, UNIX_EPOCH, 1, Platform::LINUX_X86_64, SyncPolicy::Never).unwrap();
     for id in 1..=8 {
         let mut thread = session.thread(ThreadId(id)).unwrap();
-        let mut chunk = Vec::with_capacity(MIB as usize);
-        for time in 0..bytes / 8 / Event::SIZE as u64 {
+        let has_detail = id % 2 == 0;
+        let size = if has_detail { Event::SIZE as u64 + DETAIL_SIZE } else { Event::SIZE as u64 };
+        for time in 0..bytes / 8 / size {
             let timestamp = TraceNanos(time * 8 + u64::from(id));
-            let event = Event { timestamp, thread: ThreadId(id), kind: EventKind::CALL, ..Event::default() };
-            chunk.extend(event.to_le_bytes());
-            if chunk.len() == MIB as usize {
-                thread.append_raw(&chunk).unwrap();
-                chunk.clear();
-            }
+            let event = Event { timestamp, thread: ThreadId(id), kind: EventKind::RETURN, ..Event::default() };
+            match has_detail {
+                true => thread.append_with_detail(&event, &Payload::X86Return(X86Return::default())).unwrap(),
+                false => thread.append(&event).unwrap(),
+            };
         }
-        thread.append_raw(&chunk).unwrap();
         session.finish_thread(thread).unwrap();
     }
     session.finish().unwrap()
@@ -65,5 +66,21 @@ fn memory_does_not_grow_with_the_session() {
         let (small, large) = (peak_memory(args, &small), peak_memory(args, &large));
         assert!(small > 0, "no memory was seen");
         assert!(large <= small + 32 * MIB, "{args:?}: {} MiB, then {} MiB", small / MIB, large / MIB);
+    }
+}
+
+/// Run by hand, for figures: `cargo test --release -p ada -- --ignored --nocapture four_gigabytes`.
+#[test]
+#[ignore = "writes 4 GiB"]
+fn four_gigabytes() {
+    let output = tempfile::tempdir().unwrap();
+    let begun = Instant::now();
+    let session = write_session(output.path(), 4096 * MIB);
+    println!("written in {:.1?}", begun.elapsed());
+    for args in [&["atf", "verify"][..], &["atf", "dump"], &["atf", "dump", "--detail", "--limit", "5000000"]] {
+        let begun = Instant::now();
+        let peak = peak_memory(args, &session);
+        println!("{args:?}: {:.1?}, at most {} MiB", begun.elapsed(), peak / MIB);
+        assert!(peak < 100 * MIB);
     }
 }
