@@ -82,8 +82,7 @@ impl<'a> DetailView<'a> {
     pub fn verify(&self) -> Result<Vec<Damage>, AtfError> {
         let mut found = self.shape.damage.clone();
         let mut check = DetailCheck::new(&self.shape);
-        let mut records = self.records();
-        for record in records.by_ref() {
+        for record in self.records() {
             check.feed(&record?, |damage| found.push(damage))?;
         }
         check.bytes(&self.bytes[self.shape.records.clone()]);
