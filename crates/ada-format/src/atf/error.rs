@@ -1,7 +1,7 @@
 //! What makes a file unreadable, and what makes writing one impossible.
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// A file that contradicts the format or itself. Each variant names the byte where it does.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -236,6 +236,16 @@ pub enum WriteError {
         /// The payload's length.
         len: usize,
     },
+}
+
+impl WriteError {
+    /// Names the place where the file system refused, if it did and nobody has named it.
+    pub(crate) fn at(self, path: &Path) -> Self {
+        match self {
+            Self::Io(source) => Self::File { path: path.to_owned(), source },
+            other => other,
+        }
+    }
 }
 
 /// Why there is no session to read at a path.
