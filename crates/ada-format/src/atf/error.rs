@@ -196,7 +196,7 @@ pub enum WriteError {
     #[error(transparent)]
     Io(#[from] io::Error),
     /// The file system refused, and this is where.
-    #[error("cannot write {path}: {source}", path = path.display())]
+    #[error("cannot write {path}", path = path.display())]
     File {
         /// The file or folder.
         path: PathBuf,
@@ -253,7 +253,7 @@ impl WriteError {
 #[non_exhaustive]
 pub enum SessionError {
     /// The folder cannot be read.
-    #[error("cannot read {path}: {source}", path = path.display())]
+    #[error("cannot read {path}", path = path.display())]
     Io {
         /// Which one.
         path: PathBuf,

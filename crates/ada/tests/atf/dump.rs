@@ -73,6 +73,9 @@ fn what_is_not_a_session_is_refused_in_one_line() {
     assert_eq!(output.status.code(), Some(3));
     assert!(text(&output.stderr).contains("give a session_* folder"));
     assert_eq!(text(&output.stderr).lines().count(), 1);
+    let output = ada(["atf", "dump", "/nowhere"]);
+    assert_eq!(output.status.code(), Some(3));
+    assert_eq!(text(&output.stderr), "ada: cannot read /nowhere: No such file or directory (os error 2)\n");
 }
 
 #[test]
