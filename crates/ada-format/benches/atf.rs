@@ -43,13 +43,13 @@ fn scan(criterion: &mut Criterion) {
     group.bench_function("index_scan", |bencher| {
         bencher.iter(|| {
             let thread = session.threads().next().unwrap();
-            let mut depth_and_time = 0_u64;
+            let mut sum = 0_u64;
             for chunk in thread.chunks() {
                 for event in chunk.iter().map(Event::from_le_bytes) {
-                    depth_and_time = depth_and_time.wrapping_add(event.timestamp.0 ^ event.function.0);
+                    sum = sum.wrapping_add(event.timestamp.0 ^ event.function.0);
                 }
             }
-            black_box(depth_and_time)
+            black_box(sum)
         });
     });
     group.finish();

@@ -1,7 +1,7 @@
 //! What makes a file unreadable, and what makes writing one impossible.
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// A file that contradicts the format or itself. Each variant names the byte where it does.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -196,7 +196,7 @@ pub enum WriteError {
     #[error(transparent)]
     Io(#[from] io::Error),
     /// The file system refused, and this is where.
-    #[error("cannot write {path}: {source}", path = path.display())]
+    #[error("cannot write {path}", path = path.display())]
     File {
         /// The file or folder.
         path: PathBuf,
@@ -238,12 +238,22 @@ pub enum WriteError {
     },
 }
 
+impl WriteError {
+    /// Names the place where the file system refused, if it did and nobody has named it.
+    pub(crate) fn at(self, path: &Path) -> Self {
+        match self {
+            Self::Io(source) => Self::File { path: path.to_owned(), source },
+            other => other,
+        }
+    }
+}
+
 /// Why there is no session to read at a path.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SessionError {
     /// The folder cannot be read.
-    #[error("cannot read {path}: {source}", path = path.display())]
+    #[error("cannot read {path}", path = path.display())]
     Io {
         /// Which one.
         path: PathBuf,

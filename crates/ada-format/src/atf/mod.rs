@@ -5,6 +5,7 @@
 //!
 //! A file whose writer died, or that was cut since, is read as far as it goes, and [`Damage`] says what is missing. A
 //! file that contradicts itself is an [`AtfError`].
+#![doc = include_str!("../../../../docs/formats/atf-v2.md")]
 
 mod chunks;
 mod damage;

@@ -1,1 +1,7 @@
+//! `ada atf …` and `ada demo`.
 
+mod demo;
+mod dump;
+mod memory;
+mod session;
+mod verify;

@@ -45,7 +45,7 @@ impl DetailHeader {
         }
     }
 
-    /// Reads a header. The offset is the caller's to check, who knows the file's length.
+    /// Reads a header. Offset and length are the caller's to check, who knows the file's length.
     pub fn decode(bytes: &[u8; HEADER_SIZE]) -> Result<Self, AtfError> {
         preamble::check(bytes, detail::MAGIC)?;
         Ok(Self {

@@ -8,6 +8,7 @@ use super::record::{DetailRecord, Hop, hop};
 use super::shape::DetailShape;
 use super::table::OffsetTable;
 use crate::atf::layout::detail_footer;
+use crate::atf::map::Mapping;
 use crate::atf::{Arch, AtfError, Damage};
 
 /// The detail records of one thread.
@@ -15,18 +16,20 @@ use crate::atf::{Arch, AtfError, Damage};
 pub struct DetailView<'a> {
     bytes: &'a [u8],
     shape: DetailShape,
+    /// Where the bytes are mapped, if they are: walks give pages back.
+    map: Option<&'a Mapping>,
 }
 
 impl<'a> DetailView<'a> {
     /// Finds the records. A file with a footer is not read for that; one without is walked once, to count what is
     /// whole.
     pub fn parse(bytes: &'a [u8]) -> Result<Self, AtfError> {
-        DetailShape::find(bytes, |_| ()).map(|shape| Self::with_shape(bytes, shape))
+        DetailShape::find(bytes, |_| ()).map(|shape| Self { bytes, shape, map: None })
     }
 
-    /// A view of bytes whose shape is already known.
-    pub(crate) fn with_shape(bytes: &'a [u8], shape: DetailShape) -> Self {
-        Self { bytes, shape }
+    /// A view of a mapped file whose shape is already known.
+    pub(crate) fn mapped(map: &'a Mapping, shape: DetailShape) -> Self {
+        Self { bytes: map.bytes(), shape, map: Some(map) }
     }
 
     /// The header; none if the file was cut inside it.
@@ -79,8 +82,7 @@ impl<'a> DetailView<'a> {
     pub fn verify(&self) -> Result<Vec<Damage>, AtfError> {
         let mut found = self.shape.damage.clone();
         let mut check = DetailCheck::new(&self.shape);
-        let mut records = self.records();
-        for record in records.by_ref() {
+        for record in self.records() {
             check.feed(&record?, |damage| found.push(damage))?;
         }
         check.bytes(&self.bytes[self.shape.records.clone()]);
@@ -90,7 +92,13 @@ impl<'a> DetailView<'a> {
 
     fn table(&self) -> &OffsetTable {
         let shape = &self.shape;
-        shape.table.get_or_init(|| OffsetTable::build(self.bytes, shape.records.clone(), shape.arch(), |_| ()))
+        shape.table.get_or_init(|| {
+            OffsetTable::build(self.bytes, shape.records.clone(), shape.arch(), |walked| {
+                if let Some(map) = self.map {
+                    map.release(0..walked);
+                }
+            })
+        })
     }
 }
 

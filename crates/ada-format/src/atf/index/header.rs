@@ -42,7 +42,7 @@ impl IndexHeader {
         }
     }
 
-    /// Reads a header. Offsets are checked against the header's own size; the file's length is the caller's to know.
+    /// Reads a header. Offsets are the caller's to check, who knows the file's length.
     pub fn decode(bytes: &[u8; HEADER_SIZE]) -> Result<Self, AtfError> {
         preamble::check(bytes, index::MAGIC)?;
         let event_size = u32_at(bytes, index::EVENT_SIZE);

@@ -208,6 +208,13 @@ mod tests {
     }
 
     #[test]
+    fn unknown_fractions_do_not_drift_when_they_are_written_again() {
+        let json = br#"{"threads":[],"time_start_ns":0,"time_end_ns":0,"x":1.52222222222222222222222222222222222}"#;
+        let manifest = Manifest::parse(json).unwrap();
+        assert_eq!(Manifest::parse(&manifest.to_json()), Ok(manifest));
+    }
+
+    #[test]
     fn bad_json_is_an_error_with_its_place() {
         let error = Manifest::parse(b"{\n  \"threads\": 7}").unwrap_err();
         let AtfError::Manifest { offset, line, column, reason } = error else { panic!("{error}") };

@@ -69,7 +69,7 @@ impl<'a> Payload<'a> {
     }
 }
 
-/// The stack bytes at `at` whose size is stated at `size_at`.
+/// The size of the stack window, which is stated at `size_at`.
 fn stack_size(bytes: &[u8], size_at: usize, offset: u64) -> Result<usize, AtfError> {
     let found = super::layout::u16_at(bytes, size_at);
     if usize::from(found) > MAX_STACK_WINDOW {

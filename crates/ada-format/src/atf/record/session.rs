@@ -99,10 +99,7 @@ impl SessionWriter {
     /// Finishes a thread's files and takes the thread into the manifest.
     pub fn finish_thread(&mut self, thread: ThreadWriter) -> Result<(), WriteError> {
         let path = thread.path().to_owned();
-        let finished = thread.finish().map_err(|error| match error {
-            WriteError::Io(source) => WriteError::File { path, source },
-            error => error,
-        })?;
+        let finished = thread.finish().map_err(|error| error.at(&path))?;
         if let Some((start, end)) = finished.times {
             let manifest = &mut self.manifest;
             let known_start = if self.saw_events { manifest.time_start_ns } else { start.0 };

@@ -57,32 +57,31 @@ impl ThreadWriter {
 
     /// Appends an event as it is; its link is the caller's.
     pub fn append(&mut self, event: &Event) -> Result<EventSeq, WriteError> {
-        Ok(self.index.append(event)?)
+        self.index.append(event).map_err(|error| WriteError::from(error).at(&self.path))
     }
 
     /// Appends whole events as a ring holds them.
     pub fn append_raw(&mut self, events: &[u8]) -> Result<(), WriteError> {
-        self.index.append_raw(events)
+        self.index.append_raw(events).map_err(|error| error.at(&self.path))
     }
 
     /// Appends whole detail records as a ring holds them; their links, and the events', are the caller's.
     pub fn append_raw_detail(&mut self, records: &[u8]) -> Result<(), WriteError> {
-        self.detail()?.append_raw(records)
+        self.detail()?.append_raw(records).map_err(|error| error.at(&self.path))
     }
 
     /// Appends an event with its detail, and links both ways. Where a link would not fit, nothing is written.
     pub fn append_with_detail(&mut self, event: &Event, payload: &Payload<'_>) -> Result<EventSeq, WriteError> {
         let seq = self.index.next_seq();
-        let detail: DetailSeq = self.detail()?.append(seq, event.timestamp, payload)?;
-        Ok(self.index.append(&Event { detail, ..*event })?)
+        let appended = self.detail()?.append(seq, event.timestamp, payload);
+        let detail: DetailSeq = appended.map_err(|error| error.at(&self.path))?;
+        self.append(&Event { detail, ..*event })
     }
 
     /// Hands all buffers to the operating system: what was appended survives the death of this process.
     pub fn flush(&mut self) -> Result<(), WriteError> {
-        if let Some(detail) = &mut self.detail {
-            detail.flush()?;
-        }
-        Ok(self.index.flush()?)
+        let flushed = self.detail.as_mut().map_or(Ok(()), DetailWriter::flush).and_then(|()| self.index.flush());
+        flushed.map_err(|error| WriteError::from(error).at(&self.path))
     }
 
     /// Writes footers and headers. The detail file goes first, so that a finished index never links into an

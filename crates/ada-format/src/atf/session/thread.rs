@@ -53,7 +53,7 @@ impl ThreadTrace {
 
     /// The detail file, if there is a readable one.
     pub fn detail(&self) -> Option<DetailView<'_>> {
-        self.detail.as_ref().map(|(map, shape)| DetailView::with_shape(map.bytes(), shape.clone()))
+        self.detail.as_ref().map(|(map, shape)| DetailView::mapped(map, shape.clone()))
     }
 
     /// How many events the index file has.

@@ -103,7 +103,7 @@ fn verify_detail(
         index.event(record.event_seq()).is_some_and(|event| event.detail.get() == Some(detail))
     };
     let mut check = DetailCheck::new(shape);
-    let mut records = DetailView::with_shape(map.bytes(), shape.clone()).records();
+    let mut records = DetailView::mapped(map, shape.clone()).records();
     let mut read = shape.records.start;
     for detail in 0.. {
         match records.next() {

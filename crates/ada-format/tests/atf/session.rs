@@ -1,0 +1,161 @@
+//! Sessions on disk: whole, killed on the way, and with parts missing.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::UNIX_EPOCH;
+
+use ada_event::{Event, EventKind, ThreadId, TraceNanos};
+use ada_format::atf::{Platform, Session, SessionError, SessionWriter, SyncPolicy};
+use ada_testkit::atf::{LINUX, NO_DETAIL, calls, detail, event, index, record};
+
+fn writer(output: &Path, pid: u32) -> SessionWriter {
+    SessionWriter::create(output, UNIX_EPOCH, pid, Platform::LINUX_X86_64, SyncPolicy::Never).unwrap()
+}
+
+fn event_at(time: u64, thread: u32) -> Event {
+    Event { timestamp: TraceNanos(time), thread: ThreadId(thread), kind: EventKind::CALL, ..Event::default() }
+}
+
+/// A finished session with two threads, and the folder of its process.
+fn two_threads(output: &Path) -> PathBuf {
+    let mut session = writer(output, 7);
+    for (id, times) in [(1, [10, 20]), (2, [5, 20])] {
+        let mut thread = session.thread(ThreadId(id)).unwrap();
+        for time in times {
+            thread.append(&event_at(time, id)).unwrap();
+        }
+        session.finish_thread(thread).unwrap();
+    }
+    let process = session.process_path().to_owned();
+    session.finish().unwrap();
+    process
+}
+
+/// The kinds of all findings.
+fn kinds(path: &Path) -> Vec<&'static str> {
+    let session = Session::open(path).unwrap();
+    let found = session.verify(|_| ());
+    session.findings().iter().chain(&found).map(|finding| finding.problem.kind()).collect()
+}
+
+fn merged(session: &Session) -> Vec<(u64, u32, u64)> {
+    session.merge().map(|it| (it.event.timestamp.0, it.event.thread.0, it.seq.0)).collect()
+}
+
+#[test]
+fn threads_are_merged_by_time_thread_and_position() {
+    let output = tempfile::tempdir().unwrap();
+    let process = two_threads(output.path());
+    for path in [process.parent().unwrap(), &process] {
+        let session = Session::open(path).unwrap();
+        assert_eq!(merged(&session), [(5, 2, 0), (10, 1, 0), (20, 1, 1), (20, 2, 1)]);
+        assert_eq!(session.processes()[0].pid, Some(7));
+        assert!(kinds(path).is_empty());
+    }
+}
+
+#[test]
+fn a_session_of_the_same_second_gets_a_number() {
+    let output = tempfile::tempdir().unwrap();
+    let names: Vec<_> = (0..3).map(|pid| writer(output.path(), pid).path().file_name().unwrap().to_owned()).collect();
+    assert_eq!(names, ["session_19700101_000000", "session_19700101_000000_2", "session_19700101_000000_3"]);
+}
+
+#[test]
+fn several_processes_share_a_session() {
+    let output = tempfile::tempdir().unwrap();
+    let parent = writer(output.path(), 10);
+    let mut child =
+        SessionWriter::join(parent.path().to_owned(), 9, Platform::LINUX_X86_64, SyncPolicy::Never).unwrap();
+    let mut thread = child.thread(ThreadId(9)).unwrap();
+    thread.append(&event_at(1, 9)).unwrap();
+    child.finish_thread(thread).unwrap();
+    child.finish().unwrap();
+    let session = Session::open(parent.finish().unwrap()).unwrap();
+    assert_eq!(session.processes().iter().map(|process| process.pid).collect::<Vec<_>>(), [Some(9), Some(10)]);
+    assert_eq!(merged(&session), [(1, 9, 0)]);
+    assert!(session.findings().is_empty());
+}
+
+#[test]
+fn a_killed_writers_session_is_readable() {
+    let output = tempfile::tempdir().unwrap();
+    let session = writer(output.path(), 7);
+    let mut thread = session.thread(ThreadId(1)).unwrap();
+    thread.append(&event_at(3, 1)).unwrap();
+    thread.flush().unwrap();
+    assert_eq!(kinds(session.path()), ["footer_missing", "unfinished"]);
+    assert_eq!(merged(&Session::open(session.path()).unwrap()), [(3, 1, 0)]);
+}
+
+#[test]
+fn a_manifest_is_not_needed() {
+    let output = tempfile::tempdir().unwrap();
+    let process = two_threads(output.path());
+    fs::write(process.join("manifest.json"), "{").unwrap();
+    assert_eq!(kinds(&process), ["bad_manifest"]);
+    fs::remove_file(process.join("manifest.json")).unwrap();
+    assert_eq!(kinds(&process), ["manifest_missing"]);
+    assert_eq!(merged(&Session::open(&process).unwrap()).len(), 4);
+}
+
+#[test]
+fn a_file_that_cannot_be_read_does_not_hide_the_others() {
+    let output = tempfile::tempdir().unwrap();
+    let process = two_threads(output.path());
+    fs::write(process.join("thread_1/index.atf"), "something else").unwrap();
+    fs::write(process.join("thread_2/detail.atf"), "something else").unwrap();
+    assert_eq!(kinds(&process), ["wrong_magic", "wrong_magic", "detail_presence"]);
+    assert_eq!(merged(&Session::open(&process).unwrap()), [(5, 2, 0), (20, 2, 1)]);
+}
+
+#[test]
+fn manifest_and_folders_are_compared() {
+    let output = tempfile::tempdir().unwrap();
+    let process = two_threads(output.path());
+    fs::rename(process.join("thread_1"), process.join("thread_3")).unwrap();
+    assert_eq!(kinds(&process), ["thread_missing", "thread_unlisted", "wrong_thread"]);
+}
+
+#[test]
+fn links_are_followed_both_ways() {
+    let output = tempfile::tempdir().unwrap();
+    let folder = output.path().join("thread_5");
+    fs::create_dir(&folder).unwrap();
+    let manifest = r#"{"threads": [{"id": 5, "has_detail": true}], "time_start_ns": 1, "time_end_ns": 3}"#;
+    fs::write(output.path().join("manifest.json"), manifest).unwrap();
+    let record = |index_seq, time| record(16, index_seq, 5, time, b"");
+    let event = |time, detail| event(time, 1, 5, 1, 0, detail);
+    let cases = [
+        (vec![event(1, 0), event(2, NO_DETAIL), event(3, 1)], vec![record(0, 1), record(2, 3)], &[][..]),
+        (vec![event(1, 0), event(2, 1)], vec![record(0, 1), record(2, 2)], &["detail_link", "index_link"]),
+        (vec![event(1, 0), event(2, 0)], vec![record(1, 2)], &["detail_link"]),
+        (vec![event(1, 0), event(2, 7)], vec![record(0, 1)], &["detail_link"]),
+        (vec![event(1, NO_DETAIL)], vec![record(0, 1)], &["index_link"]),
+    ];
+    for (events, records, expected) in cases {
+        fs::write(folder.join("index.atf"), index(LINUX, 5, true, &events)).unwrap();
+        fs::write(folder.join("detail.atf"), detail(LINUX, 5, &records)).unwrap();
+        assert_eq!(kinds(output.path()), expected);
+    }
+}
+
+#[test]
+fn a_manifests_time_range_holds_all_events() {
+    let output = tempfile::tempdir().unwrap();
+    fs::create_dir(output.path().join("thread_5")).unwrap();
+    fs::write(output.path().join("thread_5/index.atf"), index(LINUX, 5, false, &calls(3, 5))).unwrap();
+    for (end, expected) in [(1002, &[][..]), (1001, &["time_range"])] {
+        let manifest =
+            format!(r#"{{"threads": [{{"id": 5, "has_detail": false}}], "time_start_ns": 0, "time_end_ns": {end}}}"#);
+        fs::write(output.path().join("manifest.json"), manifest).unwrap();
+        assert_eq!(kinds(output.path()), expected);
+    }
+}
+
+#[test]
+fn what_is_not_a_session_is_said_to_be_none() {
+    let empty = tempfile::tempdir().unwrap();
+    assert!(matches!(Session::open(empty.path()), Err(SessionError::NotASession { .. })));
+    assert!(matches!(Session::open(empty.path().join("nowhere")), Err(SessionError::Io { .. })));
+}
