@@ -1,12 +1,13 @@
 //! Empties the chunks: raw records become events in the files of their threads.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, RwLock};
+use std::time::{Duration, Instant};
 
 use ada_event::{DetailSeq, Event, EventKind, FunctionId, ThreadId, TraceNanos};
 use ada_ring::record::RecordKind;
-use ada_ring::{ChunkReader, ChunkState, Pool, RawRecord};
+use ada_ring::{ChunkReader, ChunkState, Pool, RECORDS_END, RawRecord};
 
 use crate::ControlError;
 use crate::clock::Clock;
@@ -15,11 +16,13 @@ use crate::session::SessionFiles;
 /// Which function each number of a process stands for. Grows when libraries are loaded.
 pub(crate) type FunctionNumbers = Arc<RwLock<Vec<FunctionId>>>;
 
-/// How many rounds an unwritten record may hold its thread's later ones back while the thread lives: its writer was
-/// interrupted by a signal whose handler has not returned.
-const PATIENCE: u32 = 2_000;
-/// Rounds between two looks whether a quiet thread still lives.
-const LOOK_FOR_ENDED_THREADS: u64 = 16;
+/// How long an unwritten record may hold its thread's later ones back: its writer was interrupted by a signal whose
+/// handler has not returned, or has jumped away and never will.
+const HOLE_PATIENCE: Duration = Duration::from_millis(5);
+/// How long a chunk with such a record is kept from others, should the writer come back after all.
+const QUARANTINE: Duration = Duration::from_millis(100);
+/// How often to look whether quiet threads still live, unless chunks are short.
+const LOOK_FOR_ENDED_THREADS: Duration = Duration::from_millis(30);
 
 /// The consumer of all rings.
 pub(crate) struct Drain {
@@ -27,9 +30,11 @@ pub(crate) struct Drain {
     clock: Clock,
     numbers: FunctionNumbers,
     known: Vec<FunctionId>,
-    rounds: u64,
-    /// Rounds that each chunk has been stuck at a hole.
-    stuck: HashMap<usize, u32>,
+    looked: Instant,
+    /// Since when each chunk has been stuck at a hole.
+    stuck: HashMap<usize, Instant>,
+    /// Chunks with holes that were passed over, and when they may be used again.
+    quarantine: VecDeque<(Instant, usize)>,
     last: HashMap<(u32, u32), TraceNanos>,
     batch: Vec<RawRecord>,
     bytes: Vec<u8>,
@@ -53,8 +58,9 @@ impl Drain {
             clock,
             numbers,
             known: Vec::new(),
-            rounds: 0,
+            looked: Instant::now(),
             stuck: HashMap::new(),
+            quarantine: VecDeque::new(),
             last: HashMap::new(),
             batch: Vec::new(),
             bytes: Vec::new(),
@@ -81,12 +87,17 @@ impl Drain {
 
     /// Reads all that is there. `final_round` once the target has ended. Gives the number of events.
     pub(crate) fn round(&mut self, files: &mut SessionFiles, final_round: bool) -> Result<u64, ControlError> {
-        self.rounds += 1;
         self.pool.control().drain_rounds.fetch_add(1, Ordering::Relaxed);
+        self.end_quarantine();
         let before = self.events;
-        let look = final_round || self.rounds.is_multiple_of(LOOK_FOR_ENDED_THREADS);
+        let held = self.held_chunks();
+        let chunks_are_short = held.len() * 2 > self.pool.chunk_count();
+        let look = final_round || chunks_are_short || self.looked.elapsed() > LOOK_FOR_ENDED_THREADS;
+        if look {
+            self.looked = Instant::now();
+        }
         let mut blocked = None;
-        for held in self.held_chunks() {
+        for held in held {
             let thread = (held.pid, held.tid);
             if blocked == Some(thread) {
                 continue;
@@ -134,15 +145,18 @@ impl Drain {
         let pool = self.pool;
         let Some(mut reader) = ChunkReader::begin(&pool, held.chunk) else { return Ok(true) };
         self.batch.clear();
+        let mut holes = 0;
         loop {
             while let Some(record) = reader.next_record() {
                 self.batch.push(record);
             }
-            if reader.is_at_end() || !(ended || self.has_lost_patience(held.chunk, is_full)) || !reader.skip_hole() {
+            let may_skip = ended || is_full && self.has_lost_patience(held.chunk);
+            if reader.is_at_end() || !may_skip || !reader.skip_hole() {
                 break;
             }
-            self.torn += 1;
+            holes += 1;
         }
+        self.torn += holes;
         let (at_end, used) = (reader.is_at_end(), reader.position());
         drop(reader);
         let header = pool.header(held.chunk);
@@ -153,8 +167,8 @@ impl Drain {
         }
         if at_end && is_full || ended {
             self.waited_ns += header.waited_ns.load(Ordering::Relaxed);
-            self.free(held.chunk, is_full, used);
             self.stuck.remove(&held.chunk);
+            self.free(held.chunk, is_full, used, holes > 0 && !ended);
             if ended && !is_full {
                 self.last.remove(&(held.pid, held.tid));
                 files.thread_ended(held.pid, held.tid)?;
@@ -163,19 +177,29 @@ impl Drain {
         Ok(true)
     }
 
-    fn has_lost_patience(&mut self, chunk: usize, is_full: bool) -> bool {
-        if !is_full {
-            return false;
-        }
-        let rounds = self.stuck.entry(chunk).or_default();
-        *rounds += 1;
-        *rounds > PATIENCE
+    fn has_lost_patience(&mut self, chunk: usize) -> bool {
+        self.stuck.entry(chunk).or_insert_with(Instant::now).elapsed() > HOLE_PATIENCE
     }
 
-    fn free(&self, chunk: usize, is_full: bool, used: usize) {
+    fn free(&mut self, chunk: usize, is_full: bool, used: usize, has_holes: bool) {
         let from = if is_full { ChunkState::Full } else { ChunkState::Active };
-        if self.pool.change(chunk, from, ChunkState::Draining) {
+        if !self.pool.change(chunk, from, ChunkState::Draining) {
+            return;
+        }
+        if has_holes {
+            self.quarantine.push_back((Instant::now() + QUARANTINE, chunk));
+        } else {
             self.pool.zero_records(chunk, used);
+            self.pool.change(chunk, ChunkState::Draining, ChunkState::Free);
+        }
+    }
+
+    fn end_quarantine(&mut self) {
+        while let Some(&(until, chunk)) = self.quarantine.front()
+            && until <= Instant::now()
+        {
+            self.quarantine.pop_front();
+            self.pool.zero_records(chunk, RECORDS_END);
             self.pool.change(chunk, ChunkState::Draining, ChunkState::Free);
         }
     }
