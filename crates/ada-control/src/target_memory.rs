@@ -18,6 +18,9 @@ const POOL_AT: u64 = 0x1000_0000_0000;
 const PRIVATE_AT: u64 = 0x1100_0000_0000;
 const AGENT_AT: u64 = 0x1200_0000_0000;
 
+/// How many chunks are made ready before the target runs.
+const WARM_CHUNKS: usize = 16;
+
 /// The places of ada's memory in a target.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TargetMemory {
@@ -41,6 +44,12 @@ impl TargetMemory {
         open.map(remote, covered_at, covered::BYTES as u64, libc::PROT_READ, shared.covered_offset())
             .map_err(injected("mapping the table of covered pages"))?;
         map_private(remote)?;
+        // The first chunks are the busiest: pages that are there already cost no faults while the target runs. Where
+        // the kernel is too old for this, they come by and by.
+        const MADV_POPULATE_WRITE: u64 = 23;
+        let warm = (CONTROL_BYTES + WARM_CHUNKS * CHUNK_SIZE) as u64;
+        let _ = remote
+            .system_call(libc::SYS_madvise, [POOL_AT, warm.min(shared.pool_bytes()), MADV_POPULATE_WRITE, 0, 0, 0]);
         let config = [
             (Item::Pool, POOL_AT),
             (Item::Private, PRIVATE_AT),

@@ -92,10 +92,10 @@ pub struct Control {
     pub chunk_count: AtomicU32,
     /// [`OnFull`] as a number.
     pub on_full: AtomicU32,
-    /// Where an agent starts to look for a free chunk.
-    pub next_chunk: AtomicU32,
     /// 1 once the recorder has said that it will take no more.
     pub recorder_gone: AtomicU32,
+    /// Room.
+    pub reserved: u32,
     /// Grows with every round of the drain: a wait during which it stands still is a wait for a dead recorder.
     pub drain_rounds: AtomicU64,
     /// How often no chunk was free.
@@ -185,19 +185,12 @@ impl Pool {
         unsafe { &*self.records(chunk).add(HEADER_OFFSET).cast::<ChunkHeader>() }
     }
 
-    /// Claims a free chunk.
+    /// Claims a free chunk: the first there is, so that a drain which keeps up makes threads write to the same few
+    /// chunks over and over, while they are in the processor's caches.
     pub fn claim(&self) -> Option<usize> {
-        let count = self.chunk_count();
-        let control = self.control();
-        let start = control.next_chunk.load(Ordering::Relaxed) as usize;
-        for step in 0..count {
-            let chunk = (start + step) % count;
-            if self.change(chunk, ChunkState::Free, ChunkState::Claimed) {
-                control.next_chunk.store(chunk as u32 + 1, Ordering::Relaxed);
-                return Some(chunk);
-            }
-        }
-        None
+        (0..self.chunk_count()).find(|&chunk| {
+            self.state(chunk) == ChunkState::Free as u32 && self.change(chunk, ChunkState::Free, ChunkState::Claimed)
+        })
     }
 
     /// Takes back the oldest full chunk of a thread, drops what it holds, and gives it zeroed.
