@@ -14,10 +14,12 @@ pub enum Item {
     Covered,
     /// The loader's `r_debug`; 0 in a static program.
     LoaderDebug,
+    /// The most frames of a thread that are recorded; 0 for no limit.
+    MaxDepth,
 }
 
 /// How many entries there are.
-pub const ITEMS: usize = 4;
+pub const ITEMS: usize = 5;
 
 /// The table. Its memory is not writable in the target, and need not be.
 #[unsafe(no_mangle)]

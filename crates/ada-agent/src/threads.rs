@@ -81,6 +81,12 @@ unsafe fn prepare(fresh: *mut ThreadState, number: usize, thread: u32) {
         (*fresh).shadow_base = base as u64;
         (*fresh).shadow_top = base as u64;
         (*fresh).shadow_limit = base as u64 + (private::SHADOW_BYTES - 2 * ShadowFrame::SIZE) as u64;
+        (*fresh).record_limit = match get(Item::MaxDepth) {
+            0 => u64::MAX,
+            frames => (base as u64).saturating_add(frames.saturating_mul(ShadowFrame::SIZE as u64)),
+        };
+        (*fresh).shadow_limit = (*fresh).shadow_limit.min((*fresh).record_limit);
+        (*fresh).unwinder_slot = 0;
         (*fresh).covered = get(Item::Covered);
         (*fresh).tid = thread;
         (*fresh).number = number as u32;

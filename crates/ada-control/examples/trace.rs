@@ -8,9 +8,11 @@ fn main() {
         output: "/tmp/ada_traces".into(),
         on_full: ada_control::OnFull::Wait,
         chunks: 256,
+        start_up_timeout: None,
+        max_depth: None,
         exclude: Box::new(|_, _| false),
     };
-    match ada_control::trace(command, &options, &ada_control::Progress::default()) {
+    match ada_control::trace(command, &options, &()) {
         Ok(report) => {
             eprintln!(
                 "[ada] {:?}; {} events, {} threads, {} of {} functions, start-up {:?}, waited {:?}, drops {:?}, {}",

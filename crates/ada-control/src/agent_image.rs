@@ -74,15 +74,15 @@ mod tests {
 
     #[test]
     fn the_agent_has_all_doors_and_needs_no_library() {
-        let config = [(Item::Pool, 1), (Item::Private, 2), (Item::Covered, 3), (Item::LoaderDebug, 4)];
+        let config = [(Item::Pool, 1), (Item::Private, 2), (Item::Covered, 3), (Item::LoaderDebug, 4), (Item::MaxDepth, 5)];
         let image = AgentImage::at(0x10_0000, &config).unwrap();
         let end = 0x10_0000 + image.bytes.len() as u64;
         let AgentEntries { thread, chunk, fix, returned, unwind, loader } = image.entries;
         for door in [thread, chunk, fix, returned, unwind, loader] {
             assert!((0x10_0000..end).contains(&door));
         }
-        assert!(image.bytes.windows(32).any(|words| {
-            words.chunks(8).map(|word| u64::from_le_bytes(word.try_into().unwrap())).eq([1, 2, 3, 4])
+        assert!(image.bytes.windows(40).any(|words| {
+            words.chunks(8).map(|word| u64::from_le_bytes(word.try_into().unwrap())).eq([1, 2, 3, 4, 5])
         }));
     }
 }

@@ -32,6 +32,12 @@ pub enum ControlError {
     /// The program ended before it could be hooked.
     #[error("the program ended before it could be hooked ({0})")]
     EndedEarly(String),
+    /// Hooking took longer than it may.
+    #[error("hooking was not done after {allowed:.1?}, so the program was ended before it ran; --startup-timeout allows more")]
+    StartUpTimeout {
+        /// How long it may take.
+        allowed: std::time::Duration,
+    },
     /// A system call that tracing needs is refused.
     #[error("{doing}: {source}; `ada doctor` says what this machine allows")]
     System {

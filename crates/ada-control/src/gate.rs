@@ -17,10 +17,12 @@ use crate::maps;
 use crate::remote::Remote;
 use crate::tracee::{Halt, Tracee};
 
-/// A program that is loaded, and stopped.
+/// A program that is loaded, and stopped. Dropping it before it is [let go](Self::release) ends it: it must not run
+/// half hooked.
 pub(crate) struct Gate {
     pub(crate) tracee: Tracee,
     pub(crate) loader: Option<LoaderNotification>,
+    released: bool,
 }
 
 /// Where the loader tells of new libraries.
@@ -50,18 +52,21 @@ impl Gate {
         let child = command.spawn().map_err(|source| ControlError::Spawn { program, source })?;
         let (tracee, halt) = Tracee::after_exec(child.id()).doing("taking charge of the program")?;
         expect_trap(halt)?;
-        let result = Self::reach(tracee);
-        if result.is_err() {
-            // It must not run unhooked. It is our own child, and has not been waited for.
-            // SAFETY: a signal to a process that we started.
-            unsafe { libc::kill(child.id() as i32, libc::SIGKILL) };
-        }
-        result
+        let mut gate = Self { tracee, loader: None, released: false };
+        gate.reach()?;
+        Ok(gate)
     }
 
-    fn reach(tracee: Tracee) -> Result<Self, ControlError> {
+    /// Lets the program run.
+    pub(crate) fn release(mut self) -> Result<(), ControlError> {
+        self.released = true;
+        self.tracee.detach().doing("letting the program go")
+    }
+
+    fn reach(&mut self) -> Result<(), ControlError> {
+        let tracee = &self.tracee;
         check_image(tracee.pid())?;
-        let loader = find_loader(&tracee)?;
+        let loader = find_loader(tracee)?;
         let stop_at = match loader {
             Some(loader) => loader.function,
             None => auxiliary(tracee.pid(), AT_ENTRY)?.unwrap_or(0),
@@ -87,9 +92,18 @@ impl Gate {
                 }
             };
             if is_consistent {
-                return Ok(Self { tracee, loader });
+                self.loader = loader;
+                return Ok(());
             }
             expect_trap(tracee.step().doing("stepping")?)?;
+        }
+    }
+}
+
+impl Drop for Gate {
+    fn drop(&mut self) {
+        if !self.released {
+            self.tracee.kill();
         }
     }
 }

@@ -8,6 +8,7 @@ use ada_patch::{AgentEntries, Arena, HookSite, PatchPlan, SkipReason, StubKind, 
 
 use crate::ControlError;
 use crate::covered_pages::CoveredPages;
+use crate::deadline::Deadline;
 use crate::maps::{self, LoadedFile, Mapping};
 use crate::module::Module;
 use crate::planned_image::{Exclude, PlannedImage};
@@ -38,10 +39,17 @@ impl Installer {
         Self { shared, entries, loader_function, covered: CoveredPages::default(), next_function: 0, next_module: 0 }
     }
 
-    /// Plans files, the largest first, on all processors.
-    pub(crate) fn plan(&self, mut files: Vec<LoadedFile>, exclude: Exclude<'_>) -> Vec<PlannedImage> {
+    /// Plans files, the largest first, on all processors. Past the deadline, those that are left are not planned.
+    pub(crate) fn plan(
+        &self,
+        mut files: Vec<LoadedFile>,
+        exclude: Exclude<'_>,
+        deadline: &Deadline,
+    ) -> Vec<PlannedImage> {
         files.sort_by_key(|file| std::cmp::Reverse(file.end - file.start));
-        let planned = in_parallel(files, |file| PlannedImage::plan(file, self.loader_function, exclude).ok());
+        let planned = in_parallel(files, |file| {
+            if deadline.has_passed() { None } else { PlannedImage::plan(file, self.loader_function, exclude).ok() }
+        });
         let mut planned: Vec<PlannedImage> = planned.into_iter().flatten().collect();
         planned.sort_by_key(|image| image.file.start);
         planned

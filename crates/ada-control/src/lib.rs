@@ -7,6 +7,7 @@
 mod agent_image;
 mod clock;
 mod covered_pages;
+mod deadline;
 mod drain;
 mod error;
 mod gate;

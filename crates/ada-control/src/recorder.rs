@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::path::PathBuf;
 use std::process::Command;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, RwLock};
 use std::time::{Duration, Instant};
 
@@ -11,6 +11,7 @@ use ada_ring::{DropReason, OnFull};
 
 use crate::ControlError;
 use crate::clock::Clock;
+use crate::deadline::Deadline;
 use crate::drain::{Drain, FunctionNumbers};
 use crate::error::Doing;
 use crate::gate::Gate;
@@ -19,7 +20,8 @@ use crate::loader_call::WaitingThread;
 use crate::maps::{self, LoadedFile};
 use crate::module::Module;
 use crate::remote::OpenInTarget;
-use crate::session::SessionFiles;
+use crate::session::{self, SessionFiles};
+use crate::summary;
 use crate::shared_memory::SharedMemory;
 use crate::target_memory::TargetMemory;
 use crate::tracee::{self, Halt};
@@ -32,6 +34,10 @@ pub struct TraceOptions {
     pub on_full: OnFull,
     /// How many chunks of 256 KiB all threads share.
     pub chunks: usize,
+    /// How long hooking may take; estimated from the work where it is not said.
+    pub start_up_timeout: Option<Duration>,
+    /// The most frames of a thread whose returns are caught at one time.
+    pub max_depth: Option<u32>,
     /// Which modules (by path) or functions (by name) to leave alone.
     pub exclude: Box<dyn Fn(&std::path::Path, Option<&str>) -> bool + Send + Sync>,
 }
@@ -67,16 +73,22 @@ pub struct TraceReport {
     pub waited: Duration,
 }
 
-/// Figures of a running trace.
-#[derive(Default)]
-pub struct Progress {
-    /// Events written so far.
-    pub events: AtomicU64,
-    /// Threads seen so far.
-    pub threads: AtomicU64,
-    /// Records given up so far.
-    pub dropped: AtomicU64,
+/// Hears how a trace goes on. Called from several threads.
+pub trait Progress: Sync {
+    /// The program is loaded, and its files are about to be hooked; that may take so long.
+    fn hooking(&self, files: usize, allowed: Duration) {
+        let _ = (files, allowed);
+    }
+    /// The program runs.
+    fn running(&self) {}
+    /// So many events were written, on so many threads, and so many were given up.
+    fn recorded(&self, events: u64, threads: usize, dropped: u64) {
+        let _ = (events, threads, dropped);
+    }
 }
+
+/// Hears nothing.
+impl Progress for () {}
 
 /// What the threads of a recording share.
 struct Recording {
@@ -88,23 +100,32 @@ struct Recording {
 }
 
 /// Runs `command` to its end with every function hooked.
-pub fn trace(command: Command, options: &TraceOptions, progress: &Progress) -> Result<TraceReport, ControlError> {
+pub fn trace(command: Command, options: &TraceOptions, progress: &dyn Progress) -> Result<TraceReport, ControlError> {
+    let command_line = [command.get_program()]
+        .into_iter()
+        .chain(command.get_args())
+        .map(|word| word.to_string_lossy().into_owned())
+        .collect();
     let started = Instant::now();
     let calibration = Clock::begin();
     let mut shared = SharedMemory::new(options.chunks, options.on_full).doing("making shared memory")?;
     let gate = Gate::start(command)?;
     let pid = gate.tracee.pid();
     let open = OpenInTarget::open(&gate, &shared)?;
-    let memory = TargetMemory::set_up(&gate, &open, &mut shared, gate.loader)?;
+    let memory = TargetMemory::set_up(&gate, &open, &mut shared, gate.loader, options.max_depth)?;
     let pool = shared.pool();
     let loader_function = gate.loader.map_or(0, |loader| loader.function);
     let mut installer = Installer::new(shared, memory.entries, loader_function);
 
     let mut mappings = maps::of_process(pid).doing("reading the program's mappings")?;
     let files = maps::loaded_files(&mappings);
+    let deadline = Deadline::new(started, &files, options.start_up_timeout);
+    progress.hooking(files.len(), deadline.allowed());
     let known: HashSet<LoadedFile> = files.iter().cloned().collect();
-    let images = installer.plan(files, &options.exclude);
+    let images = installer.plan(files, &options.exclude, &deadline);
+    deadline.check()?;
     let modules = installer.install(&gate, &open, &mut mappings, images)?;
+    deadline.check()?;
     if gate.loader.is_some() {
         installer.hook_loader(&gate, &open, &mut mappings)?;
     }
@@ -113,7 +134,12 @@ pub fn trace(command: Command, options: &TraceOptions, progress: &Progress) -> R
     registers.gs_base = memory.nobodys_state;
     gate.tracee.set_registers(&registers).doing("writing registers")?;
 
-    let files = SessionFiles::create(&options.output, pid)?;
+    let mut files = SessionFiles::create(&options.output, pid)?;
+    let process = files.process(pid)?;
+    process.manifest_mut().command_line = command_line;
+    summary::add_modules(&modules, process);
+    process.save_manifest().map_err(session::failed)?;
+    let folder = process.process_path().to_owned();
     let clock = calibration.finish();
     let recording = Recording {
         installer: Mutex::new(installer),
@@ -123,12 +149,23 @@ pub fn trace(command: Command, options: &TraceOptions, progress: &Progress) -> R
         pool_in_target: memory.pool,
     };
     let start_up = started.elapsed();
-    gate.tracee.detach().doing("letting the program go")?;
+    progress.running();
+    gate.release()?;
 
     let drain = Drain::new(pool, clock, recording.numbers.clone());
     let (halt, drained) = std::thread::scope(|scope| {
         let drained = scope.spawn(|| run_drain(drain, files, &recording, pool, progress));
-        scope.spawn(|| serve_loader(&recording, known, options, pool));
+        scope.spawn(|| {
+            // The lists are not needed before somebody reads the session, so the program does not wait for them.
+            let count = {
+                let modules = recording.modules.lock().expect("nobody panics with the lock");
+                modules.iter().for_each(|module| summary::write_functions(&folder, module));
+                modules.len()
+            };
+            serve_loader(&recording, known, options, pool);
+            let modules = recording.modules.lock().expect("nobody panics with the lock");
+            modules[count..].iter().for_each(|module| summary::write_functions(&folder, module));
+        });
         let halt = wait_for_end(pid);
         recording.target_ended.store(true, Ordering::Release);
         (halt, drained.join().expect("the drain does not panic"))
@@ -166,7 +203,7 @@ fn run_drain(
     mut files: SessionFiles,
     recording: &Recording,
     pool: ada_ring::Pool,
-    progress: &Progress,
+    progress: &dyn Progress,
 ) -> Result<(Drain, SessionFiles), ControlError> {
     const QUIET: Duration = Duration::from_millis(2);
     const FLUSH_EVERY: Duration = Duration::from_millis(10);
@@ -178,9 +215,11 @@ fn run_drain(
             pool.control().recorder_gone.store(1, Ordering::Release);
         }
         let count = result?;
-        progress.events.store(drain.events(), Ordering::Relaxed);
-        progress.threads.store(files.thread_count() as u64, Ordering::Relaxed);
-        progress.dropped.store(dropped(&pool, &drain).iter().map(|(_, count)| count).sum(), Ordering::Relaxed);
+        progress.recorded(
+            drain.events(),
+            files.thread_count(),
+            dropped(&pool, &drain).iter().map(|(_, count)| count).sum(),
+        );
         if ended {
             pool.control().recorder_gone.store(1, Ordering::Release);
             return Ok((drain, files));
@@ -219,7 +258,7 @@ fn serve_loader(recording: &Recording, mut known: HashSet<LoadedFile>, options: 
             continue;
         }
         let mut installer = recording.installer.lock().expect("nobody panics with the lock");
-        let images = installer.plan(new, &options.exclude);
+        let images = installer.plan(new, &options.exclude, &Deadline::never());
         let Ok(open) = OpenInTarget::open(&thread, &installer.shared) else { continue };
         let installed = installer.install(&thread, &open, &mut mappings, images);
         let _ = open.close(&thread);

@@ -34,10 +34,6 @@ impl SessionFiles {
         })
     }
 
-    pub(crate) fn path(&self) -> &Path {
-        &self.path
-    }
-
     /// A process's files, begun now if this is the first that is heard of it.
     pub(crate) fn process(&mut self, pid: u32) -> Result<&mut SessionWriter, ControlError> {
         match self.processes.entry(pid) {

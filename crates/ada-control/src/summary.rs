@@ -1,9 +1,12 @@
 //! What a finished recording writes into its manifests.
 
 use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::BufWriter;
+use std::path::Path;
 
-use ada_format::atf::{self, BuildId, Coverage, Drops, Exit, HexAddr, SessionWriter};
-use ada_patch::Verdict;
+use ada_format::atf::{self, BuildId, Coverage, Drops, Exit, FunctionRow, HexAddr, SessionWriter};
+use ada_patch::{SkipReason, Verdict};
 
 use crate::ControlError;
 use crate::module::Module;
@@ -17,8 +20,8 @@ pub(crate) fn complete(
     drops: &[(&'static str, u64)],
     writer: &mut SessionWriter,
 ) -> Result<(), ControlError> {
+    add_modules(modules, writer);
     let manifest = writer.manifest_mut();
-    manifest.modules = modules.iter().map(describe).collect();
     if is_first {
         manifest.exit = Some(match end {
             End::Exited(code) => Exit { code: Some(code), ..Exit::default() },
@@ -30,6 +33,33 @@ pub(crate) fn complete(
         .map(|&(reason, count)| Drops { lane: "index".into(), reason: reason.into(), count, ..Drops::default() })
         .collect();
     Ok(())
+}
+
+/// Tells of the images that are loaded.
+pub(crate) fn add_modules(modules: &[Module], writer: &mut SessionWriter) {
+    writer.manifest_mut().modules = modules.iter().map(describe).collect();
+}
+
+/// Writes the list of an image's functions. A list that cannot be written costs names, not the trace.
+pub(crate) fn write_functions(folder: &Path, module: &Module) {
+    let path = folder.join(atf::functions_file(module.id.0));
+    let rows = module.functions.functions().iter().zip(&module.verdicts).enumerate().map(|(index, (function, verdict))| {
+        let (verdict, reason) = match verdict {
+            Verdict::Hooked => ("hooked", ""),
+            Verdict::EntryOnly(reason) => ("entry_only", reason.name()),
+            Verdict::Skipped(reason) => ("skipped", reason.name()),
+        };
+        FunctionRow {
+            offset: function.start.0,
+            size: function.size,
+            verdict: verdict.to_owned(),
+            reason: reason.to_owned(),
+            name: module.functions.name(index).unwrap_or_default().to_owned(),
+        }
+    });
+    if let Ok(file) = File::create(path) {
+        let _ = atf::write_functions(BufWriter::new(file), rows);
+    }
 }
 
 fn describe(module: &Module) -> atf::Module {
@@ -57,10 +87,13 @@ fn coverage(module: &Module) -> Coverage {
             Verdict::Skipped(reason) => *skipped.entry(reason.name().to_owned()).or_default() += 1,
         }
     }
+    // A cold part belongs to another function, which is counted.
+    let cold_parts = skipped.remove(SkipReason::ColdPart.name()).unwrap_or(0);
     let left_alone: u64 = skipped.values().sum();
+    let found = module.functions.len() as u64 - cold_parts;
     Coverage {
-        found: module.functions.len() as u64,
-        hooked: module.functions.len() as u64 - entry_only - left_alone,
+        found,
+        hooked: found - entry_only - left_alone,
         entry_only,
         skipped,
         ..Coverage::default()

@@ -37,6 +37,7 @@ impl TargetMemory {
         open: &OpenInTarget,
         shared: &mut SharedMemory,
         loader: Option<LoaderNotification>,
+        max_depth: Option<u32>,
     ) -> Result<Self, ControlError> {
         let read_write = libc::PROT_READ | libc::PROT_WRITE;
         open.map(remote, POOL_AT, shared.pool_bytes(), read_write, 0).map_err(injected("mapping the rings"))?;
@@ -55,6 +56,7 @@ impl TargetMemory {
             (Item::Private, PRIVATE_AT),
             (Item::Covered, covered_at),
             (Item::LoaderDebug, loader.map_or(0, |loader| loader.debug)),
+            (Item::MaxDepth, max_depth.map_or(0, u64::from)),
         ];
         let agent = AgentImage::at(AGENT_AT, &config)?;
         let length = agent.bytes.len() as u64;

@@ -99,8 +99,15 @@ impl Tracee {
         if (-4095..0).contains(&result) { Err(io::Error::from_raw_os_error(-result as i32)) } else { Ok(result as u64) }
     }
 
+    /// Ends the target, which is our own child, and waits for its end.
+    pub(crate) fn kill(&self) {
+        // SAFETY: a signal to a process that we started and have not waited for.
+        unsafe { libc::kill(self.pid, libc::SIGKILL) };
+        while let Ok(Halt::Stopped(_)) = wait(self.pid) {}
+    }
+
     /// Lets the target go for good.
-    pub(crate) fn detach(self) -> io::Result<()> {
+    pub(crate) fn detach(&self) -> io::Result<()> {
         request(libc::PTRACE_DETACH, self.pid, 0, 0)
     }
 

@@ -10,7 +10,7 @@ use iced_x86::code_asm::{
 };
 use iced_x86::{BlockEncoderOptions, Code, IcedError, Instruction, MemoryOperand, Register};
 
-use crate::stub::{External, POSITION, SHADOW_TOP, reserve, restore, save, stamp};
+use crate::stub::{External, POSITION, RECORD_LIMIT, SHADOW_TOP, reserve, restore, save, stamp};
 
 /// Addresses of the agent's entry points in the target.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -139,10 +139,12 @@ const VECTORS: [iced_x86::code_asm::AsmRegisterXmm; 16] = [
     xmm::xmm15,
 ];
 
-/// Records a call whose return is not caught; the function's number is in eax. Called from a stub, so the way into
+/// Records a call whose return is not caught; the function's number is in eax, the shadow stack's top in rdx. Called from a stub, so the way into
 /// the agent finds its return slot one word further up than usual; it does not use it there.
 fn record_entry_only(a: &mut CodeAssembler, chunk: CodeLabel) -> Result<(), IcedError> {
-    let (mut no_room, mut reserved) = (a.create_label(), a.create_label());
+    let (mut no_room, mut reserved, mut too_deep) = (a.create_label(), a.create_label(), a.create_label());
+    a.cmp(rdx, qword_ptr(RECORD_LIMIT).gs())?;
+    a.jae(too_deep)?;
     a.push(rax)?;
     reserve(a, no_room)?;
     a.set_label(&mut reserved)?;
@@ -152,6 +154,7 @@ fn record_entry_only(a: &mut CodeAssembler, chunk: CodeLabel) -> Result<(), Iced
     a.lea(eax, dword_ptr(rdx + RecordKind::EntryOnly as i32))?;
     a.mov(dword_ptr(rcx + 12), eax)?;
     stamp(a)?;
+    a.set_label(&mut too_deep)?;
     a.ret()?;
     a.set_label(&mut no_room)?;
     a.call(chunk)?;

@@ -83,6 +83,7 @@ const FUNCTION_PLACEHOLDER: i32 = 0x1122_3344;
 
 pub(crate) const SHADOW_TOP: i32 = offset_of!(ThreadState, shadow_top) as i32;
 pub(crate) const POSITION: i32 = offset_of!(ThreadState, index_position) as i32;
+pub(crate) const RECORD_LIMIT: i32 = offset_of!(ThreadState, record_limit) as i32;
 const OWNER: i32 = -(OWNER_DISTANCE as i32);
 const FRAME: i32 = ShadowFrame::SIZE as i32;
 const SLOT: i32 = 32;
@@ -163,7 +164,7 @@ fn recording_stub(a: &mut CodeAssembler, entry: &mut CodeLabel, kind: StubKind) 
         (a.create_label(), a.create_label(), a.create_label(), a.create_label());
     let (mut no_state, mut fix, mut no_room, mut uncaught) =
         (a.create_label(), a.create_label(), a.create_label(), a.create_label());
-    let (mut after, mut relocated) = (a.create_label(), a.create_label());
+    let (mut after, mut relocated, mut unrecorded) = (a.create_label(), a.create_label(), a.create_label());
 
     // The rare ways come first, out of the way of the straight one.
     a.set_label(&mut no_state)?;
@@ -204,6 +205,9 @@ fn recording_stub(a: &mut CodeAssembler, entry: &mut CodeLabel, kind: StubKind) 
     a.set_label(&mut fixed)?;
     if kind == StubKind::Full {
         check_catchable(a, uncaught)?;
+    } else {
+        a.cmp(rdx, qword_ptr(RECORD_LIMIT).gs())?;
+        a.jae(unrecorded)?;
     }
 
     reserve(a, no_room)?;
@@ -216,6 +220,9 @@ fn recording_stub(a: &mut CodeAssembler, entry: &mut CodeLabel, kind: StubKind) 
     }
     a.mov(dword_ptr(rcx + 8), FUNCTION_PLACEHOLDER)?;
     stamp(a)?;
+    if kind != StubKind::Full {
+        a.set_label(&mut unrecorded)?;
+    }
 
     if kind == StubKind::Full {
         a.mov(rdx, qword_ptr(SHADOW_TOP).gs())?;

@@ -80,8 +80,10 @@ pub struct ThreadState {
     pub index_position: u64,
     /// The sentinel: an all-zero frame below the first.
     pub shadow_base: u64,
-    /// A frame at or above this address is not pushed.
+    /// With its top at or above this address the shadow stack is full, and no return is caught.
     pub shadow_limit: u64,
+    /// With the shadow stack's top at or above this address no call is recorded: the user's depth limit.
+    pub record_limit: u64,
     /// The table of pages whose code has unwind information: see [`covered`].
     pub covered: u64,
     /// The thread that owns this state.

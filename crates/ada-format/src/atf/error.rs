@@ -7,6 +7,14 @@ use std::path::{Path, PathBuf};
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum AtfError {
+    /// A function list has a line that is not one.
+    #[error("byte {offset}: {reason}")]
+    FunctionList {
+        /// Where the line starts.
+        offset: u64,
+        /// What is wrong with it.
+        reason: &'static str,
+    },
     /// The file is of another kind.
     #[error("byte {offset}: magic is {found:?}, expected {expected:?}", found = text(found), expected = text(expected))]
     Magic {
@@ -167,6 +175,7 @@ impl AtfError {
     /// The error's short name, for machine-readable output.
     pub fn kind(&self) -> &'static str {
         match self {
+            Self::FunctionList { .. } => "bad_function_list",
             Self::Magic { .. } => "wrong_magic",
             Self::Endian { .. } => "wrong_endian",
             Self::Version { .. } => "unknown_version",
