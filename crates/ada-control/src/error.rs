@@ -33,7 +33,9 @@ pub enum ControlError {
     #[error("the program ended before it could be hooked ({0})")]
     EndedEarly(String),
     /// Hooking took longer than it may.
-    #[error("hooking was not done after {allowed:.1?}, so the program was ended before it ran; --startup-timeout allows more")]
+    #[error(
+        "hooking was not done after {allowed:.1?}, so the program was ended before it ran; --startup-timeout allows more"
+    )]
     StartUpTimeout {
         /// How long it may take.
         allowed: std::time::Duration,

@@ -21,8 +21,8 @@ use crate::maps::{self, LoadedFile};
 use crate::module::Module;
 use crate::remote::OpenInTarget;
 use crate::session::{self, SessionFiles};
-use crate::summary;
 use crate::shared_memory::SharedMemory;
+use crate::summary;
 use crate::target_memory::TargetMemory;
 use crate::tracee::{self, Halt};
 

@@ -43,20 +43,21 @@ pub(crate) fn add_modules(modules: &[Module], writer: &mut SessionWriter) {
 /// Writes the list of an image's functions. A list that cannot be written costs names, not the trace.
 pub(crate) fn write_functions(folder: &Path, module: &Module) {
     let path = folder.join(atf::functions_file(module.id.0));
-    let rows = module.functions.functions().iter().zip(&module.verdicts).enumerate().map(|(index, (function, verdict))| {
-        let (verdict, reason) = match verdict {
-            Verdict::Hooked => ("hooked", ""),
-            Verdict::EntryOnly(reason) => ("entry_only", reason.name()),
-            Verdict::Skipped(reason) => ("skipped", reason.name()),
-        };
-        FunctionRow {
-            offset: function.start.0,
-            size: function.size,
-            verdict: verdict.to_owned(),
-            reason: reason.to_owned(),
-            name: module.functions.name(index).unwrap_or_default().to_owned(),
-        }
-    });
+    let rows =
+        module.functions.functions().iter().zip(&module.verdicts).enumerate().map(|(index, (function, verdict))| {
+            let (verdict, reason) = match verdict {
+                Verdict::Hooked => ("hooked", ""),
+                Verdict::EntryOnly(reason) => ("entry_only", reason.name()),
+                Verdict::Skipped(reason) => ("skipped", reason.name()),
+            };
+            FunctionRow {
+                offset: function.start.0,
+                size: function.size,
+                verdict: verdict.to_owned(),
+                reason: reason.to_owned(),
+                name: module.functions.name(index).unwrap_or_default().to_owned(),
+            }
+        });
     if let Ok(file) = File::create(path) {
         let _ = atf::write_functions(BufWriter::new(file), rows);
     }
@@ -91,11 +92,5 @@ fn coverage(module: &Module) -> Coverage {
     let cold_parts = skipped.remove(SkipReason::ColdPart.name()).unwrap_or(0);
     let left_alone: u64 = skipped.values().sum();
     let found = module.functions.len() as u64 - cold_parts;
-    Coverage {
-        found,
-        hooked: found - entry_only - left_alone,
-        entry_only,
-        skipped,
-        ..Coverage::default()
-    }
+    Coverage { found, hooked: found - entry_only - left_alone, entry_only, skipped, ..Coverage::default() }
 }

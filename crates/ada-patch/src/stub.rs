@@ -164,7 +164,7 @@ fn recording_stub(a: &mut CodeAssembler, entry: &mut CodeLabel, kind: StubKind) 
         (a.create_label(), a.create_label(), a.create_label(), a.create_label());
     let (mut no_state, mut fix, mut no_room, mut uncaught) =
         (a.create_label(), a.create_label(), a.create_label(), a.create_label());
-    let (mut after, mut relocated, mut unrecorded) = (a.create_label(), a.create_label(), a.create_label());
+    let (mut after, mut relocated, mut unwind) = (a.create_label(), a.create_label(), a.create_label());
 
     // The rare ways come first, out of the way of the straight one.
     a.set_label(&mut no_state)?;
@@ -207,7 +207,7 @@ fn recording_stub(a: &mut CodeAssembler, entry: &mut CodeLabel, kind: StubKind) 
         check_catchable(a, uncaught)?;
     } else {
         a.cmp(rdx, qword_ptr(RECORD_LIMIT).gs())?;
-        a.jae(unrecorded)?;
+        a.jae(if kind == StubKind::Unwinder { unwind } else { off })?;
     }
 
     reserve(a, no_room)?;
@@ -220,9 +220,6 @@ fn recording_stub(a: &mut CodeAssembler, entry: &mut CodeLabel, kind: StubKind) 
     }
     a.mov(dword_ptr(rcx + 8), FUNCTION_PLACEHOLDER)?;
     stamp(a)?;
-    if kind != StubKind::Full {
-        a.set_label(&mut unrecorded)?;
-    }
 
     if kind == StubKind::Full {
         a.mov(rdx, qword_ptr(SHADOW_TOP).gs())?;
@@ -243,6 +240,7 @@ fn recording_stub(a: &mut CodeAssembler, entry: &mut CodeLabel, kind: StubKind) 
         a.jmp(External::Return.placeholder())?;
     }
     if kind == StubKind::Unwinder {
+        a.set_label(&mut unwind)?;
         a.call(External::Unwind.placeholder())?;
     }
     a.set_label(&mut off)?;

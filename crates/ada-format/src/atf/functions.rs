@@ -49,7 +49,10 @@ pub fn read_functions(text: &str) -> Result<Vec<FunctionRow>, AtfError> {
         let content = line.trim_end_matches('\n');
         if number == 0 {
             if content != TITLE {
-                return Err(AtfError::FunctionList { offset: 0, reason: "the first line is not that of a function list" });
+                return Err(AtfError::FunctionList {
+                    offset: 0,
+                    reason: "the first line is not that of a function list",
+                });
             }
         } else {
             rows.push(parse_row(content).map_err(|reason| AtfError::FunctionList { offset, reason })?);
@@ -96,7 +99,13 @@ mod tests {
     use super::*;
 
     fn row(name: &str) -> FunctionRow {
-        FunctionRow { offset: 0x1230, size: 7, verdict: "skipped".into(), reason: "too_short".into(), name: name.into() }
+        FunctionRow {
+            offset: 0x1230,
+            size: 7,
+            verdict: "skipped".into(),
+            reason: "too_short".into(),
+            name: name.into(),
+        }
     }
 
     #[test]
