@@ -2,7 +2,7 @@
 
 use clap::{Parser, Subcommand};
 
-use crate::{atf, completions, demo, heph};
+use crate::{atf, completions, demo, heph, hooks, trace};
 
 const EXIT_CODES: &str = "\
 Exit codes:
@@ -10,7 +10,13 @@ Exit codes:
   1  done, and what was looked at is damaged or incomplete
   2  the command line is wrong
   3  the input cannot be read, or is not what it should be
-  4  the output or a connection failed";
+  4  the output or a connection failed
+
+ada trace ends with the traced program's own exit code (128+n where signal n killed it), or
+  124  hooking took too long, and the program was ended before it ran
+  125  the program could not be traced
+  126  the program is there but cannot be run
+  127  there is no such program";
 
 /// A flight recorder for native programs
 #[derive(Parser)]
@@ -22,12 +28,19 @@ pub(crate) struct Cli {
 
 #[derive(Subcommand)]
 pub(crate) enum Command {
-    /// Make a small session and show what is in it
+    /// Trace a small built-in program and show what it did
     Demo(demo::Args),
+    /// Run a program with every function traced
+    Trace(trace::Args),
+    /// List what was hooked, and what was not and why
+    Hooks(hooks::Args),
     /// Look into a recorded session's files
     Atf(atf::Args),
     /// Read, send and receive Heph traces
     Heph(heph::Args),
     /// Print a completion script for your shell
     Completions(completions::Args),
+    /// The built-in program of `ada demo`
+    #[command(hide = true)]
+    Workload,
 }

@@ -13,25 +13,40 @@ pub(crate) enum Outcome {
     Clean,
     /// The command did its work, and what it looked at is damaged or incomplete.
     Findings,
+    /// The exit code of the program that was traced.
+    Traced(u8),
 }
 
 /// Says whose fault an error is, for the exit code: without this, the input's (3).
 pub(crate) trait Blame<T> {
     /// The output, or a connection, failed: exit code 4. The words say what was being done, and what to do now.
     fn output_failed(self, words: impl FnOnce() -> String) -> anyhow::Result<T>;
+
+    /// The program was not traced: one of the codes that `timeout`, `env` and shells use for what they could not run.
+    fn not_traced(self, code: u8) -> anyhow::Result<T>;
 }
 
 impl<T, E: Into<Error>> Blame<T> for Result<T, E> {
     fn output_failed(self, words: impl FnOnce() -> String) -> anyhow::Result<T> {
-        self.map_err(|error| Error::new(Blamed { words: words(), cause: error.into() }))
+        self.map_err(|error| Error::new(Blamed { words: words(), cause: Some(error.into()), code: OUTPUT_FAILED }))
+    }
+
+    fn not_traced(self, code: u8) -> anyhow::Result<T> {
+        self.map_err(|error| {
+            let words = format!("{:#}", error.into());
+            Error::new(Blamed { words, cause: None, code })
+        })
     }
 }
 
-/// An error that is the output's or a connection's.
+const OUTPUT_FAILED: u8 = 4;
+
+/// An error that is not the input's.
 #[derive(Debug)]
 struct Blamed {
     words: String,
-    cause: Error,
+    cause: Option<Error>,
+    code: u8,
 }
 
 impl fmt::Display for Blamed {
@@ -42,7 +57,7 @@ impl fmt::Display for Blamed {
 
 impl std::error::Error for Blamed {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        Some(self.cause.as_ref())
+        self.cause.as_ref().map(AsRef::as_ref)
     }
 }
 
@@ -51,11 +66,12 @@ pub(crate) fn report(end: anyhow::Result<Outcome>) -> ExitCode {
     match end {
         Ok(Outcome::Clean) => ExitCode::SUCCESS,
         Ok(Outcome::Findings) => ExitCode::from(1),
+        Ok(Outcome::Traced(code)) => ExitCode::from(code),
         // The reader of our output has seen enough (`ada … | head`): not worth a word.
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("ada: {error:#}");
-            ExitCode::from(if error.is::<Blamed>() { 4 } else { 3 })
+            ExitCode::from(error.downcast_ref::<Blamed>().map_or(3, |blamed| blamed.code))
         }
     }
 }

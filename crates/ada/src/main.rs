@@ -7,6 +7,10 @@ mod completions;
 mod demo;
 mod exit;
 mod heph;
+mod hooks;
+mod names;
+mod trace;
+mod workload;
 
 use clap::Parser;
 
@@ -14,6 +18,9 @@ fn main() -> std::process::ExitCode {
     let command = cli::Cli::parse().command;
     exit::report(match command {
         cli::Command::Demo(args) => demo::run(&args),
+        cli::Command::Trace(args) => trace::run(args),
+        cli::Command::Hooks(args) => hooks::run(&args),
+        cli::Command::Workload => workload::run(),
         cli::Command::Atf(args) => atf::run(args),
         cli::Command::Heph(args) => heph::run(args),
         cli::Command::Completions(args) => completions::run(&args),

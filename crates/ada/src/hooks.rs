@@ -1,0 +1,88 @@
+//! `ada hooks SESSION`: the verdict on every function.
+
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+use ada_format::atf::{FunctionRow, Process, Session, functions_file, read_functions};
+use anyhow::Context;
+
+use crate::exit::{Blame, Outcome};
+use crate::trace::quantity::matches;
+
+const EXAMPLES: &str = "\
+Examples:
+  ada hooks ada_traces/session_20261115_101500                 totals per module
+  ada hooks SESSION --module 'libc.so*' --skipped              what was left alone, and why
+  ada hooks SESSION --module main_program                      every function of a module";
+
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Args {
+    /// The session's folder
+    session: PathBuf,
+    /// List the functions of modules whose file name matches; `*` and `?` are wild
+    #[arg(long, value_name = "PATTERN")]
+    module: Option<String>,
+    /// List only functions that are not hooked fully
+    #[arg(long)]
+    skipped: bool,
+}
+
+pub(crate) fn run(args: &Args) -> anyhow::Result<Outcome> {
+    let session = Session::open(&args.session)?;
+    let mut out = BufWriter::new(io::stdout().lock());
+    for process in session.processes() {
+        if args.module.is_none() && !args.skipped {
+            print_totals(process, &mut out).output_failed(|| "cannot write to stdout".into())?;
+        } else {
+            print_functions(process, args, &mut out)?;
+        }
+    }
+    out.flush().output_failed(|| "cannot write to stdout".into())?;
+    Ok(Outcome::Clean)
+}
+
+fn print_totals(process: &Process, out: &mut impl Write) -> io::Result<()> {
+    writeln!(out, "{:>7} {:>7} {:>10} {:>8} {:>7}  module", "found", "hooked", "entry-only", "skipped", "share")?;
+    for module in process.manifest.iter().flat_map(|manifest| &manifest.modules) {
+        let coverage = module.coverage.clone().unwrap_or_default();
+        let skipped: u64 = coverage.skipped.values().sum();
+        let share = (coverage.found - skipped) as f64 / coverage.found.max(1) as f64 * 100.0;
+        writeln!(
+            out,
+            "{:>7} {:>7} {:>10} {skipped:>8} {share:>6.2}%  {}",
+            coverage.found, coverage.hooked, coverage.entry_only, module.path
+        )?;
+    }
+    Ok(())
+}
+
+fn print_functions(process: &Process, args: &Args, out: &mut impl Write) -> anyhow::Result<()> {
+    for module in process.manifest.iter().flat_map(|manifest| &manifest.modules) {
+        let file_name = Path::new(&module.path).file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
+        if args.module.as_deref().is_some_and(|pattern| !matches(pattern, &file_name)) {
+            continue;
+        }
+        let path = process.path.join(functions_file(module.module_id));
+        let text = std::fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
+        let rows = read_functions(&text).with_context(|| format!("{} is damaged", path.display()))?;
+        for (index, row) in rows.iter().enumerate() {
+            if args.skipped && row.verdict == "hooked" {
+                continue;
+            }
+            print_row(out, &file_name, module.module_id, index, row)
+                .output_failed(|| "cannot write to stdout".into())?;
+        }
+    }
+    Ok(())
+}
+
+fn print_row(out: &mut impl Write, module: &str, id: u32, index: usize, row: &FunctionRow) -> io::Result<()> {
+    let verdict = if row.reason.is_empty() { row.verdict.clone() } else { format!("{} ({})", row.verdict, row.reason) };
+    let name = if row.name.is_empty() {
+        format!("{module}+{:#x}", row.offset)
+    } else {
+        ada_image::demangle(&row.name).into_owned()
+    };
+    writeln!(out, "{:<10} {:>#12x} {verdict:<34} {module}  {name}", format!("{id}:{index}"), row.offset)
+}

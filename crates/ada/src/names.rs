@@ -1,0 +1,41 @@
+//! The names of a session's functions.
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use ada_event::FunctionId;
+use ada_format::atf::{FunctionRow, Process, functions_file, read_functions};
+
+/// What a process's function lists say.
+#[derive(Default)]
+pub(crate) struct Names {
+    modules: HashMap<u32, Module>,
+}
+
+struct Module {
+    file_name: String,
+    functions: Vec<FunctionRow>,
+}
+
+impl Names {
+    /// Reads the lists of a process. Modules without a readable one have no names.
+    pub(crate) fn of(process: &Process) -> Self {
+        let modules = process.manifest.iter().flat_map(|manifest| &manifest.modules).map(|module| {
+            let file_name = Path::new(&module.path).file_name().map(|name| name.to_string_lossy().into_owned());
+            let text = std::fs::read_to_string(process.path.join(functions_file(module.module_id))).unwrap_or_default();
+            let functions = read_functions(&text).unwrap_or_default();
+            (module.module_id, Module { file_name: file_name.unwrap_or_default(), functions })
+        });
+        Self { modules: modules.collect() }
+    }
+
+    /// `function` as people know it: its demangled name, or its module and offset, or its id.
+    pub(crate) fn name(&self, function: FunctionId) -> String {
+        let Some(module) = self.modules.get(&function.module().0) else { return function.to_string() };
+        match module.functions.get(function.symbol_index() as usize) {
+            Some(row) if row.name.is_empty() => format!("{}+{:#x}", module.file_name, row.offset),
+            Some(row) => ada_image::demangle(&row.name).into_owned(),
+            None => function.to_string(),
+        }
+    }
+}

@@ -1,0 +1,72 @@
+//! The line on the terminal that shows how a trace goes on.
+
+use std::io::{IsTerminal, Write};
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+use ada_control::Progress;
+
+const EVERY: Duration = Duration::from_millis(500);
+
+/// Writes to stderr, and only where that is a terminal.
+pub(super) struct LiveLine {
+    shown: Option<Mutex<Shown>>,
+}
+
+struct Shown {
+    at: Instant,
+    events: u64,
+    is_on_screen: bool,
+}
+
+impl LiveLine {
+    pub(super) fn new(quiet: bool) -> Self {
+        let wanted = !quiet && std::io::stderr().is_terminal();
+        let shown = Shown { at: Instant::now(), events: 0, is_on_screen: false };
+        Self { shown: wanted.then_some(Mutex::new(shown)) }
+    }
+
+    fn show(&self, line: &str) {
+        let _ = write!(std::io::stderr().lock(), "\r\x1b[K{line}");
+    }
+}
+
+impl Progress for LiveLine {
+    fn hooking(&self, files: usize, allowed: Duration) {
+        if let Some(shown) = &self.shown {
+            shown.lock().expect("printing does not panic").is_on_screen = true;
+            self.show(&format!("ada: hooking {files} files, {:.0} s at most", allowed.as_secs_f64()));
+        }
+    }
+
+    /// From here on the screen is the program's, until it has run for a while.
+    fn running(&self) {
+        if let Some(shown) = &self.shown {
+            *shown.lock().expect("printing does not panic") =
+                Shown { at: Instant::now(), events: 0, is_on_screen: false };
+            self.show("");
+        }
+    }
+
+    fn recorded(&self, events: u64, threads: usize, dropped: u64) {
+        let Some(shown) = &self.shown else { return };
+        let mut shown = shown.lock().expect("printing does not panic");
+        let elapsed = shown.at.elapsed();
+        if elapsed < EVERY {
+            return;
+        }
+        let rate = (events - shown.events) as f64 / elapsed.as_secs_f64() / 1e6;
+        self.show(&format!("ada: {rate:.2} M events/s, {events} events, {dropped} dropped, {threads} threads"));
+        *shown = Shown { at: Instant::now(), events, is_on_screen: true };
+    }
+}
+
+impl Drop for LiveLine {
+    fn drop(&mut self) {
+        if let Some(shown) = &self.shown
+            && shown.lock().is_ok_and(|shown| shown.is_on_screen)
+        {
+            self.show("");
+        }
+    }
+}

@@ -1,0 +1,139 @@
+//! `ada trace -- COMMAND …`.
+
+mod live;
+pub(crate) mod quantity;
+mod report;
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use ada_control::{ControlError, End, OnFull, TraceOptions, TraceReport};
+use clap::ValueEnum;
+use signal_hook::consts::{SIGINT, SIGQUIT};
+
+use crate::exit::{Blame, Outcome};
+
+/// Bytes of a chunk of the rings.
+const CHUNK: u64 = 256 << 10;
+
+const EXAMPLES: &str = "\
+Examples:
+  ada trace -- ./server --port 8080
+  ada trace --output /tmp/traces --exclude 'libcrypto*' -- curl https://localhost/
+  ada trace --on-full drop -- ./realtime      (never waits for the disk; what is lost is counted)
+
+ada's own words go to stderr; stdin, stdout, signals and the exit code are the program's.";
+
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Args {
+    /// Where sessions are kept
+    #[arg(long, value_name = "DIR", default_value = "ada_traces")]
+    output: PathBuf,
+    /// Leave functions or modules alone whose name matches; `*` and `?` are wild. May be given several times
+    #[arg(long, value_name = "PATTERN")]
+    exclude: Vec<String>,
+    /// Record no calls that are nested deeper than this
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    max_depth: Option<u32>,
+    /// What a thread does when the rings are full
+    #[arg(long, value_enum, default_value_t = WhenFull::Wait)]
+    on_full: WhenFull,
+    /// Memory for the rings of all threads
+    #[arg(long, value_name = "SIZE", default_value = "64M", value_parser = quantity::parse_bytes)]
+    ring_memory: u64,
+    /// How long hooking may take, such as 10s or 500ms [default: by the amount of code]
+    #[arg(long, value_name = "DURATION", value_parser = quantity::parse_duration)]
+    startup_timeout: Option<Duration>,
+    /// Say nothing unless something goes wrong
+    #[arg(long, short)]
+    quiet: bool,
+    /// The program and its arguments
+    #[arg(required = true, trailing_var_arg = true, value_name = "COMMAND")]
+    command: Vec<OsString>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum WhenFull {
+    /// Waits for room: the trace is complete
+    Wait,
+    /// Drops its oldest records, and counts them
+    Drop,
+}
+
+pub(crate) fn run(args: Args) -> anyhow::Result<Outcome> {
+    let quiet = args.quiet;
+    let report = trace(args)?;
+    if !quiet {
+        report::print(&report);
+    }
+    Ok(Outcome::Traced(exit_code(report.end)))
+}
+
+/// Traces a command with ada's default options.
+pub(crate) fn trace_quietly(output: PathBuf, command: Vec<OsString>) -> anyhow::Result<TraceReport> {
+    trace(Args {
+        output,
+        exclude: Vec::new(),
+        max_depth: None,
+        on_full: WhenFull::Wait,
+        ring_memory: 64 << 20,
+        startup_timeout: None,
+        quiet: true,
+        command,
+    })
+}
+
+fn trace(args: Args) -> anyhow::Result<TraceReport> {
+    let mut words = args.command.into_iter();
+    let program = words.next().unwrap_or_default();
+    let mut command = Command::new(program);
+    command.args(words);
+    let exclude = args.exclude;
+    let options = TraceOptions {
+        output: args.output,
+        on_full: match args.on_full {
+            WhenFull::Wait => OnFull::Wait,
+            WhenFull::Drop => OnFull::Drop,
+        },
+        chunks: usize::try_from(args.ring_memory / CHUNK).unwrap_or(usize::MAX),
+        start_up_timeout: args.startup_timeout,
+        max_depth: args.max_depth,
+        exclude: Box::new(move |path, name| is_excluded(&exclude, path, name)),
+    };
+    // The terminal sends these to the program as well, and what they mean is the program's to say.
+    let _interrupt = signal_hook::flag::register(SIGINT, Default::default());
+    let _quit = signal_hook::flag::register(SIGQUIT, Default::default());
+    let live = live::LiveLine::new(args.quiet);
+    let result = ada_control::trace(command, &options, &live);
+    drop(live);
+    let code = match &result {
+        Err(ControlError::StartUpTimeout { .. }) => 124,
+        Err(ControlError::Spawn { source, .. }) if source.kind() == std::io::ErrorKind::NotFound => 127,
+        Err(ControlError::Spawn { .. } | ControlError::Unsupported { .. }) => 126,
+        _ => 125,
+    };
+    result.not_traced(code)
+}
+
+fn exit_code(end: End) -> u8 {
+    match end {
+        End::Exited(code) => code as u8,
+        End::Killed(signal) => 128_u8.saturating_add(signal as u8),
+    }
+}
+
+/// Whether a pattern matches the function's name, or the module's path or file name.
+fn is_excluded(patterns: &[String], path: &Path, name: Option<&str>) -> bool {
+    let file = path.file_name().map(|file| file.to_string_lossy()).unwrap_or_default();
+    let whole = path.to_string_lossy();
+    patterns.iter().any(|pattern| {
+        quantity::matches(pattern, &file)
+            || quantity::matches(pattern, &whole)
+            || name.is_some_and(|name| {
+                quantity::matches(pattern, name) || quantity::matches(pattern, &ada_image::demangle(name))
+            })
+    })
+}

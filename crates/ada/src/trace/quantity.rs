@@ -1,0 +1,105 @@
+//! Sizes, durations and patterns as people type them.
+
+use std::time::Duration;
+
+/// `64M`, `512k`, `1G`, or a number of bytes.
+pub(crate) fn parse_bytes(text: &str) -> Result<u64, String> {
+    let digits = text.trim_end_matches(|letter: char| letter.is_ascii_alphabetic());
+    let unit: u64 = match text[digits.len()..].to_ascii_lowercase().as_str() {
+        "" | "b" => 1,
+        "k" | "kb" | "kib" => 1 << 10,
+        "m" | "mb" | "mib" => 1 << 20,
+        "g" | "gb" | "gib" => 1 << 30,
+        _ => return Err("write a size like 64M".into()),
+    };
+    let number: u64 = digits.parse().map_err(|_| "write a size like 64M")?;
+    match number.checked_mul(unit) {
+        Some(bytes) if (1 << 20..=1 << 30).contains(&bytes) => Ok(bytes),
+        _ => Err("it must be between 1M and 1G".into()),
+    }
+}
+
+/// `5s`, `250ms`, `2m`, or a number of seconds.
+pub(crate) fn parse_duration(text: &str) -> Result<Duration, String> {
+    let wrong = || "write a duration like 5s or 250ms".to_owned();
+    let digits = text.trim_end_matches(|letter: char| letter.is_ascii_alphabetic());
+    let seconds_per_unit = match &text[digits.len()..] {
+        "" | "s" => 1.0,
+        "ms" => 1e-3,
+        "us" => 1e-6,
+        "m" | "min" => 60.0,
+        _ => return Err(wrong()),
+    };
+    let number: f64 = digits.parse().map_err(|_| wrong())?;
+    Duration::try_from_secs_f64(number * seconds_per_unit).map_err(|_| wrong())
+}
+
+/// Whether a whole text matches a pattern, in which `*` stands for anything and `?` for one character.
+pub(crate) fn matches(pattern: &str, text: &str) -> bool {
+    let (pattern, text): (Vec<char>, Vec<char>) = (pattern.chars().collect(), text.chars().collect());
+    let (mut at, mut seen) = (0, 0);
+    // Where to go on when a guess for the last star was too short.
+    let mut retry: Option<(usize, usize)> = None;
+    while seen < text.len() {
+        match pattern.get(at) {
+            Some('*') => {
+                retry = Some((at, seen));
+                at += 1;
+            }
+            Some(&wanted) if wanted == '?' || wanted == text[seen] => {
+                at += 1;
+                seen += 1;
+            }
+            _ => match retry {
+                Some((star, from)) => {
+                    retry = Some((star, from + 1));
+                    at = star + 1;
+                    seen = from + 1;
+                }
+                None => return false,
+            },
+        }
+    }
+    pattern[at..].iter().all(|&rest| rest == '*')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_have_units_and_bounds() {
+        assert_eq!(parse_bytes("64M"), Ok(64 << 20));
+        assert_eq!(parse_bytes("1048576"), Ok(1 << 20));
+        for wrong in ["", "M", "64X", "1k", "2G", "99999999999G", "-1M"] {
+            assert!(parse_bytes(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn durations_have_units() {
+        assert_eq!(parse_duration("1.5s"), Ok(Duration::from_millis(1500)));
+        assert_eq!(parse_duration("250ms"), Ok(Duration::from_millis(250)));
+        assert_eq!(parse_duration("2m"), Ok(Duration::from_secs(120)));
+        for wrong in ["", "s", "5 s", "-1s", "5h", "nan", "inf"] {
+            assert!(parse_duration(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn stars_match_anything_and_nothing() {
+        for (pattern, text, expected) in [
+            ("libc*", "libc.so.6", true),
+            ("*alloc*", "malloc", true),
+            ("*a*b*c", "xaybzc", true),
+            ("*a*b*c", "xaybz", false),
+            ("f?o", "foo", true),
+            ("f?o", "fo", false),
+            ("", "", true),
+            ("*", "", true),
+            ("main", "main2", false),
+        ] {
+            assert_eq!(matches(pattern, text), expected, "{pattern} {text}");
+        }
+    }
+}
