@@ -1,7 +1,8 @@
 //! Traces a program from its start to its end.
 
 use std::collections::HashSet;
-use std::path::PathBuf;
+use std::io;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, RwLock};
@@ -39,7 +40,7 @@ pub struct TraceOptions {
     /// The most frames of a thread whose returns are caught at one time.
     pub max_depth: Option<u32>,
     /// Which modules (by path) or functions (by name) to leave alone.
-    pub exclude: Box<dyn Fn(&std::path::Path, Option<&str>) -> bool + Send + Sync>,
+    pub exclude: Box<dyn Fn(&Path, Option<&str>) -> bool + Send + Sync>,
 }
 
 /// How the traced program ended.
@@ -193,7 +194,7 @@ pub fn trace(command: Command, options: &TraceOptions, progress: &dyn Progress) 
     })
 }
 
-fn wait_for_end(pid: u32) -> std::io::Result<Halt> {
+fn wait_for_end(pid: u32) -> io::Result<Halt> {
     tracee::wait(pid as i32)
 }
 
