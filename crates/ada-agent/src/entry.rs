@@ -5,7 +5,7 @@
 use ada_ring::ThreadState;
 use ada_ring::state::OWNER_DISTANCE;
 
-use crate::registers::{fs_base, gs_base};
+use crate::registers::{gs_base, owner_mark};
 use crate::{chunks, frames, loader, threads};
 
 /// Gives the thread a state. 0 where none is to be had; the call then goes unrecorded.
@@ -34,7 +34,8 @@ extern "C" fn ada_fix(slot: *mut u64, _position: u64) -> u64 {
 extern "C" fn ada_returned(slot: *mut u64, _position: u64) -> u64 {
     let state = gs_base() as *mut ThreadState;
     // SAFETY: GS always points at a state, and its owner word lies below it.
-    let owned = unsafe { *((state as u64 - OWNER_DISTANCE as u64) as *const u64) == fs_base() };
+    let owner = unsafe { *((state as u64 - OWNER_DISTANCE as u64) as *const u64) };
+    let owned = owner_mark() == Some(owner);
     let state = if owned { Some(state) } else { threads::acquire() };
     // Without a state of its own the thread borrows nobody's: state 0 has no frames, and its records go nowhere.
     let state = state.unwrap_or_else(|| crate::memory::state(0));

@@ -6,7 +6,7 @@ use core::sync::atomic::Ordering;
 
 use crate::config::{Item, get};
 use crate::memory::{owner, pool, process_block, shadow_base, state, state_address, state_number};
-use crate::registers::{fs_base, gs_base, set_gs_base};
+use crate::registers::{gs_base, owner_mark, set_gs_base};
 use crate::{chunks, syscall};
 
 /// The calling thread's state, given to it now if need be. `None` where all states belong to living threads.
@@ -15,13 +15,13 @@ use crate::{chunks, syscall};
 /// child, whose owner words the kernel has zeroed; a thread that has changed its FS base; a stray GS base.
 pub fn acquire() -> Option<*mut ThreadState> {
     let _blocked = syscall::SignalsBlocked::new();
-    let (fs, thread) = (fs_base(), syscall::thread());
+    let (mark, thread) = (owner_mark()?, syscall::thread());
     if let Some(number) = state_number(gs_base()).filter(|&number| number != 0) {
         let current = state(number);
         // SAFETY: a state in mapped memory. Only its `tid` is read unless it is ours.
         let known = unsafe { (*current).tid };
         if known == thread {
-            owner(number).store(fs, Ordering::Relaxed);
+            owner(number).store(mark, Ordering::Relaxed);
             return Some(current);
         }
         if owner(number).load(Ordering::Relaxed) == 0 {
@@ -32,7 +32,7 @@ pub fn acquire() -> Option<*mut ThreadState> {
                 (*current).tid = thread;
                 start_without_chunk(current);
             }
-            owner(number).store(fs, Ordering::Relaxed);
+            owner(number).store(mark, Ordering::Relaxed);
             return Some(current);
         }
     }
@@ -46,7 +46,7 @@ pub fn acquire() -> Option<*mut ThreadState> {
         prepare(fresh, number, thread);
         set_gs_base(state_address(number));
     }
-    owner(number).store(fs, Ordering::Relaxed);
+    owner(number).store(mark, Ordering::Relaxed);
     Some(fresh)
 }
 

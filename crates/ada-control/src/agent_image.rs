@@ -82,8 +82,8 @@ mod tests {
         for door in [thread, chunk, fix, returned, unwind, loader] {
             assert!((0x10_0000..end).contains(&door));
         }
-        assert!(image.bytes.windows(40).any(|words| {
-            words.chunks(8).map(|word| u64::from_le_bytes(word.try_into().unwrap())).eq([1, 2, 3, 4, 5])
+        assert!(image.bytes.windows(48).any(|words| {
+            words.chunks(8).map(|word| u64::from_le_bytes(word.try_into().unwrap())).eq([1, 2, 3, 4, 5, 6])
         }));
     }
 }

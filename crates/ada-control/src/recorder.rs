@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, RwLock};
 use std::time::{Duration, Instant};
 
+use ada_patch::StubOptions;
 use ada_ring::{DropReason, OnFull};
 
 use crate::ControlError;
@@ -113,10 +114,11 @@ pub fn trace(command: Command, options: &TraceOptions, progress: &dyn Progress) 
     let gate = Gate::start(command)?;
     let pid = gate.tracee.pid();
     let open = OpenInTarget::open(&gate, &shared)?;
-    let memory = TargetMemory::set_up(&gate, &open, &mut shared, gate.loader, options.max_depth)?;
+    let stubs = StubOptions { owner_by_word: gate.has_thread_pointer()? };
+    let memory = TargetMemory::set_up(&gate, &open, &mut shared, gate.loader, options.max_depth, &stubs)?;
     let pool = shared.pool();
     let loader_function = gate.loader.map_or(0, |loader| loader.function);
-    let mut installer = Installer::new(shared, memory.entries, loader_function);
+    let mut installer = Installer::new(shared, memory.entries, stubs, loader_function);
 
     let mut mappings = maps::of_process(pid).doing("reading the program's mappings")?;
     let files = maps::loaded_files(&mappings);
@@ -179,8 +181,7 @@ pub fn trace(command: Command, options: &TraceOptions, progress: &dyn Progress) 
     let modules = recording.modules.into_inner().expect("nobody panics with the lock");
     let drops = dropped(&pool, &drain);
     let threads = files.thread_count();
-    let session =
-        files.finish(|process, writer| crate::summary::complete(process == pid, end, &modules, &drops, writer))?;
+    let session = files.finish(|process, writer| summary::complete(process == pid, end, &modules, &drops, writer))?;
     Ok(TraceReport {
         session,
         end,

@@ -3,14 +3,16 @@
 use std::mem::offset_of;
 
 use ada_ring::record::RecordKind;
-use ada_ring::state::{OWNER_DISTANCE, ShadowFrame};
+use ada_ring::state::ShadowFrame;
 use iced_x86::code_asm::{
     CodeAssembler, CodeLabel, dword_ptr, eax, qword_ptr, r8, r9, r10, r11, rax, rbp, rcx, rdi, rdx, registers::xmm,
     rsi, rsp,
 };
 use iced_x86::{BlockEncoderOptions, Code, IcedError, Instruction, MemoryOperand, Register};
 
-use crate::stub::{External, POSITION, RECORD_LIMIT, SHADOW_TOP, reserve, restore, save, stamp};
+use crate::stub::{
+    External, POSITION, RECORD_LIMIT, SHADOW_TOP, StubOptions, compare_owner, reserve, restore, save, stamp,
+};
 
 /// Addresses of the agent's entry points in the target.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -37,7 +39,7 @@ pub(crate) struct Common {
 
 impl Common {
     /// Assembles for address `at`; `table` is where the arena holds the agent's entry points, in their order.
-    pub(crate) fn new(at: u64, table: u64) -> Result<Self, IcedError> {
+    pub(crate) fn new(at: u64, table: u64, options: &StubOptions) -> Result<Self, IcedError> {
         let mut a = CodeAssembler::new(64)?;
         let mut labels: [CodeLabel; 7] = std::array::from_fn(|_| a.create_label());
         for (number, (external, into_rcx)) in [
@@ -57,7 +59,7 @@ impl Common {
         a.set_label(&mut labels[External::RecordEntryOnly as usize])?;
         record_entry_only(&mut a, chunk)?;
         a.set_label(&mut labels[External::Return as usize])?;
-        return_path(&mut a, chunk, table + 8 * RETURNED as u64)?;
+        return_path(&mut a, chunk, table + 8 * RETURNED as u64, options)?;
         let assembled = a.assemble_options(at, BlockEncoderOptions::RETURN_NEW_INSTRUCTION_OFFSETS)?;
         let mut addresses = [0; 7];
         for (address, label) in addresses.iter_mut().zip(&labels) {
@@ -164,12 +166,11 @@ fn record_entry_only(a: &mut CodeAssembler, chunk: CodeLabel) -> Result<(), Iced
 /// Where a caught function comes back to: records the return and goes to the real return address.
 ///
 /// rsp is what the callee left. The slot is below it, and is made again so that the final `ret` is predicted.
-fn return_path(a: &mut CodeAssembler, chunk: CodeLabel, returned: u64) -> Result<(), IcedError> {
+fn return_path(a: &mut CodeAssembler, chunk: CodeLabel, returned: u64, options: &StubOptions) -> Result<(), IcedError> {
     let (mut rare, mut no_room, mut reserved) = (a.create_label(), a.create_label(), a.create_label());
     a.lea(rsp, qword_ptr(rsp - 8))?;
     save(a)?;
-    a.rdfsbase(rax)?;
-    a.cmp(rax, qword_ptr(-(OWNER_DISTANCE as i32)).gs())?;
+    compare_owner(a, options)?;
     a.jne(rare)?;
     a.mov(rdx, qword_ptr(SHADOW_TOP).gs())?;
     a.lea(rax, qword_ptr(rsp + 32))?;

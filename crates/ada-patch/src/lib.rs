@@ -22,5 +22,5 @@ pub use arena::{AgentEntries, Arena, ArenaError, HookSite};
 pub use displaced::Displaced;
 pub use plan::{PatchPlan, Planner};
 pub use scan::CodeScan;
-pub use stub::StubKind;
+pub use stub::{StubKind, StubOptions};
 pub use verdict::{EntryOnlyReason, SkipReason, Verdict};
