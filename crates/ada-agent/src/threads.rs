@@ -64,8 +64,8 @@ fn claim(thread: u32) -> Option<usize> {
         syscall::is_thread_gone(process, holder) && take(number, holder)
     })?;
     // SAFETY: its thread has ended, and we have just taken its place.
-    let position = unsafe { (*state(number)).index_position };
-    if let Some(chunk) = chunks::chunk_of(position) {
+    let positions = unsafe { [(*state(number)).index_position, (*state(number)).detail_position] };
+    for chunk in positions.into_iter().filter_map(chunks::chunk_of) {
         pool().change(chunk, ChunkState::Active, ChunkState::Full);
     }
     Some(number)
@@ -87,6 +87,7 @@ unsafe fn prepare(fresh: *mut ThreadState, number: usize, thread: u32) {
         };
         (*fresh).shadow_limit = (*fresh).shadow_limit.min((*fresh).record_limit);
         (*fresh).unwinder_slot = 0;
+        ((*fresh).stack_low, (*fresh).stack_high) = (0, 0);
         (*fresh).covered = get(Item::Covered);
         (*fresh).tid = thread;
         (*fresh).number = number as u32;
@@ -102,5 +103,8 @@ unsafe fn start_without_chunk(state: *mut ThreadState) {
     unsafe {
         (*state).index_position = NO_CHUNK;
         (*state).chunks_taken = 0;
+        (*state).detail_position = NO_CHUNK;
+        (*state).detail_chunks_taken = 0;
+        (*state).detail_chunks = [0; 2];
     }
 }

@@ -59,6 +59,7 @@ impl TargetMemory {
             (Item::LoaderDebug, loader.map_or(0, |loader| loader.debug)),
             (Item::MaxDepth, max_depth.map_or(0, u64::from)),
             (Item::OwnerByWord, u64::from(stubs.owner_by_word)),
+            (Item::StackWindow, stubs.stack_window.unwrap_or(0) as u64),
         ];
         let agent = AgentImage::at(AGENT_AT, &config)?;
         let length = agent.bytes.len() as u64;

@@ -61,7 +61,7 @@ impl Arena {
     /// Enough bytes for an arena with this many functions.
     pub fn room_for(functions: usize) -> usize {
         // Most displaced sequences are under 16 bytes; a few of the longest fit between them.
-        (8192 + functions * (1 + STUB_BYTES + STUB_ALIGN + Displaced::MOST_BYTES / 4)).next_multiple_of(4096)
+        (16384 + functions * (1 + STUB_BYTES + STUB_ALIGN + Displaced::MOST_BYTES / 4)).next_multiple_of(4096)
     }
 
     /// No function takes more.
@@ -134,7 +134,8 @@ mod tests {
     #[test]
     fn every_template_assembles_and_is_small() {
         for (kind, owner_by_word) in StubKind::ALL.into_iter().flat_map(|kind| [(kind, true), (kind, false)]) {
-            let template = Template::new(kind, &StubOptions { owner_by_word }).unwrap();
+            let stack_window = owner_by_word.then_some(128);
+            let template = Template::new(kind, &StubOptions { owner_by_word, stack_window }).unwrap();
             assert!(template.code.len() <= STUB_BYTES, "{kind:?} has {} bytes", template.code.len());
             assert!(template.entry < template.code.len());
         }

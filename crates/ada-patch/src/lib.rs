@@ -11,6 +11,7 @@
 #![forbid(unsafe_code)]
 
 mod arena;
+mod capture;
 mod common;
 mod displaced;
 mod plan;

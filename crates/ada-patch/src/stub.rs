@@ -19,7 +19,7 @@
 
 use ada_ring::RawRecord;
 use ada_ring::chunk::PAST_END_MASK;
-use ada_ring::record::RecordKind;
+use ada_ring::record::{HAS_DETAIL, RecordKind};
 use ada_ring::state::{OWNER_DISTANCE, ShadowFrame, ThreadState, covered};
 use iced_x86::code_asm::{
     CodeAssembler, CodeLabel, al, ax, byte_ptr, dword_ptr, eax, ecx, edx, qword_ptr, rax, rcx, rdx, rsp,
@@ -52,6 +52,8 @@ pub struct StubOptions {
     /// A thread is known by the word at its FS base, which the C libraries make the base itself: eight times as fast to
     /// read as the base. Not before thread-local storage is set up, as at the start of a static program.
     pub owner_by_word: bool,
+    /// Registers are captured, and so many bytes of the stack; `None` where they are not.
+    pub stack_window: Option<usize>,
 }
 
 /// Code and data of the arena that a stub refers to.
@@ -64,12 +66,14 @@ pub(crate) enum External {
     Loader,
     RecordEntryOnly,
     Return,
+    /// Captures registers and stack, and publishes the record.
+    DetailCall,
     /// The byte that switches the function off.
     Switch,
 }
 
 impl External {
-    const ALL: [Self; 8] = [
+    const ALL: [Self; 9] = [
         Self::Thread,
         Self::Chunk,
         Self::Fix,
@@ -77,6 +81,7 @@ impl External {
         Self::Loader,
         Self::RecordEntryOnly,
         Self::Return,
+        Self::DetailCall,
         Self::Switch,
     ];
 
@@ -224,14 +229,21 @@ fn recording_stub(
 
     reserve(a, no_room)?;
     a.set_label(&mut reserved)?;
-    if kind == StubKind::Full {
-        a.mov(dword_ptr(rcx + 12), edx)?;
-    } else {
-        a.lea(eax, dword_ptr(rdx + RecordKind::EntryOnly as i32))?;
-        a.mov(dword_ptr(rcx + 12), eax)?;
+    let kind_bits = if kind == StubKind::Full { RecordKind::Call } else { RecordKind::EntryOnly } as i32;
+    match (options.stack_window, kind_bits) {
+        (None, 0) => a.mov(dword_ptr(rcx + 12), edx)?,
+        (detail, bits) => {
+            let bits = if detail.is_some() { bits | HAS_DETAIL as i32 } else { bits };
+            a.lea(eax, dword_ptr(rdx + bits))?;
+            a.mov(dword_ptr(rcx + 12), eax)?;
+        }
     }
     a.mov(dword_ptr(rcx + 8), FUNCTION_PLACEHOLDER)?;
-    stamp(a)?;
+    if options.stack_window.is_some() {
+        a.call(External::DetailCall.placeholder())?;
+    } else {
+        stamp(a)?;
+    }
 
     if kind == StubKind::Full {
         a.mov(rdx, qword_ptr(SHADOW_TOP).gs())?;
