@@ -1,13 +1,13 @@
 //! Giving a thread its state.
 
 use ada_ring::state::{NO_CHUNK, STATES, ShadowFrame, private};
-use ada_ring::{ChunkState, DropReason, ThreadState};
+use ada_ring::{DropReason, ThreadState};
 use core::sync::atomic::Ordering;
 
 use crate::config::{Item, get};
 use crate::memory::{owner, pool, process_block, shadow_base, state, state_address, state_number};
 use crate::registers::{gs_base, owner_mark, set_gs_base};
-use crate::{chunks, syscall};
+use crate::syscall;
 
 /// The calling thread's state, given to it now if need be. `None` where all states belong to living threads.
 ///
@@ -59,16 +59,11 @@ fn claim(thread: u32) -> Option<usize> {
         return Some(number);
     }
     let process = syscall::process();
-    let number = (1..STATES).find(|&number| {
+    // A dead thread's chunks are the drain's to find: by now they may already belong to others.
+    (1..STATES).find(|&number| {
         let holder = threads[number].load(Ordering::Relaxed);
         syscall::is_thread_gone(process, holder) && take(number, holder)
-    })?;
-    // SAFETY: its thread has ended, and we have just taken its place.
-    let positions = unsafe { [(*state(number)).index_position, (*state(number)).detail_position] };
-    for chunk in positions.into_iter().filter_map(chunks::chunk_of) {
-        pool().change(chunk, ChunkState::Active, ChunkState::Full);
-    }
-    Some(number)
+    })
 }
 
 /// # Safety

@@ -123,12 +123,13 @@ impl Drain {
             self.looked = Instant::now();
         }
         let mut blocked = None;
-        for held in held {
-            let thread = (held.pid, held.tid);
+        for (number, chunk) in held.iter().enumerate() {
+            let thread = (chunk.pid, chunk.tid);
+            let is_last = held.get(number + 1).is_none_or(|next| (next.pid, next.tid) != thread);
             if blocked == Some(thread) {
                 continue;
             }
-            if !self.empty(&held, look, final_round, files)? {
+            if !self.empty(chunk, is_last, look, final_round, files)? {
                 blocked = Some(thread);
             }
         }
@@ -162,6 +163,7 @@ impl Drain {
     fn empty(
         &mut self,
         held: &Held,
+        is_last: bool,
         look: bool,
         final_round: bool,
         files: &mut SessionFiles,
@@ -201,7 +203,7 @@ impl Drain {
             self.waited_ns += header.waited_ns.load(Ordering::Relaxed);
             self.stuck.remove(&held.chunk);
             self.free(held.chunk, is_full, used, holes > 0 && !ended);
-            if ended && !is_full && !final_round {
+            if ended && is_last && !final_round {
                 self.threads.remove(&(held.pid, held.tid));
                 detail_lane::free_all(&pool, held.pid, held.tid);
                 files.thread_ended(held.pid, held.tid)?;
