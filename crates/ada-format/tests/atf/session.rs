@@ -109,6 +109,44 @@ fn a_file_that_cannot_be_read_does_not_hide_the_others() {
     assert_eq!(merged(&Session::open(&process).unwrap()), [(5, 2, 0), (20, 2, 1)]);
 }
 
+/// To open a pipe would wait for ever, and a device has no end.
+#[test]
+fn what_is_no_file_is_not_opened() {
+    let output = tempfile::tempdir().unwrap();
+    let process = two_threads(output.path());
+    let pipe = |name: &str| {
+        let path = process.join(name);
+        fs::remove_file(&path).ok();
+        assert!(std::process::Command::new("mkfifo").arg(path).status().unwrap().success());
+    };
+    pipe("thread_1/index.atf");
+    pipe("thread_2/detail.atf");
+    fs::remove_file(process.join("manifest.json")).unwrap();
+    std::os::unix::fs::symlink("/dev/zero", process.join("manifest.json")).unwrap();
+    assert_eq!(kinds(&process), ["unreadable"; 3]);
+    assert_eq!(merged(&Session::open(&process).unwrap()), [(5, 2, 0), (20, 2, 1)]);
+}
+
+#[test]
+fn a_manifest_of_any_size_takes_bounded_memory() {
+    let output = tempfile::tempdir().unwrap();
+    let process = two_threads(output.path());
+    let manifest = fs::OpenOptions::new().write(true).open(process.join("manifest.json")).unwrap();
+    manifest.set_len(1 << 40).unwrap();
+    assert_eq!(kinds(&process), ["unreadable"]);
+}
+
+#[test]
+fn detail_without_an_index_is_told_even_where_nothing_lists_it() {
+    let output = tempfile::tempdir().unwrap();
+    let process = two_threads(output.path());
+    fs::remove_file(process.join("manifest.json")).unwrap();
+    fs::remove_file(process.join("thread_1/index.atf")).unwrap();
+    assert_eq!(kinds(&process), ["manifest_missing"], "a folder that nothing was written to");
+    fs::write(process.join("thread_1/detail.atf"), detail(LINUX, 1, &[])).unwrap();
+    assert_eq!(kinds(&process), ["manifest_missing", "unreadable"]);
+}
+
 #[test]
 fn manifest_and_folders_are_compared() {
     let output = tempfile::tempdir().unwrap();
