@@ -22,7 +22,7 @@ use self::recorder::Recorder;
 use self::stop::Stop;
 use self::tally::Tally;
 use super::address::{Address, Endpoint, EndpointArgs};
-use crate::exit::{Blame, Outcome};
+use crate::exit::{Blame, Outcome, say};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -100,7 +100,7 @@ pub(in super::super) fn run(args: &Args) -> anyhow::Result<Outcome> {
         max_packet: args.max_packet,
         max_peers: args.max_peers,
     };
-    eprintln!("listening on {}", socket.address()?);
+    say(format_args!("listening on {}\n", socket.address()?));
     let listened = match &socket {
         Socket::Udp(socket) => udp::listen(socket, &listening),
         Socket::Tcp(socket) => tcp::listen(socket, &listening),
@@ -110,8 +110,7 @@ pub(in super::super) fn run(args: &Args) -> anyhow::Result<Outcome> {
     let recorder = listening.recorder.into_inner().unwrap_or_else(PoisonError::into_inner);
     let recorded = recorder.finish().output_failed(|| format!("cannot write {name}; is the disk full?"))?;
     let tally = listening.tally.into_inner().unwrap_or_else(PoisonError::into_inner);
-    eprintln!("received {} packets, {} bytes into {name}", recorded.packets, recorded.bytes);
-    eprint!("{tally}");
+    say(format_args!("received {} packets, {} bytes into {name}\n{tally}", recorded.packets, recorded.bytes));
     listened.output_failed(|| "cannot go on listening; what was received is kept".into())?;
     Ok(Outcome::Clean)
 }
