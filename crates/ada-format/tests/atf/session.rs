@@ -179,13 +179,25 @@ fn links_are_followed_both_ways() {
 }
 
 #[test]
+fn a_detail_file_of_another_thread_is_told() {
+    let output = tempfile::tempdir().unwrap();
+    let folder = output.path().join("thread_5");
+    fs::create_dir(&folder).unwrap();
+    fs::write(folder.join("index.atf"), index(LINUX, 5, true, &[event(1, 1, 5, 1, 0, 0)])).unwrap();
+    fs::write(folder.join("detail.atf"), detail(LINUX, 6, &[record(16, 0, 6, 1, b"")])).unwrap();
+    assert_eq!(kinds(output.path()), ["manifest_missing", "wrong_thread"]);
+}
+
+#[test]
 fn a_manifests_time_range_holds_all_events() {
     let output = tempfile::tempdir().unwrap();
     fs::create_dir(output.path().join("thread_5")).unwrap();
     fs::write(output.path().join("thread_5/index.atf"), index(LINUX, 5, false, &calls(3, 5))).unwrap();
-    for (end, expected) in [(1002, &[][..]), (1001, &["time_range"])] {
-        let manifest =
-            format!(r#"{{"threads": [{{"id": 5, "has_detail": false}}], "time_start_ns": 0, "time_end_ns": {end}}}"#);
+    for (start, end, expected) in
+        [(1000, 1002, &[][..]), (0, 9999, &[]), (1000, 1001, &["time_range"]), (1001, 1002, &["time_range"])]
+    {
+        let threads = r#"[{"id": 5, "has_detail": false}]"#;
+        let manifest = format!(r#"{{"threads": {threads}, "time_start_ns": {start}, "time_end_ns": {end}}}"#);
         fs::write(output.path().join("manifest.json"), manifest).unwrap();
         assert_eq!(kinds(output.path()), expected);
     }
