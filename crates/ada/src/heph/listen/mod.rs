@@ -108,7 +108,14 @@ pub(in super::super) fn run(args: &Args) -> anyhow::Result<Outcome> {
 
     let name = args.output.display();
     let recorder = listening.recorder.into_inner().unwrap_or_else(PoisonError::into_inner);
-    let recorded = recorder.finish().output_failed(|| format!("cannot write {name}; is the disk full?"))?;
+    let recorded = recorder
+        .finish()
+        .map_err(|error| match error.kind() {
+            // Not the quiet end that a closed standard output is: packets are lost.
+            io::ErrorKind::BrokenPipe => io::Error::other("nobody reads this pipe any more"),
+            _ => error,
+        })
+        .output_failed(|| format!("cannot write {name}; is the disk full?"))?;
     let tally = listening.tally.into_inner().unwrap_or_else(PoisonError::into_inner);
     say(format_args!("received {} packets, {} bytes into {name}\n{tally}", recorded.packets, recorded.bytes));
     listened.output_failed(|| "cannot go on listening; what was received is kept".into())?;
@@ -126,7 +133,11 @@ fn create(args: &Args) -> anyhow::Result<File> {
     let created = options.open(&args.output);
     let exists = matches!(&created, Err(error) if error.kind() == io::ErrorKind::AlreadyExists);
     created.output_failed(|| {
-        let advice = if exists { "use --force to overwrite it" } else { "check the path" };
+        let advice = match () {
+            () if args.output.is_dir() => "it is a folder, give a file",
+            () if exists => "use --force to overwrite it",
+            () => "check the path",
+        };
         format!("cannot create {}; {advice}", args.output.display())
     })
 }
