@@ -80,7 +80,10 @@ fn check_threads(session: &Session, wanted: &[u32]) -> anyhow::Result<()> {
     }
     for id in wanted {
         if !session.threads().any(|thread| thread.id().0 == *id) {
-            let there: Vec<String> = session.threads().take(20).map(|thread| thread.id().to_string()).collect();
+            let mut there: Vec<String> = session.threads().take(20).map(|thread| thread.id().to_string()).collect();
+            if session.threads().count() > there.len() {
+                there.push("…".into());
+            }
             bail!("thread {id} is not in the session; it has {}", there.join(", "));
         }
     }
