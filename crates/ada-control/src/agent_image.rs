@@ -76,8 +76,15 @@ mod tests {
 
     #[test]
     fn the_agent_has_all_doors_and_needs_no_library() {
-        let config =
-            [(Item::Pool, 1), (Item::Private, 2), (Item::Covered, 3), (Item::LoaderDebug, 4), (Item::MaxDepth, 5)];
+        let config = [
+            (Item::Pool, 1),
+            (Item::Private, 2),
+            (Item::Covered, 3),
+            (Item::LoaderDebug, 4),
+            (Item::MaxDepth, 5),
+            (Item::OwnerByWord, 6),
+            (Item::StackWindow, 7),
+        ];
         let image = AgentImage::at(0x10_0000, &config).unwrap();
         let end = 0x10_0000 + image.bytes.len() as u64;
         let AgentEntries { thread, chunk, fix, returned, unwind, loader, detail_chunk, stack } = image.entries;

@@ -28,4 +28,4 @@ mod tracee;
 pub use ada_ring::{DetailMode, OnFull};
 pub use error::ControlError;
 pub use module::Module;
-pub use recorder::{End, Progress, TraceOptions, TraceReport, trace};
+pub use recorder::{End, Exclusion, Progress, TraceOptions, TraceReport, trace};

@@ -29,6 +29,9 @@ use crate::summary;
 use crate::target_memory::TargetMemory;
 use crate::tracee::{self, Halt};
 
+/// Says of a module's path and a function's name, where it has one, whether to leave it alone.
+pub type Exclusion = dyn Fn(&Path, Option<&str>) -> bool + Send + Sync;
+
 /// How to trace.
 pub struct TraceOptions {
     /// Where the session's folder goes.
@@ -46,7 +49,7 @@ pub struct TraceOptions {
     /// The most frames of a thread whose returns are caught at one time.
     pub max_depth: Option<u32>,
     /// Which modules (by path) or functions (by name) to leave alone.
-    pub exclude: Box<dyn Fn(&Path, Option<&str>) -> bool + Send + Sync>,
+    pub exclude: Box<Exclusion>,
 }
 
 /// How the traced program ended.

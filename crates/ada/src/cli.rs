@@ -2,10 +2,10 @@
 
 use std::process::ExitCode;
 
+use clap::error::ErrorKind;
 use clap::{Parser, Subcommand};
 
 use crate::exit::say;
-
 use crate::{atf, completions, demo, heph, hooks, trace};
 
 const EXIT_CODES: &str = "\
@@ -53,9 +53,9 @@ impl Cli {
     /// The command line, or how to end: help goes to stdout as it is, a mistake to stderr in one line.
     pub(crate) fn read() -> Result<Self, ExitCode> {
         Self::try_parse().map_err(|error| {
-            if !error.use_stderr() {
+            if !error.use_stderr() || error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
                 let _ = error.print();
-                return ExitCode::SUCCESS;
+                return ExitCode::from(error.exit_code() as u8);
             }
             let text = error.render().to_string();
             // The first paragraph says what is wrong; usage and hints follow.
