@@ -60,7 +60,7 @@ pub enum ControlError {
     #[error(transparent)]
     Arena(#[from] ada_patch::ArenaError),
     /// The session cannot be written.
-    #[error("cannot write the session: {0}")]
+    #[error("cannot write the session: {0}; choose another --output, or make room")]
     Session(String),
 }
 
