@@ -1,6 +1,8 @@
 //! Puts hooks into a target: lays stubs out near each image and writes the jumps.
 
+use std::collections::HashMap;
 use std::io;
+use std::path::PathBuf;
 use std::sync::Mutex;
 
 use ada_event::{ModuleId, RuntimeAddr};
@@ -23,8 +25,20 @@ pub(crate) struct Installer {
     loader_function: u64,
     covered: CoveredPages,
     next_function: u32,
-    next_module: u32,
+    /// The number of each image, so that one that is unloaded and loaded again keeps it.
+    ids: HashMap<(PathBuf, u64), ModuleId>,
+    /// What was written into each file's text, for the case that it is loaded at the same place again.
+    written: HashMap<LoadedFile, Written>,
 }
+
+/// The jumps of an image.
+struct Written {
+    table_hash: u64,
+    sites: Vec<Site>,
+}
+
+/// A jump, the bytes that it replaces, and the number of its function in the image.
+type Site = (HookSite, [u8; 5], usize);
 
 /// An image with a place for its stubs.
 struct Placed {
@@ -44,7 +58,8 @@ impl Installer {
             loader_function,
             covered: CoveredPages::default(),
             next_function: 0,
-            next_module: 0,
+            ids: HashMap::new(),
+            written: HashMap::new(),
         }
     }
 
@@ -79,6 +94,9 @@ impl Installer {
                 let range = range.start.wrapping_add(image.bias)..range.end.wrapping_add(image.bias);
                 self.covered.mark(self.shared.covered_mut(), range, true);
             }
+            if self.write_again(remote, &image) {
+                continue;
+            }
             let count = image.functions.len();
             let first_function = self.next_function;
             self.next_function += count as u32;
@@ -91,8 +109,9 @@ impl Installer {
         let (entries, stubs) = (&self.entries, &self.stubs);
         let done = in_parallel(placed, |placed| fill_and_patch(remote, shared, entries, stubs, placed));
         for result in done {
-            let (image, first_function) = result?;
-            let id = self.next_id();
+            let (image, first_function, sites) = result?;
+            let id = self.id_of(&image);
+            self.written.insert(image.file.clone(), Written { table_hash: image.functions.hash(), sites });
             modules.push(Module::new(id, first_function, image));
         }
         modules.sort_by_key(|module| module.first_function);
@@ -159,13 +178,24 @@ impl Installer {
                 *verdict = Verdict::Skipped(SkipReason::NoRoom);
             }
         }
-        let id = self.next_id();
+        let id = self.id_of(&image);
         Module::new(id, first_function, image)
     }
 
-    fn next_id(&mut self) -> ModuleId {
-        self.next_module += 1;
-        ModuleId(self.next_module)
+    fn id_of(&mut self, image: &PlannedImage) -> ModuleId {
+        let next = ModuleId(self.ids.len() as u32 + 1);
+        *self.ids.entry((image.file.path.clone(), image.functions.hash())).or_insert(next)
+    }
+
+    /// A file that comes back to where it was finds its stubs still there, and only needs its jumps.
+    fn write_again(&self, remote: &dyn Remote, image: &PlannedImage) -> bool {
+        let Some(written) = self.written.get(&image.file) else { return false };
+        written.table_hash == image.functions.hash() && write_jumps(remote, &written.sites).is_ok()
+    }
+
+    /// Forgets that the pages of an unloaded file had code: something else may come there.
+    pub(crate) fn unloaded(&mut self, file: &LoadedFile) {
+        self.covered.mark(self.shared.covered_mut(), file.start..file.end, false);
     }
 }
 
@@ -175,7 +205,7 @@ fn fill_and_patch(
     entries: &AgentEntries,
     stubs: &StubOptions,
     placed: Placed,
-) -> Result<(PlannedImage, u32), ControlError> {
+) -> Result<(PlannedImage, u32, Vec<Site>), ControlError> {
     let Placed { mut image, arena: address, offset, room, first_function } = placed;
     let mut arena = Arena::new(RuntimeAddr(address), entries, stubs, image.functions.len())?;
     let mut sites = Vec::with_capacity(image.plans.len());
@@ -197,12 +227,12 @@ fn fill_and_patch(
     for index in write_jumps(remote, &sites).map_err(crate::remote::injected("writing hooks"))? {
         image.verdicts[index] = Verdict::Skipped(SkipReason::TextDiffers);
     }
-    Ok((image, first_function))
+    Ok((image, first_function, sites))
 }
 
 /// Writes jumps over functions' starts, in few large writes. Gives the functions whose text in memory is not what
 /// the file says; these are left alone.
-fn write_jumps(remote: &dyn Remote, sites: &[(HookSite, [u8; 5], usize)]) -> io::Result<Vec<usize>> {
+fn write_jumps(remote: &dyn Remote, sites: &[Site]) -> io::Result<Vec<usize>> {
     const WINDOW: u64 = 1 << 20;
     let mut different = Vec::new();
     let mut rest = sites;

@@ -1,6 +1,6 @@
 //! Traces a program from its start to its end.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -177,7 +177,7 @@ pub fn trace(command: Command, options: &TraceOptions, progress: &dyn Progress) 
                 modules.iter().for_each(|module| summary::write_functions(&folder, module));
                 modules.len()
             };
-            serve_loader(&recording, known, options, pool);
+            serve_loader(&recording, &known, options, pool);
             let modules = recording.modules.lock().expect("nobody panics with the lock");
             modules[count..].iter().for_each(|module| summary::write_functions(&folder, module));
         });
@@ -265,31 +265,36 @@ fn dropped(pool: &ada_ring::Pool, drain: &Drain) -> Vec<(&'static str, u64)> {
         .collect()
 }
 
-/// Hooks libraries as they are loaded.
-fn serve_loader(recording: &Recording, mut known: HashSet<LoadedFile>, options: &TraceOptions, pool: ada_ring::Pool) {
+/// Hooks libraries as they are loaded. `first` is what the process had at its start; a fork child starts with the same.
+fn serve_loader(recording: &Recording, first: &HashSet<LoadedFile>, options: &TraceOptions, pool: ada_ring::Pool) {
+    let mut known: HashMap<u32, HashSet<LoadedFile>> = HashMap::new();
     while !recording.target_ended.load(Ordering::Acquire) {
+        // Dropped at the end of the round, which lets the thread go on.
         let Some(thread) = WaitingThread::next(pool, recording.pool_in_target, Duration::from_millis(50)) else {
             continue;
         };
         let Ok(mut mappings) = maps::of_process(thread.pid()) else { continue };
         let now: HashSet<LoadedFile> = maps::loaded_files(&mappings).into_iter().collect();
-        let new: Vec<LoadedFile> = now.difference(&known).cloned().collect();
-        known = now;
+        let before = known.entry(thread.pid()).or_insert_with(|| first.clone());
+        let new: Vec<LoadedFile> = now.difference(before).cloned().collect();
+        let mut installer = recording.installer.lock().expect("nobody panics with the lock");
+        before.difference(&now).for_each(|gone| installer.unloaded(gone));
+        *before = now;
         if new.is_empty() {
             continue;
         }
-        let mut installer = recording.installer.lock().expect("nobody panics with the lock");
         let images = installer.plan(new, &options.exclude, &Deadline::never());
         let Ok(open) = OpenInTarget::open(&thread, &installer.shared) else { continue };
         let installed = installer.install(&thread, &open, &mut mappings, images);
         let _ = open.close(&thread);
-        if let Ok(modules) = installed {
-            recording
-                .numbers
-                .write()
-                .expect("nobody panics with the lock")
-                .extend(modules.iter().flat_map(Module::function_ids));
-            recording.modules.lock().expect("nobody panics with the lock").extend(modules);
+        let Ok(new) = installed else { continue };
+        let mut numbers = recording.numbers.write().expect("nobody panics with the lock");
+        numbers.extend(new.iter().flat_map(Module::function_ids));
+        let mut modules = recording.modules.lock().expect("nobody panics with the lock");
+        for module in new {
+            if modules.iter().all(|known| known.id != module.id) {
+                modules.push(module);
+            }
         }
     }
 }
