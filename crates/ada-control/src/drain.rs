@@ -47,6 +47,10 @@ pub(crate) struct Drain {
     torn: u64,
     details_lost: u64,
     waited_ns: u64,
+    /// Why nothing is written any more, once a write has failed; records are then read and counted only, so that the
+    /// target does not wait for a disk that is full.
+    failure: Option<ControlError>,
+    unwritten: u64,
 }
 
 /// How far a thread's events have got.
@@ -88,6 +92,8 @@ impl Drain {
             torn: 0,
             details_lost: 0,
             waited_ns: 0,
+            failure: None,
+            unwritten: 0,
         }
     }
 
@@ -106,13 +112,23 @@ impl Drain {
         self.details_lost
     }
 
+    /// Events that were recorded and could not be written, and why.
+    pub(crate) fn unwritten(&self) -> u64 {
+        self.unwritten
+    }
+
+    /// Why the session is incomplete, if it is.
+    pub(crate) fn failure(&self) -> Option<&ControlError> {
+        self.failure.as_ref()
+    }
+
     /// How long threads have waited for room.
     pub(crate) fn waited_ns(&self) -> u64 {
         self.waited_ns
     }
 
     /// Reads all that is there. `final_round` once the target has ended. Gives the number of events.
-    pub(crate) fn round(&mut self, files: &mut SessionFiles, final_round: bool) -> Result<u64, ControlError> {
+    pub(crate) fn round(&mut self, files: &mut SessionFiles, final_round: bool) -> u64 {
         self.pool.control().drain_rounds.fetch_add(1, Ordering::Relaxed);
         self.end_quarantine();
         let before = self.events;
@@ -129,11 +145,11 @@ impl Drain {
             if blocked == Some(thread) {
                 continue;
             }
-            if !self.empty(chunk, is_last, look, final_round, files)? {
+            if !self.empty(chunk, is_last, look, final_round, files) {
                 blocked = Some(thread);
             }
         }
-        Ok(self.events - before)
+        self.events - before
     }
 
     /// The chunks that threads hold or have filled, those of one thread in their order.
@@ -160,19 +176,12 @@ impl Drain {
 
     /// Takes what a chunk has, and the chunk itself once there is no more to come. False where later chunks of the
     /// thread have to wait.
-    fn empty(
-        &mut self,
-        held: &Held,
-        is_last: bool,
-        look: bool,
-        final_round: bool,
-        files: &mut SessionFiles,
-    ) -> Result<bool, ControlError> {
+    fn empty(&mut self, held: &Held, is_last: bool, look: bool, final_round: bool, files: &mut SessionFiles) -> bool {
         // Asked before reading: a thread that has ended by then has written all that it ever will.
         let is_full = self.pool.state(held.chunk) == ChunkState::Full as u32;
         let ended = look && (final_round || has_ended(held.pid, held.tid));
         let pool = self.pool;
-        let Some(mut reader) = ChunkReader::begin(&pool, held.chunk) else { return Ok(true) };
+        let Some(mut reader) = ChunkReader::begin(&pool, held.chunk) else { return true };
         self.batch.clear();
         let mut holes = 0;
         loop {
@@ -195,9 +204,16 @@ impl Drain {
             let progress = self.threads.entry((held.pid, held.tid)).or_default();
             progress.details.collect(&pool, self.stride, held.pid, held.tid, ended);
         }
-        self.write(held, shadow_base_low, files)?;
+        if self.failure.is_none()
+            && let Err(error) = self.write(held, shadow_base_low, files)
+        {
+            self.failure = Some(error);
+        }
+        if self.failure.is_some() {
+            self.unwritten += self.batch.len() as u64;
+        }
         if is_full && !at_end && !ended {
-            return Ok(false);
+            return false;
         }
         if at_end && is_full || ended {
             self.waited_ns += header.waited_ns.load(Ordering::Relaxed);
@@ -206,10 +222,12 @@ impl Drain {
             if ended && is_last && !final_round {
                 self.threads.remove(&(held.pid, held.tid));
                 detail_lane::free_all(&pool, held.pid, held.tid);
-                files.thread_ended(held.pid, held.tid)?;
+                if let Err(error) = files.thread_ended(held.pid, held.tid) {
+                    self.failure.get_or_insert(error);
+                }
             }
         }
-        Ok(true)
+        true
     }
 
     fn has_lost_patience(&mut self, chunk: usize) -> bool {
@@ -272,8 +290,16 @@ impl Drain {
             }
             self.bytes.extend_from_slice(&event.to_le_bytes());
         }
+        thread.append_raw(&self.bytes).map_err(failed)?;
         self.events += self.batch.len() as u64;
-        thread.append_raw(&self.bytes).map_err(failed)
+        Ok(())
+    }
+
+    /// Hands everything to the operating system.
+    pub(crate) fn flush(&mut self, files: &mut SessionFiles) {
+        if self.failure.is_none() {
+            self.failure = files.flush().err();
+        }
     }
 
     /// Writes the detail that the threads of a process that has ended have kept of their newest events. Gives the time

@@ -65,6 +65,8 @@ pub enum End {
 pub struct TraceReport {
     /// The session's folder.
     pub session: PathBuf,
+    /// Why the session is not complete, if it is not: the disk was full, for instance.
+    pub failure: Option<String>,
     /// How the program ended.
     pub end: End,
     /// Events written.
@@ -185,24 +187,30 @@ pub fn trace(command: Command, options: &TraceOptions, progress: &dyn Progress) 
         recording.target_ended.store(true, Ordering::Release);
         (halt, drained.join().expect("the drain does not panic"))
     });
-    let (mut drain, mut files) = drained?;
+    let (mut drain, mut files) = drained;
     let end = match halt.doing("waiting for the program")? {
         Halt::Killed(signal) => End::Killed(signal),
         Halt::Exited(code) | Halt::Stopped(code) => End::Exited(code),
     };
     let mut windows = Vec::new();
     if let (DetailMode::Windows, End::Killed(signal)) = (options.detail, end)
-        && let Some(window) = drain.write_kept(&mut files)?
+        && let Ok(Some(window)) = drain.write_kept(&mut files)
     {
         windows.push(summary::window(format!("crash: signal {signal}"), &window));
     }
     let modules = recording.modules.into_inner().expect("nobody panics with the lock");
     let drops = dropped(&pool, &drain);
     let threads = files.thread_count();
-    let session =
-        files.finish(|process, writer| summary::complete(process == pid, end, &modules, &drops, &windows, writer))?;
+    let mut failure = drain.failure().map(ToString::to_string);
+    let session = files.path().to_owned();
+    let finished =
+        files.finish(|process, writer| summary::complete(process == pid, end, &modules, &drops, &windows, writer));
+    if let Err(error) = finished {
+        failure.get_or_insert(error.to_string());
+    }
     Ok(TraceReport {
         session,
+        failure,
         end,
         events: drain.events(),
         threads,
@@ -225,17 +233,13 @@ fn run_drain(
     recording: &Recording,
     pool: ada_ring::Pool,
     progress: &dyn Progress,
-) -> Result<(Drain, SessionFiles), ControlError> {
+) -> (Drain, SessionFiles) {
     const QUIET: Duration = Duration::from_millis(2);
     const FLUSH_EVERY: Duration = Duration::from_millis(10);
     let mut flushed = Instant::now();
     loop {
         let ended = recording.target_ended.load(Ordering::Acquire);
-        let result = drain.round(&mut files, ended);
-        if result.is_err() {
-            pool.control().recorder_gone.store(1, Ordering::Release);
-        }
-        let count = result?;
+        let count = drain.round(&mut files, ended);
         progress.recorded(
             drain.events(),
             files.thread_count(),
@@ -243,10 +247,10 @@ fn run_drain(
         );
         if ended {
             pool.control().recorder_gone.store(1, Ordering::Release);
-            return Ok((drain, files));
+            return (drain, files);
         }
         if flushed.elapsed() >= FLUSH_EVERY {
-            files.flush()?;
+            drain.flush(&mut files);
             flushed = Instant::now();
         }
         if count == 0 {
@@ -260,7 +264,7 @@ fn dropped(pool: &ada_ring::Pool, drain: &Drain) -> Vec<(&'static str, u64)> {
     DropReason::ALL
         .iter()
         .map(|&reason| (reason.name(), control.drops[reason as usize].load(Ordering::Relaxed)))
-        .chain([("torn", drain.torn()), ("detail_lost", drain.details_lost())])
+        .chain([("torn", drain.torn()), ("detail_lost", drain.details_lost()), ("disk_full", drain.unwritten())])
         .filter(|&(_, count)| count > 0)
         .collect()
 }

@@ -34,6 +34,11 @@ impl SessionFiles {
         })
     }
 
+    /// The session's folder.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
     /// A process's files, begun now if this is the first that is heard of it.
     pub(crate) fn process(&mut self, pid: u32) -> Result<&mut SessionWriter, ControlError> {
         match self.processes.entry(pid) {
@@ -74,19 +79,19 @@ impl SessionFiles {
         self.generations.values().map(|count| *count as usize).sum()
     }
 
-    /// Finishes all files; `complete` fills in each process's manifest.
-    pub(crate) fn finish(
-        mut self,
-        mut complete: impl FnMut(u32, &mut SessionWriter) -> Result<(), ControlError>,
-    ) -> Result<PathBuf, ControlError> {
+    /// Finishes all files, those of other threads and processes also where some fail; `complete` fills in each process's
+    /// manifest.
+    pub(crate) fn finish(mut self, mut complete: impl FnMut(u32, &mut SessionWriter)) -> Result<(), ControlError> {
+        let mut result = Ok(());
         for ((pid, _), writer) in std::mem::take(&mut self.threads) {
-            self.process(pid)?.finish_thread(writer).map_err(failed)?;
+            let finished = self.process(pid).and_then(|process| process.finish_thread(writer).map_err(failed));
+            result = result.and(finished);
         }
         for (pid, mut process) in self.processes {
-            complete(pid, &mut process)?;
-            process.finish().map_err(failed)?;
+            complete(pid, &mut process);
+            result = result.and(process.finish().map(drop).map_err(failed));
         }
-        Ok(self.path)
+        result
     }
 }
 

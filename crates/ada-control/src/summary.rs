@@ -10,7 +10,6 @@ use ada_event::TraceNanos;
 use ada_format::atf::{self, BuildId, Coverage, Drops, Exit, FunctionRow, HexAddr, SessionWriter, Window};
 use ada_patch::{SkipReason, Verdict};
 
-use crate::ControlError;
 use crate::module::Module;
 use crate::recorder::End;
 
@@ -22,7 +21,7 @@ pub(crate) fn complete(
     drops: &[(&'static str, u64)],
     windows: &[Window],
     writer: &mut SessionWriter,
-) -> Result<(), ControlError> {
+) {
     add_modules(modules, writer);
     let manifest = writer.manifest_mut();
     manifest.windows = windows.to_vec();
@@ -36,7 +35,6 @@ pub(crate) fn complete(
         .iter()
         .map(|&(reason, count)| Drops { lane: "index".into(), reason: reason.into(), count, ..Drops::default() })
         .collect();
-    Ok(())
 }
 
 /// A span of time in which detail was written.

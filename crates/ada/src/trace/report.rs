@@ -20,6 +20,9 @@ pub(super) fn print(report: &TraceReport) {
         report.found,
         report.start_up.as_secs_f64() * 1e3
     ));
+    if let Some(failure) = &report.failure {
+        say(format_args!("ada: the trace is incomplete: {failure}\n"));
+    }
     for (reason, count) in &report.drops {
         say(format_args!("ada: {count} records lost: {reason}\n"));
     }

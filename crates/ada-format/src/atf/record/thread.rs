@@ -105,7 +105,10 @@ impl ThreadWriter {
         }
         let times = self.index.times();
         let event_count = Some(self.index.next_seq().0);
-        self.index.finish_synced(sync)?;
+        let events = self.index.next_seq().0;
+        let file = self.index.finish_synced(sync)?;
+        // A disk that was full for a while may have left a part of a write behind the footer.
+        file.set_len(2 * 64 + events * Event::SIZE as u64)?;
         if self.sync == SyncPolicy::OnFinish {
             File::open(&self.path)?.sync_all()?;
         }
