@@ -14,6 +14,7 @@ mod error;
 mod gate;
 mod installer;
 mod loader_call;
+mod machine;
 mod maps;
 mod module;
 mod planned_image;
@@ -27,5 +28,6 @@ mod tracee;
 
 pub use ada_ring::{DetailMode, OnFull};
 pub use error::ControlError;
+pub use machine::{Check, check_machine};
 pub use module::Module;
 pub use recorder::{End, Exclusion, Progress, TraceOptions, TraceReport, trace};

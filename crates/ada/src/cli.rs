@@ -6,7 +6,7 @@ use clap::error::ErrorKind;
 use clap::{Parser, Subcommand};
 
 use crate::exit::say;
-use crate::{atf, completions, demo, heph, hooks, trace};
+use crate::{atf, completions, demo, doctor, heph, hooks, trace, workload};
 
 const EXIT_CODES: &str = "\
 Exit codes:
@@ -38,6 +38,8 @@ pub(crate) enum Command {
     Trace(trace::Args),
     /// List what was hooked, and what was not and why
     Hooks(hooks::Args),
+    /// Check what this machine allows, and what a hook costs on it
+    Doctor(doctor::Args),
     /// Look into a recorded session's files
     Atf(atf::Args),
     /// Read, send and receive Heph traces
@@ -46,7 +48,7 @@ pub(crate) enum Command {
     Completions(completions::Args),
     /// The built-in program of `ada demo`
     #[command(hide = true)]
-    Workload,
+    Workload(workload::Args),
 }
 
 impl Cli {

@@ -5,6 +5,7 @@ mod atf;
 mod cli;
 mod completions;
 mod demo;
+mod doctor;
 mod exit;
 mod heph;
 mod hooks;
@@ -21,7 +22,8 @@ fn main() -> std::process::ExitCode {
         cli::Command::Demo(args) => demo::run(&args),
         cli::Command::Trace(args) => trace::run(args),
         cli::Command::Hooks(args) => hooks::run(&args),
-        cli::Command::Workload => workload::run(),
+        cli::Command::Doctor(args) => doctor::run(&args),
+        cli::Command::Workload(args) => workload::run(&args),
         cli::Command::Atf(args) => atf::run(args),
         cli::Command::Heph(args) => heph::run(args),
         cli::Command::Completions(args) => completions::run(&args),

@@ -51,3 +51,13 @@ fn a_stderr_that_takes_nothing_does_not_change_the_exit_code() {
         assert_eq!(command().args(args).stderr(full()).output().unwrap().status.code(), Some(code), "{args:?}");
     }
 }
+
+#[test]
+fn the_doctor_traces_something() {
+    let output = ada(["doctor"]);
+    let words = text(&output.stdout);
+    assert!(words.contains("ok   a trace        works;"), "{words}");
+    for check in ["GS base", "clock", "ptrace", "address space"] {
+        assert!(words.contains(check), "{check}");
+    }
+}

@@ -1,0 +1,55 @@
+//! `ada doctor`: what this machine allows, and what a hook costs on it.
+
+use std::io::{self, Write};
+use std::process::Command;
+
+use ada_control::{Check, check_machine};
+use anyhow::Context;
+
+use crate::exit::{Blame, Outcome};
+
+const CALLS: &str = "2000000";
+
+#[derive(clap::Args)]
+pub(crate) struct Args {}
+
+pub(crate) fn run(_args: &Args) -> anyhow::Result<Outcome> {
+    let mut checks = check_machine();
+    checks.push(trial());
+    let mut out = io::stdout().lock();
+    for check in &checks {
+        let mark = if check.is_good { "ok " } else { "BAD" };
+        writeln!(out, "{mark}  {:<14} {}", check.name, check.words)
+            .output_failed(|| "cannot write to stdout".into())?;
+    }
+    Ok(if checks.iter().all(|check| check.is_good) { Outcome::Clean } else { Outcome::Findings })
+}
+
+/// The proof: traces a program that measures its own calls.
+fn trial() -> Check {
+    match measure() {
+        Ok((bare, traced)) => Check {
+            name: "a trace",
+            is_good: true,
+            words: format!("works; a call and its return take {traced:.0} ns traced and {bare:.1} ns untraced"),
+        },
+        Err(error) => Check { name: "a trace", is_good: false, words: format!("{error:#}") },
+    }
+}
+
+fn measure() -> anyhow::Result<(f64, f64)> {
+    let own = std::env::current_exe().context("cannot find ada's own executable")?;
+    let bare = Command::new(&own).args(["workload", "--calls", CALLS]).output()?.stdout;
+    let folder = std::env::temp_dir().join(format!("ada-doctor-{}", std::process::id()));
+    let command = Command::new(&own)
+        .args(["trace", "--quiet", "--output"])
+        .arg(&folder)
+        .arg("--")
+        .arg(&own)
+        .args(["workload", "--calls", CALLS])
+        .output()?;
+    let _ = std::fs::remove_dir_all(&folder);
+    anyhow::ensure!(command.status.success(), "{}", String::from_utf8_lossy(&command.stderr).trim());
+    let nanoseconds = |text: &[u8]| String::from_utf8_lossy(text).trim().parse::<f64>().context("no figure");
+    Ok((nanoseconds(&bare)?, nanoseconds(&command.stdout)?))
+}
