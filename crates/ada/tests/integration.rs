@@ -4,3 +4,4 @@ mod atf;
 mod cli;
 mod heph;
 mod run;
+mod trace;
