@@ -5,3 +5,4 @@ mod cli;
 mod heph;
 mod run;
 mod trace;
+mod transparency;
