@@ -88,6 +88,20 @@ fn children_of_fork_have_their_own_folder_and_exit_code() {
 }
 
 #[test]
+fn a_fork_of_a_busy_program_has_the_forking_thread_only() {
+    let traced = Tracing::new(&Program::new("fork_threads.c")).check();
+    let recorded = &traced.recorded;
+    assert_eq!(recorded.processes.len(), 21);
+    recorded.assert_balanced("in_child", 20);
+    for process in &recorded.processes {
+        let is_parent = process.counts("main").calls == 1;
+        assert_eq!(process.threads.len(), if is_parent { 5 } else { 1 });
+        let work = process.counts("work");
+        assert!(is_parent || (work.calls, work.returns) == (2, 2), "{work:?}");
+    }
+}
+
+#[test]
 fn children_of_vfork_and_posix_spawn_run_and_their_parent_goes_on() {
     let traced = Tracing::new(&Program::new("spawn.c")).check_output();
     assert_eq!(text(&traced.output.stdout), "hello\n3 9 4 0 5\n");

@@ -71,14 +71,24 @@ fn cancellation_unwinds_the_threads_frames() {
 }
 
 #[test]
-fn coroutines_keep_their_own_calls() {
-    let traced = Tracing::new(&Program::new("swapcontext.c")).check_output();
+fn coroutines_run_and_no_call_is_missing() {
+    for stacks in ["static", "mapped"] {
+        let traced = Tracing::new(&Program::new("swapcontext.c")).argument(stacks).check_output();
+        assert_eq!(traced.recorded.counts("work").calls, coroutine_calls(), "{stacks}");
+        traced.recorded.assert_balanced("after", 1);
+        traced.recorded.assert_balanced("main", 1);
+    }
+}
+
+fn coroutine_calls() -> u64 {
+    (0..50).map(|round| round % 10 + 1 + round % 7 + 1).sum()
+}
+
+#[test]
+fn exceptions_in_eight_threads_at_once() {
+    let traced = Tracing::new(&Program::new("exception_threads.cpp")).check();
     let recorded = &traced.recorded;
-    let left: u64 = (0..50).map(|i| i % 10 + 1).sum();
-    let right: u64 = (0..50).map(|i| i % 7 + 1).sum();
-    recorded.assert_balanced("work", left + right);
-    recorded.assert_balanced("run_left", 1);
-    recorded.assert_balanced("run_right", 1);
-    recorded.assert_balanced("after", 1);
-    recorded.assert_balanced("main", 1);
+    assert_eq!(recorded.counts("descend"), Counts { calls: 8000, returns: 0, unwound: 8000 });
+    recorded.assert_balanced("attempt", 800);
+    recorded.assert_balanced("body", 8);
 }
