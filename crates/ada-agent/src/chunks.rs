@@ -2,7 +2,7 @@
 
 use ada_ring::chunk::is_past_end;
 use ada_ring::pool::CONTROL_BYTES;
-use ada_ring::{CHUNK_SIZE, ChunkState, DropReason, OnFull, Pool, RawRecord, ThreadState};
+use ada_ring::{CHUNK_SIZE, ChunkState, DropReason, Lane, OnFull, Pool, RawRecord, ThreadState};
 use core::sync::atomic::{AtomicU64, Ordering};
 
 use crate::config::{Item, get};
@@ -41,7 +41,7 @@ pub unsafe fn place(state: *mut ThreadState) -> u64 {
         if is_past_end(past) {
             // SAFETY: as above.
             unsafe {
-                label(&pool, chunk, state, waited);
+                label(&pool, chunk, state, Lane::Index, waited);
                 (*state).index_position = pool.records(chunk) as u64;
             }
             pool.change(chunk, ChunkState::Claimed, ChunkState::Active);
@@ -64,7 +64,7 @@ pub unsafe fn place(state: *mut ThreadState) -> u64 {
 ///
 /// # Safety
 /// `state` is the calling thread's own.
-unsafe fn obtain(state: *mut ThreadState, blocked: &mut SignalsBlocked) -> Option<(usize, u64)> {
+pub(crate) unsafe fn obtain(state: *mut ThreadState, blocked: &mut SignalsBlocked) -> Option<(usize, u64)> {
     let pool = pool();
     if let Some(chunk) = pool.claim() {
         return Some((chunk, 0));
@@ -122,19 +122,27 @@ unsafe fn give_up(state: *mut ThreadState, past: u64) -> u64 {
 
 /// # Safety
 /// `state` is the calling thread's own, and the chunk is claimed.
-unsafe fn label(pool: &Pool, chunk: usize, state: *mut ThreadState, waited: u64) {
+pub(crate) unsafe fn label(pool: &Pool, chunk: usize, state: *mut ThreadState, lane: Lane, waited: u64) {
     let header = pool.header(chunk);
     // SAFETY: the caller's promise.
     unsafe {
         header.pid.store(syscall::process(), Ordering::Relaxed);
         header.tid.store((*state).tid, Ordering::Relaxed);
-        header.ordinal.store((*state).chunks_taken, Ordering::Relaxed);
+        let taken = match lane {
+            Lane::Index => &mut (*state).chunks_taken,
+            Lane::Detail => &mut (*state).detail_chunks_taken,
+        };
+        header.ordinal.store(*taken, Ordering::Relaxed);
+        *taken += 1;
+        header.lane.store(lane as u32, Ordering::Relaxed);
+        header.first_tsc.store(0, Ordering::Relaxed);
         header.shadow_base_low.store((*state).shadow_base as u32, Ordering::Relaxed);
         header.lost_before.store((*state).lost, Ordering::Relaxed);
         header.waited_ns.store(waited, Ordering::Relaxed);
         header.drained.store(0, Ordering::Relaxed);
-        (*state).chunks_taken += 1;
-        (*state).lost = 0;
+        if lane == Lane::Index {
+            (*state).lost = 0;
+        }
     }
 }
 

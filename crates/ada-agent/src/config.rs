@@ -16,10 +16,14 @@ pub enum Item {
     LoaderDebug,
     /// The most frames of a thread that are recorded; 0 for no limit.
     MaxDepth,
+    /// 1 where a thread is known by the word at its FS base, 0 where by the base.
+    OwnerByWord,
+    /// Bytes of the stack that are captured with a call.
+    StackWindow,
 }
 
 /// How many entries there are.
-pub const ITEMS: usize = 5;
+pub const ITEMS: usize = 7;
 
 /// The table. Its memory is not writable in the target, and need not be.
 #[unsafe(no_mangle)]

@@ -2,11 +2,11 @@
 //!
 //! All vector registers are saved by then; errno, signals and the stack's other frames are never touched.
 
-use ada_ring::ThreadState;
 use ada_ring::state::OWNER_DISTANCE;
+use ada_ring::{RawDetail, ThreadState};
 
-use crate::registers::{fs_base, gs_base};
-use crate::{chunks, frames, loader, threads};
+use crate::registers::{gs_base, owner_mark};
+use crate::{chunks, details, frames, loader, threads};
 
 /// Gives the thread a state. 0 where none is to be had; the call then goes unrecorded.
 #[unsafe(no_mangle)]
@@ -34,7 +34,8 @@ extern "C" fn ada_fix(slot: *mut u64, _position: u64) -> u64 {
 extern "C" fn ada_returned(slot: *mut u64, _position: u64) -> u64 {
     let state = gs_base() as *mut ThreadState;
     // SAFETY: GS always points at a state, and its owner word lies below it.
-    let owned = unsafe { *((state as u64 - OWNER_DISTANCE as u64) as *const u64) == fs_base() };
+    let owner = unsafe { *((state as u64 - OWNER_DISTANCE as u64) as *const u64) };
+    let owned = owner_mark() == Some(owner);
     let state = if owned { Some(state) } else { threads::acquire() };
     // Without a state of its own the thread borrows nobody's: state 0 has no frames, and its records go nowhere.
     let state = state.unwrap_or_else(|| crate::memory::state(0));
@@ -55,5 +56,20 @@ extern "C" fn ada_unwind(slot: *mut u64, _position: u64) -> u64 {
 #[unsafe(no_mangle)]
 extern "C" fn ada_loader(_slot: *mut u64, _position: u64) -> u64 {
     loader::libraries_changed();
+    0
+}
+
+/// Gives a place for a detail record.
+#[unsafe(no_mangle)]
+extern "C" fn ada_detail_chunk(_slot: *mut u64, _position: u64) -> u64 {
+    // SAFETY: as in `ada_chunk`.
+    unsafe { details::place(gs_base() as *mut ThreadState) }
+}
+
+/// Copies a stack window into the detail record at `record`.
+#[unsafe(no_mangle)]
+extern "C" fn ada_stack(_slot: *mut u64, record: u64) -> u64 {
+    // SAFETY: the stub has reserved the record and filled in its stack pointer.
+    unsafe { details::copy_stack(gs_base() as *mut ThreadState, record as *mut RawDetail) };
     0
 }

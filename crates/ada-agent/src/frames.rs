@@ -302,7 +302,7 @@ unsafe fn release_slot(frame: *mut ShadowFrame) {
 }
 
 /// Whether memory is mapped all the way between two addresses, as it is on one stack.
-fn is_one_stack(low: u64, high: u64) -> bool {
+pub(crate) fn is_one_stack(low: u64, high: u64) -> bool {
     let (low, high) = (low & !4095, high & !4095);
     high >= low && high - low <= LONGEST_STACK && syscall::is_mapped(low, ((high - low) / 4096 + 1) as usize)
 }

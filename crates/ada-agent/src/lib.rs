@@ -10,6 +10,7 @@
 
 pub mod chunks;
 pub mod config;
+pub mod details;
 mod entry;
 pub mod frames;
 #[cfg(ada_freestanding)]

@@ -2,11 +2,26 @@
 
 use core::arch::asm;
 
+use crate::config::{Item, get};
+
 pub(crate) fn fs_base() -> u64 {
     let base;
     // SAFETY: reads a register; the recorder starts a trace only where the instruction is allowed.
     unsafe { asm!("rdfsbase {}", out(reg) base, options(nomem, nostack, preserves_flags)) };
     base
+}
+
+/// By what the calling thread is known: see `Item::OwnerByWord`. `None` where the word is not what the C libraries put
+/// there, so that two threads could have the same.
+pub(crate) fn owner_mark() -> Option<u64> {
+    let base = fs_base();
+    if get(Item::OwnerByWord) == 0 {
+        return Some(base);
+    }
+    let word: u64;
+    // SAFETY: the stub that led here has just read the same word.
+    unsafe { asm!("mov {}, fs:[0]", out(reg) word, options(readonly, nostack, preserves_flags)) };
+    (word == base).then_some(word)
 }
 
 pub(crate) fn gs_base() -> u64 {

@@ -1,13 +1,13 @@
 //! Giving a thread its state.
 
 use ada_ring::state::{NO_CHUNK, STATES, ShadowFrame, private};
-use ada_ring::{ChunkState, DropReason, ThreadState};
+use ada_ring::{DropReason, ThreadState};
 use core::sync::atomic::Ordering;
 
 use crate::config::{Item, get};
 use crate::memory::{owner, pool, process_block, shadow_base, state, state_address, state_number};
-use crate::registers::{fs_base, gs_base, set_gs_base};
-use crate::{chunks, syscall};
+use crate::registers::{gs_base, owner_mark, set_gs_base};
+use crate::syscall;
 
 /// The calling thread's state, given to it now if need be. `None` where all states belong to living threads.
 ///
@@ -15,13 +15,13 @@ use crate::{chunks, syscall};
 /// child, whose owner words the kernel has zeroed; a thread that has changed its FS base; a stray GS base.
 pub fn acquire() -> Option<*mut ThreadState> {
     let _blocked = syscall::SignalsBlocked::new();
-    let (fs, thread) = (fs_base(), syscall::thread());
+    let (mark, thread) = (owner_mark()?, syscall::thread());
     if let Some(number) = state_number(gs_base()).filter(|&number| number != 0) {
         let current = state(number);
         // SAFETY: a state in mapped memory. Only its `tid` is read unless it is ours.
         let known = unsafe { (*current).tid };
         if known == thread {
-            owner(number).store(fs, Ordering::Relaxed);
+            owner(number).store(mark, Ordering::Relaxed);
             return Some(current);
         }
         if owner(number).load(Ordering::Relaxed) == 0 {
@@ -32,7 +32,7 @@ pub fn acquire() -> Option<*mut ThreadState> {
                 (*current).tid = thread;
                 start_without_chunk(current);
             }
-            owner(number).store(fs, Ordering::Relaxed);
+            owner(number).store(mark, Ordering::Relaxed);
             return Some(current);
         }
     }
@@ -46,7 +46,7 @@ pub fn acquire() -> Option<*mut ThreadState> {
         prepare(fresh, number, thread);
         set_gs_base(state_address(number));
     }
-    owner(number).store(fs, Ordering::Relaxed);
+    owner(number).store(mark, Ordering::Relaxed);
     Some(fresh)
 }
 
@@ -59,16 +59,11 @@ fn claim(thread: u32) -> Option<usize> {
         return Some(number);
     }
     let process = syscall::process();
-    let number = (1..STATES).find(|&number| {
+    // A dead thread's chunks are the drain's to find: by now they may already belong to others.
+    (1..STATES).find(|&number| {
         let holder = threads[number].load(Ordering::Relaxed);
         syscall::is_thread_gone(process, holder) && take(number, holder)
-    })?;
-    // SAFETY: its thread has ended, and we have just taken its place.
-    let position = unsafe { (*state(number)).index_position };
-    if let Some(chunk) = chunks::chunk_of(position) {
-        pool().change(chunk, ChunkState::Active, ChunkState::Full);
-    }
-    Some(number)
+    })
 }
 
 /// # Safety
@@ -87,6 +82,7 @@ unsafe fn prepare(fresh: *mut ThreadState, number: usize, thread: u32) {
         };
         (*fresh).shadow_limit = (*fresh).shadow_limit.min((*fresh).record_limit);
         (*fresh).unwinder_slot = 0;
+        ((*fresh).stack_low, (*fresh).stack_high) = (0, 0);
         (*fresh).covered = get(Item::Covered);
         (*fresh).tid = thread;
         (*fresh).number = number as u32;
@@ -102,5 +98,8 @@ unsafe fn start_without_chunk(state: *mut ThreadState) {
     unsafe {
         (*state).index_position = NO_CHUNK;
         (*state).chunks_taken = 0;
+        (*state).detail_position = NO_CHUNK;
+        (*state).detail_chunks_taken = 0;
+        (*state).detail_chunks = [0; 2];
     }
 }

@@ -10,6 +10,12 @@ fn main() {
         chunks: 256,
         start_up_timeout: None,
         max_depth: None,
+        detail: match std::env::var("ADA_DETAIL").as_deref() {
+            Ok("all") => ada_control::DetailMode::All,
+            Ok("windows") => ada_control::DetailMode::Windows,
+            _ => ada_control::DetailMode::Off,
+        },
+        stack_window: 128,
         exclude: Box::new(|_, _| false),
     };
     match ada_control::trace(command, &options, &()) {

@@ -56,6 +56,8 @@ impl AgentImage {
             returned: door("ada_returned")?,
             unwind: door("ada_unwind")?,
             loader: door("ada_loader")?,
+            detail_chunk: door("ada_detail_chunk")?,
+            stack: door("ada_stack")?,
         };
         bytes.resize(bytes.len().next_multiple_of(4096), 0);
         Ok(Self { bytes, entries })
@@ -74,16 +76,23 @@ mod tests {
 
     #[test]
     fn the_agent_has_all_doors_and_needs_no_library() {
-        let config =
-            [(Item::Pool, 1), (Item::Private, 2), (Item::Covered, 3), (Item::LoaderDebug, 4), (Item::MaxDepth, 5)];
+        let config = [
+            (Item::Pool, 1),
+            (Item::Private, 2),
+            (Item::Covered, 3),
+            (Item::LoaderDebug, 4),
+            (Item::MaxDepth, 5),
+            (Item::OwnerByWord, 6),
+            (Item::StackWindow, 7),
+        ];
         let image = AgentImage::at(0x10_0000, &config).unwrap();
         let end = 0x10_0000 + image.bytes.len() as u64;
-        let AgentEntries { thread, chunk, fix, returned, unwind, loader } = image.entries;
-        for door in [thread, chunk, fix, returned, unwind, loader] {
+        let AgentEntries { thread, chunk, fix, returned, unwind, loader, detail_chunk, stack } = image.entries;
+        for door in [thread, chunk, fix, returned, unwind, loader, detail_chunk, stack] {
             assert!((0x10_0000..end).contains(&door));
         }
-        assert!(image.bytes.windows(40).any(|words| {
-            words.chunks(8).map(|word| u64::from_le_bytes(word.try_into().unwrap())).eq([1, 2, 3, 4, 5])
+        assert!(image.bytes.windows(56).any(|words| {
+            words.chunks(8).map(|word| u64::from_le_bytes(word.try_into().unwrap())).eq([1, 2, 3, 4, 5, 6, 7])
         }));
     }
 }

@@ -1,17 +1,19 @@
 //! Empties the chunks: raw records become events in the files of their threads.
 
 use std::collections::{HashMap, VecDeque};
+use std::ops::Range;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, RwLock};
 use std::time::{Duration, Instant};
 
-use ada_event::{DetailSeq, Event, EventKind, FunctionId, ThreadId, TraceNanos};
+use ada_event::{DetailSeq, Event, EventKind, EventSeq, FunctionId, ThreadId, TraceNanos};
 use ada_ring::record::RecordKind;
-use ada_ring::{ChunkReader, ChunkState, Pool, RECORDS_END, RawRecord};
+use ada_ring::{ChunkReader, ChunkState, DetailMode, Lane, Pool, RECORDS_END, RawRecord};
 
 use crate::ControlError;
 use crate::clock::Clock;
-use crate::session::SessionFiles;
+use crate::detail_lane::{self, REMEMBERED, ThreadDetails};
+use crate::session::{SessionFiles, failed};
 
 /// Which function each number of a process stands for. Grows when libraries are loaded.
 pub(crate) type FunctionNumbers = Arc<RwLock<Vec<FunctionId>>>;
@@ -35,12 +37,23 @@ pub(crate) struct Drain {
     stuck: HashMap<usize, Instant>,
     /// Chunks with holes that were passed over, and when they may be used again.
     quarantine: VecDeque<(Instant, usize)>,
-    last: HashMap<(u32, u32), TraceNanos>,
+    threads: HashMap<(u32, u32), ThreadProgress>,
+    detail: DetailMode,
+    /// Bytes of a detail record.
+    stride: usize,
     batch: Vec<RawRecord>,
     bytes: Vec<u8>,
     events: u64,
     torn: u64,
+    details_lost: u64,
     waited_ns: u64,
+}
+
+/// How far a thread's events have got.
+#[derive(Default)]
+struct ThreadProgress {
+    last: TraceNanos,
+    details: ThreadDetails,
 }
 
 /// A chunk with something to read.
@@ -52,7 +65,12 @@ struct Held {
 }
 
 impl Drain {
-    pub(crate) fn new(pool: Pool, clock: Clock, numbers: FunctionNumbers) -> Self {
+    pub(crate) fn new(pool: Pool, clock: Clock, numbers: FunctionNumbers, stride: usize) -> Self {
+        let detail = match pool.control().detail_mode.load(Ordering::Relaxed) {
+            0 => DetailMode::Off,
+            1 => DetailMode::Windows,
+            _ => DetailMode::All,
+        };
         Self {
             pool,
             clock,
@@ -61,11 +79,14 @@ impl Drain {
             looked: Instant::now(),
             stuck: HashMap::new(),
             quarantine: VecDeque::new(),
-            last: HashMap::new(),
+            threads: HashMap::new(),
+            detail,
+            stride,
             batch: Vec::new(),
             bytes: Vec::new(),
             events: 0,
             torn: 0,
+            details_lost: 0,
             waited_ns: 0,
         }
     }
@@ -78,6 +99,11 @@ impl Drain {
     /// Records that were reserved and never written, because their thread died in between.
     pub(crate) fn torn(&self) -> u64 {
         self.torn
+    }
+
+    /// Events whose registers were captured and could not be kept.
+    pub(crate) fn details_lost(&self) -> u64 {
+        self.details_lost
     }
 
     /// How long threads have waited for room.
@@ -97,12 +123,13 @@ impl Drain {
             self.looked = Instant::now();
         }
         let mut blocked = None;
-        for held in held {
-            let thread = (held.pid, held.tid);
+        for (number, chunk) in held.iter().enumerate() {
+            let thread = (chunk.pid, chunk.tid);
+            let is_last = held.get(number + 1).is_none_or(|next| (next.pid, next.tid) != thread);
             if blocked == Some(thread) {
                 continue;
             }
-            if !self.empty(&held, look, final_round, files)? {
+            if !self.empty(chunk, is_last, look, final_round, files)? {
                 blocked = Some(thread);
             }
         }
@@ -114,7 +141,8 @@ impl Drain {
         let mut held: Vec<Held> = (0..self.pool.chunk_count())
             .filter(|&chunk| {
                 let state = self.pool.state(chunk);
-                state == ChunkState::Active as u32 || state == ChunkState::Full as u32
+                let is_index = self.pool.header(chunk).lane.load(Ordering::Relaxed) == Lane::Index as u32;
+                is_index && (state == ChunkState::Active as u32 || state == ChunkState::Full as u32)
             })
             .map(|chunk| {
                 let header = self.pool.header(chunk);
@@ -135,6 +163,7 @@ impl Drain {
     fn empty(
         &mut self,
         held: &Held,
+        is_last: bool,
         look: bool,
         final_round: bool,
         files: &mut SessionFiles,
@@ -161,6 +190,11 @@ impl Drain {
         drop(reader);
         let header = pool.header(held.chunk);
         let shadow_base_low = header.shadow_base_low.load(Ordering::Relaxed);
+        if self.detail == DetailMode::All {
+            // After the events: what belongs to them was written before them.
+            let progress = self.threads.entry((held.pid, held.tid)).or_default();
+            progress.details.collect(&pool, self.stride, held.pid, held.tid, ended);
+        }
         self.write(held, shadow_base_low, files)?;
         if is_full && !at_end && !ended {
             return Ok(false);
@@ -169,8 +203,9 @@ impl Drain {
             self.waited_ns += header.waited_ns.load(Ordering::Relaxed);
             self.stuck.remove(&held.chunk);
             self.free(held.chunk, is_full, used, holes > 0 && !ended);
-            if ended && !is_full {
-                self.last.remove(&(held.pid, held.tid));
+            if ended && is_last && !final_round {
+                self.threads.remove(&(held.pid, held.tid));
+                detail_lane::free_all(&pool, held.pid, held.tid);
                 files.thread_ended(held.pid, held.tid)?;
             }
         }
@@ -216,16 +251,44 @@ impl Drain {
             self.known.clone_from(&self.numbers.read().expect("nobody panics with the lock"));
         }
         let thread = files.thread(held.pid, held.tid)?;
-        let last = self.last.entry((held.pid, held.tid)).or_default();
+        let progress = self.threads.entry((held.pid, held.tid)).or_default();
         self.bytes.clear();
-        for record in &self.batch {
-            let timestamp = self.clock.at(record.tsc).max(*last);
-            *last = timestamp;
-            let event = to_event(record, timestamp, thread.thread(), shadow_base_low, &self.known);
+        for (number, record) in self.batch.iter().enumerate() {
+            let time = self.clock.at(record.tsc).max(progress.last);
+            progress.last = time;
+            let event = to_event(record, time, thread.thread(), shadow_base_low, &self.known);
+            if record.has_detail() && self.detail == DetailMode::All {
+                if let Some(captured) = progress.details.take(record.tsc) {
+                    thread.append_raw(&self.bytes).map_err(failed)?;
+                    self.bytes.clear();
+                    thread.append_with_detail(&event, &captured.payload(event.function)).map_err(failed)?;
+                    continue;
+                }
+                self.details_lost += 1;
+            }
+            if self.detail == DetailMode::Windows && number + REMEMBERED >= self.batch.len() {
+                let seq = EventSeq(thread.next_seq().0 + (self.bytes.len() / Event::SIZE) as u64);
+                progress.details.remember(record.tsc, seq, time);
+            }
             self.bytes.extend_from_slice(&event.to_le_bytes());
         }
         self.events += self.batch.len() as u64;
-        thread.append_raw(&self.bytes).map_err(|error| ControlError::Session(error.to_string()))
+        thread.append_raw(&self.bytes).map_err(failed)
+    }
+
+    /// Writes the detail that the threads of a process that has ended have kept of their newest events. Gives the time
+    /// that it spans.
+    pub(crate) fn write_kept(&mut self, files: &mut SessionFiles) -> Result<Option<Range<TraceNanos>>, ControlError> {
+        let mut window: Option<Range<TraceNanos>> = None;
+        for (&(pid, tid), progress) in &mut self.threads {
+            for (seq, time, captured) in progress.details.kept(&self.pool, self.stride, pid, tid) {
+                let function = self.known.get(captured.function() as usize).copied().unwrap_or_default();
+                files.thread(pid, tid)?.add_detail(seq, time, &captured.payload(function)).map_err(failed)?;
+                let known = window.get_or_insert(time..time);
+                *known = known.start.min(time)..known.end.max(time);
+            }
+        }
+        Ok(window)
     }
 }
 

@@ -14,7 +14,7 @@ pub enum ControlError {
     #[error("the built-in agent has no {0}")]
     AgentLayout(&'static str),
     /// The program is not there, or may not be run.
-    #[error("cannot run {program}: {source}")]
+    #[error("cannot run {program}")]
     Spawn {
         /// What was to be run.
         program: String,
@@ -41,7 +41,7 @@ pub enum ControlError {
         allowed: std::time::Duration,
     },
     /// A system call that tracing needs is refused.
-    #[error("{doing}: {source}; `ada doctor` says what this machine allows")]
+    #[error("{doing} is refused on this machine")]
     System {
         /// What was being done.
         doing: &'static str,
@@ -49,7 +49,7 @@ pub enum ControlError {
         source: io::Error,
     },
     /// A system call made in the target failed.
-    #[error("{doing} in the traced program: {source}")]
+    #[error("{doing} in the traced program failed")]
     Injected {
         /// What was being done.
         doing: &'static str,
@@ -60,7 +60,7 @@ pub enum ControlError {
     #[error(transparent)]
     Arena(#[from] ada_patch::ArenaError),
     /// The session cannot be written.
-    #[error("cannot write the session: {0}")]
+    #[error("cannot write the session: {0}; choose another --output, or make room")]
     Session(String),
 }
 

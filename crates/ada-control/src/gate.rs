@@ -63,6 +63,12 @@ impl Gate {
         self.tracee.detach().doing("letting the program go")
     }
 
+    /// Whether the word at the FS base is the base itself, as the C libraries make it before anything else runs.
+    pub(crate) fn has_thread_pointer(&self) -> Result<bool, ControlError> {
+        let base = self.tracee.registers().doing("reading registers")?.fs_base;
+        Ok(base != 0 && self.tracee.read_u64(base).is_ok_and(|word| word == base))
+    }
+
     fn reach(&mut self) -> Result<(), ControlError> {
         let tracee = &self.tracee;
         check_image(tracee.pid())?;

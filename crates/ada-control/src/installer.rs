@@ -4,7 +4,7 @@ use std::io;
 use std::sync::Mutex;
 
 use ada_event::{ModuleId, RuntimeAddr};
-use ada_patch::{AgentEntries, Arena, HookSite, PatchPlan, SkipReason, StubKind, Verdict};
+use ada_patch::{AgentEntries, Arena, HookSite, PatchPlan, SkipReason, StubKind, StubOptions, Verdict};
 
 use crate::ControlError;
 use crate::covered_pages::CoveredPages;
@@ -19,6 +19,7 @@ use crate::shared_memory::SharedMemory;
 pub(crate) struct Installer {
     pub(crate) shared: SharedMemory,
     entries: AgentEntries,
+    stubs: StubOptions,
     loader_function: u64,
     covered: CoveredPages,
     next_function: u32,
@@ -35,8 +36,16 @@ struct Placed {
 }
 
 impl Installer {
-    pub(crate) fn new(shared: SharedMemory, entries: AgentEntries, loader_function: u64) -> Self {
-        Self { shared, entries, loader_function, covered: CoveredPages::default(), next_function: 0, next_module: 0 }
+    pub(crate) fn new(shared: SharedMemory, entries: AgentEntries, stubs: StubOptions, loader_function: u64) -> Self {
+        Self {
+            shared,
+            entries,
+            stubs,
+            loader_function,
+            covered: CoveredPages::default(),
+            next_function: 0,
+            next_module: 0,
+        }
     }
 
     /// Plans files, the largest first, on all processors. Past the deadline, those that are left are not planned.
@@ -79,8 +88,8 @@ impl Installer {
             }
         }
         let shared = &self.shared;
-        let entries = &self.entries;
-        let done = in_parallel(placed, |placed| fill_and_patch(remote, shared, entries, placed));
+        let (entries, stubs) = (&self.entries, &self.stubs);
+        let done = in_parallel(placed, |placed| fill_and_patch(remote, shared, entries, stubs, placed));
         for result in done {
             let (image, first_function) = result?;
             let id = self.next_id();
@@ -105,7 +114,7 @@ impl Installer {
         let file = LoadedFile { path: "loader".into(), start: page, end: page + 4096 };
         let room = Arena::room_for(1) as u64;
         let Some((address, offset)) = self.map_room(remote, open, mappings, &file, room) else { return Ok(()) };
-        let mut arena = Arena::new(RuntimeAddr(address), &self.entries, 1)?;
+        let mut arena = Arena::new(RuntimeAddr(address), &self.entries, &self.stubs, 1)?;
         if let Ok(site) = arena.add(&plan, 0, 0, 0) {
             let written = self.shared.write_code(offset, &arena.finish());
             written.map_err(|source| ControlError::System { doing: "writing stubs", source })?;
@@ -164,10 +173,11 @@ fn fill_and_patch(
     remote: &dyn Remote,
     shared: &SharedMemory,
     entries: &AgentEntries,
+    stubs: &StubOptions,
     placed: Placed,
 ) -> Result<(PlannedImage, u32), ControlError> {
     let Placed { mut image, arena: address, offset, room, first_function } = placed;
-    let mut arena = Arena::new(RuntimeAddr(address), entries, image.functions.len())?;
+    let mut arena = Arena::new(RuntimeAddr(address), entries, stubs, image.functions.len())?;
     let mut sites = Vec::with_capacity(image.plans.len());
     for ((index, plan), original) in image.plans.iter().zip(&image.originals) {
         let result = if arena.remaining(room) < Arena::MOST_FOR_ONE {

@@ -8,6 +8,7 @@ mod agent_image;
 mod clock;
 mod covered_pages;
 mod deadline;
+mod detail_lane;
 mod drain;
 mod error;
 mod gate;
@@ -24,7 +25,7 @@ mod summary;
 mod target_memory;
 mod tracee;
 
-pub use ada_ring::OnFull;
+pub use ada_ring::{DetailMode, OnFull};
 pub use error::ControlError;
 pub use module::Module;
-pub use recorder::{End, Progress, TraceOptions, TraceReport, trace};
+pub use recorder::{End, Exclusion, Progress, TraceOptions, TraceReport, trace};

@@ -1,13 +1,16 @@
 //! Traces a program from its start to its end.
 
 use std::collections::HashSet;
-use std::path::PathBuf;
+use std::io;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, RwLock};
 use std::time::{Duration, Instant};
 
-use ada_ring::{DropReason, OnFull};
+use ada_patch::StubOptions;
+use ada_ring::detail::{MAX_WINDOW, stride};
+use ada_ring::{DetailMode, DropReason, OnFull};
 
 use crate::ControlError;
 use crate::clock::Clock;
@@ -26,6 +29,9 @@ use crate::summary;
 use crate::target_memory::TargetMemory;
 use crate::tracee::{self, Halt};
 
+/// Says of a module's path and a function's name, where it has one, whether to leave it alone.
+pub type Exclusion = dyn Fn(&Path, Option<&str>) -> bool + Send + Sync;
+
 /// How to trace.
 pub struct TraceOptions {
     /// Where the session's folder goes.
@@ -36,10 +42,14 @@ pub struct TraceOptions {
     pub chunks: usize,
     /// How long hooking may take; estimated from the work where it is not said.
     pub start_up_timeout: Option<Duration>,
+    /// What happens to registers and stack windows.
+    pub detail: DetailMode,
+    /// Bytes of the stack that are captured with a call, if detail is: at most 512.
+    pub stack_window: usize,
     /// The most frames of a thread whose returns are caught at one time.
     pub max_depth: Option<u32>,
     /// Which modules (by path) or functions (by name) to leave alone.
-    pub exclude: Box<dyn Fn(&std::path::Path, Option<&str>) -> bool + Send + Sync>,
+    pub exclude: Box<Exclusion>,
 }
 
 /// How the traced program ended.
@@ -108,14 +118,19 @@ pub fn trace(command: Command, options: &TraceOptions, progress: &dyn Progress) 
         .collect();
     let started = Instant::now();
     let calibration = Clock::begin();
-    let mut shared = SharedMemory::new(options.chunks, options.on_full).doing("making shared memory")?;
+    let mut shared =
+        SharedMemory::new(options.chunks, options.on_full, options.detail).doing("making shared memory")?;
     let gate = Gate::start(command)?;
     let pid = gate.tracee.pid();
     let open = OpenInTarget::open(&gate, &shared)?;
-    let memory = TargetMemory::set_up(&gate, &open, &mut shared, gate.loader, options.max_depth)?;
+    let stubs = StubOptions {
+        owner_by_word: gate.has_thread_pointer()?,
+        stack_window: (options.detail != DetailMode::Off).then_some(options.stack_window.min(MAX_WINDOW)),
+    };
+    let memory = TargetMemory::set_up(&gate, &open, &mut shared, gate.loader, options.max_depth, &stubs)?;
     let pool = shared.pool();
     let loader_function = gate.loader.map_or(0, |loader| loader.function);
-    let mut installer = Installer::new(shared, memory.entries, loader_function);
+    let mut installer = Installer::new(shared, memory.entries, stubs, loader_function);
 
     let mut mappings = maps::of_process(pid).doing("reading the program's mappings")?;
     let files = maps::loaded_files(&mappings);
@@ -152,7 +167,7 @@ pub fn trace(command: Command, options: &TraceOptions, progress: &dyn Progress) 
     progress.running();
     gate.release()?;
 
-    let drain = Drain::new(pool, clock, recording.numbers.clone());
+    let drain = Drain::new(pool, clock, recording.numbers.clone(), stride(stubs.stack_window.unwrap_or(0)));
     let (halt, drained) = std::thread::scope(|scope| {
         let drained = scope.spawn(|| run_drain(drain, files, &recording, pool, progress));
         scope.spawn(|| {
@@ -170,16 +185,22 @@ pub fn trace(command: Command, options: &TraceOptions, progress: &dyn Progress) 
         recording.target_ended.store(true, Ordering::Release);
         (halt, drained.join().expect("the drain does not panic"))
     });
-    let (drain, files) = drained?;
+    let (mut drain, mut files) = drained?;
     let end = match halt.doing("waiting for the program")? {
         Halt::Killed(signal) => End::Killed(signal),
         Halt::Exited(code) | Halt::Stopped(code) => End::Exited(code),
     };
+    let mut windows = Vec::new();
+    if let (DetailMode::Windows, End::Killed(signal)) = (options.detail, end)
+        && let Some(window) = drain.write_kept(&mut files)?
+    {
+        windows.push(summary::window(format!("crash: signal {signal}"), &window));
+    }
     let modules = recording.modules.into_inner().expect("nobody panics with the lock");
     let drops = dropped(&pool, &drain);
     let threads = files.thread_count();
     let session =
-        files.finish(|process, writer| crate::summary::complete(process == pid, end, &modules, &drops, writer))?;
+        files.finish(|process, writer| summary::complete(process == pid, end, &modules, &drops, &windows, writer))?;
     Ok(TraceReport {
         session,
         end,
@@ -193,7 +214,7 @@ pub fn trace(command: Command, options: &TraceOptions, progress: &dyn Progress) 
     })
 }
 
-fn wait_for_end(pid: u32) -> std::io::Result<Halt> {
+fn wait_for_end(pid: u32) -> io::Result<Halt> {
     tracee::wait(pid as i32)
 }
 
@@ -239,7 +260,7 @@ fn dropped(pool: &ada_ring::Pool, drain: &Drain) -> Vec<(&'static str, u64)> {
     DropReason::ALL
         .iter()
         .map(|&reason| (reason.name(), control.drops[reason as usize].load(Ordering::Relaxed)))
-        .chain([("torn", drain.torn())])
+        .chain([("torn", drain.torn()), ("detail_lost", drain.details_lost())])
         .filter(|&(_, count)| count > 0)
         .collect()
 }

@@ -12,7 +12,7 @@ use std::os::fd::{AsRawFd, FromRawFd};
 
 use ada_ring::pool::{CONTROL_BYTES, MAX_CHUNKS};
 use ada_ring::state::covered;
-use ada_ring::{CHUNK_SIZE, OnFull, Pool};
+use ada_ring::{CHUNK_SIZE, DetailMode, OnFull, Pool};
 use memmap2::{MmapMut, MmapOptions};
 use std::sync::atomic::Ordering;
 
@@ -32,7 +32,7 @@ pub(crate) struct SharedMemory {
 
 impl SharedMemory {
     /// A fresh one with this many chunks.
-    pub(crate) fn new(chunks: usize, on_full: OnFull) -> io::Result<Self> {
+    pub(crate) fn new(chunks: usize, on_full: OnFull, detail: DetailMode) -> io::Result<Self> {
         let chunks = chunks.clamp(2, MAX_CHUNKS);
         // SAFETY: a valid name; the result is checked.
         let descriptor = unsafe { libc::memfd_create(c"ada".as_ptr(), libc::MFD_CLOEXEC) };
@@ -41,7 +41,7 @@ impl SharedMemory {
         }
         // SAFETY: a descriptor that nobody else owns.
         let file = unsafe { File::from_raw_fd(descriptor) };
-        let pool_bytes = (CONTROL_BYTES + chunks * CHUNK_SIZE) as u64;
+        let pool_bytes = (CONTROL_BYTES + (chunks + 1) * CHUNK_SIZE) as u64;
         let mut memory_end = pool_bytes + covered::BYTES as u64 + CODE_BYTES;
         memory_end = memory_end.next_multiple_of(4096);
         file.set_len(memory_end)?;
@@ -49,10 +49,11 @@ impl SharedMemory {
         let mut pool_map = unsafe { MmapOptions::new().len(pool_bytes as usize).map_mut(&file)? };
         // SAFETY: as above; nobody but us writes here.
         let covered = unsafe { MmapOptions::new().offset(pool_bytes).len(covered::BYTES).map_mut(&file)? };
-        // SAFETY: the mapping holds the control block and all chunks, and lives as long as `self`.
+        // SAFETY: the mapping holds the control block, all chunks and the dump, and lives as long as `self`.
         let pool = unsafe { Pool::at(pool_map.as_mut_ptr()) };
         pool.control().chunk_count.store(chunks as u32, Ordering::Relaxed);
         pool.control().on_full.store(on_full as u32, Ordering::Relaxed);
+        pool.control().detail_mode.store(detail as u32, Ordering::Relaxed);
         Ok(Self { file, _pool_map: pool_map, pool, covered, pool_bytes, code_used: 0 })
     }
 

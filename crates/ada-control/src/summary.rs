@@ -3,9 +3,11 @@
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::BufWriter;
+use std::ops::Range;
 use std::path::Path;
 
-use ada_format::atf::{self, BuildId, Coverage, Drops, Exit, FunctionRow, HexAddr, SessionWriter};
+use ada_event::TraceNanos;
+use ada_format::atf::{self, BuildId, Coverage, Drops, Exit, FunctionRow, HexAddr, SessionWriter, Window};
 use ada_patch::{SkipReason, Verdict};
 
 use crate::ControlError;
@@ -18,10 +20,12 @@ pub(crate) fn complete(
     end: End,
     modules: &[Module],
     drops: &[(&'static str, u64)],
+    windows: &[Window],
     writer: &mut SessionWriter,
 ) -> Result<(), ControlError> {
     add_modules(modules, writer);
     let manifest = writer.manifest_mut();
+    manifest.windows = windows.to_vec();
     if is_first {
         manifest.exit = Some(match end {
             End::Exited(code) => Exit { code: Some(code), ..Exit::default() },
@@ -33,6 +37,11 @@ pub(crate) fn complete(
         .map(|&(reason, count)| Drops { lane: "index".into(), reason: reason.into(), count, ..Drops::default() })
         .collect();
     Ok(())
+}
+
+/// A span of time in which detail was written.
+pub(crate) fn window(trigger: String, time: &Range<TraceNanos>) -> Window {
+    Window { trigger, start_ns: time.start.0, end_ns: time.end.0, ..Window::default() }
 }
 
 /// Tells of the images that are loaded.

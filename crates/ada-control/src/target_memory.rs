@@ -1,7 +1,7 @@
 //! What a target gets of ada's before it is hooked: the shared memory, thread states, the agent.
 
 use ada_agent::config::Item;
-use ada_patch::AgentEntries;
+use ada_patch::{AgentEntries, StubOptions};
 use ada_ring::pool::CONTROL_BYTES;
 use ada_ring::state::{NO_CHUNK, STATE_STRIDE, covered, private};
 use ada_ring::{CHUNK_SIZE, ThreadState};
@@ -38,6 +38,7 @@ impl TargetMemory {
         shared: &mut SharedMemory,
         loader: Option<LoaderNotification>,
         max_depth: Option<u32>,
+        stubs: &StubOptions,
     ) -> Result<Self, ControlError> {
         let read_write = libc::PROT_READ | libc::PROT_WRITE;
         open.map(remote, POOL_AT, shared.pool_bytes(), read_write, 0).map_err(injected("mapping the rings"))?;
@@ -57,6 +58,8 @@ impl TargetMemory {
             (Item::Covered, covered_at),
             (Item::LoaderDebug, loader.map_or(0, |loader| loader.debug)),
             (Item::MaxDepth, max_depth.map_or(0, u64::from)),
+            (Item::OwnerByWord, u64::from(stubs.owner_by_word)),
+            (Item::StackWindow, stubs.stack_window.unwrap_or(0) as u64),
         ];
         let agent = AgentImage::at(AGENT_AT, &config)?;
         let length = agent.bytes.len() as u64;

@@ -13,7 +13,7 @@ use iced_x86::IcedError;
 pub use crate::common::AgentEntries;
 use crate::common::{Common, entry_table};
 use crate::displaced::{Displaced, JUMP_BYTES, push_jump};
-use crate::stub::{External, StubKind, Template};
+use crate::stub::{External, StubKind, StubOptions, Template};
 use crate::{PatchPlan, SkipReason};
 
 const SWITCHES: usize = 64;
@@ -61,7 +61,7 @@ impl Arena {
     /// Enough bytes for an arena with this many functions.
     pub fn room_for(functions: usize) -> usize {
         // Most displaced sequences are under 16 bytes; a few of the longest fit between them.
-        (8192 + functions * (1 + STUB_BYTES + STUB_ALIGN + Displaced::MOST_BYTES / 4)).next_multiple_of(4096)
+        (16384 + functions * (1 + STUB_BYTES + STUB_ALIGN + Displaced::MOST_BYTES / 4)).next_multiple_of(4096)
     }
 
     /// No function takes more.
@@ -73,15 +73,20 @@ impl Arena {
     }
 
     /// An empty arena at `base` with switches for this many functions.
-    pub fn new(base: RuntimeAddr, entries: &AgentEntries, functions: usize) -> Result<Self, ArenaError> {
+    pub fn new(
+        base: RuntimeAddr,
+        entries: &AgentEntries,
+        options: &StubOptions,
+        functions: usize,
+    ) -> Result<Self, ArenaError> {
         let mut bytes = Vec::with_capacity(Self::room_for(functions));
         for address in entry_table(entries) {
             bytes.extend_from_slice(&address.to_le_bytes());
         }
         bytes.resize((SWITCHES + functions).next_multiple_of(64), 0);
-        let common = Common::new(base.0 + bytes.len() as u64, base.0)?;
+        let common = Common::new(base.0 + bytes.len() as u64, base.0, options)?;
         bytes.extend_from_slice(&common.code);
-        let [full, entry_only, unwinder, loader] = StubKind::ALL.map(Template::new);
+        let [full, entry_only, unwinder, loader] = StubKind::ALL.map(|kind| Template::new(kind, options));
         Ok(Self { base: base.0, bytes, common, templates: [full?, entry_only?, unwinder?, loader?] })
     }
 
@@ -128,8 +133,9 @@ mod tests {
 
     #[test]
     fn every_template_assembles_and_is_small() {
-        for kind in StubKind::ALL {
-            let template = Template::new(kind).unwrap();
+        for (kind, owner_by_word) in StubKind::ALL.into_iter().flat_map(|kind| [(kind, true), (kind, false)]) {
+            let stack_window = owner_by_word.then_some(128);
+            let template = Template::new(kind, &StubOptions { owner_by_word, stack_window }).unwrap();
             assert!(template.code.len() <= STUB_BYTES, "{kind:?} has {} bytes", template.code.len());
             assert!(template.entry < template.code.len());
         }

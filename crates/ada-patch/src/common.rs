@@ -2,15 +2,18 @@
 
 use std::mem::offset_of;
 
-use ada_ring::record::RecordKind;
-use ada_ring::state::{OWNER_DISTANCE, ShadowFrame};
+use ada_ring::record::{HAS_DETAIL, RecordKind};
+use ada_ring::state::ShadowFrame;
 use iced_x86::code_asm::{
     CodeAssembler, CodeLabel, dword_ptr, eax, qword_ptr, r8, r9, r10, r11, rax, rbp, rcx, rdi, rdx, registers::xmm,
     rsi, rsp,
 };
 use iced_x86::{BlockEncoderOptions, Code, IcedError, Instruction, MemoryOperand, Register};
 
-use crate::stub::{External, POSITION, RECORD_LIMIT, SHADOW_TOP, reserve, restore, save, stamp};
+use crate::capture::Details;
+use crate::stub::{
+    External, POSITION, RECORD_LIMIT, SHADOW_TOP, StubOptions, compare_owner, reserve, restore, save, stamp,
+};
 
 /// Addresses of the agent's entry points in the target.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -27,19 +30,23 @@ pub struct AgentEntries {
     pub unwind: u64,
     /// Waits until the recorder has seen the new libraries.
     pub loader: u64,
+    /// Gives a place for a detail record when the chunk is full.
+    pub detail_chunk: u64,
+    /// Copies a stack window that crosses into a page which may not be there.
+    pub stack: u64,
 }
 
 /// The shared code at its final address.
 pub(crate) struct Common {
     pub(crate) code: Vec<u8>,
-    addresses: [u64; 7],
+    addresses: [u64; 8],
 }
 
 impl Common {
     /// Assembles for address `at`; `table` is where the arena holds the agent's entry points, in their order.
-    pub(crate) fn new(at: u64, table: u64) -> Result<Self, IcedError> {
+    pub(crate) fn new(at: u64, table: u64, options: &StubOptions) -> Result<Self, IcedError> {
         let mut a = CodeAssembler::new(64)?;
-        let mut labels: [CodeLabel; 7] = std::array::from_fn(|_| a.create_label());
+        let mut labels: [CodeLabel; 8] = std::array::from_fn(|_| a.create_label());
         for (number, (external, into_rcx)) in [
             (External::Thread, false),
             (External::Chunk, true),
@@ -54,12 +61,18 @@ impl Common {
             way_into_agent(&mut a, table + 8 * TABLE_ORDER[number] as u64, into_rcx)?;
         }
         let chunk = labels[External::Chunk as usize];
+        let details = Details::new(&mut a, table, options)?;
+        a.set_label(&mut labels[External::DetailCall as usize])?;
+        match options.stack_window {
+            Some(window) => details.call(&mut a, 0, window)?,
+            None => a.ud2()?,
+        }
         a.set_label(&mut labels[External::RecordEntryOnly as usize])?;
-        record_entry_only(&mut a, chunk)?;
+        record_entry_only(&mut a, chunk, &details, options)?;
         a.set_label(&mut labels[External::Return as usize])?;
-        return_path(&mut a, chunk, table + 8 * RETURNED as u64)?;
+        return_path(&mut a, chunk, table + 8 * RETURNED as u64, &details, options)?;
         let assembled = a.assemble_options(at, BlockEncoderOptions::RETURN_NEW_INSTRUCTION_OFFSETS)?;
-        let mut addresses = [0; 7];
+        let mut addresses = [0; 8];
         for (address, label) in addresses.iter_mut().zip(&labels) {
             *address = assembled.label_ip(label)?;
         }
@@ -74,17 +87,20 @@ impl Common {
 /// Position of each way's entry point in the arena's table: thread, chunk, fix, unwind, loader.
 const TABLE_ORDER: [usize; 5] = [0, 1, 2, 4, 5];
 const RETURNED: usize = 3;
+pub(crate) const DETAIL_CHUNK: usize = 6;
+pub(crate) const STACK: usize = 7;
 
 /// The table of entry points as it stands in an arena.
-pub(crate) fn entry_table(entries: &AgentEntries) -> [u64; 6] {
-    [entries.thread, entries.chunk, entries.fix, entries.returned, entries.unwind, entries.loader]
+pub(crate) fn entry_table(entries: &AgentEntries) -> [u64; 8] {
+    let AgentEntries { thread, chunk, fix, returned, unwind, loader, detail_chunk, stack } = *entries;
+    [thread, chunk, fix, returned, unwind, loader, detail_chunk, stack]
 }
 
 /// Calls the agent with (return slot, rcx), all registers kept but rax, or rcx, which takes the result.
 ///
 /// Compiled code may use the sixteen vector registers; it is built without AVX, and older instructions leave the
 /// upper parts of wider registers alone, so saving their low 16 bytes is enough.
-fn way_into_agent(a: &mut CodeAssembler, entry: u64, into_rcx: bool) -> Result<(), IcedError> {
+pub(crate) fn way_into_agent(a: &mut CodeAssembler, entry: u64, into_rcx: bool) -> Result<(), IcedError> {
     const SAVED: i32 = 8;
     for register in [rdx, rsi, rdi, r8, r9, r10, r11, rbp] {
         a.push(register)?;
@@ -139,9 +155,19 @@ const VECTORS: [iced_x86::code_asm::AsmRegisterXmm; 16] = [
     xmm::xmm15,
 ];
 
+/// A record's kind, with the mark that says whether registers come with it.
+fn kind_bits(kind: RecordKind, options: &StubOptions) -> i32 {
+    if options.stack_window.is_some() { kind as i32 | HAS_DETAIL as i32 } else { kind as i32 }
+}
+
 /// Records a call whose return is not caught; the function's number is in eax, the shadow stack's top in rdx. Called from a stub, so the way into
 /// the agent finds its return slot one word further up than usual; it does not use it there.
-fn record_entry_only(a: &mut CodeAssembler, chunk: CodeLabel) -> Result<(), IcedError> {
+fn record_entry_only(
+    a: &mut CodeAssembler,
+    chunk: CodeLabel,
+    details: &Details,
+    options: &StubOptions,
+) -> Result<(), IcedError> {
     let (mut no_room, mut reserved, mut too_deep) = (a.create_label(), a.create_label(), a.create_label());
     a.cmp(rdx, qword_ptr(RECORD_LIMIT).gs())?;
     a.jae(too_deep)?;
@@ -151,9 +177,20 @@ fn record_entry_only(a: &mut CodeAssembler, chunk: CodeLabel) -> Result<(), Iced
     a.pop(rax)?;
     a.mov(dword_ptr(rcx + 8), eax)?;
     a.mov(rdx, qword_ptr(SHADOW_TOP).gs())?;
-    a.lea(eax, dword_ptr(rdx + RecordKind::EntryOnly as i32))?;
+    a.lea(eax, dword_ptr(rdx + kind_bits(RecordKind::EntryOnly, options)))?;
     a.mov(dword_ptr(rcx + 12), eax)?;
-    stamp(a)?;
+    match options.stack_window {
+        Some(window) => {
+            let (mut detail, mut behind) = (a.create_label(), a.create_label());
+            a.call(detail)?;
+            a.jmp(behind)?;
+            a.set_label(&mut detail)?;
+            details.call(a, 8, window)?;
+            a.set_label(&mut behind)?;
+            a.nop()?;
+        }
+        None => stamp(a)?,
+    }
     a.set_label(&mut too_deep)?;
     a.ret()?;
     a.set_label(&mut no_room)?;
@@ -164,12 +201,17 @@ fn record_entry_only(a: &mut CodeAssembler, chunk: CodeLabel) -> Result<(), Iced
 /// Where a caught function comes back to: records the return and goes to the real return address.
 ///
 /// rsp is what the callee left. The slot is below it, and is made again so that the final `ret` is predicted.
-fn return_path(a: &mut CodeAssembler, chunk: CodeLabel, returned: u64) -> Result<(), IcedError> {
+fn return_path(
+    a: &mut CodeAssembler,
+    chunk: CodeLabel,
+    returned: u64,
+    details: &Details,
+    options: &StubOptions,
+) -> Result<(), IcedError> {
     let (mut rare, mut no_room, mut reserved) = (a.create_label(), a.create_label(), a.create_label());
     a.lea(rsp, qword_ptr(rsp - 8))?;
     save(a)?;
-    a.rdfsbase(rax)?;
-    a.cmp(rax, qword_ptr(-(OWNER_DISTANCE as i32)).gs())?;
+    compare_owner(a, options)?;
     a.jne(rare)?;
     a.mov(rdx, qword_ptr(SHADOW_TOP).gs())?;
     a.lea(rax, qword_ptr(rsp + 32))?;
@@ -180,16 +222,25 @@ fn return_path(a: &mut CodeAssembler, chunk: CodeLabel, returned: u64) -> Result
     a.set_label(&mut reserved)?;
     a.mov(eax, dword_ptr(rdx + offset_of!(ShadowFrame, function) as i32))?;
     a.mov(dword_ptr(rcx + 8), eax)?;
-    a.lea(eax, dword_ptr(rdx + RecordKind::Return as i32))?;
+    a.lea(eax, dword_ptr(rdx + kind_bits(RecordKind::Return, options)))?;
     a.mov(dword_ptr(rcx + 12), eax)?;
     a.mov(rax, qword_ptr(rdx + offset_of!(ShadowFrame, return_address) as i32))?;
     a.mov(qword_ptr(rsp + 32), rax)?;
     a.mov(qword_ptr(rdx), 0)?;
     a.sub(rdx, ShadowFrame::SIZE as i32)?;
     a.mov(qword_ptr(SHADOW_TOP).gs(), rdx)?;
-    stamp(a)?;
+    let mut detail = a.create_label();
+    if options.stack_window.is_some() {
+        a.call(detail)?;
+    } else {
+        stamp(a)?;
+    }
     restore(a)?;
     a.ret()?;
+    if options.stack_window.is_some() {
+        a.set_label(&mut detail)?;
+        details.back(a)?;
+    }
     a.set_label(&mut no_room)?;
     a.call(chunk)?;
     a.mov(rdx, qword_ptr(SHADOW_TOP).gs())?;

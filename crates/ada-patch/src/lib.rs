@@ -11,6 +11,7 @@
 #![forbid(unsafe_code)]
 
 mod arena;
+mod capture;
 mod common;
 mod displaced;
 mod plan;
@@ -22,5 +23,5 @@ pub use arena::{AgentEntries, Arena, ArenaError, HookSite};
 pub use displaced::Displaced;
 pub use plan::{PatchPlan, Planner};
 pub use scan::CodeScan;
-pub use stub::StubKind;
+pub use stub::{StubKind, StubOptions};
 pub use verdict::{EntryOnlyReason, SkipReason, Verdict};

@@ -1,7 +1,7 @@
 //! A verdict for every function.
 
 use ada_event::ImageOffset;
-use ada_image::{CodeRange, Function, FunctionTable, UnwindTable};
+use ada_image::{Cfa, CodeRange, Function, FunctionTable, Row, UnwindTable};
 
 use crate::displaced::{Displaced, JUMP_BYTES};
 use crate::{CodeScan, EntryOnlyReason, SkipReason, StubKind, Verdict};
@@ -91,8 +91,15 @@ impl Planner<'_> {
             if fde.signal_frame {
                 return Err(SkipReason::SignalTrampoline);
             }
-            if self.unwind.row_at(function.start).is_some_and(|row| !row.is_function_entry()) {
-                return Err(SkipReason::OddFirstRow);
+            let row = self.unwind.row_at(function.start);
+            if row.is_some_and(|row| !row.is_function_entry()) {
+                // Nothing may be assumed of a part that somebody jumps into, but a named function that only has words
+                // on top of its return address can be recorded.
+                let is_pushed_to = row.is_some_and(has_pushed_arguments) && function.sources.has_symbol();
+                if !is_pushed_to || landing.any() {
+                    return Err(SkipReason::OddFirstRow);
+                }
+                return Ok(Some(EntryOnlyReason::PushedArguments));
             }
         } else if bytes.starts_with(&SIGRETURN) {
             return Err(SkipReason::SignalTrampoline);
@@ -149,4 +156,8 @@ impl Planner<'_> {
     fn bytes_from(&self, start: ImageOffset) -> Option<&[u8]> {
         self.ranges.iter().find_map(|range| range.bytes_from(start))
     }
+}
+
+fn has_pushed_arguments(row: &Row) -> bool {
+    matches!(row.cfa, Cfa::Rsp(offset) if offset > 8) && !row.saves_registers && row.return_address_at_cfa_minus_8
 }

@@ -19,7 +19,7 @@
 
 use ada_ring::RawRecord;
 use ada_ring::chunk::PAST_END_MASK;
-use ada_ring::record::RecordKind;
+use ada_ring::record::{HAS_DETAIL, RecordKind};
 use ada_ring::state::{OWNER_DISTANCE, ShadowFrame, ThreadState, covered};
 use iced_x86::code_asm::{
     CodeAssembler, CodeLabel, al, ax, byte_ptr, dword_ptr, eax, ecx, edx, qword_ptr, rax, rcx, rdx, rsp,
@@ -46,6 +46,16 @@ impl StubKind {
     pub(crate) const ALL: [Self; 4] = [Self::Full, Self::EntryOnly, Self::Unwinder, Self::Loader];
 }
 
+/// What all stubs of a target have in common.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct StubOptions {
+    /// A thread is known by the word at its FS base, which the C libraries make the base itself: eight times as fast to
+    /// read as the base. Not before thread-local storage is set up, as at the start of a static program.
+    pub owner_by_word: bool,
+    /// Registers are captured, and so many bytes of the stack; `None` where they are not.
+    pub stack_window: Option<usize>,
+}
+
 /// Code and data of the arena that a stub refers to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum External {
@@ -56,12 +66,14 @@ pub(crate) enum External {
     Loader,
     RecordEntryOnly,
     Return,
+    /// Captures registers and stack, and publishes the record.
+    DetailCall,
     /// The byte that switches the function off.
     Switch,
 }
 
 impl External {
-    const ALL: [Self; 8] = [
+    const ALL: [Self; 9] = [
         Self::Thread,
         Self::Chunk,
         Self::Fix,
@@ -69,6 +81,7 @@ impl External {
         Self::Loader,
         Self::RecordEntryOnly,
         Self::Return,
+        Self::DetailCall,
         Self::Switch,
     ];
 
@@ -105,12 +118,12 @@ struct Reference {
 }
 
 impl Template {
-    pub(crate) fn new(kind: StubKind) -> Result<Self, IcedError> {
+    pub(crate) fn new(kind: StubKind, options: &StubOptions) -> Result<Self, IcedError> {
         let mut a = CodeAssembler::new(64)?;
         let mut entry = a.create_label();
         match kind {
             StubKind::Loader => loader_stub(&mut a, &mut entry)?,
-            _ => recording_stub(&mut a, &mut entry, kind)?,
+            _ => recording_stub(&mut a, &mut entry, kind, options)?,
         }
         let assembled = a.assemble_options(TEMPLATE_IP, BlockEncoderOptions::RETURN_NEW_INSTRUCTION_OFFSETS)?;
         let entry = (assembled.label_ip(&entry)? - TEMPLATE_IP) as usize;
@@ -159,7 +172,12 @@ fn find_holes(code: &[u8]) -> (Vec<Reference>, Vec<usize>) {
     (references, function_numbers)
 }
 
-fn recording_stub(a: &mut CodeAssembler, entry: &mut CodeLabel, kind: StubKind) -> Result<(), IcedError> {
+fn recording_stub(
+    a: &mut CodeAssembler,
+    entry: &mut CodeLabel,
+    kind: StubKind,
+    options: &StubOptions,
+) -> Result<(), IcedError> {
     let (mut off, mut owned, mut fixed, mut reserved) =
         (a.create_label(), a.create_label(), a.create_label(), a.create_label());
     let (mut no_state, mut fix, mut no_room, mut uncaught) =
@@ -189,8 +207,7 @@ fn recording_stub(a: &mut CodeAssembler, entry: &mut CodeLabel, kind: StubKind) 
 
     a.set_label(entry)?;
     save(a)?;
-    a.rdfsbase(rax)?;
-    a.cmp(rax, qword_ptr(OWNER).gs())?;
+    compare_owner(a, options)?;
     a.jne(no_state)?;
     a.set_label(&mut owned)?;
     compare_switch(a)?;
@@ -212,14 +229,21 @@ fn recording_stub(a: &mut CodeAssembler, entry: &mut CodeLabel, kind: StubKind) 
 
     reserve(a, no_room)?;
     a.set_label(&mut reserved)?;
-    if kind == StubKind::Full {
-        a.mov(dword_ptr(rcx + 12), edx)?;
-    } else {
-        a.lea(eax, dword_ptr(rdx + RecordKind::EntryOnly as i32))?;
-        a.mov(dword_ptr(rcx + 12), eax)?;
+    let kind_bits = if kind == StubKind::Full { RecordKind::Call } else { RecordKind::EntryOnly } as i32;
+    match (options.stack_window, kind_bits) {
+        (None, 0) => a.mov(dword_ptr(rcx + 12), edx)?,
+        (detail, bits) => {
+            let bits = if detail.is_some() { bits | HAS_DETAIL as i32 } else { bits };
+            a.lea(eax, dword_ptr(rdx + bits))?;
+            a.mov(dword_ptr(rcx + 12), eax)?;
+        }
     }
     a.mov(dword_ptr(rcx + 8), FUNCTION_PLACEHOLDER)?;
-    stamp(a)?;
+    if options.stack_window.is_some() {
+        a.call(External::DetailCall.placeholder())?;
+    } else {
+        stamp(a)?;
+    }
 
     if kind == StubKind::Full {
         a.mov(rdx, qword_ptr(SHADOW_TOP).gs())?;
@@ -292,6 +316,16 @@ pub(crate) fn stamp(a: &mut CodeAssembler) -> Result<(), IcedError> {
     a.shl(rdx, 32)?;
     a.or(rax, rdx)?;
     a.mov(qword_ptr(rcx), rax)
+}
+
+/// Compares the thread with its state's owner. Clobbers rax.
+pub(crate) fn compare_owner(a: &mut CodeAssembler, options: &StubOptions) -> Result<(), IcedError> {
+    if options.owner_by_word {
+        a.mov(rax, qword_ptr(0).fs())?;
+    } else {
+        a.rdfsbase(rax)?;
+    }
+    a.cmp(rax, qword_ptr(OWNER).gs())
 }
 
 pub(crate) fn save(a: &mut CodeAssembler) -> Result<(), IcedError> {

@@ -27,6 +27,8 @@ pub enum EntryOnlyReason {
     Unwinder,
     /// Its frames change threads (Go).
     MovingFrames,
+    /// It is jumped to with words pushed above its return address, as the loader's lazy binding is.
+    PushedArguments,
 }
 
 /// Why a function is left alone.
@@ -68,6 +70,7 @@ impl EntryOnlyReason {
             Self::NoUnwindInfo => "no_unwind_info",
             Self::Unwinder => "unwinder",
             Self::MovingFrames => "moving_frames",
+            Self::PushedArguments => "pushed_arguments",
         }
     }
 }

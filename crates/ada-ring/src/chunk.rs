@@ -50,6 +50,12 @@ pub struct ChunkHeader {
     pub waited_ns: AtomicU64,
     /// Bytes of records that the drain has taken.
     pub drained: AtomicU64,
+    /// [`crate::Lane`] as a number.
+    pub lane: AtomicU32,
+    /// Room.
+    pub reserved: u32,
+    /// Records with earlier time stamps are left over from the chunk's last use.
+    pub first_tsc: AtomicU64,
 }
 
 const _: () = {

@@ -1,6 +1,6 @@
 //! The drain's side: reading behind a writer.
 
-use core::sync::atomic::{AtomicU64, Ordering};
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use crate::chunk::RECORDS_END;
 use crate::{ChunkState, Pool, RawRecord};
@@ -10,11 +10,18 @@ pub struct ChunkReader<'p> {
     pool: &'p Pool,
     chunk: usize,
     at: usize,
+    /// Bytes of a record.
+    stride: usize,
 }
 
 impl<'p> ChunkReader<'p> {
     /// Starts to read a chunk that is active or full, where the last reader stopped. `None` where it is neither.
     pub fn begin(pool: &'p Pool, chunk: usize) -> Option<Self> {
+        Self::begin_with_stride(pool, chunk, RawRecord::SIZE)
+    }
+
+    /// The same for a chunk of the detail lane, whose records have this size.
+    pub fn begin_with_stride(pool: &'p Pool, chunk: usize, stride: usize) -> Option<Self> {
         let header = pool.header(chunk);
         // SeqCst pairs with `Pool::reclaim_oldest`: either the owner sees the flag, or we see the changed state.
         header.reader_busy.store(1, Ordering::SeqCst);
@@ -24,7 +31,7 @@ impl<'p> ChunkReader<'p> {
             return None;
         }
         let at = header.drained.load(Ordering::Relaxed) as usize;
-        Some(Self { pool, chunk, at: at.min(RECORDS_END) })
+        Some(Self { pool, chunk, at: at.min(RECORDS_END.next_multiple_of(stride)), stride })
     }
 
     /// The next record, if it is written.
@@ -33,17 +40,40 @@ impl<'p> ChunkReader<'p> {
             return None;
         }
         let record = self.peek(self.at)?;
-        self.at += RawRecord::SIZE;
+        self.at += self.stride;
         Some(record)
+    }
+
+    /// The next detail record's bytes, if it is written.
+    pub fn next_detail(&mut self) -> Option<&[u8]> {
+        if self.at >= RECORDS_END || self.mark(self.at) == 0 {
+            return None;
+        }
+        // SAFETY: a record that starts before the slack ends before the header, and a marked one is not written to
+        // any more.
+        let bytes = unsafe { core::slice::from_raw_parts(self.pool.records(self.chunk).add(self.at), self.stride) };
+        self.at += self.stride;
+        Some(bytes)
+    }
+
+    fn is_written(&self, at: usize) -> bool {
+        if self.stride == RawRecord::SIZE { self.peek(at).is_some() } else { self.mark(at) != 0 }
+    }
+
+    fn mark(&self, at: usize) -> u32 {
+        // SAFETY: a record within the chunk; read as an atomic because the writer may be writing it.
+        let mark = unsafe { &*self.pool.records(self.chunk).add(at).cast::<AtomicU32>() };
+        // Acquire pairs with the stub's store of the mark, which x86 keeps behind its earlier stores.
+        mark.load(Ordering::Acquire)
     }
 
     /// Passes over a reserved record that nobody will write any more. False at the end.
     pub fn skip_hole(&mut self) -> bool {
         let hole = self.at;
         let mut ahead = hole;
-        while ahead + RawRecord::SIZE < RECORDS_END {
-            ahead += RawRecord::SIZE;
-            if self.peek(ahead).is_some() {
+        while ahead + self.stride < RECORDS_END {
+            ahead += self.stride;
+            if self.is_written(ahead) {
                 self.at = ahead;
                 return true;
             }

@@ -42,6 +42,18 @@ pub enum Lane {
     Detail = 1,
 }
 
+/// What happens to registers and stack windows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub enum DetailMode {
+    /// They are not captured.
+    Off = 0,
+    /// Each thread keeps its newest ones in two chunks of its own, which it overwrites in turn.
+    Windows = 1,
+    /// All are written.
+    All = 2,
+}
+
 /// What a thread does when there is no chunk for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
@@ -94,8 +106,8 @@ pub struct Control {
     pub on_full: AtomicU32,
     /// 1 once the recorder has said that it will take no more.
     pub recorder_gone: AtomicU32,
-    /// Room.
-    pub reserved: u32,
+    /// [`DetailMode`] as a number.
+    pub detail_mode: AtomicU32,
     /// Grows with every round of the drain: a wait during which it stands still is a wait for a dead recorder.
     pub drain_rounds: AtomicU64,
     /// How often no chunk was free.
@@ -156,7 +168,7 @@ impl Pool {
     ///
     /// # Safety
     /// `base` is a readable and writable mapping of a session's shared memory, aligned to [`CHUNK_SIZE`], that
-    /// outlives every use of the pool, and its control block's `chunk_count` chunks lie within the mapping.
+    /// outlives every use of the pool, and its control block's `chunk_count` chunks and the dump lie within it.
     pub const unsafe fn at(base: *mut u8) -> Self {
         Self { base }
     }
@@ -174,7 +186,7 @@ impl Pool {
 
     /// Where a chunk's records start.
     pub fn records(&self, chunk: usize) -> *mut u8 {
-        assert!(chunk < MAX_CHUNKS);
+        assert!(chunk <= MAX_CHUNKS);
         // SAFETY: `at` promises that the chunks lie within the mapping.
         unsafe { self.base.add(CONTROL_BYTES + chunk * CHUNK_SIZE) }
     }
@@ -234,6 +246,18 @@ impl Pool {
         self.control().chunks[chunk]
             .compare_exchange(from as u32, to as u32, Ordering::SeqCst, Ordering::Relaxed)
             .is_ok()
+    }
+
+    /// A chunk behind the others that nobody reads: for detail that has nowhere to go.
+    pub fn dump(&self) -> usize {
+        self.chunk_count()
+    }
+
+    /// Zeroes a chunk's records and what they can reach of its slack; the caller owns the chunk.
+    pub fn zero_all(&self, chunk: usize) {
+        // SAFETY: the range lies within the chunk, and its owner is the only one to touch it.
+        unsafe { self.records(chunk).write_bytes(0, HEADER_OFFSET) };
+        self.header(chunk).drained.store(0, Ordering::Relaxed);
     }
 
     /// Zeroes a chunk's first `bytes` bytes of records, and the drain's mark; the caller owns the chunk.

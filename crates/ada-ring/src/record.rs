@@ -27,9 +27,17 @@ pub enum RecordKind {
     EntryOnly = 3,
 }
 
+/// Set beside the kind where a [`crate::RawDetail`] with the same time stamp was written.
+pub const HAS_DETAIL: u32 = 4;
+
 impl RawRecord {
     /// Bytes of a record.
     pub const SIZE: usize = 16;
+
+    /// Whether registers were captured too.
+    pub const fn has_detail(self) -> bool {
+        self.top_and_kind & HAS_DETAIL != 0
+    }
 
     /// The kind, which no bit pattern can make invalid.
     pub const fn kind(self) -> RecordKind {

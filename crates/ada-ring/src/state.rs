@@ -78,6 +78,12 @@ pub struct ThreadState {
     pub shadow_top: u64,
     /// Where the next index record goes.
     pub index_position: u64,
+    /// Where the next detail record goes.
+    pub detail_position: u64,
+    /// Addresses from here …
+    pub stack_low: u64,
+    /// … to here are known to be mapped: a stack window within them is read without asking.
+    pub stack_high: u64,
     /// The sentinel: an all-zero frame below the first.
     pub shadow_base: u64,
     /// With its top at or above this address the shadow stack is full, and no return is caught.
@@ -92,6 +98,10 @@ pub struct ThreadState {
     pub number: u32,
     /// How many chunks the thread has had.
     pub chunks_taken: u64,
+    /// How many chunks of the detail lane the thread has had.
+    pub detail_chunks_taken: u64,
+    /// The thread's own detail chunks, + 1, where it keeps its newest detail; 0 for none.
+    pub detail_chunks: [u32; 2],
     /// Records given up since the last chunk was taken.
     pub lost: u64,
     /// The return slot of the call that unwinds the stack; 0 when none does.

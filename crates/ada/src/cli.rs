@@ -1,7 +1,11 @@
 //! The command line: the list of commands, and what `ada --help` says.
 
+use std::process::ExitCode;
+
+use clap::error::ErrorKind;
 use clap::{Parser, Subcommand};
 
+use crate::exit::say;
 use crate::{atf, completions, demo, heph, hooks, trace};
 
 const EXIT_CODES: &str = "\
@@ -43,4 +47,23 @@ pub(crate) enum Command {
     /// The built-in program of `ada demo`
     #[command(hide = true)]
     Workload,
+}
+
+impl Cli {
+    /// The command line, or how to end: help goes to stdout as it is, a mistake to stderr in one line.
+    pub(crate) fn read() -> Result<Self, ExitCode> {
+        Self::try_parse().map_err(|error| {
+            if !error.use_stderr() || error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
+                let _ = error.print();
+                return ExitCode::from(error.exit_code() as u8);
+            }
+            let text = error.render().to_string();
+            // The first paragraph says what is wrong; usage and hints follow.
+            let words: Vec<&str> =
+                text.lines().take_while(|line| !line.is_empty()).flat_map(str::split_whitespace).collect();
+            let mistake = words.join(" ");
+            say(format_args!("ada: {}; --help explains\n", mistake.trim_start_matches("error: ")));
+            ExitCode::from(2)
+        })
+    }
 }

@@ -1,10 +1,12 @@
 //! `ada completions SHELL`.
 
+use std::io::{self, Write};
+
 use clap::CommandFactory;
 use clap_complete::Shell;
 
 use crate::cli::Cli;
-use crate::exit::Outcome;
+use crate::exit::{Blame, Outcome};
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
@@ -13,6 +15,9 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<Outcome> {
-    clap_complete::generate(args.shell, &mut Cli::command(), "ada", &mut std::io::stdout().lock());
+    // Into memory first: the generator panics where it cannot write.
+    let mut script = Vec::new();
+    clap_complete::generate(args.shell, &mut Cli::command(), "ada", &mut script);
+    io::stdout().lock().write_all(&script).output_failed(|| "cannot write to stdout".into())?;
     Ok(Outcome::Clean)
 }

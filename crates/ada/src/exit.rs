@@ -1,7 +1,7 @@
 //! How a command ends: what goes to stderr, and the exit code.
 
 use std::fmt;
-use std::io;
+use std::io::{self, Write};
 use std::process::ExitCode;
 
 use anyhow::Error;
@@ -61,6 +61,13 @@ impl std::error::Error for Blamed {
     }
 }
 
+/// Says something on stderr. Where nobody listens any more (a closed pipe, a full disk) the work goes on all the same,
+/// which `eprint!` would end with a panic; the exit code still tells.
+pub(crate) fn say(words: fmt::Arguments<'_>) {
+    // In one piece, so that lines of several threads or processes do not mix.
+    let _ = io::stderr().lock().write_all(words.to_string().as_bytes());
+}
+
 /// Prints an error once, in one line, and turns the command's end into its exit code.
 pub(crate) fn report(end: anyhow::Result<Outcome>) -> ExitCode {
     match end {
@@ -70,7 +77,10 @@ pub(crate) fn report(end: anyhow::Result<Outcome>) -> ExitCode {
         // The reader of our output has seen enough (`ada … | head`): not worth a word.
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("ada: {error:#}");
+            say(format_args!(
+                "ada: {error:#}
+"
+            ));
             ExitCode::from(error.downcast_ref::<Blamed>().map_or(3, |blamed| blamed.code))
         }
     }

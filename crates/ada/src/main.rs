@@ -12,10 +12,11 @@ mod names;
 mod trace;
 mod workload;
 
-use clap::Parser;
-
 fn main() -> std::process::ExitCode {
-    let command = cli::Cli::parse().command;
+    let command = match cli::Cli::read() {
+        Ok(cli) => cli.command,
+        Err(code) => return code,
+    };
     exit::report(match command {
         cli::Command::Demo(args) => demo::run(&args),
         cli::Command::Trace(args) => trace::run(args),

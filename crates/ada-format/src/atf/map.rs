@@ -4,12 +4,21 @@
 //! therefore releases what lies behind, and the process stays small whatever the file's size.
 #![allow(unsafe_code)]
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io;
 use std::ops::Range;
 use std::path::Path;
 
 use memmap2::{Mmap, UncheckedAdvice};
+
+/// Opens a file for reading, if it is one: to open a pipe would wait for its writer, and a device has no end.
+pub(crate) fn open_regular(path: &Path) -> io::Result<File> {
+    if fs::metadata(path)?.is_file() {
+        File::open(path)
+    } else {
+        Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"))
+    }
+}
 
 /// A file's bytes.
 #[derive(Debug)]
@@ -21,7 +30,7 @@ impl Mapping {
     /// Maps a file for reading. The file must not be cut while it is mapped: reading past its new end kills the
     /// process, as with any mapped file. Appending, which is what writers do, is harmless.
     pub(crate) fn open(path: &Path) -> io::Result<Self> {
-        let file = File::open(path)?;
+        let file = open_regular(path)?;
         // SAFETY: the map is private to this type, which lends it out as plain bytes. Parsers treat them as
         // untrusted, so that a file that changes underneath can change what they read, but not break them.
         let map = unsafe { Mmap::map(&file)? };

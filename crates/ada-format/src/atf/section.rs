@@ -20,6 +20,8 @@ pub(crate) struct SectionWriter<W: Write + Seek> {
     /// Records in the file and in the buffer.
     written_records: u64,
     buffered_records: u64,
+    /// Words that were changed after they were written: where, and by which bits.
+    changes: Vec<(u64, [u8; 4])>,
 }
 
 impl<W: Write + Seek> SectionWriter<W> {
@@ -34,6 +36,7 @@ impl<W: Write + Seek> SectionWriter<W> {
             written: 0,
             written_records: 0,
             buffered_records: 0,
+            changes: Vec::new(),
         })
     }
 
@@ -84,6 +87,34 @@ impl<W: Write + Seek> SectionWriter<W> {
         Ok(())
     }
 
+    /// Changes a word that was appended before; `at` counts from the section's start.
+    pub(crate) fn change(&mut self, at: u64, old: [u8; 4], new: [u8; 4]) -> io::Result<()> {
+        self.flush()?;
+        let (start, end) = (self.header_len + at, self.header_len + self.written);
+        let file = self.file();
+        file.seek(SeekFrom::Start(start))?;
+        let changed = file.write_all(&new);
+        file.seek(SeekFrom::Start(end))?;
+        changed?;
+        self.changes.push((at, std::array::from_fn(|byte| old[byte] ^ new[byte])));
+        Ok(())
+    }
+
+    /// The checksum of the section as it is now. CRC-32 is linear: what a change of some bits adds to it does not depend
+    /// on the bytes around them, only on how many follow, so nothing has to be read again.
+    fn checksum(&self) -> u32 {
+        let of = |bytes: &[u8; 4], followed_by: u64| {
+            let mut crc = crc32fast::Hasher::new();
+            crc.update(bytes);
+            crc.combine(&crc32fast::Hasher::new_with_initial_len(0, followed_by));
+            crc.finalize()
+        };
+        self.changes.iter().fold(self.crc.clone().finalize(), |crc, (at, bits)| {
+            let followed_by = self.written - at - 4;
+            crc ^ of(bits, followed_by) ^ of(&[0; 4], followed_by)
+        })
+    }
+
     /// Writes the footer that `footer` makes of the checksum and then rewrites the header. `sync` is called before
     /// the header and after it: a header that is complete on disk has its events on disk.
     pub(crate) fn finish(
@@ -93,7 +124,7 @@ impl<W: Write + Seek> SectionWriter<W> {
         mut sync: impl FnMut(&mut W) -> io::Result<()>,
     ) -> io::Result<W> {
         self.flush()?;
-        let footer = footer(self.crc.clone().finalize());
+        let footer = footer(self.checksum());
         let file = self.file();
         file.write_all(&footer)?;
         sync(file)?;

@@ -170,7 +170,7 @@ mod tests {
             encoder.event(&HEAD).and_then(|event| event.attribute(&long, 1_u64)).err(),
             Some(too_long(Field::AttributeName))
         );
-        assert_eq!(encoder.bytes(), [], "what was refused leaves nothing behind");
+        assert!(encoder.bytes().is_empty(), "what was refused leaves nothing behind");
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Each row of the recovery table in `docs/formats/atf-v2.md`, for detail files.
 
-use ada_event::{FunctionId, RuntimeAddr};
+use ada_event::{EventSeq, FunctionId, RuntimeAddr, ThreadId, TraceNanos};
 use ada_format::atf::{AtfError, Damage, DetailView, Payload};
 use ada_testkit::atf::{LINUX, MAC, arm64, detail, detail_placeholder, record, x86_call, x86_return};
 
@@ -125,6 +125,16 @@ fn bytes_after_the_footer_are_damage() {
 fn a_wrong_checksum_is_damage() {
     let (_, damage) = read(&patched(64 + 24, &[0xff]));
     assert!(matches!(damage[..], [Damage::Crc { offset: 284, .. }]), "{damage:?}");
+}
+
+#[test]
+fn times_and_threads_that_do_not_fit_are_damage() {
+    let (_, damage) = read(&detail(LINUX, 5, &[record(16, 0, 5, 9, b""), record(16, 1, 6, 8, b"")]));
+    let backwards = Damage::TimeBackwards { seq: EventSeq(1), before: TraceNanos(9), time: TraceNanos(8) };
+    let stranger = Damage::WrongThread { seq: Some(EventSeq(1)), found: ThreadId(6), expected: ThreadId(5) };
+    assert_eq!(damage, [backwards, stranger]);
+    let (_, damage) = read(&patched(FOOTER + 24, &[0]));
+    assert!(matches!(damage[..], [Damage::TimeRange { .. }]), "{damage:?}");
 }
 
 #[test]

@@ -109,6 +109,44 @@ fn a_file_that_cannot_be_read_does_not_hide_the_others() {
     assert_eq!(merged(&Session::open(&process).unwrap()), [(5, 2, 0), (20, 2, 1)]);
 }
 
+/// To open a pipe would wait for ever, and a device has no end.
+#[test]
+fn what_is_no_file_is_not_opened() {
+    let output = tempfile::tempdir().unwrap();
+    let process = two_threads(output.path());
+    let pipe = |name: &str| {
+        let path = process.join(name);
+        fs::remove_file(&path).ok();
+        assert!(std::process::Command::new("mkfifo").arg(path).status().unwrap().success());
+    };
+    pipe("thread_1/index.atf");
+    pipe("thread_2/detail.atf");
+    fs::remove_file(process.join("manifest.json")).unwrap();
+    std::os::unix::fs::symlink("/dev/zero", process.join("manifest.json")).unwrap();
+    assert_eq!(kinds(&process), ["unreadable"; 3]);
+    assert_eq!(merged(&Session::open(&process).unwrap()), [(5, 2, 0), (20, 2, 1)]);
+}
+
+#[test]
+fn a_manifest_of_any_size_takes_bounded_memory() {
+    let output = tempfile::tempdir().unwrap();
+    let process = two_threads(output.path());
+    let manifest = fs::OpenOptions::new().write(true).open(process.join("manifest.json")).unwrap();
+    manifest.set_len(1 << 40).unwrap();
+    assert_eq!(kinds(&process), ["unreadable"]);
+}
+
+#[test]
+fn detail_without_an_index_is_told_even_where_nothing_lists_it() {
+    let output = tempfile::tempdir().unwrap();
+    let process = two_threads(output.path());
+    fs::remove_file(process.join("manifest.json")).unwrap();
+    fs::remove_file(process.join("thread_1/index.atf")).unwrap();
+    assert_eq!(kinds(&process), ["manifest_missing"], "a folder that nothing was written to");
+    fs::write(process.join("thread_1/detail.atf"), detail(LINUX, 1, &[])).unwrap();
+    assert_eq!(kinds(&process), ["manifest_missing", "unreadable"]);
+}
+
 #[test]
 fn manifest_and_folders_are_compared() {
     let output = tempfile::tempdir().unwrap();
@@ -141,13 +179,25 @@ fn links_are_followed_both_ways() {
 }
 
 #[test]
+fn a_detail_file_of_another_thread_is_told() {
+    let output = tempfile::tempdir().unwrap();
+    let folder = output.path().join("thread_5");
+    fs::create_dir(&folder).unwrap();
+    fs::write(folder.join("index.atf"), index(LINUX, 5, true, &[event(1, 1, 5, 1, 0, 0)])).unwrap();
+    fs::write(folder.join("detail.atf"), detail(LINUX, 6, &[record(16, 0, 6, 1, b"")])).unwrap();
+    assert_eq!(kinds(output.path()), ["manifest_missing", "wrong_thread"]);
+}
+
+#[test]
 fn a_manifests_time_range_holds_all_events() {
     let output = tempfile::tempdir().unwrap();
     fs::create_dir(output.path().join("thread_5")).unwrap();
     fs::write(output.path().join("thread_5/index.atf"), index(LINUX, 5, false, &calls(3, 5))).unwrap();
-    for (end, expected) in [(1002, &[][..]), (1001, &["time_range"])] {
-        let manifest =
-            format!(r#"{{"threads": [{{"id": 5, "has_detail": false}}], "time_start_ns": 0, "time_end_ns": {end}}}"#);
+    for (start, end, expected) in
+        [(1000, 1002, &[][..]), (0, 9999, &[]), (1000, 1001, &["time_range"]), (1001, 1002, &["time_range"])]
+    {
+        let threads = r#"[{"id": 5, "has_detail": false}]"#;
+        let manifest = format!(r#"{{"threads": {threads}, "time_start_ns": {start}, "time_end_ns": {end}}}"#);
         fs::write(output.path().join("manifest.json"), manifest).unwrap();
         assert_eq!(kinds(output.path()), expected);
     }

@@ -22,7 +22,7 @@ proptest! {
         for (event, parent) in parents.iter().enumerate() {
             let outer: Vec<usize> = (0..events.len()).filter(|&other| encloses(&events, other, event)).collect();
             match *parent {
-                None => prop_assert_eq!(outer, []),
+                None => prop_assert!(outer.is_empty()),
                 Some(parent) => {
                     prop_assert!(outer.contains(&parent));
                     prop_assert!(!outer.iter().any(|&between| encloses(&events, parent, between)));

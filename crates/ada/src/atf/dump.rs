@@ -8,7 +8,7 @@ use ada_format::atf::{DetailRecord, DetailView, MergedEvent, Payload, Problem, S
 use anyhow::{Context, bail};
 
 use super::{Format, event_json, event_text, report};
-use crate::exit::{Blame, Outcome};
+use crate::exit::{Blame, Outcome, say};
 
 /// Events between two releases of the pages that detail has touched.
 const RELEASE_EVERY: u64 = 1 << 14;
@@ -61,11 +61,11 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Outcome> {
     let session = Session::open(&args.session)?;
     check_threads(&session, &args.thread)?;
     for finding in session.findings() {
-        eprintln!("ada: {}", report::line(finding, &session));
+        say(format_args!("ada: {}\n", report::line(finding, &session)));
     }
     let bad_details = print(args, &session, BufWriter::with_capacity(1 << 16, io::stdout().lock()))?;
     if bad_details > 0 {
-        eprintln!("ada: {bad_details} detail records could not be read; `ada atf verify` says why");
+        say(format_args!("ada: {bad_details} detail records could not be read; `ada atf verify` says why\n"));
     }
     let is_damaged = bad_details > 0 || !session.findings().is_empty();
     Ok(if is_damaged { Outcome::Findings } else { Outcome::Clean })
@@ -80,7 +80,10 @@ fn check_threads(session: &Session, wanted: &[u32]) -> anyhow::Result<()> {
     }
     for id in wanted {
         if !session.threads().any(|thread| thread.id().0 == *id) {
-            let there: Vec<String> = session.threads().take(20).map(|thread| thread.id().to_string()).collect();
+            let mut there: Vec<String> = session.threads().take(20).map(|thread| thread.id().to_string()).collect();
+            if session.threads().count() > there.len() {
+                there.push("…".into());
+            }
             bail!("thread {id} is not in the session; it has {}", there.join(", "));
         }
     }
@@ -99,12 +102,12 @@ fn print(args: &Args, session: &Session, mut out: impl Write) -> anyhow::Result<
     let mut bad_details = 0;
     for (merged, number) in events.take(usize_limit(args.limit)).zip(1_u64..) {
         let lane = lanes.get(merged.lane as usize).context("the merge has more threads than the session")?;
-        let detail = lane.detail.as_ref().zip(merged.event.detail.get()).and_then(|(view, seq)| {
-            let record = view.record(seq);
-            let read = record.and_then(|record| Some((record, record.payload().ok()?)));
-            bad_details += u64::from(read.is_none());
-            read
+        let link = merged.event.detail.get().filter(|_| args.detail);
+        let detail = link.and_then(|seq| {
+            let record = lane.detail.as_ref()?.record(seq)?;
+            Some((record, record.payload().ok()?))
         });
+        bad_details += u64::from(link.is_some() && detail.is_none());
         let line = Line { merged, pid: lane.pid, thread: lane.thread, start: start.unwrap_or_default(), detail };
         match args.format {
             Format::Text => event_text::write(&mut out, &line),

@@ -74,7 +74,8 @@ impl Summary {
                 }
             } else if let Some(frame) = stack.pop_if(|frame| frame.function == event.function) {
                 let total = event.timestamp.since(frame.entered);
-                uses.entry(frame.function).or_default().1 += total.saturating_sub(frame.callees_ns);
+                let self_ns = &mut uses.entry(frame.function).or_default().1;
+                *self_ns = self_ns.saturating_add(total.saturating_sub(frame.callees_ns));
                 if let Some(caller) = stack.last_mut() {
                     caller.callees_ns = caller.callees_ns.saturating_add(total);
                 }

@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use super::Format;
 use super::report::{self, FindingJson};
-use crate::exit::{Blame, Outcome};
+use crate::exit::{Blame, Outcome, say};
 
 const EXAMPLES: &str = "\
 Example:
@@ -98,14 +98,14 @@ impl Progress {
             shown.elapsed() > Duration::from_millis(100)
         });
         if self.is_terminal && is_due {
-            eprint!("\rverifying: {} %\x1b[K", self.done * 100 / self.total.max(1));
+            say(format_args!("\rverifying: {} %\x1b[K", self.done * 100 / self.total.max(1)));
             self.shown = Some(Instant::now());
         }
     }
 
     fn clear(&self) {
         if self.shown.is_some() {
-            eprint!("\r\x1b[K");
+            say(format_args!("\r\x1b[K"));
         }
     }
 }

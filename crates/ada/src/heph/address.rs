@@ -4,7 +4,7 @@ use std::fmt;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::str::FromStr;
 
-use anyhow::Context;
+use crate::exit::Blame;
 
 /// `PORT` on this machine, or `HOST:PORT`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,8 +29,10 @@ impl Address {
     /// The addresses that the name stands for, at least one.
     pub(super) fn resolve(&self) -> anyhow::Result<Vec<SocketAddr>> {
         let found: Vec<_> =
-            self.0.to_socket_addrs().with_context(|| format!("cannot find {self}; check the host's name"))?.collect();
-        anyhow::ensure!(!found.is_empty(), "{self} has no address; check the host's name");
+            self.0.to_socket_addrs().output_failed(|| format!("cannot find {self}; check the host's name"))?.collect();
+        if found.is_empty() {
+            Err(anyhow::anyhow!("it has no address")).output_failed(|| format!("cannot find {self}"))?;
+        }
         Ok(found)
     }
 }

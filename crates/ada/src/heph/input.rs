@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use ada_format::heph::{DEFAULT_MAX_PACKET, Decoder, Error, Framed, PacketReader, Totals};
 use anyhow::Context;
 
-use crate::exit::Outcome;
+use crate::exit::{Outcome, say};
 
 /// Where a trace comes from.
 #[derive(clap::Args)]
@@ -65,5 +65,5 @@ impl Trace {
 
 /// Says what is wrong with a trace, in one line.
 pub(super) fn report(error: &Error) {
-    eprintln!("ada: malformed: {error}");
+    say(format_args!("ada: malformed: {error}\n"));
 }

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use super::address::{Address, Endpoint, EndpointArgs};
 use super::input::{Input, Trace, report};
 use super::pace::Pace;
-use crate::exit::{Blame, Outcome};
+use crate::exit::{Blame, Outcome, say};
 
 /// The largest payload of a datagram over IPv4.
 const MAX_DATAGRAM: usize = 65_507;
@@ -49,13 +49,13 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
     let sent = send(&mut trace, &mut link, rate)?;
 
     let malformed = trace.totals().malformed;
-    eprintln!(
-        "sent {} packets, {} bytes in {:.1} s; {} too large for a datagram, {malformed} malformed",
+    say(format_args!(
+        "sent {} packets, {} bytes in {:.1} s; {} too large for a datagram, {malformed} malformed\n",
         sent.packets,
         sent.bytes,
         sent.started.elapsed().as_secs_f64(),
         sent.too_large
-    );
+    ));
     Ok(if sent.too_large > 0 { Outcome::Findings } else { trace.outcome() })
 }
 
@@ -79,11 +79,11 @@ fn send(trace: &mut Trace, link: &mut Link, rate: Option<NonZeroU32>) -> anyhow:
             }
         };
         if framed.bytes.len() > link.max_packet() {
-            eprintln!(
-                "ada: byte {}: a packet of {} bytes does not fit into a datagram; send it by TCP",
+            say(format_args!(
+                "ada: byte {}: a packet of {} bytes does not fit into a datagram; send it by TCP\n",
                 framed.offset,
                 framed.bytes.len()
-            );
+            ));
             sent.too_large += 1;
             continue;
         }
@@ -182,7 +182,7 @@ impl Progress {
 
     fn show(&mut self, now: Instant, packets: u64) {
         if self.visible && now >= self.next {
-            eprint!("\rsent {packets} packets");
+            say(format_args!("\rsent {packets} packets"));
             self.next = now + PROGRESS_INTERVAL;
             self.shown = true;
         }
@@ -190,7 +190,7 @@ impl Progress {
 
     fn clear(&self) {
         if self.shown {
-            eprint!("\r\x1b[K");
+            say(format_args!("\r\x1b[K"));
         }
     }
 }

@@ -12,7 +12,7 @@ use serde::Serialize;
 
 use super::Format;
 use super::input::{Input, report};
-use super::text::{Hex, OptionText};
+use super::text::{Hex, OptionText, shown};
 use super::wall_clock::WallClock;
 use crate::exit::{Blame, Outcome};
 
@@ -21,7 +21,12 @@ Examples:
   ada heph stat trace.heph
   ada heph stat - --format json < trace.heph
 
-Memory: 16 bytes for each event, to find how deep events nest. The exit code is 1 if anything is malformed.";
+Up to 100 options are listed, with their first 64 bytes; `ada heph dump --format json` has all of them. Memory: 16 \
+bytes for each event, to find how deep events nest, and about 1 KiB for each stream. The exit code is 1 if anything is \
+malformed.";
+
+/// How many options are kept: they must not fill the memory.
+const LISTED_OPTIONS: usize = 100;
 
 /// How many substreams of a stream are listed for people.
 const LISTED_SUBSTREAMS: usize = 10;
@@ -61,6 +66,8 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
 struct Seen {
     /// Each option as it was last set.
     options: BTreeMap<String, OptionStatistics>,
+    /// Packets with further options.
+    unlisted_options: u64,
     epoch: Option<UnixNanos>,
     time: Option<Interval>,
     counters: EventCounters,
@@ -71,6 +78,7 @@ impl Seen {
     fn new() -> Self {
         Self {
             options: BTreeMap::new(),
+            unlisted_options: 0,
             epoch: None,
             time: None,
             counters: EventCounters::with_max_streams(usize::MAX),
@@ -80,8 +88,16 @@ impl Seen {
 
     fn metadata(&mut self, metadata: &Metadata<'_>) {
         self.epoch = metadata.epoch().or(self.epoch);
-        let option =
-            OptionStatistics { text: OptionText(metadata).to_string(), value_hex: Hex(metadata.value()).to_string() };
+        if self.options.len() >= LISTED_OPTIONS && !self.options.contains_key(metadata.name()) {
+            self.unlisted_options += 1;
+            return;
+        }
+        let value = metadata.value();
+        let option = OptionStatistics {
+            text: OptionText(metadata).to_string(),
+            bytes: value.len(),
+            value_hex: Hex(shown(value)).to_string(),
+        };
         self.options.insert(metadata.name().into(), option);
     }
 
@@ -114,6 +130,7 @@ impl Seen {
             epoch_unix_nanos: self.epoch.map(|epoch| epoch.0),
             depth: streams.iter().flat_map(|stream| &stream.substreams).map(|it| it.depth).max().unwrap_or(0),
             options: self.options,
+            unlisted_options: self.unlisted_options,
             streams,
         }
     }
@@ -131,6 +148,7 @@ struct Statistics {
     epoch_unix_nanos: Option<u64>,
     depth: usize,
     options: BTreeMap<String, OptionStatistics>,
+    unlisted_options: u64,
     streams: Vec<StreamStatistics>,
 }
 
@@ -138,6 +156,9 @@ struct Statistics {
 struct OptionStatistics {
     #[serde(skip)]
     text: String,
+    /// Of the whole value.
+    bytes: usize,
+    /// The first bytes of it.
     value_hex: String,
 }
 
@@ -186,6 +207,9 @@ impl fmt::Display for Statistics {
         writeln!(f, "malformed  {}, {} bytes skipped", self.malformed, self.skipped_bytes)?;
         for option in self.options.values() {
             writeln!(f, "option     {}", option.text)?;
+        }
+        if self.unlisted_options > 0 {
+            writeln!(f, "option     and {} more packets with options", self.unlisted_options)?;
         }
         if let (Some(start), Some(end)) = (self.start, self.end) {
             write!(f, "time       {start}..{end} ns")?;

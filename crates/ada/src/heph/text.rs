@@ -53,7 +53,15 @@ impl Line<'_> {
     }
 }
 
-/// An option as `name = value`: the epoch by the wall clock, others by their bytes.
+/// Bytes of an option's value that people are shown.
+const SHOWN_BYTES: usize = 64;
+
+/// What people are shown of an option's value.
+pub(super) fn shown(value: &[u8]) -> &[u8] {
+    &value[..value.len().min(SHOWN_BYTES)]
+}
+
+/// An option as `name = value`: the epoch by the wall clock, others by their first bytes.
 pub(super) struct OptionText<'a>(pub(super) &'a Metadata<'a>);
 
 impl fmt::Display for OptionText<'_> {
@@ -62,9 +70,10 @@ impl fmt::Display for OptionText<'_> {
         if let Some(epoch) = metadata.epoch() {
             return write!(f, "epoch = {epoch} ({})", WallClock(epoch));
         }
-        write!(f, "{:?} = {} bytes", metadata.name(), metadata.value().len())?;
-        if !metadata.value().is_empty() {
-            write!(f, " {}", Hex(metadata.value()))?;
+        let value = metadata.value();
+        write!(f, "{:?} = {} bytes", metadata.name(), value.len())?;
+        if !value.is_empty() {
+            write!(f, " {}{}", Hex(shown(value)), if value.len() > SHOWN_BYTES { "…" } else { "" })?;
         }
         Ok(())
     }

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use ada_control::{ControlError, End, OnFull, TraceOptions, TraceReport};
+use ada_control::{ControlError, DetailMode, End, OnFull, TraceOptions, TraceReport};
 use clap::ValueEnum;
 use signal_hook::consts::{SIGINT, SIGQUIT};
 
@@ -38,6 +38,12 @@ pub(crate) struct Args {
     /// Record no calls that are nested deeper than this
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     max_depth: Option<u32>,
+    /// What happens to registers and stack windows
+    #[arg(long, value_enum, default_value_t = Detail::Windows)]
+    detail: Detail,
+    /// Bytes of the stack to capture with each call, 0 to 512
+    #[arg(long, value_name = "BYTES", default_value = "128", value_parser = clap::value_parser!(u16).range(0..=512))]
+    stack_window: u16,
     /// What a thread does when the rings are full
     #[arg(long, value_enum, default_value_t = WhenFull::Wait)]
     on_full: WhenFull,
@@ -53,6 +59,16 @@ pub(crate) struct Args {
     /// The program and its arguments
     #[arg(required = true, trailing_var_arg = true, value_name = "COMMAND")]
     command: Vec<OsString>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Detail {
+    /// Captured always, written for the last moments before a crash
+    Windows,
+    /// Written for every call and return
+    All,
+    /// Not captured
+    Off,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -78,6 +94,8 @@ pub(crate) fn trace_quietly(output: PathBuf, command: Vec<OsString>) -> anyhow::
         output,
         exclude: Vec::new(),
         max_depth: None,
+        detail: Detail::Windows,
+        stack_window: 128,
         on_full: WhenFull::Wait,
         ring_memory: 64 << 20,
         startup_timeout: None,
@@ -101,6 +119,12 @@ fn trace(args: Args) -> anyhow::Result<TraceReport> {
         chunks: usize::try_from(args.ring_memory / CHUNK).unwrap_or(usize::MAX),
         start_up_timeout: args.startup_timeout,
         max_depth: args.max_depth,
+        detail: match args.detail {
+            Detail::Windows => DetailMode::Windows,
+            Detail::All => DetailMode::All,
+            Detail::Off => DetailMode::Off,
+        },
+        stack_window: args.stack_window.into(),
         exclude: Box::new(move |path, name| is_excluded(&exclude, path, name)),
     };
     // The terminal sends these to the program as well, and what they mean is the program's to say.

@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use ada_control::{End, TraceReport};
 
+use crate::exit::say;
+
 /// Prints the summary to stderr: stdout is the program's.
 pub(super) fn print(report: &TraceReport) {
     let end = match report.end {
@@ -11,18 +13,19 @@ pub(super) fn print(report: &TraceReport) {
         End::Killed(signal) => format!("killed by signal {signal}"),
     };
     let threads = if report.threads == 1 { "1 thread".to_owned() } else { format!("{} threads", report.threads) };
-    eprintln!(
-        "ada: {} events on {threads}; {} of {} functions hooked in {:.0} ms; {end}",
+    say(format_args!(
+        "ada: {} events on {threads}; {} of {} functions hooked in {:.0} ms; {end}\n",
         report.events,
         report.hooked,
         report.found,
         report.start_up.as_secs_f64() * 1e3
-    );
+    ));
     for (reason, count) in &report.drops {
-        eprintln!("ada: {count} records lost: {reason}");
+        say(format_args!("ada: {count} records lost: {reason}\n"));
     }
     if report.waited > Duration::from_millis(1) {
-        eprintln!("ada: threads waited {:.1} s for the trace to be written", report.waited.as_secs_f64());
+        let seconds = report.waited.as_secs_f64();
+        say(format_args!("ada: threads waited {seconds:.1} s for the trace to be written\n"));
     }
-    eprintln!("ada: {}", report.session.display());
+    say(format_args!("ada: {}\n", report.session.display()));
 }

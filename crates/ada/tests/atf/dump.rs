@@ -93,3 +93,13 @@ fn a_reader_that_has_seen_enough_ends_it_quietly() {
     let output = child.wait_with_output().unwrap();
     assert_eq!((output.status.code(), text(&output.stderr)), (Some(0), ""));
 }
+
+#[test]
+fn detail_that_is_asked_for_and_not_there_is_told() {
+    let session = TestSession::new();
+    std::fs::remove_file(session.file("thread_1/detail.atf")).unwrap();
+    std::fs::remove_file(session.file("manifest.json")).unwrap();
+    let output = dump(&session, &["--detail"]);
+    assert_eq!((text(&output.stdout).lines().count(), output.status.code()), (4, Some(1)));
+    assert!(text(&output.stderr).contains("2 detail records could not be read"), "{}", text(&output.stderr));
+}

@@ -1,6 +1,13 @@
 //! What holds for every command.
 
-use crate::run::{ada, text};
+use std::fs::File;
+
+use crate::run::{ada, command, text};
+
+/// A disk without room.
+fn full() -> File {
+    File::options().write(true).open("/dev/full").unwrap()
+}
 
 #[test]
 fn a_wrong_command_line_exits_with_2() {
@@ -25,5 +32,22 @@ fn completions_know_the_commands() {
         let output = ada(["completions", shell]);
         assert_eq!(output.status.code(), Some(0));
         assert!(text(&output.stdout).contains("heph"), "{shell}");
+    }
+}
+
+#[test]
+fn completions_that_cannot_be_written_are_one_line_and_exit_code_4() {
+    let output = command().args(["completions", "bash"]).stdout(full()).output().unwrap();
+    assert_eq!((text(&output.stderr).lines().count(), output.status.code()), (1, Some(4)));
+}
+
+#[test]
+fn a_stderr_that_takes_nothing_does_not_change_the_exit_code() {
+    for (args, code) in [
+        (["heph", "dump", "/no/such/file"], 3),
+        (["heph", "dump", "/bin/sh"], 1),
+        (["atf", "verify", "/no/such/folder"], 3),
+    ] {
+        assert_eq!(command().args(args).stderr(full()).output().unwrap().status.code(), Some(code), "{args:?}");
     }
 }

@@ -1,10 +1,10 @@
 //! `ada heph listen`, mostly with `ada heph send` at the other end.
 
 use std::collections::BTreeSet;
-use std::io::Write;
+use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpStream, UdpSocket};
 use std::path::Path;
-use std::process::Child;
+use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use ada_testkit::heph::{EXAMPLE_EVENT, EXAMPLE_METADATA, numbered_events};
@@ -13,7 +13,7 @@ use super::listener::Listener;
 use crate::run::{command, text};
 
 fn start_sending(file: &Path, options: &[&str]) -> Child {
-    command().args(["heph", "send"]).arg(file).args(options).stderr(std::process::Stdio::null()).spawn().unwrap()
+    command().args(["heph", "send"]).arg(file).args(options).stderr(Stdio::null()).spawn().unwrap()
 }
 
 /// The stream and the counter of each event, by hand: packets of the trace are sound, as the listener promises.
@@ -116,7 +116,7 @@ fn peers_beyond_the_limit_are_turned_away() {
     let mut first = TcpStream::connect(&listener.address).unwrap();
     let second = TcpStream::connect(&listener.address).unwrap();
     second.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
-    assert_eq!(std::io::Read::read(&mut &second, &mut [0]).unwrap(), 0, "the second connection is closed");
+    assert_eq!((&second).read(&mut [0]).unwrap(), 0, "the second connection is closed");
     first.write_all(&EXAMPLE_EVENT).unwrap();
     let heard = listener.wait(Duration::from_secs(20));
     assert_eq!((heard.number_after("turned away "), heard.number_after("received ")), (1, 1), "{}", heard.said);
@@ -132,4 +132,35 @@ fn a_file_that_exists_is_not_overwritten_unless_told() {
     let forced = ["heph", "listen", "--udp", "0", "--force", "--duration", "1ms", "--output"];
     assert_eq!(command().args(forced).arg(&file).output().unwrap().status.code(), Some(0));
     assert_eq!(listener.wait(Duration::from_secs(20)).code, Some(0));
+}
+
+#[test]
+fn a_folder_is_not_taken_for_a_file_to_overwrite() {
+    let folder = tempfile::tempdir().unwrap();
+    let output = command().args(["heph", "listen", "--udp", "0", "--output"]).arg(folder.path()).output().unwrap();
+    assert_eq!(output.status.code(), Some(4));
+    assert!(text(&output.stderr).contains("it is a folder"), "{}", text(&output.stderr));
+}
+
+/// A command that prints to a closed pipe ends quietly. Packets that go to one are lost, which is not quiet.
+#[test]
+fn packets_that_nobody_reads_are_exit_code_4() {
+    let folder = tempfile::tempdir().unwrap();
+    let pipe = folder.path().join("pipe");
+    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let mut listener = command()
+        .args(["heph", "listen", "--udp", "0", "--force", "--count", "1", "--duration", "20s", "--output"])
+        .arg(&pipe)
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    drop(std::fs::File::open(&pipe).unwrap());
+    let mut stderr = BufReader::new(listener.stderr.take().unwrap());
+    let mut said = String::new();
+    stderr.read_line(&mut said).unwrap();
+    let address = said.trim().strip_prefix("listening on ").unwrap().to_owned();
+    UdpSocket::bind("127.0.0.1:0").unwrap().send_to(&EXAMPLE_EVENT, address).unwrap();
+    assert_eq!(listener.wait().unwrap().code(), Some(4));
+    stderr.read_to_string(&mut said).unwrap();
+    assert!(said.contains("nobody reads this pipe any more"), "{said}");
 }

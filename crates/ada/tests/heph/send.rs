@@ -51,3 +51,10 @@ fn nobody_there_is_exit_code_4_in_one_line() {
     assert_eq!((stderr.lines().count(), code), (1, Some(4)));
     assert!(stderr.contains("is `ada heph listen --tcp` running there?"), "{stderr}");
 }
+
+#[test]
+fn a_host_without_an_address_is_exit_code_4_in_one_line() {
+    let (stderr, code) = send(&EXAMPLE_EVENT, &["--tcp", "no-such-host.invalid:9000"]);
+    assert_eq!((stderr.lines().count(), code), (1, Some(4)));
+    assert!(stderr.contains("check the host's name"), "{stderr}");
+}

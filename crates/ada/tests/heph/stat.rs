@@ -1,6 +1,6 @@
 //! `ada heph stat`.
 
-use ada_testkit::heph::{event, everything};
+use ada_testkit::heph::{event, everything, metadata};
 
 use crate::run::{command, text};
 
@@ -47,4 +47,19 @@ fn an_empty_trace_is_sound() {
     let (stdout, code) = stat(b"", &[]);
     assert_eq!(code, Some(0));
     assert!(stdout.starts_with("packets    0: 0 events, 0 metadata\n"), "{stdout}");
+}
+
+/// However many options there are, and however large: what is kept of them is bounded.
+#[test]
+fn many_and_large_options_are_cut() {
+    let options: Vec<u8> = (0..150).flat_map(|n| metadata(&format!("option {n:03}"), &[0xAB; 100_000])).collect();
+    let (stdout, code) = stat(&options, &[]);
+    assert_eq!((stdout.matches("= 100000 bytes abab").count(), code), (100, Some(0)));
+    assert!(stdout.contains("and 50 more packets with options"), "{stdout}");
+    assert!(stdout.lines().all(|line| line.len() < 200), "{stdout}");
+
+    let (stdout, _) = stat(&options, &["--format", "json"]);
+    let statistics: serde_json::Value = serde_json::from_str(&stdout).unwrap();
+    assert_eq!(statistics["options"]["option 000"]["bytes"], 100_000);
+    assert_eq!(statistics["unlisted_options"], 50);
 }

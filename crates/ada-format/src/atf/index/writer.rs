@@ -2,12 +2,15 @@
 
 use std::io::{self, Seek, Write};
 
-use ada_event::{Event, EventSeq, ThreadId, TraceNanos};
+use ada_event::{DetailSeq, Event, EventSeq, ThreadId, TraceNanos};
 
 use super::header::{IndexFooter, IndexHeader, saturated};
 use crate::atf::layout::FLAG_HAS_DETAIL;
 use crate::atf::section::SectionWriter;
 use crate::atf::{Platform, WriteError};
+
+/// Where an event holds its link.
+const DETAIL_FIELD: u64 = 28;
 
 /// Appends the events of one thread. At most 64 KiB wait in its buffer; dropping it unfinished writes them, and leaves
 /// a file that readers recover.
@@ -41,6 +44,12 @@ impl<W: Write + Seek> IndexWriter<W> {
         self.section.append(bytes, events.len() as u64)?;
         self.saw(Event::from_le_bytes(first).timestamp, Event::from_le_bytes(last).timestamp);
         Ok(())
+    }
+
+    /// Links an event that was appended without detail to its detail record.
+    pub fn link(&mut self, seq: EventSeq, detail: DetailSeq) -> io::Result<()> {
+        let at = seq.0 * Event::SIZE as u64 + DETAIL_FIELD;
+        self.section.change(at, DetailSeq::NONE.0.to_le_bytes(), detail.0.to_le_bytes())
     }
 
     /// The position that the next event will have.
@@ -97,6 +106,23 @@ mod tests {
 
     fn writer() -> IndexWriter<Cursor<Vec<u8>>> {
         IndexWriter::begin(Cursor::default(), Platform::LINUX_X86_64, ThreadId(5)).unwrap()
+    }
+
+    #[test]
+    fn a_link_made_later_is_as_good_as_one_made_at_once() {
+        let mut late = writer();
+        let mut at_once = writer();
+        for seq in 0..5000 {
+            late.append(&event(seq)).unwrap();
+            let detail = if seq % 7 == 3 { DetailSeq(seq as u32 / 7) } else { DetailSeq::NONE };
+            at_once.append(&Event { detail, ..event(seq) }).unwrap();
+        }
+        for seq in (3..5000).step_by(7) {
+            late.link(EventSeq(seq), DetailSeq(seq as u32 / 7)).unwrap();
+        }
+        late.append(&event(6000)).unwrap();
+        at_once.append(&event(6000)).unwrap();
+        assert!(late.finish().unwrap().into_inner() == at_once.finish().unwrap().into_inner());
     }
 
     #[test]

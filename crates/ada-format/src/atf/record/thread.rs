@@ -78,6 +78,12 @@ impl ThreadWriter {
         self.append(&Event { detail, ..*event })
     }
 
+    /// Appends the detail of an event that was appended without, and links both ways.
+    pub fn add_detail(&mut self, seq: EventSeq, time: TraceNanos, payload: &Payload<'_>) -> Result<(), WriteError> {
+        let detail = self.detail()?.append(seq, time, payload)?;
+        Ok(self.index.link(seq, detail)?)
+    }
+
     /// Hands all buffers to the operating system: what was appended survives the death of this process.
     pub fn flush(&mut self) -> Result<(), WriteError> {
         let flushed = self.detail.as_mut().map_or(Ok(()), DetailWriter::flush).and_then(|()| self.index.flush());

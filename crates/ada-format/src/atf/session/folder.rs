@@ -2,13 +2,17 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use ada_event::ThreadId;
 
 use super::{Finding, Problem, Process, SessionError, ThreadTrace};
+use crate::atf::map::open_regular;
 use crate::atf::{Damage, Manifest};
+
+/// A manifest has less than a kilobyte for each thread and module; one that is larger than this is something else.
+const LARGEST_MANIFEST: u64 = 64 << 20;
 
 /// The subfolders that are named `prefix` and a number, by number.
 pub(super) fn numbered_folders(path: &Path, prefix: &str) -> io::Result<BTreeMap<u32, PathBuf>> {
@@ -40,9 +44,7 @@ pub(super) fn open_process(
     let manifest = open_manifest(&path.join("manifest.json"), findings);
     let mut threads = Vec::new();
     for (&id, folder) in &folders {
-        if folder.join("index.atf").exists() {
-            threads.extend(ThreadTrace::open(folder.clone(), ThreadId(id), findings));
-        }
+        threads.extend(ThreadTrace::open(folder.clone(), ThreadId(id), findings));
     }
     if let Some(manifest) = &manifest {
         compare(&path, manifest, &folders, findings);
@@ -52,7 +54,7 @@ pub(super) fn open_process(
 }
 
 fn open_manifest(path: &Path, findings: &mut Vec<Finding>) -> Option<Manifest> {
-    let problem = match fs::read(path) {
+    let problem = match read_manifest(path) {
         Ok(bytes) => match Manifest::parse(&bytes) {
             Ok(manifest) => return Some(manifest),
             Err(error) => Problem::Corrupt(error),
@@ -62,6 +64,15 @@ fn open_manifest(path: &Path, findings: &mut Vec<Finding>) -> Option<Manifest> {
     };
     findings.push(Finding { path: path.to_owned(), problem });
     None
+}
+
+fn read_manifest(path: &Path) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    open_regular(path)?.take(LARGEST_MANIFEST + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > LARGEST_MANIFEST {
+        return Err(io::Error::new(io::ErrorKind::FileTooLarge, "larger than 64 MiB"));
+    }
+    Ok(bytes)
 }
 
 fn compare(path: &Path, manifest: &Manifest, folders: &BTreeMap<u32, PathBuf>, findings: &mut Vec<Finding>) {

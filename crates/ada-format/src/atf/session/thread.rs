@@ -23,16 +23,25 @@ pub struct ThreadTrace {
 }
 
 impl ThreadTrace {
-    /// Opens a thread's folder. Without a readable index there is no thread; without readable detail there is.
+    /// Opens a thread's folder. Without a readable index there is no thread; without readable detail there is. A folder
+    /// without either is one whose writer died before it wrote, which is no finding.
     pub(super) fn open(path: PathBuf, id: ThreadId, findings: &mut Vec<Finding>) -> Option<Self> {
         let index_path = path.join("index.atf");
+        let detail_path = path.join("detail.atf");
         let mut found = FileFindings::new(&index_path, findings);
-        let index_map = Mapping::open(&index_path).map_err(|error| found.push(Problem::Unreadable(error))).ok()?;
+        let index_map = match Mapping::open(&index_path) {
+            Ok(map) => map,
+            Err(error) if error.kind() == io::ErrorKind::NotFound && !detail_path.exists() => return None,
+            Err(error) => {
+                found.push(Problem::Unreadable(error));
+                return None;
+            }
+        };
         let index_shape =
             IndexShape::find(index_map.bytes()).map_err(|error| found.push(Problem::Corrupt(error))).ok()?;
         index_shape.damage.iter().for_each(|damage| found.damage(damage.clone()));
         drop(found);
-        let detail = open_detail(&path.join("detail.atf"), findings);
+        let detail = open_detail(&detail_path, findings);
         Some(Self { id, path, index_map, index_shape, detail })
     }
 

@@ -22,7 +22,7 @@ use self::recorder::Recorder;
 use self::stop::Stop;
 use self::tally::Tally;
 use super::address::{Address, Endpoint, EndpointArgs};
-use crate::exit::{Blame, Outcome};
+use crate::exit::{Blame, Outcome, say};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -100,7 +100,7 @@ pub(in super::super) fn run(args: &Args) -> anyhow::Result<Outcome> {
         max_packet: args.max_packet,
         max_peers: args.max_peers,
     };
-    eprintln!("listening on {}", socket.address()?);
+    say(format_args!("listening on {}\n", socket.address()?));
     let listened = match &socket {
         Socket::Udp(socket) => udp::listen(socket, &listening),
         Socket::Tcp(socket) => tcp::listen(socket, &listening),
@@ -108,10 +108,16 @@ pub(in super::super) fn run(args: &Args) -> anyhow::Result<Outcome> {
 
     let name = args.output.display();
     let recorder = listening.recorder.into_inner().unwrap_or_else(PoisonError::into_inner);
-    let recorded = recorder.finish().output_failed(|| format!("cannot write {name}; is the disk full?"))?;
+    let recorded = recorder
+        .finish()
+        .map_err(|error| match error.kind() {
+            // Not the quiet end that a closed standard output is: packets are lost.
+            io::ErrorKind::BrokenPipe => io::Error::other("nobody reads this pipe any more"),
+            _ => error,
+        })
+        .output_failed(|| format!("cannot write {name}; is the disk full?"))?;
     let tally = listening.tally.into_inner().unwrap_or_else(PoisonError::into_inner);
-    eprintln!("received {} packets, {} bytes into {name}", recorded.packets, recorded.bytes);
-    eprint!("{tally}");
+    say(format_args!("received {} packets, {} bytes into {name}\n{tally}", recorded.packets, recorded.bytes));
     listened.output_failed(|| "cannot go on listening; what was received is kept".into())?;
     Ok(Outcome::Clean)
 }
@@ -127,7 +133,11 @@ fn create(args: &Args) -> anyhow::Result<File> {
     let created = options.open(&args.output);
     let exists = matches!(&created, Err(error) if error.kind() == io::ErrorKind::AlreadyExists);
     created.output_failed(|| {
-        let advice = if exists { "use --force to overwrite it" } else { "check the path" };
+        let advice = match () {
+            () if args.output.is_dir() => "it is a folder, give a file",
+            () if exists => "use --force to overwrite it",
+            () => "check the path",
+        };
         format!("cannot create {}; {advice}", args.output.display())
     })
 }

@@ -1,0 +1,128 @@
+//! The detail lane: changing its chunks, and stack windows that reach into another page.
+
+use ada_ring::chunk::is_past_end;
+use ada_ring::{ChunkState, DetailMode, Lane, RawDetail, ThreadState};
+use core::sync::atomic::Ordering;
+
+use crate::chunks::{chunk_of, label, obtain};
+use crate::config::{Item, get};
+use crate::frames::is_one_stack;
+use crate::memory::pool;
+use crate::registers;
+use crate::syscall::{self, SignalsBlocked};
+
+const PAGE: u64 = 4096;
+/// How far up from its first window a thread's stack is looked at.
+const LOOK_UP: u64 = 64 * PAGE;
+
+/// A place for a detail record whose reservation ran past its chunk's end.
+///
+/// # Safety
+/// `state` is the calling thread's own.
+pub unsafe fn place(state: *mut ThreadState) -> u64 {
+    let mut blocked = SignalsBlocked::new();
+    // SAFETY: the thread's own state, and no handler comes in between.
+    unsafe {
+        let past = (*state).detail_position;
+        if is_past_end(past) {
+            if pool().control().detail_mode.load(Ordering::Relaxed) == DetailMode::All as u32 {
+                change_chunk(state, past, &mut blocked);
+            } else {
+                turn_chunks(state);
+            }
+        }
+        let reserved = (*state).detail_position;
+        (*state).detail_position += ada_ring::detail::stride(get(Item::StackWindow) as usize) as u64;
+        reserved
+    }
+}
+
+/// All detail is written: the full chunk goes to the drain, and another takes its place.
+///
+/// # Safety
+/// As [`place`].
+unsafe fn change_chunk(state: *mut ThreadState, past: u64, blocked: &mut SignalsBlocked) {
+    let pool = pool();
+    // SAFETY: the thread's own state.
+    unsafe {
+        let obtained = obtain(state, blocked);
+        // A handler that ran during the wait may have changed the chunk meanwhile.
+        if !is_past_end((*state).detail_position) {
+            if let Some((chunk, _)) = obtained {
+                pool.change(chunk, ChunkState::Claimed, ChunkState::Free);
+            }
+            return;
+        }
+        let full = chunk_of(past);
+        match obtained {
+            Some((chunk, _)) => {
+                label(&pool, chunk, state, Lane::Detail, 0);
+                (*state).detail_position = pool.records(chunk) as u64;
+                pool.change(chunk, ChunkState::Claimed, ChunkState::Active);
+            }
+            None => (*state).detail_position = pool.records(pool.dump()) as u64,
+        }
+        if let Some(full) = full {
+            pool.change(full, ChunkState::Active, ChunkState::Full);
+        }
+    }
+}
+
+/// Only the newest detail is kept: the thread goes back and forth between two chunks of its own.
+///
+/// # Safety
+/// As [`place`].
+unsafe fn turn_chunks(state: *mut ThreadState) {
+    let pool = pool();
+    // SAFETY: the thread's own state.
+    unsafe {
+        let turn = (*state).detail_chunks_taken as usize % 2;
+        if (*state).detail_chunks[turn] == 0 {
+            let Some(chunk) = pool.claim() else {
+                (*state).detail_position = pool.records(pool.dump()) as u64;
+                return;
+            };
+            label(&pool, chunk, state, Lane::Detail, 0);
+            pool.change(chunk, ChunkState::Claimed, ChunkState::Active);
+            (*state).detail_chunks[turn] = chunk as u32 + 1;
+        } else {
+            (*state).detail_chunks_taken += 1;
+        }
+        let chunk = (*state).detail_chunks[turn] as usize - 1;
+        pool.header(chunk).first_tsc.store(registers::clock(), Ordering::Relaxed);
+        (*state).detail_position = pool.records(chunk) as u64;
+    }
+}
+
+/// Copies as much of a stack window as is mapped.
+///
+/// # Safety
+/// `state` is the calling thread's own; `record` is reserved, and its stack pointer filled in.
+pub unsafe fn copy_stack(state: *mut ThreadState, record: *mut RawDetail) {
+    // SAFETY: the caller's promise; what is copied was found to be mapped.
+    unsafe {
+        let slot = (*record).rsp;
+        let page = slot & !(PAGE - 1);
+        if (*state).stack_high == 0 {
+            // A thread's first windows lie on the stack that it was given, which stays as long as the thread.
+            let mut high = page + PAGE;
+            while high < page + LOOK_UP && syscall::is_mapped(high, 1) {
+                high += PAGE;
+            }
+            ((*state).stack_low, (*state).stack_high) = (page, high);
+        } else if slot < (*state).stack_low && is_one_stack(slot, (*state).stack_low) {
+            (*state).stack_low = page;
+        }
+        let window = get(Item::StackWindow);
+        let mut end = page + PAGE;
+        if slot >= (*state).stack_low && slot < (*state).stack_high {
+            end = (*state).stack_high;
+        }
+        while end < slot + window && syscall::is_mapped(end, 1) {
+            end += PAGE;
+        }
+        let count = window.min(end - slot);
+        core::ptr::copy_nonoverlapping(slot as *const u8, record.add(1).cast::<u8>(), count as usize);
+        (*record).stack_bytes = count;
+    }
+}

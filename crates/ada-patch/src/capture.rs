@@ -1,0 +1,148 @@
+//! Code that captures registers and a window of the stack beside an event.
+//!
+//! It is called where a stub would stamp its record, with the record's place in rcx, and publishes both: the detail
+//! record first, so that whoever sees the event finds its detail. Both have one time stamp, by which they are paired.
+//!
+//! ```text
+//! rsp+48+shift  return slot
+//! rsp+40+shift  rax           saved by the stub, as are
+//! rsp+32+shift  rcx
+//! rsp+24+shift  rdx
+//! rsp+16+shift  flags
+//! rsp+8         return address of this call (with `shift` 8, another below it)
+//! rsp+0         r8
+//! ```
+
+use std::mem::offset_of;
+
+use ada_ring::chunk::PAST_END_MASK;
+use ada_ring::detail::{self, RawDetail};
+use ada_ring::state::ThreadState;
+use iced_x86::IcedError;
+use iced_x86::code_asm::{
+    CodeAssembler, CodeLabel, dword_ptr, eax, ecx, qword_ptr, r8, r9, rax, rbp, rcx, rdi, rdx, rsi, rsp,
+};
+
+use crate::common::{DETAIL_CHUNK, STACK, way_into_agent};
+use crate::stub::StubOptions;
+
+const POSITION: i32 = offset_of!(ThreadState, detail_position) as i32;
+const STACK_LOW: i32 = offset_of!(ThreadState, stack_low) as i32;
+const STACK_HIGH: i32 = offset_of!(ThreadState, stack_high) as i32;
+const REGISTERS: i32 = offset_of!(RawDetail, registers) as i32;
+const RETURN_ADDRESS: i32 = offset_of!(RawDetail, return_address) as i32;
+const FRAME_POINTER: i32 = offset_of!(RawDetail, rbp) as i32;
+const STACK_POINTER: i32 = offset_of!(RawDetail, rsp) as i32;
+const STACK_BYTES: i32 = offset_of!(RawDetail, stack_bytes) as i32;
+
+/// The ways into the agent that capturing needs.
+pub(crate) struct Details {
+    chunk: CodeLabel,
+    stack: CodeLabel,
+    stride: i32,
+}
+
+impl Details {
+    pub(crate) fn new(a: &mut CodeAssembler, table: u64, options: &StubOptions) -> Result<Self, IcedError> {
+        let (mut chunk, mut stack) = (a.create_label(), a.create_label());
+        a.set_label(&mut chunk)?;
+        way_into_agent(a, table + 8 * DETAIL_CHUNK as u64, true)?;
+        a.set_label(&mut stack)?;
+        way_into_agent(a, table + 8 * STACK as u64, false)?;
+        Ok(Self { chunk, stack, stride: detail::stride(options.stack_window.unwrap_or(0)) as i32 })
+    }
+
+    /// Captures a call's registers, and `window` bytes of the stack from the return slot upwards.
+    pub(crate) fn call(&self, a: &mut CodeAssembler, shift: i32, window: usize) -> Result<(), IcedError> {
+        self.begin(a)?;
+        let slot = 48 + shift;
+        a.mov(qword_ptr(rcx + REGISTERS), rdi)?;
+        a.mov(qword_ptr(rcx + REGISTERS + 8), rsi)?;
+        for (number, saved) in [(2, 24 + shift), (3, 32 + shift), (4, 0), (6, 40 + shift)] {
+            a.mov(rax, qword_ptr(rsp + saved))?;
+            a.mov(qword_ptr(rcx + REGISTERS + 8 * number), rax)?;
+        }
+        a.mov(qword_ptr(rcx + REGISTERS + 8 * 5), r9)?;
+        a.mov(rax, qword_ptr(rsp + slot))?;
+        a.mov(qword_ptr(rcx + RETURN_ADDRESS), rax)?;
+        a.mov(qword_ptr(rcx + FRAME_POINTER), rbp)?;
+        a.lea(rax, qword_ptr(rsp + slot))?;
+        a.mov(qword_ptr(rcx + STACK_POINTER), rax)?;
+        if window > 0 {
+            self.copy_window(a, slot, window as i32)?;
+        } else {
+            a.mov(qword_ptr(rcx + STACK_BYTES), 0)?;
+        }
+        publish(a, detail::CALL)
+    }
+
+    /// Captures a return's registers.
+    pub(crate) fn back(&self, a: &mut CodeAssembler) -> Result<(), IcedError> {
+        self.begin(a)?;
+        for (number, saved) in [(0, 40), (1, 24)] {
+            a.mov(rax, qword_ptr(rsp + saved))?;
+            a.mov(qword_ptr(rcx + REGISTERS + 8 * number), rax)?;
+        }
+        a.mov(rax, qword_ptr(rsp + 48))?;
+        a.mov(qword_ptr(rcx + RETURN_ADDRESS), rax)?;
+        a.mov(qword_ptr(rcx + FRAME_POINTER), rbp)?;
+        a.lea(rax, qword_ptr(rsp + 56))?;
+        a.mov(qword_ptr(rcx + STACK_POINTER), rax)?;
+        a.mov(qword_ptr(rcx + STACK_BYTES), 0)?;
+        publish(a, detail::RETURN)
+    }
+
+    /// Moves the record's place to r8, reads the clock into rdx, and reserves a detail record in rcx.
+    fn begin(&self, a: &mut CodeAssembler) -> Result<(), IcedError> {
+        let mut placed = a.create_label();
+        a.push(r8)?;
+        a.mov(r8, rcx)?;
+        a.rdtsc()?;
+        a.shl(rdx, 32)?;
+        a.or(rdx, rax)?;
+        a.mov(ecx, self.stride)?;
+        a.xadd(qword_ptr(POSITION).gs(), rcx)?;
+        a.mov(eax, ecx)?;
+        a.not(eax)?;
+        a.test(eax, PAST_END_MASK as i32)?;
+        a.jne(placed)?;
+        a.call(self.chunk)?;
+        a.set_label(&mut placed)?;
+        a.mov(eax, dword_ptr(r8 + 8))?;
+        a.mov(dword_ptr(rcx + offset_of!(RawDetail, function) as i32), eax)?;
+        a.mov(qword_ptr(rcx + offset_of!(RawDetail, tsc) as i32), rdx)
+    }
+
+    fn copy_window(&self, a: &mut CodeAssembler, slot: i32, window: i32) -> Result<(), IcedError> {
+        let (mut copy, mut ask, mut done) = (a.create_label(), a.create_label(), a.create_label());
+        // Within the slot's own page nothing has to be asked; past it, where the thread's stack is known to go on.
+        a.and(eax, 4095)?;
+        a.cmp(eax, 4096 - window)?;
+        a.jbe(copy)?;
+        a.lea(rax, qword_ptr(rsp + slot))?;
+        a.cmp(rax, qword_ptr(STACK_LOW).gs())?;
+        a.jb(ask)?;
+        a.add(rax, window)?;
+        a.cmp(rax, qword_ptr(STACK_HIGH).gs())?;
+        a.jbe(copy)?;
+        a.set_label(&mut ask)?;
+        a.call(self.stack)?;
+        a.jmp(done)?;
+        a.set_label(&mut copy)?;
+        for at in (0..window).step_by(8) {
+            a.mov(rax, qword_ptr(rsp + slot + at))?;
+            a.mov(qword_ptr(rcx + RawDetail::SIZE as i32 + at), rax)?;
+        }
+        a.mov(qword_ptr(rcx + STACK_BYTES), window)?;
+        a.set_label(&mut done)?;
+        a.nop()
+    }
+}
+
+/// Publishes the detail record in rcx, then the event in r8.
+fn publish(a: &mut CodeAssembler, mark: u32) -> Result<(), IcedError> {
+    a.mov(dword_ptr(rcx), mark as i32)?;
+    a.mov(qword_ptr(r8), rdx)?;
+    a.pop(r8)?;
+    a.ret()
+}

@@ -1,0 +1,50 @@
+//! What a stub captures beside an event when detail is on: registers, and on a call a window of the stack.
+//!
+//! Records of one session have one size, the *stride*, so that any of them can be found without reading the others.
+//! They are written like index records: everything else first, the mark last.
+
+/// A record's fixed part, as the stubs write it; stack bytes follow a call's.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(C)]
+pub struct RawDetail {
+    /// [`CALL`] or [`RETURN`]; 0 means that the record is reserved and not written yet.
+    pub mark: u32,
+    /// The function's number in its process.
+    pub function: u32,
+    /// The time stamp of the event that the record belongs to; no two events of a thread have the same.
+    pub tsc: u64,
+    /// On a call rdi, rsi, rdx, rcx, r8, r9, rax; on a return rax, rdx.
+    pub registers: [u64; 7],
+    /// Where the function returns to.
+    pub return_address: u64,
+    /// The frame pointer.
+    pub rbp: u64,
+    /// On a call the address of the return slot, on a return what rsp is afterwards.
+    pub rsp: u64,
+    /// How many stack bytes are there: fewer than asked for where the stack ends.
+    pub stack_bytes: u64,
+}
+
+/// The mark of a call.
+pub const CALL: u32 = 1;
+/// The mark of a return.
+pub const RETURN: u32 = 2;
+
+/// The largest stack window.
+pub const MAX_WINDOW: usize = 512;
+
+impl RawDetail {
+    /// Bytes before the stack's.
+    pub const SIZE: usize = 104;
+}
+
+/// Bytes from one record to the next, for a stack window of so many bytes.
+pub const fn stride(window: usize) -> usize {
+    (RawDetail::SIZE + window.next_multiple_of(8)).next_multiple_of(16)
+}
+
+const _: () = {
+    assert!(size_of::<RawDetail>() == RawDetail::SIZE);
+    // A record that starts before a chunk's slack ends before its header.
+    assert!(crate::chunk::RECORDS_END + stride(MAX_WINDOW) <= crate::chunk::HEADER_OFFSET);
+};
