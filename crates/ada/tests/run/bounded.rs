@@ -70,8 +70,9 @@ impl Started {
             }
             if Instant::now() > deadline {
                 // The group is the command and what it started.
-                let group = format!("kill -KILL -- -{}", self.child.id());
+                let group = format!("kill -9 -{}", self.child.id());
                 let _ = Command::new("sh").args(["-c", &group]).status();
+                let _ = self.child.kill();
                 let _ = self.child.wait();
                 panic!("still running after {PATIENCE:?}: {}", self.what);
             }
