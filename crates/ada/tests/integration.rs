@@ -4,3 +4,5 @@ mod atf;
 mod cli;
 mod heph;
 mod run;
+mod trace;
+mod transparency;

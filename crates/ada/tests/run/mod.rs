@@ -1,5 +1,9 @@
 //! Runs the `ada` executable.
 
+mod bounded;
+
+pub(crate) use bounded::{Started, bounded};
+
 use std::ffi::OsStr;
 use std::process::{Command, Output};
 

@@ -1,0 +1,129 @@
+//! Plain calls: recursion, tail calls, callbacks, C++.
+
+use ada_event::EventKind;
+
+use super::program::Program;
+use super::recorded::Counts;
+use super::tracing::Tracing;
+
+#[test]
+fn recursion_is_counted_to_the_last_call() {
+    let traced = Tracing::new(&Program::new("recursion.c")).check();
+    let recorded = &traced.recorded;
+    recorded.assert_balanced("main", 1);
+    recorded.assert_balanced("chain", 201);
+    recorded.assert_balanced("fib", 1973);
+    assert_eq!(recorded.process().depths("chain", EventKind::CALL), (1..=201).collect::<Vec<i64>>());
+    assert_eq!(recorded.process().depths("chain", EventKind::RETURN), (1..=201).rev().collect::<Vec<i64>>());
+    let deepest = recorded.process().depths("fib", EventKind::CALL).into_iter().max();
+    assert_eq!(deepest, Some(15));
+}
+
+#[test]
+fn mutual_recursion_is_a_tree() {
+    let traced = Tracing::new(&Program::new("mutual_recursion.c")).check();
+    let tree = "\
+call main
+  call is_even
+    call is_odd
+      call is_even
+        call is_odd
+          call is_even
+          return is_even
+        return is_odd
+      return is_even
+    return is_odd
+  return is_even
+return main
+";
+    assert_eq!(traced.recorded.tree(), tree);
+}
+
+fn tail_call() -> Program {
+    Program::new("tail_call.c").flags(&["-foptimize-sibling-calls"])
+}
+
+#[test]
+fn a_tail_call_is_at_its_callers_depth_and_only_the_last_one_returns() {
+    let traced = Tracing::new(&tail_call()).check();
+    let recorded = &traced.recorded;
+    let tree = "\
+call main
+  call plain
+    call first
+    call middle
+    call last
+    return last
+    call first
+    call middle
+    call last
+    return last
+  return plain
+";
+    assert!(recorded.tree().starts_with(tree), "{}", recorded.tree().get(..400).unwrap_or_default());
+    assert_eq!(recorded.counts("first"), Counts { calls: 2, returns: 0, unwound: 0 });
+    assert_eq!(recorded.counts("middle"), Counts { calls: 2, returns: 0, unwound: 0 });
+}
+
+#[test]
+fn tail_calls_in_a_ring_do_not_pile_up() {
+    let traced = Tracing::new(&tail_call()).check();
+    let process = traced.recorded.process();
+    assert_eq!(process.counts("ping").calls, 50_001);
+    assert_eq!(process.counts("pong").calls, 50_000);
+    assert_eq!(process.counts("ping").returns + process.counts("pong").returns, 1);
+    assert!(process.depths("pong", EventKind::CALL).into_iter().all(|depth| depth == 1));
+}
+
+#[test]
+fn recursion_beyond_the_room_for_returns_survives() {
+    let traced = Tracing::new(&Program::new("deep_recursion.c")).check_output();
+    let recorded = &traced.recorded;
+    recorded.assert_balanced("shallow", 3);
+    let deep = recorded.counts("deep");
+    assert_eq!(deep.calls, 200_000 + 4 + 5 + 6);
+    assert_eq!(deep.unwound, 0);
+    assert!(deep.returns > 10_000 && deep.returns <= deep.calls, "{deep:?}");
+    assert_eq!(recorded.process().depths("shallow", EventKind::CALL), [1, 1, 1]);
+    assert_eq!(recorded.process().depths("shallow", EventKind::RETURN), [1, 1, 1]);
+}
+
+#[test]
+fn virtual_calls_lambdas_and_templates_are_calls() {
+    let traced = Tracing::new(&Program::new("virtual_calls.cpp")).check();
+    let recorded = &traced.recorded;
+    for (name, calls) in [("Square::area", 5), ("Line::area", 5), ("Square::Square", 5), ("apply", 7)] {
+        recorded.assert_balanced(name, calls);
+    }
+    let process = recorded.process();
+    let of = |part: &str| process.counts_of(|module, row| module.id == process.own().id && row.name.contains(part));
+    assert_eq!(of("twiceIi"), Counts { calls: 2, returns: 2, unwound: 0 });
+    assert_eq!(of("twiceId"), Counts { calls: 1, returns: 1, unwound: 0 });
+    // The lambda's body, and what std::function puts before it and may have tail-called it from.
+    let lambda = of("ENKUliE_clEi");
+    assert_eq!((lambda.calls, lambda.unwound), (7, 0), "{lambda:?}");
+}
+
+#[test]
+fn libc_calls_back_and_odd_arguments_arrive() {
+    let program = Program::new("callback.c").flags(&["-lm"]);
+    let traced = Tracing::new(&program).check();
+    let recorded = &traced.recorded;
+    recorded.assert_balanced("compare", traced.told("comparisons"));
+    for name in ["make", "mix", "extended", "complex_number"] {
+        recorded.assert_balanced(name, 1);
+    }
+    let process = recorded.process();
+    let qsort = process.counts_of(|module, row| module.path.contains("libc.so") && row.name == "qsort");
+    assert_eq!(qsort.calls, 1);
+}
+
+#[test]
+fn an_exit_inside_leaves_frames_open_and_runs_handlers() {
+    let traced = Tracing::new(&Program::new("exit_inside.c")).check();
+    let recorded = &traced.recorded;
+    assert_eq!(recorded.counts("inner"), Counts { calls: 6, returns: 0, unwound: 0 });
+    assert_eq!(recorded.counts("main"), Counts { calls: 1, returns: 0, unwound: 0 });
+    recorded.assert_balanced("at_exit", 1);
+    assert_eq!(traced.output.status.code(), Some(42));
+}

@@ -1,0 +1,62 @@
+//! Libraries: those that come with the program, and those that come later.
+
+use std::path::{Path, PathBuf};
+
+use super::program::Program;
+use super::recorded::{Counts, RecordedProcess};
+use super::tracing::Tracing;
+
+fn plugin() -> PathBuf {
+    Program::new("plugin.c").flags(&["-shared", "-fPIC"]).build()
+}
+
+/// What a function of the library did, whichever loading of it.
+fn counts(process: &RecordedProcess, name: &str) -> Counts {
+    process.counts_of(|module, row| module.path.ends_with("/plugin") && row.name == name)
+}
+
+fn balanced(calls: u64) -> Counts {
+    Counts { calls, returns: calls, unwound: 0 }
+}
+
+#[test]
+fn a_library_that_is_loaded_again_and_again_is_hooked_each_time() {
+    let traced = Tracing::new(&Program::new("dlopen.c")).argument(plugin()).check();
+    let process = traced.recorded.process();
+    traced.recorded.assert_balanced("use_it", 5);
+    for (name, calls) in [("plugin_begins", 5), ("plugin_ends", 5), ("plugin_work", 10), ("plugin_leaf", 30)] {
+        assert_eq!(counts(process, name), balanced(calls), "{name}");
+    }
+}
+
+#[test]
+fn the_constructors_of_libraries_that_come_with_the_program_are_traced() {
+    let plugin = plugin();
+    let (folder, file): (&Path, &str) = (plugin.parent().unwrap(), "plugin");
+    let link = format!("-L{}", folder.display());
+    let find = format!("-Wl,-rpath,{}", folder.display());
+    let program = Program::new("linked.c").flags(&[&link, &find, &format!("-l:{file}")]);
+    let traced = Tracing::new(&program).check();
+    let process = traced.recorded.process();
+    for (name, calls) in [("plugin_begins", 1), ("plugin_ends", 1), ("plugin_work", 1), ("plugin_leaf", 4)] {
+        assert_eq!(counts(process, name), balanced(calls), "{name}");
+    }
+    traced.recorded.assert_balanced("own_constructor", 1);
+}
+
+#[test]
+fn libc_is_traced_and_nearly_all_of_it_hooked() {
+    check_share("libc.so.6");
+}
+
+/// Calls are recorded, and not more than one function in fifty is left alone.
+fn check_share(library: &str) {
+    let traced = Tracing::new(&Program::new("dlopen.c")).argument(plugin()).check();
+    let process = traced.recorded.process();
+    let module = process.modules.iter().find(|module| module.path.ends_with(library)).unwrap();
+    let calls = process.counts_of(|of, _| of.id == module.id).calls;
+    assert!(calls > 50, "{calls} calls in {library}");
+    let functions = module.functions.iter().filter(|row| row.reason != "cold_part");
+    let (found, left) = (functions.clone().count(), functions.filter(|row| row.verdict == "skipped").count());
+    assert!(left * 50 <= found, "{left} of {found} functions of {library} are not hooked");
+}

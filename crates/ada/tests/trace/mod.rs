@@ -1,0 +1,18 @@
+//! `ada trace` on one tiny program per behaviour: `tests/programs/` at the root of the repository.
+//!
+//! Each program runs alone and traced, has to print the same and to end alike, and its session has to be sound, well
+//! nested, and exact about the program's own functions.
+
+mod builds;
+mod calls;
+mod loading;
+mod nesting;
+mod options;
+mod process;
+mod program;
+mod recorded;
+mod signals;
+mod survival;
+mod threads;
+mod tracing;
+mod unwinding;

@@ -1,0 +1,52 @@
+//! Whether a thread's events make a call tree, with every depth where it belongs.
+
+use ada_event::EventKind;
+
+use super::recorded::{RecordedEvent, RecordedProcess};
+
+/// Replays a thread. A call may replace one frame at its own depth: the one that tail-called it. Frames that are open
+/// in the end are no fault: programs exit anywhere.
+pub(super) fn check(process: &RecordedProcess, thread: &[RecordedEvent]) -> Result<(), String> {
+    // A fork's child begins inside its parent's frames, whose calls are not its own.
+    let inherited = |event: &RecordedEvent| event.depth as usize + usize::from(event.kind != EventKind::CALL);
+    let mut open = vec![None; thread.first().map_or(0, inherited)];
+    for (at, event) in thread.iter().enumerate() {
+        let row = process.row(event.function);
+        let wrong = |words: &str| {
+            let near = thread[at.saturating_sub(12)..(at + 4).min(thread.len())]
+                .iter()
+                .map(|event| format!("  {:>5} {} {}", event.depth, event.kind, process.row(event.function).name))
+                .collect::<Vec<_>>();
+            Err(format!(
+                "event {at} ({} {} at depth {}): {words}\n{}",
+                event.kind,
+                row.name,
+                event.depth,
+                near.join("\n")
+            ))
+        };
+        let depth = event.depth as usize;
+        match event.kind {
+            EventKind::CALL => {
+                if depth != open.len() && depth + 1 != open.len() {
+                    return wrong(&format!("{} frames are open", open.len()));
+                }
+                open.truncate(depth);
+                if row.verdict == "hooked" {
+                    open.push(Some(event.function));
+                }
+            }
+            _ => {
+                if depth + 1 != open.len() {
+                    return wrong(&format!("{} frames are open", open.len()));
+                }
+                if let Some(Some(function)) = open.pop()
+                    && function != event.function
+                {
+                    return wrong(&format!("the newest frame is of {}", process.row(function).name));
+                }
+            }
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,113 @@
+//! The process and its surroundings: exit codes, input, environment, children.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+
+use super::program::Program;
+use super::tracing::Tracing;
+use crate::run::{self, text};
+
+#[test]
+fn exit_codes_pass_through_and_signals_are_128_and_more() {
+    for (how, code) in [("0", 0), ("1", 1), ("255", 255), ("-9", 137), ("-15", 143), ("-6", 134), ("-11", 139)] {
+        let traced = Tracing::new(&Program::new("end.c")).argument(how).check();
+        assert_eq!(traced.output.status.code(), Some(code), "{how}");
+        assert_eq!(traced.recorded.counts("end").calls, 1);
+    }
+}
+
+#[test]
+fn what_cannot_be_run_has_the_codes_that_shells_use() {
+    let folder = tempfile::tempdir().unwrap();
+    let plain = folder.path().join("plain");
+    fs::write(&plain, "not a program").unwrap();
+    let foreign = folder.path().join("foreign");
+    let mut bytes = fs::read(Program::new("end.c").build()).unwrap();
+    bytes[4] = 1; // ELFCLASS32
+    fs::write(&foreign, bytes).unwrap();
+    fs::set_permissions(&foreign, fs::Permissions::from_mode(0o755)).unwrap();
+    let missing = folder.path().join("missing");
+    for (program, code) in [(&plain, 126), (&foreign, 126), (&missing, 127)] {
+        let mut command = run::command();
+        command.args(["trace", "--output"]).arg(folder.path().join("sessions")).arg("--").arg(program);
+        let output = run::bounded(command, b"");
+        assert_eq!(output.status.code(), Some(code), "{}: {}", program.display(), text(&output.stderr));
+        assert_eq!(text(&output.stderr).lines().count(), 1, "{}", text(&output.stderr));
+        assert!(text(&output.stderr).contains(program.to_str().unwrap()), "{}", text(&output.stderr));
+    }
+}
+
+#[test]
+fn a_start_up_that_takes_too_long_ends_the_program_before_it_runs() {
+    let tracing = Tracing::new(&Program::new("recursion.c")).option(&["--startup-timeout", "0ms"]);
+    let output = run::bounded(tracing.command(), b"");
+    assert_eq!((output.status.code(), text(&output.stdout)), (Some(124), ""));
+    assert!(text(&output.stderr).contains("--startup-timeout"), "{}", text(&output.stderr));
+    assert_eq!(text(&output.stderr).lines().count(), 1);
+}
+
+#[test]
+fn an_output_that_cannot_be_written_is_said_before_the_program_runs() {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    let mut command = run::command();
+    command.args(["trace", "--output"]).arg(file.path()).arg("--").arg(Program::new("recursion.c").build());
+    let output = run::bounded(command, b"");
+    assert_eq!((output.status.code(), text(&output.stdout)), (Some(125), ""));
+    assert_eq!(text(&output.stderr).lines().count(), 1, "{}", text(&output.stderr));
+    assert!(text(&output.stderr).contains(file.path().to_str().unwrap()), "{}", text(&output.stderr));
+}
+
+#[test]
+fn input_environment_and_everything_else_arrive_untouched() {
+    let input: Vec<u8> = (0..100_000_u32).flat_map(|number| number.to_string().into_bytes()).collect();
+    let tracing = Tracing::new(&Program::new("surroundings.c"))
+        .argument("--output")
+        .argument("a b")
+        .argument("--")
+        .environment("ADA_TEST", "tab\there")
+        .input(&input);
+    let traced = tracing.check();
+    let printed = text(&traced.output.stdout);
+    assert!(printed.contains("argument a b") && printed.contains("environment ADA_TEST=tab\there"));
+    assert!(printed.ends_with("99999"));
+}
+
+#[test]
+fn children_of_fork_have_their_own_folder_and_exit_code() {
+    let traced = Tracing::new(&Program::new("fork.c")).check();
+    let recorded = &traced.recorded;
+    assert_eq!(recorded.processes.len(), 6);
+    recorded.assert_balanced("in_child", 5);
+    recorded.assert_balanced("in_parent", 5);
+    let with_child: Vec<u64> = recorded.processes.iter().map(|process| process.counts("in_child").calls).collect();
+    let parent = recorded.processes.iter().position(|process| process.counts("main").calls == 1).unwrap();
+    for (number, &calls) in with_child.iter().enumerate() {
+        assert_eq!(calls, u64::from(number != parent), "{with_child:?}");
+    }
+    assert_eq!(traced.output.status.code(), Some(6));
+}
+
+#[test]
+fn a_fork_of_a_busy_program_has_the_forking_thread_only() {
+    let traced = Tracing::new(&Program::new("fork_threads.c")).check();
+    let recorded = &traced.recorded;
+    assert_eq!(recorded.processes.len(), 21);
+    recorded.assert_balanced("in_child", 20);
+    for process in &recorded.processes {
+        let is_parent = process.counts("main").calls == 1;
+        assert_eq!(process.threads.len(), if is_parent { 5 } else { 1 });
+        let work = process.counts("work");
+        assert!(is_parent || (work.calls, work.returns) == (2, 2), "{work:?}");
+    }
+}
+
+#[test]
+fn children_of_vfork_and_posix_spawn_run_and_their_parent_goes_on() {
+    let traced = Tracing::new(&Program::new("spawn.c")).check_output();
+    assert_eq!(text(&traced.output.stdout), "hello\n3 9 4 0 5\n");
+    let recorded = &traced.recorded;
+    for name in ["by_vfork", "by_vfork_exec", "by_spawn", "by_popen", "main"] {
+        let counts = recorded.counts(name);
+        assert_eq!((counts.calls, counts.returns, counts.unwound), (1, 1, 0), "{name}");
+    }
+}

@@ -1,0 +1,224 @@
+//! A session in memory, with names.
+
+use std::collections::HashMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use ada_event::{Event, EventKind, FunctionId};
+use ada_format::atf::{FunctionRow, Process, Session, functions_file, read_functions};
+
+use super::nesting;
+
+/// What a session says, by process and thread.
+pub(super) struct Recorded {
+    path: PathBuf,
+    /// By id: the target first unless a child has a smaller id.
+    pub(super) processes: Vec<RecordedProcess>,
+}
+
+/// What it says of a process.
+pub(super) struct RecordedProcess {
+    pub(super) pid: u32,
+    pub(super) modules: Vec<RecordedModule>,
+    /// By thread id, each in the order of its file.
+    pub(super) threads: Vec<Vec<RecordedEvent>>,
+    own: Option<u32>,
+}
+
+/// An image and its functions.
+#[derive(Clone)]
+pub(super) struct RecordedModule {
+    pub(super) id: u32,
+    pub(super) path: String,
+    pub(super) functions: Vec<FunctionRow>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct RecordedEvent {
+    pub(super) function: FunctionId,
+    pub(super) kind: EventKind,
+    pub(super) depth: u32,
+}
+
+/// How often a function was entered, returned, and was unwound.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Counts {
+    pub(super) calls: u64,
+    pub(super) returns: u64,
+    pub(super) unwound: u64,
+}
+
+impl Recorded {
+    /// Reads the session of a program.
+    pub(super) fn open(path: &Path, program: &Path) -> Self {
+        let session = Session::open(path).unwrap();
+        let program = fs::canonicalize(program).unwrap();
+        let mut processes: Vec<RecordedProcess> =
+            session.processes().iter().map(|process| RecordedProcess::read(process, &program)).collect();
+        // Children have their parent's images, under the same numbers; the lists may be in the parent's folder only.
+        let modules = processes.iter().map(|process| &process.modules).max_by_key(|modules| names(modules)).cloned();
+        for process in &mut processes {
+            if names(&process.modules) == 0 {
+                process.modules.clone_from(modules.as_ref().expect("this is one"));
+            }
+        }
+        Self { path: path.to_owned(), processes }
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The one process there is.
+    pub(super) fn process(&self) -> &RecordedProcess {
+        assert_eq!(self.processes.len(), 1, "one process was traced");
+        &self.processes[0]
+    }
+
+    /// What the program's own function did, in all threads of all processes.
+    pub(super) fn counts(&self, name: &str) -> Counts {
+        self.processes.iter().fold(Counts::default(), |sum, process| sum + process.counts(name))
+    }
+
+    /// `name` was called so often, and returned each time.
+    pub(super) fn assert_balanced(&self, name: &str, calls: u64) {
+        assert_eq!(self.counts(name), Counts { calls, returns: calls, unwound: 0 }, "{name}");
+    }
+
+    /// As [`RecordedProcess::tree`], of the one process.
+    pub(super) fn tree(&self) -> String {
+        self.process().tree()
+    }
+
+    pub(super) fn assert_nested(&self) {
+        for process in &self.processes {
+            for (number, thread) in process.threads.iter().enumerate() {
+                if let Err(problem) = nesting::check(process, thread) {
+                    panic!("process {} thread {number}: {problem}", process.pid);
+                }
+            }
+        }
+    }
+}
+
+impl RecordedProcess {
+    fn read(process: &Process, program: &Path) -> Self {
+        let modules: Vec<RecordedModule> = process
+            .manifest
+            .iter()
+            .flat_map(|manifest| &manifest.modules)
+            .map(|module| {
+                let text = fs::read_to_string(process.path.join(functions_file(module.module_id))).unwrap_or_default();
+                let functions = read_functions(&text).unwrap();
+                RecordedModule { id: module.module_id, path: module.path.clone(), functions }
+            })
+            .collect();
+        let own = modules.iter().find(|module| Path::new(&module.path) == program).map(|module| module.id);
+        let to_recorded =
+            |event: Event| RecordedEvent { function: event.function, kind: event.kind, depth: event.depth };
+        let threads = process.threads.iter().map(|thread| thread.index().events().map(to_recorded).collect()).collect();
+        Self { pid: process.pid.unwrap(), modules, threads, own }
+    }
+
+    /// The program's own image.
+    pub(super) fn own(&self) -> &RecordedModule {
+        self.module(self.own.expect("the program is one of the modules"))
+    }
+
+    fn module(&self, id: u32) -> &RecordedModule {
+        self.modules.iter().find(|module| module.id == id).expect("events name known modules")
+    }
+
+    pub(super) fn row(&self, function: FunctionId) -> &FunctionRow {
+        &self.module(function.module().0).functions[function.symbol_index() as usize]
+    }
+
+    fn is_own(&self, function: FunctionId) -> bool {
+        Some(function.module().0) == self.own
+    }
+
+    /// What a function of the program itself did.
+    pub(super) fn counts(&self, name: &str) -> Counts {
+        self.counts_of(|module, row| module.id == self.own().id && is_named(row, name))
+    }
+
+    /// What all functions together did that `wanted` says yes to.
+    pub(super) fn counts_of(&self, wanted: impl Fn(&RecordedModule, &FunctionRow) -> bool) -> Counts {
+        let mut known: HashMap<FunctionId, bool> = HashMap::new();
+        let mut counts = Counts::default();
+        for event in self.threads.iter().flatten() {
+            let module = event.function.module().0;
+            if !*known.entry(event.function).or_insert_with(|| wanted(self.module(module), self.row(event.function))) {
+                continue;
+            }
+            match event.kind {
+                EventKind::CALL => counts.calls += 1,
+                EventKind::RETURN => counts.returns += 1,
+                EventKind::EXCEPTION => counts.unwound += 1,
+                other => panic!("an event of kind {other}"),
+            }
+        }
+        counts
+    }
+
+    /// Depths of the events of one of the program's functions, counted from `main`'s.
+    pub(super) fn depths(&self, name: &str, kind: EventKind) -> Vec<i64> {
+        let main = self.main_depth();
+        let wanted = |event: &&RecordedEvent| {
+            event.kind == kind && self.is_own(event.function) && is_named(self.row(event.function), name)
+        };
+        self.threads.iter().flatten().filter(wanted).map(|event| i64::from(event.depth) - main).collect()
+    }
+
+    fn main_depth(&self) -> i64 {
+        let is_main = |event: &&RecordedEvent| self.is_own(event.function) && self.row(event.function).name == "main";
+        i64::from(self.threads.iter().flatten().find(is_main).expect("main was called").depth)
+    }
+
+    /// The program's own functions from the call of `main` to its end, one event a line, indented by depth.
+    pub(super) fn tree(&self) -> String {
+        let main = self.main_depth();
+        let mut tree = String::new();
+        let thread = self.threads.iter().find(|thread| {
+            thread.iter().any(|event| self.is_own(event.function) && self.row(event.function).name == "main")
+        });
+        let mut is_inside = false;
+        for event in thread.expect("main was called") {
+            if !self.is_own(event.function) {
+                continue;
+            }
+            let name = ada_image::demangle(&self.row(event.function).name).into_owned();
+            is_inside |= name == "main" && event.kind == EventKind::CALL;
+            if is_inside {
+                let indent = usize::try_from(i64::from(event.depth) - main).expect("nothing is above main");
+                tree.push_str(&format!("{:1$}{2} {name}\n", "", indent * 2, event.kind));
+            }
+            is_inside &= name != "main" || event.kind == EventKind::CALL;
+        }
+        tree
+    }
+}
+
+fn names(modules: &[RecordedModule]) -> usize {
+    modules.iter().map(|module| module.functions.len()).sum()
+}
+
+/// Whether a function has the name, as the source has it: without arguments, hashes and clone suffixes.
+fn is_named(row: &FunctionRow, name: &str) -> bool {
+    let demangled = ada_image::demangle(&row.name);
+    let plain = demangled.split('(').next().unwrap_or_default();
+    let plain = plain.split(".constprop").next().unwrap_or_default();
+    plain == name || plain.rsplit("::").next() == Some(name)
+}
+
+impl std::ops::Add for Counts {
+    type Output = Self;
+
+    fn add(self, other: Self) -> Self {
+        Self {
+            calls: self.calls + other.calls,
+            returns: self.returns + other.returns,
+            unwound: self.unwound + other.unwound,
+        }
+    }
+}

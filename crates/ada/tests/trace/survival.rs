@@ -1,0 +1,120 @@
+//! The target is killed, or ada is.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use super::program::Program;
+use super::recorded::Recorded;
+use super::tracing::{Tracing, assert_sound};
+use crate::run::{self, Started};
+
+const STEPS: u64 = 20_000;
+
+fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while !is_so() {
+        assert!(Instant::now() < deadline, "waited in vain for {what}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// The program, running under ada, after it has said that it is ready: it has made its calls by then.
+struct Running {
+    tracing: Tracing,
+    started: Started,
+}
+
+impl Running {
+    fn start(arguments: &[&Path]) -> Self {
+        let mut tracing = Tracing::new(&Program::new("forever.c")).argument(STEPS.to_string());
+        for argument in arguments {
+            tracing = tracing.argument(argument);
+        }
+        let started = Started::new(tracing.command(), b"");
+        wait_until("the program's word", || started.has_printed(b"ready"));
+        Self { tracing, started }
+    }
+
+    /// The one process that ada has started.
+    fn target(&self) -> u32 {
+        let path = format!("/proc/{0}/task/{0}/children", self.started.id());
+        let children = fs::read_to_string(path).unwrap();
+        let children: Vec<u32> = children.split_whitespace().map(|id| id.parse().unwrap()).collect();
+        assert_eq!(children.len(), 1, "{children:?}");
+        children[0]
+    }
+
+    fn session(&self) -> PathBuf {
+        self.tracing.session()
+    }
+}
+
+fn kill(pid: u32) {
+    assert!(Command::new("sh").args(["-c", &format!("kill -KILL {pid}")]).status().unwrap().success());
+}
+
+#[test]
+fn a_target_that_is_killed_loses_nothing_that_it_had_recorded() {
+    let running = Running::start(&[Path::new("wait")]);
+    let session = running.session();
+    let status = format!("/proc/{}/stat", running.target());
+    wait_until("the program's sleep", || fs::read_to_string(&status).unwrap().contains(") S "));
+    kill(running.target());
+    let Running { tracing, started } = running;
+    assert_eq!(started.finish().status.code(), Some(137));
+    assert_sound(&session);
+    let recorded = Recorded::open(&session, &Program::new("forever.c").build());
+    recorded.assert_nested();
+    recorded.assert_balanced("step", STEPS);
+    recorded.assert_balanced("told", 1);
+    let last = recorded.process().threads[0].last().copied().unwrap();
+    assert!(recorded.process().row(last.function).name.contains("pause"), "{last:?}");
+    drop(tracing);
+}
+
+#[test]
+fn a_target_whose_ada_is_killed_goes_on_and_is_right() {
+    let folder = tempfile::tempdir().unwrap();
+    let signal = folder.path().join("go");
+    let mut running = Running::start(&[Path::new("file"), &signal]);
+    let (target, session) = (running.target(), running.session());
+    // Events are in the files soon after they happen.
+    let program = Program::new("forever.c").build();
+    wait_until("the first events", || {
+        let index = session.join(format!("pid_{target}/thread_{target}/index.atf"));
+        fs::metadata(index).is_ok_and(|file| file.len() > 2 * 32 * (STEPS + 5000))
+    });
+    running.started.kill();
+    std::thread::sleep(Duration::from_millis(300));
+    assert!(Path::new(&format!("/proc/{target}")).exists(), "the target lives");
+    fs::write(&signal, "").unwrap();
+    let output = running.started.finish();
+    let sum: u64 = (0..STEPS).map(|n| n * 5 + 1).sum();
+    assert_eq!(run::text(&output.stdout), format!("ready\n{sum}\n"));
+    let verify = run::ada(["atf".as_ref(), "verify".as_ref(), session.as_os_str()]);
+    assert_eq!(verify.status.code(), Some(1), "{}", run::text(&verify.stdout));
+    let recorded = Recorded::open(&session, &program);
+    let step = recorded.counts("step");
+    assert!(step.calls >= STEPS && step.calls - step.returns <= 1, "{step:?}");
+}
+
+#[test]
+fn a_target_whose_ada_is_killed_does_not_wait_for_full_rings() {
+    let folder = tempfile::tempdir().unwrap();
+    let signal = folder.path().join("go");
+    let program = Program::new("forever.c").build();
+    let sessions = tempfile::tempdir().unwrap();
+    let mut command = run::command();
+    command.args(["trace", "--quiet", "--ring-memory", "1M", "--output"]).arg(sessions.path()).arg("--");
+    command.arg(program).args(["30000000", "file"]).arg(&signal);
+    let mut started = Started::new(command, b"");
+    wait_until("the session", || fs::read_dir(sessions.path()).unwrap().count() == 1);
+    std::thread::sleep(Duration::from_millis(500));
+    started.kill();
+    fs::write(&signal, "").unwrap();
+    let output = started.finish();
+    let sum: u64 = (0..30_000_000).map(|n| n * 5 + 1).sum();
+    assert_eq!(run::text(&output.stdout), format!("ready\n{sum}\n"));
+}

@@ -1,0 +1,94 @@
+//! Threads: many at once, many in a row, and ways for them to end.
+
+use ada_event::EventKind;
+
+use super::program::Program;
+use super::recorded::{Counts, RecordedProcess};
+use super::tracing::Tracing;
+
+/// Calls of an own function, per thread that made any, sorted.
+fn calls_per_thread(process: &RecordedProcess, name: &str) -> Vec<usize> {
+    let own = process.own();
+    let index = own.functions.iter().position(|row| row.name == name).expect("the program has the function");
+    let is_call = |event: &&super::recorded::RecordedEvent| {
+        event.kind == EventKind::CALL
+            && event.function.module().0 == own.id
+            && event.function.symbol_index() as usize == index
+    };
+    let mut calls: Vec<usize> = process.threads.iter().map(|thread| thread.iter().filter(is_call).count()).collect();
+    calls.retain(|&calls| calls > 0);
+    calls.sort_unstable();
+    calls
+}
+
+#[test]
+fn sixty_four_threads_at_once_have_a_lane_each() {
+    let traced = Tracing::new(&Program::new("threads.c")).argument("64").check();
+    let recorded = &traced.recorded;
+    assert_eq!(recorded.process().threads.len(), 65);
+    let mut expected: Vec<usize> = (0..64).map(|number| 100 * (number % 10 + 1)).collect();
+    expected.sort_unstable();
+    assert_eq!(calls_per_thread(recorded.process(), "work"), expected);
+    recorded.assert_balanced("work", expected.iter().sum::<usize>() as u64);
+    recorded.assert_balanced("body", 64);
+}
+
+#[test]
+fn more_threads_than_ada_has_room_for_run_all_the_same() {
+    let traced = Tracing::new(&Program::new("threads.c")).argument("400").check();
+    traced.recorded.assert_balanced("main", 1);
+    assert!(traced.recorded.counts("body").calls >= 64);
+}
+
+#[test]
+fn ten_thousand_short_threads_lose_no_call() {
+    let traced = Tracing::new(&Program::new("short_threads.c")).check();
+    let recorded = &traced.recorded;
+    recorded.assert_balanced("body", 10_000);
+    recorded.assert_balanced("work", 10_000);
+    recorded.assert_balanced("leaf", 20_000);
+    assert_eq!(calls_per_thread(recorded.process(), "body"), vec![1; 10_000]);
+}
+
+#[test]
+fn pthread_exit_unwinds_the_threads_frames() {
+    let traced = Tracing::new(&Program::new("thread_exit.c")).check();
+    let recorded = &traced.recorded;
+    recorded.assert_balanced("cleanup", 10);
+    recorded.assert_balanced("main", 1);
+    assert_eq!(recorded.counts("descend"), Counts { calls: 50, returns: 0, unwound: 50 });
+    assert_eq!(recorded.counts("body"), Counts { calls: 10, returns: 0, unwound: 10 });
+}
+
+#[test]
+fn cancellation_unwinds_the_threads_frames() {
+    let traced = Tracing::new(&Program::new("thread_cancel.c")).check();
+    let recorded = &traced.recorded;
+    recorded.assert_balanced("cleanup", 10);
+    recorded.assert_balanced("main", 1);
+    assert_eq!(recorded.counts("wait_for_ever"), Counts { calls: 30, returns: 0, unwound: 30 });
+    assert_eq!(recorded.counts("body"), Counts { calls: 10, returns: 0, unwound: 10 });
+}
+
+#[test]
+fn coroutines_run_and_no_call_is_missing() {
+    for stacks in ["static", "mapped"] {
+        let traced = Tracing::new(&Program::new("swapcontext.c")).argument(stacks).check_output();
+        assert_eq!(traced.recorded.counts("work").calls, coroutine_calls(), "{stacks}");
+        traced.recorded.assert_balanced("after", 1);
+        traced.recorded.assert_balanced("main", 1);
+    }
+}
+
+fn coroutine_calls() -> u64 {
+    (0..50).map(|round| round % 10 + 1 + round % 7 + 1).sum()
+}
+
+#[test]
+fn exceptions_in_eight_threads_at_once() {
+    let traced = Tracing::new(&Program::new("exception_threads.cpp")).check();
+    let recorded = &traced.recorded;
+    assert_eq!(recorded.counts("descend"), Counts { calls: 8000, returns: 0, unwound: 8000 });
+    recorded.assert_balanced("attempt", 800);
+    recorded.assert_balanced("body", 8);
+}

@@ -1,0 +1,83 @@
+//! One program of the table.
+
+use std::io::Write;
+use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
+use std::process::{Command, Output};
+
+use super::folder::Folder;
+use crate::run;
+
+/// A program, its arguments and input, and how many events it makes at least.
+pub(super) struct Entry {
+    pub(super) program: String,
+    pub(super) arguments: Vec<String>,
+    pub(super) input: &'static str,
+    pub(super) floor: u64,
+}
+
+impl Entry {
+    pub(super) fn new(floor: u64, program: &str, arguments: &[&str]) -> Self {
+        let program = if program.starts_with('/') { program.to_owned() } else { format!("/usr/bin/{program}") };
+        let arguments = arguments.iter().map(|&word| word.to_owned()).collect();
+        Self { program, arguments, input: "", floor }
+    }
+
+    pub(super) fn input(mut self, input: &'static str) -> Self {
+        self.input = input;
+        self
+    }
+
+    /// Runs it both ways, and prints a line.
+    pub(super) fn check(&self, folder: &Folder) -> Result<(), String> {
+        if !Path::new(&self.program).exists() {
+            return Err(format!("{} is not installed: scripts/setup installs it", self.program));
+        }
+        let alone = self.run(Command::new(&self.program), folder);
+        let sessions = tempfile::tempdir().unwrap();
+        let mut command = run::command();
+        command.args(["trace", "--output"]).arg(sessions.path()).args(["--", &self.program]);
+        let traced = self.run(command, folder);
+        let words = String::from_utf8_lossy(&traced.stderr).into_owned();
+        let events = number_before(&words, " events on ");
+        let start_up = number_before(&words, " ms; ");
+        self.print(events, start_up);
+        let complain = |what: String| Err(format!("{} {:?}: {what}", self.program, self.arguments));
+        if code(&alone) != code(&traced) {
+            return complain(format!("exit code {:?} alone, {:?} traced\n{words}", code(&alone), code(&traced)));
+        }
+        if alone.stdout != traced.stdout {
+            let [alone, traced] = [&alone, &traced].map(|output| String::from_utf8_lossy(&output.stdout).into_owned());
+            return complain(format!("stdout differs\n-- alone\n{alone:.2000}\n-- traced\n{traced:.2000}"));
+        }
+        match events {
+            Some(events) if events >= self.floor => Ok(()),
+            _ => complain(format!("{events:?} events, {} or more expected\n{words}", self.floor)),
+        }
+    }
+
+    fn run(&self, mut command: Command, folder: &Folder) -> Output {
+        command.args(&self.arguments).current_dir(folder.path()).envs(folder.environment());
+        run::bounded(command, self.input.as_bytes())
+    }
+
+    /// Past the test harness, which hides what succeeds.
+    fn print(&self, events: Option<u64>, start_up: Option<u64>) {
+        let number = |number: Option<u64>| number.map_or("-".to_owned(), |number| number.to_string());
+        let name = Path::new(&self.program).file_name().unwrap_or_default().to_string_lossy();
+        let words: String = self.arguments.join(" ").chars().map(|c| if c < ' ' { ' ' } else { c }).take(60).collect();
+        let line = format!("{:>9} events, start-up {:>5} ms  {name} {words}\n", number(events), number(start_up));
+        let _ = std::io::stderr().write_all(line.as_bytes());
+    }
+}
+
+fn code(output: &Output) -> Option<i32> {
+    output.status.code().or(output.status.signal().map(|signal| 128 + signal))
+}
+
+/// The number in ada's summary that stands before some words.
+fn number_before(text: &str, words: &str) -> Option<u64> {
+    let line = text.lines().find(|line| line.starts_with("ada: ") && line.contains(" events on "))?;
+    let before = &line[..line.find(words)?];
+    before.rsplit(' ').next()?.parse().ok()
+}
