@@ -2,7 +2,7 @@
 
 use ada_ring::chunk::is_past_end;
 use ada_ring::pool::CONTROL_BYTES;
-use ada_ring::{CHUNK_SIZE, ChunkState, DropReason, Lane, OnFull, Pool, RawRecord, ThreadState};
+use ada_ring::{CHUNK_SIZE, ChunkState, DropReason, Lane, OnFull, Pool, RECORDS_PER_CHUNK, RawRecord, ThreadState};
 use core::sync::atomic::{AtomicU64, Ordering};
 
 use crate::config::{Item, get};
@@ -13,6 +13,8 @@ use crate::syscall::{self, SignalsBlocked};
 /// How long a wait without a sign of life from the recorder lasts.
 const PATIENCE: u32 = 2_000_000_000 / WAIT_STEP;
 const WAIT_STEP: u32 = 200_000;
+/// How long a wait lasts in which the drain has nothing to free.
+const HOPE: u32 = 200_000_000 / WAIT_STEP;
 
 /// The chunk that a position lies in, or ran out of.
 pub fn chunk_of(position: u64) -> Option<usize> {
@@ -77,7 +79,7 @@ pub(crate) unsafe fn obtain(state: *mut ThreadState, blocked: &mut SignalsBlocke
         return pool.reclaim_oldest(syscall::process(), thread).map(|chunk| (chunk, 0));
     }
     let mut rounds = control.drain_rounds.load(Ordering::Relaxed);
-    let (mut idle, mut waited) = (0, 0);
+    let (mut idle, mut hopeless, mut waited) = (0, 0, 0);
     while control.recorder_gone.load(Ordering::Relaxed) == 0 {
         blocked.pause(|| syscall::sleep_nanoseconds(WAIT_STEP));
         waited += u64::from(WAIT_STEP);
@@ -90,34 +92,40 @@ pub(crate) unsafe fn obtain(state: *mut ThreadState, blocked: &mut SignalsBlocke
         if idle >= PATIENCE {
             control.recorder_gone.store(1, Ordering::Relaxed);
         }
+        // All chunks belong to living threads, which may be waiting for this one.
+        hopeless = if pool.is_drain_behind() { 0 } else { hopeless + 1 };
+        if hopeless >= HOPE {
+            return None;
+        }
     }
     None
 }
 
-/// No chunk is to be had: the record, and those that follow, go where nobody reads them.
+/// No chunk is to be had: the record, and those that follow, go where nobody reads them. They are counted when the
+/// thread comes back for more.
 ///
 /// # Safety
 /// `state` is the calling thread's own.
 unsafe fn give_up(state: *mut ThreadState, past: u64) -> u64 {
     let pool = pool();
     let control = pool.control();
-    if control.recorder_gone.load(Ordering::Relaxed) != 0 {
-        control.count_drop(DropReason::RecorderGone, 1);
-        if let Some(own) = chunk_of(past) {
-            // Nobody reads any more: go round in the own chunk, so that the program is not slowed further.
-            let start = pool.records(own) as u64;
-            // SAFETY: the thread's own state.
-            unsafe { (*state).index_position = start + RawRecord::SIZE as u64 };
-            return start;
-        }
-    } else {
-        control.count_drop(DropReason::PoolExhausted, 1);
-    }
+    let is_gone = control.recorder_gone.load(Ordering::Relaxed) != 0;
+    // Once nobody reads any more, a thread goes round in the chunk that it has.
+    let place = chunk_of(past).filter(|_| is_gone).unwrap_or(pool.dump());
+    let start = pool.records(place) as u64;
+    let reason = if is_gone { DropReason::RecorderGone } else { DropReason::PoolExhausted };
+    let lost = if past.wrapping_sub(start) < CHUNK_SIZE as u64 { RECORDS_PER_CHUNK as u64 } else { 1 };
+    control.count_drop(reason, lost);
     // SAFETY: the thread's own state.
     unsafe {
-        (*state).lost += 1;
-        &raw mut (*state).sink as u64
+        (*state).lost += lost;
+        // A full chunk goes to the drain, unless it is gone round in.
+        if let Some(full) = chunk_of(past).filter(|&full| full != place) {
+            pool.change(full, ChunkState::Active, ChunkState::Full);
+        }
+        (*state).index_position = start + RawRecord::SIZE as u64;
     }
+    start
 }
 
 /// # Safety

@@ -12,8 +12,6 @@ use crate::registers;
 use crate::syscall::{self, SignalsBlocked};
 
 const PAGE: u64 = 4096;
-/// How far up from its first window a thread's stack is looked at.
-const LOOK_UP: u64 = 64 * PAGE;
 
 /// A place for a detail record whose reservation ran past its chunk's end.
 ///
@@ -78,7 +76,7 @@ unsafe fn turn_chunks(state: *mut ThreadState) {
     unsafe {
         let turn = (*state).detail_chunks_taken as usize % 2;
         if (*state).detail_chunks[turn] == 0 {
-            let Some(chunk) = pool.claim() else {
+            let Some(chunk) = pool.claim_if_plenty() else {
                 (*state).detail_position = pool.records(pool.dump()) as u64;
                 return;
             };
@@ -94,7 +92,14 @@ unsafe fn turn_chunks(state: *mut ThreadState) {
     }
 }
 
-/// Copies as much of a stack window as is mapped.
+/// What is known of a thread's stack at its first event: that stack stays as long as the thread, as others may not.
+pub(crate) fn first_stack(slot: u64) -> (u64, u64) {
+    let page = slot & !(PAGE - 1);
+    let pages = [64, 16, 4, 1].into_iter().find(|&pages| syscall::is_readable(page, pages)).unwrap_or(0);
+    (page, page + pages as u64 * PAGE)
+}
+
+/// Copies as much of a stack window as can be read.
 ///
 /// # Safety
 /// `state` is the calling thread's own; `record` is reserved, and its stack pointer filled in.
@@ -103,14 +108,7 @@ pub unsafe fn copy_stack(state: *mut ThreadState, record: *mut RawDetail) {
     unsafe {
         let slot = (*record).rsp;
         let page = slot & !(PAGE - 1);
-        if (*state).stack_high == 0 {
-            // A thread's first windows lie on the stack that it was given, which stays as long as the thread.
-            let mut high = page + PAGE;
-            while high < page + LOOK_UP && syscall::is_mapped(high, 1) {
-                high += PAGE;
-            }
-            ((*state).stack_low, (*state).stack_high) = (page, high);
-        } else if slot < (*state).stack_low && is_one_stack(slot, (*state).stack_low) {
+        if slot < (*state).stack_low && is_one_stack(slot, (*state).stack_low) {
             (*state).stack_low = page;
         }
         let window = get(Item::StackWindow);
@@ -118,7 +116,7 @@ pub unsafe fn copy_stack(state: *mut ThreadState, record: *mut RawDetail) {
         if slot >= (*state).stack_low && slot < (*state).stack_high {
             end = (*state).stack_high;
         }
-        while end < slot + window && syscall::is_mapped(end, 1) {
+        while end < slot + window && syscall::is_readable(end, 1) {
             end += PAGE;
         }
         let count = window.min(end - slot);

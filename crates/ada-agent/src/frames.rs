@@ -7,7 +7,7 @@
 //!   return address becomes ours;
 //! - a slot that no longer holds its trampoline address, or that a newer call has, belongs to a dead frame;
 //! - "its slot is below ours" alone does not make a frame dead: it may live on another stack (a coroutine). It is
-//!   dead if one stretch of mapped memory leads from it past us to an older frame, that is, on our own stack. Should
+//!   dead if one stretch of readable memory leads from it past us to an older frame, that is, on our own stack. Should
 //!   that be wrong after all, nothing breaks: a dead frame's slot gets its real return address back, so that only the
 //!   record of its return is missing.
 
@@ -20,7 +20,7 @@ use crate::syscall::SignalsBlocked;
 use crate::{chunks, syscall};
 
 /// The longest stretch that counts as one stack.
-const LONGEST_STACK: u64 = 256 << 20;
+const LONGEST_STACK: u64 = 16 << 20;
 
 /// Prepares a call with the return slot at `slot`: removes the frames that are dead, gives a tail caller's real return
 /// address back.
@@ -301,8 +301,8 @@ unsafe fn release_slot(frame: *mut ShadowFrame) {
     }
 }
 
-/// Whether memory is mapped all the way between two addresses, as it is on one stack.
+/// Whether memory is readable all the way between two addresses, as it is on one stack.
 pub(crate) fn is_one_stack(low: u64, high: u64) -> bool {
     let (low, high) = (low & !4095, high & !4095);
-    high >= low && high - low <= LONGEST_STACK && syscall::is_mapped(low, ((high - low) / 4096 + 1) as usize)
+    high >= low && high - low <= LONGEST_STACK && syscall::is_readable(low, ((high - low) / 4096 + 1) as usize)
 }

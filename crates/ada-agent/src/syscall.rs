@@ -10,7 +10,6 @@ const GETTID: u64 = 186;
 const TGKILL: u64 = 234;
 const RT_SIGPROCMASK: u64 = 14;
 const NANOSLEEP: u64 = 35;
-const MINCORE: u64 = 27;
 const FUTEX: u64 = 202;
 const PROCESS_VM_READV: u64 = 310;
 const ESRCH: Result = -3;
@@ -125,15 +124,21 @@ pub fn read_word(address: u64) -> Option<u64> {
     (read == 8).then_some(word)
 }
 
-/// Whether each page from `start` (a page's address) on is mapped.
-pub fn is_mapped(start: u64, pages: usize) -> bool {
-    const STEP: usize = 256;
-    let mut residency = [0_u8; STEP];
+/// Whether each page from `start` (a page's address) on can be read: a guard page is mapped and cannot.
+pub fn is_readable(start: u64, pages: usize) -> bool {
+    const STEP: usize = 64;
+    let mut bytes = [0_u8; STEP];
+    let mut remote = [[0_u64; 2]; STEP];
+    let process = process();
     (0..pages).step_by(STEP).all(|done| {
         let step = STEP.min(pages - done);
-        let at = start + (done * 4096) as u64;
-        // SAFETY: the kernel writes one byte a page into the buffer.
-        unsafe { raw(MINCORE, [at, (step * 4096) as u64, residency.as_mut_ptr() as u64, 0, 0, 0]) == 0 }
+        for (page, vector) in remote[..step].iter_mut().enumerate() {
+            *vector = [start + ((done + page) * 4096) as u64, 1];
+        }
+        let local = [bytes.as_mut_ptr() as u64, step as u64];
+        let arguments = [process.into(), local.as_ptr() as u64, 1, remote.as_ptr() as u64, step as u64, 0];
+        // SAFETY: the local vector describes the buffer; the kernel checks the remote ones.
+        unsafe { raw(PROCESS_VM_READV, arguments) == step as Result }
     })
 }
 
@@ -149,11 +154,11 @@ mod tests {
     }
 
     #[test]
-    fn a_gap_is_not_mapped() {
+    fn a_gap_is_not_readable() {
         let word = 0_u64;
         let here = &raw const word as u64 & !4095;
-        assert!(is_mapped(here, 1));
-        assert!(!is_mapped(0, 1));
+        assert!(is_readable(here, 1));
+        assert!(!is_readable(0, 1));
     }
 
     #[test]

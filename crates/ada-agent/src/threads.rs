@@ -5,15 +5,16 @@ use ada_ring::{DropReason, ThreadState};
 use core::sync::atomic::Ordering;
 
 use crate::config::{Item, get};
+use crate::details::first_stack;
 use crate::memory::{owner, pool, process_block, shadow_base, state, state_address, state_number};
 use crate::registers::{gs_base, owner_mark, set_gs_base};
 use crate::syscall;
 
-/// The calling thread's state, given to it now if need be. `None` where all states belong to living threads.
+/// The calling thread's state, given to it now if need be; `slot` is the return slot of the call or return at hand. `None` where all states belong to living threads.
 ///
 /// Called when the owner check fails, which means one of: a new thread, which inherits its creator's GS base; a fork
 /// child, whose owner words the kernel has zeroed; a thread that has changed its FS base; a stray GS base.
-pub fn acquire() -> Option<*mut ThreadState> {
+pub fn acquire(slot: *const u64) -> Option<*mut ThreadState> {
     let _blocked = syscall::SignalsBlocked::new();
     let (mark, thread) = (owner_mark()?, syscall::thread());
     if let Some(number) = state_number(gs_base()).filter(|&number| number != 0) {
@@ -43,7 +44,7 @@ pub fn acquire() -> Option<*mut ThreadState> {
     let fresh = state(number);
     // SAFETY: claimed, so that no other thread uses it.
     unsafe {
-        prepare(fresh, number, thread);
+        prepare(fresh, number, thread, slot);
         set_gs_base(state_address(number));
     }
     owner(number).store(mark, Ordering::Relaxed);
@@ -68,7 +69,7 @@ fn claim(thread: u32) -> Option<usize> {
 
 /// # Safety
 /// The caller owns the state.
-unsafe fn prepare(fresh: *mut ThreadState, number: usize, thread: u32) {
+unsafe fn prepare(fresh: *mut ThreadState, number: usize, thread: u32, slot: *const u64) {
     let base = shadow_base(number);
     // SAFETY: the state and its shadow stack are mapped, and the caller's.
     unsafe {
@@ -82,7 +83,7 @@ unsafe fn prepare(fresh: *mut ThreadState, number: usize, thread: u32) {
         };
         (*fresh).shadow_limit = (*fresh).shadow_limit.min((*fresh).record_limit);
         (*fresh).unwinder_slot = 0;
-        ((*fresh).stack_low, (*fresh).stack_high) = (0, 0);
+        ((*fresh).stack_low, (*fresh).stack_high) = first_stack(slot as u64);
         (*fresh).covered = get(Item::Covered);
         (*fresh).tid = thread;
         (*fresh).number = number as u32;

@@ -203,8 +203,14 @@ pub fn trace(command: Command, options: &TraceOptions, progress: &dyn Progress) 
     let threads = files.thread_count();
     let mut failure = drain.failure().map(ToString::to_string);
     let session = files.path().to_owned();
-    let finished =
-        files.finish(|process, writer| summary::complete(process == pid, end, &modules, &drops, &windows, writer));
+    let finished = files.finish(|process, writer| {
+        summary::complete(process == pid, end, &modules, &drops, &windows, writer);
+        if process != pid {
+            // A fork child has its parent's images; its folder is complete in itself.
+            let folder = writer.process_path().to_owned();
+            modules.iter().for_each(|module| summary::write_functions(&folder, module));
+        }
+    });
     if let Err(error) = finished {
         failure.get_or_insert(error.to_string());
     }

@@ -205,6 +205,19 @@ impl Pool {
         })
     }
 
+    /// Claims a chunk for something that can do without: only while half of all chunks are free, so that it never takes
+    /// the last one from a thread that cannot.
+    pub fn claim_if_plenty(&self) -> Option<usize> {
+        let count = self.chunk_count();
+        let free = (0..count).filter(|&chunk| self.state(chunk) == ChunkState::Free as u32).count();
+        if free * 2 > count { self.claim() } else { None }
+    }
+
+    /// Whether the drain has anything that it could free.
+    pub fn is_drain_behind(&self) -> bool {
+        (0..self.chunk_count()).any(|chunk| self.state(chunk) >= ChunkState::Full as u32)
+    }
+
     /// Takes back the oldest full chunk of a thread, drops what it holds, and gives it zeroed.
     pub fn reclaim_oldest(&self, pid: u32, tid: u32) -> Option<usize> {
         let mut oldest: Option<(u64, usize)> = None;

@@ -110,8 +110,6 @@ pub struct ThreadState {
     pub alarm_frame: u64,
     /// That frame's own slot word.
     pub alarm_saved: u64,
-    /// Records that have nowhere to go are written here, and forgotten.
-    pub sink: [u64; 4],
 }
 
 const _: () = {
