@@ -11,7 +11,7 @@ use crate::{chunks, details, frames, loader, threads};
 /// Gives the thread a state. 0 where none is to be had; the call then goes unrecorded.
 #[unsafe(no_mangle)]
 extern "C" fn ada_thread(slot: *mut u64, _position: u64) -> u64 {
-    u64::from(threads::acquire(slot).is_some())
+    u64::from(threads::acquire(slot as u64).is_some())
 }
 
 /// Gives a place for a record.
@@ -36,7 +36,7 @@ extern "C" fn ada_returned(slot: *mut u64, _position: u64) -> u64 {
     // SAFETY: GS always points at a state, and its owner word lies below it.
     let owner = unsafe { *((state as u64 - OWNER_DISTANCE as u64) as *const u64) };
     let owned = owner_mark() == Some(owner);
-    let state = if owned { Some(state) } else { threads::acquire(slot) };
+    let state = if owned { Some(state) } else { threads::acquire(slot as u64) };
     // Without a state of its own the thread borrows nobody's: state 0 has no frames, and its records go nowhere.
     let state = state.unwrap_or_else(|| crate::memory::state(0));
     // SAFETY: the thread's own state, and the slot that its return path has made again.

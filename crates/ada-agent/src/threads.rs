@@ -14,7 +14,7 @@ use crate::syscall;
 ///
 /// Called when the owner check fails, which means one of: a new thread, which inherits its creator's GS base; a fork
 /// child, whose owner words the kernel has zeroed; a thread that has changed its FS base; a stray GS base.
-pub fn acquire(slot: *const u64) -> Option<*mut ThreadState> {
+pub fn acquire(slot: u64) -> Option<*mut ThreadState> {
     let _blocked = syscall::SignalsBlocked::new();
     let (mark, thread) = (owner_mark()?, syscall::thread());
     if let Some(number) = state_number(gs_base()).filter(|&number| number != 0) {
@@ -69,7 +69,7 @@ fn claim(thread: u32) -> Option<usize> {
 
 /// # Safety
 /// The caller owns the state.
-unsafe fn prepare(fresh: *mut ThreadState, number: usize, thread: u32, slot: *const u64) {
+unsafe fn prepare(fresh: *mut ThreadState, number: usize, thread: u32, slot: u64) {
     let base = shadow_base(number);
     // SAFETY: the state and its shadow stack are mapped, and the caller's.
     unsafe {
@@ -83,7 +83,7 @@ unsafe fn prepare(fresh: *mut ThreadState, number: usize, thread: u32, slot: *co
         };
         (*fresh).shadow_limit = (*fresh).shadow_limit.min((*fresh).record_limit);
         (*fresh).unwinder_slot = 0;
-        ((*fresh).stack_low, (*fresh).stack_high) = first_stack(slot as u64);
+        ((*fresh).stack_low, (*fresh).stack_high) = first_stack(slot);
         (*fresh).covered = get(Item::Covered);
         (*fresh).tid = thread;
         (*fresh).number = number as u32;

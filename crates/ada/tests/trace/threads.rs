@@ -35,8 +35,8 @@ fn sixty_four_threads_at_once_have_a_lane_each() {
 
 #[test]
 fn more_threads_than_ada_has_room_for_run_all_the_same() {
-    let traced = Tracing::new(&Program::new("threads.c")).argument("400").check();
-    traced.recorded.assert_balanced("main", 1);
+    // What does not fit is lost, and counted; so calls and returns need not nest.
+    let traced = Tracing::new(&Program::new("threads.c")).argument("400").check_output();
     assert!(traced.recorded.counts("body").calls >= 64);
 }
 
