@@ -24,6 +24,7 @@ mod session;
 mod shared_memory;
 mod summary;
 mod target_memory;
+mod terminal_signals;
 mod tracee;
 
 pub use ada_ring::{DetailMode, OnFull};
@@ -31,3 +32,4 @@ pub use error::ControlError;
 pub use machine::{Check, check_machine};
 pub use module::Module;
 pub use recorder::{End, Exclusion, Progress, TraceOptions, TraceReport, trace};
+pub use terminal_signals::outlive_terminal_signals;

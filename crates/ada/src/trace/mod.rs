@@ -11,7 +11,6 @@ use std::time::Duration;
 
 use ada_control::{ControlError, DetailMode, End, OnFull, TraceOptions, TraceReport};
 use clap::ValueEnum;
-use signal_hook::consts::{SIGINT, SIGQUIT};
 
 use crate::exit::{Blame, Outcome};
 
@@ -38,8 +37,8 @@ pub(crate) struct Args {
     /// Record no calls that are nested deeper than this
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     max_depth: Option<u32>,
-    /// What happens to registers and stack windows
-    #[arg(long, value_enum, default_value_t = Detail::Windows)]
+    /// What happens to registers and stack windows (new, and not yet proven on every program)
+    #[arg(long, value_enum, default_value_t = Detail::Off)]
     detail: Detail,
     /// Bytes of the stack to capture with each call, 0 to 512
     #[arg(long, value_name = "BYTES", default_value = "128", value_parser = clap::value_parser!(u16).range(0..=512))]
@@ -63,12 +62,12 @@ pub(crate) struct Args {
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Detail {
+    /// Not captured
+    Off,
     /// Captured always, written for the last moments before a crash
     Windows,
     /// Written for every call and return
     All,
-    /// Not captured
-    Off,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -94,7 +93,7 @@ pub(crate) fn trace_quietly(output: PathBuf, command: Vec<OsString>) -> anyhow::
         output,
         exclude: Vec::new(),
         max_depth: None,
-        detail: Detail::Windows,
+        detail: Detail::Off,
         stack_window: 128,
         on_full: WhenFull::Wait,
         ring_memory: 64 << 20,
@@ -127,9 +126,7 @@ fn trace(args: Args) -> anyhow::Result<TraceReport> {
         stack_window: args.stack_window.into(),
         exclude: Box::new(move |path, name| is_excluded(&exclude, path, name)),
     };
-    // The terminal sends these to the program as well, and what they mean is the program's to say.
-    let _interrupt = signal_hook::flag::register(SIGINT, Default::default());
-    let _quit = signal_hook::flag::register(SIGQUIT, Default::default());
+    ada_control::outlive_terminal_signals();
     let live = live::LiveLine::new(args.quiet);
     let result = ada_control::trace(command, &options, &live);
     drop(live);
