@@ -18,6 +18,7 @@ const UNWINDERS: [&str; 5] = [
 
 /// `mov rax, 15; syscall`: the kernel returns here from a signal handler.
 const SIGRETURN: [u8; 9] = [0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05];
+const NOP: u8 = 0x90;
 const ENDBR64: [u8; 4] = [0xf3, 0x0f, 0x1e, 0xfa];
 
 /// How one function is patched.
@@ -107,7 +108,10 @@ impl Planner<'_> {
         if landing.jumped_to_from_inside() {
             return Err(SkipReason::OwnEntryLoop);
         }
-        if landing.only_branched_to() && !function.sources.has_symbol() {
+        // A part that only holds landing pads starts with a nop, because an offset of 0 means that there is none: the
+        // pad right behind it is reached by unwinders alone, and no branch tells of it.
+        let starts_with_pads = bytes.first() == Some(&NOP);
+        if (landing.only_branched_to() || starts_with_pads) && !function.sources.has_symbol() {
             return Err(SkipReason::ColdPart);
         }
         if UNWINDERS.iter().any(|name| self.functions.has_name(index, name)) {

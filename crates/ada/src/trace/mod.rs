@@ -37,8 +37,8 @@ pub(crate) struct Args {
     /// Record no calls that are nested deeper than this
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     max_depth: Option<u32>,
-    /// What happens to registers and stack windows (new, and not yet proven on every program)
-    #[arg(long, value_enum, default_value_t = Detail::Off)]
+    /// What happens to registers and stack windows
+    #[arg(long, value_enum, default_value_t = Detail::Windows)]
     detail: Detail,
     /// Bytes of the stack to capture with each call, 0 to 512
     #[arg(long, value_name = "BYTES", default_value = "128", value_parser = clap::value_parser!(u16).range(0..=512))]
@@ -93,7 +93,7 @@ pub(crate) fn trace_quietly(output: PathBuf, command: Vec<OsString>) -> anyhow::
         output,
         exclude: Vec::new(),
         max_depth: None,
-        detail: Detail::Off,
+        detail: Detail::Windows,
         stack_window: 128,
         on_full: WhenFull::Wait,
         ring_memory: 64 << 20,
