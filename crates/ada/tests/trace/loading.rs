@@ -60,3 +60,16 @@ fn check_share(library: &str) {
     let (found, left) = (functions.clone().count(), functions.filter(|row| row.verdict == "skipped").count());
     assert!(left * 50 <= found, "{left} of {found} functions of {library} are not hooked");
 }
+
+#[test]
+fn the_loader_is_traced_and_nearly_all_of_it_hooked() {
+    check_share("ld-linux-x86-64.so.2");
+}
+
+#[test]
+fn a_library_that_is_loaded_again_is_one_module() {
+    let traced = Tracing::new(&Program::new("dlopen.c")).argument(plugin()).check();
+    let modules: Vec<&str> = traced.recorded.process().modules.iter().map(|module| module.path.as_str()).collect();
+    let plugins = modules.iter().filter(|path| path.ends_with("/plugin")).count();
+    assert_eq!(plugins, 1, "{modules:?}");
+}

@@ -78,6 +78,19 @@ fn rings_that_are_too_small_do_no_harm() {
 }
 
 #[test]
+fn rings_that_are_too_small_drop_and_do_no_harm() {
+    let options = ["--ring-memory", "1M", "--on-full", "drop"];
+    Tracing::new(&Program::new("short_threads.c")).option(&options).check_output();
+}
+
+#[test]
+fn rings_that_are_too_small_wait_and_lose_nothing() {
+    let traced = Tracing::new(&Program::new("short_threads.c")).option(&["--ring-memory", "1M"]).check();
+    traced.recorded.assert_balanced("body", 10_000);
+    traced.recorded.assert_balanced("leaf", 20_000);
+}
+
+#[test]
 fn bad_values_are_refused_in_words() {
     for words in [
         ["--max-depth", "0"],

@@ -88,6 +88,18 @@ fn children_of_fork_have_their_own_folder_and_exit_code() {
 }
 
 #[test]
+fn the_session_of_a_child_has_its_own_names() {
+    let tracing = Tracing::new(&Program::new("fork.c"));
+    assert_eq!(run::bounded(tracing.command(), b"").status.code(), Some(6));
+    let session = tracing.session();
+    for process in fs::read_dir(&session).unwrap().map(|entry| entry.unwrap().path()) {
+        let lists = fs::read_dir(&process).unwrap().map(|entry| entry.unwrap().file_name());
+        let lists = lists.filter(|name| name.to_string_lossy().starts_with("functions_")).count();
+        assert!(lists >= 3, "{lists} lists in {}", process.display());
+    }
+}
+
+#[test]
 fn a_fork_of_a_busy_program_has_the_forking_thread_only() {
     let traced = Tracing::new(&Program::new("fork_threads.c")).check();
     let recorded = &traced.recorded;

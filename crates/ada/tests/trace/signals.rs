@@ -1,8 +1,10 @@
 //! Signal handlers, wherever they hit.
 
 use super::program::Program;
-use super::recorded::Counts;
+use super::recorded::{Counts, RecordedEvent};
 use super::tracing::{Traced, Tracing};
+
+use ada_event::EventKind;
 
 #[test]
 fn a_handler_is_called_where_the_signal_is_raised() {
@@ -48,6 +50,12 @@ fn at_10_khz(mode: &str) -> Traced {
     traced
 }
 
+/// Each record of `name` that says CALL has one that says how it ended.
+fn assert_all_end(traced: &Traced, name: &str) {
+    let counts = traced.recorded.counts(name);
+    assert_eq!(counts.calls, counts.returns + counts.unwound, "{name}: {counts:?}");
+}
+
 #[test]
 fn signals_at_10_khz() {
     let traced = at_10_khz("plain");
@@ -65,10 +73,43 @@ fn signals_at_10_khz_on_a_stack_of_their_own() {
 }
 
 #[test]
+fn siglongjmp_out_of_signals_at_10_khz() {
+    let traced = at_10_khz("jump");
+    assert_all_end(&traced, "work");
+    assert_all_end(&traced, "leaf");
+}
+
+#[test]
+fn siglongjmp_out_of_signals_at_10_khz_on_a_stack_of_their_own() {
+    let traced = at_10_khz("altjump");
+    assert_all_end(&traced, "work");
+    assert_all_end(&traced, "leaf");
+}
+
+#[test]
+fn signals_at_10_khz_nest() {
+    at_10_khz("plain").recorded.assert_nested();
+}
+
+#[test]
 fn signals_that_are_jumped_out_of_do_no_harm() {
     for mode in ["jump", "altjump"] {
         let traced = Tracing::new(&Program::new("timer_signals.c")).argument(mode).check_output();
         assert_eq!(traced.recorded.counts("handler").calls, traced.told("handled"));
         assert!(traced.recorded.counts("busy").calls <= traced.told("rounds"));
     }
+}
+
+#[test]
+fn depths_after_many_jumps_are_those_of_the_beginning() {
+    let traced = at_10_khz("jump");
+    let process = traced.recorded.process();
+    let busy = process.own().functions.iter().position(|row| row.name == "busy").unwrap();
+    let is_busy = |event: &&RecordedEvent| {
+        event.kind == EventKind::CALL
+            && event.function.module().0 == process.own().id
+            && event.function.symbol_index() as usize == busy
+    };
+    let depths: Vec<u32> = process.threads[0].iter().filter(is_busy).map(|event| event.depth).collect();
+    assert!(depths.iter().all(|&depth| depth == depths[0]), "{depths:?}");
 }

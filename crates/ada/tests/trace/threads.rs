@@ -80,6 +80,24 @@ fn coroutines_run_and_no_call_is_missing() {
     }
 }
 
+#[test]
+fn coroutines_on_mapped_stacks_keep_their_frames() {
+    check_coroutines("mapped");
+}
+
+#[test]
+fn coroutines_on_static_stacks_keep_their_frames() {
+    check_coroutines("static");
+}
+
+/// Nothing was unwound: each coroutine goes on where it was.
+fn check_coroutines(stacks: &str) {
+    let traced = Tracing::new(&Program::new("swapcontext.c")).argument(stacks).check_output();
+    traced.recorded.assert_balanced("work", coroutine_calls());
+    traced.recorded.assert_balanced("run_left", 1);
+    traced.recorded.assert_balanced("run_right", 1);
+}
+
 fn coroutine_calls() -> u64 {
     (0..50).map(|round| round % 10 + 1 + round % 7 + 1).sum()
 }

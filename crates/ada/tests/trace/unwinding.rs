@@ -1,5 +1,7 @@
 //! Frames that end without returning: longjmp, exceptions, panics; and stacks that are only looked at.
 
+use std::os::unix::process::ExitStatusExt;
+
 use ada_event::EventKind;
 
 use super::program::Program;
@@ -59,6 +61,15 @@ fn exceptions_that_are_thrown_again_unwind_each_frame_once() {
 }
 
 #[test]
+fn an_exception_that_nobody_catches_aborts_as_ever() {
+    let tracing = Tracing::new(&Program::new("uncaught.cpp"));
+    assert_eq!(tracing.alone().status.signal(), Some(6));
+    let traced = tracing.check();
+    assert_eq!(traced.output.status.code(), Some(134));
+    assert_eq!(traced.recorded.counts("thrower").calls, 1);
+}
+
+#[test]
 fn exceptions_in_other_builds() {
     for flags in [&["-O0"][..], &["-O3", "-flto"], &["-static"], &["-static-libgcc", "-static-libstdc++"]] {
         let traced = Tracing::new(&Program::new("exception.cpp").flags(flags)).check();
@@ -85,6 +96,15 @@ fn a_stack_that_is_walked_is_whole() {
     let traced = Tracing::new(&Program::new("backtrace.c")).check();
     assert_eq!(traced.recorded.counts("descend").calls, 6 + 21 + 1);
     assert_eq!(traced.recorded.counts("walk").calls, 4);
+}
+
+#[test]
+fn a_stack_that_is_walked_is_whole_and_returns_all_the_same() {
+    let traced = Tracing::new(&Program::new("backtrace.c")).check();
+    let recorded = &traced.recorded;
+    recorded.assert_balanced("descend", 6 + 21 + 1);
+    recorded.assert_balanced("walk", 4);
+    recorded.assert_balanced("main", 1);
 }
 
 #[test]
