@@ -104,7 +104,7 @@ fn utilities() -> Vec<Entry> {
         Entry::new(2000, "md5sum", &["lines.txt", "bytes.bin"]),
         Entry::new(20_000, "od", &["-An", "-tx4", "-N4096", "bytes.bin"]),
         Entry::new(2000, "factor", &["1234567890123456789", "18446744073709551617"]),
-        Entry::new(2000, "xargs", &["-n2", "-P2", "echo"]).input("a b c d"),
+        Entry::new(2000, "xargs", &["-n2", "echo"]).input("a b c d"),
         Entry::new(2000, "date", &["-u", "-d", "@1234567890"]),
         Entry::new(4000, "ls", &["-R", "/usr/share/zoneinfo/Europe", "/nowhere"]),
         Entry::new(2000, "timeout", &["0.1", "sleep", "10"]),
