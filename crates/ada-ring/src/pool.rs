@@ -72,25 +72,21 @@ pub enum DropReason {
     RingFull = 0,
     /// All chunks belonged to other threads.
     PoolExhausted = 1,
-    /// A signal handler's event came while the agent was changing the same thread's chunk.
-    Reentered = 2,
     /// More threads at once than there are thread states.
-    StatesExhausted = 3,
+    StatesExhausted = 2,
     /// The wait for a chunk ended because the recorder was gone or stuck.
-    RecorderGone = 4,
+    RecorderGone = 3,
 }
 
 impl DropReason {
     /// All reasons, in the order of their counters.
-    pub const ALL: [Self; 5] =
-        [Self::RingFull, Self::PoolExhausted, Self::Reentered, Self::StatesExhausted, Self::RecorderGone];
+    pub const ALL: [Self; 4] = [Self::RingFull, Self::PoolExhausted, Self::StatesExhausted, Self::RecorderGone];
 
     /// The reason's name in manifests.
     pub const fn name(self) -> &'static str {
         match self {
             Self::RingFull => "ring_full",
             Self::PoolExhausted => "pool_exhausted",
-            Self::Reentered => "reentered",
             Self::StatesExhausted => "states_exhausted",
             Self::RecorderGone => "recorder_gone",
         }

@@ -46,8 +46,9 @@ fn print_totals(process: &Process, out: &mut impl Write) -> io::Result<()> {
     writeln!(out, "{:>7} {:>7} {:>10} {:>8} {:>7}  module", "found", "hooked", "entry-only", "skipped", "share")?;
     for module in process.manifest.iter().flat_map(|manifest| &manifest.modules) {
         let coverage = module.coverage.clone().unwrap_or_default();
-        let skipped: u64 = coverage.skipped.values().sum();
-        let share = (coverage.found - skipped) as f64 / coverage.found.max(1) as f64 * 100.0;
+        // A manifest can claim anything.
+        let skipped = coverage.skipped.values().fold(0, |sum: u64, count| sum.saturating_add(*count));
+        let share = coverage.found.saturating_sub(skipped) as f64 / coverage.found.max(1) as f64 * 100.0;
         writeln!(
             out,
             "{:>7} {:>7} {:>10} {skipped:>8} {share:>6.2}%  {}",

@@ -7,6 +7,7 @@ mod completions;
 mod demo;
 mod doctor;
 mod exit;
+mod format;
 mod heph;
 mod hooks;
 mod names;

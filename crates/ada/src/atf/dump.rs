@@ -7,8 +7,9 @@ use ada_event::TraceNanos;
 use ada_format::atf::{DetailRecord, DetailView, MergedEvent, Payload, Problem, Session, ThreadTrace};
 use anyhow::{Context, bail};
 
-use super::{Format, event_json, event_text, report};
+use super::{event_json, event_text, report};
 use crate::exit::{Blame, Outcome, say};
+use crate::format::Format;
 
 /// Events between two releases of the pages that detail has touched.
 const RELEASE_EVERY: u64 = 1 << 14;

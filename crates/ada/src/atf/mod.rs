@@ -7,7 +7,7 @@ mod report;
 pub(crate) mod summary;
 mod verify;
 
-use clap::{Subcommand, ValueEnum};
+use clap::Subcommand;
 
 use crate::exit::Outcome;
 
@@ -24,15 +24,6 @@ enum Command {
     Dump(dump::Args),
     /// Check a session's files: headers, checksums, times and links
     Verify(verify::Args),
-}
-
-/// How a command prints.
-#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Format {
-    /// For people
-    Text,
-    /// For programs
-    Json,
 }
 
 pub(crate) fn run(args: Args) -> anyhow::Result<Outcome> {

@@ -7,9 +7,9 @@ use std::time::{Duration, Instant};
 use ada_format::atf::{Finding, Session, ThreadTrace};
 use serde::Serialize;
 
-use super::Format;
 use super::report::{self, FindingJson};
 use crate::exit::{Blame, Outcome, say};
+use crate::format::Format;
 
 const EXAMPLES: &str = "\
 Example:

@@ -4,11 +4,11 @@ use std::io::{self, BufWriter, IsTerminal, Write};
 
 use ada_format::heph::{Framed, Packet, UnixNanos};
 
-use super::Format;
 use super::input::{Input, Trace, report};
 use super::json::PacketJson;
 use super::text::Line;
 use crate::exit::{Blame, Outcome};
+use crate::format::Format;
 
 const EXAMPLES: &str = "\
 Examples:

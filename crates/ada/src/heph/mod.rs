@@ -11,7 +11,7 @@ mod stat;
 mod text;
 mod wall_clock;
 
-use clap::{Subcommand, ValueEnum};
+use clap::Subcommand;
 
 use crate::exit::Outcome;
 
@@ -27,15 +27,6 @@ enum Command {
     Stat(stat::Args),
     Send(send::Args),
     Listen(listen::Args),
-}
-
-/// How a command prints what it found.
-#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Format {
-    /// For people
-    Text,
-    /// For programs
-    Json,
 }
 
 pub(crate) fn run(args: Args) -> anyhow::Result<Outcome> {

@@ -10,11 +10,11 @@ use ada_format::heph::{
 };
 use serde::Serialize;
 
-use super::Format;
 use super::input::{Input, report};
 use super::text::{Hex, OptionText, shown};
 use super::wall_clock::WallClock;
 use crate::exit::{Blame, Outcome};
+use crate::format::Format;
 
 const EXAMPLES: &str = "\
 Examples:

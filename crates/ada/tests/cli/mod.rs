@@ -61,3 +61,16 @@ fn the_doctor_traces_something() {
         assert!(words.contains(check), "{check}");
     }
 }
+
+#[test]
+fn hooks_believe_no_number_in_a_manifest() {
+    let session = tempfile::tempdir().unwrap();
+    let process = session.path().join("pid_1");
+    std::fs::create_dir(&process).unwrap();
+    let manifest = r#"{"threads":[],"time_start_ns":0,"time_end_ns":0,"modules":[{"module_id":1,"path":"/x",
+        "coverage":{"found":1,"skipped":{"a":18446744073709551615,"b":2}}}]}"#;
+    std::fs::write(process.join("manifest.json"), manifest).unwrap();
+    let output = ada(["hooks", session.path().to_str().unwrap()]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    assert!(text(&output.stdout).contains("0.00%  /x"), "{}", text(&output.stdout));
+}
