@@ -96,5 +96,6 @@ impl SessionFiles {
 }
 
 pub(crate) fn failed(error: WriteError) -> ControlError {
-    ControlError::Session(error.to_string())
+    let cause = std::error::Error::source(&error).map(|cause| format!(": {cause}")).unwrap_or_default();
+    ControlError::Session(format!("{error}{cause}"))
 }
