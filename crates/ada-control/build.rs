@@ -8,7 +8,9 @@ use std::process::Command;
 
 fn main() {
     let out = PathBuf::from(std::env::var_os("OUT_DIR").expect("cargo sets OUT_DIR"));
-    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    // Asked when it runs: a build folder that is shared by two checkouts may have this program from the other.
+    let here = std::env::var_os("CARGO_MANIFEST_DIR").expect("cargo sets CARGO_MANIFEST_DIR");
+    let crates = Path::new(&here).join("..");
     let ring = crates.join("ada-ring/src");
     let agent = crates.join("ada-agent/src");
     println!("cargo::rerun-if-changed={}", ring.display());

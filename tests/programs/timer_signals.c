@@ -8,6 +8,8 @@
 #include <sys/time.h>
 
 static volatile int handled, jumps, is_armed;
+// A round that was jumped out of is followed by one that is not, so that the end is reached however slow they are.
+static volatile int finished, finished_at_jump = -1;
 static volatile unsigned sum;
 static sigjmp_buf buffer;
 static int may_jump;
@@ -16,7 +18,8 @@ __attribute__((noipa)) int work(int n) { return leaf(n) + leaf(n + 1); }
 __attribute__((noipa)) void handler(int number) {
     handled++;
     work(number);
-    if (may_jump && is_armed && handled % 7 == 0) {
+    if (may_jump && is_armed && handled % 7 == 0 && finished != finished_at_jump) {
+        finished_at_jump = finished;
         is_armed = 0;
         siglongjmp(buffer, 1);
     }
@@ -46,6 +49,7 @@ int main(int argc, char **argv) {
         is_armed = 1;
         busy();
         is_armed = 0;
+        finished++;
     }
     setitimer(ITIMER_REAL, &never, 0);
     printf("done %d\n", !may_jump || jumps > 10);

@@ -13,8 +13,10 @@ use crate::syscall::{self, SignalsBlocked};
 /// How long a wait without a sign of life from the recorder lasts.
 const PATIENCE: u32 = 2_000_000_000 / WAIT_STEP;
 const WAIT_STEP: u32 = 200_000;
-/// How long a wait lasts in which the drain has nothing to free.
+/// How long a wait lasts in which the drain has nothing to free …
 const HOPE: u32 = 200_000_000 / WAIT_STEP;
+/// … if it has looked so often whether the owners of the chunks still live.
+const LOOKS: u64 = 4;
 
 /// The chunk that a position lies in, or ran out of.
 pub fn chunk_of(position: u64) -> Option<usize> {
@@ -79,6 +81,7 @@ pub(crate) unsafe fn obtain(state: *mut ThreadState, blocked: &mut SignalsBlocke
         return pool.reclaim_oldest(syscall::process(), thread).map(|chunk| (chunk, 0));
     }
     let mut rounds = control.drain_rounds.load(Ordering::Relaxed);
+    let mut looks = control.looks_for_ended.load(Ordering::Relaxed);
     let (mut idle, mut hopeless, mut waited) = (0, 0, 0);
     while control.recorder_gone.load(Ordering::Relaxed) == 0 {
         blocked.pause(|| syscall::sleep_nanoseconds(WAIT_STEP));
@@ -93,8 +96,12 @@ pub(crate) unsafe fn obtain(state: *mut ThreadState, blocked: &mut SignalsBlocke
             control.recorder_gone.store(1, Ordering::Relaxed);
         }
         // All chunks belong to living threads, which may be waiting for this one.
-        hopeless = if pool.is_drain_behind() { 0 } else { hopeless + 1 };
-        if hopeless >= HOPE {
+        let looked = control.looks_for_ended.load(Ordering::Relaxed);
+        if pool.is_drain_behind() {
+            (hopeless, looks) = (0, looked);
+        }
+        hopeless += 1;
+        if hopeless >= HOPE && looked.wrapping_sub(looks) >= LOOKS {
             return None;
         }
     }

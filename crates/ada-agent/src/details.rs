@@ -4,9 +4,9 @@ use ada_ring::chunk::is_past_end;
 use ada_ring::{ChunkState, DetailMode, Lane, RawDetail, ThreadState};
 use core::sync::atomic::Ordering;
 
+use crate::burial::is_one_stack;
 use crate::chunks::{chunk_of, label, obtain};
 use crate::config::{Item, get};
-use crate::frames::is_one_stack;
 use crate::memory::pool;
 use crate::registers;
 use crate::syscall::{self, SignalsBlocked};

@@ -2,11 +2,11 @@
 //!
 //! All vector registers are saved by then; errno, signals and the stack's other frames are never touched.
 
-use ada_ring::state::OWNER_DISTANCE;
+use ada_ring::state::{OWNER_DISTANCE, StackChange};
 use ada_ring::{RawDetail, ThreadState};
 
-use crate::registers::{gs_base, owner_mark};
-use crate::{chunks, details, frames, loader, threads};
+use crate::registers::{argument, gs_base, owner_mark};
+use crate::{chunks, details, frames, jumps, loader, threads, unwinding};
 
 /// Gives the thread a state. 0 where none is to be had; the call then goes unrecorded.
 #[unsafe(no_mangle)]
@@ -44,11 +44,21 @@ extern "C" fn ada_returned(slot: *mut u64, _position: u64) -> u64 {
     0
 }
 
-/// Makes the stack readable for an unwinder.
+/// Hears that the function about to run changes the stack.
 #[unsafe(no_mangle)]
-extern "C" fn ada_unwind(slot: *mut u64, _position: u64) -> u64 {
-    // SAFETY: as in `ada_fix`.
-    unsafe { frames::begin_unwinding(gs_base() as *mut ThreadState, slot) };
+extern "C" fn ada_stack_change(slot: *mut u64, change: u64) -> u64 {
+    let state = gs_base() as *mut ThreadState;
+    // SAFETY: as in `ada_fix`; the stubs of such functions pass the change.
+    unsafe {
+        match StackChange::from_number(change) {
+            Some(StackChange::Unwind) => unwinding::begin(state, slot, false),
+            Some(StackChange::Walk) => unwinding::begin(state, slot, true),
+            Some(StackChange::LongJump) => jumps::long_jump(state, slot as u64, argument(slot, 0)),
+            Some(StackChange::SwapContext) => jumps::switch_context(state, argument(slot, 1)),
+            Some(StackChange::SetContext) => jumps::switch_context(state, argument(slot, 0)),
+            None => {}
+        }
+    }
     0
 }
 

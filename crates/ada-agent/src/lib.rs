@@ -8,6 +8,7 @@
 //! ordinary library, so that its rules can be tested.
 #![no_std]
 
+mod burial;
 pub mod chunks;
 pub mod config;
 pub mod details;
@@ -15,8 +16,10 @@ mod entry;
 pub mod frames;
 #[cfg(ada_freestanding)]
 mod freestanding;
+mod jumps;
 mod loader;
 pub mod memory;
 mod registers;
 pub mod syscall;
 pub mod threads;
+mod unwinding;

@@ -24,6 +24,17 @@ pub(crate) fn owner_mark() -> Option<u64> {
     (word == base).then_some(word)
 }
 
+/// The first or second argument of the function whose stub has led here, from where the way into the agent has saved it:
+/// below the return slot lie rax, rcx, rdx, the flags, a return address, and then rdx, rsi, rdi.
+///
+/// # Safety
+/// `slot` is the return slot that the stub passed, and the stub called the way in directly.
+pub(crate) unsafe fn argument(slot: *const u64, number: usize) -> u64 {
+    const RDI_BELOW: usize = 8;
+    // SAFETY: the caller's promise.
+    unsafe { *slot.sub(RDI_BELOW - number) }
+}
+
 pub(crate) fn gs_base() -> u64 {
     let base;
     // SAFETY: as above.
@@ -41,4 +52,12 @@ pub(crate) unsafe fn set_gs_base(base: u64) {
 pub(crate) fn clock() -> u64 {
     // SAFETY: available on every x86-64 processor.
     unsafe { core::arch::x86_64::_rdtsc() }
+}
+
+/// What glibc hides the pointers in a `jmp_buf` with.
+pub(crate) fn pointer_guard() -> u64 {
+    let guard: u64;
+    // SAFETY: a thread with a state has a thread control block, which is longer than this.
+    unsafe { asm!("mov {}, fs:[0x30]", out(reg) guard, options(readonly, nostack, preserves_flags)) };
+    guard
 }

@@ -113,6 +113,17 @@ pub fn futex_wake(word: &core::sync::atomic::AtomicU32) {
     unsafe { raw(FUTEX, [word.as_ptr() as u64, 1, i32::MAX as u64, 0, 0, 0]) };
 }
 
+/// The stack that this thread has for its signal handlers, if it has one.
+pub fn signal_stack() -> Option<core::ops::Range<u64>> {
+    const SIGALTSTACK: u64 = 131;
+    const SS_DISABLE: u64 = 2;
+    let mut stack = [0_u64; 3];
+    // SAFETY: the kernel fills in a stack_t: address, flags (an int, padded), size.
+    let result = unsafe { raw(SIGALTSTACK, [0, stack.as_mut_ptr() as u64, 0, 0, 0, 0]) };
+    let [start, flags, size] = stack;
+    (result == 0 && flags & SS_DISABLE == 0).then(|| start..start.saturating_add(size))
+}
+
 /// Reads a word of this process that may not be mapped.
 pub fn read_word(address: u64) -> Option<u64> {
     let mut word = 0_u64;

@@ -54,7 +54,7 @@ impl AgentImage {
             chunk: door("ada_chunk")?,
             fix: door("ada_fix")?,
             returned: door("ada_returned")?,
-            unwind: door("ada_unwind")?,
+            stack_change: door("ada_stack_change")?,
             loader: door("ada_loader")?,
             detail_chunk: door("ada_detail_chunk")?,
             stack: door("ada_stack")?,
@@ -87,8 +87,8 @@ mod tests {
         ];
         let image = AgentImage::at(0x10_0000, &config).unwrap();
         let end = 0x10_0000 + image.bytes.len() as u64;
-        let AgentEntries { thread, chunk, fix, returned, unwind, loader, detail_chunk, stack } = image.entries;
-        for door in [thread, chunk, fix, returned, unwind, loader, detail_chunk, stack] {
+        let AgentEntries { thread, chunk, fix, returned, stack_change, loader, detail_chunk, stack } = image.entries;
+        for door in [thread, chunk, fix, returned, stack_change, loader, detail_chunk, stack] {
             assert!((0x10_0000..end).contains(&door));
         }
         assert!(image.bytes.windows(56).any(|words| {

@@ -1,6 +1,7 @@
 //! The drain's side of the detail lane: finding the detail of events, and making payloads of it.
 
 use std::collections::VecDeque;
+use std::ops::Range;
 use std::sync::atomic::Ordering;
 
 use ada_event::{EventSeq, FunctionId, RuntimeAddr, TraceNanos};
@@ -14,11 +15,12 @@ use ada_ring::{ChunkReader, ChunkState, Pool, RECORDS_END};
 pub(crate) const REMEMBERED: usize = 8192;
 
 /// A detail record as a stub wrote it.
-pub(crate) struct Captured {
-    bytes: Vec<u8>,
+#[derive(Clone, Copy)]
+pub(crate) struct Captured<'a> {
+    bytes: &'a [u8],
 }
 
-impl Captured {
+impl<'a> Captured<'a> {
     fn word(&self, number: usize) -> u64 {
         u64::from_le_bytes(self.bytes[8 * number..8 * number + 8].try_into().expect("eight bytes"))
     }
@@ -33,7 +35,7 @@ impl Captured {
     }
 
     /// The payload for a session, for the function with this id.
-    pub(crate) fn payload(&self, function: FunctionId) -> Payload<'_> {
+    pub(crate) fn payload(&self, function: FunctionId) -> Payload<'a> {
         let register = |number: usize| self.word(2 + number);
         let (return_address, rbp, rsp) = (RuntimeAddr(self.word(9)), self.word(10), self.word(11));
         if self.word(0) as u32 == detail::RETURN {
@@ -69,23 +71,62 @@ impl Captured {
 /// Detail of one thread that is on its way to its events.
 #[derive(Default)]
 pub(crate) struct ThreadDetails {
-    waiting: VecDeque<Captured>,
+    waiting: Waiting,
     remembered: VecDeque<(u64, EventSeq, TraceNanos)>,
+}
+
+/// Records that were read before their events.
+#[derive(Default)]
+struct Waiting {
+    bytes: Vec<u8>,
+    /// Time stamp and place of each, by time.
+    places: Vec<(u64, Range<usize>)>,
+    /// The first that has not been asked for.
+    next: usize,
+}
+
+impl Waiting {
+    fn push(&mut self, record: &[u8]) {
+        let start = self.bytes.len();
+        self.bytes.extend_from_slice(record);
+        self.places.push((Captured { bytes: record }.tsc(), start..self.bytes.len()));
+    }
+
+    fn take(&mut self, tsc: u64) -> Option<Captured<'_>> {
+        // Events come in the order of their detail, but for handlers that interrupted a stub.
+        let is_next = self.places.get(self.next).is_some_and(|(next, _)| *next == tsc);
+        let found = if is_next { self.next } else { self.places.binary_search_by_key(&tsc, |(tsc, _)| *tsc).ok()? };
+        self.next = found + 1;
+        Some(Captured { bytes: &self.bytes[self.places[found].1.clone()] })
+    }
+
+    /// Lets go of all up to the time stamp, whether it was asked for or not.
+    fn forget_until(&mut self, tsc: u64) {
+        let rest = self.places.partition_point(|(time, _)| *time <= tsc);
+        let kept: Vec<Range<usize>> = self.places.drain(..).skip(rest).map(|(_, place)| place).collect();
+        let bytes = std::mem::take(&mut self.bytes);
+        self.next = 0;
+        kept.into_iter().for_each(|place| self.push(&bytes[place]));
+        if self.bytes.capacity() == 0 {
+            self.bytes = bytes;
+            self.bytes.clear();
+        }
+    }
 }
 
 impl ThreadDetails {
     /// Takes all records of a thread's detail chunks that are written, and frees the chunks that are read to their end.
     pub(crate) fn collect(&mut self, pool: &Pool, stride: usize, pid: u32, tid: u32, ended: bool) {
-        let before = self.waiting.len();
+        let before = self.waiting.places.len();
         for chunk in chunks_of(pool, pid, tid) {
             let is_full = pool.state(chunk) == ChunkState::Full as u32;
             let Some(mut reader) = ChunkReader::begin_with_stride(pool, chunk, stride) else { continue };
             loop {
                 while let Some(bytes) = reader.next_detail() {
-                    self.waiting.push_back(Captured { bytes: bytes.to_vec() });
+                    self.waiting.push(bytes);
                 }
                 // What was reserved and not written belongs to an event that is not written either.
-                if reader.is_at_end() || !(is_full || ended) || !reader.skip_hole() {
+                if reader.is_at_end() || !(is_full || ended) || !reader.skip_hole(|_| {}) {
                     break;
                 }
             }
@@ -94,17 +135,20 @@ impl ThreadDetails {
                 free(pool, chunk);
             }
         }
-        if self.waiting.len() > before && !self.waiting.make_contiguous().is_sorted_by_key(Captured::tsc) {
-            self.waiting.make_contiguous().sort_by_key(Captured::tsc);
+        let places = &mut self.waiting.places;
+        if places.len() > before && !places.is_sorted_by_key(|(tsc, _)| *tsc) {
+            places.sort_by_key(|(tsc, _)| *tsc);
         }
     }
 
-    /// The detail of the event with this time stamp; what belongs to earlier ones is let go.
-    pub(crate) fn take(&mut self, tsc: u64) -> Option<Captured> {
-        while self.waiting.front().is_some_and(|captured| captured.tsc() < tsc) {
-            self.waiting.pop_front();
-        }
-        self.waiting.pop_front_if(|captured| captured.tsc() == tsc)
+    /// The detail of the event with this time stamp.
+    pub(crate) fn take(&mut self, tsc: u64) -> Option<Captured<'_>> {
+        self.waiting.take(tsc)
+    }
+
+    /// Lets go of the detail of all events up to this time stamp.
+    pub(crate) fn forget_until(&mut self, tsc: u64) {
+        self.waiting.forget_until(tsc);
     }
 
     /// Remembers where the event with this time stamp was written.
@@ -116,13 +160,13 @@ impl ThreadDetails {
     }
 
     /// The detail that the thread has kept of its newest events, with where these were written.
-    pub(crate) fn kept(
+    pub(crate) fn kept<'p>(
         &mut self,
-        pool: &Pool,
+        pool: &'p Pool,
         stride: usize,
         pid: u32,
         tid: u32,
-    ) -> Vec<(EventSeq, TraceNanos, Captured)> {
+    ) -> Vec<(EventSeq, TraceNanos, Captured<'p>)> {
         let remembered = self.remembered.make_contiguous();
         remembered.sort_unstable_by_key(|(tsc, ..)| *tsc);
         let mut kept = Vec::new();
@@ -131,7 +175,7 @@ impl ThreadDetails {
             for at in (0..RECORDS_END).step_by(stride) {
                 // SAFETY: a record within the chunk, whose process has ended.
                 let bytes = unsafe { std::slice::from_raw_parts(pool.records(chunk).add(at), stride) };
-                let captured = Captured { bytes: bytes.to_vec() };
+                let captured = Captured { bytes };
                 if captured.word(0) as u32 == 0 || captured.tsc() < first {
                     continue;
                 }

@@ -13,6 +13,7 @@ use ada_ring::{ChunkReader, ChunkState, DetailMode, Lane, Pool, RECORDS_END, Raw
 use crate::ControlError;
 use crate::clock::Clock;
 use crate::detail_lane::{self, REMEMBERED, ThreadDetails};
+use crate::order::put_in_order;
 use crate::session::{SessionFiles, failed};
 
 /// Which function each number of a process stands for. Grows when libraries are loaded.
@@ -149,6 +150,9 @@ impl Drain {
                 blocked = Some(thread);
             }
         }
+        if look {
+            self.pool.control().looks_for_ended.fetch_add(1, Ordering::Relaxed);
+        }
         self.events - before
     }
 
@@ -183,18 +187,29 @@ impl Drain {
         let pool = self.pool;
         let Some(mut reader) = ChunkReader::begin(&pool, held.chunk) else { return true };
         self.batch.clear();
-        let mut holes = 0;
+        let (mut has_holes, mut torn) = (false, 0);
         loop {
             while let Some(record) = reader.next_record() {
                 self.batch.push(record);
             }
             let may_skip = ended || is_full && self.has_lost_patience(held.chunk);
-            if reader.is_at_end() || !may_skip || !reader.skip_hole() {
+            let (read, batch) = (self.batch.len(), &mut self.batch);
+            if reader.is_at_end() || !may_skip || !reader.skip_hole(|record| batch.push(record)) {
                 break;
             }
-            holes += 1;
+            has_holes = true;
+            let told = self.batch.len() - read;
+            // What was cut off happened before what follows.
+            let next = reader.next_record();
+            for record in &mut self.batch[read..] {
+                record.tsc = next.map_or(0, |next| next.tsc);
+            }
+            self.batch.extend(next);
+            if told == 0 {
+                torn += 1;
+            }
         }
-        self.torn += holes;
+        self.torn += torn;
         let (at_end, used) = (reader.is_at_end(), reader.position());
         drop(reader);
         let header = pool.header(held.chunk);
@@ -218,8 +233,8 @@ impl Drain {
         if at_end && is_full || ended {
             self.waited_ns += header.waited_ns.load(Ordering::Relaxed);
             self.stuck.remove(&held.chunk);
-            self.free(held.chunk, is_full, used, holes > 0 && !ended);
-            if ended && is_last && !final_round {
+            self.free(held.chunk, is_full, used, has_holes && !ended);
+            if ended && is_last && !final_round && !self.has_later_chunks(held) {
                 self.threads.remove(&(held.pid, held.tid));
                 detail_lane::free_all(&pool, held.pid, held.tid);
                 if let Err(error) = files.thread_ended(held.pid, held.tid) {
@@ -228,6 +243,13 @@ impl Drain {
             }
         }
         true
+    }
+
+    /// Whether a thread has left chunks that were not there when the round began. A new thread with the same id counts
+    /// its chunks from 0.
+    fn has_later_chunks(&self, last: &Held) -> bool {
+        let is_later = |held: &Held| (held.pid, held.tid) == (last.pid, last.tid) && held.ordinal > last.ordinal;
+        self.held_chunks().iter().any(is_later)
     }
 
     fn has_lost_patience(&mut self, chunk: usize) -> bool {
@@ -261,10 +283,7 @@ impl Drain {
         if self.batch.is_empty() {
             return Ok(());
         }
-        // A handler that interrupts a stub between reserving and stamping is recorded behind it, with earlier times.
-        if !self.batch.is_sorted_by_key(|record| record.tsc) {
-            self.batch.sort_by_key(|record| record.tsc);
-        }
+        let times = put_in_order(&mut self.batch);
         if self.batch.iter().any(|record| record.function as usize >= self.known.len()) {
             self.known.clone_from(&self.numbers.read().expect("nobody panics with the lock"));
         }
@@ -272,7 +291,8 @@ impl Drain {
         let progress = self.threads.entry((held.pid, held.tid)).or_default();
         self.bytes.clear();
         for (number, record) in self.batch.iter().enumerate() {
-            let time = self.clock.at(record.tsc).max(progress.last);
+            let tsc = times.get(number).copied().unwrap_or(record.tsc);
+            let time = self.clock.at(tsc).max(progress.last);
             progress.last = time;
             let event = to_event(record, time, thread.thread(), shadow_base_low, &self.known);
             if record.has_detail() && self.detail == DetailMode::All {
@@ -291,6 +311,11 @@ impl Drain {
             self.bytes.extend_from_slice(&event.to_le_bytes());
         }
         thread.append_raw(&self.bytes).map_err(failed)?;
+        if self.detail == DetailMode::All
+            && let Some(last) = self.batch.iter().map(|record| record.tsc).max()
+        {
+            progress.details.forget_until(last);
+        }
         self.events += self.batch.len() as u64;
         Ok(())
     }

@@ -17,6 +17,7 @@ mod loader_call;
 mod machine;
 mod maps;
 mod module;
+mod order;
 mod planned_image;
 mod recorder;
 mod remote;

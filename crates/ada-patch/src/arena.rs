@@ -20,7 +20,7 @@ const SWITCHES: usize = 64;
 const STUB_ALIGN: usize = 16;
 
 /// No template is longer.
-const STUB_BYTES: usize = 336;
+const STUB_BYTES: usize = 352;
 
 /// The generated code could not be assembled: an error in this crate.
 #[derive(Debug)]
@@ -54,7 +54,7 @@ pub struct Arena {
     base: u64,
     bytes: Vec<u8>,
     common: Common,
-    templates: [Template; 4],
+    templates: Vec<Template>,
 }
 
 impl Arena {
@@ -86,8 +86,8 @@ impl Arena {
         bytes.resize((SWITCHES + functions).next_multiple_of(64), 0);
         let common = Common::new(base.0 + bytes.len() as u64, base.0, options)?;
         bytes.extend_from_slice(&common.code);
-        let [full, entry_only, unwinder, loader] = StubKind::ALL.map(|kind| Template::new(kind, options));
-        Ok(Self { base: base.0, bytes, common, templates: [full?, entry_only?, unwinder?, loader?] })
+        let templates: Result<_, _> = StubKind::ALL.iter().map(|&kind| Template::new(kind, options)).collect();
+        Ok(Self { base: base.0, bytes, common, templates: templates? })
     }
 
     /// Adds a stub for a planned function: number `index` in this image, loaded with `bias`, known to the process as

@@ -3,7 +3,7 @@
 use std::mem::offset_of;
 
 use ada_ring::record::{HAS_DETAIL, RecordKind};
-use ada_ring::state::ShadowFrame;
+use ada_ring::state::{FRAME_RETURNING, ShadowFrame};
 use iced_x86::code_asm::{
     CodeAssembler, CodeLabel, dword_ptr, eax, qword_ptr, r8, r9, r10, r11, rax, rbp, rcx, rdi, rdx, registers::xmm,
     rsi, rsp,
@@ -12,7 +12,7 @@ use iced_x86::{BlockEncoderOptions, Code, IcedError, Instruction, MemoryOperand,
 
 use crate::capture::Details;
 use crate::stub::{
-    External, POSITION, RECORD_LIMIT, SHADOW_TOP, StubOptions, compare_owner, reserve, restore, save, stamp,
+    External, POSITION, RECORD, RECORD_LIMIT, SHADOW_TOP, StubOptions, compare_owner, reserve, restore, save, stamp,
 };
 
 /// Addresses of the agent's entry points in the target.
@@ -26,8 +26,8 @@ pub struct AgentEntries {
     pub fix: u64,
     /// Finds the frame of a return that is not the newest one's.
     pub returned: u64,
-    /// Puts real return addresses back before an unwinder looks.
-    pub unwind: u64,
+    /// Hears of calls after which the stack is not what it was: unwinding, `longjmp`, another context.
+    pub stack_change: u64,
     /// Waits until the recorder has seen the new libraries.
     pub loader: u64,
     /// Gives a place for a detail record when the chunk is full.
@@ -51,7 +51,7 @@ impl Common {
             (External::Thread, false),
             (External::Chunk, true),
             (External::Fix, false),
-            (External::Unwind, false),
+            (External::StackChange, false),
             (External::Loader, false),
         ]
         .into_iter()
@@ -84,7 +84,7 @@ impl Common {
     }
 }
 
-/// Position of each way's entry point in the arena's table: thread, chunk, fix, unwind, loader.
+/// Position of each way's entry point in the arena's table: thread, chunk, fix, stack change, loader.
 const TABLE_ORDER: [usize; 5] = [0, 1, 2, 4, 5];
 const RETURNED: usize = 3;
 pub(crate) const DETAIL_CHUNK: usize = 6;
@@ -92,11 +92,12 @@ pub(crate) const STACK: usize = 7;
 
 /// The table of entry points as it stands in an arena.
 pub(crate) fn entry_table(entries: &AgentEntries) -> [u64; 8] {
-    let AgentEntries { thread, chunk, fix, returned, unwind, loader, detail_chunk, stack } = *entries;
-    [thread, chunk, fix, returned, unwind, loader, detail_chunk, stack]
+    let AgentEntries { thread, chunk, fix, returned, stack_change, loader, detail_chunk, stack } = *entries;
+    [thread, chunk, fix, returned, stack_change, loader, detail_chunk, stack]
 }
 
-/// Calls the agent with (return slot, rcx), all registers kept but rax, or rcx, which takes the result.
+/// Calls the agent with (return slot, rcx), all registers kept but rax, or rcx, which takes the result. The agent finds
+/// the function's arguments below the slot: `ada_agent::registers::argument` knows the order of the pushes.
 ///
 /// Compiled code may use the sixteen vector registers; it is built without AVX, and older instructions leave the
 /// upper parts of wider registers alone, so saving their low 16 bytes is enough.
@@ -220,13 +221,15 @@ fn return_path(
     a.jne(rare)?;
     reserve(a, no_room)?;
     a.set_label(&mut reserved)?;
+    // From here on the frame tells where its return's record is, should a handler jump away before it is written.
+    a.lea(eax, dword_ptr(rcx + FRAME_RETURNING as i32))?;
+    a.mov(dword_ptr(rdx + RECORD), eax)?;
     a.mov(eax, dword_ptr(rdx + offset_of!(ShadowFrame, function) as i32))?;
     a.mov(dword_ptr(rcx + 8), eax)?;
     a.lea(eax, dword_ptr(rdx + kind_bits(RecordKind::Return, options)))?;
     a.mov(dword_ptr(rcx + 12), eax)?;
     a.mov(rax, qword_ptr(rdx + offset_of!(ShadowFrame, return_address) as i32))?;
     a.mov(qword_ptr(rsp + 32), rax)?;
-    a.mov(qword_ptr(rdx), 0)?;
     a.sub(rdx, ShadowFrame::SIZE as i32)?;
     a.mov(qword_ptr(SHADOW_TOP).gs(), rdx)?;
     let mut detail = a.create_label();

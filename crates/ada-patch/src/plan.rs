@@ -6,15 +6,20 @@ use ada_image::{Cfa, CodeRange, Function, FunctionTable, Row, UnwindTable};
 use crate::displaced::{Displaced, JUMP_BYTES};
 use crate::{CodeScan, EntryOnlyReason, SkipReason, StubKind, Verdict};
 
-/// Functions that walk or unwind the stack by its return addresses. They are the unwinder's interface, fixed by the
-/// Itanium C++ ABI, and found wherever an image has one of its own.
-const UNWINDERS: [&str; 5] = [
-    "_Unwind_RaiseException",
-    "_Unwind_Resume",
-    "_Unwind_Resume_or_Rethrow",
-    "_Unwind_ForcedUnwind",
-    "_Unwind_Backtrace",
-];
+/// Functions after which the stack is not what it was, by the names that the Itanium C++ ABI, C and POSIX give them;
+/// found wherever an image has one of its own.
+fn stack_change(name: &str) -> Option<StubKind> {
+    match name {
+        "_Unwind_RaiseException" | "_Unwind_Resume" | "_Unwind_Resume_or_Rethrow" | "_Unwind_ForcedUnwind" => {
+            Some(StubKind::Unwinder)
+        }
+        "_Unwind_Backtrace" => Some(StubKind::Walker),
+        "longjmp" | "_longjmp" | "siglongjmp" | "__longjmp_chk" => Some(StubKind::LongJump),
+        "swapcontext" => Some(StubKind::SwapContext),
+        "setcontext" => Some(StubKind::SetContext),
+        _ => None,
+    }
+}
 
 /// `mov rax, 15; syscall`: the kernel returns here from a signal handler.
 const SIGRETURN: [u8; 9] = [0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05];
@@ -71,8 +76,7 @@ impl Planner<'_> {
         let (at, displaced) = self.displace(index, function.start, bytes)?;
         let kind = match entry_only {
             None => StubKind::Full,
-            Some(EntryOnlyReason::Unwinder) => StubKind::Unwinder,
-            Some(_) => StubKind::EntryOnly,
+            Some(_) => self.stack_change(index).unwrap_or(StubKind::EntryOnly),
         };
         Ok((entry_only, PatchPlan { at, kind, displaced }))
     }
@@ -114,8 +118,10 @@ impl Planner<'_> {
         if (landing.only_branched_to() || starts_with_pads) && !function.sources.has_symbol() {
             return Err(SkipReason::ColdPart);
         }
-        if UNWINDERS.iter().any(|name| self.functions.has_name(index, name)) {
-            return Ok(Some(EntryOnlyReason::Unwinder));
+        match self.stack_change(index) {
+            Some(StubKind::Unwinder | StubKind::Walker) => return Ok(Some(EntryOnlyReason::Unwinder)),
+            Some(_) => return Ok(Some(EntryOnlyReason::ChangesStack)),
+            None => {}
         }
         if self.moving_frames {
             return Ok(Some(EntryOnlyReason::MovingFrames));
@@ -155,6 +161,10 @@ impl Planner<'_> {
             return Err(SkipReason::TooShort);
         }
         Displaced::decode(bytes, at.0)
+    }
+
+    fn stack_change(&self, index: usize) -> Option<StubKind> {
+        self.functions.names(index).find_map(stack_change)
     }
 
     fn bytes_from(&self, start: ImageOffset) -> Option<&[u8]> {

@@ -14,15 +14,16 @@
 //! compilers rely even on r10 and r11 surviving a call. The return is caught by a *balanced* call of the relocated
 //! prologue, so that the processor's return predictor stays right.
 //!
-//! A signal can arrive between any two instructions. The handler's own events then use the same thread state: hence
-//! the position is advanced by one `xadd`, the record's time stamp is stored last, and a shadow frame's slot word too.
+//! A signal can arrive between any two instructions, and its handler may never come back. The handler's own events use
+//! the same thread state: hence the position is advanced by one `xadd`, a frame is complete before the top is moved
+//! over it, and the record's time stamp is stored last.
 
 use ada_ring::RawRecord;
 use ada_ring::chunk::PAST_END_MASK;
 use ada_ring::record::{HAS_DETAIL, RecordKind};
-use ada_ring::state::{OWNER_DISTANCE, ShadowFrame, ThreadState, covered};
+use ada_ring::state::{OWNER_DISTANCE, ShadowFrame, StackChange, ThreadState, covered};
 use iced_x86::code_asm::{
-    CodeAssembler, CodeLabel, al, ax, byte_ptr, dword_ptr, eax, ecx, edx, qword_ptr, rax, rcx, rdx, rsp,
+    CodeAssembler, CodeLabel, al, ax, byte_ptr, dword_ptr, eax, ecx, qword_ptr, rax, rcx, rdx, rsp,
 };
 use iced_x86::{
     BlockEncoderOptions, Code, Decoder, DecoderOptions, IcedError, Instruction, MemoryOperand, OpKind, Register,
@@ -36,14 +37,43 @@ pub enum StubKind {
     Full,
     /// Records the call.
     EntryOnly,
-    /// Records the call after all return addresses have been put back.
+    /// Records the call after all return addresses have been put back: frames may be unwound.
     Unwinder,
+    /// The same for a function that only looks at the frames.
+    Walker,
+    /// Records the call, and that the stack goes back to where a `jmp_buf` says.
+    LongJump,
+    /// Records the call, and that another stack takes over, as the `ucontext_t` in the second argument says.
+    SwapContext,
+    /// The same for the first argument.
+    SetContext,
     /// Records nothing: tells the recorder that the set of loaded libraries has changed.
     Loader,
 }
 
 impl StubKind {
-    pub(crate) const ALL: [Self; 4] = [Self::Full, Self::EntryOnly, Self::Unwinder, Self::Loader];
+    pub(crate) const ALL: [Self; 8] = [
+        Self::Full,
+        Self::EntryOnly,
+        Self::Unwinder,
+        Self::Walker,
+        Self::LongJump,
+        Self::SwapContext,
+        Self::SetContext,
+        Self::Loader,
+    ];
+
+    /// What the agent is told of the call, where it has to hear of it.
+    const fn stack_change(self) -> Option<StackChange> {
+        match self {
+            Self::Unwinder => Some(StackChange::Unwind),
+            Self::Walker => Some(StackChange::Walk),
+            Self::LongJump => Some(StackChange::LongJump),
+            Self::SwapContext => Some(StackChange::SwapContext),
+            Self::SetContext => Some(StackChange::SetContext),
+            Self::Full | Self::EntryOnly | Self::Loader => None,
+        }
+    }
 }
 
 /// What all stubs of a target have in common.
@@ -62,7 +92,7 @@ pub(crate) enum External {
     Thread,
     Chunk,
     Fix,
-    Unwind,
+    StackChange,
     Loader,
     RecordEntryOnly,
     Return,
@@ -77,7 +107,7 @@ impl External {
         Self::Thread,
         Self::Chunk,
         Self::Fix,
-        Self::Unwind,
+        Self::StackChange,
         Self::Loader,
         Self::RecordEntryOnly,
         Self::Return,
@@ -100,6 +130,7 @@ pub(crate) const RECORD_LIMIT: i32 = offset_of!(ThreadState, record_limit) as i3
 const OWNER: i32 = -(OWNER_DISTANCE as i32);
 const FRAME: i32 = ShadowFrame::SIZE as i32;
 const SLOT: i32 = 32;
+pub(crate) const RECORD: i32 = offset_of!(ShadowFrame, record_and_flags) as i32;
 
 /// A stub with holes: relative references to the arena's common code, and the function's number.
 pub(crate) struct Template {
@@ -182,7 +213,8 @@ fn recording_stub(
         (a.create_label(), a.create_label(), a.create_label(), a.create_label());
     let (mut no_state, mut fix, mut no_room, mut uncaught) =
         (a.create_label(), a.create_label(), a.create_label(), a.create_label());
-    let (mut after, mut relocated, mut unwind) = (a.create_label(), a.create_label(), a.create_label());
+    let (mut after, mut relocated, mut unrecorded) = (a.create_label(), a.create_label(), a.create_label());
+    let mut overwritten = a.create_label();
 
     // The rare ways come first, out of the way of the straight one.
     a.set_label(&mut no_state)?;
@@ -203,6 +235,9 @@ fn recording_stub(
         a.mov(eax, FUNCTION_PLACEHOLDER)?;
         a.call(External::RecordEntryOnly.placeholder())?;
         a.jmp(off)?;
+        a.set_label(&mut overwritten)?;
+        a.sub(rdx, FRAME)?;
+        a.jmp(reserved)?;
     }
 
     a.set_label(entry)?;
@@ -224,21 +259,23 @@ fn recording_stub(
         check_catchable(a, uncaught)?;
     } else {
         a.cmp(rdx, qword_ptr(RECORD_LIMIT).gs())?;
-        a.jae(if kind == StubKind::Unwinder { unwind } else { off })?;
+        a.jae(if kind.stack_change().is_some() { unrecorded } else { off })?;
     }
 
     reserve(a, no_room)?;
     a.set_label(&mut reserved)?;
-    let kind_bits = if kind == StubKind::Full { RecordKind::Call } else { RecordKind::EntryOnly } as i32;
-    match (options.stack_window, kind_bits) {
-        (None, 0) => a.mov(dword_ptr(rcx + 12), edx)?,
-        (detail, bits) => {
-            let bits = if detail.is_some() { bits | HAS_DETAIL as i32 } else { bits };
-            a.lea(eax, dword_ptr(rdx + bits))?;
-            a.mov(dword_ptr(rcx + 12), eax)?;
-        }
+    let mut bits = RecordKind::EntryOnly as i32;
+    if kind == StubKind::Full {
+        push_frame(a, after, overwritten)?;
+        // The record tells of the stack before the frame was pushed.
+        bits = RecordKind::Call as i32 - FRAME;
+    }
+    if options.stack_window.is_some() {
+        bits += HAS_DETAIL as i32;
     }
     a.mov(dword_ptr(rcx + 8), FUNCTION_PLACEHOLDER)?;
+    a.lea(eax, dword_ptr(rdx + bits))?;
+    a.mov(dword_ptr(rcx + 12), eax)?;
     if options.stack_window.is_some() {
         a.call(External::DetailCall.placeholder())?;
     } else {
@@ -246,31 +283,45 @@ fn recording_stub(
     }
 
     if kind == StubKind::Full {
-        a.mov(rdx, qword_ptr(SHADOW_TOP).gs())?;
-        a.lea(rax, qword_ptr(rdx + FRAME))?;
-        a.mov(qword_ptr(SHADOW_TOP).gs(), rax)?;
-        a.mov(rcx, qword_ptr(rsp + SLOT))?;
-        a.mov(qword_ptr(rdx + FRAME + offset_of!(ShadowFrame, return_address) as i32), rcx)?;
-        a.mov(qword_ptr(rdx + FRAME + offset_of!(ShadowFrame, function) as i32), FUNCTION_PLACEHOLDER)?;
-        a.lea(rcx, qword_ptr(after))?;
-        a.mov(qword_ptr(rdx + FRAME + offset_of!(ShadowFrame, trampoline) as i32), rcx)?;
-        a.lea(rax, qword_ptr(rsp + SLOT))?;
-        a.not(rax)?;
-        a.mov(qword_ptr(rdx + FRAME), rax)?;
         restore(a)?;
         a.lea(rsp, qword_ptr(rsp + 8))?;
         a.call(relocated)?;
         a.set_label(&mut after)?;
         a.jmp(External::Return.placeholder())?;
     }
-    if kind == StubKind::Unwinder {
-        a.set_label(&mut unwind)?;
-        a.call(External::Unwind.placeholder())?;
+    if let Some(change) = kind.stack_change() {
+        a.set_label(&mut unrecorded)?;
+        a.mov(ecx, change as i32)?;
+        a.call(External::StackChange.placeholder())?;
     }
     a.set_label(&mut off)?;
     restore(a)?;
     a.set_label(&mut relocated)?;
     a.zero_bytes()
+}
+
+/// Pushes the frame of the function above the newest one in rdx, for the record reserved in rcx; leaves its address in
+/// rdx. Goes to `overwritten` where a signal handler has used the place before the top was moved.
+///
+/// The record is written after this, so that a handler which comes in between works above the frame. Should it jump
+/// away, the frame tells whoever clears it up where the unwritten record is.
+fn push_frame(a: &mut CodeAssembler, after: CodeLabel, overwritten: CodeLabel) -> Result<(), IcedError> {
+    // The slot word comes first, and is looked at last: whoever used the place meanwhile has written another.
+    a.lea(rax, qword_ptr(rsp + SLOT))?;
+    a.not(rax)?;
+    a.mov(qword_ptr(rdx + FRAME), rax)?;
+    a.mov(rax, qword_ptr(rsp + SLOT))?;
+    a.mov(qword_ptr(rdx + FRAME + offset_of!(ShadowFrame, return_address) as i32), rax)?;
+    a.mov(dword_ptr(rdx + FRAME + offset_of!(ShadowFrame, function) as i32), FUNCTION_PLACEHOLDER)?;
+    a.mov(dword_ptr(rdx + FRAME + RECORD), ecx)?;
+    a.lea(rax, qword_ptr(after))?;
+    a.mov(qword_ptr(rdx + FRAME + offset_of!(ShadowFrame, trampoline) as i32), rax)?;
+    a.lea(rax, qword_ptr(rsp + SLOT))?;
+    a.not(rax)?;
+    a.add(rdx, FRAME)?;
+    a.mov(qword_ptr(SHADOW_TOP).gs(), rdx)?;
+    a.cmp(qword_ptr(rdx), rax)?;
+    a.jne(overwritten)
 }
 
 fn loader_stub(a: &mut CodeAssembler, entry: &mut CodeLabel) -> Result<(), IcedError> {

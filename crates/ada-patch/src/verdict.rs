@@ -25,6 +25,8 @@ pub enum EntryOnlyReason {
     NoUnwindInfo,
     /// It unwinds: the real return addresses are put back before it runs.
     Unwinder,
+    /// It goes on with another stack, or further up its own (longjmp, setcontext).
+    ChangesStack,
     /// Its frames change threads (Go).
     MovingFrames,
     /// It is jumped to with words pushed above its return address, as the loader's lazy binding is.
@@ -69,6 +71,7 @@ impl EntryOnlyReason {
             Self::PopsArguments => "pops_arguments",
             Self::NoUnwindInfo => "no_unwind_info",
             Self::Unwinder => "unwinder",
+            Self::ChangesStack => "changes_stack",
             Self::MovingFrames => "moving_frames",
             Self::PushedArguments => "pushed_arguments",
         }

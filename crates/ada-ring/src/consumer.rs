@@ -67,18 +67,21 @@ impl<'p> ChunkReader<'p> {
         mark.load(Ordering::Acquire)
     }
 
-    /// Passes over a reserved record that nobody will write any more. False at the end.
-    pub fn skip_hole(&mut self) -> bool {
-        let hole = self.at;
-        let mut ahead = hole;
-        while ahead + self.stride < RECORDS_END {
-            ahead += self.stride;
-            if self.is_written(ahead) {
-                self.at = ahead;
-                return true;
+    /// Passes over reserved records that nobody will write any more, up to the next one that is written. False where
+    /// there is none. `cut_off` is given those whose writer got as far as to say what they are about.
+    pub fn skip_hole(&mut self, mut cut_off: impl FnMut(RawRecord)) -> bool {
+        let written = (self.at + self.stride..RECORDS_END).step_by(self.stride).find(|&at| self.is_written(at));
+        let Some(written) = written else { return false };
+        if self.stride == RawRecord::SIZE {
+            for hole in (self.at..written).step_by(self.stride) {
+                let record = self.read(hole);
+                if record.top_and_kind != 0 {
+                    cut_off(record);
+                }
             }
         }
-        false
+        self.at = written;
+        true
     }
 
     /// Whether every record of the chunk has been read.
@@ -92,13 +95,17 @@ impl<'p> ChunkReader<'p> {
     }
 
     fn peek(&self, at: usize) -> Option<RawRecord> {
+        Some(self.read(at)).filter(|record| record.tsc != 0)
+    }
+
+    fn read(&self, at: usize) -> RawRecord {
         // SAFETY: `at` lies within the chunk's records and is a multiple of 16; the words are read as atomics because
         // the writer may be writing them.
         let words = unsafe { &*self.pool.records(self.chunk).add(at).cast::<[AtomicU64; 2]>() };
         // Acquire pairs with the stub's store of the time stamp, which x86 keeps behind its earlier stores.
         let tsc = words[0].load(Ordering::Acquire);
         let place = words[1].load(Ordering::Relaxed);
-        (tsc != 0).then_some(RawRecord { tsc, function: place as u32, top_and_kind: (place >> 32) as u32 })
+        RawRecord { tsc, function: place as u32, top_and_kind: (place >> 32) as u32 }
     }
 }
 
@@ -172,9 +179,21 @@ mod tests {
         write(&pool, chunk, 1, 11);
         let mut reader = ChunkReader::begin(&pool, chunk).unwrap();
         assert_eq!(reader.next_record(), None);
-        assert!(reader.skip_hole());
+        assert!(reader.skip_hole(|_| panic!("nothing is known of it")));
         assert_eq!(reader.next_record().unwrap().tsc, 11);
-        assert!(!reader.skip_hole());
+        assert!(!reader.skip_hole(|_| {}));
+    }
+
+    #[test]
+    fn a_record_that_only_lacks_its_stamp_is_told_of() {
+        let (_memory, pool) = Memory::new(1);
+        let chunk = active(&pool);
+        // SAFETY: a record within the chunk.
+        unsafe { pool.records(chunk).cast::<[u64; 2]>().write([0, 0x20 << 32 | 7]) }
+        write(&pool, chunk, 1, 11);
+        let mut seen = std::vec::Vec::new();
+        assert!(ChunkReader::begin(&pool, chunk).unwrap().skip_hole(|record| seen.push(record)));
+        assert_eq!(seen, [RawRecord { tsc: 0, function: 7, top_and_kind: 0x20 }]);
     }
 
     #[test]

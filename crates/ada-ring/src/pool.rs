@@ -106,6 +106,8 @@ pub struct Control {
     pub detail_mode: AtomicU32,
     /// Grows with every round of the drain: a wait during which it stands still is a wait for a dead recorder.
     pub drain_rounds: AtomicU64,
+    /// Grows with every round in which the drain has looked for the chunks of threads that have ended.
+    pub looks_for_ended: AtomicU64,
     /// How often no chunk was free.
     pub exhausted: AtomicU64,
     /// Records given up, by [`DropReason`].

@@ -14,33 +14,97 @@ pub const STATE_STRIDE: usize = 4096;
 pub const OWNER_DISTANCE: usize = STATES * STATE_STRIDE;
 
 /// A traced frame whose return is caught. 32 bytes, so that five bits of its address are free.
+///
+/// A stub fills the place above the newest frame first, and then moves the top over it. A handler that comes in
+/// between leaves another slot word there, by which the stub sees that it has to fill the place once more.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
 pub struct ShadowFrame {
     /// Complement of the address of the frame's return slot; 0 for none. Complemented so that an older frame, whose
-    /// slot lies higher, compares lower, and zeroed memory lowest. Written last on push and zeroed first on pop.
+    /// slot lies higher, compares lower, and zeroed memory lowest.
     pub slot_complement: u64,
     /// Where the function really returns to.
     pub return_address: u64,
     /// The function's number in its process.
     pub function: u32,
-    /// [`FRAME_RESTORED`], or 0.
-    pub flags: u32,
+    /// The low half of the address of the frame's newest record, which may not be written yet; `FRAME_…` bits in the
+    /// places that its alignment leaves free.
+    pub record_and_flags: u32,
     /// What the return slot holds while the frame is caught: the address behind the stub's call.
     pub trampoline: u64,
 }
 
 /// The frame's real return address was put back for an unwinder, and the frame is not caught at the moment.
 pub const FRAME_RESTORED: u32 = 1;
+/// The function has returned, and its frame is about to be popped; the record is that of the return.
+pub const FRAME_RETURNING: u32 = 2;
+/// The frame's stack was switched away from: "below the stack pointer" means nothing for it.
+pub const FRAME_PARKED: u32 = 4;
+/// With [`FRAME_RESTORED`]: it was put back for a function that only looks, so that a frame that is gone has returned.
+pub const FRAME_WALKED: u32 = 8;
+
 impl ShadowFrame {
     /// Bytes of a frame.
     pub const SIZE: usize = 32;
+    /// The bits of [`Self::record_and_flags`] that are flags.
+    pub const FLAGS: u32 = 15;
 
     /// The address of the frame's return slot.
     pub const fn slot(&self) -> u64 {
         !self.slot_complement
     }
+
+    /// Whether a `FRAME_…` bit is set.
+    pub const fn has(&self, flag: u32) -> bool {
+        self.record_and_flags & flag != 0
+    }
 }
+
+/// Calls after which the stack is not what it was, as the stubs tell the agent of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub enum StackChange {
+    /// Frames may be unwound, and are looked at by their return addresses.
+    Unwind = 0,
+    /// Frames are only looked at.
+    Walk = 1,
+    /// The stack goes back to where the first argument, a `jmp_buf`, says.
+    LongJump = 2,
+    /// Another stack takes over: the second argument, a `ucontext_t`, says which.
+    SwapContext = 3,
+    /// The same for the first argument.
+    SetContext = 4,
+}
+
+impl StackChange {
+    /// The change that a number stands for.
+    pub const fn from_number(number: u64) -> Option<Self> {
+        Some(match number {
+            0 => Self::Unwind,
+            1 => Self::Walk,
+            2 => Self::LongJump,
+            3 => Self::SwapContext,
+            4 => Self::SetContext,
+            _ => return None,
+        })
+    }
+}
+
+/// A frame that was taken for dead while its slot held something else than its trampoline's address. Should it come
+/// back (its stack was copied away and back, or its stub was interrupted before the call), this says where it returns.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(C)]
+pub struct Buried {
+    /// The address of the return slot.
+    pub slot: u64,
+    /// What the slot held while the frame was caught.
+    pub trampoline: u64,
+    /// Where the function really returns to.
+    pub return_address: u64,
+}
+
+/// How many buried frames a thread remembers.
+pub const GRAVES: usize = 128;
 
 /// The position of a thread that has no chunk: past the end of nothing.
 pub const NO_CHUNK: u64 = crate::chunk::PAST_END_MASK as u64;
@@ -110,6 +174,10 @@ pub struct ThreadState {
     pub alarm_frame: u64,
     /// That frame's own slot word.
     pub alarm_saved: u64,
+    /// How many frames have been buried.
+    pub buried: u64,
+    /// The newest of them; number n is at n modulo [`GRAVES`].
+    pub graves: [Buried; GRAVES],
 }
 
 const _: () = {

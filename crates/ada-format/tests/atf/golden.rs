@@ -73,7 +73,7 @@ fn golden_files() -> Vec<(&'static str, Vec<u8>)> {
 }
 
 fn folder() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/atf")
+    Path::new(&std::env::var_os("CARGO_MANIFEST_DIR").expect("cargo sets it")).join("tests/golden/atf")
 }
 
 #[test]

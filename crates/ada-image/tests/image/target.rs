@@ -17,7 +17,9 @@ impl Target {
     pub(crate) fn build(source: &str, flags: &[&str]) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("target");
-        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs").join(source);
+        let source = Path::new(&std::env::var_os("CARGO_MANIFEST_DIR").expect("cargo sets it"))
+            .join("tests/programs")
+            .join(source);
         run("gcc", |gcc| gcc.arg("-o").arg(&path).arg(source).args(flags));
         Self { folder, path }
     }

@@ -48,7 +48,9 @@ impl Program {
 
     /// The finished file.
     pub(super) fn build(&self) -> PathBuf {
-        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/programs").join(self.source);
+        let source = Path::new(&std::env::var_os("CARGO_MANIFEST_DIR").expect("cargo sets it"))
+            .join("../../tests/programs")
+            .join(self.source);
         let content = fs::read(&source).unwrap_or_else(|error| panic!("{}: {error}", source.display()));
         let mut hasher = DefaultHasher::new();
         (self, content).hash(&mut hasher);

@@ -73,7 +73,6 @@ fn signals_at_10_khz_on_a_stack_of_their_own() {
 }
 
 #[test]
-#[ignore = "known defect: calls cut off inside their stub have no end"]
 fn siglongjmp_out_of_signals_at_10_khz() {
     let traced = at_10_khz("jump");
     assert_all_end(&traced, "work");
@@ -81,7 +80,6 @@ fn siglongjmp_out_of_signals_at_10_khz() {
 }
 
 #[test]
-#[ignore = "known defect: frames left on an alternate stack are not all closed"]
 fn siglongjmp_out_of_signals_at_10_khz_on_a_stack_of_their_own() {
     let traced = at_10_khz("altjump");
     assert_all_end(&traced, "work");
@@ -89,7 +87,6 @@ fn siglongjmp_out_of_signals_at_10_khz_on_a_stack_of_their_own() {
 }
 
 #[test]
-#[ignore = "known defect: a handler that interrupts a stub has the depth of the interrupted call"]
 fn signals_at_10_khz_nest() {
     at_10_khz("plain").recorded.assert_nested();
 }
@@ -104,7 +101,6 @@ fn signals_that_are_jumped_out_of_do_no_harm() {
 }
 
 #[test]
-#[ignore = "known defect: depths drift after siglongjmp out of an interrupted stub"]
 fn depths_after_many_jumps_are_those_of_the_beginning() {
     let traced = at_10_khz("jump");
     let process = traced.recorded.process();

@@ -99,7 +99,6 @@ fn a_stack_that_is_walked_is_whole() {
 }
 
 #[test]
-#[ignore = "known defect: frames below backtrace() are closed as unwound"]
 fn a_stack_that_is_walked_is_whole_and_returns_all_the_same() {
     let traced = Tracing::new(&Program::new("backtrace.c")).check();
     let recorded = &traced.recorded;

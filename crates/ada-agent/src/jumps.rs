@@ -1,0 +1,111 @@
+//! Calls that go on with another stack, or further up their own: `longjmp` and the `ucontext` functions.
+//!
+//! Their arguments say where the stack pointer will be, so that it is known which frames die, and which only wait. For
+//! a program's own assembly that does the like, the shadow stack has to guess: see [`crate::frames`].
+
+use ada_ring::state::FRAME_PARKED;
+use ada_ring::{ShadowFrame, ThreadState};
+
+use crate::burial::{bury, is_one_stack, take_out};
+use crate::frames::top;
+use crate::registers::pointer_guard;
+use crate::syscall::{self, SignalsBlocked};
+use crate::unwinding;
+
+/// Where a `jmp_buf` has the stack pointer, in glibc and in musl.
+const JUMP_RSP: u64 = 48;
+/// Where a `ucontext_t` has it.
+const CONTEXT_RSP: u64 = 160;
+
+/// `longjmp` with this `jmp_buf`, called with the return slot `slot`: the frames that it jumps over end here.
+///
+/// # Safety
+/// `state` is the calling thread's own.
+pub(crate) unsafe fn long_jump(state: *mut ThreadState, slot: u64, buffer: u64) {
+    let _blocked = SignalsBlocked::new();
+    let Some(target) = jump_target(slot, buffer) else { return };
+    // SAFETY: the thread's own shadow stack.
+    unsafe {
+        if (*state).unwinder_slot != 0 {
+            unwinding::end(state, target.stack_pointer - 8);
+        }
+        let base = (*state).shadow_base as *mut ShadowFrame;
+        let mut frame = top(state);
+        let mut lives_above = false;
+        while frame > base {
+            let is_known = (*frame).slot_complement != 0;
+            if is_known && ((*frame).has(FRAME_PARKED) || !target.leaves((*frame).slot())) {
+                if !(*frame).has(FRAME_PARKED) && (*frame).slot() >= target.stack_pointer {
+                    return;
+                }
+                lives_above = true;
+            } else {
+                if is_known {
+                    bury(state, frame);
+                }
+                take_out(state, frame, lives_above);
+            }
+            frame = frame.sub(1);
+        }
+    }
+}
+
+/// Where a jump leads, and from where.
+struct JumpTarget {
+    stack_pointer: u64,
+    /// The stack is left from here on up to the target.
+    low: u64,
+    /// The signal stack that is left altogether.
+    signal_stack: Option<core::ops::Range<u64>>,
+}
+
+impl JumpTarget {
+    /// Whether the frame with this return slot dies by the jump.
+    fn leaves(&self, slot: u64) -> bool {
+        match &self.signal_stack {
+            Some(stack) if stack.contains(&slot) => true,
+            Some(_) => slot < self.stack_pointer && is_one_stack(slot, self.stack_pointer),
+            None => slot >= self.low && slot < self.stack_pointer,
+        }
+    }
+}
+
+fn jump_target(slot: u64, buffer: u64) -> Option<JumpTarget> {
+    let stored = syscall::read_word(buffer.checked_add(JUMP_RSP)?)?;
+    let signal_stack = syscall::signal_stack().filter(|stack| stack.contains(&slot));
+    // glibc hides the pointer; musl does not.
+    [stored, stored.rotate_right(17) ^ pointer_guard()].into_iter().find_map(|stack_pointer| {
+        if stack_pointer < 4096 || !stack_pointer.is_multiple_of(8) {
+            return None;
+        }
+        let left = signal_stack.clone().filter(|stack| !stack.contains(&stack_pointer));
+        let is_plausible = match left {
+            Some(_) => syscall::is_readable(stack_pointer & !4095, 1),
+            None => is_one_stack(slot, stack_pointer),
+        };
+        is_plausible.then_some(JumpTarget { stack_pointer, low: slot, signal_stack: left })
+    })
+}
+
+/// Another stack takes over, as this `ucontext_t` says. Its own frames lie above where its stack pointer will be; all
+/// frames below that wait on stacks of their own.
+///
+/// # Safety
+/// As [`long_jump`].
+pub(crate) unsafe fn switch_context(state: *mut ThreadState, context: u64) {
+    let _blocked = SignalsBlocked::new();
+    let Some(stack_pointer) = context.checked_add(CONTEXT_RSP).and_then(syscall::read_word) else { return };
+    // SAFETY: the thread's own shadow stack.
+    unsafe {
+        let base = (*state).shadow_base as *mut ShadowFrame;
+        let mut frame = top(state);
+        while frame > base {
+            if (*frame).slot() < stack_pointer {
+                (*frame).record_and_flags |= FRAME_PARKED;
+            } else {
+                (*frame).record_and_flags &= !FRAME_PARKED;
+            }
+            frame = frame.sub(1);
+        }
+    }
+}
