@@ -146,11 +146,13 @@ pub(crate) unsafe fn label(pool: &Pool, chunk: usize, state: *mut ThreadState, l
         let taken = match lane {
             Lane::Index => &mut (*state).chunks_taken,
             Lane::Detail => &mut (*state).detail_chunks_taken,
+            Lane::Probe => &mut (*state).probe_chunks_taken,
         };
         header.ordinal.store(*taken, Ordering::Relaxed);
         *taken += 1;
         header.lane.store(lane as u32, Ordering::Relaxed);
         header.first_tsc.store(0, Ordering::Relaxed);
+        header.thread_pointer.store(registers::fs_base(), Ordering::Relaxed);
         header.shadow_base_low.store((*state).shadow_base as u32, Ordering::Relaxed);
         header.lost_before.store((*state).lost, Ordering::Relaxed);
         header.waited_ns.store(waited, Ordering::Relaxed);
@@ -166,6 +168,15 @@ pub(crate) unsafe fn label(pool: &Pool, chunk: usize, state: *mut ThreadState, l
 /// # Safety
 /// `state` is the calling thread's own.
 pub unsafe fn write(state: *mut ThreadState, function: u32, top_and_kind: u32) {
+    // SAFETY: the caller's promise.
+    unsafe { write_at(state, function, top_and_kind, registers::clock()) }
+}
+
+/// The same with a time that was read already.
+///
+/// # Safety
+/// As [`write`].
+pub(crate) unsafe fn write_at(state: *mut ThreadState, function: u32, top_and_kind: u32, time: u64) {
     // SAFETY: as promised. State 0 is shared by threads that have none, and has no chunk.
     if unsafe { (*state).number } == 0 {
         return;
@@ -181,6 +192,6 @@ pub unsafe fn write(state: *mut ThreadState, function: u32, top_and_kind: u32) {
     // SAFETY: a reserved record, or the sink. The time stamp last: it publishes the record.
     unsafe {
         words.add(1).write_volatile(u64::from(top_and_kind) << 32 | u64::from(function));
-        AtomicU64::from_ptr(words).store(registers::clock(), Ordering::Release);
+        AtomicU64::from_ptr(words).store(time, Ordering::Release);
     }
 }

@@ -20,10 +20,12 @@ pub enum Item {
     OwnerByWord,
     /// Bytes of the stack that are captured with a call.
     StackWindow,
+    /// Bytes of a detail record.
+    DetailStride,
 }
 
 /// How many entries there are.
-pub const ITEMS: usize = 7;
+pub const ITEMS: usize = 8;
 
 /// The table. Its memory is not writable in the target, and need not be.
 #[unsafe(no_mangle)]

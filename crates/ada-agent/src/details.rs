@@ -1,6 +1,7 @@
 //! The detail lane: changing its chunks, and stack windows that reach into another page.
 
 use ada_ring::chunk::is_past_end;
+use ada_ring::probe::RawProbe;
 use ada_ring::{ChunkState, DetailMode, Lane, RawDetail, ThreadState};
 use core::sync::atomic::Ordering;
 
@@ -18,51 +19,60 @@ const PAGE: u64 = 4096;
 /// # Safety
 /// `state` is the calling thread's own.
 pub unsafe fn place(state: *mut ThreadState) -> u64 {
-    let mut blocked = SignalsBlocked::new();
+    if pool().control().detail_mode.load(Ordering::Relaxed) == DetailMode::All as u32 {
+        // SAFETY: the caller's promise.
+        return unsafe { place_in_lane(state, Lane::Detail) };
+    }
+    let _blocked = SignalsBlocked::new();
     // SAFETY: the thread's own state, and no handler comes in between.
     unsafe {
-        let past = (*state).detail_position;
-        if is_past_end(past) {
-            if pool().control().detail_mode.load(Ordering::Relaxed) == DetailMode::All as u32 {
-                change_chunk(state, past, &mut blocked);
-            } else {
-                turn_chunks(state);
-            }
+        if is_past_end((*state).detail_position) {
+            turn_chunks(state);
         }
         let reserved = (*state).detail_position;
-        (*state).detail_position += ada_ring::detail::stride(get(Item::StackWindow) as usize) as u64;
+        (*state).detail_position += get(Item::DetailStride);
         reserved
     }
 }
 
-/// All detail is written: the full chunk goes to the drain, and another takes its place.
+/// A place in a lane of which everything is written: a full chunk goes to the drain, and another takes its place.
 ///
 /// # Safety
 /// As [`place`].
-unsafe fn change_chunk(state: *mut ThreadState, past: u64, blocked: &mut SignalsBlocked) {
+pub(crate) unsafe fn place_in_lane(state: *mut ThreadState, lane: Lane) -> u64 {
+    let mut blocked = SignalsBlocked::new();
     let pool = pool();
-    // SAFETY: the thread's own state.
+    // SAFETY: the thread's own state, and no handler comes in between.
     unsafe {
-        let obtained = obtain(state, blocked);
-        // A handler that ran during the wait may have changed the chunk meanwhile.
-        if !is_past_end((*state).detail_position) {
-            if let Some((chunk, _)) = obtained {
-                pool.change(chunk, ChunkState::Claimed, ChunkState::Free);
+        let (position, stride) = match lane {
+            Lane::Probe => (&raw mut (*state).probe_position, RawProbe::SIZE as u64),
+            Lane::Detail | Lane::Index => (&raw mut (*state).detail_position, get(Item::DetailStride)),
+        };
+        if is_past_end(*position) {
+            let obtained = obtain(state, &mut blocked);
+            let past = *position;
+            // A handler that ran during the wait may have changed the chunk meanwhile.
+            if !is_past_end(past) {
+                if let Some((chunk, _)) = obtained {
+                    pool.change(chunk, ChunkState::Claimed, ChunkState::Free);
+                }
+            } else {
+                *position = match obtained {
+                    Some((chunk, _)) => {
+                        label(&pool, chunk, state, lane, 0);
+                        pool.change(chunk, ChunkState::Claimed, ChunkState::Active);
+                        pool.records(chunk) as u64
+                    }
+                    None => pool.records(pool.dump()) as u64,
+                };
+                if let Some(full) = chunk_of(past) {
+                    pool.change(full, ChunkState::Active, ChunkState::Full);
+                }
             }
-            return;
         }
-        let full = chunk_of(past);
-        match obtained {
-            Some((chunk, _)) => {
-                label(&pool, chunk, state, Lane::Detail, 0);
-                (*state).detail_position = pool.records(chunk) as u64;
-                pool.change(chunk, ChunkState::Claimed, ChunkState::Active);
-            }
-            None => (*state).detail_position = pool.records(pool.dump()) as u64,
-        }
-        if let Some(full) = full {
-            pool.change(full, ChunkState::Active, ChunkState::Full);
-        }
+        let reserved = *position;
+        *position += stride;
+        reserved
     }
 }
 

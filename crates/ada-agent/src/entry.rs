@@ -3,10 +3,10 @@
 //! All vector registers are saved by then; errno, signals and the stack's other frames are never touched.
 
 use ada_ring::state::{OWNER_DISTANCE, StackChange};
-use ada_ring::{RawDetail, ThreadState};
+use ada_ring::{RawDetail, RawRecord, ThreadState};
 
-use crate::registers::{argument, gs_base, owner_mark};
-use crate::{chunks, details, frames, jumps, loader, threads, unwinding};
+use crate::registers::{Saved, gs_base, owner_mark};
+use crate::{chunks, details, frames, jumps, loader, probes, threads, unwinding};
 
 /// Gives the thread a state. 0 where none is to be had; the call then goes unrecorded.
 #[unsafe(no_mangle)]
@@ -32,15 +32,35 @@ extern "C" fn ada_fix(slot: *mut u64, _position: u64) -> u64 {
 /// Finishes a return that the fast path could not.
 #[unsafe(no_mangle)]
 extern "C" fn ada_returned(slot: *mut u64, _position: u64) -> u64 {
+    // SAFETY: the thread's own state, and the slot that its return path has made again.
+    unsafe { frames::finish_return(state_on_return(slot), slot) };
+    0
+}
+
+/// The state of a thread that returns. Without one of its own it borrows nobody's: state 0 has no frames, and its records
+/// go nowhere.
+fn state_on_return(slot: *mut u64) -> *mut ThreadState {
     let state = gs_base() as *mut ThreadState;
     // SAFETY: GS always points at a state, and its owner word lies below it.
     let owner = unsafe { *((state as u64 - OWNER_DISTANCE as u64) as *const u64) };
     let owned = owner_mark() == Some(owner);
     let state = if owned { Some(state) } else { threads::acquire(slot as u64) };
-    // Without a state of its own the thread borrows nobody's: state 0 has no frames, and its records go nowhere.
-    let state = state.unwrap_or_else(|| crate::memory::state(0));
-    // SAFETY: the thread's own state, and the slot that its return path has made again.
-    unsafe { frames::finish_return(state, slot) };
+    state.unwrap_or_else(|| crate::memory::state(0))
+}
+
+/// Keeps what a runtime probe sees of a call.
+#[unsafe(no_mangle)]
+extern "C" fn ada_probe_call(slot: *mut u64, record: u64, probe: u64) -> u64 {
+    // SAFETY: as in `ada_fix`; the stub has reserved the record and filled it in but for the time.
+    unsafe { probes::call(gs_base() as *mut ThreadState, slot, record as *mut RawRecord, probe) };
+    0
+}
+
+/// The same for a return.
+#[unsafe(no_mangle)]
+extern "C" fn ada_probe_returned(slot: *mut u64, _position: u64) -> u64 {
+    // SAFETY: as in `ada_returned`.
+    unsafe { probes::returned(state_on_return(slot), slot) };
     0
 }
 
@@ -53,9 +73,9 @@ extern "C" fn ada_stack_change(slot: *mut u64, change: u64) -> u64 {
         match StackChange::from_number(change) {
             Some(StackChange::Unwind) => unwinding::begin(state, slot, false),
             Some(StackChange::Walk) => unwinding::begin(state, slot, true),
-            Some(StackChange::LongJump) => jumps::long_jump(state, slot as u64, argument(slot, 0)),
-            Some(StackChange::SwapContext) => jumps::switch_context(state, argument(slot, 1)),
-            Some(StackChange::SetContext) => jumps::switch_context(state, argument(slot, 0)),
+            Some(StackChange::LongJump) => jumps::long_jump(state, slot as u64, Saved::below(slot).rdi),
+            Some(StackChange::SwapContext) => jumps::switch_context(state, Saved::below(slot).rsi),
+            Some(StackChange::SetContext) => jumps::switch_context(state, Saved::below(slot).rdi),
             None => {}
         }
     }

@@ -4,7 +4,7 @@
 //! follow the rules:
 //!
 //! - our slot is the newest frame's, and still holds its trampoline address: that frame tail-called us, and its real
-//!   return address becomes ours;
+//!   return address becomes ours. A probed call stays, so that its return is seen: we return to its trampoline;
 //! - a slot that no longer holds its trampoline address, or that a newer call has, belongs to a dead frame;
 //! - "its slot is below ours" alone does not make a frame dead: it may live on another stack (a coroutine). It is
 //!   dead if one stretch of readable memory leads from it past us to an older frame, that is, on our own stack. Should
@@ -17,7 +17,7 @@ use ada_ring::{ShadowFrame, ThreadState};
 
 use crate::burial::{bury, is_dead, return_of_buried, take_out};
 use crate::syscall::SignalsBlocked;
-use crate::{chunks, unwinding};
+use crate::{chunks, probes, unwinding};
 
 /// Prepares a call with the return slot at `slot`: removes the frames that are dead, gives a tail caller's real return
 /// address back.
@@ -30,6 +30,9 @@ pub unsafe fn prepare_entry(state: *mut ThreadState, slot: *mut u64) {
         // Tail calls are common, and undone in a way that a handler may interrupt: it works above the newest frame.
         let newest = top(state);
         if is_caught_at(newest, slot as u64) && *slot == (*newest).trampoline {
+            if probes::is_open(state, newest) {
+                return;
+            }
             *slot = (*newest).return_address;
             (*state).shadow_top = newest.sub(1) as u64;
             if (*newest.sub(1)).slot_complement < !(slot as u64) {
@@ -64,6 +67,9 @@ unsafe fn remove_dead(state: *mut ThreadState, slot: *mut u64) {
                 return;
             }
             if is_caught_at(top, slot as u64) && *slot == (*top).trampoline {
+                if probes::is_open(state, top) {
+                    return;
+                }
                 *slot = (*top).return_address;
             } else if (*top).slot() == slot as u64 || is_dead(state, top, slot as u64) {
                 bury(state, top);

@@ -19,6 +19,7 @@ mod freestanding;
 mod jumps;
 mod loader;
 pub mod memory;
+mod probes;
 mod registers;
 pub mod syscall;
 pub mod threads;

@@ -24,15 +24,37 @@ pub(crate) fn owner_mark() -> Option<u64> {
     (word == base).then_some(word)
 }
 
-/// The first or second argument of the function whose stub has led here, from where the way into the agent has saved it:
-/// below the return slot lie rax, rcx, rdx, the flags, a return address, and then rdx, rsi, rdi.
-///
-/// # Safety
-/// `slot` is the return slot that the stub passed, and the stub called the way in directly.
-pub(crate) unsafe fn argument(slot: *const u64, number: usize) -> u64 {
-    const RDI_BELOW: usize = 8;
-    // SAFETY: the caller's promise.
-    unsafe { *slot.sub(RDI_BELOW - number) }
+/// Registers as the code in front of the agent has saved them, in the order of their addresses, up to the return slot.
+#[repr(C)]
+pub(crate) struct Saved {
+    pub(crate) r14: u64,
+    pub(crate) r13: u64,
+    pub(crate) r12: u64,
+    pub(crate) rbp: u64,
+    pub(crate) r11: u64,
+    pub(crate) r10: u64,
+    pub(crate) r9: u64,
+    pub(crate) r8: u64,
+    pub(crate) rdi: u64,
+    pub(crate) rsi: u64,
+    /// Of the stub, not of the function.
+    scratch: u64,
+    way_back: u64,
+    flags: u64,
+    pub(crate) rdx: u64,
+    pub(crate) rcx: u64,
+    pub(crate) rax: u64,
+}
+
+impl Saved {
+    /// What lies below the return slot.
+    ///
+    /// # Safety
+    /// `slot` is the return slot that the stub passed, and the stub called the way in directly.
+    pub(crate) unsafe fn below<'a>(slot: *const u64) -> &'a Self {
+        // SAFETY: the caller's promise.
+        unsafe { &*slot.cast::<Self>().sub(1) }
+    }
 }
 
 pub(crate) fn gs_base() -> u64 {

@@ -126,13 +126,19 @@ pub fn signal_stack() -> Option<core::ops::Range<u64>> {
 
 /// Reads a word of this process that may not be mapped.
 pub fn read_word(address: u64) -> Option<u64> {
-    let mut word = 0_u64;
-    let local = [&raw mut word as u64, 8];
-    let remote = [address, 8];
-    // SAFETY: both vectors describe 8 bytes; the kernel checks the remote one.
+    let mut word = [0_u64];
+    read_words(address, &mut word).then_some(word[0])
+}
+
+/// Reads words of this process that may not be mapped, all or none.
+pub fn read_words(address: u64, words: &mut [u64]) -> bool {
+    let bytes = size_of_val(words) as u64;
+    let local = [words.as_mut_ptr() as u64, bytes];
+    let remote = [address, bytes];
+    // SAFETY: both vectors describe as many bytes as the slice has; the kernel checks the remote one.
     let read =
         unsafe { raw(PROCESS_VM_READV, [process().into(), local.as_ptr() as u64, 1, remote.as_ptr() as u64, 1, 0]) };
-    (read == 8).then_some(word)
+    read as u64 == bytes
 }
 
 /// Whether each page from `start` (a page's address) on can be read: a guard page is mapped and cannot.

@@ -88,6 +88,8 @@ unsafe fn prepare(fresh: *mut ThreadState, number: usize, thread: u32, slot: u64
         (*fresh).tid = thread;
         (*fresh).number = number as u32;
         (*fresh).lost = 0;
+        (*fresh).buried = 0;
+        (*fresh).probe_calls = 0;
         start_without_chunk(fresh);
     }
 }
@@ -102,5 +104,7 @@ unsafe fn start_without_chunk(state: *mut ThreadState) {
         (*state).detail_position = NO_CHUNK;
         (*state).detail_chunks_taken = 0;
         (*state).detail_chunks = [0; 2];
+        (*state).probe_position = NO_CHUNK;
+        (*state).probe_chunks_taken = 0;
     }
 }

@@ -58,6 +58,8 @@ impl AgentImage {
             loader: door("ada_loader")?,
             detail_chunk: door("ada_detail_chunk")?,
             stack: door("ada_stack")?,
+            probe_call: door("ada_probe_call")?,
+            probe_returned: door("ada_probe_returned")?,
         };
         bytes.resize(bytes.len().next_multiple_of(4096), 0);
         Ok(Self { bytes, entries })
@@ -84,15 +86,20 @@ mod tests {
             (Item::MaxDepth, 5),
             (Item::OwnerByWord, 6),
             (Item::StackWindow, 7),
+            (Item::DetailStride, 8),
         ];
         let image = AgentImage::at(0x10_0000, &config).unwrap();
         let end = 0x10_0000 + image.bytes.len() as u64;
-        let AgentEntries { thread, chunk, fix, returned, stack_change, loader, detail_chunk, stack } = image.entries;
-        for door in [thread, chunk, fix, returned, stack_change, loader, detail_chunk, stack] {
+        let AgentEntries { thread, chunk, fix, returned, stack_change, loader, detail_chunk, stack, .. } =
+            image.entries;
+        let AgentEntries { probe_call, probe_returned, .. } = image.entries;
+        let doors =
+            [thread, chunk, fix, returned, stack_change, loader, detail_chunk, stack, probe_call, probe_returned];
+        for door in doors {
             assert!((0x10_0000..end).contains(&door));
         }
-        assert!(image.bytes.windows(56).any(|words| {
-            words.chunks(8).map(|word| u64::from_le_bytes(word.try_into().unwrap())).eq([1, 2, 3, 4, 5, 6, 7])
+        assert!(image.bytes.windows(64).any(|words| {
+            words.chunks(8).map(|word| u64::from_le_bytes(word.try_into().unwrap())).eq([1, 2, 3, 4, 5, 6, 7, 8])
         }));
     }
 }

@@ -26,6 +26,10 @@ impl Clock {
     }
 
     /// The time of a counter value. Values from before the first reading are before it, too.
+    pub(crate) fn now(&self) -> TraceNanos {
+        self.at(tsc())
+    }
+
     pub(crate) fn at(&self, tsc: u64) -> TraceNanos {
         let ticks = i128::from(tsc) - i128::from(self.tsc);
         TraceNanos((i128::from(self.nanos) + ((ticks * i128::from(self.scale)) >> 32)).max(0) as u64)

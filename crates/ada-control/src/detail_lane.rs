@@ -5,9 +5,10 @@ use std::ops::Range;
 use std::sync::atomic::Ordering;
 
 use ada_event::{EventSeq, FunctionId, RuntimeAddr, TraceNanos};
-use ada_format::atf::{Payload, X86Call, X86Return};
-use ada_ring::detail::{self, RawDetail};
+use ada_format::atf::{Payload, Probes, X86Call, X86Return};
+use ada_ring::detail::{self, DetailShape, RawDetail};
 use ada_ring::pool::Lane;
+use ada_ring::probe::PROBE_WORDS;
 use ada_ring::{ChunkReader, ChunkState, Pool, RECORDS_END};
 
 /// How many of a thread's newest events are remembered, so that kept detail can be linked to them: more than two chunks
@@ -34,8 +35,29 @@ impl<'a> Captured<'a> {
         (self.word(0) >> 32) as u32
     }
 
+    /// The payload of a runtime probe.
+    pub(crate) fn probe_payload(&self, function: FunctionId) -> Payload<'a> {
+        const CONTEXT: usize = RawDetail::SIZE;
+        const COUNT: usize = CONTEXT + 32;
+        const WORDS: usize = COUNT + 8;
+        let context = Some(std::array::from_fn(|number| self.word(CONTEXT / 8 + number)));
+        let count = (self.word(COUNT / 8) as usize).min(PROBE_WORDS);
+        let (words, _) = self.bytes[WORDS..WORDS + 8 * count].as_chunks();
+        let probes = (count > 0).then(|| Probes::from_le_bytes(words));
+        match self.payload(function, &DetailShape::default()) {
+            Payload::X86Call(call) => Payload::X86Call(X86Call { context, probes, stack: &[], ..call }),
+            Payload::X86Return(back) => Payload::X86Return(X86Return { context, probes, ..back }),
+            other => other,
+        }
+    }
+
+    fn vectors<const COUNT: usize>(&self, shape: &DetailShape) -> Option<[u128; COUNT]> {
+        let (vectors, _) = self.bytes.get(shape.vectors_at()..)?.as_chunks::<16>();
+        shape.vectors.then(|| std::array::from_fn(|number| u128::from_le_bytes(vectors[number])))
+    }
+
     /// The payload for a session, for the function with this id.
-    pub(crate) fn payload(&self, function: FunctionId) -> Payload<'a> {
+    pub(crate) fn payload(&self, function: FunctionId, shape: &DetailShape) -> Payload<'a> {
         let register = |number: usize| self.word(2 + number);
         let (return_address, rbp, rsp) = (RuntimeAddr(self.word(9)), self.word(10), self.word(11));
         if self.word(0) as u32 == detail::RETURN {
@@ -46,6 +68,7 @@ impl<'a> Captured<'a> {
                 return_address,
                 rbp,
                 rsp,
+                vectors: self.vectors(shape),
                 ..X86Return::default()
             });
         }
@@ -62,7 +85,8 @@ impl<'a> Captured<'a> {
             return_address,
             rbp,
             rsp,
-            stack: &stack[..stack.len().min(self.word(12) as usize)],
+            vectors: self.vectors(shape),
+            stack: &stack[..shape.window.min(self.word(12) as usize)],
             ..X86Call::default()
         })
     }
@@ -102,6 +126,9 @@ impl Waiting {
 
     /// Lets go of all up to the time stamp, whether it was asked for or not.
     fn forget_until(&mut self, tsc: u64) {
+        if self.places.is_empty() {
+            return;
+        }
         let rest = self.places.partition_point(|(time, _)| *time <= tsc);
         let kept: Vec<Range<usize>> = self.places.drain(..).skip(rest).map(|(_, place)| place).collect();
         let bytes = std::mem::take(&mut self.bytes);
@@ -116,9 +143,9 @@ impl Waiting {
 
 impl ThreadDetails {
     /// Takes all records of a thread's detail chunks that are written, and frees the chunks that are read to their end.
-    pub(crate) fn collect(&mut self, pool: &Pool, stride: usize, pid: u32, tid: u32, ended: bool) {
+    pub(crate) fn collect(&mut self, pool: &Pool, lane: Lane, stride: usize, pid: u32, tid: u32, ended: bool) {
         let before = self.waiting.places.len();
-        for chunk in chunks_of(pool, pid, tid) {
+        for chunk in chunks_of(pool, lane, pid, tid) {
             let is_full = pool.state(chunk) == ChunkState::Full as u32;
             let Some(mut reader) = ChunkReader::begin_with_stride(pool, chunk, stride) else { continue };
             loop {
@@ -170,7 +197,7 @@ impl ThreadDetails {
         let remembered = self.remembered.make_contiguous();
         remembered.sort_unstable_by_key(|(tsc, ..)| *tsc);
         let mut kept = Vec::new();
-        for chunk in chunks_of(pool, pid, tid) {
+        for chunk in chunks_of(pool, Lane::Detail, pid, tid) {
             let first = pool.header(chunk).first_tsc.load(Ordering::Relaxed);
             for at in (0..RECORDS_END).step_by(stride) {
                 // SAFETY: a record within the chunk, whose process has ended.
@@ -190,13 +217,13 @@ impl ThreadDetails {
     }
 }
 
-/// A thread's detail chunks, oldest first.
-fn chunks_of(pool: &Pool, pid: u32, tid: u32) -> Vec<usize> {
+/// A thread's chunks of a lane, oldest first.
+fn chunks_of(pool: &Pool, lane: Lane, pid: u32, tid: u32) -> Vec<usize> {
     let mut chunks: Vec<usize> = (0..pool.chunk_count())
         .filter(|&chunk| {
             let (state, header) = (pool.state(chunk), pool.header(chunk));
             (state == ChunkState::Active as u32 || state == ChunkState::Full as u32)
-                && header.lane.load(Ordering::Relaxed) == Lane::Detail as u32
+                && header.lane.load(Ordering::Relaxed) == lane as u32
                 && header.pid.load(Ordering::Relaxed) == pid
                 && header.tid.load(Ordering::Relaxed) == tid
         })
@@ -207,8 +234,8 @@ fn chunks_of(pool: &Pool, pid: u32, tid: u32) -> Vec<usize> {
 
 /// Frees all detail chunks of a thread that has ended.
 pub(crate) fn free_all(pool: &Pool, pid: u32, tid: u32) {
-    for chunk in chunks_of(pool, pid, tid) {
-        free(pool, chunk);
+    for lane in [Lane::Detail, Lane::Probe] {
+        chunks_of(pool, lane, pid, tid).into_iter().for_each(|chunk| free(pool, chunk));
     }
 }
 

@@ -1,18 +1,21 @@
 //! Empties the chunks: raw records become events in the files of their threads.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::ops::Range;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, RwLock};
 use std::time::{Duration, Instant};
 
 use ada_event::{DetailSeq, Event, EventKind, EventSeq, FunctionId, ThreadId, TraceNanos};
+use ada_format::atf::{HexAddr, LaneFigures, LatencyFigures, PoolFigures};
+use ada_ring::probe::RawProbe;
 use ada_ring::record::RecordKind;
-use ada_ring::{ChunkReader, ChunkState, DetailMode, Lane, Pool, RECORDS_END, RawRecord};
+use ada_ring::{ChunkReader, ChunkState, DetailMode, DetailShape, Lane, Pool, RECORDS_END, RawRecord};
 
 use crate::ControlError;
 use crate::clock::Clock;
 use crate::detail_lane::{self, REMEMBERED, ThreadDetails};
+use crate::latency::Latencies;
 use crate::order::put_in_order;
 use crate::session::{SessionFiles, failed};
 
@@ -40,14 +43,19 @@ pub(crate) struct Drain {
     quarantine: VecDeque<(Instant, usize)>,
     threads: HashMap<(u32, u32), ThreadProgress>,
     detail: DetailMode,
-    /// Bytes of a detail record.
-    stride: usize,
+    shape: DetailShape,
     batch: Vec<RawRecord>,
     bytes: Vec<u8>,
     events: u64,
     torn: u64,
     details_lost: u64,
     waited_ns: u64,
+    latencies: Latencies,
+    index: LaneFigures,
+    details: LaneFigures,
+    probes: LaneFigures,
+    /// The fewest chunks that were free at the start of a round.
+    low_water: usize,
     /// Why nothing is written any more, once a write has failed; records are then read and counted only, so that the
     /// target does not wait for a disk that is full.
     failure: Option<ControlError>,
@@ -66,11 +74,12 @@ struct Held {
     pid: u32,
     tid: u32,
     ordinal: u64,
+    thread_pointer: u64,
     chunk: usize,
 }
 
 impl Drain {
-    pub(crate) fn new(pool: Pool, clock: Clock, numbers: FunctionNumbers, stride: usize) -> Self {
+    pub(crate) fn new(pool: Pool, clock: Clock, numbers: FunctionNumbers, shape: DetailShape) -> Self {
         let detail = match pool.control().detail_mode.load(Ordering::Relaxed) {
             0 => DetailMode::Off,
             1 => DetailMode::Windows,
@@ -86,16 +95,39 @@ impl Drain {
             quarantine: VecDeque::new(),
             threads: HashMap::new(),
             detail,
-            stride,
+            shape,
             batch: Vec::new(),
             bytes: Vec::new(),
             events: 0,
             torn: 0,
             details_lost: 0,
             waited_ns: 0,
+            latencies: Latencies::default(),
+            index: LaneFigures::default(),
+            details: LaneFigures::default(),
+            probes: LaneFigures::default(),
+            low_water: pool.chunk_count(),
             failure: None,
             unwritten: 0,
         }
+    }
+
+    /// What went through the lanes, and how full the rings were.
+    pub(crate) fn figures(&self) -> (BTreeMap<String, LaneFigures>, PoolFigures) {
+        let bytes = Event::SIZE as u64 * self.events;
+        let mut index = LaneFigures { written: self.events, bytes, ..self.index.clone() };
+        let latency = |share| self.latencies.quantile(share);
+        index.latency_ns = Some(LatencyFigures { p50: latency(0.5), p95: latency(0.95), p99: latency(0.99) });
+        let lanes = [("index", index), ("detail", self.details.clone()), ("probe", self.probes.clone())];
+        let pool = PoolFigures {
+            pieces: self.pool.chunk_count() as u64,
+            low_water: self.low_water as u64,
+            exhausted: self.pool.control().exhausted.load(Ordering::Relaxed),
+            waited_ns: self.waited_ns,
+            ..PoolFigures::default()
+        };
+        let used = lanes.into_iter().filter(|(_, lane)| lane.written > 0);
+        (used.map(|(name, lane)| (name.to_owned(), lane)).collect(), pool)
     }
 
     /// Events written so far.
@@ -133,6 +165,8 @@ impl Drain {
         self.pool.control().drain_rounds.fetch_add(1, Ordering::Relaxed);
         self.end_quarantine();
         let before = self.events;
+        let free = (0..self.pool.chunk_count()).filter(|&chunk| self.pool.state(chunk) == ChunkState::Free as u32);
+        self.low_water = self.low_water.min(free.count());
         let held = self.held_chunks();
         let chunks_are_short = held.len() * 2 > self.pool.chunk_count();
         let look = final_round || chunks_are_short || self.looked.elapsed() > LOOK_FOR_ENDED_THREADS;
@@ -170,6 +204,7 @@ impl Drain {
                     pid: header.pid.load(Ordering::Relaxed),
                     tid: header.tid.load(Ordering::Relaxed),
                     ordinal: header.ordinal.load(Ordering::Relaxed),
+                    thread_pointer: header.thread_pointer.load(Ordering::Relaxed),
                     chunk,
                 }
             })
@@ -214,10 +249,13 @@ impl Drain {
         drop(reader);
         let header = pool.header(held.chunk);
         let shadow_base_low = header.shadow_base_low.load(Ordering::Relaxed);
+        // After the events: what belongs to them was written before them.
+        let progress = self.threads.entry((held.pid, held.tid)).or_default();
         if self.detail == DetailMode::All {
-            // After the events: what belongs to them was written before them.
-            let progress = self.threads.entry((held.pid, held.tid)).or_default();
-            progress.details.collect(&pool, self.stride, held.pid, held.tid, ended);
+            progress.details.collect(&pool, Lane::Detail, self.shape.stride(), held.pid, held.tid, ended);
+        }
+        if ended || self.batch.iter().any(|record| record.is_probed()) {
+            progress.details.collect(&pool, Lane::Probe, RawProbe::SIZE, held.pid, held.tid, ended);
         }
         if self.failure.is_none()
             && let Err(error) = self.write(held, shadow_base_low, files)
@@ -257,6 +295,7 @@ impl Drain {
     }
 
     fn free(&mut self, chunk: usize, is_full: bool, used: usize, has_holes: bool) {
+        self.index.dumps += 1;
         let from = if is_full { ChunkState::Full } else { ChunkState::Active };
         if !self.pool.change(chunk, from, ChunkState::Draining) {
             return;
@@ -288,18 +327,30 @@ impl Drain {
             self.known.clone_from(&self.numbers.read().expect("nobody panics with the lock"));
         }
         let thread = files.thread(held.pid, held.tid)?;
+        thread.entry_mut().tid = Some(held.tid);
+        thread.entry_mut().handle = Some(HexAddr(held.thread_pointer));
+        let sampled = self.batch.len().div_ceil(Latencies::SAMPLES);
         let progress = self.threads.entry((held.pid, held.tid)).or_default();
         self.bytes.clear();
         for (number, record) in self.batch.iter().enumerate() {
             let tsc = times.get(number).copied().unwrap_or(record.tsc);
             let time = self.clock.at(tsc).max(progress.last);
             progress.last = time;
+            if number % sampled == 0 {
+                self.latencies.encoded(time, sampled as u64);
+            }
             let event = to_event(record, time, thread.thread(), shadow_base_low, &self.known);
-            if record.has_detail() && self.detail == DetailMode::All {
+            if record.is_probed() || record.has_detail() && self.detail == DetailMode::All {
                 if let Some(captured) = progress.details.take(record.tsc) {
                     thread.append_raw(&self.bytes).map_err(failed)?;
                     self.bytes.clear();
-                    thread.append_with_detail(&event, &captured.payload(event.function)).map_err(failed)?;
+                    let (payload, lane) = if record.is_probed() {
+                        (captured.probe_payload(event.function), &mut self.probes)
+                    } else {
+                        (captured.payload(event.function, &self.shape), &mut self.details)
+                    };
+                    lane.written += 1;
+                    lane.bytes += thread.append_with_detail(&event, &payload).map_err(failed)?;
                     continue;
                 }
                 self.details_lost += 1;
@@ -311,9 +362,7 @@ impl Drain {
             self.bytes.extend_from_slice(&event.to_le_bytes());
         }
         thread.append_raw(&self.bytes).map_err(failed)?;
-        if self.detail == DetailMode::All
-            && let Some(last) = self.batch.iter().map(|record| record.tsc).max()
-        {
+        if let Some(last) = self.batch.iter().map(|record| record.tsc).max() {
             progress.details.forget_until(last);
         }
         self.events += self.batch.len() as u64;
@@ -324,6 +373,7 @@ impl Drain {
     pub(crate) fn flush(&mut self, files: &mut SessionFiles) {
         if self.failure.is_none() {
             self.failure = files.flush().err();
+            self.latencies.written(self.clock.now());
         }
     }
 
@@ -332,9 +382,11 @@ impl Drain {
     pub(crate) fn write_kept(&mut self, files: &mut SessionFiles) -> Result<Option<Range<TraceNanos>>, ControlError> {
         let mut window: Option<Range<TraceNanos>> = None;
         for (&(pid, tid), progress) in &mut self.threads {
-            for (seq, time, captured) in progress.details.kept(&self.pool, self.stride, pid, tid) {
+            for (seq, time, captured) in progress.details.kept(&self.pool, self.shape.stride(), pid, tid) {
                 let function = self.known.get(captured.function() as usize).copied().unwrap_or_default();
-                files.thread(pid, tid)?.add_detail(seq, time, &captured.payload(function)).map_err(failed)?;
+                let payload = captured.payload(function, &self.shape);
+                self.details.bytes += files.thread(pid, tid)?.add_detail(seq, time, &payload).map_err(failed)?;
+                self.details.written += 1;
                 let known = window.get_or_insert(time..time);
                 *known = known.start.min(time)..known.end.max(time);
             }

@@ -14,6 +14,7 @@ use crate::deadline::Deadline;
 use crate::maps::{self, LoadedFile, Mapping};
 use crate::module::Module;
 use crate::planned_image::{Exclude, PlannedImage};
+use crate::probes;
 use crate::remote::{OpenInTarget, Remote};
 use crate::shared_memory::SharedMemory;
 
@@ -134,7 +135,7 @@ impl Installer {
         let room = Arena::room_for(1) as u64;
         let Some((address, offset)) = self.map_room(remote, open, mappings, &file, room) else { return Ok(()) };
         let mut arena = Arena::new(RuntimeAddr(address), &self.entries, &self.stubs, 1)?;
-        if let Ok(site) = arena.add(&plan, 0, 0, 0) {
+        if let Ok(site) = arena.add(&plan, 0, 0, 0, None) {
             let written = self.shared.write_code(offset, &arena.finish());
             written.map_err(|source| ControlError::System { doing: "writing stubs", source })?;
             remote.write(site.at.0, &site.jump).map_err(crate::remote::injected("hooking the loader"))?;
@@ -165,6 +166,8 @@ impl Installer {
         let address = maps::free_near(mappings, file, room)?;
         let offset = self.shared.reserve_code(room)?;
         open.map(remote, address, room, libc::PROT_READ | libc::PROT_EXEC, offset).ok()?;
+        // A call that a probed function makes as its last returns to that function's stub.
+        self.covered.mark(self.shared.covered_mut(), address..address + room, true);
         let mapping =
             Mapping { start: address, end: address + room, executable: true, file_offset: 0, path: String::new() };
         let place = mappings.partition_point(|other| other.start < address);
@@ -213,7 +216,8 @@ fn fill_and_patch(
         let result = if arena.remaining(room) < Arena::MOST_FOR_ONE {
             Err(SkipReason::NoRoom)
         } else {
-            arena.add(plan, image.bias, *index, first_function + *index as u32)
+            let probe = probes::number_of(&image.functions, *index);
+            arena.add(plan, image.bias, *index, first_function + *index as u32, probe)
         };
         match result {
             Ok(site) => sites.push((site, *original, *index)),

@@ -9,8 +9,8 @@ use std::sync::{Arc, Mutex, RwLock};
 use std::time::{Duration, Instant};
 
 use ada_patch::StubOptions;
-use ada_ring::detail::{MAX_WINDOW, stride};
-use ada_ring::{DetailMode, DropReason, OnFull};
+use ada_ring::detail::MAX_WINDOW;
+use ada_ring::{DetailMode, DetailShape, DropReason, OnFull};
 
 use crate::ControlError;
 use crate::clock::Clock;
@@ -22,6 +22,7 @@ use crate::installer::Installer;
 use crate::loader_call::WaitingThread;
 use crate::maps::{self, LoadedFile};
 use crate::module::Module;
+use crate::probes;
 use crate::remote::OpenInTarget;
 use crate::session::{self, SessionFiles};
 use crate::shared_memory::SharedMemory;
@@ -46,6 +47,8 @@ pub struct TraceOptions {
     pub detail: DetailMode,
     /// Bytes of the stack that are captured with a call, if detail is: at most 512.
     pub stack_window: usize,
+    /// Whether vector registers are captured too, if detail is.
+    pub vectors: bool,
     /// The most frames of a thread whose returns are caught at one time.
     pub max_depth: Option<u32>,
     /// Which modules (by path) or functions (by name) to leave alone.
@@ -125,12 +128,14 @@ pub fn trace(command: Command, options: &TraceOptions, progress: &dyn Progress) 
     let gate = Gate::start(command)?;
     let pid = gate.tracee.pid();
     let open = OpenInTarget::open(&gate, &shared)?;
+    let shape = DetailShape { window: options.stack_window.min(MAX_WINDOW), vectors: options.vectors };
     let stubs = StubOptions {
         owner_by_word: gate.has_thread_pointer()?,
-        stack_window: (options.detail != DetailMode::Off).then_some(options.stack_window.min(MAX_WINDOW)),
+        detail: (options.detail != DetailMode::Off).then_some(shape),
     };
     let memory = TargetMemory::set_up(&gate, &open, &mut shared, gate.loader, options.max_depth, &stubs)?;
     let pool = shared.pool();
+    probes::publish(pool);
     let loader_function = gate.loader.map_or(0, |loader| loader.function);
     let mut installer = Installer::new(shared, memory.entries, stubs, loader_function);
 
@@ -169,7 +174,7 @@ pub fn trace(command: Command, options: &TraceOptions, progress: &dyn Progress) 
     progress.running();
     gate.release()?;
 
-    let drain = Drain::new(pool, clock, recording.numbers.clone(), stride(stubs.stack_window.unwrap_or(0)));
+    let drain = Drain::new(pool, clock, recording.numbers.clone(), stubs.detail.unwrap_or_default());
     let (halt, drained) = std::thread::scope(|scope| {
         let drained = scope.spawn(|| run_drain(drain, files, &recording, pool, progress));
         scope.spawn(|| {
@@ -200,11 +205,13 @@ pub fn trace(command: Command, options: &TraceOptions, progress: &dyn Progress) 
     }
     let modules = recording.modules.into_inner().expect("nobody panics with the lock");
     let drops = dropped(&pool, &drain);
+    drain.flush(&mut files);
+    let figures = drain.figures();
     let threads = files.thread_count();
     let mut failure = drain.failure().map(ToString::to_string);
     let session = files.path().to_owned();
     let finished = files.finish(|process, writer| {
-        summary::complete(process == pid, end, &modules, &drops, &windows, writer);
+        summary::complete(process == pid, end, &modules, &drops, &figures, &windows, writer);
         if process != pid {
             // A fork child has its parent's images; its folder is complete in itself.
             let folder = writer.process_path().to_owned();

@@ -7,7 +7,9 @@ use std::ops::Range;
 use std::path::Path;
 
 use ada_event::TraceNanos;
-use ada_format::atf::{self, BuildId, Coverage, Drops, Exit, FunctionRow, HexAddr, SessionWriter, Window};
+use ada_format::atf::{
+    self, BuildId, Coverage, Drops, Exit, FunctionRow, HexAddr, LaneFigures, PoolFigures, SessionWriter, Window,
+};
 use ada_patch::{SkipReason, Verdict};
 
 use crate::module::Module;
@@ -19,12 +21,15 @@ pub(crate) fn complete(
     end: End,
     modules: &[Module],
     drops: &[(&'static str, u64)],
+    (lanes, pool): &(BTreeMap<String, LaneFigures>, PoolFigures),
     windows: &[Window],
     writer: &mut SessionWriter,
 ) {
     add_modules(modules, writer);
     let manifest = writer.manifest_mut();
     manifest.windows = windows.to_vec();
+    manifest.lanes.clone_from(lanes);
+    manifest.pool = Some(pool.clone());
     if is_first {
         manifest.exit = Some(match end {
             End::Exited(code) => Exit { code: Some(code), ..Exit::default() },

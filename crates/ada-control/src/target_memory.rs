@@ -52,6 +52,7 @@ impl TargetMemory {
         let warm = (CONTROL_BYTES + WARM_CHUNKS * CHUNK_SIZE) as u64;
         let _ = remote
             .system_call(libc::SYS_madvise, [POOL_AT, warm.min(shared.pool_bytes()), MADV_POPULATE_WRITE, 0, 0, 0]);
+        let shape = stubs.detail.unwrap_or_default();
         let config = [
             (Item::Pool, POOL_AT),
             (Item::Private, PRIVATE_AT),
@@ -59,7 +60,8 @@ impl TargetMemory {
             (Item::LoaderDebug, loader.map_or(0, |loader| loader.debug)),
             (Item::MaxDepth, max_depth.map_or(0, u64::from)),
             (Item::OwnerByWord, u64::from(stubs.owner_by_word)),
-            (Item::StackWindow, stubs.stack_window.unwrap_or(0) as u64),
+            (Item::StackWindow, shape.window as u64),
+            (Item::DetailStride, shape.stride() as u64),
         ];
         let agent = AgentImage::at(AGENT_AT, &config)?;
         let length = agent.bytes.len() as u64;

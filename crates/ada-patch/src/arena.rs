@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! 0       addresses of the agent's entry points
-//! 64      one switch byte per function: not 0 turns its hook off
+//! 128     one switch byte per function: not 0 turns its hook off
 //! …       code that all stubs share
 //! …       per function: stub, then its displaced instructions
 //! ```
@@ -16,7 +16,7 @@ use crate::displaced::{Displaced, JUMP_BYTES, push_jump};
 use crate::stub::{External, StubKind, StubOptions, Template};
 use crate::{PatchPlan, SkipReason};
 
-const SWITCHES: usize = 64;
+const SWITCHES: usize = 128;
 const STUB_ALIGN: usize = 16;
 
 /// No template is longer.
@@ -91,17 +91,26 @@ impl Arena {
     }
 
     /// Adds a stub for a planned function: number `index` in this image, loaded with `bias`, known to the process as
-    /// `function`. Gives the jump that leads to it.
-    pub fn add(&mut self, plan: &PatchPlan, bias: u64, index: usize, function: u32) -> Result<HookSite, SkipReason> {
+    /// `function`, and the subject of a runtime probe if `probe` says so. Gives the jump that leads to it.
+    pub fn add(
+        &mut self,
+        plan: &PatchPlan,
+        bias: u64,
+        index: usize,
+        function: u32,
+        probe: Option<u32>,
+    ) -> Result<HookSite, SkipReason> {
         let start = self.bytes.len().next_multiple_of(STUB_ALIGN);
         let unchanged = self.bytes.len();
         self.bytes.resize(start, 0xcc);
         let at = self.base + start as u64;
-        let template = &self.templates[plan.kind as usize];
+        let kind = if probe.is_some() { plan.kind.probed() } else { plan.kind };
+        let template = &self.templates[kind as usize];
         let (switch, common) = (self.base + (SWITCHES + index) as u64, &self.common);
         template.emit(
             at,
             function,
+            probe.unwrap_or(0),
             |external| if external == External::Switch { switch } else { common.address(external) },
             &mut self.bytes,
         );
@@ -130,12 +139,13 @@ impl Arena {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use ada_ring::DetailShape;
 
     #[test]
     fn every_template_assembles_and_is_small() {
         for (kind, owner_by_word) in StubKind::ALL.into_iter().flat_map(|kind| [(kind, true), (kind, false)]) {
-            let stack_window = owner_by_word.then_some(128);
-            let template = Template::new(kind, &StubOptions { owner_by_word, stack_window }).unwrap();
+            let detail = owner_by_word.then_some(DetailShape { window: 128, vectors: true });
+            let template = Template::new(kind, &StubOptions { owner_by_word, detail }).unwrap();
             assert!(template.code.len() <= STUB_BYTES, "{kind:?} has {} bytes", template.code.len());
             assert!(template.entry < template.code.len());
         }

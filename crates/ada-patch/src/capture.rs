@@ -16,14 +16,14 @@
 use std::mem::offset_of;
 
 use ada_ring::chunk::PAST_END_MASK;
-use ada_ring::detail::{self, RawDetail};
+use ada_ring::detail::{self, DetailShape, RawDetail};
 use ada_ring::state::ThreadState;
 use iced_x86::IcedError;
 use iced_x86::code_asm::{
-    CodeAssembler, CodeLabel, dword_ptr, eax, ecx, qword_ptr, r8, r9, rax, rbp, rcx, rdi, rdx, rsi, rsp,
+    CodeAssembler, CodeLabel, dword_ptr, eax, ecx, qword_ptr, r8, r9, rax, rbp, rcx, rdi, rdx, rsi, rsp, xmmword_ptr,
 };
 
-use crate::common::{DETAIL_CHUNK, STACK, way_into_agent};
+use crate::common::{DETAIL_CHUNK, STACK, VECTORS, way_into_agent};
 use crate::stub::StubOptions;
 
 const POSITION: i32 = offset_of!(ThreadState, detail_position) as i32;
@@ -49,11 +49,11 @@ impl Details {
         way_into_agent(a, table + 8 * DETAIL_CHUNK as u64, true)?;
         a.set_label(&mut stack)?;
         way_into_agent(a, table + 8 * STACK as u64, false)?;
-        Ok(Self { chunk, stack, stride: detail::stride(options.stack_window.unwrap_or(0)) as i32 })
+        Ok(Self { chunk, stack, stride: options.detail.unwrap_or_default().stride() as i32 })
     }
 
-    /// Captures a call's registers, and `window` bytes of the stack from the return slot upwards.
-    pub(crate) fn call(&self, a: &mut CodeAssembler, shift: i32, window: usize) -> Result<(), IcedError> {
+    /// Captures a call's registers, and the stack from the return slot upwards.
+    pub(crate) fn call(&self, a: &mut CodeAssembler, shift: i32, shape: &DetailShape) -> Result<(), IcedError> {
         self.begin(a)?;
         let slot = 48 + shift;
         a.mov(qword_ptr(rcx + REGISTERS), rdi)?;
@@ -68,16 +68,17 @@ impl Details {
         a.mov(qword_ptr(rcx + FRAME_POINTER), rbp)?;
         a.lea(rax, qword_ptr(rsp + slot))?;
         a.mov(qword_ptr(rcx + STACK_POINTER), rax)?;
-        if window > 0 {
-            self.copy_window(a, slot, window as i32)?;
+        if shape.window > 0 {
+            self.copy_window(a, slot, shape.window as i32)?;
         } else {
             a.mov(qword_ptr(rcx + STACK_BYTES), 0)?;
         }
+        copy_vectors(a, shape, 8)?;
         publish(a, detail::CALL)
     }
 
     /// Captures a return's registers.
-    pub(crate) fn back(&self, a: &mut CodeAssembler) -> Result<(), IcedError> {
+    pub(crate) fn back(&self, a: &mut CodeAssembler, shape: &DetailShape) -> Result<(), IcedError> {
         self.begin(a)?;
         for (number, saved) in [(0, 40), (1, 24)] {
             a.mov(rax, qword_ptr(rsp + saved))?;
@@ -89,6 +90,7 @@ impl Details {
         a.lea(rax, qword_ptr(rsp + 56))?;
         a.mov(qword_ptr(rcx + STACK_POINTER), rax)?;
         a.mov(qword_ptr(rcx + STACK_BYTES), 0)?;
+        copy_vectors(a, shape, 2)?;
         publish(a, detail::RETURN)
     }
 
@@ -137,6 +139,14 @@ impl Details {
         a.set_label(&mut done)?;
         a.nop()
     }
+}
+
+fn copy_vectors(a: &mut CodeAssembler, shape: &DetailShape, count: usize) -> Result<(), IcedError> {
+    let at = shape.vectors_at() as i32;
+    for (number, register) in VECTORS.into_iter().take(if shape.vectors { count } else { 0 }).enumerate() {
+        a.movups(xmmword_ptr(rcx + at + 16 * number as i32), register)?;
+    }
+    Ok(())
 }
 
 /// Publishes the detail record in rcx, then the event in r8.

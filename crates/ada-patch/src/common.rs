@@ -5,8 +5,8 @@ use std::mem::offset_of;
 use ada_ring::record::{HAS_DETAIL, RecordKind};
 use ada_ring::state::{FRAME_RETURNING, ShadowFrame};
 use iced_x86::code_asm::{
-    CodeAssembler, CodeLabel, dword_ptr, eax, qword_ptr, r8, r9, r10, r11, rax, rbp, rcx, rdi, rdx, registers::xmm,
-    rsi, rsp,
+    CodeAssembler, CodeLabel, dword_ptr, eax, qword_ptr, r8, r9, r10, r11, r12, r13, r14, rax, rbp, rcx, rdi, rdx,
+    registers::xmm, rsi, rsp,
 };
 use iced_x86::{BlockEncoderOptions, Code, IcedError, Instruction, MemoryOperand, Register};
 
@@ -34,25 +34,30 @@ pub struct AgentEntries {
     pub detail_chunk: u64,
     /// Copies a stack window that crosses into a page which may not be there.
     pub stack: u64,
+    /// Keeps what a runtime probe sees of a call, and publishes the record.
+    pub probe_call: u64,
+    /// Finishes the return of a runtime probe.
+    pub probe_returned: u64,
 }
 
 /// The shared code at its final address.
 pub(crate) struct Common {
     pub(crate) code: Vec<u8>,
-    addresses: [u64; 8],
+    addresses: [u64; EXTERNALS],
 }
 
 impl Common {
     /// Assembles for address `at`; `table` is where the arena holds the agent's entry points, in their order.
     pub(crate) fn new(at: u64, table: u64, options: &StubOptions) -> Result<Self, IcedError> {
         let mut a = CodeAssembler::new(64)?;
-        let mut labels: [CodeLabel; 8] = std::array::from_fn(|_| a.create_label());
+        let mut labels: [CodeLabel; EXTERNALS] = std::array::from_fn(|_| a.create_label());
         for (number, (external, into_rcx)) in [
             (External::Thread, false),
             (External::Chunk, true),
             (External::Fix, false),
             (External::StackChange, false),
             (External::Loader, false),
+            (External::ProbeCall, false),
         ]
         .into_iter()
         .enumerate()
@@ -63,16 +68,18 @@ impl Common {
         let chunk = labels[External::Chunk as usize];
         let details = Details::new(&mut a, table, options)?;
         a.set_label(&mut labels[External::DetailCall as usize])?;
-        match options.stack_window {
-            Some(window) => details.call(&mut a, 0, window)?,
+        match options.detail {
+            Some(shape) => details.call(&mut a, 0, &shape)?,
             None => a.ud2()?,
         }
         a.set_label(&mut labels[External::RecordEntryOnly as usize])?;
         record_entry_only(&mut a, chunk, &details, options)?;
         a.set_label(&mut labels[External::Return as usize])?;
         return_path(&mut a, chunk, table + 8 * RETURNED as u64, &details, options)?;
+        a.set_label(&mut labels[External::ProbeReturn as usize])?;
+        agent_return(&mut a, table + 8 * PROBE_RETURNED as u64)?;
         let assembled = a.assemble_options(at, BlockEncoderOptions::RETURN_NEW_INSTRUCTION_OFFSETS)?;
-        let mut addresses = [0; 8];
+        let mut addresses = [0; EXTERNALS];
         for (address, label) in addresses.iter_mut().zip(&labels) {
             *address = assembled.label_ip(label)?;
         }
@@ -84,26 +91,31 @@ impl Common {
     }
 }
 
-/// Position of each way's entry point in the arena's table: thread, chunk, fix, stack change, loader.
-const TABLE_ORDER: [usize; 5] = [0, 1, 2, 4, 5];
+/// How many externals are code.
+const EXTERNALS: usize = External::Switch as usize;
+
+/// Position of each way's entry point in the arena's table: thread, chunk, fix, stack change, loader, probe.
+const TABLE_ORDER: [usize; 6] = [0, 1, 2, 4, 5, 8];
 const RETURNED: usize = 3;
 pub(crate) const DETAIL_CHUNK: usize = 6;
 pub(crate) const STACK: usize = 7;
+const PROBE_RETURNED: usize = 9;
 
 /// The table of entry points as it stands in an arena.
-pub(crate) fn entry_table(entries: &AgentEntries) -> [u64; 8] {
-    let AgentEntries { thread, chunk, fix, returned, stack_change, loader, detail_chunk, stack } = *entries;
-    [thread, chunk, fix, returned, stack_change, loader, detail_chunk, stack]
+pub(crate) fn entry_table(entries: &AgentEntries) -> [u64; 10] {
+    let AgentEntries { thread, chunk, fix, returned, stack_change, loader, detail_chunk, stack, .. } = *entries;
+    let AgentEntries { probe_call, probe_returned, .. } = *entries;
+    [thread, chunk, fix, returned, stack_change, loader, detail_chunk, stack, probe_call, probe_returned]
 }
 
-/// Calls the agent with (return slot, rcx), all registers kept but rax, or rcx, which takes the result. The agent finds
+/// Calls the agent with (return slot, rcx, rax), all registers kept but rax, or rcx, which takes the result. The agent finds
 /// the function's arguments below the slot: `ada_agent::registers::argument` knows the order of the pushes.
 ///
 /// Compiled code may use the sixteen vector registers; it is built without AVX, and older instructions leave the
 /// upper parts of wider registers alone, so saving their low 16 bytes is enough.
 pub(crate) fn way_into_agent(a: &mut CodeAssembler, entry: u64, into_rcx: bool) -> Result<(), IcedError> {
-    const SAVED: i32 = 8;
-    for register in [rdx, rsi, rdi, r8, r9, r10, r11, rbp] {
+    const SAVED: i32 = 11;
+    for register in [rdx, rsi, rdi, r8, r9, r10, r11, rbp, r12, r13, r14] {
         a.push(register)?;
     }
     if !into_rcx {
@@ -113,6 +125,7 @@ pub(crate) fn way_into_agent(a: &mut CodeAssembler, entry: u64, into_rcx: bool) 
     let pushed = 8 * (SAVED + i32::from(!into_rcx));
     a.lea(rdi, qword_ptr(rbp + pushed + 8 + 32))?;
     a.mov(rsi, rcx)?;
+    a.mov(rdx, rax)?;
     a.and(rsp, -16)?;
     a.sub(rsp, 256)?;
     for (number, register) in VECTORS.into_iter().enumerate() {
@@ -131,13 +144,13 @@ pub(crate) fn way_into_agent(a: &mut CodeAssembler, entry: u64, into_rcx: bool) 
     } else {
         a.pop(rcx)?;
     }
-    for register in [rbp, r11, r10, r9, r8, rdi, rsi, rdx] {
+    for register in [r14, r13, r12, rbp, r11, r10, r9, r8, rdi, rsi, rdx] {
         a.pop(register)?;
     }
     a.ret()
 }
 
-const VECTORS: [iced_x86::code_asm::AsmRegisterXmm; 16] = [
+pub(crate) const VECTORS: [iced_x86::code_asm::AsmRegisterXmm; 16] = [
     xmm::xmm0,
     xmm::xmm1,
     xmm::xmm2,
@@ -158,7 +171,7 @@ const VECTORS: [iced_x86::code_asm::AsmRegisterXmm; 16] = [
 
 /// A record's kind, with the mark that says whether registers come with it.
 fn kind_bits(kind: RecordKind, options: &StubOptions) -> i32 {
-    if options.stack_window.is_some() { kind as i32 | HAS_DETAIL as i32 } else { kind as i32 }
+    if options.detail.is_some() { kind as i32 | HAS_DETAIL as i32 } else { kind as i32 }
 }
 
 /// Records a call whose return is not caught; the function's number is in eax, the shadow stack's top in rdx. Called from a stub, so the way into
@@ -180,13 +193,13 @@ fn record_entry_only(
     a.mov(rdx, qword_ptr(SHADOW_TOP).gs())?;
     a.lea(eax, dword_ptr(rdx + kind_bits(RecordKind::EntryOnly, options)))?;
     a.mov(dword_ptr(rcx + 12), eax)?;
-    match options.stack_window {
-        Some(window) => {
+    match options.detail {
+        Some(shape) => {
             let (mut detail, mut behind) = (a.create_label(), a.create_label());
             a.call(detail)?;
             a.jmp(behind)?;
             a.set_label(&mut detail)?;
-            details.call(a, 8, window)?;
+            details.call(a, 8, &shape)?;
             a.set_label(&mut behind)?;
             a.nop()?;
         }
@@ -233,22 +246,34 @@ fn return_path(
     a.sub(rdx, ShadowFrame::SIZE as i32)?;
     a.mov(qword_ptr(SHADOW_TOP).gs(), rdx)?;
     let mut detail = a.create_label();
-    if options.stack_window.is_some() {
+    if options.detail.is_some() {
         a.call(detail)?;
     } else {
         stamp(a)?;
     }
     restore(a)?;
     a.ret()?;
-    if options.stack_window.is_some() {
+    if let Some(shape) = options.detail {
         a.set_label(&mut detail)?;
-        details.back(a)?;
+        details.back(a, &shape)?;
     }
     a.set_label(&mut no_room)?;
     a.call(chunk)?;
     a.mov(rdx, qword_ptr(SHADOW_TOP).gs())?;
     a.jmp(reserved)?;
     a.set_label(&mut rare)?;
+    leave_to_agent(a, returned)
+}
+
+/// A return path that is the agent's alone.
+fn agent_return(a: &mut CodeAssembler, returned: u64) -> Result<(), IcedError> {
+    a.lea(rsp, qword_ptr(rsp - 8))?;
+    save(a)?;
+    leave_to_agent(a, returned)
+}
+
+/// Has the agent put the real return address into the slot, and goes there.
+fn leave_to_agent(a: &mut CodeAssembler, returned: u64) -> Result<(), IcedError> {
     let mut agent = a.create_label();
     a.call(agent)?;
     restore(a)?;

@@ -18,10 +18,10 @@
 //! the same thread state: hence the position is advanced by one `xadd`, a frame is complete before the top is moved
 //! over it, and the record's time stamp is stored last.
 
-use ada_ring::RawRecord;
 use ada_ring::chunk::PAST_END_MASK;
-use ada_ring::record::{HAS_DETAIL, RecordKind};
+use ada_ring::record::{HAS_DETAIL, IS_PROBED, RecordKind};
 use ada_ring::state::{OWNER_DISTANCE, ShadowFrame, StackChange, ThreadState, covered};
+use ada_ring::{DetailShape, RawRecord};
 use iced_x86::code_asm::{
     CodeAssembler, CodeLabel, al, ax, byte_ptr, dword_ptr, eax, ecx, qword_ptr, rax, rcx, rdx, rsp,
 };
@@ -47,12 +47,16 @@ pub enum StubKind {
     SwapContext,
     /// The same for the first argument.
     SetContext,
+    /// As `Full`, for a runtime probe: the agent keeps what it sees.
+    ProbedFull,
+    /// As `EntryOnly`, for a runtime probe.
+    ProbedEntry,
     /// Records nothing: tells the recorder that the set of loaded libraries has changed.
     Loader,
 }
 
 impl StubKind {
-    pub(crate) const ALL: [Self; 8] = [
+    pub(crate) const ALL: [Self; 10] = [
         Self::Full,
         Self::EntryOnly,
         Self::Unwinder,
@@ -60,8 +64,27 @@ impl StubKind {
         Self::LongJump,
         Self::SwapContext,
         Self::SetContext,
+        Self::ProbedFull,
+        Self::ProbedEntry,
         Self::Loader,
     ];
+
+    /// The kind for a function that a runtime probe is about.
+    pub(crate) const fn probed(self) -> Self {
+        match self {
+            Self::Full => Self::ProbedFull,
+            Self::EntryOnly => Self::ProbedEntry,
+            other => other,
+        }
+    }
+
+    const fn catches_return(self) -> bool {
+        matches!(self, Self::Full | Self::ProbedFull)
+    }
+
+    const fn is_probed(self) -> bool {
+        matches!(self, Self::ProbedFull | Self::ProbedEntry)
+    }
 
     /// What the agent is told of the call, where it has to hear of it.
     const fn stack_change(self) -> Option<StackChange> {
@@ -71,7 +94,7 @@ impl StubKind {
             Self::LongJump => Some(StackChange::LongJump),
             Self::SwapContext => Some(StackChange::SwapContext),
             Self::SetContext => Some(StackChange::SetContext),
-            Self::Full | Self::EntryOnly | Self::Loader => None,
+            Self::Full | Self::EntryOnly | Self::ProbedFull | Self::ProbedEntry | Self::Loader => None,
         }
     }
 }
@@ -82,8 +105,8 @@ pub struct StubOptions {
     /// A thread is known by the word at its FS base, which the C libraries make the base itself: eight times as fast to
     /// read as the base. Not before thread-local storage is set up, as at the start of a static program.
     pub owner_by_word: bool,
-    /// Registers are captured, and so many bytes of the stack; `None` where they are not.
-    pub stack_window: Option<usize>,
+    /// What is captured with each call and return; `None` for nothing.
+    pub detail: Option<DetailShape>,
 }
 
 /// Code and data of the arena that a stub refers to.
@@ -98,12 +121,16 @@ pub(crate) enum External {
     Return,
     /// Captures registers and stack, and publishes the record.
     DetailCall,
+    /// The same for a runtime probe.
+    ProbeCall,
+    /// The return path of a runtime probe.
+    ProbeReturn,
     /// The byte that switches the function off.
     Switch,
 }
 
 impl External {
-    const ALL: [Self; 9] = [
+    const ALL: [Self; 11] = [
         Self::Thread,
         Self::Chunk,
         Self::Fix,
@@ -112,6 +139,8 @@ impl External {
         Self::RecordEntryOnly,
         Self::Return,
         Self::DetailCall,
+        Self::ProbeCall,
+        Self::ProbeReturn,
         Self::Switch,
     ];
 
@@ -123,6 +152,7 @@ impl External {
 
 const TEMPLATE_IP: u64 = 0x1000_0000;
 const FUNCTION_PLACEHOLDER: i32 = 0x1122_3344;
+const PROBE_PLACEHOLDER: i32 = 0x1122_3355;
 
 pub(crate) const SHADOW_TOP: i32 = offset_of!(ThreadState, shadow_top) as i32;
 pub(crate) const POSITION: i32 = offset_of!(ThreadState, index_position) as i32;
@@ -139,6 +169,7 @@ pub(crate) struct Template {
     pub(crate) entry: usize,
     references: Vec<Reference>,
     function_numbers: Vec<usize>,
+    probe_numbers: Vec<usize>,
 }
 
 struct Reference {
@@ -159,16 +190,25 @@ impl Template {
         let assembled = a.assemble_options(TEMPLATE_IP, BlockEncoderOptions::RETURN_NEW_INSTRUCTION_OFFSETS)?;
         let entry = (assembled.label_ip(&entry)? - TEMPLATE_IP) as usize;
         let code = assembled.inner.code_buffer;
-        let (references, function_numbers) = find_holes(&code);
-        Ok(Self { code, entry, references, function_numbers })
+        let (references, [function_numbers, probe_numbers]) = find_holes(&code);
+        Ok(Self { code, entry, references, function_numbers, probe_numbers })
     }
 
     /// Appends the stub for address `at`, with its holes filled.
-    pub(crate) fn emit(&self, at: u64, function: u32, address_of: impl Fn(External) -> u64, out: &mut Vec<u8>) {
+    pub(crate) fn emit(
+        &self,
+        at: u64,
+        function: u32,
+        probe: u32,
+        address_of: impl Fn(External) -> u64,
+        out: &mut Vec<u8>,
+    ) {
         let start = out.len();
         out.extend_from_slice(&self.code);
-        for hole in &self.function_numbers {
-            out[start + hole..][..4].copy_from_slice(&function.to_le_bytes());
+        for (holes, number) in [(&self.function_numbers, function), (&self.probe_numbers, probe)] {
+            for hole in holes {
+                out[start + hole..][..4].copy_from_slice(&number.to_le_bytes());
+            }
         }
         for reference in &self.references {
             let distance = address_of(reference.external).wrapping_sub(at + reference.from as u64) as u32;
@@ -177,8 +217,8 @@ impl Template {
     }
 }
 
-fn find_holes(code: &[u8]) -> (Vec<Reference>, Vec<usize>) {
-    let (mut references, mut function_numbers) = (Vec::new(), Vec::new());
+fn find_holes(code: &[u8]) -> (Vec<Reference>, [Vec<usize>; 2]) {
+    let (mut references, mut numbers) = (Vec::new(), [Vec::new(), Vec::new()]);
     let mut decoder = Decoder::with_ip(64, code, TEMPLATE_IP, DecoderOptions::NONE);
     while decoder.can_decode() {
         let instruction = decoder.decode();
@@ -196,11 +236,13 @@ fn find_holes(code: &[u8]) -> (Vec<Reference>, Vec<usize>) {
         }
         let is_number = offsets.has_immediate() && offsets.immediate_size() == 4;
         let immediate = start + offsets.immediate_offset();
-        if is_number && code[immediate..immediate + 4] == FUNCTION_PLACEHOLDER.to_le_bytes() {
-            function_numbers.push(immediate);
+        for (holes, placeholder) in numbers.iter_mut().zip([FUNCTION_PLACEHOLDER, PROBE_PLACEHOLDER]) {
+            if is_number && code[immediate..immediate + 4] == placeholder.to_le_bytes() {
+                holes.push(immediate);
+            }
         }
     }
-    (references, function_numbers)
+    (references, numbers)
 }
 
 fn recording_stub(
@@ -230,7 +272,7 @@ fn recording_stub(
     a.call(External::Chunk.placeholder())?;
     a.mov(rdx, qword_ptr(SHADOW_TOP).gs())?;
     a.jmp(reserved)?;
-    if kind == StubKind::Full {
+    if kind.catches_return() {
         a.set_label(&mut uncaught)?;
         a.mov(eax, FUNCTION_PLACEHOLDER)?;
         a.call(External::RecordEntryOnly.placeholder())?;
@@ -255,7 +297,7 @@ fn recording_stub(
     a.cmp(qword_ptr(rdx), rax)?;
     a.jae(fix)?;
     a.set_label(&mut fixed)?;
-    if kind == StubKind::Full {
+    if kind.catches_return() {
         check_catchable(a, uncaught)?;
     } else {
         a.cmp(rdx, qword_ptr(RECORD_LIMIT).gs())?;
@@ -265,29 +307,34 @@ fn recording_stub(
     reserve(a, no_room)?;
     a.set_label(&mut reserved)?;
     let mut bits = RecordKind::EntryOnly as i32;
-    if kind == StubKind::Full {
+    if kind.catches_return() {
         push_frame(a, after, overwritten)?;
         // The record tells of the stack before the frame was pushed.
         bits = RecordKind::Call as i32 - FRAME;
     }
-    if options.stack_window.is_some() {
+    if kind.is_probed() {
+        bits += IS_PROBED as i32;
+    } else if options.detail.is_some() {
         bits += HAS_DETAIL as i32;
     }
     a.mov(dword_ptr(rcx + 8), FUNCTION_PLACEHOLDER)?;
     a.lea(eax, dword_ptr(rdx + bits))?;
     a.mov(dword_ptr(rcx + 12), eax)?;
-    if options.stack_window.is_some() {
+    if kind.is_probed() {
+        a.mov(eax, PROBE_PLACEHOLDER)?;
+        a.call(External::ProbeCall.placeholder())?;
+    } else if options.detail.is_some() {
         a.call(External::DetailCall.placeholder())?;
     } else {
         stamp(a)?;
     }
 
-    if kind == StubKind::Full {
+    if kind.catches_return() {
         restore(a)?;
         a.lea(rsp, qword_ptr(rsp + 8))?;
         a.call(relocated)?;
         a.set_label(&mut after)?;
-        a.jmp(External::Return.placeholder())?;
+        a.jmp(if kind.is_probed() { External::ProbeReturn } else { External::Return }.placeholder())?;
     }
     if let Some(change) = kind.stack_change() {
         a.set_label(&mut unrecorded)?;

@@ -54,6 +54,8 @@ pub struct ChunkHeader {
     pub lane: AtomicU32,
     /// Room.
     pub reserved: u32,
+    /// The thread's FS base: its `pthread_t` in the C libraries.
+    pub thread_pointer: AtomicU64,
     /// Records with earlier time stamps are left over from the chunk's last use.
     pub first_tsc: AtomicU64,
 }

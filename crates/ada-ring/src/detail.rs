@@ -32,19 +32,38 @@ pub const RETURN: u32 = 2;
 
 /// The largest stack window.
 pub const MAX_WINDOW: usize = 512;
+/// Bytes of the vector registers that are captured: eight on a call, of which a return uses two.
+pub const VECTOR_BYTES: usize = 8 * 16;
 
 impl RawDetail {
     /// Bytes before the stack's.
     pub const SIZE: usize = 104;
 }
 
-/// Bytes from one record to the next, for a stack window of so many bytes.
-pub const fn stride(window: usize) -> usize {
-    (RawDetail::SIZE + window.next_multiple_of(8)).next_multiple_of(16)
+/// What the detail records of a session hold beside [`RawDetail`]: the stack window, then vector registers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DetailShape {
+    /// Bytes of the stack that are captured with a call.
+    pub window: usize,
+    /// Whether vector registers are captured.
+    pub vectors: bool,
+}
+
+impl DetailShape {
+    /// Where vector registers lie in a record.
+    pub const fn vectors_at(&self) -> usize {
+        (RawDetail::SIZE + self.window.next_multiple_of(8)).next_multiple_of(16)
+    }
+
+    /// Bytes from one record to the next.
+    pub const fn stride(&self) -> usize {
+        self.vectors_at() + if self.vectors { VECTOR_BYTES } else { 0 }
+    }
 }
 
 const _: () = {
     assert!(size_of::<RawDetail>() == RawDetail::SIZE);
     // A record that starts before a chunk's slack ends before its header.
-    assert!(crate::chunk::RECORDS_END + stride(MAX_WINDOW) <= crate::chunk::HEADER_OFFSET);
+    let largest = DetailShape { window: MAX_WINDOW, vectors: true };
+    assert!(crate::chunk::RECORDS_END + largest.stride() <= crate::chunk::HEADER_OFFSET);
 };

@@ -14,12 +14,13 @@ pub mod chunk;
 pub mod consumer;
 pub mod detail;
 pub mod pool;
+pub mod probe;
 pub mod record;
 pub mod state;
 
 pub use chunk::{CHUNK_SIZE, ChunkHeader, RECORDS_END, RECORDS_PER_CHUNK};
 pub use consumer::ChunkReader;
-pub use detail::RawDetail;
+pub use detail::{DetailShape, RawDetail};
 pub use pool::{ChunkState, Control, DetailMode, DropReason, Lane, OnFull, Pool};
 pub use record::{RawRecord, RecordKind};
 pub use state::{ShadowFrame, ThreadState};

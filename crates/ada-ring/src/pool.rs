@@ -12,6 +12,7 @@ use core::cell::UnsafeCell;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use crate::chunk::{CHUNK_SIZE, ChunkHeader, HEADER_OFFSET, RECORDS_END};
+use crate::probe::{MAX_PROBES, Probe};
 
 /// The most chunks that a session's shared memory can have.
 pub const MAX_CHUNKS: usize = 4096;
@@ -40,6 +41,8 @@ pub enum Lane {
     Index = 0,
     /// Registers and stack.
     Detail = 1,
+    /// Registers and memory of runtime probes.
+    Probe = 2,
 }
 
 /// What happens to registers and stack windows.
@@ -114,6 +117,8 @@ pub struct Control {
     pub drops: [AtomicU64; DropReason::ALL.len()],
     /// The thread that waits until the recorder has seen the new libraries.
     pub loader: LoaderCall,
+    /// What runtime probes read.
+    pub probes: [Probe; MAX_PROBES],
     /// Chunk states.
     pub chunks: [AtomicU32; MAX_CHUNKS],
 }

@@ -30,6 +30,9 @@ pub enum RecordKind {
 /// Set beside the kind where a [`crate::RawDetail`] with the same time stamp was written.
 pub const HAS_DETAIL: u32 = 4;
 
+/// Set beside the kind where a [`crate::probe::RawProbe`] with the same time stamp was written.
+pub const IS_PROBED: u32 = 8;
+
 impl RawRecord {
     /// Bytes of a record.
     pub const SIZE: usize = 16;
@@ -37,6 +40,11 @@ impl RawRecord {
     /// Whether registers were captured too.
     pub const fn has_detail(self) -> bool {
         self.top_and_kind & HAS_DETAIL != 0
+    }
+
+    /// Whether a runtime probe kept what it saw.
+    pub const fn is_probed(self) -> bool {
+        self.top_and_kind & IS_PROBED != 0
     }
 
     /// The kind, which no bit pattern can make invalid.

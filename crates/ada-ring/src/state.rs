@@ -104,7 +104,22 @@ pub struct Buried {
 }
 
 /// How many buried frames a thread remembers.
-pub const GRAVES: usize = 128;
+pub const GRAVES: usize = 96;
+
+/// What is remembered of a probed call until it returns.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(C)]
+pub struct ProbeCall {
+    /// The address of its shadow frame.
+    pub frame: u64,
+    /// The number of its probe.
+    pub probe: u64,
+    /// Registers at the call, by [`crate::probe::Base`].
+    pub registers: [u64; 7],
+}
+
+/// How many probed calls of a thread can be open at one time.
+pub const PROBE_CALLS: usize = 16;
 
 /// The position of a thread that has no chunk: past the end of nothing.
 pub const NO_CHUNK: u64 = crate::chunk::PAST_END_MASK as u64;
@@ -174,6 +189,14 @@ pub struct ThreadState {
     pub alarm_frame: u64,
     /// That frame's own slot word.
     pub alarm_saved: u64,
+    /// Where the next record of a runtime probe goes.
+    pub probe_position: u64,
+    /// How many chunks of the probes' lane the thread has had.
+    pub probe_chunks_taken: u64,
+    /// How many probed calls have been made.
+    pub probe_calls: u64,
+    /// The newest of them; number n is at n modulo [`PROBE_CALLS`].
+    pub open_probes: [ProbeCall; PROBE_CALLS],
     /// How many frames have been buried.
     pub buried: u64,
     /// The newest of them; number n is at n modulo [`GRAVES`].

@@ -43,6 +43,9 @@ pub(crate) struct Args {
     /// Bytes of the stack to capture with each call, 0 to 512
     #[arg(long, value_name = "BYTES", default_value = "128", value_parser = clap::value_parser!(u16).range(0..=512))]
     stack_window: u16,
+    /// Capture vector registers too: xmm0 to xmm7 with a call, xmm0 and xmm1 with a return
+    #[arg(long)]
+    vectors: bool,
     /// What a thread does when the rings are full
     #[arg(long, value_enum, default_value_t = WhenFull::Wait)]
     on_full: WhenFull,
@@ -95,6 +98,7 @@ pub(crate) fn trace_quietly(output: PathBuf, command: Vec<OsString>) -> anyhow::
         max_depth: None,
         detail: Detail::Windows,
         stack_window: 128,
+        vectors: false,
         on_full: WhenFull::Wait,
         ring_memory: 64 << 20,
         startup_timeout: None,
@@ -118,6 +122,7 @@ fn trace(args: Args) -> anyhow::Result<TraceReport> {
         chunks: usize::try_from(args.ring_memory / CHUNK).unwrap_or(usize::MAX),
         start_up_timeout: args.startup_timeout,
         max_depth: args.max_depth,
+        vectors: args.vectors,
         detail: match args.detail {
             Detail::Windows => DetailMode::Windows,
             Detail::All => DetailMode::All,

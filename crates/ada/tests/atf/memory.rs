@@ -27,7 +27,7 @@ fn write_session(output: &Path, bytes: u64) -> PathBuf {
             let event = Event { timestamp, thread: ThreadId(id), kind: EventKind::RETURN, ..Event::default() };
             match has_detail {
                 true => thread.append_with_detail(&event, &Payload::X86Return(X86Return::default())).unwrap(),
-                false => thread.append(&event).unwrap(),
+                false => thread.append(&event).unwrap().0,
             };
         }
         session.finish_thread(thread).unwrap();

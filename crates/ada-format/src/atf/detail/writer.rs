@@ -29,6 +29,11 @@ impl<W: Write + Seek> DetailWriter<W> {
         Ok(Self { section, header, times: None, scratch: Vec::new() })
     }
 
+    /// Bytes of all records so far.
+    pub fn bytes(&self) -> u64 {
+        self.section.len()
+    }
+
     /// The link that an event needs to point at the next record.
     pub fn next_seq(&self) -> Result<DetailSeq, WriteError> {
         let position = self.section.records();

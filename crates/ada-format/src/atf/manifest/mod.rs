@@ -8,6 +8,8 @@ mod module;
 
 pub use module::{BuildId, Coverage, HexAddr, Module};
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -52,9 +54,15 @@ pub struct Manifest {
     /// The images that were loaded.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub modules: Vec<Module>,
+    /// What went through each lane of the rings: `index`, `detail`, `probe`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub lanes: BTreeMap<String, LaneFigures>,
     /// Events that were lost, by lane and reason.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub drops: Vec<Drops>,
+    /// The pool of pieces of the rings.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pool: Option<PoolFigures>,
     /// The windows in which detail was written.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub windows: Vec<Window>,
@@ -76,6 +84,12 @@ pub struct ThreadEntry {
     /// How many events its index file has.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub event_count: Option<u64>,
+    /// The kernel's id of the thread. Ids are used again: threads of one id at different times have different `id`s.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tid: Option<u32>,
+    /// The thread's handle, its `pthread_t`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub handle: Option<HexAddr>,
     /// The thread's name, if it has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
@@ -96,6 +110,50 @@ pub struct Exit {
     /// Fields that this version does not know.
     #[serde(flatten)]
     pub extra: Map<String, Value>,
+}
+
+/// What went through a lane of the rings.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct LaneFigures {
+    /// Records that were written to files.
+    pub written: u64,
+    /// Their bytes in the files.
+    pub bytes: u64,
+    /// Full pieces of the ring that were handed over.
+    pub dumps: u64,
+    /// Time from the event to the operating system's hands.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub latency_ns: Option<LatencyFigures>,
+    /// Fields that this version does not know.
+    #[serde(flatten)]
+    pub extra: Map<String, Value>,
+}
+
+/// The pool of pieces that all lanes share.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct PoolFigures {
+    /// How many pieces there are.
+    pub pieces: u64,
+    /// The fewest that were free at one time.
+    pub low_water: u64,
+    /// How often a thread found none free.
+    pub exhausted: u64,
+    /// How long threads waited for one.
+    pub waited_ns: u64,
+    /// Fields that this version does not know.
+    #[serde(flatten)]
+    pub extra: Map<String, Value>,
+}
+
+/// The time within which half, 95 and 99 of a hundred were done.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct LatencyFigures {
+    /// Half.
+    pub p50: u64,
+    /// 95 of a hundred.
+    pub p95: u64,
+    /// 99 of a hundred.
+    pub p99: u64,
 }
 
 /// Events of one lane that were lost for one reason.

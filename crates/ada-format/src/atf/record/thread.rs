@@ -16,6 +16,8 @@ pub struct ThreadWriter {
     path: PathBuf,
     platform: Platform,
     sync: SyncPolicy,
+    /// What the manifest will say of it beside its counts.
+    entry: ThreadEntry,
     index: IndexWriter<File>,
     /// Made when the first detail record comes: most threads of a selective recording never have one.
     detail: Option<DetailWriter<File>>,
@@ -37,7 +39,7 @@ impl ThreadWriter {
         let path = process.join(format!("thread_{thread}"));
         fs::create_dir(&path).map_err(|source| WriteError::File { path: path.clone(), source })?;
         let index = create(&path.join("index.atf"), |file| IndexWriter::begin(file, platform, thread))?;
-        Ok(Self { thread, path, platform, sync, index, detail: None })
+        Ok(Self { thread, path, platform, sync, entry: ThreadEntry::default(), index, detail: None })
     }
 
     /// Which thread.
@@ -48,6 +50,11 @@ impl ThreadWriter {
     /// Its folder.
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// What the manifest will say of the thread; its id and counts are filled in at the end.
+    pub fn entry_mut(&mut self) -> &mut ThreadEntry {
+        &mut self.entry
     }
 
     /// The position that the next event will have.
@@ -70,18 +77,27 @@ impl ThreadWriter {
         self.detail()?.append_raw(records).map_err(|error| error.at(&self.path))
     }
 
-    /// Appends an event with its detail, and links both ways. Where a link would not fit, nothing is written.
-    pub fn append_with_detail(&mut self, event: &Event, payload: &Payload<'_>) -> Result<EventSeq, WriteError> {
+    /// Appends an event with its detail, and links both ways. Where a link would not fit, nothing is written. Gives
+    /// the bytes of the detail record.
+    pub fn append_with_detail(&mut self, event: &Event, payload: &Payload<'_>) -> Result<u64, WriteError> {
         let seq = self.index.next_seq();
-        let appended = self.detail()?.append(seq, event.timestamp, payload);
+        let writer = self.detail()?;
+        let before = writer.bytes();
+        let appended = writer.append(seq, event.timestamp, payload);
+        let bytes = writer.bytes() - before;
         let detail: DetailSeq = appended.map_err(|error| error.at(&self.path))?;
-        self.append(&Event { detail, ..*event })
+        self.append(&Event { detail, ..*event })?;
+        Ok(bytes)
     }
 
-    /// Appends the detail of an event that was appended without, and links both ways.
-    pub fn add_detail(&mut self, seq: EventSeq, time: TraceNanos, payload: &Payload<'_>) -> Result<(), WriteError> {
-        let detail = self.detail()?.append(seq, time, payload)?;
-        Ok(self.index.link(seq, detail)?)
+    /// Appends the detail of an event that was appended without, and links both ways. Gives the record's bytes.
+    pub fn add_detail(&mut self, seq: EventSeq, time: TraceNanos, payload: &Payload<'_>) -> Result<u64, WriteError> {
+        let writer = self.detail()?;
+        let before = writer.bytes();
+        let detail = writer.append(seq, time, payload)?;
+        let bytes = writer.bytes() - before;
+        self.index.link(seq, detail)?;
+        Ok(bytes)
     }
 
     /// Hands all buffers to the operating system: what was appended survives the death of this process.
@@ -112,7 +128,7 @@ impl ThreadWriter {
         if self.sync == SyncPolicy::OnFinish {
             File::open(&self.path)?.sync_all()?;
         }
-        let entry = ThreadEntry { id: self.thread.0, has_detail, event_count, ..ThreadEntry::default() };
+        let entry = ThreadEntry { id: self.thread.0, has_detail, event_count, ..self.entry };
         Ok(FinishedThread { entry, times })
     }
 

@@ -1,0 +1,67 @@
+//! The runtime probes: functions of threading and concurrency libraries of which every session keeps registers and a few
+//! words of memory, so that the analysis can tell what belongs together.
+//!
+//! A probe is found by its function's name, in whatever image has it. The table says what is read beside the registers;
+//! the words follow each other in the order of the reads. What they mean is the analysis's business.
+
+use std::collections::HashMap;
+use std::sync::LazyLock;
+use std::sync::atomic::Ordering;
+
+use ada_image::FunctionTable;
+use ada_ring::Pool;
+use ada_ring::probe::{Base, MAX_PROBES, READS, Read};
+
+/// A function, and what is read when it is entered and when it returns.
+struct Probe {
+    name: &'static str,
+    call: &'static [Read],
+    back: &'static [Read],
+}
+
+const fn probe(name: &'static str, call: &'static [Read], back: &'static [Read]) -> Probe {
+    assert!(call.len() <= READS && back.len() <= READS && name.len() > 2);
+    Probe { name, call, back }
+}
+
+const PROBES: &[Probe] = &[
+    // Threads. Of a new one: whether it starts detached (glibc's attribute flags), and the entry function of a C++
+    // `std::thread` (its state's virtual function) and of a Rust thread (its boxed closure's). Back: its handle.
+    probe(
+        "pthread_create",
+        &[Read::words(Base::Rsi, 8, 1), Read::through(Base::Rcx, 0, 16, 1), Read::through(Base::Rcx, 8, 24, 1)],
+        &[Read::words(Base::Rdi, 0, 1)],
+    ),
+    probe("pthread_join", &[], &[Read::words(Base::Rsi, 0, 1)]),
+    probe("pthread_timedjoin_np", &[], &[Read::words(Base::Rsi, 0, 1)]),
+    probe("pthread_clockjoin_np", &[], &[Read::words(Base::Rsi, 0, 1)]),
+    probe("pthread_tryjoin_np", &[], &[Read::words(Base::Rsi, 0, 1)]),
+    probe("thrd_join", &[], &[Read::words(Base::Rsi, 0, 1)]),
+    probe("pthread_detach", &[], &[]),
+    probe("thrd_detach", &[], &[]),
+    probe("pthread_exit", &[], &[]),
+    probe("thrd_exit", &[], &[]),
+    probe("pthread_cancel", &[], &[]),
+    probe("pthread_setname_np", &[Read::words(Base::Rsi, 0, 2)], &[]),
+];
+
+static NUMBERS: LazyLock<HashMap<&'static str, u32>> =
+    LazyLock::new(|| (0..).zip(PROBES).map(|(number, probe)| (probe.name, number)).collect());
+
+const _: () = assert!(PROBES.len() <= MAX_PROBES);
+
+/// Puts the table where the agent finds it.
+pub(crate) fn publish(pool: Pool) {
+    for (place, probe) in pool.control().probes.iter().zip(PROBES) {
+        for (words, reads) in [(&place.call, probe.call), (&place.back, probe.back)] {
+            for (word, read) in words.iter().zip(reads) {
+                word.store(read.packed(), Ordering::Relaxed);
+            }
+        }
+    }
+}
+
+/// The probe that a function is, if it is one.
+pub(crate) fn number_of(functions: &FunctionTable, index: usize) -> Option<u32> {
+    functions.names(index).find_map(|name| NUMBERS.get(name).copied())
+}
