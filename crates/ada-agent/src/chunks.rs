@@ -82,6 +82,7 @@ pub(crate) unsafe fn obtain(state: *mut ThreadState, blocked: &mut SignalsBlocke
     }
     let mut rounds = control.drain_rounds.load(Ordering::Relaxed);
     let mut looks = control.looks_for_ended.load(Ordering::Relaxed);
+    let mut claims = control.claims.load(Ordering::Relaxed);
     let (mut idle, mut hopeless, mut waited) = (0, 0, 0);
     while control.recorder_gone.load(Ordering::Relaxed) == 0 {
         blocked.pause(|| syscall::sleep_nanoseconds(WAIT_STEP));
@@ -97,8 +98,9 @@ pub(crate) unsafe fn obtain(state: *mut ThreadState, blocked: &mut SignalsBlocke
         }
         // All chunks belong to living threads, which may be waiting for this one.
         let looked = control.looks_for_ended.load(Ordering::Relaxed);
-        if pool.is_drain_behind() {
-            (hopeless, looks) = (0, looked);
+        let given = control.claims.load(Ordering::Relaxed);
+        if given != claims || pool.is_drain_behind() {
+            (hopeless, looks, claims) = (0, looked, given);
         }
         hopeless += 1;
         if hopeless >= HOPE && looked.wrapping_sub(looks) >= LOOKS {

@@ -248,7 +248,9 @@ fn run_drain(
     progress: &dyn Progress,
 ) -> (Drain, SessionFiles) {
     const QUIET: Duration = Duration::from_millis(2);
+    const IN_DEMAND: Duration = Duration::from_micros(100);
     const FLUSH_EVERY: Duration = Duration::from_millis(10);
+    let mut seen_exhausted = 0;
     let mut flushed = Instant::now();
     loop {
         let ended = recording.target_ended.load(Ordering::Acquire);
@@ -266,7 +268,12 @@ fn run_drain(
             drain.flush(&mut files);
             flushed = Instant::now();
         }
-        if count == 0 {
+        let exhausted = pool.control().exhausted.load(Ordering::Relaxed);
+        if exhausted != seen_exhausted {
+            // Somebody may be waiting for the chunk of a thread that has ended since.
+            seen_exhausted = exhausted;
+            std::thread::sleep(IN_DEMAND);
+        } else if count == 0 {
             std::thread::sleep(QUIET);
         }
     }

@@ -111,6 +111,8 @@ pub struct Control {
     pub drain_rounds: AtomicU64,
     /// Grows with every round in which the drain has looked for the chunks of threads that have ended.
     pub looks_for_ended: AtomicU64,
+    /// How many chunks have been given to threads.
+    pub claims: AtomicU64,
     /// How often no chunk was free.
     pub exhausted: AtomicU64,
     /// Records given up, by [`DropReason`].
@@ -203,15 +205,20 @@ impl Pool {
     /// Claims a free chunk: the first there is, so that a drain which keeps up makes threads write to the same few
     /// chunks over and over, while they are in the processor's caches.
     pub fn claim(&self) -> Option<usize> {
-        (0..self.chunk_count()).find(|&chunk| {
+        let claimed = (0..self.chunk_count()).find(|&chunk| {
             self.state(chunk) == ChunkState::Free as u32 && self.change(chunk, ChunkState::Free, ChunkState::Claimed)
-        })
+        });
+        if claimed.is_some() {
+            self.control().claims.fetch_add(1, Ordering::Relaxed);
+        }
+        claimed
     }
 
-    /// Claims a chunk for something that can do without: only while half of all chunks are free, so that it never takes
-    /// the last one from a thread that cannot.
+    /// Claims a chunk for something that can do without: only while half of all chunks are free, and these are more than
+    /// a few, so that it never takes one from a thread that cannot.
     pub fn claim_if_plenty(&self) -> Option<usize> {
-        let count = self.chunk_count();
+        const FEW: usize = 16;
+        let count = self.chunk_count().saturating_sub(FEW);
         let free = (0..count).filter(|&chunk| self.state(chunk) == ChunkState::Free as u32).count();
         if free * 2 > count { self.claim() } else { None }
     }
