@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, RwLock};
 use std::time::{Duration, Instant};
 
+use ada_event::ImageOffset;
 use ada_patch::StubOptions;
 use ada_ring::detail::{MAX_WINDOW, stride};
 use ada_ring::{DetailMode, DropReason, OnFull};
@@ -28,8 +29,8 @@ use crate::summary;
 use crate::target_memory::TargetMemory;
 use crate::tracee::{self, Halt};
 
-/// Says of a module's path and a function's name, where it has one, whether to leave it alone.
-pub type Exclusion = dyn Fn(&Path, Option<&str>) -> bool + Send + Sync;
+/// Says of a module's path, a function's name, where it has one, and its place, whether to leave it alone.
+pub type Exclusion = dyn Fn(&Path, Option<&str>, ImageOffset) -> bool + Send + Sync;
 
 /// How to trace.
 pub struct TraceOptions {
