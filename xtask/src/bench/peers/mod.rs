@@ -1,0 +1,7 @@
+//! Other tracers, installed on demand.
+
+mod frida;
+mod uftrace;
+
+pub(super) use frida::Frida;
+pub(super) use uftrace::Uftrace;
