@@ -6,6 +6,7 @@ use std::process::Command;
 
 use anyhow::Context;
 
+use super::apt;
 use crate::bench::Bench;
 use crate::bench::child::{self, Finished};
 
@@ -27,9 +28,13 @@ impl Frida {
         }
         anyhow::ensure!(bench.may_install, "it is not installed, and --no-install was given");
         eprintln!("xtask: installing Frida into {}", environment.display());
-        let mut make = Command::new("python3");
-        child::run(make.args(["-m", "venv", "--clear"]).arg(&environment), &bench.scratch, true)?
-            .succeeded("python3 -m venv (apt-get install python3-venv?)")?;
+        let make = || {
+            let mut make = Command::new("python3");
+            make.args(["-m", "venv", "--clear"]).arg(&environment);
+            child::run(&mut make, &bench.scratch, true)?.succeeded("python3 -m venv")
+        };
+        // Debian's python3 cannot do it without another package.
+        make().or_else(|_| apt::install(bench, "python3-venv").and_then(|()| make()))?;
         let mut install = Command::new(&python);
         child::run(install.args(["-m", "pip", "install", "--quiet", "frida"]), &bench.scratch, true)?
             .succeeded("pip install frida")?;

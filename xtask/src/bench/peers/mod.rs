@@ -1,5 +1,6 @@
 //! Other tracers, installed on demand.
 
+mod apt;
 mod frida;
 mod uftrace;
 

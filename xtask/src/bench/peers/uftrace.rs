@@ -7,6 +7,7 @@ use std::process::Command;
 
 use anyhow::Context;
 
+use super::apt;
 use crate::bench::Bench;
 use crate::bench::child::{self, Finished};
 
@@ -23,16 +24,7 @@ impl Uftrace {
         if let Some(version) = version() {
             return Ok(Self { version, data });
         }
-        anyhow::ensure!(bench.may_install, "it is not installed, and --no-install was given");
-        eprintln!("xtask: installing uftrace");
-        let mut install = Command::new("apt-get");
-        // SAFETY: the call cannot fail and touches no memory.
-        if unsafe { libc::geteuid() } != 0 {
-            install = Command::new("sudo");
-            install.args(["-n", "apt-get"]);
-        }
-        install.args(["install", "-y", "-qq", "uftrace"]).env("DEBIAN_FRONTEND", "noninteractive");
-        child::run(&mut install, &bench.scratch, false)?.succeeded("apt-get install uftrace")?;
+        apt::install(bench, "uftrace")?;
         Ok(Self { version: version().context("apt-get has installed it, and it does not run")?, data })
     }
 
