@@ -10,6 +10,9 @@ use anyhow::Context;
 /// Bytes of the text, and of the short one.
 const TEXT: usize = 48 << 20;
 const SHORT_TEXT: usize = 6 << 20;
+/// Files of 8 MiB in each folder of the tree.
+const PARTS: usize = 24;
+const FOLDERS: usize = 4;
 const COMMITS: u64 = 60;
 const FUNCTIONS: u64 = 60;
 
@@ -22,9 +25,9 @@ pub(super) struct Inputs {
     pub(super) gz: PathBuf,
     pub(super) zst: PathBuf,
     pub(super) xz: PathBuf,
-    /// A folder with copies of the text under many names.
+    /// A folder with folders of parts of the text.
     pub(super) tree: PathBuf,
-    /// Where that can be copied to, again and again.
+    /// A folder for copies of that.
     pub(super) copies: PathBuf,
     /// C.
     pub(super) source: PathBuf,
@@ -62,9 +65,18 @@ impl Inputs {
         let text = words(TEXT);
         fs::write(&self.text, &text)?;
         fs::write(&self.short_text, &text[..SHORT_TEXT])?;
-        fs::create_dir(&self.tree)?;
-        for number in 0..24_usize {
-            fs::write(self.tree.join(format!("part_{number}")), &text[number << 20..(number + 8) << 20])?;
+        for part in 0..PARTS {
+            let original = self.tree.join("0").join(format!("part_{part}"));
+            for folder in 0..FOLDERS {
+                let path = self.tree.join(folder.to_string());
+                fs::create_dir_all(&path)?;
+                if folder == 0 {
+                    fs::write(&original, &text[part << 20..(part + 8) << 20])?;
+                } else {
+                    // Links are copied as files, and take no room here.
+                    fs::hard_link(&original, path.join(format!("part_{part}")))?;
+                }
+            }
         }
         fs::write(&self.source, source())?;
         for (tool, result) in [("gzip", &self.gz), ("zstd", &self.zst), ("xz", &self.xz)] {

@@ -46,6 +46,8 @@ pub(super) fn all(scratch: &Path) -> anyhow::Result<Vec<Workload>> {
     let cc1 = String::from_utf8_lossy(&cc1).trim().to_owned();
     let url = format!("file://{}", inputs.text.display());
     let repository = inputs.repository.display().to_string();
+    // tar does not read what it is told to write to /dev/null.
+    let archive = inputs.copies.join("archive.tar");
     let Inputs { text, short_text, gz, zst, xz, tree, copies, source, .. } = &inputs;
     Ok(vec![
         new("sha256sum", "coreutils", with(&["/usr/bin/sha256sum"], &[text; 4])),
@@ -59,7 +61,7 @@ pub(super) fn all(scratch: &Path) -> anyhow::Result<Vec<Workload>> {
         new("openssl dgst", "openssl", with(&["/usr/bin/openssl", "dgst", "-sha512"], &[text; 4])),
         new("curl file://", "curl", command(["/usr/bin/curl", "-s", &url, &url, &url, &url])),
         new("node", "nodejs", command(["/usr/bin/node", "-e", JAVASCRIPT])),
-        new("tar", "tar", with(&["/bin/tar", "-cf", "-"], &[tree, tree])),
+        new("tar", "tar", with(&["/bin/tar", "-P", "--hard-dereference", "-cf"], &[&archive, tree])),
         new("git log -p", "git", command(["/usr/bin/git", "-C", &repository, "--no-pager", "log", "-p"])),
         new("bzip2", "bzip2", with(&["/bin/bzip2", "-c"], &[short_text])),
         new("gzip", "gzip", with(&["/bin/gzip", "-c"], &[short_text])),
