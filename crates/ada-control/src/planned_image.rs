@@ -27,7 +27,7 @@ pub(crate) struct PlannedImage {
 }
 
 /// Which functions the user does not want.
-pub(crate) type Exclude<'a> = &'a (dyn Fn(&Path, Option<&str>) -> bool + Sync);
+pub(crate) type Exclude<'a> = &'a (dyn Fn(&Path, Option<&str>, ImageOffset) -> bool + Sync);
 
 impl PlannedImage {
     /// Reads and plans a file. `loader_function` is the runtime address of the loader's notification function.
@@ -56,7 +56,7 @@ impl PlannedImage {
             let start = functions.functions()[index].start;
             let (verdict, plan) = if start.at_bias(bias).0 == loader_function {
                 (Verdict::Skipped(SkipReason::LoaderNotification), None)
-            } else if exclude(&file.path, functions.name(index)) {
+            } else if exclude(&file.path, functions.name(index), start) {
                 (Verdict::Skipped(SkipReason::Excluded), None)
             } else {
                 planner.plan(index)

@@ -1,13 +1,13 @@
 //! Traces a program from its start to its end.
 
 use std::collections::{HashMap, HashSet};
-use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, RwLock};
 use std::time::{Duration, Instant};
 
+use ada_event::ImageOffset;
 use ada_patch::StubOptions;
 use ada_ring::detail::MAX_WINDOW;
 use ada_ring::{DetailMode, DetailShape, DropReason, OnFull};
@@ -30,8 +30,8 @@ use crate::summary;
 use crate::target_memory::TargetMemory;
 use crate::tracee::{self, Halt};
 
-/// Says of a module's path and a function's name, where it has one, whether to leave it alone.
-pub type Exclusion = dyn Fn(&Path, Option<&str>) -> bool + Send + Sync;
+/// Says of a module's path, a function's name, where it has one, and its place, whether to leave it alone.
+pub type Exclusion = dyn Fn(&Path, Option<&str>, ImageOffset) -> bool + Send + Sync;
 
 /// How to trace.
 pub struct TraceOptions {
@@ -188,12 +188,13 @@ pub fn trace(command: Command, options: &TraceOptions, progress: &dyn Progress) 
             let modules = recording.modules.lock().expect("nobody panics with the lock");
             modules[count..].iter().for_each(|module| summary::write_functions(&folder, module));
         });
-        let halt = wait_for_end(pid);
+        let halt = tracee::wait_with_time(pid as i32);
         recording.target_ended.store(true, Ordering::Release);
         (halt, drained.join().expect("the drain does not panic"))
     });
     let (mut drain, mut files) = drained;
-    let end = match halt.doing("waiting for the program")? {
+    let (halt, cpu_time) = halt.doing("waiting for the program")?;
+    let end = match halt {
         Halt::Killed(signal) => End::Killed(signal),
         Halt::Exited(code) | Halt::Stopped(code) => End::Exited(code),
     };
@@ -211,7 +212,8 @@ pub fn trace(command: Command, options: &TraceOptions, progress: &dyn Progress) 
     let mut failure = drain.failure().map(ToString::to_string);
     let session = files.path().to_owned();
     let finished = files.finish(|process, writer| {
-        summary::complete(process == pid, end, &modules, &drops, &figures, &windows, writer);
+        let end = (process == pid).then_some((end, cpu_time));
+        summary::complete(end, &modules, &drops, &figures, &windows, writer);
         if process != pid {
             // A fork child has its parent's images; its folder is complete in itself.
             let folder = writer.process_path().to_owned();
@@ -233,10 +235,6 @@ pub fn trace(command: Command, options: &TraceOptions, progress: &dyn Progress) 
         start_up,
         waited: Duration::from_nanos(drain.waited_ns()),
     })
-}
-
-fn wait_for_end(pid: u32) -> io::Result<Halt> {
-    tracee::wait(pid as i32)
 }
 
 /// Empties the rings until the target has ended and nothing is left.

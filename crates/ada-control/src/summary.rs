@@ -14,11 +14,11 @@ use ada_patch::{SkipReason, Verdict};
 
 use crate::module::Module;
 use crate::recorder::End;
+use crate::tracee::CpuTime;
 
-/// Completes a process's manifest.
+/// Completes a process's manifest. The end is known of the program that was started, not of its fork children.
 pub(crate) fn complete(
-    is_first: bool,
-    end: End,
+    end: Option<(End, CpuTime)>,
     modules: &[Module],
     drops: &[(&'static str, u64)],
     (lanes, pool): &(BTreeMap<String, LaneFigures>, PoolFigures),
@@ -30,7 +30,9 @@ pub(crate) fn complete(
     manifest.windows = windows.to_vec();
     manifest.lanes.clone_from(lanes);
     manifest.pool = Some(pool.clone());
-    if is_first {
+    if let Some((end, cpu_time)) = end {
+        manifest.cpu_user_ns = u64::try_from(cpu_time.user.as_nanos()).ok();
+        manifest.cpu_system_ns = u64::try_from(cpu_time.system.as_nanos()).ok();
         manifest.exit = Some(match end {
             End::Exited(code) => Exit { code: Some(code), ..Exit::default() },
             End::Killed(signal) => Exit { signal: Some(signal), ..Exit::default() },

@@ -5,6 +5,7 @@ use std::io;
 use std::mem::MaybeUninit;
 use std::os::unix::fs::FileExt;
 use std::ptr;
+use std::time::Duration;
 
 /// How a process came to a halt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -116,12 +117,25 @@ impl Tracee {
     }
 }
 
+/// Processor time that a process and the children it waited for have used.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct CpuTime {
+    pub(crate) user: Duration,
+    pub(crate) system: Duration,
+}
+
 /// Waits until a child stops or ends.
 pub(crate) fn wait(pid: i32) -> io::Result<Halt> {
+    wait_with_time(pid).map(|(halt, _)| halt)
+}
+
+/// Waits until a child stops or ends, and says what it has used.
+pub(crate) fn wait_with_time(pid: i32) -> io::Result<(Halt, CpuTime)> {
     let mut status = 0;
+    let mut usage = MaybeUninit::<libc::rusage>::zeroed();
     loop {
-        // SAFETY: `status` lives through the call.
-        if unsafe { libc::waitpid(pid, &raw mut status, libc::__WALL) } >= 0 {
+        // SAFETY: `status` and `usage` live through the call.
+        if unsafe { libc::wait4(pid, &raw mut status, libc::__WALL, usage.as_mut_ptr()) } >= 0 {
             break;
         }
         let error = io::Error::last_os_error();
@@ -129,16 +143,42 @@ pub(crate) fn wait(pid: i32) -> io::Result<Halt> {
             return Err(error);
         }
     }
-    Ok(if libc::WIFEXITED(status) {
+    let halt = if libc::WIFEXITED(status) {
         Halt::Exited(libc::WEXITSTATUS(status))
     } else if libc::WIFSIGNALED(status) {
         Halt::Killed(libc::WTERMSIG(status))
     } else {
         Halt::Stopped(status >> 8)
-    })
+    };
+    // SAFETY: all zeros are a good value, and the kernel may have written another.
+    let usage = unsafe { usage.assume_init() };
+    Ok((halt, CpuTime { user: duration(usage.ru_utime), system: duration(usage.ru_stime) }))
+}
+
+fn duration(time: libc::timeval) -> Duration {
+    Duration::from_secs(time.tv_sec as u64) + Duration::from_micros(time.tv_usec as u64)
 }
 
 fn request(operation: libc::c_uint, pid: i32, address: u64, data: u64) -> io::Result<()> {
     // SAFETY: callers pass addresses of live structures of the kind that the operation names.
     if unsafe { libc::ptrace(operation, pid, address, data) } < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+
+    use super::*;
+
+    #[test]
+    fn a_child_that_worked_has_used_more_time_than_one_that_did_not() {
+        let time_of = |rounds: &str| {
+            let script = "i=0; while [ $i -lt $1 ]; do i=$((i + 1)); done; exit 3";
+            let child = Command::new("sh").args(["-c", script, "sh", rounds]).spawn().unwrap();
+            let (halt, time) = wait_with_time(child.id() as i32).unwrap();
+            assert_eq!(halt, Halt::Exited(3));
+            time.user + time.system
+        };
+        assert!(time_of("500000") > time_of("1") + Duration::from_millis(20));
+    }
 }

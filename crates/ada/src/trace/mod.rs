@@ -10,6 +10,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use ada_control::{ControlError, DetailMode, End, OnFull, TraceOptions, TraceReport};
+use ada_event::ImageOffset;
 use clap::ValueEnum;
 
 use crate::exit::{Blame, Outcome};
@@ -31,7 +32,8 @@ pub(crate) struct Args {
     /// Where sessions are kept
     #[arg(long, value_name = "DIR", default_value = "ada_traces")]
     output: PathBuf,
-    /// Leave functions or modules alone whose name matches; `*` and `?` are wild. May be given several times
+    /// Leave functions or modules alone whose name matches; `*` and `?` are wild. May be given several times.
+    /// A function without a name is `module+0x1234`, as `ada hooks` shows it
     #[arg(long, value_name = "PATTERN")]
     exclude: Vec<String>,
     /// Record no calls that are nested deeper than this
@@ -129,7 +131,7 @@ fn trace(args: Args) -> anyhow::Result<TraceReport> {
             Detail::Off => DetailMode::Off,
         },
         stack_window: args.stack_window.into(),
-        exclude: Box::new(move |path, name| is_excluded(&exclude, path, name)),
+        exclude: Box::new(move |path, name, start| is_excluded(&exclude, path, name, start)),
     };
     ada_control::outlive_terminal_signals();
     let live = live::LiveLine::new(args.quiet);
@@ -151,15 +153,42 @@ fn exit_code(end: End) -> u8 {
     }
 }
 
-/// Whether a pattern matches the function's name, or the module's path or file name.
-fn is_excluded(patterns: &[String], path: &Path, name: Option<&str>) -> bool {
+/// Whether a pattern matches the function's name, or the module's path or file name. A function without a name is known
+/// by its place, as `ada hooks` shows it.
+fn is_excluded(patterns: &[String], path: &Path, name: Option<&str>, start: ImageOffset) -> bool {
+    if patterns.is_empty() {
+        return false;
+    }
     let file = path.file_name().map(|file| file.to_string_lossy()).unwrap_or_default();
     let whole = path.to_string_lossy();
     patterns.iter().any(|pattern| {
         quantity::matches(pattern, &file)
             || quantity::matches(pattern, &whole)
-            || name.is_some_and(|name| {
-                quantity::matches(pattern, name) || quantity::matches(pattern, &ada_image::demangle(name))
-            })
+            || match name {
+                Some(name) => {
+                    quantity::matches(pattern, name) || quantity::matches(pattern, &ada_image::demangle(name))
+                }
+                None => quantity::matches(pattern, &format!("{file}+{:#x}", start.0)),
+            }
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn patterns_match_names_places_and_modules() {
+        let is_excluded = |pattern: &str, name| {
+            is_excluded(&[pattern.to_owned()], Path::new("/usr/bin/sort"), name, ImageOffset(0x1234))
+        };
+        for pattern in ["sort", "/usr/bin/*", "compare"] {
+            assert!(is_excluded(pattern, Some("compare")), "{pattern}");
+        }
+        assert!(is_excluded("a::b()", Some("_ZN1a1bEv")));
+        assert!(is_excluded("sort+0x1234", None));
+        assert!(!is_excluded("sort+0x1235", None));
+        assert!(!is_excluded("sort+0x1234", Some("compare")));
+        assert!(!super::is_excluded(&[], Path::new("/usr/bin/sort"), None, ImageOffset(0)));
+    }
 }

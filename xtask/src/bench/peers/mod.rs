@@ -1,0 +1,8 @@
+//! Other tracers, installed on demand.
+
+mod apt;
+mod frida;
+mod uftrace;
+
+pub(super) use frida::Frida;
+pub(super) use uftrace::Uftrace;
