@@ -11,6 +11,7 @@
 mod burial;
 pub mod chunks;
 pub mod config;
+pub mod crash;
 pub mod details;
 mod entry;
 pub mod frames;

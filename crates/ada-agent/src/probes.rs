@@ -2,7 +2,7 @@
 
 use ada_ring::chunk::is_past_end;
 use ada_ring::detail::{CALL, RETURN};
-use ada_ring::probe::{BASES, Base, PROBE_WORDS, RawProbe, UNREADABLE};
+use ada_ring::probe::{BASES, Base, PROBE_WORDS, RawProbe, Role, UNREADABLE};
 use ada_ring::record::{IS_PROBED, RecordKind};
 use ada_ring::state::{PROBE_CALLS, ProbeCall};
 use ada_ring::{Lane, RawDetail, RawRecord, ShadowFrame, ThreadState};
@@ -11,7 +11,7 @@ use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use crate::memory::pool;
 use crate::registers::{self, Saved};
 use crate::syscall::{self, SignalsBlocked};
-use crate::{chunks, details, frames};
+use crate::{chunks, crash, details, frames};
 
 /// Keeps what a probe sees of a call, and publishes the call's record at `place`.
 ///
@@ -21,6 +21,9 @@ pub(crate) unsafe fn call(state: *mut ThreadState, slot: *mut u64, place: *mut R
     // SAFETY: the caller's promise.
     let saved = unsafe { Saved::below(slot) };
     let registers = [saved.rdi, saved.rsi, saved.rdx, saved.rcx, saved.r8, saved.r9, saved.r14];
+    if has_role(probe, Role::SignalAction) {
+        crash::withdraw(saved.rdi & 0xffff_ffff);
+    }
     // SAFETY: the caller's promise.
     unsafe {
         let record = (*place).top_and_kind;
@@ -82,7 +85,14 @@ pub(crate) unsafe fn returned(state: *mut ThreadState, slot: *mut u64) {
         chunks::write_at(state, (*frame).function, frame as u32 | kind, time);
         *slot = (*frame).return_address;
         (*state).shadow_top = frame.sub(1) as u64;
+        if has_role(probe, Role::SignalAction) {
+            crash::put_back(registers[Base::Rdi as usize] & 0xffff_ffff);
+        }
     }
+}
+
+fn has_role(probe: u64, role: Role) -> bool {
+    pool().control().probes.get(probe as usize).is_some_and(|probe| probe.has_role(role))
 }
 
 /// Whether a frame is that of a probed call.

@@ -17,6 +17,15 @@ pub(crate) struct AgentImage {
     pub(crate) bytes: Vec<u8>,
     /// Its doors.
     pub(crate) entries: AgentEntries,
+    /// The handler of fatal signals.
+    pub(crate) crash: CrashEntries,
+}
+
+/// Where the kernel goes on a fatal signal, and after it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct CrashEntries {
+    pub(crate) handler: u64,
+    pub(crate) restorer: u64,
 }
 
 impl AgentImage {
@@ -61,8 +70,9 @@ impl AgentImage {
             probe_call: door("ada_probe_call")?,
             probe_returned: door("ada_probe_returned")?,
         };
+        let crash = CrashEntries { handler: door("ada_crash")?, restorer: door("ada_crash_restorer")? };
         bytes.resize(bytes.len().next_multiple_of(4096), 0);
-        Ok(Self { bytes, entries })
+        Ok(Self { bytes, entries, crash })
     }
 }
 

@@ -7,13 +7,14 @@ use std::sync::{Arc, RwLock};
 use std::time::{Duration, Instant};
 
 use ada_event::{DetailSeq, Event, EventKind, EventSeq, FunctionId, ThreadId, TraceNanos};
-use ada_format::atf::{HexAddr, LaneFigures, LatencyFigures, PoolFigures};
+use ada_format::atf::{Crash, HexAddr, LaneFigures, LatencyFigures, PoolFigures};
 use ada_ring::probe::RawProbe;
 use ada_ring::record::RecordKind;
 use ada_ring::{ChunkReader, ChunkState, DetailMode, DetailShape, Lane, Pool, RECORDS_END, RawRecord};
 
 use crate::ControlError;
 use crate::clock::Clock;
+use crate::crash_lane::CrashLane;
 use crate::detail_lane::{self, REMEMBERED, ThreadDetails};
 use crate::latency::Latencies;
 use crate::order::put_in_order;
@@ -42,6 +43,7 @@ pub(crate) struct Drain {
     /// Chunks with holes that were passed over, and when they may be used again.
     quarantine: VecDeque<(Instant, usize)>,
     threads: HashMap<(u32, u32), ThreadProgress>,
+    crashes: CrashLane,
     detail: DetailMode,
     shape: DetailShape,
     batch: Vec<RawRecord>,
@@ -94,6 +96,7 @@ impl Drain {
             stuck: HashMap::new(),
             quarantine: VecDeque::new(),
             threads: HashMap::new(),
+            crashes: CrashLane::default(),
             detail,
             shape,
             batch: Vec::new(),
@@ -155,6 +158,12 @@ impl Drain {
         self.failure.as_ref()
     }
 
+    /// The fatal signals that hit a process's threads.
+    pub(crate) fn crashes(&self, pid: u32) -> Vec<Crash> {
+        let numbers = self.numbers.read().expect("nobody panics with the lock");
+        self.crashes.of_process(pid, &self.clock, &numbers)
+    }
+
     /// How long threads have waited for room.
     pub(crate) fn waited_ns(&self) -> u64 {
         self.waited_ns
@@ -164,6 +173,7 @@ impl Drain {
     pub(crate) fn round(&mut self, files: &mut SessionFiles, final_round: bool) -> u64 {
         self.pool.control().drain_rounds.fetch_add(1, Ordering::Relaxed);
         self.end_quarantine();
+        self.crashes.collect(&self.pool);
         let before = self.events;
         let free = (0..self.pool.chunk_count()).filter(|&chunk| self.pool.state(chunk) == ChunkState::Free as u32);
         self.low_water = self.low_water.min(free.count());
@@ -184,6 +194,7 @@ impl Drain {
                 blocked = Some(thread);
             }
         }
+        self.crashes.place(|pid, tid| files.thread_id(pid, tid));
         if look {
             self.pool.control().looks_for_ended.fetch_add(1, Ordering::Relaxed);
         }

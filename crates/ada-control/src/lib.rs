@@ -7,6 +7,8 @@
 mod agent_image;
 mod clock;
 mod covered_pages;
+mod crash_handlers;
+mod crash_lane;
 mod deadline;
 mod detail_lane;
 mod drain;
@@ -34,5 +36,5 @@ pub use ada_ring::{DetailMode, OnFull};
 pub use error::ControlError;
 pub use machine::{Check, check_machine};
 pub use module::Module;
-pub use recorder::{End, Exclusion, Progress, TraceOptions, TraceReport, trace};
+pub use recorder::{CrashSummary, End, Exclusion, Progress, TraceOptions, TraceReport, trace};
 pub use terminal_signals::outlive_terminal_signals;

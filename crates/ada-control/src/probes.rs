@@ -10,18 +10,24 @@ use std::sync::atomic::Ordering;
 
 use ada_image::FunctionTable;
 use ada_ring::Pool;
-use ada_ring::probe::{Base, MAX_PROBES, READS, Read};
+use ada_ring::probe::{Base, MAX_PROBES, READS, Read, Role};
 
 /// A function, and what is read when it is entered and when it returns.
 struct Probe {
     name: &'static str,
     call: &'static [Read],
     back: &'static [Read],
+    role: Role,
 }
 
 const fn probe(name: &'static str, call: &'static [Read], back: &'static [Read]) -> Probe {
     assert!(call.len() <= READS && back.len() <= READS && name.len() > 2);
-    Probe { name, call, back }
+    Probe { name, call, back, role: Role::None }
+}
+
+/// A function that changes or asks for a signal's action, and where the new handler's address is.
+const fn signal_action(name: &'static str, call: &'static [Read]) -> Probe {
+    Probe { role: Role::SignalAction, ..probe(name, call, &[]) }
 }
 
 const PROBES: &[Probe] = &[
@@ -43,6 +49,10 @@ const PROBES: &[Probe] = &[
     probe("thrd_exit", &[], &[]),
     probe("pthread_cancel", &[], &[]),
     probe("pthread_setname_np", &[Read::words(Base::Rsi, 0, 2)], &[]),
+    // Signals. The handler is the first word of the action; `signal` has it in a register.
+    signal_action("__libc_sigaction", &[Read::words(Base::Rsi, 0, 1)]),
+    signal_action("sigaction", &[Read::words(Base::Rsi, 0, 1)]),
+    signal_action("signal", &[]),
 ];
 
 static NUMBERS: LazyLock<HashMap<&'static str, u32>> =
@@ -53,6 +63,7 @@ const _: () = assert!(PROBES.len() <= MAX_PROBES);
 /// Puts the table where the agent finds it.
 pub(crate) fn publish(pool: Pool) {
     for (place, probe) in pool.control().probes.iter().zip(PROBES) {
+        place.role.store(probe.role as u64, Ordering::Relaxed);
         for (words, reads) in [(&place.call, probe.call), (&place.back, probe.back)] {
             for (word, read) in words.iter().zip(reads) {
                 word.store(read.packed(), Ordering::Relaxed);
@@ -64,4 +75,9 @@ pub(crate) fn publish(pool: Pool) {
 /// The probe that a function is, if it is one.
 pub(crate) fn number_of(functions: &FunctionTable, index: usize) -> Option<u32> {
     functions.names(index).find_map(|name| NUMBERS.get(name).copied())
+}
+
+/// Whether a function is one by which programs change and ask for the actions of signals.
+pub(crate) fn is_signal_action(functions: &FunctionTable, index: usize) -> bool {
+    number_of(functions, index).is_some_and(|number| PROBES[number as usize].role == Role::SignalAction)
 }

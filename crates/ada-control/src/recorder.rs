@@ -14,6 +14,7 @@ use ada_ring::{DetailMode, DetailShape, DropReason, OnFull};
 
 use crate::ControlError;
 use crate::clock::Clock;
+use crate::crash_handlers;
 use crate::deadline::Deadline;
 use crate::drain::{Drain, FunctionNumbers};
 use crate::error::Doing;
@@ -86,6 +87,19 @@ pub struct TraceReport {
     pub start_up: Duration,
     /// How long threads waited for room in the rings.
     pub waited: Duration,
+    /// Fatal signals of the program, with the function that each one hit.
+    pub crashes: Vec<CrashSummary>,
+}
+
+/// A fatal signal in a few words.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CrashSummary {
+    /// The thread, by the kernel's id.
+    pub tid: u32,
+    /// The signal.
+    pub signal: i32,
+    /// The newest open function, if there is one: its module's file name, and its name where it has one.
+    pub function: Option<String>,
 }
 
 /// Hears how a trace goes on. Called from several threads.
@@ -152,6 +166,10 @@ pub fn trace(command: Command, options: &TraceOptions, progress: &dyn Progress) 
         installer.hook_loader(&gate, &open, &mut mappings)?;
     }
     open.close(&gate)?;
+    let no_crashes = crash_handlers::obstacle(&modules, options.max_depth.is_some());
+    if no_crashes.is_none() {
+        crash_handlers::install(&gate, &memory)?;
+    }
     let mut registers = gate.tracee.registers().doing("reading registers")?;
     registers.gs_base = memory.nobodys_state;
     gate.tracee.set_registers(&registers).doing("writing registers")?;
@@ -214,6 +232,7 @@ pub fn trace(command: Command, options: &TraceOptions, progress: &dyn Progress) 
     let finished = files.finish(|process, writer| {
         let end = (process == pid).then_some((end, cpu_time));
         summary::complete(end, &modules, &drops, &figures, &windows, writer);
+        summary::add_crashes(drain.crashes(process), no_crashes, writer);
         if process != pid {
             // A fork child has its parent's images; its folder is complete in itself.
             let folder = writer.process_path().to_owned();
@@ -234,6 +253,7 @@ pub fn trace(command: Command, options: &TraceOptions, progress: &dyn Progress) 
         found: modules.iter().map(|module| module.functions.len()).sum(),
         start_up,
         waited: Duration::from_nanos(drain.waited_ns()),
+        crashes: drain.crashes(pid).iter().map(|crash| summary::crash(crash, &modules)).collect(),
     })
 }
 

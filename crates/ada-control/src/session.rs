@@ -62,6 +62,11 @@ impl SessionFiles {
         Ok(self.threads.get_mut(&(pid, tid)).expect("it was just made"))
     }
 
+    /// A thread's number in the session, while its files are open.
+    pub(crate) fn thread_id(&self, pid: u32, tid: u32) -> Option<ThreadId> {
+        self.threads.get(&(pid, tid)).map(ThreadWriter::thread)
+    }
+
     /// Finishes the files of a thread that has ended.
     pub(crate) fn thread_ended(&mut self, pid: u32, tid: u32) -> Result<(), ControlError> {
         match self.threads.remove(&(pid, tid)) {

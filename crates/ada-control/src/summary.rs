@@ -8,12 +8,12 @@ use std::path::Path;
 
 use ada_event::TraceNanos;
 use ada_format::atf::{
-    self, BuildId, Coverage, Drops, Exit, FunctionRow, HexAddr, LaneFigures, PoolFigures, SessionWriter, Window,
+    self, BuildId, Coverage, Crash, Drops, Exit, FunctionRow, HexAddr, LaneFigures, PoolFigures, SessionWriter, Window,
 };
 use ada_patch::{SkipReason, Verdict};
 
 use crate::module::Module;
-use crate::recorder::End;
+use crate::recorder::{CrashSummary, End};
 use crate::tracee::CpuTime;
 
 /// Completes a process's manifest. The end is known of the program that was started, not of its fork children.
@@ -42,6 +42,37 @@ pub(crate) fn complete(
         .iter()
         .map(|&(reason, count)| Drops { lane: "index".into(), reason: reason.into(), count, ..Drops::default() })
         .collect();
+}
+
+/// Tells of the fatal signals that hit a process, or why none can be told of.
+pub(crate) fn add_crashes(crashes: Vec<Crash>, obstacle: Option<&'static str>, writer: &mut SessionWriter) {
+    let manifest = writer.manifest_mut();
+    manifest.crashes = crashes;
+    if let Some(reason) = obstacle {
+        manifest.limits.push(format!("no crash records: {reason}").into());
+    }
+}
+
+/// A crash in a few words.
+pub(crate) fn crash(crash: &Crash, modules: &[Module]) -> CrashSummary {
+    let name = |id: &String| {
+        let (module, index) = id.split_once(':')?;
+        let (module, index) = (module.parse::<u32>().ok()?, index.parse::<usize>().ok()?);
+        let module = modules.iter().find(|known| known.id.0 == module)?;
+        let function = module.functions.functions().get(index)?;
+        Some(match module.functions.name(index) {
+            Some(name) => ada_image::demangle(name).into_owned(),
+            None => {
+                let file = module.file.path.file_name().unwrap_or_default().to_string_lossy();
+                format!("{file}+{:#x}", function.start.0)
+            }
+        })
+    };
+    CrashSummary {
+        tid: crash.tid.unwrap_or(crash.thread),
+        signal: crash.signal,
+        function: crash.frames.first().and_then(name),
+    }
 }
 
 /// A span of time in which detail was written.

@@ -8,7 +8,7 @@ use ada_ring::{CHUNK_SIZE, ThreadState};
 use std::mem::offset_of;
 
 use crate::ControlError;
-use crate::agent_image::AgentImage;
+use crate::agent_image::{AgentImage, CrashEntries};
 use crate::gate::LoaderNotification;
 use crate::remote::{OpenInTarget, Remote, injected};
 use crate::shared_memory::SharedMemory;
@@ -28,6 +28,9 @@ pub(crate) struct TargetMemory {
     /// The GS base of threads that have no state yet.
     pub(crate) nobodys_state: u64,
     pub(crate) entries: AgentEntries,
+    pub(crate) crash: CrashEntries,
+    /// What the agent keeps for the process.
+    pub(crate) process_block: u64,
 }
 
 impl TargetMemory {
@@ -76,7 +79,8 @@ impl TargetMemory {
         remote.write(PRIVATE_AT, &1_u64.to_le_bytes()).map_err(injected("preparing thread states"))?;
         let position = nobodys_state + offset_of!(ThreadState, index_position) as u64;
         remote.write(position, &NO_CHUNK.to_le_bytes()).map_err(injected("preparing thread states"))?;
-        Ok(Self { pool: POOL_AT, nobodys_state, entries: agent.entries })
+        let process_block = PRIVATE_AT + private::PROCESS_AT as u64;
+        Ok(Self { pool: POOL_AT, nobodys_state, entries: agent.entries, crash: agent.crash, process_block })
     }
 }
 

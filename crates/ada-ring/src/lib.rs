@@ -12,6 +12,7 @@
 
 pub mod chunk;
 pub mod consumer;
+pub mod crash;
 pub mod detail;
 pub mod pool;
 pub mod probe;
@@ -20,6 +21,7 @@ pub mod state;
 
 pub use chunk::{CHUNK_SIZE, ChunkHeader, RECORDS_END, RECORDS_PER_CHUNK};
 pub use consumer::ChunkReader;
+pub use crash::{CrashSlot, CrashSlots};
 pub use detail::{DetailShape, RawDetail};
 pub use pool::{ChunkState, Control, DetailMode, DropReason, Lane, OnFull, Pool};
 pub use record::{RawRecord, RecordKind};

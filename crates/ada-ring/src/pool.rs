@@ -12,6 +12,7 @@ use core::cell::UnsafeCell;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use crate::chunk::{CHUNK_SIZE, ChunkHeader, HEADER_OFFSET, RECORDS_END};
+use crate::crash::CrashSlots;
 use crate::probe::{MAX_PROBES, Probe};
 
 /// The most chunks that a session's shared memory can have.
@@ -119,6 +120,8 @@ pub struct Control {
     pub drops: [AtomicU64; DropReason::ALL.len()],
     /// The thread that waits until the recorder has seen the new libraries.
     pub loader: LoaderCall,
+    /// What threads tell of fatal signals.
+    pub crashes: CrashSlots,
     /// What runtime probes read.
     pub probes: [Probe; MAX_PROBES],
     /// Chunk states.

@@ -96,9 +96,28 @@ pub struct Probe {
     pub call: [AtomicU64; READS],
     /// Reads on return.
     pub back: [AtomicU64; READS],
+    /// What else the agent does: [`Role`] as a number.
+    pub role: AtomicU64,
+}
+
+/// What the agent does for a probed function beside keeping what it sees.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(u64)]
+pub enum Role {
+    /// Nothing.
+    #[default]
+    None = 0,
+    /// The function changes or asks for the action of the signal in its first argument: while it runs, the agent's
+    /// own handler is out of its sight.
+    SignalAction = 1,
 }
 
 impl Probe {
+    /// Whether the agent has a part to play.
+    pub fn has_role(&self, role: Role) -> bool {
+        self.role.load(Ordering::Relaxed) == role as u64
+    }
+
     /// The reads of one end.
     pub fn reads(&self, is_return: bool) -> impl Iterator<Item = Read> + '_ {
         let reads = if is_return { &self.back } else { &self.call };

@@ -4,7 +4,7 @@
 //! of this struct. The owner word lies [`OWNER_DISTANCE`] below the state, in pages that the kernel zeroes in a fork
 //! child: the child's first event then fails the owner check and takes a state of its own.
 
-use core::sync::atomic::AtomicU32;
+use core::sync::atomic::{AtomicU32, AtomicU64};
 
 /// How many thread states one process has.
 pub const STATES: usize = 256;
@@ -129,6 +129,12 @@ pub const NO_CHUNK: u64 = crate::chunk::PAST_END_MASK as u64;
 pub struct ProcessBlock {
     /// The thread of each state; 0 for a free one. State 0 is nobody's: threads that have none yet point at it.
     pub state_threads: [AtomicU32; STATES],
+    /// The fatal signals, as a mask, whose default action the agent's handler stands for.
+    pub crash_signals: AtomicU64,
+    /// The default actions that it stands for, by signal, as the kernel gave them: a program may have set flags.
+    pub default_actions: [[AtomicU64; 4]; 32],
+    /// Room for the arguments of system calls that the recorder has made.
+    pub scratch: [AtomicU64; 8],
 }
 
 /// Where things are in the target's private memory, from its start: owner words, states, process block, shadow stacks.

@@ -6,3 +6,4 @@ mod heph;
 mod run;
 mod trace;
 mod transparency;
+mod windows;

@@ -20,6 +20,10 @@ pub(super) fn print(report: &TraceReport) {
         report.found,
         report.start_up.as_secs_f64() * 1e3
     ));
+    for crash in &report.crashes {
+        let place = crash.function.as_ref().map(|name| format!(" in {name}")).unwrap_or_default();
+        say(format_args!("ada: signal {} hit thread {}{place}\n", crash.signal, crash.tid));
+    }
     if let Some(failure) = &report.failure {
         say(format_args!("ada: the trace is incomplete: {failure}\n"));
     }

@@ -11,7 +11,7 @@ use super::recorded::Recorded;
 use crate::run;
 
 /// A program, its arguments, and ada's options.
-pub(super) struct Tracing {
+pub(crate) struct Tracing {
     path: PathBuf,
     arguments: Vec<String>,
     options: Vec<String>,
@@ -21,19 +21,19 @@ pub(super) struct Tracing {
 }
 
 /// What came of it.
-pub(super) struct Traced {
-    pub(super) output: Output,
-    pub(super) recorded: Recorded,
+pub(crate) struct Traced {
+    pub(crate) output: Output,
+    pub(crate) recorded: Recorded,
     /// The session goes away with this.
     _folder: TempDir,
 }
 
 impl Tracing {
-    pub(super) fn new(program: &Program) -> Self {
+    pub(crate) fn new(program: &Program) -> Self {
         Self::of(&program.build())
     }
 
-    pub(super) fn of(path: &Path) -> Self {
+    pub(crate) fn of(path: &Path) -> Self {
         Self {
             path: path.to_owned(),
             arguments: Vec::new(),
@@ -45,41 +45,41 @@ impl Tracing {
     }
 
     /// Adds an argument of the program.
-    pub(super) fn argument(mut self, argument: impl AsRef<Path>) -> Self {
+    pub(crate) fn argument(mut self, argument: impl AsRef<Path>) -> Self {
         self.arguments.push(argument.as_ref().to_str().expect("arguments are UTF-8").to_owned());
         self
     }
 
     /// Adds an option of ada.
-    pub(super) fn option(mut self, words: &[&str]) -> Self {
+    pub(crate) fn option(mut self, words: &[&str]) -> Self {
         self.options.extend(words.iter().map(|&word| word.to_owned()));
         self
     }
 
-    pub(super) fn environment(mut self, name: &str, value: &str) -> Self {
+    pub(crate) fn environment(mut self, name: &str, value: &str) -> Self {
         self.environment.push((name.into(), value.into()));
         self
     }
 
-    pub(super) fn input(mut self, bytes: &[u8]) -> Self {
+    pub(crate) fn input(mut self, bytes: &[u8]) -> Self {
         self.input = bytes.to_vec();
         self
     }
 
     /// Where the session goes.
-    pub(super) fn sessions(&self) -> &Path {
+    pub(crate) fn sessions(&self) -> &Path {
         self.folder.path()
     }
 
     /// The program by itself.
-    pub(super) fn alone(&self) -> Output {
+    pub(crate) fn alone(&self) -> Output {
         let mut command = Command::new(&self.path);
         command.args(&self.arguments).envs(self.environment.iter().cloned());
         run::bounded(command, &self.input)
     }
 
     /// The command line that traces the program. It is quiet: stderr is the program's.
-    pub(super) fn command(&self) -> Command {
+    pub(crate) fn command(&self) -> Command {
         let mut command = run::command();
         command.args(["trace", "--quiet", "--output"]).arg(self.sessions()).args(&self.options);
         command.arg("--").arg(&self.path).args(&self.arguments).envs(self.environment.iter().cloned());
@@ -87,14 +87,14 @@ impl Tracing {
     }
 
     /// Runs the program traced, and reads the session.
-    pub(super) fn traced(self) -> Traced {
+    pub(crate) fn traced(self) -> Traced {
         let output = run::bounded(self.command(), &self.input);
         let recorded = Recorded::open(&self.session(), &self.path);
         Traced { output, recorded, _folder: self.folder }
     }
 
     /// The one session's folder.
-    pub(super) fn session(&self) -> PathBuf {
+    pub(crate) fn session(&self) -> PathBuf {
         let mut sessions: Vec<PathBuf> =
             fs::read_dir(self.sessions()).unwrap().map(|entry| entry.unwrap().path()).collect();
         assert_eq!(sessions.len(), 1, "{sessions:?}");
@@ -102,12 +102,12 @@ impl Tracing {
     }
 
     /// Runs the program both ways: same output, same exit code, and a session that is sound and well nested.
-    pub(super) fn check(self) -> Traced {
+    pub(crate) fn check(self) -> Traced {
         self.check_output().assert_nested()
     }
 
     /// As [`Self::check`], for programs that change stacks: their calls do not nest.
-    pub(super) fn check_output(self) -> Traced {
+    pub(crate) fn check_output(self) -> Traced {
         let alone = self.alone();
         let traced = self.traced();
         let errors = String::from_utf8_lossy(&traced.output.stderr).into_owned();
@@ -128,7 +128,7 @@ impl Traced {
     }
 
     /// A number that the program has written to stderr as `name=number`.
-    pub(super) fn told(&self, name: &str) -> u64 {
+    pub(crate) fn told(&self, name: &str) -> u64 {
         let text = String::from_utf8_lossy(&self.output.stderr);
         let value = text.split_whitespace().find_map(|word| word.strip_prefix(name)?.strip_prefix('='));
         value.and_then(|value| value.parse().ok()).unwrap_or_else(|| panic!("no {name}= in {text:?}"))
@@ -136,7 +136,7 @@ impl Traced {
 }
 
 /// `ada atf verify` finds nothing, a time that goes backwards within a thread included.
-pub(super) fn assert_sound(session: &Path) {
+pub(crate) fn assert_sound(session: &Path) {
     let verify = run::ada(["atf".as_ref(), "verify".as_ref(), session.as_os_str()]);
     assert_eq!(verify.status.code(), Some(0), "{}", run::text(&verify.stdout));
 }

@@ -12,25 +12,21 @@ pub(crate) struct DetailCheck {
     crc: crc32fast::Hasher,
     thread: Option<ThreadId>,
     next: u64,
-    first: Option<TraceNanos>,
-    last: TraceNanos,
+    times: Option<(TraceNanos, TraceNanos)>,
 }
 
 impl DetailCheck {
     pub(crate) fn new(shape: &DetailShape) -> Self {
         let thread = shape.header.as_ref().map(|header| header.thread);
-        Self { crc: crc32fast::Hasher::new(), thread, next: 0, first: None, last: TraceNanos(0) }
+        Self { crc: crc32fast::Hasher::new(), thread, next: 0, times: None }
     }
 
     /// Checks the record that follows the one of the last call, its payload included.
     pub(crate) fn feed(&mut self, record: &DetailRecord<'_>, mut found: impl FnMut(Damage)) -> Result<(), AtfError> {
         let seq = EventSeq(self.next);
         self.next += 1;
-        self.first.get_or_insert(record.timestamp);
-        if record.timestamp < self.last {
-            found(Damage::TimeBackwards { seq, before: self.last, time: record.timestamp });
-        }
-        self.last = record.timestamp;
+        let (first, last) = self.times.unwrap_or((record.timestamp, record.timestamp));
+        self.times = Some((first.min(record.timestamp), last.max(record.timestamp)));
         if let Some(expected) = self.thread.filter(|&thread| thread != record.thread) {
             found(Damage::WrongThread { seq: Some(seq), found: record.thread, expected });
         }
@@ -51,7 +47,7 @@ impl DetailCheck {
             found(Damage::Crc { offset, stored: footer.crc32, computed });
         }
         let stored = (footer.time_start, footer.time_end);
-        match self.first.map(|first| (first, self.last)) {
+        match self.times {
             Some(actual) if actual != stored => found(Damage::TimeRange { stored, actual }),
             _ => {}
         }

@@ -137,7 +137,8 @@ impl<W: Write + Seek> DetailWriter<W> {
         let start = self.times.map_or(seq, |_| self.header.index_seq_start);
         self.header.index_seq_start = start.min(seq);
         self.header.index_seq_end = self.header.index_seq_end.max(seq);
-        self.times = Some((self.times.map_or(timestamp, |(start, _)| start), timestamp));
+        let (first, last) = self.times.unwrap_or((timestamp, timestamp));
+        self.times = Some((first.min(timestamp), last.max(timestamp)));
     }
 }
 

@@ -4,8 +4,10 @@
 //! the rest; so a manifest with only these is a good one. Fields that this version does not know are kept at each
 //! level and written back.
 
+mod crash;
 mod module;
 
+pub use crash::Crash;
 pub use module::{BuildId, Coverage, HexAddr, Module};
 
 use std::collections::BTreeMap;
@@ -72,6 +74,9 @@ pub struct Manifest {
     /// The windows in which detail was written.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub windows: Vec<Window>,
+    /// Fatal signals that hit the process's threads.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub crashes: Vec<Crash>,
     /// What could not be recorded and why: sentences, or objects with more to say.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub limits: Vec<Value>,
@@ -263,6 +268,8 @@ mod tests {
                          "future": {"a": [1, 2]}}],
             "drops": [{"lane": "detail", "reason": "ring_full", "count": 7, "since": 1}],
             "windows": [{"trigger": "crash", "start_ns": 1, "end_ns": 2, "id": 4}],
+            "crashes": [{"thread": 1, "time_ns": 2, "signal": 11, "code": 1, "address": "0x10", "depth": 3,
+                         "registers": {"rip": "0x401000"}, "frames": ["1:5", "1:0"], "core": "core.17"}],
             "limits": ["no debug files", {"symbol": "swift_task_create"}],
             "host": {"name": "here"},
         });

@@ -1,0 +1,215 @@
+//! Fatal signals: the handler that stands for their default action, tells of the crash, and lets it happen.
+//!
+//! The recorder puts the handler where a program has none. Programs are not to see it: while one of their own threads
+//! changes or asks for a signal's action, the true default is in place, and afterwards the handler again, unless the
+//! program has its own by then. So a program that looks whether it has a handler finds that it has not, one that installs
+//! a handler has it alone, and one whose handler ends by restoring the default and letting the signal hit again crashes
+//! as ever, with a record.
+
+use ada_ring::crash::{CRASH_FRAMES, CRASH_REGISTERS, CrashSlot};
+use ada_ring::state::private;
+use ada_ring::{Control, ShadowFrame, ThreadState};
+use core::arch::naked_asm;
+use core::sync::atomic::{AtomicU64, Ordering};
+
+use crate::config::{Item, get};
+use crate::memory::{owner, process_block, shadow_base, state, state_number};
+use crate::registers::{clock, fs_base, gs_base};
+use crate::syscall::{self, raw};
+
+const RT_SIGACTION: u64 = 13;
+const RT_TGSIGQUEUEINFO: u64 = 297;
+const TGKILL: u64 = 234;
+const SIG_DFL: u64 = 0;
+const SA_SIGINFO: u64 = 4;
+const SA_ONSTACK: u64 = 0x0800_0000;
+const SA_RESTORER: u64 = 0x0400_0000;
+/// An action's flags: with the signal's information, on the thread's stack for signals if it has one.
+pub const FLAGS: u64 = SA_SIGINFO | SA_ONSTACK | SA_RESTORER;
+
+const SIGILL: u64 = 4;
+const SIGBUS: u64 = 7;
+const SIGFPE: u64 = 8;
+const SIGSEGV: u64 = 11;
+/// `si_code` of a memory error that hit no instruction.
+const BUS_MCEERR_AO: i32 = 5;
+/// Bytes of `ucontext_t` before the registers.
+const REGISTERS_AT: usize = 40;
+
+const WAIT_STEP: u32 = 1_000_000;
+/// Steps without a sign of life from the recorder.
+const PATIENCE: u32 = 2000;
+
+/// What the kernel takes and gives as a signal's action. Its mask holds everything off while the handler runs.
+#[repr(C)]
+#[derive(Clone, Copy, Default)]
+struct Action {
+    handler: u64,
+    flags: u64,
+    restorer: u64,
+    mask: u64,
+}
+
+/// Where a handler returns to: the kernel takes the thread back to where the signal hit.
+#[unsafe(no_mangle)]
+#[unsafe(naked)]
+extern "C" fn ada_crash_restorer() {
+    naked_asm!("mov eax, 15", "syscall", "ud2")
+}
+
+impl Action {
+    fn ours() -> Self {
+        let restorer = ada_crash_restorer as *const () as u64;
+        Self { handler: ada_crash as *const () as u64, flags: FLAGS, restorer, mask: u64::MAX }
+    }
+}
+
+/// The current action, which becomes `new` where there is one.
+fn exchange(signal: u64, new: Option<&Action>) -> Option<Action> {
+    let mut old = Action::default();
+    let new = new.map_or(0, |action| action as *const Action as u64);
+    // SAFETY: both actions live through the call.
+    let result = unsafe { raw(RT_SIGACTION, [signal, new, &raw mut old as u64, 8, 0, 0]) };
+    (result == 0).then_some(old)
+}
+
+/// The default action that the handler stands for, as the program had it.
+fn saved(signal: u64) -> &'static [AtomicU64; 4] {
+    &process_block().default_actions[signal as usize % 32]
+}
+
+fn stands_for(signal: u64) -> bool {
+    (1..32).contains(&signal) && process_block().crash_signals.load(Ordering::Relaxed) >> signal & 1 != 0
+}
+
+/// The program is about to change or ask for a signal's action: it finds the default.
+pub(crate) fn withdraw(signal: u64) {
+    if stands_for(signal) && exchange(signal, None).is_some_and(|action| action.handler == Action::ours().handler) {
+        let [_, flags, restorer, mask] = saved(signal).each_ref().map(|word| word.load(Ordering::Relaxed));
+        exchange(signal, Some(&Action { handler: SIG_DFL, flags, restorer, mask }));
+    }
+}
+
+/// The program has done so: where the default is in place, the handler stands for it again.
+pub(crate) fn put_back(signal: u64) {
+    let Some(current) = exchange(signal, None).filter(|action| stands_for(signal) && action.handler == SIG_DFL) else {
+        return;
+    };
+    let words = [current.handler, current.flags, current.restorer, current.mask];
+    saved(signal).iter().zip(words).for_each(|(place, word)| place.store(word, Ordering::Relaxed));
+    // Another thread may have installed a handler since.
+    if let Some(old) = exchange(signal, Some(&Action::ours()))
+        && old.handler != SIG_DFL
+    {
+        exchange(signal, Some(&old));
+    }
+}
+
+/// Tells of a fatal signal, and lets the default action happen: the instruction faults again, or the signal is sent
+/// again as it was.
+///
+/// # Safety
+/// Called by the kernel, or by a handler that passes on what the kernel gave it.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn ada_crash(signal: u64, information: *const u8, context: *const u8) {
+    // SAFETY: a `siginfo_t`.
+    let code = unsafe { information.add(8).cast::<i32>().read() };
+    let (process, thread) = (syscall::process(), syscall::thread());
+    match wait_for_slot() {
+        Some(slot) => {
+            slot.pid.store(process, Ordering::Relaxed);
+            slot.tid.store(thread, Ordering::Relaxed);
+            slot.signal.store(signal as i32, Ordering::Relaxed);
+            slot.code.store(code, Ordering::Relaxed);
+            slot.tsc.store(clock(), Ordering::Relaxed);
+            // SAFETY: a `siginfo_t` and a `ucontext_t`.
+            unsafe {
+                slot.address.store(information.add(16).cast::<u64>().read(), Ordering::Relaxed);
+                let registers = context.add(REGISTERS_AT).cast::<[u64; CRASH_REGISTERS]>();
+                for (place, &register) in slot.registers.iter().zip(&*registers) {
+                    place.store(register, Ordering::Relaxed);
+                }
+            }
+            tell_frames(slot);
+            slot.publish();
+        }
+        None => {
+            control().crashes.untold.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+    exchange(signal, Some(&Action::default()));
+    let faults_again = match signal {
+        SIGSEGV | SIGILL | SIGFPE => code > 0,
+        SIGBUS => code > 0 && code != BUS_MCEERR_AO,
+        _ => false,
+    };
+    if !faults_again {
+        // It waits, blocked, until this handler has returned.
+        let arguments = [process.into(), thread.into(), signal, information as u64, 0, 0];
+        // SAFETY: the signal's own information; without permission to repeat it, a plain one has to do.
+        unsafe {
+            if raw(RT_TGSIGQUEUEINFO, arguments) != 0 {
+                raw(TGKILL, [process.into(), thread.into(), signal, 0, 0, 0]);
+            }
+        }
+    }
+}
+
+fn control() -> &'static Control {
+    // SAFETY: the recorder maps it before any agent code runs, and nothing unmaps it.
+    unsafe { &*(get(Item::Pool) as *const Control) }
+}
+
+/// A free slot, waited for as long as the recorder lives: it empties them in no time.
+fn wait_for_slot() -> Option<&'static CrashSlot> {
+    let control = control();
+    let mut rounds = control.drain_rounds.load(Ordering::Relaxed);
+    let mut idle = 0;
+    loop {
+        if let Some(slot) = control.crashes.claim() {
+            return Some(slot);
+        }
+        if idle >= PATIENCE || control.recorder_gone.load(Ordering::Relaxed) != 0 {
+            return None;
+        }
+        syscall::sleep_nanoseconds(WAIT_STEP);
+        let now = control.drain_rounds.load(Ordering::Relaxed);
+        idle = if now == rounds { idle + 1 } else { 0 };
+        rounds = now;
+    }
+}
+
+/// Tells of the frames that are open in this thread, if it has a state: nothing may fault here, whatever FS and GS hold.
+fn tell_frames(slot: &CrashSlot) {
+    slot.depth.store(0, Ordering::Relaxed);
+    slot.frame_count.store(0, Ordering::Relaxed);
+    let Some(number) = state_number(gs_base()).filter(|&number| number != 0) else { return };
+    let base = fs_base();
+    let mark = if get(Item::OwnerByWord) == 0 { Some(base) } else { syscall::read_word(base) };
+    if mark != Some(owner(number).load(Ordering::Relaxed)) {
+        return;
+    }
+    let state: *const ThreadState = state(number);
+    // SAFETY: a state is always mapped; this one is the thread's own.
+    let top = unsafe { (*state).shadow_top } as *const ShadowFrame;
+    let bottom = shadow_base(number).cast_const();
+    if top < bottom || top as u64 >= bottom as u64 + private::SHADOW_BYTES as u64 || !top.is_aligned() {
+        return;
+    }
+    let (mut depth, mut told) = (0, 0);
+    let mut frame = top;
+    while frame > bottom {
+        // SAFETY: between the shadow stack's ends.
+        let (is_open, function) = unsafe { ((*frame).slot_complement != 0, (*frame).function) };
+        if is_open {
+            if told < CRASH_FRAMES {
+                slot.frames[told].store(function, Ordering::Relaxed);
+                told += 1;
+            }
+            depth += 1;
+        }
+        frame = frame.wrapping_sub(1);
+    }
+    slot.depth.store(depth, Ordering::Relaxed);
+    slot.frame_count.store(told as u32, Ordering::Relaxed);
+}

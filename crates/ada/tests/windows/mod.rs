@@ -1,0 +1,3 @@
+//! Crashes, windows of detail around triggers, and rings on disk.
+
+mod crashes;
