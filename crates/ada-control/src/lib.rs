@@ -16,6 +16,7 @@ mod error;
 mod gate;
 mod installer;
 mod latency;
+pub mod live;
 mod loader_call;
 mod machine;
 mod maps;

@@ -20,6 +20,7 @@ use crate::drain::{Drain, FunctionNumbers};
 use crate::error::Doing;
 use crate::gate::Gate;
 use crate::installer::Installer;
+use crate::live::{Handler, LiveServer, StatusHandler};
 use crate::loader_call::WaitingThread;
 use crate::maps::{self, LoadedFile};
 use crate::module::Module;
@@ -130,7 +131,7 @@ struct Recording {
 
 /// Runs `command` to its end with every function hooked.
 pub fn trace(command: Command, options: &TraceOptions, progress: &dyn Progress) -> Result<TraceReport, ControlError> {
-    let command_line = [command.get_program()]
+    let command_line: Vec<String> = [command.get_program()]
         .into_iter()
         .chain(command.get_args())
         .map(|word| word.to_string_lossy().into_owned())
@@ -176,7 +177,7 @@ pub fn trace(command: Command, options: &TraceOptions, progress: &dyn Progress) 
 
     let mut files = SessionFiles::create(&options.output, pid)?;
     let process = files.process(pid)?;
-    process.manifest_mut().command_line = command_line;
+    process.manifest_mut().command_line.clone_from(&command_line);
     summary::add_modules(&modules, process);
     process.save_manifest().map_err(session::failed)?;
     let folder = process.process_path().to_owned();
@@ -188,13 +189,19 @@ pub fn trace(command: Command, options: &TraceOptions, progress: &dyn Progress) 
         target_ended: AtomicBool::new(false),
         pool_in_target: memory.pool,
     };
+    let status = StatusHandler::new(progress, pid, command_line, files.path().to_owned());
+    let live = LiveServer::listen(pid);
+    if let Err(error) = &live {
+        files.process(pid)?.manifest_mut().limits.push(format!("this trace could not be asked: {error}").into());
+    }
+    let handlers: [&dyn Handler; 1] = [&status];
     let start_up = started.elapsed();
     progress.running();
     gate.release()?;
 
     let drain = Drain::new(pool, clock, recording.numbers.clone(), stubs.detail.unwrap_or_default());
     let (halt, drained) = std::thread::scope(|scope| {
-        let drained = scope.spawn(|| run_drain(drain, files, &recording, pool, progress));
+        let drained = scope.spawn(|| run_drain(drain, files, &recording, pool, &status));
         scope.spawn(|| {
             // The lists are not needed before somebody reads the session, so the program does not wait for them.
             let count = {
@@ -206,7 +213,11 @@ pub fn trace(command: Command, options: &TraceOptions, progress: &dyn Progress) 
             let modules = recording.modules.lock().expect("nobody panics with the lock");
             modules[count..].iter().for_each(|module| summary::write_functions(&folder, module));
         });
+        if let Ok(live) = &live {
+            scope.spawn(|| live.serve(scope, &handlers));
+        }
         let halt = tracee::wait_with_time(pid as i32);
+        live.iter().for_each(LiveServer::stop);
         recording.target_ended.store(true, Ordering::Release);
         (halt, drained.join().expect("the drain does not panic"))
     });

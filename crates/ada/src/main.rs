@@ -11,7 +11,9 @@ mod format;
 mod heph;
 mod hooks;
 mod names;
+mod ps;
 mod trace;
+mod wall_clock;
 mod workload;
 
 fn main() -> std::process::ExitCode {
@@ -22,6 +24,7 @@ fn main() -> std::process::ExitCode {
     exit::report(match command {
         cli::Command::Demo(args) => demo::run(&args),
         cli::Command::Trace(args) => trace::run(args),
+        cli::Command::Ps(args) => ps::run(&args),
         cli::Command::Hooks(args) => hooks::run(&args),
         cli::Command::Doctor(args) => doctor::run(&args),
         cli::Command::Workload(args) => workload::run(&args),

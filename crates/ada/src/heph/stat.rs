@@ -12,9 +12,9 @@ use serde::Serialize;
 
 use super::input::{Input, report};
 use super::text::{Hex, OptionText, shown};
-use super::wall_clock::WallClock;
 use crate::exit::{Blame, Outcome};
 use crate::format::Format;
+use crate::wall_clock::WallClock;
 
 const EXAMPLES: &str = "\
 Examples:
