@@ -153,7 +153,7 @@ pub(crate) unsafe fn label(pool: &Pool, chunk: usize, state: *mut ThreadState, l
         header.ordinal.store(*taken, Ordering::Relaxed);
         *taken += 1;
         header.lane.store(lane as u32, Ordering::Relaxed);
-        header.first_tsc.store(0, Ordering::Relaxed);
+        header.wanted.store(0, Ordering::Relaxed);
         header.thread_pointer.store(registers::fs_base(), Ordering::Relaxed);
         header.shadow_base_low.store((*state).shadow_base as u32, Ordering::Relaxed);
         header.lost_before.store((*state).lost, Ordering::Relaxed);

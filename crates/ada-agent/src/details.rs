@@ -9,8 +9,8 @@ use crate::burial::is_one_stack;
 use crate::chunks::{chunk_of, label, obtain};
 use crate::config::{Item, get};
 use crate::memory::pool;
-use crate::registers;
 use crate::syscall::{self, SignalsBlocked};
+use crate::windows;
 
 const PAGE: u64 = 4096;
 
@@ -84,6 +84,9 @@ unsafe fn turn_chunks(state: *mut ThreadState) {
     let pool = pool();
     // SAFETY: the thread's own state.
     unsafe {
+        if let Some(full) = chunk_of((*state).detail_position) {
+            windows::chunk_is_full(state, full);
+        }
         let turn = (*state).detail_chunks_taken as usize % 2;
         if (*state).detail_chunks[turn] == 0 {
             let Some(chunk) = pool.claim_if_plenty() else {
@@ -97,7 +100,6 @@ unsafe fn turn_chunks(state: *mut ThreadState) {
             (*state).detail_chunks_taken += 1;
         }
         let chunk = (*state).detail_chunks[turn] as usize - 1;
-        pool.header(chunk).first_tsc.store(registers::clock(), Ordering::Relaxed);
         (*state).detail_position = pool.records(chunk) as u64;
     }
 }

@@ -25,3 +25,4 @@ mod registers;
 pub mod syscall;
 pub mod threads;
 mod unwinding;
+pub mod windows;

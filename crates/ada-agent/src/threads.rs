@@ -104,6 +104,7 @@ unsafe fn start_without_chunk(state: *mut ThreadState) {
         (*state).detail_position = NO_CHUNK;
         (*state).detail_chunks_taken = 0;
         (*state).detail_chunks = [0; 2];
+        ((*state).window_events, (*state).window_until, (*state).slow_count) = (0, 0, 0);
         (*state).probe_position = NO_CHUNK;
         (*state).probe_chunks_taken = 0;
     }

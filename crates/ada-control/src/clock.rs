@@ -36,6 +36,14 @@ impl Clock {
     }
 }
 
+impl Clock {
+    /// How many ticks a time takes; the most there are for one that is too long to count.
+    pub(crate) fn ticks(&self, time: Duration) -> u64 {
+        let ticks = time.as_nanos().min(u128::from(u64::MAX)) << 32;
+        u64::try_from(ticks / u128::from(self.scale.max(1))).unwrap_or(u64::MAX)
+    }
+}
+
 /// A calibration under way: the longer between its readings, the better.
 pub(crate) struct Calibration {
     first: Reading,
@@ -99,6 +107,8 @@ mod tests {
         assert_eq!(clock.at(1_000).0, 5_000);
         assert_eq!(clock.at(1_002).0, 5_001);
         assert_eq!(clock.at(998).0, 4_999);
+        assert_eq!(clock.ticks(Duration::from_nanos(7)), 14);
+        assert_eq!(clock.ticks(Duration::MAX), u64::MAX);
         assert!((0..5_000).zip(1..).all(|(a, b)| clock.at(a) <= clock.at(b)));
     }
 }

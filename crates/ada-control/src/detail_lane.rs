@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 use std::ops::Range;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering, fence};
 
 use ada_event::{EventSeq, FunctionId, RuntimeAddr, TraceNanos};
 use ada_format::atf::{Payload, Probes, X86Call, X86Return};
@@ -30,9 +30,11 @@ impl<'a> Captured<'a> {
         self.word(1)
     }
 
-    /// The function's number in its process.
-    pub(crate) fn function(&self) -> u32 {
-        (self.word(0) >> 32) as u32
+    /// The handler that a probed call registers, where the function is one that does.
+    pub(crate) fn registered_handler(&self) -> Option<u64> {
+        const COUNT: usize = RawDetail::SIZE / 8 + 4;
+        let is_read = self.word(COUNT) > 0;
+        (self.word(0) as u32 == detail::CALL).then(|| if is_read { self.word(COUNT + 1) } else { self.word(3) })
     }
 
     /// The payload of a runtime probe.
@@ -96,7 +98,18 @@ impl<'a> Captured<'a> {
 #[derive(Default)]
 pub(crate) struct ThreadDetails {
     waiting: Waiting,
-    remembered: VecDeque<(u64, EventSeq, TraceNanos)>,
+    /// Copies from chunks that the thread is still writing.
+    copied: Waiting,
+    remembered: VecDeque<Remembered>,
+}
+
+/// An event that was written without detail, of which the thread may still have it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Remembered {
+    pub(crate) tsc: u64,
+    pub(crate) seq: EventSeq,
+    pub(crate) time: TraceNanos,
+    pub(crate) function: u32,
 }
 
 /// Records that were read before their events.
@@ -124,6 +137,19 @@ impl Waiting {
         Some(Captured { bytes: &self.bytes[self.places[found].1.clone()] })
     }
 
+    fn sort(&mut self) {
+        if !self.places.is_sorted_by_key(|(tsc, _)| *tsc) {
+            self.places.sort_by_key(|(tsc, _)| *tsc);
+        }
+        self.next = 0;
+    }
+
+    fn clear(&mut self) {
+        self.places.clear();
+        self.bytes.clear();
+        self.next = 0;
+    }
+
     /// Lets go of all up to the time stamp, whether it was asked for or not.
     fn forget_until(&mut self, tsc: u64) {
         if self.places.is_empty() {
@@ -144,8 +170,19 @@ impl Waiting {
 impl ThreadDetails {
     /// Takes all records of a thread's detail chunks that are written, and frees the chunks that are read to their end.
     pub(crate) fn collect(&mut self, pool: &Pool, lane: Lane, stride: usize, pid: u32, tid: u32, ended: bool) {
+        self.collect_from(pool, chunks_of(pool, lane, pid, tid), stride, ended);
+    }
+
+    /// The same for the chunks that a thread has handed over, which otherwise overwrites its oldest detail.
+    pub(crate) fn collect_handed_over(&mut self, pool: &Pool, stride: usize, pid: u32, tid: u32) {
+        let mut chunks = chunks_of(pool, Lane::Detail, pid, tid);
+        chunks.retain(|&chunk| pool.state(chunk) == ChunkState::Full as u32);
+        self.collect_from(pool, chunks, stride, false);
+    }
+
+    fn collect_from(&mut self, pool: &Pool, chunks: Vec<usize>, stride: usize, ended: bool) {
         let before = self.waiting.places.len();
-        for chunk in chunks_of(pool, lane, pid, tid) {
+        for chunk in chunks {
             let is_full = pool.state(chunk) == ChunkState::Full as u32;
             let Some(mut reader) = ChunkReader::begin_with_stride(pool, chunk, stride) else { continue };
             loop {
@@ -162,15 +199,37 @@ impl ThreadDetails {
                 free(pool, chunk);
             }
         }
-        let places = &mut self.waiting.places;
-        if places.len() > before && !places.is_sorted_by_key(|(tsc, _)| *tsc) {
-            places.sort_by_key(|(tsc, _)| *tsc);
+        if self.waiting.places.len() > before {
+            self.waiting.sort();
+        }
+    }
+
+    /// Copies what a thread still has in the chunks that it overwrites in turn, and asks it to hand them over from now
+    /// on.
+    pub(crate) fn copy_kept(&mut self, pool: &Pool, stride: usize, pid: u32, tid: u32) {
+        self.copied.clear();
+        let mut record = vec![0; stride];
+        for chunk in chunks_of(pool, Lane::Detail, pid, tid) {
+            pool.header(chunk).wanted.store(1, Ordering::Relaxed);
+            for at in (0..RECORDS_END).step_by(stride) {
+                if copy_record(pool, chunk, at, &mut record) {
+                    self.copied.push(&record);
+                }
+            }
+        }
+        self.copied.sort();
+    }
+
+    /// Nothing more is wanted of the chunks that a thread is writing.
+    pub(crate) fn unwant(pool: &Pool, pid: u32, tid: u32) {
+        for chunk in chunks_of(pool, Lane::Detail, pid, tid) {
+            pool.header(chunk).wanted.store(0, Ordering::Relaxed);
         }
     }
 
     /// The detail of the event with this time stamp.
     pub(crate) fn take(&mut self, tsc: u64) -> Option<Captured<'_>> {
-        self.waiting.take(tsc)
+        self.waiting.take(tsc).or_else(|| self.copied.take(tsc))
     }
 
     /// Lets go of the detail of all events up to this time stamp.
@@ -178,43 +237,55 @@ impl ThreadDetails {
         self.waiting.forget_until(tsc);
     }
 
-    /// Remembers where the event with this time stamp was written.
-    pub(crate) fn remember(&mut self, tsc: u64, seq: EventSeq, time: TraceNanos) {
+    /// Lets go of the detail of events that are remembered no more.
+    pub(crate) fn forget_unremembered(&mut self) {
+        self.copied.clear();
+        if self.waiting.places.len() > REMEMBERED
+            && let Some(oldest) = self.remembered.front()
+        {
+            self.waiting.forget_until(oldest.tsc.saturating_sub(1));
+        }
+    }
+
+    /// Remembers an event.
+    pub(crate) fn remember(&mut self, event: Remembered) {
         if self.remembered.len() == REMEMBERED {
             self.remembered.pop_front();
         }
-        self.remembered.push_back((tsc, seq, time));
+        self.remembered.push_back(event);
     }
 
-    /// The detail that the thread has kept of its newest events, with where these were written.
-    pub(crate) fn kept<'p>(
-        &mut self,
-        pool: &'p Pool,
-        stride: usize,
-        pid: u32,
-        tid: u32,
-    ) -> Vec<(EventSeq, TraceNanos, Captured<'p>)> {
-        let remembered = self.remembered.make_contiguous();
-        remembered.sort_unstable_by_key(|(tsc, ..)| *tsc);
-        let mut kept = Vec::new();
-        for chunk in chunks_of(pool, Lane::Detail, pid, tid) {
-            let first = pool.header(chunk).first_tsc.load(Ordering::Relaxed);
-            for at in (0..RECORDS_END).step_by(stride) {
-                // SAFETY: a record within the chunk, whose process has ended.
-                let bytes = unsafe { std::slice::from_raw_parts(pool.records(chunk).add(at), stride) };
-                let captured = Captured { bytes };
-                if captured.word(0) as u32 == 0 || captured.tsc() < first {
-                    continue;
-                }
-                if let Ok(found) = remembered.binary_search_by_key(&captured.tsc(), |(tsc, ..)| *tsc) {
-                    let (_, seq, time) = remembered[found];
-                    kept.push((seq, time, captured));
-                }
-            }
-        }
-        kept.sort_by_key(|(seq, ..)| *seq);
-        kept
+    /// The events that are remembered, by position and time.
+    pub(crate) fn remembered(&self) -> &VecDeque<Remembered> {
+        &self.remembered
     }
+
+    /// Those of them with positions in a range.
+    pub(crate) fn remembered_in(&self, range: &Range<u64>) -> Vec<Remembered> {
+        let first = self.remembered.partition_point(|event| event.seq.0 < range.start);
+        let end = self.remembered.partition_point(|event| event.seq.0 < range.end);
+        self.remembered.range(first..end.max(first)).copied().collect()
+    }
+}
+
+/// Copies one record. False where it is not written, or is being overwritten.
+///
+/// Its thread stores the time stamp before the registers, and the event with that time stamp last. So whoever has seen
+/// the event, and finds the same time stamp before and after copying, has what belongs to the event.
+fn copy_record(pool: &Pool, chunk: usize, at: usize, record: &mut [u8]) -> bool {
+    // SAFETY: a record that starts before the slack ends before the header; all of it is read as atomics because its
+    // thread may be writing it.
+    let words =
+        unsafe { std::slice::from_raw_parts(pool.records(chunk).add(at).cast::<AtomicU64>(), record.len() / 8) };
+    let (mark, tsc) = (words[0].load(Ordering::Acquire), words[1].load(Ordering::Acquire));
+    if mark as u32 == 0 {
+        return false;
+    }
+    for (place, word) in record.chunks_exact_mut(8).zip(words) {
+        place.copy_from_slice(&word.load(Ordering::Relaxed).to_le_bytes());
+    }
+    fence(Ordering::Acquire);
+    (words[0].load(Ordering::Relaxed), words[1].load(Ordering::Relaxed)) == (mark, tsc)
 }
 
 /// A thread's chunks of a lane, oldest first.

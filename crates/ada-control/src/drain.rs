@@ -1,13 +1,12 @@
 //! Empties the chunks: raw records become events in the files of their threads.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
-use std::ops::Range;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, RwLock};
 use std::time::{Duration, Instant};
 
 use ada_event::{DetailSeq, Event, EventKind, EventSeq, FunctionId, ThreadId, TraceNanos};
-use ada_format::atf::{Crash, HexAddr, LaneFigures, LatencyFigures, PoolFigures};
+use ada_format::atf::{Crash, HexAddr, LaneFigures, LatencyFigures, PoolFigures, ThreadWriter, Window};
 use ada_ring::probe::RawProbe;
 use ada_ring::record::RecordKind;
 use ada_ring::{ChunkReader, ChunkState, DetailMode, DetailShape, Lane, Pool, RECORDS_END, RawRecord};
@@ -15,10 +14,12 @@ use ada_ring::{ChunkReader, ChunkState, DetailMode, DetailShape, Lane, Pool, REC
 use crate::ControlError;
 use crate::clock::Clock;
 use crate::crash_lane::CrashLane;
-use crate::detail_lane::{self, REMEMBERED, ThreadDetails};
+use crate::detail_lane::{self, REMEMBERED, Remembered, ThreadDetails};
 use crate::latency::Latencies;
+use crate::module::Module;
 use crate::order::put_in_order;
 use crate::session::{SessionFiles, failed};
+use crate::windows::{BatchEvents, Fired, ThreadWindow, Watch, WindowLog, event_times, learn_handlers, triggers_among};
 
 /// Which function each number of a process stands for. Grows when libraries are loaded.
 pub(crate) type FunctionNumbers = Arc<RwLock<Vec<FunctionId>>>;
@@ -44,6 +45,9 @@ pub(crate) struct Drain {
     quarantine: VecDeque<(Instant, usize)>,
     threads: HashMap<(u32, u32), ThreadProgress>,
     crashes: CrashLane,
+    /// What opens windows; `None` where detail is not kept for them.
+    watch: Option<Watch>,
+    windows: WindowLog,
     detail: DetailMode,
     shape: DetailShape,
     batch: Vec<RawRecord>,
@@ -69,6 +73,7 @@ pub(crate) struct Drain {
 struct ThreadProgress {
     last: TraceNanos,
     details: ThreadDetails,
+    window: ThreadWindow,
 }
 
 /// A chunk with something to read.
@@ -97,6 +102,8 @@ impl Drain {
             quarantine: VecDeque::new(),
             threads: HashMap::new(),
             crashes: CrashLane::default(),
+            watch: None,
+            windows: WindowLog::default(),
             detail,
             shape,
             batch: Vec::new(),
@@ -113,6 +120,23 @@ impl Drain {
             failure: None,
             unwritten: 0,
         }
+    }
+
+    /// Writes detail in windows only.
+    pub(crate) fn watch_for(&mut self, watch: Watch) {
+        self.watch = Some(watch);
+    }
+
+    /// Takes up what has changed in the triggers and in the program.
+    pub(crate) fn refresh_watch(&mut self, modules: &[Module]) {
+        if let Some(watch) = &mut self.watch {
+            watch.refresh(modules);
+        }
+    }
+
+    /// A process's windows, and how many more there were than are told of.
+    pub(crate) fn windows(&self, pid: u32) -> (Vec<Window>, u64) {
+        self.windows.of_process(pid)
     }
 
     /// What went through the lanes, and how full the rings were.
@@ -173,7 +197,8 @@ impl Drain {
     pub(crate) fn round(&mut self, files: &mut SessionFiles, final_round: bool) -> u64 {
         self.pool.control().drain_rounds.fetch_add(1, Ordering::Relaxed);
         self.end_quarantine();
-        self.crashes.collect(&self.pool);
+        let crashed: Vec<(u32, i32)> =
+            self.crashes.collect(&self.pool).iter().map(|crash| (crash.pid, crash.signal)).collect();
         let before = self.events;
         let free = (0..self.pool.chunk_count()).filter(|&chunk| self.pool.state(chunk) == ChunkState::Free as u32);
         self.low_water = self.low_water.min(free.count());
@@ -190,11 +215,16 @@ impl Drain {
             if blocked == Some(thread) {
                 continue;
             }
+            // The detail of threads that a crash has ended is still to be written.
+            let look = look && !crashed.iter().any(|(pid, _)| *pid == chunk.pid);
             if !self.empty(chunk, is_last, look, final_round, files) {
                 blocked = Some(thread);
             }
         }
         self.crashes.place(|pid, tid| files.thread_id(pid, tid));
+        for (pid, signal) in crashed {
+            self.fatal_signal(pid, signal, files);
+        }
         if look {
             self.pool.control().looks_for_ended.fetch_add(1, Ordering::Relaxed);
         }
@@ -229,7 +259,7 @@ impl Drain {
     fn empty(&mut self, held: &Held, is_last: bool, look: bool, final_round: bool, files: &mut SessionFiles) -> bool {
         // Asked before reading: a thread that has ended by then has written all that it ever will.
         let is_full = self.pool.state(held.chunk) == ChunkState::Full as u32;
-        let ended = look && (final_round || has_ended(held.pid, held.tid));
+        let ended = look && (final_round || has_ended(held.pid, held.tid) && !self.awaits_its_end(held.pid));
         let pool = self.pool;
         let Some(mut reader) = ChunkReader::begin(&pool, held.chunk) else { return true };
         self.batch.clear();
@@ -264,6 +294,8 @@ impl Drain {
         let progress = self.threads.entry((held.pid, held.tid)).or_default();
         if self.detail == DetailMode::All {
             progress.details.collect(&pool, Lane::Detail, self.shape.stride(), held.pid, held.tid, ended);
+        } else if self.watch.is_some() {
+            progress.details.collect_handed_over(&pool, self.shape.stride(), held.pid, held.tid);
         }
         if ended || self.batch.iter().any(|record| record.is_probed()) {
             progress.details.collect(&pool, Lane::Probe, RawProbe::SIZE, held.pid, held.tid, ended);
@@ -284,7 +316,10 @@ impl Drain {
             self.stuck.remove(&held.chunk);
             self.free(held.chunk, is_full, used, has_holes && !ended);
             if ended && is_last && !final_round && !self.has_later_chunks(held) {
-                self.threads.remove(&(held.pid, held.tid));
+                if let Some(mut progress) = self.threads.remove(&(held.pid, held.tid)) {
+                    let id = files.thread_id(held.pid, held.tid).unwrap_or(ThreadId(held.tid));
+                    progress.window.finished(id, true).for_each(|window| self.windows.push(held.pid, window));
+                }
                 detail_lane::free_all(&pool, held.pid, held.tid);
                 if let Err(error) = files.thread_ended(held.pid, held.tid) {
                     self.failure.get_or_insert(error);
@@ -342,6 +377,23 @@ impl Drain {
         thread.entry_mut().handle = Some(HexAddr(held.thread_pointer));
         let sampled = self.batch.len().div_ceil(Latencies::SAMPLES);
         let progress = self.threads.entry((held.pid, held.tid)).or_default();
+        let base = thread.next_seq().0;
+        if let Some(watch) = &mut self.watch {
+            learn_handlers(&self.batch, &mut progress.details, watch);
+        }
+        let mut has_windows = false;
+        if let Some(watch) = self.watch.as_ref().filter(|watch| watch.is_on() || progress.window.is_open(base)) {
+            let times = event_times(&self.batch, &times, &self.clock, progress.last);
+            let events = BatchEvents { remembered: progress.details.remembered(), base, times: &times };
+            let open_calls = &mut progress.window.open_calls;
+            let fired = triggers_among(&self.batch, &events, shadow_base_low, watch, open_calls);
+            progress.window.advance(fired, &events, watch.pre_roll(), watch.post_roll());
+            has_windows = progress.window.has_work();
+        }
+        if has_windows {
+            progress.details.copy_kept(&self.pool, self.shape.stride(), held.pid, held.tid);
+            progress.write_remembered(thread, base, &self.known, &self.shape, &mut self.details)?;
+        }
         self.bytes.clear();
         for (number, record) in self.batch.iter().enumerate() {
             let tsc = times.get(number).copied().unwrap_or(record.tsc);
@@ -351,7 +403,10 @@ impl Drain {
                 self.latencies.encoded(time, sampled as u64);
             }
             let event = to_event(record, time, thread.thread(), shadow_base_low, &self.known);
-            if record.is_probed() || record.has_detail() && self.detail == DetailMode::All {
+            let position = base + number as u64;
+            let mut window = progress.window.of(position).filter(|_| has_windows);
+            let is_wanted = self.detail == DetailMode::All || window.is_some();
+            if record.is_probed() || record.has_detail() && is_wanted {
                 if let Some(captured) = progress.details.take(record.tsc) {
                     thread.append_raw(&self.bytes).map_err(failed)?;
                     self.bytes.clear();
@@ -362,19 +417,33 @@ impl Drain {
                     };
                     lane.written += 1;
                     lane.bytes += thread.append_with_detail(&event, &payload).map_err(failed)?;
+                    window.iter_mut().for_each(|window| window.wrote(time));
                     continue;
                 }
-                self.details_lost += 1;
+                match &mut window {
+                    Some(window) => window.lost(),
+                    None => self.details_lost += 1,
+                }
             }
-            if self.detail == DetailMode::Windows && number + REMEMBERED >= self.batch.len() {
-                let seq = EventSeq(thread.next_seq().0 + (self.bytes.len() / Event::SIZE) as u64);
-                progress.details.remember(record.tsc, seq, time);
+            if self.watch.is_some() && record.has_detail() && number + REMEMBERED >= self.batch.len() {
+                let remembered =
+                    Remembered { tsc: record.tsc, seq: EventSeq(position), time, function: record.function };
+                progress.details.remember(remembered);
             }
             self.bytes.extend_from_slice(&event.to_le_bytes());
         }
         thread.append_raw(&self.bytes).map_err(failed)?;
-        if let Some(last) = self.batch.iter().map(|record| record.tsc).max() {
+        if self.watch.is_some() {
+            progress.details.forget_unremembered();
+        } else if let Some(last) = self.batch.iter().map(|record| record.tsc).max() {
             progress.details.forget_until(last);
+        }
+        if has_windows {
+            let id = thread.thread();
+            progress.window.finished(id, false).for_each(|window| self.windows.push(held.pid, window));
+            if !progress.window.is_open(thread.next_seq().0) {
+                ThreadDetails::unwant(&self.pool, held.pid, held.tid);
+            }
         }
         self.events += self.batch.len() as u64;
         Ok(())
@@ -388,21 +457,70 @@ impl Drain {
         }
     }
 
-    /// Writes the detail that the threads of a process that has ended have kept of their newest events. Gives the time
-    /// that it spans.
-    pub(crate) fn write_kept(&mut self, files: &mut SessionFiles) -> Result<Option<Range<TraceNanos>>, ControlError> {
-        let mut window: Option<Range<TraceNanos>> = None;
+    /// Writes the newest detail of all threads of a process that a signal is killing, or has killed.
+    pub(crate) fn fatal_signal(&mut self, pid: u32, signal: i32, files: &mut SessionFiles) {
+        let Some(name) = self.watch.as_ref().and_then(|watch| watch.fatal(signal)) else { return };
+        if self.failure.is_none()
+            && let Err(error) = self.open_windows(pid, &name, files)
+        {
+            self.failure = Some(error);
+        }
+    }
+
+    fn open_windows(&mut self, pid: u32, name: &str, files: &mut SessionFiles) -> Result<(), ControlError> {
+        let Some(watch) = &self.watch else { return Ok(()) };
+        for (&(_, tid), progress) in self.threads.iter_mut().filter(|((process, _), _)| *process == pid) {
+            let thread = files.thread(pid, tid)?;
+            let end = thread.next_seq().0;
+            let Some(last) = end.checked_sub(1) else { continue };
+            let events = BatchEvents { remembered: progress.details.remembered(), base: end, times: &[] };
+            let fired = Fired { name: name.to_owned(), event: last, time: progress.last };
+            progress.window.advance(vec![fired], &events, watch.pre_roll(), watch.post_roll());
+            progress.details.copy_kept(&self.pool, self.shape.stride(), pid, tid);
+            progress.write_remembered(thread, end, &self.known, &self.shape, &mut self.details)?;
+        }
+        Ok(())
+    }
+
+    /// All threads have come to their end.
+    pub(crate) fn finish_windows(&mut self, files: &SessionFiles) {
         for (&(pid, tid), progress) in &mut self.threads {
-            for (seq, time, captured) in progress.details.kept(&self.pool, self.shape.stride(), pid, tid) {
-                let function = self.known.get(captured.function() as usize).copied().unwrap_or_default();
-                let payload = captured.payload(function, &self.shape);
-                self.details.bytes += files.thread(pid, tid)?.add_detail(seq, time, &payload).map_err(failed)?;
-                self.details.written += 1;
-                let known = window.get_or_insert(time..time);
-                *known = known.start.min(time)..known.end.max(time);
+            let id = files.thread_id(pid, tid).unwrap_or(ThreadId(tid));
+            progress.window.finished(id, true).for_each(|window| self.windows.push(pid, window));
+        }
+    }
+
+    /// Whether a process has ended, and how is about to be known: then its threads' detail may be wanted yet.
+    fn awaits_its_end(&self, pid: u32) -> bool {
+        self.watch.as_ref().is_some_and(|watch| watch.root == pid) && is_zombie(pid)
+    }
+}
+
+impl ThreadProgress {
+    /// Writes the detail of events that were written without, and lie in windows, up to the position `base`.
+    fn write_remembered(
+        &mut self,
+        thread: &mut ThreadWriter,
+        base: u64,
+        known: &[FunctionId],
+        shape: &DetailShape,
+        lane: &mut LaneFigures,
+    ) -> Result<(), ControlError> {
+        for range in self.window.before(base) {
+            for event in self.details.remembered_in(&range) {
+                let Some(window) = self.window.of(event.seq.0) else { continue };
+                let Some(captured) = self.details.take(event.tsc) else {
+                    window.lost();
+                    continue;
+                };
+                let function = known.get(event.function as usize).copied().unwrap_or_default();
+                let payload = captured.payload(function, shape);
+                lane.bytes += thread.add_detail(event.seq, event.time, &payload).map_err(failed)?;
+                lane.written += 1;
+                window.wrote(event.time);
             }
         }
-        Ok(window)
+        Ok(())
     }
 }
 
@@ -431,4 +549,13 @@ fn has_ended(pid: u32, tid: u32) -> bool {
     // SAFETY: signal 0 only asks whether the thread is there.
     let result = unsafe { libc::syscall(libc::SYS_tgkill, pid, tid, 0) };
     result < 0 && std::io::Error::last_os_error().raw_os_error() == Some(libc::ESRCH)
+}
+
+/// Whether a process has ended with all its threads, and nobody has waited for it yet.
+fn is_zombie(pid: u32) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    // The name in parentheses may hold anything.
+    let mut fields = stat.rsplit(')').next().unwrap_or_default().split_ascii_whitespace();
+    const THREADS_AFTER_STATE: usize = 16;
+    fields.next() == Some("Z") && fields.nth(THREADS_AFTER_STATE).is_none_or(|threads| matches!(threads, "0" | "1"))
 }

@@ -20,7 +20,7 @@ use crate::drain::{Drain, FunctionNumbers};
 use crate::error::Doing;
 use crate::gate::Gate;
 use crate::installer::Installer;
-use crate::live::{Handler, LiveServer, StatusHandler};
+use crate::live::{Handler, LiveServer, StatusHandler, TriggerHandler};
 use crate::loader_call::WaitingThread;
 use crate::maps::{self, LoadedFile};
 use crate::module::Module;
@@ -31,6 +31,7 @@ use crate::shared_memory::SharedMemory;
 use crate::summary;
 use crate::target_memory::TargetMemory;
 use crate::tracee::{self, Halt};
+use crate::windows::{Roll, Trigger, TriggerList, Watch};
 
 /// Says of a module's path, a function's name, where it has one, and its place, whether to leave it alone.
 pub type Exclusion = dyn Fn(&Path, Option<&str>, ImageOffset) -> bool + Send + Sync;
@@ -51,6 +52,12 @@ pub struct TraceOptions {
     pub stack_window: usize,
     /// Whether vector registers are captured too, if detail is.
     pub vectors: bool,
+    /// What opens a window of detail, if detail is kept for windows.
+    pub triggers: Vec<Trigger>,
+    /// How much before a trigger belongs to its window.
+    pub pre_roll: Roll,
+    /// How much after it does.
+    pub post_roll: Roll,
     /// The most frames of a thread whose returns are caught at one time.
     pub max_depth: Option<u32>,
     /// Which modules (by path) or functions (by name) to leave alone.
@@ -194,12 +201,19 @@ pub fn trace(command: Command, options: &TraceOptions, progress: &dyn Progress) 
     if let Err(error) = &live {
         files.process(pid)?.manifest_mut().limits.push(format!("this trace could not be asked: {error}").into());
     }
-    let handlers: [&dyn Handler; 1] = [&status];
+    let triggers = Arc::new(TriggerList::new(options.triggers.clone(), options.pre_roll, options.post_roll));
+    let trigger_handler = TriggerHandler::new(triggers.clone(), options.detail);
+    let handlers: [&dyn Handler; 2] = [&status, &trigger_handler];
+    let mut drain = Drain::new(pool, clock, recording.numbers.clone(), stubs.detail.unwrap_or_default());
+    if options.detail == DetailMode::Windows {
+        drain.watch_for(Watch::new(triggers.clone(), pool, clock, pid));
+    }
+    // Before the program runs, so that its threads know from the start what is worth keeping.
+    drain.refresh_watch(&recording.modules.lock().expect("nobody panics with the lock"));
     let start_up = started.elapsed();
     progress.running();
     gate.release()?;
 
-    let drain = Drain::new(pool, clock, recording.numbers.clone(), stubs.detail.unwrap_or_default());
     let (halt, drained) = std::thread::scope(|scope| {
         let drained = scope.spawn(|| run_drain(drain, files, &recording, pool, &status));
         scope.spawn(|| {
@@ -227,12 +241,12 @@ pub fn trace(command: Command, options: &TraceOptions, progress: &dyn Progress) 
         Halt::Killed(signal) => End::Killed(signal),
         Halt::Exited(code) | Halt::Stopped(code) => End::Exited(code),
     };
-    let mut windows = Vec::new();
-    if let (DetailMode::Windows, End::Killed(signal)) = (options.detail, end)
-        && let Ok(Some(window)) = drain.write_kept(&mut files)
+    if let End::Killed(signal) = end
+        && drain.crashes(pid).is_empty()
     {
-        windows.push(summary::window(format!("crash: signal {signal}"), &window));
+        drain.fatal_signal(pid, signal, &mut files);
     }
+    drain.finish_windows(&files);
     let modules = recording.modules.into_inner().expect("nobody panics with the lock");
     let drops = dropped(&pool, &drain);
     drain.flush(&mut files);
@@ -242,7 +256,7 @@ pub fn trace(command: Command, options: &TraceOptions, progress: &dyn Progress) 
     let session = files.path().to_owned();
     let finished = files.finish(|process, writer| {
         let end = (process == pid).then_some((end, cpu_time));
-        summary::complete(end, &modules, &drops, &figures, &windows, writer);
+        summary::complete(end, &modules, &drops, &figures, drain.windows(process), writer);
         summary::add_crashes(drain.crashes(process), no_crashes, writer);
         if process != pid {
             // A fork child has its parent's images; its folder is complete in itself.
@@ -283,6 +297,7 @@ fn run_drain(
     let mut flushed = Instant::now();
     loop {
         let ended = recording.target_ended.load(Ordering::Acquire);
+        drain.refresh_watch(&recording.modules.lock().expect("nobody panics with the lock"));
         let count = drain.round(&mut files, ended);
         progress.recorded(
             drain.events(),

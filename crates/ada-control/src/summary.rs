@@ -3,10 +3,8 @@
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::BufWriter;
-use std::ops::Range;
 use std::path::Path;
 
-use ada_event::TraceNanos;
 use ada_format::atf::{
     self, BuildId, Coverage, Crash, Drops, Exit, FunctionRow, HexAddr, LaneFigures, PoolFigures, SessionWriter, Window,
 };
@@ -22,12 +20,15 @@ pub(crate) fn complete(
     modules: &[Module],
     drops: &[(&'static str, u64)],
     (lanes, pool): &(BTreeMap<String, LaneFigures>, PoolFigures),
-    windows: &[Window],
+    (windows, more_windows): (Vec<Window>, u64),
     writer: &mut SessionWriter,
 ) {
     add_modules(modules, writer);
     let manifest = writer.manifest_mut();
-    manifest.windows = windows.to_vec();
+    manifest.windows = windows;
+    if more_windows > 0 {
+        manifest.limits.push(format!("{more_windows} more windows of detail were written than are listed").into());
+    }
     manifest.lanes.clone_from(lanes);
     manifest.pool = Some(pool.clone());
     if let Some((end, cpu_time)) = end {
@@ -73,11 +74,6 @@ pub(crate) fn crash(crash: &Crash, modules: &[Module]) -> CrashSummary {
         signal: crash.signal,
         function: crash.frames.first().and_then(name),
     }
-}
-
-/// A span of time in which detail was written.
-pub(crate) fn window(trigger: String, time: &Range<TraceNanos>) -> Window {
-    Window { trigger, start_ns: time.start.0, end_ns: time.end.0, ..Window::default() }
 }
 
 /// Tells of the images that are loaded.

@@ -52,12 +52,10 @@ pub struct ChunkHeader {
     pub drained: AtomicU64,
     /// [`crate::Lane`] as a number.
     pub lane: AtomicU32,
-    /// Room.
-    pub reserved: u32,
+    /// 1 where the drain wants what a thread would otherwise overwrite: the detail of a window.
+    pub wanted: AtomicU32,
     /// The thread's FS base: its `pthread_t` in the C libraries.
     pub thread_pointer: AtomicU64,
-    /// Records with earlier time stamps are left over from the chunk's last use.
-    pub first_tsc: AtomicU64,
 }
 
 const _: () = {

@@ -14,6 +14,7 @@ pub mod chunk;
 pub mod consumer;
 pub mod crash;
 pub mod detail;
+pub mod marks;
 pub mod pool;
 pub mod probe;
 pub mod record;

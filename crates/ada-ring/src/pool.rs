@@ -13,6 +13,7 @@ use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use crate::chunk::{CHUNK_SIZE, ChunkHeader, HEADER_OFFSET, RECORDS_END};
 use crate::crash::CrashSlots;
+use crate::marks::Marks;
 use crate::probe::{MAX_PROBES, Probe};
 
 /// The most chunks that a session's shared memory can have.
@@ -122,6 +123,8 @@ pub struct Control {
     pub loader: LoaderCall,
     /// What threads tell of fatal signals.
     pub crashes: CrashSlots,
+    /// Which functions the triggers are about.
+    pub marks: Marks,
     /// What runtime probes read.
     pub probes: [Probe; MAX_PROBES],
     /// Chunk states.

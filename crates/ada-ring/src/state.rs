@@ -121,6 +121,19 @@ pub struct ProbeCall {
 /// How many probed calls of a thread can be open at one time.
 pub const PROBE_CALLS: usize = 16;
 
+/// A call that opens a window if it takes long.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(C)]
+pub struct SlowCall {
+    /// The address of its return slot.
+    pub slot: u64,
+    /// When it began.
+    pub tsc: u64,
+}
+
+/// How many such calls of a thread are followed at one time.
+pub const SLOW_CALLS: usize = 8;
+
 /// The position of a thread that has no chunk: past the end of nothing.
 pub const NO_CHUNK: u64 = crate::chunk::PAST_END_MASK as u64;
 
@@ -203,6 +216,14 @@ pub struct ThreadState {
     pub probe_calls: u64,
     /// The newest of them; number n is at n modulo [`PROBE_CALLS`].
     pub open_probes: [ProbeCall; PROBE_CALLS],
+    /// How many more events of a window's post-roll are to come …
+    pub window_events: u64,
+    /// … and until when it lasts.
+    pub window_until: u64,
+    /// How many calls are open that may turn out to take long.
+    pub slow_count: u64,
+    /// The oldest of them.
+    pub slow_calls: [SlowCall; SLOW_CALLS],
     /// How many frames have been buried.
     pub buried: u64,
     /// The newest of them; number n is at n modulo [`GRAVES`].

@@ -13,6 +13,7 @@ mod hooks;
 mod names;
 mod ps;
 mod trace;
+mod trigger;
 mod wall_clock;
 mod workload;
 
@@ -28,6 +29,7 @@ fn main() -> std::process::ExitCode {
         cli::Command::Hooks(args) => hooks::run(&args),
         cli::Command::Doctor(args) => doctor::run(&args),
         cli::Command::Workload(args) => workload::run(&args),
+        cli::Command::Trigger(args) => trigger::run(&args),
         cli::Command::Atf(args) => atf::run(args),
         cli::Command::Heph(args) => heph::run(args),
         cli::Command::Completions(args) => completions::run(&args),

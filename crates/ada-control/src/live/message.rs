@@ -11,6 +11,15 @@ use serde::{Deserialize, Serialize};
 pub enum Request {
     /// How does the trace go on?
     Status,
+    /// Which triggers are there, after these changes?
+    Triggers {
+        /// To be added, as users write them.
+        #[serde(default)]
+        add: Vec<String>,
+        /// To be removed.
+        #[serde(default)]
+        remove: Vec<String>,
+    },
 }
 
 /// One line back.
@@ -20,6 +29,11 @@ pub enum Request {
 pub enum Answer {
     /// How the trace goes on.
     Status(Status),
+    /// The triggers.
+    Triggers {
+        /// As users write them.
+        triggers: Vec<String>,
+    },
     /// Nothing was done.
     Refused {
         /// Why, and what to do.

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use ada_control::{ControlError, DetailMode, End, OnFull, TraceOptions, TraceReport};
+use ada_control::{ControlError, DetailMode, End, OnFull, Roll, TraceOptions, TraceReport, Trigger};
 use ada_event::ImageOffset;
 use clap::ValueEnum;
 
@@ -22,6 +22,7 @@ const EXAMPLES: &str = "\
 Examples:
   ada trace -- ./server --port 8080
   ada trace --output /tmp/traces --exclude 'libcrypto*' -- curl https://localhost/
+  ada trace --trigger 'slow=handle_*>50ms' --pre-roll 500 -- ./server
   ada trace --on-full drop -- ./realtime      (never waits for the disk; what is lost is counted)
 
 ada's own words go to stderr; stdin, stdout, signals and the exit code are the program's.";
@@ -45,6 +46,16 @@ pub(crate) struct Args {
     /// Bytes of the stack to capture with each call, 0 to 512
     #[arg(long, value_name = "BYTES", default_value = "128", value_parser = clap::value_parser!(u16).range(0..=512))]
     stack_window: u16,
+    /// Write detail around this, with `--detail windows`: symbol=PATTERN (a call), slow=PATTERN>50ms (a call that took
+    /// longer), signal (a handler of the program's is called), crash (always one). May be given several times
+    #[arg(long, value_name = "TRIGGER")]
+    trigger: Vec<Trigger>,
+    /// How much detail of a thread to write before a trigger, as far as it is still there: events, or a time like 50ms
+    #[arg(long, value_name = "N|TIME", default_value = "2000")]
+    pre_roll: Roll,
+    /// How much to write after it
+    #[arg(long, value_name = "N|TIME", default_value = "1000")]
+    post_roll: Roll,
     /// Capture vector registers too: xmm0 to xmm7 with a call, xmm0 and xmm1 with a return
     #[arg(long)]
     vectors: bool,
@@ -69,7 +80,7 @@ pub(crate) struct Args {
 enum Detail {
     /// Not captured
     Off,
-    /// Captured always, written for the last moments before a crash
+    /// Captured always, written around triggers, of which a crash is one
     Windows,
     /// Written for every call and return
     All,
@@ -100,6 +111,9 @@ pub(crate) fn trace_quietly(output: PathBuf, command: Vec<OsString>) -> anyhow::
         max_depth: None,
         detail: Detail::Windows,
         stack_window: 128,
+        trigger: Vec::new(),
+        pre_roll: Roll::Events(2000),
+        post_roll: Roll::Events(1000),
         vectors: false,
         on_full: WhenFull::Wait,
         ring_memory: 64 << 20,
@@ -115,6 +129,13 @@ fn trace(args: Args) -> anyhow::Result<TraceReport> {
     let mut command = Command::new(program);
     command.args(words);
     let exclude = args.exclude;
+    let mut triggers = args.trigger;
+    if !triggers.is_empty() && args.detail != Detail::Windows {
+        return Err(anyhow::anyhow!("--trigger needs --detail windows")).not_traced(2);
+    }
+    if !triggers.contains(&Trigger::Crash) {
+        triggers.push(Trigger::Crash);
+    }
     let options = TraceOptions {
         output: args.output,
         on_full: match args.on_full {
@@ -124,6 +145,9 @@ fn trace(args: Args) -> anyhow::Result<TraceReport> {
         chunks: usize::try_from(args.ring_memory / CHUNK).unwrap_or(usize::MAX),
         start_up_timeout: args.startup_timeout,
         max_depth: args.max_depth,
+        triggers,
+        pre_roll: args.pre_roll,
+        post_roll: args.post_roll,
         vectors: args.vectors,
         detail: match args.detail {
             Detail::Windows => DetailMode::Windows,

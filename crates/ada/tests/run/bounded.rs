@@ -49,6 +49,19 @@ impl Started {
         self.stdout.bytes.lock().expect("reading does not panic").starts_with(words)
     }
 
+    /// Waits until it has printed a whole line, and gives it.
+    pub(crate) fn first_line(&self) -> String {
+        let deadline = Instant::now() + PATIENCE;
+        while Instant::now() < deadline {
+            let printed = self.stdout.bytes.lock().expect("reading does not panic").clone();
+            if let Some(end) = printed.iter().position(|&byte| byte == b'\n') {
+                return String::from_utf8_lossy(&printed[..end]).into_owned();
+            }
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        panic!("nothing printed after {PATIENCE:?}: {}", self.what);
+    }
+
     /// Kills the process that was started, and no other.
     pub(crate) fn kill(&mut self) {
         self.child.kill().expect("it was started by this test");

@@ -1,3 +1,4 @@
 //! Crashes, windows of detail around triggers, and rings on disk.
 
 mod crashes;
+mod triggers;

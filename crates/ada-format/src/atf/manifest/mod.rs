@@ -190,6 +190,21 @@ pub struct Window {
     pub start_ns: u64,
     /// Where it ends, post-roll included.
     pub end_ns: u64,
+    /// The thread whose detail was written.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub thread: Option<u32>,
+    /// When it was opened.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trigger_ns: Option<u64>,
+    /// How many events have detail.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub details: Option<u64>,
+    /// How many would have it, had it not been overwritten before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lost: Option<u64>,
+    /// How often each trigger fired within it: windows that overlap are one.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub triggers: BTreeMap<String, u64>,
     /// Fields that this version does not know.
     #[serde(flatten)]
     pub extra: Map<String, Value>,

@@ -1,0 +1,78 @@
+//! How much of a thread's detail before and after a trigger belongs to its window.
+
+use std::fmt;
+use std::str::FromStr;
+use std::time::Duration;
+
+use super::TriggerError;
+
+/// So many events, or so much time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Roll {
+    /// Events of the thread.
+    Events(u64),
+    /// Time.
+    Time(Duration),
+}
+
+impl FromStr for Roll {
+    type Err = TriggerError;
+
+    fn from_str(text: &str) -> Result<Self, TriggerError> {
+        if let Ok(events) = text.parse() {
+            return Ok(Self::Events(events));
+        }
+        parse_duration(text)
+            .map(Self::Time)
+            .ok_or(TriggerError("write a number of events like 1000, or a time like 50ms"))
+    }
+}
+
+impl fmt::Display for Roll {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Events(events) => write!(f, "{events}"),
+            Self::Time(time) => write_duration(f, *time),
+        }
+    }
+}
+
+/// A time with its unit.
+pub(super) fn parse_duration(text: &str) -> Option<Duration> {
+    let digits = text.trim_end_matches(|letter: char| letter.is_ascii_alphabetic());
+    let seconds_per_unit = match &text[digits.len()..] {
+        "s" => 1.0,
+        "ms" => 1e-3,
+        "us" => 1e-6,
+        "ns" => 1e-9,
+        "m" | "min" => 60.0,
+        _ => return None,
+    };
+    Duration::try_from_secs_f64(digits.parse::<f64>().ok()? * seconds_per_unit).ok()
+}
+
+/// A time in the largest unit that makes it a whole number.
+pub(super) fn write_duration(f: &mut fmt::Formatter<'_>, time: Duration) -> fmt::Result {
+    let nanos = time.as_nanos();
+    let (divisor, unit) = [(1_000_000_000, "s"), (1_000_000, "ms"), (1000, "us")]
+        .into_iter()
+        .find(|(divisor, _)| nanos % divisor == 0)
+        .unwrap_or((1, "ns"));
+    write!(f, "{}{unit}", nanos / divisor)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rolls_are_written_as_they_are_read() {
+        for text in ["0", "1000", "50ms", "2s", "1500us", "7ns"] {
+            assert_eq!(text.parse::<Roll>().unwrap().to_string(), text);
+        }
+        assert_eq!("1.5s".parse(), Ok(Roll::Time(Duration::from_millis(1500))));
+        for wrong in ["", "-1", "ms", "5 s", "5h", "1e99s", "nans"] {
+            assert!(wrong.parse::<Roll>().is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,285 @@
+//! Which events are triggers.
+
+use std::collections::HashSet;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use ada_patch::Verdict;
+use ada_ring::marks::{MARK_CALL, MARK_SLOW};
+use ada_ring::{Pool, RawRecord, RecordKind};
+
+use super::{Roll, Trigger};
+use crate::clock::Clock;
+use crate::module::Module;
+use crate::pattern::matches_name;
+use crate::probes;
+
+/// The triggers of a recording, and how far windows reach. Changed from outside while the drain goes by them.
+pub(crate) struct TriggerList {
+    triggers: Mutex<Vec<Trigger>>,
+    generation: AtomicU64,
+    pub(crate) pre_roll: Roll,
+    pub(crate) post_roll: Roll,
+}
+
+impl TriggerList {
+    pub(crate) fn new(triggers: Vec<Trigger>, pre_roll: Roll, post_roll: Roll) -> Self {
+        Self { triggers: Mutex::new(triggers), generation: AtomicU64::new(1), pre_roll, post_roll }
+    }
+
+    pub(crate) fn all(&self) -> Vec<Trigger> {
+        self.triggers.lock().expect("nobody panics with the lock").clone()
+    }
+
+    /// Removes some triggers and adds others. Where one of the first is not there it is given, and nothing is changed.
+    pub(crate) fn change(&self, remove: &[Trigger], add: Vec<Trigger>) -> Result<(), Trigger> {
+        let mut triggers = self.triggers.lock().expect("nobody panics with the lock");
+        if let Some(unknown) = remove.iter().find(|trigger| !triggers.contains(trigger)) {
+            return Err(unknown.clone());
+        }
+        triggers.retain(|known| !remove.contains(known));
+        for trigger in add {
+            if !triggers.contains(&trigger) {
+                triggers.push(trigger);
+            }
+        }
+        self.generation.fetch_add(1, Ordering::Release);
+        Ok(())
+    }
+}
+
+/// What is known of a function: which triggers it is about, from 1.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+struct Mark {
+    symbol: u8,
+    slow: u8,
+    is_handler: bool,
+    is_signal_action: bool,
+}
+
+/// The triggers as the drain needs them: by function number.
+pub(crate) struct Watch {
+    list: Arc<TriggerList>,
+    pool: Pool,
+    clock: Clock,
+    generation: u64,
+    functions: usize,
+    triggers: Vec<Trigger>,
+    marks: Vec<Mark>,
+    /// Where each function lies, by address; only for handlers.
+    places: Vec<(u64, u32)>,
+    /// Handlers that the program has registered, by address.
+    handlers: HashSet<u64>,
+    is_on: bool,
+    /// The program that was started: its end is the recorder's to wait for.
+    pub(crate) root: u32,
+}
+
+/// Calls of one thread that may turn out to take long: depth, function, time.
+#[derive(Default)]
+pub(crate) struct OpenCalls(Vec<(u32, u32, u64)>);
+
+impl Watch {
+    pub(crate) fn new(list: Arc<TriggerList>, pool: Pool, clock: Clock, root: u32) -> Self {
+        Self {
+            list,
+            pool,
+            clock,
+            generation: 0,
+            functions: 0,
+            triggers: Vec::new(),
+            marks: Vec::new(),
+            places: Vec::new(),
+            handlers: HashSet::new(),
+            is_on: false,
+            root,
+        }
+    }
+
+    pub(crate) fn pre_roll(&self) -> Roll {
+        self.list.pre_roll
+    }
+
+    pub(crate) fn post_roll(&self) -> Roll {
+        self.list.post_roll
+    }
+
+    /// Whether an event can be a trigger at all.
+    pub(crate) fn is_on(&self) -> bool {
+        self.is_on
+    }
+
+    /// The name of the trigger that a fatal signal is, if it is one.
+    pub(crate) fn fatal(&self, signal: i32) -> Option<String> {
+        let is = |wanted| self.triggers.contains(&wanted);
+        if is(Trigger::Crash) {
+            Some(format!("crash: signal {signal}"))
+        } else {
+            is(Trigger::Signal).then(|| format!("signal: {signal}"))
+        }
+    }
+
+    /// The name of a trigger.
+    pub(crate) fn name(&self, trigger: u8) -> String {
+        self.triggers.get(usize::from(trigger).wrapping_sub(1)).map(ToString::to_string).unwrap_or_default()
+    }
+
+    /// Takes up what has changed: triggers, and libraries that were loaded.
+    pub(crate) fn refresh(&mut self, modules: &[Module]) {
+        let generation = self.list.generation.load(Ordering::Acquire);
+        let functions = modules.iter().map(|module| module.functions.len()).sum();
+        if (generation, functions) == (self.generation, self.functions) {
+            return;
+        }
+        (self.generation, self.functions) = (generation, functions);
+        self.triggers = self.list.all();
+        self.triggers.truncate(usize::from(u8::MAX));
+        self.marks.clear();
+        self.places.clear();
+        for module in modules {
+            self.add_module(module);
+        }
+        self.places.sort_unstable();
+        self.publish();
+        let known: Vec<u64> = self.handlers.iter().copied().collect();
+        known.into_iter().for_each(|address| self.mark_handler(address));
+    }
+
+    fn add_module(&mut self, module: &Module) {
+        let first = module.first_function as usize;
+        self.marks.resize(self.marks.len().max(first + module.functions.len()), Mark::default());
+        for (index, (function, verdict)) in module.functions.functions().iter().zip(&module.verdicts).enumerate() {
+            if matches!(verdict, Verdict::Skipped(_)) {
+                continue;
+            }
+            let is_signal_action = probes::is_signal_action(&module.functions, index);
+            let names: Vec<&str> = module.functions.names(index).collect();
+            let matching = |wanted: &dyn Fn(&Trigger) -> Option<String>| {
+                let is_about = |trigger: &Trigger| {
+                    wanted(trigger).is_some_and(|pattern| names.iter().any(|name| matches_name(&pattern, name)))
+                };
+                self.triggers.iter().position(is_about).map_or(0, |position| position as u8 + 1)
+            };
+            let symbol = matching(&|trigger| match trigger {
+                Trigger::Symbol(pattern) => Some(pattern.clone()),
+                _ => None,
+            });
+            let slow = matching(&|trigger| match trigger {
+                Trigger::Slow { pattern, .. } => Some(pattern.clone()),
+                _ => None,
+            });
+            self.marks[first + index] = Mark { symbol, slow, is_handler: false, is_signal_action };
+            self.places.push((module.bias.wrapping_add(function.start.0), (first + index) as u32));
+        }
+    }
+
+    /// Lets the threads of the program know.
+    fn publish(&mut self) {
+        let marks = &self.pool.control().marks;
+        marks.clear();
+        let ticks = |roll| match roll {
+            Roll::Events(_) => 0,
+            Roll::Time(time) => self.clock.ticks(time),
+        };
+        let events = match self.list.post_roll {
+            Roll::Events(events) => events,
+            Roll::Time(_) => 0,
+        };
+        marks.post_events.store(events, Ordering::Relaxed);
+        marks.post_ticks.store(ticks(self.list.post_roll), Ordering::Relaxed);
+        let slowest = self.triggers.iter().filter_map(slow_limit).min().unwrap_or(Duration::MAX);
+        marks.slow_ticks.store(self.clock.ticks(slowest), Ordering::Relaxed);
+        let mut is_any = false;
+        for (number, mark) in (0..).zip(&self.marks) {
+            let bits = if mark.symbol > 0 { MARK_CALL } else { 0 } | if mark.slow > 0 { MARK_SLOW } else { 0 };
+            is_any |= bits != 0 && marks.set(number, bits);
+        }
+        marks.is_on.store(is_any.into(), Ordering::Release);
+        self.is_on = self.marks.iter().any(|mark| mark.symbol > 0 || mark.slow > 0) || self.has_signal();
+    }
+
+    fn has_signal(&self) -> bool {
+        self.triggers.contains(&Trigger::Signal)
+    }
+
+    /// Whether the function is one by which handlers are registered.
+    pub(crate) fn is_signal_action(&self, function: u32) -> bool {
+        self.marks.get(function as usize).is_some_and(|mark| mark.is_signal_action)
+    }
+
+    /// The program has registered a handler.
+    pub(crate) fn handler_registered(&mut self, address: u64) {
+        // 0 and 1 stand for the default and for nothing.
+        if address > 1 && self.handlers.insert(address) {
+            self.mark_handler(address);
+        }
+    }
+
+    fn mark_handler(&mut self, address: u64) {
+        let Ok(found) = self.places.binary_search_by_key(&address, |(place, _)| *place) else { return };
+        let number = self.places[found].1;
+        self.marks[number as usize].is_handler = true;
+        if self.has_signal() {
+            let marks = &self.pool.control().marks;
+            if marks.set(number, MARK_CALL) {
+                marks.is_on.store(1, Ordering::Release);
+            }
+        }
+    }
+
+    /// The trigger that a record is, if it is one.
+    pub(crate) fn fires(&self, record: &RawRecord, depth: u32, open: &mut OpenCalls) -> Option<u8> {
+        let mark = *self.marks.get(record.function as usize)?;
+        if mark == Mark::default() {
+            return None;
+        }
+        let is_call = matches!(record.kind(), RecordKind::Call | RecordKind::EntryOnly);
+        let mut fired = (is_call && mark.symbol > 0).then_some(mark.symbol);
+        if is_call && mark.is_handler && fired.is_none() {
+            let signal = self.triggers.iter().position(|trigger| *trigger == Trigger::Signal);
+            fired = signal.map(|position| position as u8 + 1);
+        }
+        if mark.slow > 0 {
+            let began = match record.kind() {
+                RecordKind::Call => {
+                    open.push(depth, record);
+                    None
+                }
+                RecordKind::Return | RecordKind::Unwound => open.pop(depth, record.function),
+                RecordKind::EntryOnly => None,
+            };
+            let limit = self.triggers.get(usize::from(mark.slow) - 1).and_then(slow_limit);
+            if let (Some(began), Some(limit)) = (began, limit)
+                && record.tsc.saturating_sub(began) > self.clock.ticks(limit)
+            {
+                fired = fired.or(Some(mark.slow));
+            }
+        }
+        fired
+    }
+}
+
+fn slow_limit(trigger: &Trigger) -> Option<Duration> {
+    match trigger {
+        Trigger::Slow { longer_than, .. } => Some(*longer_than),
+        _ => None,
+    }
+}
+
+impl OpenCalls {
+    fn push(&mut self, depth: u32, record: &RawRecord) {
+        while self.0.last().is_some_and(|(deeper, ..)| *deeper >= depth) {
+            self.0.pop();
+        }
+        self.0.push((depth, record.function, record.tsc));
+    }
+
+    fn pop(&mut self, depth: u32, function: u32) -> Option<u64> {
+        while self.0.last().is_some_and(|(deeper, ..)| *deeper > depth) {
+            self.0.pop();
+        }
+        let (_, _, began) = self.0.pop_if(|(same, caller, _)| *same == depth && *caller == function)?;
+        Some(began)
+    }
+}
