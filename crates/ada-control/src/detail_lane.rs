@@ -255,6 +255,11 @@ impl ThreadDetails {
         self.remembered.push_back(event);
     }
 
+    /// The thread goes on in a new file: nothing can be added to the old one.
+    pub(crate) fn forget_remembered(&mut self) {
+        self.remembered.clear();
+    }
+
     /// The events that are remembered, by position and time.
     pub(crate) fn remembered(&self) -> &VecDeque<Remembered> {
         &self.remembered

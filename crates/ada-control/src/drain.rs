@@ -305,6 +305,9 @@ impl Drain {
         {
             self.failure = Some(error);
         }
+        if self.failure.is_none() && files.is_segment_full() {
+            self.turn_segment(files);
+        }
         if self.failure.is_some() {
             self.unwritten += self.batch.len() as u64;
         }
@@ -454,6 +457,20 @@ impl Drain {
         if self.failure.is_none() {
             self.failure = files.flush().err();
             self.latencies.written(self.clock.now());
+        }
+    }
+
+    /// Begins a new segment of a ring.
+    pub(crate) fn turn_segment(&mut self, files: &mut SessionFiles) {
+        for (&(pid, tid), progress) in &mut self.threads {
+            progress.details.forget_remembered();
+            let (Some(id), Some(end)) = (files.thread_id(pid, tid), files.next_seq(pid, tid)) else { continue };
+            progress.window.begin_file(end, id).for_each(|window| self.windows.push(pid, window));
+        }
+        match files.turn_segment() {
+            Ok(Some(gone_before)) => self.windows.forget_before(gone_before),
+            Ok(None) => {}
+            Err(error) => self.failure = Some(error),
         }
     }
 

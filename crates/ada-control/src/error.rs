@@ -59,6 +59,14 @@ pub enum ControlError {
     /// Generated code does not assemble: an error in this build.
     #[error(transparent)]
     Arena(#[from] ada_patch::ArenaError),
+    /// There is nothing to make a session of.
+    #[error(
+        "{path} has no segments of a ring that was left behind; give a session's folder, or the id of a traced process"
+    )]
+    NoSegments {
+        /// What was looked into.
+        path: PathBuf,
+    },
     /// The session cannot be written.
     #[error("cannot write the session: {0}; choose another --output, or make room")]
     Session(String),

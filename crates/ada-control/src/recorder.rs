@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, RwLock};
 use std::time::{Duration, Instant};
 
 use ada_event::ImageOffset;
+use ada_format::atf::RingFigures;
 use ada_patch::StubOptions;
 use ada_ring::detail::MAX_WINDOW;
 use ada_ring::{DetailMode, DetailShape, DropReason, OnFull};
@@ -26,6 +27,7 @@ use crate::maps::{self, LoadedFile};
 use crate::module::Module;
 use crate::probes;
 use crate::remote::OpenInTarget;
+use crate::ring::{SnapshotDesk, SnapshotHandler};
 use crate::session::{self, SessionFiles};
 use crate::shared_memory::SharedMemory;
 use crate::summary;
@@ -52,6 +54,8 @@ pub struct TraceOptions {
     pub stack_window: usize,
     /// Whether vector registers are captured too, if detail is.
     pub vectors: bool,
+    /// How many bytes of events and detail to keep on disk, the newest; all if it is not said.
+    pub ring: Option<u64>,
     /// What opens a window of detail, if detail is kept for windows.
     pub triggers: Vec<Trigger>,
     /// How much before a trigger belongs to its window.
@@ -95,6 +99,8 @@ pub struct TraceReport {
     pub start_up: Duration,
     /// How long threads waited for room in the rings.
     pub waited: Duration,
+    /// Events that were let go, because only the newest part was to be kept.
+    pub let_go: u64,
     /// Fatal signals of the program, with the function that each one hit.
     pub crashes: Vec<CrashSummary>,
 }
@@ -188,6 +194,9 @@ pub fn trace(command: Command, options: &TraceOptions, progress: &dyn Progress) 
     summary::add_modules(&modules, process);
     process.save_manifest().map_err(session::failed)?;
     let folder = process.process_path().to_owned();
+    if let Some(bytes) = options.ring {
+        files.keep_newest(bytes);
+    }
     let clock = calibration.finish();
     let recording = Recording {
         installer: Mutex::new(installer),
@@ -196,6 +205,7 @@ pub fn trace(command: Command, options: &TraceOptions, progress: &dyn Progress) 
         target_ended: AtomicBool::new(false),
         pool_in_target: memory.pool,
     };
+    let command_words = command_line.clone();
     let status = StatusHandler::new(progress, pid, command_line, files.path().to_owned());
     let live = LiveServer::listen(pid);
     if let Err(error) = &live {
@@ -203,7 +213,19 @@ pub fn trace(command: Command, options: &TraceOptions, progress: &dyn Progress) 
     }
     let triggers = Arc::new(TriggerList::new(options.triggers.clone(), options.pre_roll, options.post_roll));
     let trigger_handler = TriggerHandler::new(triggers.clone(), options.detail);
-    let handlers: [&dyn Handler; 2] = [&status, &trigger_handler];
+    let desk = SnapshotDesk::default();
+    let snapshots = SnapshotHandler::new(&desk, &options.output, |process, figures, writer| {
+        let modules = recording.modules.lock().expect("nobody panics with the lock");
+        summary::add_modules(&modules, writer);
+        let folder = writer.process_path().to_owned();
+        modules.iter().for_each(|module| summary::write_functions(&folder, module));
+        let manifest = writer.manifest_mut();
+        manifest.ring = Some(figures);
+        if process == pid {
+            manifest.command_line.clone_from(&command_words);
+        }
+    });
+    let handlers: [&dyn Handler; 3] = [&status, &trigger_handler, &snapshots];
     let mut drain = Drain::new(pool, clock, recording.numbers.clone(), stubs.detail.unwrap_or_default());
     if options.detail == DetailMode::Windows {
         drain.watch_for(Watch::new(triggers.clone(), pool, clock, pid));
@@ -215,7 +237,7 @@ pub fn trace(command: Command, options: &TraceOptions, progress: &dyn Progress) 
     gate.release()?;
 
     let (halt, drained) = std::thread::scope(|scope| {
-        let drained = scope.spawn(|| run_drain(drain, files, &recording, pool, &status));
+        let drained = scope.spawn(|| run_drain(drain, files, &recording, pool, &status, &desk));
         scope.spawn(|| {
             // The lists are not needed before somebody reads the session, so the program does not wait for them.
             let count = {
@@ -254,9 +276,12 @@ pub fn trace(command: Command, options: &TraceOptions, progress: &dyn Progress) 
     let threads = files.thread_count();
     let mut failure = drain.failure().map(ToString::to_string);
     let session = files.path().to_owned();
+    let let_go: HashMap<u32, RingFigures> =
+        files.segments().map(|ring| files.pids().map(|pid| (pid, ring.figures(pid))).collect()).unwrap_or_default();
     let finished = files.finish(|process, writer| {
         let end = (process == pid).then_some((end, cpu_time));
         summary::complete(end, &modules, &drops, &figures, drain.windows(process), writer);
+        writer.manifest_mut().ring = let_go.get(&process).cloned();
         summary::add_crashes(drain.crashes(process), no_crashes, writer);
         if process != pid {
             // A fork child has its parent's images; its folder is complete in itself.
@@ -278,6 +303,7 @@ pub fn trace(command: Command, options: &TraceOptions, progress: &dyn Progress) 
         found: modules.iter().map(|module| module.functions.len()).sum(),
         start_up,
         waited: Duration::from_nanos(drain.waited_ns()),
+        let_go: let_go.values().map(|figures| figures.let_go_events).sum(),
         crashes: drain.crashes(pid).iter().map(|crash| summary::crash(crash, &modules)).collect(),
     })
 }
@@ -289,6 +315,7 @@ fn run_drain(
     recording: &Recording,
     pool: ada_ring::Pool,
     progress: &dyn Progress,
+    desk: &SnapshotDesk,
 ) -> (Drain, SessionFiles) {
     const QUIET: Duration = Duration::from_millis(2);
     const IN_DEMAND: Duration = Duration::from_micros(100);
@@ -306,7 +333,12 @@ fn run_drain(
         );
         if ended {
             pool.control().recorder_gone.store(1, Ordering::Release);
+            desk.close();
             return (drain, files);
+        }
+        if desk.is_wanted() {
+            drain.turn_segment(&mut files);
+            desk.hand_out(&files);
         }
         if flushed.elapsed() >= FLUSH_EVERY {
             drain.flush(&mut files);

@@ -9,8 +9,9 @@ use ada_event::ThreadId;
 use ada_format::atf::{Platform, SessionWriter, SyncPolicy, ThreadWriter, WriteError};
 
 use crate::ControlError;
+use crate::ring::{Segments, join};
 
-const PLATFORM: Platform = Platform::LINUX_X86_64;
+pub(crate) const PLATFORM: Platform = Platform::LINUX_X86_64;
 /// Thread ids have 22 bits at most; the bits above number the threads that had the same one.
 const GENERATION_SHIFT: u32 = 22;
 
@@ -20,6 +21,10 @@ pub(crate) struct SessionFiles {
     processes: HashMap<u32, SessionWriter>,
     threads: HashMap<(u32, u32), ThreadWriter>,
     generations: HashMap<(u32, u32), u32>,
+    /// The numbers in the session of threads that live.
+    ids: HashMap<(u32, u32), ThreadId>,
+    /// Where the threads are written if only the newest part is kept.
+    ring: Option<Segments>,
 }
 
 impl SessionFiles {
@@ -31,7 +36,28 @@ impl SessionFiles {
             processes: HashMap::from([(pid, process)]),
             threads: HashMap::new(),
             generations: HashMap::new(),
+            ids: HashMap::new(),
+            ring: None,
         })
+    }
+
+    /// Keeps so many bytes, the newest, from now on.
+    pub(crate) fn keep_newest(&mut self, bytes: u64) {
+        self.ring = Some(Segments::new(&self.path, bytes));
+    }
+
+    /// The segments, if only the newest part is kept.
+    pub(crate) fn segments(&self) -> Option<&Segments> {
+        self.ring.as_ref()
+    }
+
+    /// All processes that there are or were.
+    pub(crate) fn pids(&self) -> impl Iterator<Item = u32> {
+        let mut pids: Vec<u32> =
+            self.processes.keys().copied().chain(self.generations.keys().map(|(pid, _)| *pid)).collect();
+        pids.sort_unstable();
+        pids.dedup();
+        pids.into_iter()
     }
 
     /// The session's folder.
@@ -53,26 +79,82 @@ impl SessionFiles {
     /// A thread's files, begun now if need be.
     pub(crate) fn thread(&mut self, pid: u32, tid: u32) -> Result<&mut ThreadWriter, ControlError> {
         if !self.threads.contains_key(&(pid, tid)) {
-            let generation = self.generations.entry((pid, tid)).or_default();
-            let id = ThreadId(tid | *generation << GENERATION_SHIFT);
-            *generation += 1;
-            let writer = self.process(pid)?.thread(id).map_err(failed)?;
+            let id = *self.ids.entry((pid, tid)).or_insert_with(|| {
+                let generation = self.generations.entry((pid, tid)).or_default();
+                *generation += 1;
+                ThreadId(tid | (*generation - 1) << GENERATION_SHIFT)
+            });
+            let process = match &mut self.ring {
+                Some(ring) => ring.process(pid)?,
+                None => self.process(pid)?,
+            };
+            let writer = process.thread(id).map_err(failed)?;
             self.threads.insert((pid, tid), writer);
         }
         Ok(self.threads.get_mut(&(pid, tid)).expect("it was just made"))
     }
 
-    /// A thread's number in the session, while its files are open.
+    /// A thread's number in the session, while it lives.
     pub(crate) fn thread_id(&self, pid: u32, tid: u32) -> Option<ThreadId> {
-        self.threads.get(&(pid, tid)).map(ThreadWriter::thread)
+        self.ids.get(&(pid, tid)).copied()
+    }
+
+    /// The position that a thread's next event will have in the file that it is writing.
+    pub(crate) fn next_seq(&self, pid: u32, tid: u32) -> Option<u64> {
+        self.threads.get(&(pid, tid)).map(|thread| thread.next_seq().0)
     }
 
     /// Finishes the files of a thread that has ended.
     pub(crate) fn thread_ended(&mut self, pid: u32, tid: u32) -> Result<(), ControlError> {
-        match self.threads.remove(&(pid, tid)) {
+        self.ids.remove(&(pid, tid));
+        match (self.threads.remove(&(pid, tid)), &mut self.ring) {
+            (Some(writer), Some(ring)) => ring.finish_thread(pid, writer),
+            (Some(writer), None) => self.process(pid)?.finish_thread(writer).map_err(failed),
+            (None, _) => Ok(()),
+        }
+    }
+
+    /// Whether the newest segment is full.
+    pub(crate) fn is_segment_full(&self) -> bool {
+        let bytes = || self.threads.values().map(ThreadWriter::byte_count).sum();
+        self.ring.as_ref().is_some_and(|ring| ring.is_full(bytes()))
+    }
+
+    /// Begins a new segment: all threads go on in new files. Gives the time before which nothing is left, if something
+    /// had to go for it.
+    pub(crate) fn turn_segment(&mut self) -> Result<Option<u64>, ControlError> {
+        let Some(ring) = &mut self.ring else { return Ok(None) };
+        for ((pid, _), writer) in self.threads.drain() {
+            ring.finish_thread(pid, writer)?;
+        }
+        ring.turn()
+    }
+
+    /// A thread's files by its number in the session, for joining segments.
+    pub(crate) fn thread_with_id(&mut self, pid: u32, id: ThreadId) -> Result<&mut ThreadWriter, ControlError> {
+        let key = (pid, id.0);
+        if !self.threads.contains_key(&key) {
+            let writer = self.process(pid)?.thread(id).map_err(failed)?;
+            self.threads.insert(key, writer);
+        }
+        Ok(self.threads.get_mut(&key).expect("it was just made"))
+    }
+
+    /// Finishes such files.
+    pub(crate) fn finish_joined(&mut self, pid: u32, id: ThreadId) -> Result<(), ControlError> {
+        match self.threads.remove(&(pid, id.0)) {
             Some(writer) => self.process(pid)?.finish_thread(writer).map_err(failed),
             None => Ok(()),
         }
+    }
+
+    /// What is kept, once nothing more comes: the segments become the session.
+    fn join_segments(&mut self) -> Result<(), ControlError> {
+        self.turn_segment()?;
+        let Some(ring) = self.ring.take() else { return Ok(()) };
+        join(&ring.closed(), self, true)?;
+        let _ = std::fs::remove_dir_all(ring.folder());
+        Ok(())
     }
 
     /// Hands everything to the operating system.
@@ -87,7 +169,7 @@ impl SessionFiles {
     /// Finishes all files, those of other threads and processes also where some fail; `complete` fills in each process's
     /// manifest.
     pub(crate) fn finish(mut self, mut complete: impl FnMut(u32, &mut SessionWriter)) -> Result<(), ControlError> {
-        let mut result = Ok(());
+        let mut result = self.join_segments();
         for ((pid, _), writer) in std::mem::take(&mut self.threads) {
             let finished = self.process(pid).and_then(|process| process.finish_thread(writer).map_err(failed));
             result = result.and(finished);

@@ -6,7 +6,7 @@ use clap::error::ErrorKind;
 use clap::{Parser, Subcommand};
 
 use crate::exit::say;
-use crate::{atf, completions, demo, doctor, heph, hooks, ps, trace, trigger, workload};
+use crate::{atf, completions, demo, doctor, heph, hooks, ps, snapshot, trace, trigger, workload};
 
 const EXIT_CODES: &str = "\
 Exit codes:
@@ -42,6 +42,8 @@ pub(crate) enum Command {
     Hooks(hooks::Args),
     /// Check what this machine allows, and what a hook costs on it
     Doctor(doctor::Args),
+    /// Save what a running trace with --ring holds, or what one that was killed has left
+    Snapshot(snapshot::Args),
     /// Change what opens windows of detail in a running trace
     Trigger(trigger::Args),
     /// Look into a recorded session's files

@@ -12,6 +12,7 @@ mod heph;
 mod hooks;
 mod names;
 mod ps;
+mod snapshot;
 mod trace;
 mod trigger;
 mod wall_clock;
@@ -29,6 +30,7 @@ fn main() -> std::process::ExitCode {
         cli::Command::Hooks(args) => hooks::run(&args),
         cli::Command::Doctor(args) => doctor::run(&args),
         cli::Command::Workload(args) => workload::run(&args),
+        cli::Command::Snapshot(args) => snapshot::run(&args),
         cli::Command::Trigger(args) => trigger::run(&args),
         cli::Command::Atf(args) => atf::run(args),
         cli::Command::Heph(args) => heph::run(args),

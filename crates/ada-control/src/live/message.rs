@@ -11,6 +11,12 @@ use serde::{Deserialize, Serialize};
 pub enum Request {
     /// How does the trace go on?
     Status,
+    /// Save what a ring holds.
+    Snapshot {
+        /// Where the session goes; beside the trace's own where it is not said.
+        #[serde(default)]
+        output: Option<PathBuf>,
+    },
     /// Which triggers are there, after these changes?
     Triggers {
         /// To be added, as users write them.
@@ -29,6 +35,11 @@ pub enum Request {
 pub enum Answer {
     /// How the trace goes on.
     Status(Status),
+    /// It is saved.
+    Snapshot {
+        /// The session's folder.
+        session: PathBuf,
+    },
     /// The triggers.
     Triggers {
         /// As users write them.

@@ -24,6 +24,11 @@ impl WindowLog {
         }
     }
 
+    /// Lets go of windows that ended before a time, together with what was written for them.
+    pub(crate) fn forget_before(&mut self, time_ns: u64) {
+        self.processes.values_mut().for_each(|(windows, _)| windows.retain(|window| window.end_ns >= time_ns));
+    }
+
     /// A process's windows by time, and how many more there were.
     pub(crate) fn of_process(&self, pid: u32) -> (Vec<Window>, u64) {
         let (mut windows, more) = self.processes.get(&pid).cloned().unwrap_or_default();

@@ -130,6 +130,19 @@ impl ThreadWindow {
         self.windows.get_mut(self.cursor).filter(|window| window.todo.contains(&event))
     }
 
+    /// The thread goes on in a new file; `end` is where the old one ends. A window that goes on does so there.
+    pub(crate) fn begin_file(&mut self, end: u64, thread: ThreadId) -> impl Iterator<Item = Window> + use<> {
+        let is_open = self.is_open(end);
+        let finished = self.finished(thread, !is_open);
+        if let Some(window) = self.windows.last_mut() {
+            window.todo = 0..0;
+            if let Until::Event(event) = &mut window.until {
+                *event -= end;
+            }
+        }
+        finished
+    }
+
     /// Gives the windows that cannot become longer any more; with `all`, every one.
     pub(crate) fn finished(&mut self, thread: ThreadId, all: bool) -> impl Iterator<Item = Window> + use<> {
         let keep = usize::from(!all).min(self.windows.len());
@@ -229,6 +242,19 @@ mod tests {
         window.advance(vec![fired(36)], &EveryTen(50), pre, post);
         assert_eq!(todo(&window), [33..39]);
         assert_eq!(window.finished(ThreadId(5), true).next().unwrap().triggers["t"], 2);
+    }
+
+    #[test]
+    fn a_window_goes_on_in_the_next_file() {
+        let mut window = ThreadWindow::default();
+        let roll = Roll::Events(5);
+        window.advance(vec![fired(2), fired(98)], &EveryTen(100), roll, roll);
+        assert_eq!(todo(&window), [0..8, 93..100]);
+        assert_eq!(window.begin_file(100, ThreadId(5)).count(), 1);
+        window.advance(vec![], &EveryTen(50), roll, roll);
+        assert_eq!(todo(&window), [0..4]);
+        assert_eq!(window.begin_file(50, ThreadId(5)).count(), 1);
+        assert!(!window.is_open(0));
     }
 
     #[test]

@@ -65,6 +65,9 @@ pub(crate) struct Args {
     /// Memory for the rings of all threads
     #[arg(long, value_name = "SIZE", default_value = "64M", value_parser = quantity::parse_bytes)]
     ring_memory: u64,
+    /// Keep only so much of events and detail on disk, the newest; `ada snapshot` saves it while the program runs
+    #[arg(long, value_name = "SIZE", value_parser = quantity::parse_ring)]
+    ring: Option<u64>,
     /// How long hooking may take, such as 10s or 500ms [default: by the amount of code]
     #[arg(long, value_name = "DURATION", value_parser = quantity::parse_duration)]
     startup_timeout: Option<Duration>,
@@ -117,6 +120,7 @@ pub(crate) fn trace_quietly(output: PathBuf, command: Vec<OsString>) -> anyhow::
         vectors: false,
         on_full: WhenFull::Wait,
         ring_memory: 64 << 20,
+        ring: None,
         startup_timeout: None,
         quiet: true,
         command,
@@ -145,6 +149,7 @@ fn trace(args: Args) -> anyhow::Result<TraceReport> {
         chunks: usize::try_from(args.ring_memory / CHUNK).unwrap_or(usize::MAX),
         start_up_timeout: args.startup_timeout,
         max_depth: args.max_depth,
+        ring: args.ring,
         triggers,
         pre_roll: args.pre_roll,
         post_roll: args.post_roll,

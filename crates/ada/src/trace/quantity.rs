@@ -6,6 +6,21 @@ pub(crate) use ada_control::matches;
 
 /// `64M`, `512k`, `1G`, or a number of bytes.
 pub(crate) fn parse_bytes(text: &str) -> Result<u64, String> {
+    match parse_size(text)? {
+        bytes if (1 << 20..=1 << 30).contains(&bytes) => Ok(bytes),
+        _ => Err("it must be between 1M and 1G".into()),
+    }
+}
+
+/// The same for what is kept on disk.
+pub(crate) fn parse_ring(text: &str) -> Result<u64, String> {
+    match parse_size(text)? {
+        bytes if (8 << 20..=1 << 44).contains(&bytes) => Ok(bytes),
+        _ => Err("it must be at least 8M".into()),
+    }
+}
+
+fn parse_size(text: &str) -> Result<u64, String> {
     let digits = text.trim_end_matches(|letter: char| letter.is_ascii_alphabetic());
     let unit: u64 = match text[digits.len()..].to_ascii_lowercase().as_str() {
         "" | "b" => 1,
@@ -15,10 +30,7 @@ pub(crate) fn parse_bytes(text: &str) -> Result<u64, String> {
         _ => return Err("write a size like 64M".into()),
     };
     let number: u64 = digits.parse().map_err(|_| "write a size like 64M")?;
-    match number.checked_mul(unit) {
-        Some(bytes) if (1 << 20..=1 << 30).contains(&bytes) => Ok(bytes),
-        _ => Err("it must be between 1M and 1G".into()),
-    }
+    Ok(number.saturating_mul(unit))
 }
 
 /// `5s`, `250ms`, `2m`, or a number of seconds.
@@ -44,6 +56,8 @@ mod tests {
     fn sizes_have_units_and_bounds() {
         assert_eq!(parse_bytes("64M"), Ok(64 << 20));
         assert_eq!(parse_bytes("1048576"), Ok(1 << 20));
+        assert_eq!(parse_ring("200M"), Ok(200 << 20));
+        assert!(parse_ring("1M").is_err() && parse_ring("99999999999G").is_err());
         for wrong in ["", "M", "64X", "1k", "2G", "99999999999G", "-1M"] {
             assert!(parse_bytes(wrong).is_err(), "{wrong}");
         }

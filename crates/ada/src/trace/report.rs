@@ -24,6 +24,10 @@ pub(super) fn print(report: &TraceReport) {
         let place = crash.function.as_ref().map(|name| format!(" in {name}")).unwrap_or_default();
         say(format_args!("ada: signal {} hit thread {}{place}\n", crash.signal, crash.tid));
     }
+    if report.let_go > 0 {
+        let kept = report.events.saturating_sub(report.let_go);
+        say(format_args!("ada: the newest {kept} events are kept, {} were let go\n", report.let_go));
+    }
     if let Some(failure) = &report.failure {
         say(format_args!("ada: the trace is incomplete: {failure}\n"));
     }

@@ -10,6 +10,7 @@ mod writer;
 
 pub(crate) use check::DetailCheck;
 pub use header::{DetailFooter, DetailHeader};
+pub(crate) use record::encode_header;
 pub use record::{DetailRecord, DetailType};
 pub(crate) use shape::DetailShape;
 pub use view::{DetailView, Records};

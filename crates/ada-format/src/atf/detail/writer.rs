@@ -34,6 +34,11 @@ impl<W: Write + Seek> DetailWriter<W> {
         self.section.len()
     }
 
+    /// How many records there are so far.
+    pub fn count(&self) -> u64 {
+        self.section.records()
+    }
+
     /// The link that an event needs to point at the next record.
     pub fn next_seq(&self) -> Result<DetailSeq, WriteError> {
         let position = self.section.records();

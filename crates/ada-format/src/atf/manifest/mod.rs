@@ -74,6 +74,9 @@ pub struct Manifest {
     /// The windows in which detail was written.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub windows: Vec<Window>,
+    /// What a recording that keeps only its newest part has let go.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ring: Option<RingFigures>,
     /// Fatal signals that hit the process's threads.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub crashes: Vec<Crash>,
@@ -151,6 +154,24 @@ pub struct PoolFigures {
     pub exhausted: u64,
     /// How long threads waited for one.
     pub waited_ns: u64,
+    /// Fields that this version does not know.
+    #[serde(flatten)]
+    pub extra: Map<String, Value>,
+}
+
+/// A recording that keeps only its newest part on disk.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct RingFigures {
+    /// How many bytes of events and detail it keeps at most.
+    pub limit_bytes: u64,
+    /// How many events of the process were let go: calls may have begun before the first event.
+    pub let_go_events: u64,
+    /// When the first of them happened; absent where there are none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub let_go_start_ns: Option<u64>,
+    /// When the last of them happened.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub let_go_end_ns: Option<u64>,
     /// Fields that this version does not know.
     #[serde(flatten)]
     pub extra: Map<String, Value>,

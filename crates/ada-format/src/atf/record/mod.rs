@@ -3,6 +3,7 @@
 //! At each moment a reader can make sense of what is there: the first manifest is written before the first event,
 //! and says that the session is unfinished.
 
+mod join;
 mod name;
 mod session;
 mod thread;

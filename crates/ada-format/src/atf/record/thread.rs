@@ -62,6 +62,16 @@ impl ThreadWriter {
         self.index.next_seq()
     }
 
+    /// How many detail records there are.
+    pub(super) fn detail_count(&self) -> u64 {
+        self.detail.as_ref().map_or(0, DetailWriter::count)
+    }
+
+    /// Bytes of all events and detail records so far.
+    pub fn byte_count(&self) -> u64 {
+        self.index.next_seq().0 * Event::SIZE as u64 + self.detail.as_ref().map_or(0, DetailWriter::bytes)
+    }
+
     /// Appends an event as it is; its link is the caller's.
     pub fn append(&mut self, event: &Event) -> Result<EventSeq, WriteError> {
         self.index.append(event).map_err(|error| WriteError::from(error).at(&self.path))

@@ -1,0 +1,161 @@
+//! The row of segments.
+
+use std::collections::hash_map::Entry;
+use std::collections::{HashMap, VecDeque};
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use ada_format::atf::{RingFigures, SessionWriter, SyncPolicy, ThreadWriter};
+
+use crate::ControlError;
+use crate::session::{PLATFORM, failed};
+
+/// Into how many segments the room is divided: so much, at most, is let go at once.
+const PARTS: u64 = 8;
+
+/// The segments of a recording, the newest of which is being written.
+pub(crate) struct Segments {
+    folder: PathBuf,
+    limit: u64,
+    next_number: u64,
+    closed: VecDeque<Segment>,
+    /// The processes of the newest segment; it has no folder before its first event.
+    open: HashMap<u32, SessionWriter>,
+    /// Bytes of its threads that have ended.
+    open_bytes: u64,
+    let_go: HashMap<u32, RingFigures>,
+}
+
+struct Segment {
+    path: PathBuf,
+    bytes: u64,
+    processes: Vec<ProcessPart>,
+}
+
+/// What a segment has of a process.
+struct ProcessPart {
+    pid: u32,
+    events: u64,
+    start_ns: u64,
+    end_ns: u64,
+}
+
+impl Segments {
+    /// Segments in a session's folder, with so many bytes in all.
+    pub(crate) fn new(session: &Path, limit: u64) -> Self {
+        Self {
+            folder: session.join("ring"),
+            limit,
+            next_number: 1,
+            closed: VecDeque::new(),
+            open: HashMap::new(),
+            open_bytes: 0,
+            let_go: HashMap::new(),
+        }
+    }
+
+    pub(crate) fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// A process's files in the newest segment.
+    pub(crate) fn process(&mut self, pid: u32) -> Result<&mut SessionWriter, ControlError> {
+        match self.open.entry(pid) {
+            Entry::Occupied(known) => Ok(known.into_mut()),
+            Entry::Vacant(new) => {
+                let path = self.folder.join(format!("{:06}", self.next_number));
+                let made = fs::create_dir_all(&path);
+                made.map_err(|error| ControlError::Session(format!("{}: {error}", path.display())))?;
+                let process = SessionWriter::join(path, pid, PLATFORM, SyncPolicy::Never).map_err(failed)?;
+                Ok(new.insert(process))
+            }
+        }
+    }
+
+    /// Finishes a thread's files in the newest segment.
+    pub(crate) fn finish_thread(&mut self, pid: u32, writer: ThreadWriter) -> Result<(), ControlError> {
+        self.open_bytes += writer.byte_count();
+        self.process(pid)?.finish_thread(writer).map_err(failed)
+    }
+
+    /// Whether the newest segment is large enough, with so many bytes of threads that go on.
+    pub(crate) fn is_full(&self, bytes: u64) -> bool {
+        self.open_bytes + bytes >= self.limit / PARTS
+    }
+
+    /// Closes the newest segment, whose threads are all finished, and lets go of the oldest where room is needed. Gives
+    /// the time before which nothing is left.
+    pub(crate) fn turn(&mut self) -> Result<Option<u64>, ControlError> {
+        if !self.open.is_empty() {
+            let path = self.folder.join(format!("{:06}", self.next_number));
+            self.next_number += 1;
+            let mut segment = Segment { path, bytes: std::mem::take(&mut self.open_bytes), processes: Vec::new() };
+            for (pid, mut process) in self.open.drain() {
+                let manifest = process.manifest_mut();
+                segment.processes.push(ProcessPart {
+                    pid,
+                    events: manifest.threads.iter().filter_map(|thread| thread.event_count).sum(),
+                    start_ns: manifest.time_start_ns,
+                    end_ns: manifest.time_end_ns,
+                });
+                process.finish().map_err(failed)?;
+            }
+            self.closed.push_back(segment);
+        }
+        let room = self.limit - self.limit / PARTS;
+        let mut kept_from = None;
+        while self.closed.iter().map(|segment| segment.bytes).sum::<u64>() > room
+            && let Some(oldest) = self.closed.pop_front()
+        {
+            self.let_go(&oldest);
+            kept_from = oldest.processes.iter().map(|part| part.end_ns).max();
+            delete(&oldest.path)?;
+        }
+        Ok(kept_from)
+    }
+
+    fn let_go(&mut self, segment: &Segment) {
+        for part in segment.processes.iter().filter(|part| part.events > 0) {
+            let figures = self.let_go.entry(part.pid).or_default();
+            figures.let_go_events += part.events;
+            figures.let_go_start_ns.get_or_insert(part.start_ns);
+            figures.let_go_end_ns = figures.let_go_end_ns.max(Some(part.end_ns));
+        }
+    }
+
+    /// What was let go of a process.
+    pub(crate) fn figures(&self, pid: u32) -> RingFigures {
+        RingFigures { limit_bytes: self.limit, ..self.let_go.get(&pid).cloned().unwrap_or_default() }
+    }
+
+    /// The closed segments, oldest first.
+    pub(crate) fn closed(&self) -> Vec<PathBuf> {
+        self.closed.iter().map(|segment| segment.path.clone()).collect()
+    }
+
+    /// Gives all closed segments a second name, under which they stay when they are let go.
+    pub(crate) fn link_into(&self, folder: &Path) -> io::Result<Vec<PathBuf>> {
+        self.closed.iter().map(|segment| link_folder(&segment.path, folder)).collect()
+    }
+}
+
+/// Makes a folder of the same name, with second names for all files in it.
+fn link_folder(from: &Path, into: &Path) -> io::Result<PathBuf> {
+    let folder = into.join(from.file_name().unwrap_or_default());
+    fs::create_dir_all(&folder)?;
+    for entry in fs::read_dir(from)? {
+        let entry = entry?;
+        if entry.file_type()?.is_dir() {
+            link_folder(&entry.path(), &folder)?;
+        } else {
+            fs::hard_link(entry.path(), folder.join(entry.file_name()))?;
+        }
+    }
+    Ok(folder)
+}
+
+/// Deletes a segment.
+pub(super) fn delete(path: &Path) -> Result<(), ControlError> {
+    fs::remove_dir_all(path).map_err(|error| ControlError::Session(format!("{}: {error}", path.display())))
+}
