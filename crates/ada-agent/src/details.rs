@@ -23,11 +23,11 @@ pub unsafe fn place(state: *mut ThreadState) -> u64 {
         // SAFETY: the caller's promise.
         return unsafe { place_in_lane(state, Lane::Detail) };
     }
-    let _blocked = SignalsBlocked::new();
+    let mut blocked = SignalsBlocked::new();
     // SAFETY: the thread's own state, and no handler comes in between.
     unsafe {
         if is_past_end((*state).detail_position) {
-            turn_chunks(state);
+            turn_chunks(state, &mut blocked);
         }
         let reserved = (*state).detail_position;
         (*state).detail_position += get(Item::DetailStride);
@@ -80,7 +80,7 @@ pub(crate) unsafe fn place_in_lane(state: *mut ThreadState, lane: Lane) -> u64 {
 ///
 /// # Safety
 /// As [`place`].
-unsafe fn turn_chunks(state: *mut ThreadState) {
+unsafe fn turn_chunks(state: *mut ThreadState, blocked: &mut SignalsBlocked) {
     let pool = pool();
     // SAFETY: the thread's own state.
     unsafe {
@@ -89,11 +89,22 @@ unsafe fn turn_chunks(state: *mut ThreadState) {
         }
         let turn = (*state).detail_chunks_taken as usize % 2;
         if (*state).detail_chunks[turn] == 0 {
-            let Some(chunk) = pool.claim_if_plenty() else {
+            let claimed = match pool.claim_if_plenty() {
+                None if pool.control().marks.is_on.load(Ordering::Relaxed) != 0 => windows::wait_for_chunk(blocked),
+                claimed => claimed.map(|chunk| (chunk, 0)),
+            };
+            // A handler that ran during a wait may have changed the chunk meanwhile.
+            if !is_past_end((*state).detail_position) {
+                if let Some((chunk, _)) = claimed {
+                    pool.change(chunk, ChunkState::Claimed, ChunkState::Free);
+                }
+                return;
+            }
+            let Some((chunk, waited)) = claimed else {
                 (*state).detail_position = pool.records(pool.dump()) as u64;
                 return;
             };
-            label(&pool, chunk, state, Lane::Detail, 0);
+            label(&pool, chunk, state, Lane::Detail, waited);
             pool.change(chunk, ChunkState::Claimed, ChunkState::Active);
             (*state).detail_chunks[turn] = chunk as u32 + 1;
         } else {

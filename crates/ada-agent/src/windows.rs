@@ -7,12 +7,18 @@
 use ada_ring::detail::{CALL, RETURN};
 use ada_ring::marks::{MARK_CALL, MARK_SLOW, Marks};
 use ada_ring::state::{SLOW_CALLS, SlowCall};
-use ada_ring::{ChunkState, Pool, RECORDS_END, RawDetail, ThreadState};
+use ada_ring::{ChunkState, OnFull, Pool, RECORDS_END, RawDetail, ThreadState};
 use core::sync::atomic::Ordering;
 
 use crate::config::{Item, get};
 use crate::memory::pool;
 use crate::registers;
+use crate::syscall::{self, SignalsBlocked};
+
+const LEFT_FOR_EVENTS: usize = 16;
+const WAIT_STEP: u32 = 200_000;
+/// Steps without a sign of life from the recorder.
+const PATIENCE: u32 = 2_000_000_000 / WAIT_STEP;
 
 /// Hears that a detail chunk is full, before the thread goes on in the other.
 ///
@@ -27,7 +33,7 @@ pub(crate) unsafe fn chunk_is_full(state: *mut ThreadState, full: usize) {
         let mut is_wanted = pool.header(full).wanted.load(Ordering::Relaxed) != 0;
         if marks.is_on.load(Ordering::Relaxed) != 0 {
             let stride = get(Item::DetailStride) as usize;
-            let begun = (*state).window_events > 0 || registers::clock() < (*state).window_until;
+            let begun = is_open(state);
             (*state).window_events = (*state).window_events.saturating_sub((RECORDS_END / stride) as u64);
             let triggered = look_through(state, pool.records(full), stride, marks);
             if triggered {
@@ -42,6 +48,41 @@ pub(crate) unsafe fn chunk_is_full(state: *mut ThreadState, full: usize) {
         if other != 0 && pool.header(other as usize - 1).wanted.load(Ordering::Relaxed) != 0 {
             hand_over(&pool, state, 1 - turn);
         }
+    }
+}
+
+/// Whether what the thread does now belongs to a window.
+///
+/// # Safety
+/// `state` is the calling thread's own.
+unsafe fn is_open(state: *mut ThreadState) -> bool {
+    // SAFETY: the caller's promise.
+    unsafe { (*state).window_events > 0 || registers::clock() < (*state).window_until }
+}
+
+/// A chunk for what may become a window, waited for where the session is to be complete: as long as the drain has
+/// something to free. Chunks that events need are left to them.
+pub(crate) fn wait_for_chunk(blocked: &mut SignalsBlocked) -> Option<(usize, u64)> {
+    let pool = pool();
+    let control = pool.control();
+    let mut rounds = control.drain_rounds.load(Ordering::Relaxed);
+    let (mut idle, mut waited) = (0, 0);
+    loop {
+        if let Some(chunk) = pool.claim_leaving(LEFT_FOR_EVENTS) {
+            return Some((chunk, waited));
+        }
+        let may_wait = control.on_full.load(Ordering::Relaxed) == OnFull::Wait as u32
+            && control.recorder_gone.load(Ordering::Relaxed) == 0
+            && pool.is_drain_behind()
+            && idle < PATIENCE;
+        if !may_wait {
+            return None;
+        }
+        blocked.pause(|| syscall::sleep_nanoseconds(WAIT_STEP));
+        waited += u64::from(WAIT_STEP);
+        let now = control.drain_rounds.load(Ordering::Relaxed);
+        idle = if now == rounds { idle + 1 } else { 0 };
+        rounds = now;
     }
 }
 

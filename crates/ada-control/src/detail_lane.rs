@@ -101,6 +101,8 @@ pub(crate) struct ThreadDetails {
     /// Copies from chunks that the thread is still writing.
     copied: Waiting,
     remembered: VecDeque<Remembered>,
+    /// How long the thread waited for chunks that have been read since.
+    waited_ns: u64,
 }
 
 /// An event that was written without detail, of which the thread may still have it.
@@ -120,6 +122,8 @@ struct Waiting {
     places: Vec<(u64, Range<usize>)>,
     /// The first that has not been asked for.
     next: usize,
+    /// How many of the bytes are of records that were let go.
+    gone: usize,
 }
 
 impl Waiting {
@@ -147,7 +151,7 @@ impl Waiting {
     fn clear(&mut self) {
         self.places.clear();
         self.bytes.clear();
-        self.next = 0;
+        (self.next, self.gone) = (0, 0);
     }
 
     /// Lets go of all up to the time stamp, whether it was asked for or not.
@@ -155,14 +159,14 @@ impl Waiting {
         if self.places.is_empty() {
             return;
         }
-        let rest = self.places.partition_point(|(time, _)| *time <= tsc);
-        let kept: Vec<Range<usize>> = self.places.drain(..).skip(rest).map(|(_, place)| place).collect();
-        let bytes = std::mem::take(&mut self.bytes);
+        let gone = self.places.partition_point(|(time, _)| *time <= tsc);
+        self.gone += self.places.drain(..gone).map(|(_, place)| place.len()).sum::<usize>();
         self.next = 0;
-        kept.into_iter().for_each(|place| self.push(&bytes[place]));
-        if self.bytes.capacity() == 0 {
-            self.bytes = bytes;
-            self.bytes.clear();
+        // What is left is moved only when it is the smaller part, so that each record is moved a few times at most.
+        if self.gone * 2 > self.bytes.len() {
+            let (bytes, places) = (std::mem::take(&mut self.bytes), std::mem::take(&mut self.places));
+            self.gone = 0;
+            places.into_iter().for_each(|(_, place)| self.push(&bytes[place]));
         }
     }
 }
@@ -196,12 +200,18 @@ impl ThreadDetails {
             }
             drop(reader);
             if is_full || ended {
+                self.waited_ns += pool.header(chunk).waited_ns.load(Ordering::Relaxed);
                 free(pool, chunk);
             }
         }
         if self.waiting.places.len() > before {
             self.waiting.sort();
         }
+    }
+
+    /// How long the thread waited for chunks since this was last asked.
+    pub(crate) fn take_waited(&mut self) -> u64 {
+        std::mem::take(&mut self.waited_ns)
     }
 
     /// Copies what a thread still has in the chunks that it overwrites in turn, and asks it to hand them over from now

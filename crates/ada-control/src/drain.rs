@@ -296,6 +296,7 @@ impl Drain {
             progress.details.collect(&pool, Lane::Detail, self.shape.stride(), held.pid, held.tid, ended);
         } else if self.watch.is_some() {
             progress.details.collect_handed_over(&pool, self.shape.stride(), held.pid, held.tid);
+            self.waited_ns += progress.details.take_waited();
         }
         if ended || self.batch.iter().any(|record| record.is_probed()) {
             progress.details.collect(&pool, Lane::Probe, RawProbe::SIZE, held.pid, held.tid, ended);

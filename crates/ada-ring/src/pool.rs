@@ -229,6 +229,12 @@ impl Pool {
         if free * 2 > count { self.claim() } else { None }
     }
 
+    /// Claims a chunk if more than so many are free.
+    pub fn claim_leaving(&self, left: usize) -> Option<usize> {
+        let free = (0..self.chunk_count()).filter(|&chunk| self.state(chunk) == ChunkState::Free as u32).count();
+        if free > left { self.claim() } else { None }
+    }
+
     /// Whether the drain has anything that it could free.
     pub fn is_drain_behind(&self) -> bool {
         (0..self.chunk_count()).any(|chunk| self.state(chunk) >= ChunkState::Full as u32)
