@@ -33,6 +33,7 @@ mod error;
 mod function_table;
 mod header;
 mod image;
+mod landing_pads;
 mod mini_debug;
 mod name_rank;
 mod note;

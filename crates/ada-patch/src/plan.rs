@@ -108,10 +108,10 @@ impl Planner<'_> {
         if landing.jumped_to_from_inside() {
             return Err(SkipReason::OwnEntryLoop);
         }
-        // A part that only holds landing pads starts with a nop, because an offset of 0 means that there is none: the
-        // pad right behind it is reached by unwinders alone, and no branch tells of it.
-        let starts_with_pads = bytes.first() == Some(&NOP);
-        if (landing.only_branched_to() || starts_with_pads) && !function.sources.has_symbol() {
+        // A part that only holds landing pads starts with a nop, because an offset of 0 means that there is none.
+        let next = self.scan.landing(ImageOffset(function.start.0.wrapping_add(1)));
+        let starts_with_pad = landing.is_pad() || bytes.first() == Some(&NOP) && next.is_pad();
+        if starts_with_pad || landing.only_branched_to() && !function.sources.has_symbol() {
             return Err(SkipReason::ColdPart);
         }
         if UNWINDERS.iter().any(|name| self.functions.has_name(index, name)) {

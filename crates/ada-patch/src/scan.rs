@@ -1,4 +1,5 @@
-//! One pass over all code of an image: where direct branches land, and which frames touch their own return slot.
+//! One pass over all code of an image: where direct branches and unwinders land, and which frames touch their own return
+//! slot.
 
 use ada_event::ImageOffset;
 use ada_image::{Cfa, CodeRange, Fde, FunctionTable, Row, UnwindTable};
@@ -13,6 +14,7 @@ impl Landing {
     const CALL: u8 = 2;
     const CONDITIONAL_FROM_OUTSIDE: u8 = 4;
     const JUMP_FROM_INSIDE: u8 = 8;
+    const PAD: u8 = 16;
 
     pub(crate) fn any(self) -> bool {
         self.0 != 0
@@ -20,6 +22,11 @@ impl Landing {
 
     pub(crate) fn jumped_to_from_inside(self) -> bool {
         self.0 & Self::JUMP_FROM_INSIDE != 0
+    }
+
+    /// Unwinders go on here, in the middle of a frame.
+    pub(crate) fn is_pad(self) -> bool {
+        self.0 & Self::PAD != 0
     }
 
     /// Reached by a conditional jump from another function, and never called: a cold part.
@@ -59,6 +66,11 @@ impl CodeScan {
         starts.dedup();
         for range in ranges {
             scan.scan_range(range, &starts, unwind);
+        }
+        for pad in unwind.landing_pads() {
+            if let Some(landing) = scan.landings.get_mut(pad.0.wrapping_sub(start) as usize) {
+                *landing |= Landing::PAD;
+            }
         }
         scan
     }

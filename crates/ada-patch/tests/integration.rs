@@ -1,0 +1,5 @@
+//! Plans for programs that the tests build, and for libraries of the system.
+#[path = "plan/landing_pads.rs"]
+mod landing_pads;
+#[path = "plan/planned.rs"]
+mod planned;
