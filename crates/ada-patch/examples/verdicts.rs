@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::time::Instant;
 
 use ada_image::{FunctionTable, Image, UnwindTable};
-use ada_patch::{CodeScan, Planner, Verdict};
+use ada_patch::{CodeScan, Planner, Relays, Verdict};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -24,12 +24,13 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let begun = Instant::now();
         let scan = CodeScan::of(image.code_ranges(), &functions, &unwind);
         let scanning = begun.elapsed();
-        let planner = Planner {
+        let mut planner = Planner {
             ranges: image.code_ranges(),
             functions: &functions,
             unwind: &unwind,
             scan: &scan,
             moving_frames: image.uses_go(),
+            relays: Relays::default(),
         };
         let begun = Instant::now();
         let verdicts: Vec<Verdict> = (0..functions.len()).map(|index| planner.plan(index).0).collect();

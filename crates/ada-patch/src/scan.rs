@@ -3,7 +3,7 @@
 
 use ada_event::ImageOffset;
 use ada_image::{Cfa, CodeRange, Fde, FunctionTable, Row, UnwindTable};
-use iced_x86::{Code, Decoder, DecoderOptions, Instruction, Mnemonic, OpKind, Register};
+use iced_x86::{Code, Decoder, DecoderOptions, FlowControl, Instruction, Mnemonic, OpKind, Register};
 
 /// What branches do at an address, as bits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -35,18 +35,35 @@ impl Landing {
     }
 }
 
-/// How a frame deals with its own return slot.
+/// What the code of an unwind entry does.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct SlotUse {
-    pub(crate) reads: bool,
+pub(crate) struct PieceUse {
+    /// It reads or writes its own return slot.
+    pub(crate) reads_slot: bool,
     pub(crate) pops_arguments: bool,
+    pub(crate) end: PieceEnd,
+}
+
+/// What comes after the last instruction of a piece of code.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum PieceEnd {
+    /// It is not known: the last bytes are no instruction that ends with the piece.
+    #[default]
+    Unknown,
+    /// What lies behind the piece.
+    FallsThrough,
+    /// What lies behind the piece, if the call comes back. Compilers end functions with calls that do not.
+    Calls,
+    /// Something else, for certain.
+    Leaves,
 }
 
 /// What decoding the whole image showed.
 pub struct CodeScan {
     start: u64,
     landings: Vec<u8>,
-    slot_uses: Vec<SlotUse>,
+    /// For each unwind entry.
+    uses: Vec<PieceUse>,
 }
 
 impl CodeScan {
@@ -58,7 +75,7 @@ impl CodeScan {
         let mut scan = Self {
             start,
             landings: vec![0; (end - start) as usize],
-            slot_uses: vec![SlotUse::default(); unwind.fdes().len()],
+            uses: vec![PieceUse::default(); unwind.fdes().len()],
         };
         let mut starts: Vec<u64> = functions.functions().iter().map(|function| function.start.0).collect();
         starts.extend(unwind.fdes().iter().flat_map(|fde| [fde.start.0, fde.end.0]));
@@ -88,19 +105,20 @@ impl CodeScan {
             let fde = fdes.get(next_fde).filter(|fde| fde.start.0 <= from && from < fde.end.0);
             let bytes = &range.bytes[(from - low) as usize..(to - low) as usize];
             let rows = fde.map_or(&[][..], |fde| unwind.rows(fde));
-            let slot_use = self.scan_piece(bytes, from, to, fde, rows);
+            let found = self.scan_piece(bytes, from, to, fde, rows);
             if fde.is_some() {
-                let known = &mut self.slot_uses[next_fde];
-                known.reads |= slot_use.reads;
-                known.pops_arguments |= slot_use.pops_arguments;
+                let known = &mut self.uses[next_fde];
+                known.reads_slot |= found.reads_slot;
+                known.pops_arguments |= found.pops_arguments;
+                known.end = found.end;
             }
             from = to;
         }
     }
 
-    fn scan_piece(&mut self, bytes: &[u8], from: u64, to: u64, fde: Option<&Fde>, rows: &[Row]) -> SlotUse {
+    fn scan_piece(&mut self, bytes: &[u8], from: u64, to: u64, fde: Option<&Fde>, rows: &[Row]) -> PieceUse {
         let inside = fde.map_or(from..to, |fde| fde.start.0..fde.end.0);
-        let mut slot_use = SlotUse::default();
+        let mut found = PieceUse::default();
         let mut row = 0;
         let mut instruction = Instruction::default();
         let mut decoder = Decoder::with_ip(64, bytes, from, DecoderOptions::NONE);
@@ -113,16 +131,17 @@ impl CodeScan {
                 continue;
             }
             if instruction.mnemonic() == Mnemonic::Ret && instruction.op_count() == 1 {
-                slot_use.pops_arguments = true;
+                found.pops_arguments = true;
             }
             while row < rows.len() && rows[row].end.0 <= instruction.ip() {
                 row += 1;
             }
             if let Some(row) = rows.get(row) {
-                slot_use.reads |= touches_return_slot(&instruction, row.cfa);
+                found.reads_slot |= touches_return_slot(&instruction, row.cfa);
             }
         }
-        slot_use
+        found.end = end_of(&instruction);
+        found
     }
 
     fn note_branch(&mut self, branch: &Instruction, from_inside: bool) {
@@ -144,9 +163,22 @@ impl CodeScan {
         Landing(self.landings.get(at.0.wrapping_sub(self.start) as usize).copied().unwrap_or(0))
     }
 
-    pub(crate) fn slot_use(&self, unwind: &UnwindTable, fde: &Fde) -> SlotUse {
+    pub(crate) fn use_of(&self, unwind: &UnwindTable, fde: &Fde) -> PieceUse {
         let number = unwind.fdes().partition_point(|other| other.start < fde.start);
-        self.slot_uses.get(number).copied().unwrap_or_default()
+        self.uses.get(number).copied().unwrap_or_default()
+    }
+}
+
+fn end_of(last: &Instruction) -> PieceEnd {
+    // Behind a nop may be anything: some assembler files pad before they end the entry.
+    if last.is_invalid() || last.mnemonic() == Mnemonic::Nop {
+        return PieceEnd::Unknown;
+    }
+    match last.flow_control() {
+        FlowControl::Return | FlowControl::UnconditionalBranch | FlowControl::IndirectBranch => PieceEnd::Leaves,
+        FlowControl::Call | FlowControl::IndirectCall => PieceEnd::Calls,
+        FlowControl::Next | FlowControl::ConditionalBranch => PieceEnd::FallsThrough,
+        FlowControl::Exception | FlowControl::Interrupt | FlowControl::XbeginXabortXend => PieceEnd::Unknown,
     }
 }
 

@@ -3,3 +3,5 @@
 mod landing_pads;
 #[path = "plan/planned.rs"]
 mod planned;
+#[path = "plan/relays.rs"]
+mod relays;

@@ -5,7 +5,7 @@ use std::process::Command;
 
 use ada_event::ImageOffset;
 use ada_image::{FunctionTable, Image, UnwindTable};
-use ada_patch::{CodeScan, PatchPlan, Planner, Verdict};
+use ada_patch::{CodeScan, PatchPlan, Planner, Relays, Verdict};
 
 /// What was planned for a function.
 pub(crate) struct Planned {
@@ -21,19 +21,20 @@ pub(crate) fn plan(bytes: &[u8]) -> Vec<Planned> {
     let unwind = UnwindTable::parse(&image);
     let functions = FunctionTable::discover(&image, &unwind, &[]);
     let scan = CodeScan::of(image.code_ranges(), &functions, &unwind);
-    let planner = Planner {
+    let mut planner = Planner {
         ranges: image.code_ranges(),
         functions: &functions,
         unwind: &unwind,
         scan: &scan,
         moving_frames: false,
+        relays: Relays::default(),
     };
-    let plan = |index| {
+    let mut plan = |index| {
         let (verdict, plan) = planner.plan(index);
         let start = functions.functions()[index].start;
         Planned { start, name: functions.name(index).map(str::to_owned), verdict, plan }
     };
-    (0..functions.len()).map(plan).collect()
+    (0..functions.len()).map(&mut plan).collect()
 }
 
 /// A program of `tests/programs/` at the root of the repository, built by `compiler`.
@@ -45,7 +46,23 @@ pub(crate) fn build(compiler: &str, source: &str, flags: &[&str]) -> Vec<u8> {
     std::fs::read(path).unwrap()
 }
 
-fn run(command: &mut Command) {
+/// A library made of this assembler text.
+pub(crate) fn assemble(text: &str) -> Vec<u8> {
+    let folder = tempfile::tempdir().unwrap();
+    let (path, source) = (folder.path().join("library"), folder.path().join("library.s"));
+    std::fs::write(&source, format!("{text}\n")).unwrap();
+    run(Command::new("gcc").args(["-shared", "-nostdlib", "-o"]).arg(&path).arg(source));
+    std::fs::read(path).unwrap()
+}
+
+/// A library of the system, by the name that programs ask for.
+pub(crate) fn system_library(name: &str) -> Vec<u8> {
+    let path = run(Command::new("gcc").arg(format!("-print-file-name={name}")));
+    std::fs::read(path.trim()).unwrap_or_else(|error| panic!("{path}: {error}"))
+}
+
+fn run(command: &mut Command) -> String {
     let output = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}; scripts/setup installs it"));
     assert!(output.status.success(), "{command:?}\n{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
 }
