@@ -6,7 +6,7 @@ use clap::error::ErrorKind;
 use clap::{Parser, Subcommand};
 
 use crate::exit::say;
-use crate::{atf, completions, demo, doctor, heph, hooks, trace, workload};
+use crate::{atf, completions, demo, doctor, heph, hooks, symbols, trace, workload};
 
 const EXIT_CODES: &str = "\
 Exit codes:
@@ -38,6 +38,8 @@ pub(crate) enum Command {
     Trace(trace::Args),
     /// List what was hooked, and what was not and why
     Hooks(hooks::Args),
+    /// Give a session better names from debug files
+    Symbols(symbols::Args),
     /// Check what this machine allows, and what a hook costs on it
     Doctor(doctor::Args),
     /// Look into a recorded session's files

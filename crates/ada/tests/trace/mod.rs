@@ -13,6 +13,7 @@ mod program;
 mod recorded;
 mod signals;
 mod survival;
+mod symbols;
 mod threads;
 mod tracing;
 mod unwinding;
