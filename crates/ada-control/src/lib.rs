@@ -18,6 +18,7 @@ mod machine;
 mod maps;
 mod module;
 mod planned_image;
+mod program_file;
 mod recorder;
 mod remote;
 mod session;

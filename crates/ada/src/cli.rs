@@ -19,7 +19,7 @@ Exit codes:
 ada trace ends with the traced program's own exit code (128+n where signal n killed it), or
   124  hooking took too long, and the program was ended before it ran
   125  the program could not be traced
-  126  the program is there but cannot be run
+  126  the program is there but cannot be run, or not under a tracer
   127  there is no such program";
 
 /// A flight recorder for native programs

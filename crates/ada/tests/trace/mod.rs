@@ -11,6 +11,7 @@ mod options;
 mod process;
 mod program;
 mod recorded;
+mod refusals;
 mod signals;
 mod survival;
 mod symbols;
