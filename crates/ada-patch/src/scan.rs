@@ -60,8 +60,8 @@ pub(crate) enum PieceEnd {
 
 /// What decoding the whole image showed.
 pub struct CodeScan {
-    start: u64,
-    landings: Vec<u8>,
+    /// For each range of code, sorted: where it starts, and the landings at each of its bytes. Ranges may lie far apart.
+    landings: Vec<(u64, Vec<u8>)>,
     /// For each unwind entry.
     uses: Vec<PieceUse>,
 }
@@ -70,11 +70,8 @@ impl CodeScan {
     /// Decodes every instruction of `ranges`, starting anew at each known function and unwind entry, since what
     /// lies between them may be data.
     pub fn of(ranges: &[CodeRange<'_>], functions: &FunctionTable, unwind: &UnwindTable) -> Self {
-        let start = ranges.iter().map(|range| range.start.0).min().unwrap_or(0);
-        let end = ranges.iter().map(|range| range.start.0 + range.bytes.len() as u64).max().unwrap_or(0);
         let mut scan = Self {
-            start,
-            landings: vec![0; (end - start) as usize],
+            landings: ranges.iter().map(|range| (range.start.0, vec![0; range.bytes.len()])).collect(),
             uses: vec![PieceUse::default(); unwind.fdes().len()],
         };
         let mut starts: Vec<u64> = functions.functions().iter().map(|function| function.start.0).collect();
@@ -85,7 +82,7 @@ impl CodeScan {
             scan.scan_range(range, &starts, unwind);
         }
         for pad in unwind.landing_pads() {
-            if let Some(landing) = scan.landings.get_mut(pad.0.wrapping_sub(start) as usize) {
+            if let Some(landing) = scan.landing_mut(pad.0) {
                 *landing |= Landing::PAD;
             }
         }
@@ -145,9 +142,7 @@ impl CodeScan {
     }
 
     fn note_branch(&mut self, branch: &Instruction, from_inside: bool) {
-        let Some(landing) = self.landings.get_mut(branch.near_branch64().wrapping_sub(self.start) as usize) else {
-            return;
-        };
+        let Some(landing) = self.landing_mut(branch.near_branch64()) else { return };
         *landing |= if branch.code() == Code::Call_rel32_64 {
             Landing::CALL
         } else if from_inside {
@@ -159,8 +154,19 @@ impl CodeScan {
         };
     }
 
+    #[inline]
     pub(crate) fn landing(&self, at: ImageOffset) -> Landing {
-        Landing(self.landings.get(at.0.wrapping_sub(self.start) as usize).copied().unwrap_or(0))
+        let after = self.landings.partition_point(|(start, _)| *start <= at.0);
+        let landing = self.landings[..after]
+            .last()
+            .and_then(|(start, landings)| landings.get(usize::try_from(at.0 - start).ok()?).copied());
+        Landing(landing.unwrap_or(0))
+    }
+
+    fn landing_mut(&mut self, at: u64) -> Option<&mut u8> {
+        let range = self.landings.partition_point(|(start, _)| *start <= at).checked_sub(1)?;
+        let (start, landings) = &mut self.landings[range];
+        landings.get_mut((at - *start) as usize)
     }
 
     pub(crate) fn use_of(&self, unwind: &UnwindTable, fde: &Fde) -> PieceUse {
