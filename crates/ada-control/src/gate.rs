@@ -6,14 +6,15 @@
 
 use std::io;
 use std::os::unix::process::CommandExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use ada_image::{Image, ImageError};
+use ada_image::Image;
 
 use crate::ControlError;
 use crate::error::Doing;
 use crate::maps;
+use crate::program_file;
 use crate::remote::Remote;
 use crate::tracee::{Halt, Tracee};
 
@@ -42,6 +43,7 @@ const BREAKPOINT: [u8; 1] = [0xcc];
 impl Gate {
     /// Starts `command` and stops it at the gate.
     pub(crate) fn start(mut command: Command) -> Result<Self, ControlError> {
+        let asked_for = program_file::check(command.get_program())?;
         let program = command.get_program().to_string_lossy().into_owned();
         // SAFETY: between fork and exec only a system call is made.
         unsafe {
@@ -53,6 +55,7 @@ impl Gate {
         let (tracee, halt) = Tracee::after_exec(child.id()).doing("taking charge of the program")?;
         expect_trap(halt)?;
         let mut gate = Self { tracee, loader: None, released: false };
+        program_file::check_loaded(Path::new(&format!("/proc/{}", gate.tracee.pid())), asked_for)?;
         gate.reach()?;
         Ok(gate)
     }
@@ -71,7 +74,6 @@ impl Gate {
 
     fn reach(&mut self) -> Result<(), ControlError> {
         let tracee = &self.tracee;
-        check_image(tracee.pid())?;
         let loader = find_loader(tracee)?;
         let stop_at = match loader {
             Some(loader) => loader.function,
@@ -144,20 +146,6 @@ fn expect_trap(halt: Halt) -> Result<(), ControlError> {
         Halt::Exited(code) => Err(ControlError::EndedEarly(format!("exit code {code}"))),
         Halt::Killed(signal) => Err(ControlError::EndedEarly(format!("killed by signal {signal}"))),
     }
-}
-
-fn check_image(pid: u32) -> Result<(), ControlError> {
-    let path = std::fs::read_link(format!("/proc/{pid}/exe")).doing("finding the program's file")?;
-    let bytes = std::fs::read(format!("/proc/{pid}/exe")).doing("reading the program's file")?;
-    let reason = match Image::parse(&bytes) {
-        Ok(_) => return Ok(()),
-        Err(ImageError::Not64Bit { .. }) => "it is a 32-bit program; ada traces 64-bit x86 programs".to_owned(),
-        Err(ImageError::WrongMachine { .. }) => {
-            "it is built for another processor; ada traces x86-64 programs".to_owned()
-        }
-        Err(error) => error.to_string(),
-    };
-    Err(ControlError::Unsupported { path, reason })
 }
 
 fn find_loader(tracee: &Tracee) -> Result<Option<LoaderNotification>, ControlError> {

@@ -6,14 +6,14 @@ use std::path::PathBuf;
 use std::sync::Mutex;
 
 use ada_event::{ModuleId, RuntimeAddr};
-use ada_patch::{AgentEntries, Arena, HookSite, PatchPlan, SkipReason, StubKind, StubOptions, Verdict};
+use ada_patch::{AgentEntries, Arena, HookSite, Patch, PatchPlan, SkipReason, StubKind, StubOptions, Verdict};
 
 use crate::ControlError;
 use crate::covered_pages::CoveredPages;
 use crate::deadline::Deadline;
 use crate::maps::{self, LoadedFile, Mapping};
 use crate::module::Module;
-use crate::planned_image::{Exclude, PlannedImage};
+use crate::planned_image::{Exclude, Originals, PlannedImage};
 use crate::probes;
 use crate::remote::{OpenInTarget, Remote};
 use crate::shared_memory::SharedMemory;
@@ -38,8 +38,8 @@ struct Written {
     sites: Vec<Site>,
 }
 
-/// A jump, the bytes that it replaces, and the number of its function in the image.
-type Site = (HookSite, [u8; 5], usize);
+/// The patches of a hook, the bytes that they replace, and the number of its function in the image.
+type Site = (HookSite, Originals, usize);
 
 /// An image with a place for its stubs.
 struct Placed {
@@ -138,7 +138,8 @@ impl Installer {
         if let Ok(site) = arena.add(&plan, 0, 0, 0, None) {
             let written = self.shared.write_code(offset, &arena.finish());
             written.map_err(|source| ControlError::System { doing: "writing stubs", source })?;
-            remote.write(site.at.0, &site.jump).map_err(crate::remote::injected("hooking the loader"))?;
+            let jump = site.jump;
+            remote.write(jump.at.0, jump.bytes()).map_err(crate::remote::injected("hooking the loader"))?;
         }
         Ok(())
     }
@@ -227,7 +228,7 @@ fn fill_and_patch(
     shared
         .write_code(offset, &arena.finish())
         .map_err(|source| ControlError::System { doing: "writing stubs", source })?;
-    sites.sort_unstable_by_key(|(site, ..)| site.at);
+    sites.sort_unstable_by_key(|(site, ..)| site.jump.at);
     for index in write_jumps(remote, &sites).map_err(crate::remote::injected("writing hooks"))? {
         image.verdicts[index] = Verdict::Skipped(SkipReason::TextDiffers);
     }
@@ -242,24 +243,30 @@ fn write_jumps(remote: &dyn Remote, sites: &[Site]) -> io::Result<Vec<usize>> {
     let mut rest = sites;
     let mut bytes = Vec::new();
     while let Some((first, ..)) = rest.first() {
-        let start = first.at.0;
+        let first = first.jump.at.0;
         // A window ends where a page would be read and written for nothing.
         let mut count = 1;
         while let (Some((last, ..)), Some((next, ..))) = (rest.get(count - 1), rest.get(count)) {
-            if next.at.0 - last.at.0 > 4096 || next.at.0 - start > WINDOW {
+            if next.jump.at.0 - last.jump.at.0 > 4096 || next.jump.at.0 - first > WINDOW {
                 break;
             }
             count += 1;
         }
         let (window, others) = rest.split_at(count);
         rest = others;
-        let end = window[count - 1].0.at.0 + 5;
+        let patches = || window.iter().flat_map(|(site, ..)| site.patches());
+        let start = patches().map(|patch| patch.at.0).min().unwrap_or(first);
+        let end = patches().map(|patch| patch.at.0 + patch.bytes().len() as u64).max().unwrap_or(first);
         bytes.resize((end - start) as usize, 0);
         remote.read(start, &mut bytes)?;
-        for (site, original, index) in window {
-            let place = &mut bytes[(site.at.0 - start) as usize..][..5];
-            if place == original {
-                place.copy_from_slice(&site.jump);
+        let place = |patch: &Patch| {
+            let from = (patch.at.0 - start) as usize;
+            from..from + patch.bytes().len()
+        };
+        for (site, originals, index) in window {
+            let mut pairs = site.patches().zip(originals);
+            if pairs.all(|(patch, original)| bytes[place(patch)] == original[..patch.bytes().len()]) {
+                site.patches().for_each(|patch| bytes[place(patch)].copy_from_slice(patch.bytes()));
             } else {
                 different.push(*index);
             }

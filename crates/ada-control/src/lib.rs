@@ -21,6 +21,7 @@ mod module;
 mod order;
 mod planned_image;
 mod probes;
+mod program_file;
 mod recorder;
 mod remote;
 mod session;

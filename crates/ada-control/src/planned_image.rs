@@ -6,7 +6,7 @@ use std::path::Path;
 
 use ada_event::ImageOffset;
 use ada_image::{DebugImage, FunctionTable, Image, ImageError, UnwindTable};
-use ada_patch::{CodeScan, PatchPlan, Planner, SkipReason, Verdict};
+use ada_patch::{CodeScan, PatchPlan, Planner, Relays, SkipReason, Verdict};
 
 use crate::maps::LoadedFile;
 
@@ -20,11 +20,14 @@ pub(crate) struct PlannedImage {
     pub(crate) verdicts: Vec<Verdict>,
     /// The plans, by function number; none for skipped ones.
     pub(crate) plans: Vec<(usize, PatchPlan)>,
-    /// The bytes that each planned jump will replace, in the order of the plans.
-    pub(crate) originals: Vec<[u8; 5]>,
+    /// The bytes that each plan's patches will replace, in the order of the plans.
+    pub(crate) originals: Vec<Originals>,
     /// Addresses of code with unwind information, before the bias.
     pub(crate) covered: Vec<Range<u64>>,
 }
+
+/// The bytes at each patch of a plan, in the order of the patches.
+pub(crate) type Originals = [[u8; 5]; 2];
 
 /// Which functions the user does not want.
 pub(crate) type Exclude<'a> = &'a (dyn Fn(&Path, Option<&str>, ImageOffset) -> bool + Sync);
@@ -41,12 +44,13 @@ impl PlannedImage {
             [&mini, &separate].into_iter().filter_map(|bytes| DebugImage::parse(bytes).ok()).collect();
         let functions = FunctionTable::discover(&image, &unwind, &extra);
         let scan = CodeScan::of(image.code_ranges(), &functions, &unwind);
-        let planner = Planner {
+        let mut planner = Planner {
             ranges: image.code_ranges(),
             functions: &functions,
             unwind: &unwind,
             scan: &scan,
             moving_frames: image.uses_go(),
+            relays: Relays::default(),
         };
         let first = image.load_segments().first().map_or(0, |segment| segment.start.0 & !4095);
         let bias = file.start.wrapping_sub(first);
@@ -63,7 +67,7 @@ impl PlannedImage {
             };
             verdicts.push(verdict);
             if let Some(plan) = plan {
-                originals.push(first_bytes(&image, plan.at));
+                originals.push(original_bytes(&image, &plan));
                 plans.push((index, plan));
             }
         }
@@ -73,9 +77,16 @@ impl PlannedImage {
     }
 }
 
-fn first_bytes(image: &Image<'_>, at: ImageOffset) -> [u8; 5] {
-    let bytes = image.code_range_at(at).and_then(|range| range.bytes_from(at));
-    bytes.and_then(|bytes| bytes.first_chunk()).copied().unwrap_or_default()
+fn original_bytes(image: &Image<'_>, plan: &PatchPlan) -> Originals {
+    let mut originals = Originals::default();
+    for (range, original) in plan.patched().zip(&mut originals) {
+        let at = ImageOffset(range.start);
+        if let Some(bytes) = image.code_range_at(at).and_then(|code| code.bytes_from(at)) {
+            let length = ((range.end - range.start) as usize).min(bytes.len());
+            original[..length].copy_from_slice(&bytes[..length]);
+        }
+    }
+    originals
 }
 
 /// Without unwind tables (a hand-made or stripped-down image) all of its code counts: it was compiled ahead of time, and

@@ -7,8 +7,10 @@ use iced_x86::{
 
 use crate::SkipReason;
 
-/// Bytes of the jump that replaces them.
+/// Bytes of the jump to a stub.
 pub(crate) const JUMP_BYTES: usize = 5;
+/// Bytes of the jump to a relay nearby.
+pub(crate) const SHORT_JUMP_BYTES: usize = 2;
 
 /// How a displaced sequence ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,7 +23,7 @@ enum End {
     Calls,
 }
 
-/// Whole instructions that cover at least [`JUMP_BYTES`] of a function's start.
+/// Whole instructions that cover at least the bytes of a jump at a function's start.
 #[derive(Clone, Debug)]
 pub struct Displaced {
     /// Their bytes, as they stand in the image.
@@ -32,9 +34,10 @@ pub struct Displaced {
 }
 
 impl Displaced {
-    /// The instructions at `start`, from `bytes` that begin there and reach to the end of the code.
-    pub(crate) fn decode(bytes: &[u8], start: u64) -> Result<Self, SkipReason> {
-        if bytes.len() < JUMP_BYTES {
+    /// The instructions at `start` that a jump of `jump` bytes overwrites, from `bytes` that begin there and reach to
+    /// the end of the code.
+    pub(crate) fn decode(bytes: &[u8], start: u64, jump: usize) -> Result<Self, SkipReason> {
+        if bytes.len() < jump {
             return Err(SkipReason::TooShort);
         }
         let mut decoder = Decoder::with_ip(64, bytes, start, DecoderOptions::NONE);
@@ -42,7 +45,7 @@ impl Displaced {
         let mut end = End::FallsThrough;
         let mut movable_as_bytes = true;
         let mut kept = 0;
-        while length < JUMP_BYTES {
+        while length < jump {
             let instruction = decoder.decode();
             if instruction.is_invalid() {
                 return Err(SkipReason::Undecodable);
@@ -64,7 +67,7 @@ impl Displaced {
                 | FlowControl::Exception => End::Leaves,
                 // What a call returns to must not be overwritten.
                 FlowControl::Call | FlowControl::IndirectCall
-                    if length < JUMP_BYTES && instruction.mnemonic() != Mnemonic::Syscall =>
+                    if length < jump && instruction.mnemonic() != Mnemonic::Syscall =>
                 {
                     return Err(SkipReason::Unmovable);
                 }
@@ -82,7 +85,7 @@ impl Displaced {
                 return Err(SkipReason::Unmovable);
             }
         }
-        let patched = start + 1..start + length as u64;
+        let patched = start + 1..start + jump as u64;
         let displaced = Self { bytes: bytes[..kept].to_vec(), end, movable_as_bytes };
         let branches_into_itself = displaced.instructions(start).iter().any(|instruction| {
             instruction.op0_kind() == OpKind::NearBranch64 && patched.contains(&instruction.near_branch64())
@@ -134,6 +137,12 @@ impl Displaced {
     }
 }
 
+/// `jmp rel8` from `at` to `target`, if that is near enough.
+pub(crate) fn short_jump(at: u64, target: u64) -> Option<[u8; SHORT_JUMP_BYTES]> {
+    let distance = target.wrapping_sub(at.wrapping_add(SHORT_JUMP_BYTES as u64)) as i64;
+    i8::try_from(distance).ok().map(|distance| [0xeb, distance as u8])
+}
+
 /// `jmp rel32` from `at` to `target`.
 pub(crate) fn push_jump(at: u64, target: u64, out: &mut Vec<u8>) -> Result<(), SkipReason> {
     let distance = target.wrapping_sub(at + JUMP_BYTES as u64) as i64;
@@ -182,7 +191,7 @@ mod tests {
         let mut padded = bytes.to_vec();
         padded.resize(32, 0x90);
         let mut out = Vec::new();
-        Displaced::decode(&padded, START).unwrap().relocate(START, COPY, &mut out).unwrap();
+        Displaced::decode(&padded, START, JUMP_BYTES).unwrap().relocate(START, COPY, &mut out).unwrap();
         Decoder::with_ip(64, &out, COPY, DecoderOptions::NONE)
             .iter()
             .map(|i| format!("{:?} {}", i.code(), show(&i)))
@@ -222,7 +231,7 @@ mod tests {
         assert_eq!(code.last().unwrap(), "Jmp_rel32_64 0x401105");
         let mut out = Vec::new();
         let bytes = [0xe8, 0x00, 0x01, 0x00, 0x00];
-        Displaced::decode(&bytes, START).unwrap().relocate(START, COPY, &mut out).unwrap();
+        Displaced::decode(&bytes, START, JUMP_BYTES).unwrap().relocate(START, COPY, &mut out).unwrap();
         assert_eq!(out[2..10], 0x40_1005_u64.to_le_bytes());
     }
 
@@ -230,14 +239,33 @@ mod tests {
     #[test]
     fn a_short_function_needs_padding_behind_it() {
         let bytes = [0x31, 0xc0, 0xc3, 0x55, 0x48, 0x89, 0xe5];
-        assert_eq!(Displaced::decode(&bytes, START).unwrap_err(), SkipReason::TooShort);
+        assert_eq!(Displaced::decode(&bytes, START, JUMP_BYTES).unwrap_err(), SkipReason::TooShort);
         assert_eq!(relocated(&[0x31, 0xc0, 0xc3]).len(), 2);
+    }
+
+    /// jmp to the next instruction, as a function's start that is only there to be an address of its own.
+    #[test]
+    fn a_short_jump_leaves_room_for_what_is_branched_to_behind_it() {
+        let bytes = [0xeb, 0x00, 0x48, 0x83, 0xec, 0x18];
+        assert_eq!(Displaced::decode(&bytes, START, JUMP_BYTES).unwrap_err(), SkipReason::TooShort);
+        let mut out = Vec::new();
+        Displaced::decode(&bytes, START, SHORT_JUMP_BYTES).unwrap().relocate(START, COPY, &mut out).unwrap();
+        let jump = Decoder::with_ip(64, &out, COPY, DecoderOptions::NONE).decode();
+        assert_eq!((jump.code(), jump.near_branch64()), (Code::Jmp_rel32_64, START + 2));
+    }
+
+    #[test]
+    fn a_short_jump_reaches_127_bytes() {
+        assert_eq!(short_jump(START, START + 2 + 127), Some([0xeb, 0x7f]));
+        assert_eq!(short_jump(START, START + 2 - 128), Some([0xeb, 0x80]));
+        assert_eq!(short_jump(START, START + 2 + 128), None);
+        assert_eq!(short_jump(START, START + 1 - 128), None);
     }
 
     /// nop; nop; jmp back onto the second nop.
     #[test]
     fn a_branch_into_the_patch_is_refused() {
         let bytes = [0x90, 0x90, 0xeb, 0xfd, 0x90, 0x90];
-        assert_eq!(Displaced::decode(&bytes, START).unwrap_err(), SkipReason::BranchIntoPatch);
+        assert_eq!(Displaced::decode(&bytes, START, JUMP_BYTES).unwrap_err(), SkipReason::BranchIntoPatch);
     }
 }

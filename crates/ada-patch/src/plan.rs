@@ -1,10 +1,13 @@
 //! A verdict for every function.
 
+use std::ops::Range;
+
 use ada_event::ImageOffset;
 use ada_image::{Cfa, CodeRange, Function, FunctionTable, Row, UnwindTable};
 
-use crate::displaced::{Displaced, JUMP_BYTES};
-use crate::{CodeScan, EntryOnlyReason, SkipReason, StubKind, Verdict};
+use crate::displaced::{Displaced, JUMP_BYTES, SHORT_JUMP_BYTES};
+use crate::scan::PieceEnd;
+use crate::{CodeScan, EntryOnlyReason, Relays, SkipReason, StubKind, Verdict};
 
 /// Functions after which the stack is not what it was, by the names that the Itanium C++ ABI, C and POSIX give them;
 /// found wherever an image has one of its own.
@@ -35,6 +38,8 @@ pub struct PatchPlan {
     pub kind: StubKind,
     /// What the jump overwrites.
     pub displaced: Displaced,
+    /// Padding nearby that takes the jump to the stub, where only a short jump, to there, has room in the function.
+    pub relay: Option<ImageOffset>,
 }
 
 impl PatchPlan {
@@ -42,7 +47,15 @@ impl PatchPlan {
     pub fn at_runtime(address: u64, code: &[u8], kind: StubKind) -> Result<Self, SkipReason> {
         let skip = if code.starts_with(&ENDBR64) { ENDBR64.len() } else { 0 };
         let at = address + skip as u64;
-        Ok(Self { at: ImageOffset(at), kind, displaced: Displaced::decode(&code[skip..], at)? })
+        let displaced = Displaced::decode(&code[skip..], at, JUMP_BYTES)?;
+        Ok(Self { at: ImageOffset(at), kind, displaced, relay: None })
+    }
+
+    /// The bytes that change: those of the jump at the function, and those of its relay.
+    pub fn patched(&self) -> impl Iterator<Item = Range<u64>> + use<> {
+        let jump = if self.relay.is_some() { SHORT_JUMP_BYTES } else { JUMP_BYTES };
+        let range = |start: ImageOffset, bytes: usize| start.0..start.0 + bytes as u64;
+        [range(self.at, jump)].into_iter().chain(self.relay.map(|relay| range(relay, JUMP_BYTES)))
     }
 }
 
@@ -58,27 +71,29 @@ pub struct Planner<'a> {
     pub scan: &'a CodeScan,
     /// Frames of this image change threads, so no return is caught.
     pub moving_frames: bool,
+    /// The padding that plans use.
+    pub relays: Relays,
 }
 
 impl Planner<'_> {
     /// The verdict on function `index`, and the plan unless it is skipped.
-    pub fn plan(&self, index: usize) -> (Verdict, Option<PatchPlan>) {
+    pub fn plan(&mut self, index: usize) -> (Verdict, Option<PatchPlan>) {
         match self.decide(index) {
             Err(reason) => (Verdict::Skipped(reason), None),
             Ok((entry_only, plan)) => (entry_only.map_or(Verdict::Hooked, Verdict::EntryOnly), Some(plan)),
         }
     }
 
-    fn decide(&self, index: usize) -> Result<(Option<EntryOnlyReason>, PatchPlan), SkipReason> {
+    fn decide(&mut self, index: usize) -> Result<(Option<EntryOnlyReason>, PatchPlan), SkipReason> {
         let function = &self.functions.functions()[index];
-        let bytes = self.bytes_from(function.start).ok_or(SkipReason::Undecodable)?;
+        let bytes = bytes_from(self.ranges, function.start).ok_or(SkipReason::Undecodable)?;
         let entry_only = self.entry_only(index, function, bytes)?;
-        let (at, displaced) = self.displace(index, function.start, bytes)?;
+        let site = self.site(index, function.start, bytes)?;
         let kind = match entry_only {
             None => StubKind::Full,
             Some(_) => self.stack_change(index).unwrap_or(StubKind::EntryOnly),
         };
-        Ok((entry_only, PatchPlan { at, kind, displaced }))
+        Ok((entry_only, PatchPlan { at: site.at, kind, displaced: site.displaced, relay: site.relay }))
     }
 
     fn entry_only(
@@ -112,10 +127,11 @@ impl Planner<'_> {
         if landing.jumped_to_from_inside() {
             return Err(SkipReason::OwnEntryLoop);
         }
-        // A part that only holds landing pads starts with a nop, because an offset of 0 means that there is none: the
-        // pad right behind it is reached by unwinders alone, and no branch tells of it.
-        let starts_with_pads = bytes.first() == Some(&NOP);
-        if (landing.only_branched_to() || starts_with_pads) && !function.sources.has_symbol() {
+        // A part that only holds landing pads starts with a nop, because an offset of 0 means that there is none.
+        let next = self.scan.landing(ImageOffset(function.start.0.wrapping_add(1)));
+        let starts_with_pad = landing.is_pad() || bytes.first() == Some(&NOP) && next.is_pad();
+        let is_part = landing.only_branched_to() || self.is_fallen_into(function.start);
+        if starts_with_pad || is_part && !function.sources.has_symbol() {
             return Err(SkipReason::ColdPart);
         }
         match self.stack_change(index) {
@@ -127,49 +143,77 @@ impl Planner<'_> {
             return Ok(Some(EntryOnlyReason::MovingFrames));
         }
         let Some(fde) = fde else { return Ok(Some(EntryOnlyReason::NoUnwindInfo)) };
-        let slot_use = self.scan.slot_use(self.unwind, fde);
-        Ok(if slot_use.pops_arguments {
+        let use_of = self.scan.use_of(self.unwind, fde);
+        Ok(if use_of.pops_arguments {
             Some(EntryOnlyReason::PopsArguments)
-        } else if slot_use.reads {
+        } else if use_of.reads_slot {
             Some(EntryOnlyReason::ReadsReturnSlot)
         } else {
             None
         })
     }
 
-    /// Where to patch: behind an `endbr64`, so that indirect branches still find it, or over it where there is no
-    /// room behind.
-    fn displace(&self, index: usize, start: ImageOffset, bytes: &[u8]) -> Result<(ImageOffset, Displaced), SkipReason> {
-        if bytes.starts_with(&ENDBR64) {
-            let behind = ImageOffset(start.0 + ENDBR64.len() as u64);
-            if let Ok(displaced) = self.displace_at(index, behind, &bytes[ENDBR64.len()..])
-                && !self.scan.landing(behind).any()
-            {
-                return Ok((behind, displaced));
-            }
-        }
-        Ok((start, self.displace_at(index, start, bytes)?))
+    /// Whether the code before runs on into `start`: assembler files begin a new unwind entry where the frame changes
+    /// in a way that they cannot tell otherwise, as in the middle of setcontext.
+    fn is_fallen_into(&self, start: ImageOffset) -> bool {
+        let before = start.0.checked_sub(1).and_then(|before| self.unwind.fde_at(ImageOffset(before)));
+        before.is_some_and(|before| {
+            before.end == start && self.scan.use_of(self.unwind, before).end == PieceEnd::FallsThrough
+        })
     }
 
-    fn displace_at(&self, index: usize, at: ImageOffset, bytes: &[u8]) -> Result<Displaced, SkipReason> {
-        let patched = (1..JUMP_BYTES as u64).map(|byte| ImageOffset(at.0 + byte));
-        if patched.into_iter().any(|byte| self.scan.landing(byte).any()) {
+    /// Where to patch: behind an `endbr64`, so that indirect branches still find it, or over it where there is no
+    /// room behind.
+    fn site(&mut self, index: usize, start: ImageOffset, bytes: &[u8]) -> Result<Site, SkipReason> {
+        if bytes.starts_with(&ENDBR64) {
+            let behind = ImageOffset(start.0 + ENDBR64.len() as u64);
+            if !self.scan.landing(behind).any()
+                && let Ok(site) = self.site_at(index, behind, &bytes[ENDBR64.len()..])
+            {
+                return Ok(site);
+            }
+        }
+        self.site_at(index, start, bytes)
+    }
+
+    /// A jump right here, or a short one to a relay where there is no room for more.
+    fn site_at(&mut self, index: usize, at: ImageOffset, bytes: &[u8]) -> Result<Site, SkipReason> {
+        let reason = match self.displace(index, at, bytes, JUMP_BYTES) {
+            Ok(displaced) => return Ok(Site { at, displaced, relay: None }),
+            Err(reason) => reason,
+        };
+        let displaced = self.displace(index, at, bytes, SHORT_JUMP_BYTES).map_err(|_| reason)?;
+        let (unwind, functions) = (self.unwind, self.functions.functions());
+        let relay = self.relays.take(at, self.ranges, functions, unwind, self.scan).ok_or(reason)?;
+        Ok(Site { at, displaced, relay: Some(relay) })
+    }
+
+    fn displace(&self, index: usize, at: ImageOffset, bytes: &[u8], jump: usize) -> Result<Displaced, SkipReason> {
+        let mut patched = (1..jump as u64).map(|byte| ImageOffset(at.0 + byte));
+        if patched.any(|byte| self.scan.landing(byte).any()) {
             return Err(SkipReason::BranchIntoPatch);
         }
         let next = self.functions.functions().get(index + 1).map_or(u64::MAX, |next| next.start.0);
-        if next < at.0 + JUMP_BYTES as u64 {
+        if next < at.0 + jump as u64 {
             return Err(SkipReason::TooShort);
         }
-        Displaced::decode(bytes, at.0)
+        Displaced::decode(bytes, at.0, jump)
     }
 
     fn stack_change(&self, index: usize) -> Option<StubKind> {
         self.functions.names(index).find_map(stack_change)
     }
+}
 
-    fn bytes_from(&self, start: ImageOffset) -> Option<&[u8]> {
-        self.ranges.iter().find_map(|range| range.bytes_from(start))
-    }
+/// Where a function is patched.
+struct Site {
+    at: ImageOffset,
+    displaced: Displaced,
+    relay: Option<ImageOffset>,
+}
+
+fn bytes_from<'a>(ranges: &[CodeRange<'a>], start: ImageOffset) -> Option<&'a [u8]> {
+    ranges.iter().find_map(|range| range.bytes_from(start))
 }
 
 fn has_pushed_arguments(row: &Row) -> bool {

@@ -6,7 +6,7 @@ use clap::error::ErrorKind;
 use clap::{Parser, Subcommand};
 
 use crate::exit::say;
-use crate::{atf, completions, demo, doctor, heph, hooks, trace, workload};
+use crate::{atf, completions, demo, doctor, heph, hooks, symbols, trace, workload};
 
 const EXIT_CODES: &str = "\
 Exit codes:
@@ -19,7 +19,7 @@ Exit codes:
 ada trace ends with the traced program's own exit code (128+n where signal n killed it), or
   124  hooking took too long, and the program was ended before it ran
   125  the program could not be traced
-  126  the program is there but cannot be run
+  126  the program is there but cannot be run, or not under a tracer
   127  there is no such program";
 
 /// A flight recorder for native programs
@@ -38,6 +38,8 @@ pub(crate) enum Command {
     Trace(trace::Args),
     /// List what was hooked, and what was not and why
     Hooks(hooks::Args),
+    /// Give a session better names from debug files
+    Symbols(symbols::Args),
     /// Check what this machine allows, and what a hook costs on it
     Doctor(doctor::Args),
     /// Look into a recorded session's files

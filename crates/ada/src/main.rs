@@ -11,6 +11,7 @@ mod format;
 mod heph;
 mod hooks;
 mod names;
+mod symbols;
 mod trace;
 mod workload;
 
@@ -23,6 +24,7 @@ fn main() -> std::process::ExitCode {
         cli::Command::Demo(args) => demo::run(&args),
         cli::Command::Trace(args) => trace::run(args),
         cli::Command::Hooks(args) => hooks::run(&args),
+        cli::Command::Symbols(args) => symbols::run(&args),
         cli::Command::Doctor(args) => doctor::run(&args),
         cli::Command::Workload(args) => workload::run(&args),
         cli::Command::Atf(args) => atf::run(args),

@@ -14,12 +14,14 @@ pub(crate) struct DetailCheck {
     next: u64,
     first: Option<TraceNanos>,
     last: TraceNanos,
+    /// The smallest and the largest position that a record links to.
+    links: Option<(EventSeq, EventSeq)>,
 }
 
 impl DetailCheck {
     pub(crate) fn new(shape: &DetailShape) -> Self {
         let thread = shape.header.as_ref().map(|header| header.thread);
-        Self { crc: crc32fast::Hasher::new(), thread, next: 0, first: None, last: TraceNanos(0) }
+        Self { crc: crc32fast::Hasher::new(), thread, next: 0, first: None, last: TraceNanos(0), links: None }
     }
 
     /// Checks the record that follows the one of the last call, its payload included.
@@ -31,6 +33,9 @@ impl DetailCheck {
             found(Damage::TimeBackwards { seq, before: self.last, time: record.timestamp });
         }
         self.last = record.timestamp;
+        let link = record.event_seq();
+        let (smallest, largest) = self.links.unwrap_or((link, link));
+        self.links = Some((smallest.min(link), largest.max(link)));
         if let Some(expected) = self.thread.filter(|&thread| thread != record.thread) {
             found(Damage::WrongThread { seq: Some(seq), found: record.thread, expected });
         }
@@ -42,7 +47,7 @@ impl DetailCheck {
         self.crc.update(bytes);
     }
 
-    /// Compares what was seen with what the footer says.
+    /// Compares what was seen with what footer and header say.
     pub(crate) fn finish(self, shape: &DetailShape, mut found: impl FnMut(Damage)) {
         let Some(footer) = &shape.footer else { return };
         let computed = self.crc.finalize();
@@ -54,6 +59,12 @@ impl DetailCheck {
         match self.first.map(|first| (first, self.last)) {
             Some(actual) if actual != stored => found(Damage::TimeRange { stored, actual }),
             _ => {}
+        }
+        // A header that was never written again says nothing.
+        let Some(header) = shape.header.as_ref().filter(|header| !header.is_placeholder()) else { return };
+        let stored = (header.index_seq_start, header.index_seq_end);
+        if let Some(actual) = self.links.filter(|actual| *actual != stored) {
+            found(Damage::LinkRange { stored, actual });
         }
     }
 }
