@@ -13,6 +13,7 @@ pub mod chunks;
 pub mod config;
 pub mod details;
 mod entry;
+mod exec;
 pub mod frames;
 #[cfg(ada_freestanding)]
 mod freestanding;
@@ -20,6 +21,7 @@ mod jumps;
 mod loader;
 pub mod memory;
 mod probes;
+mod recorder;
 mod registers;
 pub mod syscall;
 pub mod threads;

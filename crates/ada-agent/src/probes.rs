@@ -11,7 +11,7 @@ use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use crate::memory::pool;
 use crate::registers::{self, Saved};
 use crate::syscall::{self, SignalsBlocked};
-use crate::{chunks, details, frames};
+use crate::{chunks, details, exec, frames};
 
 /// Keeps what a probe sees of a call, and publishes the call's record at `place`.
 ///
@@ -43,6 +43,9 @@ pub(crate) unsafe fn call(state: *mut ThreadState, slot: *mut u64, place: *mut R
         let time = keep(state, probe, CALL, &bases, detail, context);
         AtomicU64::from_ptr(place.cast::<u64>()).store(time, Ordering::Release);
     }
+    if is_exec(probe) {
+        exec::ask(saved.rdi);
+    }
 }
 
 /// The same for a return; puts the real return address into the slot.
@@ -63,6 +66,9 @@ pub(crate) unsafe fn returned(state: *mut ThreadState, slot: *mut u64) {
         };
         let _blocked = SignalsBlocked::new();
         let ProbeCall { probe, registers, .. } = (*state).open_probes[number];
+        if is_exec(probe) {
+            exec::failed();
+        }
         (*state).open_probes[number].frame = 0;
         let mut bases = [0; BASES];
         bases[..registers.len()].copy_from_slice(&registers);
@@ -83,6 +89,11 @@ pub(crate) unsafe fn returned(state: *mut ThreadState, slot: *mut u64) {
         *slot = (*frame).return_address;
         (*state).shadow_top = frame.sub(1) as u64;
     }
+}
+
+/// Whether a probe is of a call that runs another program.
+fn is_exec(probe: u64) -> bool {
+    pool().control().probes.get(probe as usize).is_some_and(|probe| probe.is_exec.load(Ordering::Relaxed) != 0)
 }
 
 /// Whether a frame is that of a probed call.

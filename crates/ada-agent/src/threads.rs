@@ -31,6 +31,7 @@ pub fn acquire(slot: u64) -> Option<*mut ThreadState> {
             // SAFETY: the only thread of a new process, and this is its copy of the state.
             unsafe {
                 (*current).tid = thread;
+                (*current).pid = syscall::process();
                 start_without_chunk(current);
             }
             owner(number).store(mark, Ordering::Relaxed);
@@ -86,6 +87,7 @@ unsafe fn prepare(fresh: *mut ThreadState, number: usize, thread: u32, slot: u64
         ((*fresh).stack_low, (*fresh).stack_high) = first_stack(slot);
         (*fresh).covered = get(Item::Covered);
         (*fresh).tid = thread;
+        (*fresh).pid = syscall::process();
         (*fresh).number = number as u32;
         (*fresh).lost = 0;
         (*fresh).buried = 0;

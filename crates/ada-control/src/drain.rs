@@ -1,6 +1,6 @@
 //! Empties the chunks: raw records become events in the files of their threads.
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::ops::Range;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, RwLock};
@@ -42,6 +42,7 @@ pub(crate) struct Drain {
     /// Chunks with holes that were passed over, and when they may be used again.
     quarantine: VecDeque<(Instant, usize)>,
     threads: HashMap<(u32, u32), ThreadProgress>,
+    images: HashMap<u32, BTreeSet<u32>>,
     detail: DetailMode,
     shape: DetailShape,
     batch: Vec<RawRecord>,
@@ -73,6 +74,7 @@ struct ThreadProgress {
 struct Held {
     pid: u32,
     tid: u32,
+    image: u32,
     ordinal: u64,
     thread_pointer: u64,
     chunk: usize,
@@ -94,6 +96,7 @@ impl Drain {
             stuck: HashMap::new(),
             quarantine: VecDeque::new(),
             threads: HashMap::new(),
+            images: HashMap::new(),
             detail,
             shape,
             batch: Vec::new(),
@@ -128,6 +131,20 @@ impl Drain {
         };
         let used = lanes.into_iter().filter(|(_, lane)| lane.written > 0);
         (used.map(|(name, lane)| (name.to_owned(), lane)).collect(), pool)
+    }
+
+    pub(crate) fn pool(&self) -> Pool {
+        self.pool
+    }
+
+    /// The programs that each process was seen to run.
+    pub(crate) fn images(&self) -> &HashMap<u32, BTreeSet<u32>> {
+        &self.images
+    }
+
+    /// Nothing is written any more, for this reason.
+    pub(crate) fn fail(&mut self, error: ControlError) {
+        self.failure.get_or_insert(error);
     }
 
     /// Events written so far.
@@ -173,6 +190,9 @@ impl Drain {
         if look {
             self.looked = Instant::now();
         }
+        for held in &held {
+            self.images.entry(held.pid).or_default().insert(held.image);
+        }
         let mut blocked = None;
         for (number, chunk) in held.iter().enumerate() {
             let thread = (chunk.pid, chunk.tid);
@@ -203,13 +223,14 @@ impl Drain {
                 Held {
                     pid: header.pid.load(Ordering::Relaxed),
                     tid: header.tid.load(Ordering::Relaxed),
+                    image: header.image.load(Ordering::Relaxed),
                     ordinal: header.ordinal.load(Ordering::Relaxed),
                     thread_pointer: header.thread_pointer.load(Ordering::Relaxed),
                     chunk,
                 }
             })
             .collect();
-        held.sort_unstable_by_key(|held| (held.pid, held.tid, held.ordinal));
+        held.sort_unstable_by_key(|held| (held.pid, held.tid, held.image, held.ordinal));
         held
     }
 
@@ -218,7 +239,9 @@ impl Drain {
     fn empty(&mut self, held: &Held, is_last: bool, look: bool, final_round: bool, files: &mut SessionFiles) -> bool {
         // Asked before reading: a thread that has ended by then has written all that it ever will.
         let is_full = self.pool.state(held.chunk) == ChunkState::Full as u32;
-        let ended = look && (final_round || has_ended(held.pid, held.tid));
+        // A process that runs another program by now has left this one's chunks behind.
+        let is_left = self.images[&held.pid].last().is_some_and(|&newest| newest > held.image);
+        let ended = is_left || look && (final_round || has_ended(held.pid, held.tid));
         let pool = self.pool;
         let Some(mut reader) = ChunkReader::begin(&pool, held.chunk) else { return true };
         self.batch.clear();
@@ -272,7 +295,7 @@ impl Drain {
             self.waited_ns += header.waited_ns.load(Ordering::Relaxed);
             self.stuck.remove(&held.chunk);
             self.free(held.chunk, is_full, used, has_holes && !ended);
-            if ended && is_last && !final_round && !self.has_later_chunks(held) {
+            if ended && is_last && !is_left && !final_round && !self.has_later_chunks(held) {
                 self.threads.remove(&(held.pid, held.tid));
                 detail_lane::free_all(&pool, held.pid, held.tid);
                 if let Err(error) = files.thread_ended(held.pid, held.tid) {

@@ -60,6 +60,20 @@ impl Gate {
         Ok(gate)
     }
 
+    /// Takes a process that has just loaded another program to the gate. Where that cannot be, the program is let go.
+    pub(crate) fn of_exec(tracee: Tracee) -> Result<Self, ControlError> {
+        let mut gate = Self { tracee, loader: None, released: false };
+        let process = format!("/proc/{}", gate.tracee.pid());
+        let reached = program_file::check_loaded(Path::new(&process), None).and_then(|()| gate.reach());
+        match reached {
+            Ok(()) => Ok(gate),
+            Err(error) => {
+                let _ = gate.release();
+                Err(error)
+            }
+        }
+    }
+
     /// Lets the program run.
     pub(crate) fn release(mut self) -> Result<(), ControlError> {
         self.released = true;

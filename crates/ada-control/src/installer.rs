@@ -3,7 +3,8 @@
 use std::collections::HashMap;
 use std::io;
 use std::path::PathBuf;
-use std::sync::Mutex;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex};
 
 use ada_event::{ModuleId, RuntimeAddr};
 use ada_patch::{AgentEntries, Arena, HookSite, Patch, PatchPlan, SkipReason, StubKind, StubOptions, Verdict};
@@ -16,20 +17,31 @@ use crate::module::Module;
 use crate::planned_image::{Exclude, Originals, PlannedImage};
 use crate::probes;
 use crate::remote::{OpenInTarget, Remote};
-use crate::shared_memory::SharedMemory;
+use crate::shared_memory::{CoveredTable, SharedMemory};
+use crate::target_memory::Program;
 
 /// Installs hooks for one process, at its start and whenever it loads a library.
 pub(crate) struct Installer {
-    pub(crate) shared: SharedMemory,
+    pub(crate) shared: Arc<SharedMemory>,
+    /// The number of the program.
+    pub(crate) image: u32,
     entries: AgentEntries,
     stubs: StubOptions,
     loader_function: u64,
     covered: CoveredPages,
-    next_function: u32,
+    covered_table: CoveredTable,
+    numbering: Arc<Numbering>,
     /// The number of each image, so that one that is unloaded and loaded again keeps it.
     ids: HashMap<(PathBuf, u64), ModuleId>,
     /// What was written into each file's text, for the case that it is loaded at the same place again.
     written: HashMap<LoadedFile, Written>,
+}
+
+/// Numbers that are unique in a session, whatever programs it traces.
+#[derive(Default)]
+pub(crate) struct Numbering {
+    next_function: AtomicU32,
+    last_module: AtomicU32,
 }
 
 /// The jumps of an image.
@@ -51,14 +63,22 @@ struct Placed {
 }
 
 impl Installer {
-    pub(crate) fn new(shared: SharedMemory, entries: AgentEntries, stubs: StubOptions, loader_function: u64) -> Self {
+    pub(crate) fn new(
+        shared: Arc<SharedMemory>,
+        numbering: Arc<Numbering>,
+        covered_table: CoveredTable,
+        program: &Program,
+        entries: AgentEntries,
+    ) -> Self {
         Self {
             shared,
+            image: program.image,
             entries,
-            stubs,
-            loader_function,
+            stubs: program.stubs,
+            loader_function: program.loader.map_or(0, |loader| loader.function),
             covered: CoveredPages::default(),
-            next_function: 0,
+            covered_table,
+            numbering,
             ids: HashMap::new(),
             written: HashMap::new(),
         }
@@ -93,27 +113,26 @@ impl Installer {
         for image in images {
             for range in &image.covered {
                 let range = range.start.wrapping_add(image.bias)..range.end.wrapping_add(image.bias);
-                self.covered.mark(self.shared.covered_mut(), range, true);
+                self.covered.mark(&mut self.covered_table.bytes, range, true);
             }
             if self.write_again(remote, &image) {
                 continue;
             }
             let count = image.functions.len();
-            let first_function = self.next_function;
-            self.next_function += count as u32;
+            let first_function = self.numbering.next_function.fetch_add(count as u32, Ordering::Relaxed);
             match self.place(remote, open, mappings, &image) {
                 Some((arena, offset, room)) => placed.push(Placed { image, arena, offset, room, first_function }),
                 None => modules.push(self.unplaced(image, first_function)),
             }
         }
-        let shared = &self.shared;
+        let shared = &*self.shared;
         let (entries, stubs) = (&self.entries, &self.stubs);
         let done = in_parallel(placed, |placed| fill_and_patch(remote, shared, entries, stubs, placed));
         for result in done {
             let (image, first_function, sites) = result?;
             let id = self.id_of(&image);
             self.written.insert(image.file.clone(), Written { table_hash: image.functions.hash(), sites });
-            modules.push(Module::new(id, first_function, image));
+            modules.push(Module::new(self.image, id, first_function, image));
         }
         modules.sort_by_key(|module| module.first_function);
         Ok(modules)
@@ -165,10 +184,10 @@ impl Installer {
         room: u64,
     ) -> Option<(u64, u64)> {
         let address = maps::free_near(mappings, file, room)?;
-        let offset = self.shared.reserve_code(room)?;
+        let offset = self.shared.reserve(room)?;
         open.map(remote, address, room, libc::PROT_READ | libc::PROT_EXEC, offset).ok()?;
         // A call that a probed function makes as its last returns to that function's stub.
-        self.covered.mark(self.shared.covered_mut(), address..address + room, true);
+        self.covered.mark(&mut self.covered_table.bytes, address..address + room, true);
         let mapping =
             Mapping { start: address, end: address + room, executable: true, file_offset: 0, path: String::new() };
         let place = mappings.partition_point(|other| other.start < address);
@@ -183,12 +202,13 @@ impl Installer {
             }
         }
         let id = self.id_of(&image);
-        Module::new(id, first_function, image)
+        Module::new(self.image, id, first_function, image)
     }
 
     fn id_of(&mut self, image: &PlannedImage) -> ModuleId {
-        let next = ModuleId(self.ids.len() as u32 + 1);
-        *self.ids.entry((image.file.path.clone(), image.functions.hash())).or_insert(next)
+        let key = (image.file.path.clone(), image.functions.hash());
+        let next = || ModuleId(self.numbering.last_module.fetch_add(1, Ordering::Relaxed) + 1);
+        *self.ids.entry(key).or_insert_with(next)
     }
 
     /// A file that comes back to where it was finds its stubs still there, and only needs its jumps.
@@ -199,7 +219,7 @@ impl Installer {
 
     /// Forgets that the pages of an unloaded file had code: something else may come there.
     pub(crate) fn unloaded(&mut self, file: &LoadedFile) {
-        self.covered.mark(self.shared.covered_mut(), file.start..file.end, false);
+        self.covered.mark(&mut self.covered_table.bytes, file.start..file.end, false);
     }
 }
 

@@ -11,6 +11,8 @@ use crate::planned_image::PlannedImage;
 pub struct Module {
     /// Its number in the session.
     pub id: ModuleId,
+    /// The number of the program that has loaded it.
+    pub(crate) image: u32,
     pub(crate) file: LoadedFile,
     pub(crate) bias: u64,
     pub(crate) build_id: Option<Vec<u8>>,
@@ -21,9 +23,9 @@ pub struct Module {
 }
 
 impl Module {
-    pub(crate) fn new(id: ModuleId, first_function: u32, image: PlannedImage) -> Self {
+    pub(crate) fn new(program: u32, id: ModuleId, first_function: u32, image: PlannedImage) -> Self {
         let PlannedImage { file, bias, build_id, functions, verdicts, .. } = image;
-        Self { id, file, bias, build_id, functions, verdicts, first_function }
+        Self { id, image: program, file, bias, build_id, functions, verdicts, first_function }
     }
 
     /// How many functions record their calls.

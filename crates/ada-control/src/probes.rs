@@ -17,11 +17,17 @@ struct Probe {
     name: &'static str,
     call: &'static [Read],
     back: &'static [Read],
+    /// The call runs another program.
+    is_exec: bool,
 }
 
 const fn probe(name: &'static str, call: &'static [Read], back: &'static [Read]) -> Probe {
     assert!(call.len() <= READS && back.len() <= READS && name.len() > 2);
-    Probe { name, call, back }
+    Probe { name, call, back, is_exec: false }
+}
+
+const fn exec(name: &'static str, call: &'static [Read]) -> Probe {
+    Probe { is_exec: true, ..probe(name, call, &[]) }
 }
 
 const PROBES: &[Probe] = &[
@@ -43,6 +49,11 @@ const PROBES: &[Probe] = &[
     probe("thrd_exit", &[], &[]),
     probe("pthread_cancel", &[], &[]),
     probe("pthread_setname_np", &[Read::words(Base::Rsi, 0, 2)], &[]),
+    // Other programs: where they are, and what a process says at its end.
+    exec("execve", &[Read::words(Base::Rdi, 0, 8)]),
+    exec("execveat", &[Read::words(Base::Rsi, 0, 8)]),
+    exec("fexecve", &[]),
+    probe("_exit", &[], &[]),
 ];
 
 static NUMBERS: LazyLock<HashMap<&'static str, u32>> =
@@ -50,9 +61,10 @@ static NUMBERS: LazyLock<HashMap<&'static str, u32>> =
 
 const _: () = assert!(PROBES.len() <= MAX_PROBES);
 
-/// Puts the table where the agent finds it.
-pub(crate) fn publish(pool: Pool) {
+/// Puts the table where the agent finds it. `follow` says whether other programs are of interest.
+pub(crate) fn publish(pool: Pool, follow: bool) {
     for (place, probe) in pool.control().probes.iter().zip(PROBES) {
+        place.is_exec.store(u64::from(follow && probe.is_exec), Ordering::Relaxed);
         for (words, reads) in [(&place.call, probe.call), (&place.back, probe.back)] {
             for (word, read) in words.iter().zip(reads) {
                 word.store(read.packed(), Ordering::Relaxed);

@@ -120,7 +120,7 @@ fn refused_image(head: &[u8]) -> Option<String> {
 }
 
 /// Whoever traces gets no more rights by it: the kernel would run the program without those that its file gives.
-fn refused_rights(path: &Path, metadata: &Metadata) -> Option<String> {
+pub(crate) fn refused_rights(path: &Path, metadata: &Metadata) -> Option<String> {
     const SET_USER: u32 = 0o4000;
     const SET_GROUP: u32 = 0o2000;
     const GROUP_MAY_RUN: u32 = 0o010;

@@ -75,6 +75,10 @@ impl SessionFiles {
         self.threads.values_mut().try_for_each(|thread| thread.flush().map_err(failed))
     }
 
+    pub(crate) fn process_count(&self) -> usize {
+        self.processes.len()
+    }
+
     pub(crate) fn thread_count(&self) -> usize {
         self.generations.values().map(|count| *count as usize).sum()
     }

@@ -13,13 +13,14 @@ use ada_format::atf::{
 use ada_patch::{SkipReason, Verdict};
 
 use crate::module::Module;
+use crate::programs::Hooked;
 use crate::recorder::End;
 use crate::tracee::CpuTime;
 
 /// Completes a process's manifest. The end is known of the program that was started, not of its fork children.
 pub(crate) fn complete(
     end: Option<(End, CpuTime)>,
-    modules: &[Module],
+    modules: &[&Module],
     drops: &[(&'static str, u64)],
     (lanes, pool): &(BTreeMap<String, LaneFigures>, PoolFigures),
     windows: &[Window],
@@ -50,8 +51,20 @@ pub(crate) fn window(trigger: String, time: &Range<TraceNanos>) -> Window {
 }
 
 /// Tells of the images that are loaded.
-pub(crate) fn add_modules(modules: &[Module], writer: &mut SessionWriter) {
-    writer.manifest_mut().modules = modules.iter().map(describe).collect();
+pub(crate) fn add_modules(modules: &[&Module], writer: &mut SessionWriter) {
+    writer.manifest_mut().modules = modules.iter().map(|module| describe(module)).collect();
+}
+
+/// Tells of a process what is known beside its events; of the `first` one also what could not be traced.
+pub(crate) fn add_facts(hooked: &Hooked, pid: u32, first: u32, writer: &mut SessionWriter) {
+    let manifest = writer.manifest_mut();
+    if let Some(process) = hooked.processes.get(&pid) {
+        manifest.command_line.clone_from(&process.command_line);
+        manifest.parent_pid = process.parent;
+    }
+    if pid == first {
+        manifest.limits = hooked.limits.iter().map(|limit| limit.as_str().into()).collect();
+    }
 }
 
 /// Writes the list of an image's functions. A list that cannot be written costs names, not the trace.

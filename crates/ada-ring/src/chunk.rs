@@ -52,8 +52,8 @@ pub struct ChunkHeader {
     pub drained: AtomicU64,
     /// [`crate::Lane`] as a number.
     pub lane: AtomicU32,
-    /// Room.
-    pub reserved: u32,
+    /// The number of the program that the process runs: another after an exec.
+    pub image: AtomicU32,
     /// The thread's FS base: its `pthread_t` in the C libraries.
     pub thread_pointer: AtomicU64,
     /// Records with earlier time stamps are left over from the chunk's last use.

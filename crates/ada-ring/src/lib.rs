@@ -21,6 +21,6 @@ pub mod state;
 pub use chunk::{CHUNK_SIZE, ChunkHeader, RECORDS_END, RECORDS_PER_CHUNK};
 pub use consumer::ChunkReader;
 pub use detail::{DetailShape, RawDetail};
-pub use pool::{ChunkState, Control, DetailMode, DropReason, Lane, OnFull, Pool};
+pub use pool::{ChunkState, Control, DetailMode, DropReason, ExecStage, Lane, OnFull, Pool};
 pub use record::{RawRecord, RecordKind};
 pub use state::{ShadowFrame, ThreadState};

@@ -96,6 +96,8 @@ pub struct Probe {
     pub call: [AtomicU64; READS],
     /// Reads on return.
     pub back: [AtomicU64; READS],
+    /// 1 where the call runs another program: the agent then tells the recorder.
+    pub is_exec: AtomicU64,
 }
 
 impl Probe {

@@ -173,6 +173,8 @@ pub struct ThreadState {
     pub covered: u64,
     /// The thread that owns this state.
     pub tid: u32,
+    /// Its process. A child of vfork runs as its parent's thread until it runs another program.
+    pub pid: u32,
     /// This state's number.
     pub number: u32,
     /// How many chunks the thread has had.

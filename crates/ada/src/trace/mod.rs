@@ -57,6 +57,12 @@ pub(crate) struct Args {
     /// How long hooking may take, such as 10s or 500ms [default: by the amount of code]
     #[arg(long, value_name = "DURATION", value_parser = quantity::parse_duration)]
     startup_timeout: Option<Duration>,
+    /// Do not trace the programs that the command runs
+    #[arg(long)]
+    no_follow: bool,
+    /// End with the command, though processes that it started may live on
+    #[arg(long)]
+    until_exit: bool,
     /// Say nothing unless something goes wrong
     #[arg(long, short)]
     quiet: bool,
@@ -101,6 +107,8 @@ pub(crate) fn trace_quietly(output: PathBuf, command: Vec<OsString>) -> anyhow::
         detail: Detail::Windows,
         stack_window: 128,
         vectors: false,
+        no_follow: false,
+        until_exit: false,
         on_full: WhenFull::Wait,
         ring_memory: 64 << 20,
         startup_timeout: None,
@@ -125,6 +133,8 @@ fn trace(args: Args) -> anyhow::Result<TraceReport> {
         start_up_timeout: args.startup_timeout,
         max_depth: args.max_depth,
         vectors: args.vectors,
+        follow: !args.no_follow,
+        until_exit: args.until_exit,
         detail: match args.detail {
             Detail::Windows => DetailMode::Windows,
             Detail::All => DetailMode::All,
