@@ -246,6 +246,7 @@ mod tests {
     use super::*;
 
     #[test]
+    #[expect(clippy::zombie_processes, reason = "the function under test waits")]
     fn a_child_that_worked_has_used_more_time_than_one_that_did_not() {
         let time_of = |rounds: &str| {
             let script = "i=0; while [ $i -lt $1 ]; do i=$((i + 1)); done; exit 3";
