@@ -58,8 +58,8 @@ pub(crate) unsafe fn place_in_lane(state: *mut ThreadState, lane: Lane) -> u64 {
                 }
             } else {
                 *position = match obtained {
-                    Some((chunk, _)) => {
-                        label(&pool, chunk, state, lane, 0);
+                    Some((chunk, waited)) => {
+                        label(&pool, chunk, state, lane, waited);
                         pool.change(chunk, ChunkState::Claimed, ChunkState::Active);
                         pool.records(chunk) as u64
                     }

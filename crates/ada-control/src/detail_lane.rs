@@ -142,23 +142,33 @@ impl Waiting {
 }
 
 impl ThreadDetails {
-    /// Takes all records of a thread's detail chunks that are written, and frees the chunks that are read to their end.
-    pub(crate) fn collect(&mut self, pool: &Pool, lane: Lane, stride: usize, pid: u32, tid: u32, ended: bool) {
+    /// Takes records of a thread's detail chunks, and frees the chunks that are read to their end. Gives the time that
+    /// the thread waited for these.
+    ///
+    /// No further than to the time stamp of the last event that is being written: what is left in the rings makes a
+    /// thread wait that is too fast for the disk.
+    pub(crate) fn collect(&mut self, pool: &Pool, lane: Lane, stride: usize, pid: u32, tid: u32, limit: u64) -> u64 {
+        let mut waited = 0;
         let before = self.waiting.places.len();
         for chunk in chunks_of(pool, lane, pid, tid) {
             let is_full = pool.state(chunk) == ChunkState::Full as u32;
             let Some(mut reader) = ChunkReader::begin_with_stride(pool, chunk, stride) else { continue };
             loop {
-                while let Some(bytes) = reader.next_detail() {
+                while let Some(bytes) = reader.next_detail(limit) {
                     self.waiting.push(bytes);
                 }
                 // What was reserved and not written belongs to an event that is not written either.
-                if reader.is_at_end() || !(is_full || ended) || !reader.skip_hole(|_| {}) {
+                if reader.is_at_end() || !is_full || !reader.is_at_hole() || !reader.skip_hole(|_| {}) {
                     break;
                 }
             }
+            let is_done = reader.is_at_end() || reader.is_at_hole();
             drop(reader);
-            if is_full || ended {
+            if !is_done {
+                break;
+            }
+            if is_full {
+                waited += pool.header(chunk).waited_ns.load(Ordering::Relaxed);
                 free(pool, chunk);
             }
         }
@@ -166,6 +176,7 @@ impl ThreadDetails {
         if places.len() > before && !places.is_sorted_by_key(|(tsc, _)| *tsc) {
             places.sort_by_key(|(tsc, _)| *tsc);
         }
+        waited
     }
 
     /// The detail of the event with this time stamp.

@@ -270,15 +270,20 @@ impl Drain {
         self.torn += torn;
         let (at_end, used) = (reader.is_at_end(), reader.position());
         drop(reader);
+        if at_end && is_full {
+            self.read_interrupting(held);
+        }
         let header = pool.header(held.chunk);
         let shadow_base_low = header.shadow_base_low.load(Ordering::Relaxed);
         // After the events: what belongs to them was written before them.
         let progress = self.threads.entry((held.pid, held.tid)).or_default();
+        let limit = self.batch.iter().map(|record| record.tsc).max().unwrap_or(0);
+        let mut collect = |lane, stride| progress.details.collect(&pool, lane, stride, held.pid, held.tid, limit);
         if self.detail == DetailMode::All {
-            progress.details.collect(&pool, Lane::Detail, self.shape.stride(), held.pid, held.tid, ended);
+            self.waited_ns += collect(Lane::Detail, self.shape.stride());
         }
-        if ended || self.batch.iter().any(|record| record.is_probed()) {
-            progress.details.collect(&pool, Lane::Probe, RawProbe::SIZE, held.pid, held.tid, ended);
+        if self.batch.iter().any(|record| record.is_probed()) {
+            self.waited_ns += collect(Lane::Probe, RawProbe::SIZE);
         }
         if self.failure.is_none()
             && let Err(error) = self.write(held, shadow_base_low, files)
@@ -311,6 +316,21 @@ impl Drain {
     fn has_later_chunks(&self, last: &Held) -> bool {
         let is_later = |held: &Held| (held.pid, held.tid) == (last.pid, last.tid) && held.ordinal > last.ordinal;
         self.held_chunks().iter().any(is_later)
+    }
+
+    /// A handler that interrupted the stub of a chunk's last record has its own records in the next chunk, with earlier
+    /// times: they are put in order together.
+    fn read_interrupting(&mut self, held: &Held) {
+        let Some(last) = self.batch.last().map(|record| record.tsc) else { return };
+        let is_next = |next: &Held| {
+            (next.pid, next.tid, next.image, next.ordinal) == (held.pid, held.tid, held.image, held.ordinal + 1)
+        };
+        let pool = self.pool;
+        let Some(next) = self.held_chunks().into_iter().find(is_next) else { return };
+        let Some(mut reader) = ChunkReader::begin(&pool, next.chunk) else { return };
+        while let Some(record) = reader.next_record_before(last) {
+            self.batch.push(record);
+        }
     }
 
     fn has_lost_patience(&mut self, chunk: usize) -> bool {

@@ -20,7 +20,7 @@ const SWITCHES: usize = 128;
 const STUB_ALIGN: usize = 16;
 
 /// No template is longer.
-const STUB_BYTES: usize = 352;
+const STUB_BYTES: usize = 368;
 
 /// The generated code could not be assembled: an error in this crate.
 #[derive(Debug)]
