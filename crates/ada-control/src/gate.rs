@@ -6,13 +6,14 @@
 
 use std::io;
 use std::os::unix::process::CommandExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
 use ada_image::Image;
 
 use crate::ControlError;
 use crate::error::Doing;
+use crate::image_file::ImageFile;
 use crate::maps;
 use crate::program_file;
 use crate::remote::Remote;
@@ -169,8 +170,8 @@ fn find_loader(tracee: &Tracee) -> Result<Option<LoaderNotification>, ControlErr
     }
     let mappings = maps::of_process(tracee.pid()).doing("reading the program's mappings")?;
     let Some(mapping) = mappings.iter().find(|mapping| mapping.start == base) else { return Ok(None) };
-    let bytes = std::fs::read(PathBuf::from(&mapping.path)).doing("reading the loader's file")?;
-    let Ok(image) = Image::parse(&bytes) else { return Ok(None) };
+    let file = ImageFile::open(&mapping.path).doing("reading the loader's file")?;
+    let Ok(image) = Image::parse(file.bytes()) else { return Ok(None) };
     let Some(function) = image.dynamic_symbol("_dl_debug_state") else { return Ok(None) };
     let debug = if let Some(debug) = image.dynamic_symbol("_r_debug") {
         debug.at_bias(base).0

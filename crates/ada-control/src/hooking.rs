@@ -1,6 +1,7 @@
 //! Hooks a program that stands at the gate: completely, or not at all.
 
 use std::collections::HashSet;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -15,6 +16,7 @@ use crate::gate::Gate;
 use crate::installer::{Installer, Numbering};
 use crate::maps::{self, LoadedFile};
 use crate::module::Module;
+use crate::plan_cache::PlanCache;
 use crate::recorder::{Progress, TraceOptions};
 use crate::remote::OpenInTarget;
 use crate::shared_memory::SharedMemory;
@@ -23,6 +25,7 @@ use crate::target_memory::{Program, TargetMemory};
 /// What all programs of a session share.
 pub(crate) struct Workshop {
     pub(crate) shared: Arc<SharedMemory>,
+    pub(crate) plans: PlanCache,
     numbering: Arc<Numbering>,
     next_image: AtomicU32,
 }
@@ -38,8 +41,9 @@ pub(crate) struct HookedProgram {
 }
 
 impl Workshop {
-    pub(crate) fn new(shared: SharedMemory) -> Self {
-        Self { shared: Arc::new(shared), numbering: Arc::default(), next_image: AtomicU32::new(0) }
+    pub(crate) fn new(shared: SharedMemory, plan_folder: Option<PathBuf>) -> Self {
+        let plans = PlanCache::new(plan_folder);
+        Self { shared: Arc::new(shared), plans, numbering: Arc::default(), next_image: AtomicU32::new(0) }
     }
 
     /// Hooks the program. Where that fails it can still be let go as it is: a program that has its GS base and its
@@ -71,7 +75,7 @@ impl Workshop {
         let known = files.iter().cloned().collect();
         let (shared, numbering) = (self.shared.clone(), self.numbering.clone());
         let mut installer = Installer::new(shared, numbering, covered, &program, memory.entries);
-        let images = installer.plan(files, &options.exclude, &deadline);
+        let images = installer.plan(files, &self.plans, &options.exclude, &deadline);
         deadline.check()?;
         let modules = installer.install(gate, &open, &mut mappings, images)?;
         deadline.check()?;

@@ -12,9 +12,11 @@ use ada_patch::{AgentEntries, Arena, HookSite, Patch, PatchPlan, SkipReason, Stu
 use crate::ControlError;
 use crate::covered_pages::CoveredPages;
 use crate::deadline::Deadline;
+use crate::image_plan::Originals;
 use crate::maps::{self, LoadedFile, Mapping};
 use crate::module::Module;
-use crate::planned_image::{Exclude, Originals, PlannedImage};
+use crate::plan_cache::PlanCache;
+use crate::planned_image::{Exclude, PlannedImage};
 use crate::probes;
 use crate::remote::{OpenInTarget, Remote};
 use crate::shared_memory::{CoveredTable, SharedMemory};
@@ -88,12 +90,17 @@ impl Installer {
     pub(crate) fn plan(
         &self,
         mut files: Vec<LoadedFile>,
+        cache: &PlanCache,
         exclude: Exclude<'_>,
         deadline: &Deadline,
     ) -> Vec<PlannedImage> {
         files.sort_by_key(|file| std::cmp::Reverse(file.end - file.start));
         let planned = in_parallel(files, |file| {
-            if deadline.has_passed() { None } else { PlannedImage::plan(file, self.loader_function, exclude).ok() }
+            if deadline.has_passed() {
+                None
+            } else {
+                PlannedImage::plan(file, cache, self.loader_function, exclude).ok()
+            }
         });
         let mut planned: Vec<PlannedImage> = planned.into_iter().flatten().collect();
         planned.sort_by_key(|image| image.file.start);
@@ -131,7 +138,7 @@ impl Installer {
         for result in done {
             let (image, first_function, sites) = result?;
             let id = self.id_of(&image);
-            self.written.insert(image.file.clone(), Written { table_hash: image.functions.hash(), sites });
+            self.written.insert(image.file.clone(), Written { table_hash: image.table_hash, sites });
             modules.push(Module::new(self.image, id, first_function, image));
         }
         modules.sort_by_key(|module| module.first_function);
@@ -206,7 +213,7 @@ impl Installer {
     }
 
     fn id_of(&mut self, image: &PlannedImage) -> ModuleId {
-        let key = (image.file.path.clone(), image.functions.hash());
+        let key = (image.file.path.clone(), image.table_hash);
         let next = || ModuleId(self.numbering.last_module.fetch_add(1, Ordering::Relaxed) + 1);
         *self.ids.entry(key).or_insert_with(next)
     }
@@ -214,7 +221,7 @@ impl Installer {
     /// A file that comes back to where it was finds its stubs still there, and only needs its jumps.
     fn write_again(&self, remote: &dyn Remote, image: &PlannedImage) -> bool {
         let Some(written) = self.written.get(&image.file) else { return false };
-        written.table_hash == image.functions.hash() && write_jumps(remote, &written.sites).is_ok()
+        written.table_hash == image.table_hash && write_jumps(remote, &written.sites).is_ok()
     }
 
     /// Forgets that the pages of an unloaded file had code: something else may come there.

@@ -20,6 +20,7 @@ use crate::hooking::{Workshop, shape};
 use crate::living::{self, Living};
 use crate::loader_call::WaitingThread;
 use crate::maps::{self, LoadedFile};
+use crate::plan_cache::PlanCache;
 use crate::probes;
 use crate::programs::{ProcessFacts, Programs};
 use crate::remote::OpenInTarget;
@@ -53,6 +54,8 @@ pub struct TraceOptions {
     pub follow: bool,
     /// Whether to end with the traced program, though children of it may live on.
     pub until_exit: bool,
+    /// Where plans are kept between starts, if anywhere; see [`plan_folder`](crate::plan_folder).
+    pub plan_folder: Option<PathBuf>,
     /// Which modules (by path) or functions (by name) to leave alone.
     pub exclude: Box<Exclusion>,
 }
@@ -121,7 +124,7 @@ pub fn trace(command: Command, options: &TraceOptions, progress: &dyn Progress) 
     let shared = SharedMemory::new(options.chunks, options.on_full, options.detail).doing("making shared memory")?;
     let pool = shared.pool();
     probes::publish(pool, options.follow);
-    let workshop = Workshop::new(shared);
+    let workshop = Workshop::new(shared, options.plan_folder.clone());
     let gate = Gate::start(command)?;
     let pid = gate.tracee.pid();
     let deadline = |files: &[LoadedFile]| Deadline::new(started, files, options.start_up_timeout);
@@ -133,19 +136,20 @@ pub fn trace(command: Command, options: &TraceOptions, progress: &dyn Progress) 
     programs.add(&mut programs.lock(), pid, program, facts);
     tell_news(&programs, &mut files)?;
     let folder = files.process(pid)?.process_path().to_owned();
-    let clock = calibration.finish();
     let start_up = started.elapsed();
     progress.running();
     let process = living::open(pid).doing("watching the program")?;
     gate.release()?;
 
+    // The program does not wait for the clock's second reading.
+    let clock = calibration.finish();
     let drain = Drain::new(pool, clock, programs.numbers.clone(), shape(options).unwrap_or_default());
     let (halt, drained) = std::thread::scope(|scope| {
         let drained = scope.spawn(|| run_drain(drain, files, &programs, options, pid, progress));
         scope.spawn(|| {
             // The lists are not needed before somebody reads the session, so the program does not wait for them.
             programs.lock().write_lists(&folder, pid);
-            serve_loader(&programs, options, pool);
+            serve_loader(&programs, &workshop.plans, options, pool);
         });
         if options.follow {
             scope.spawn(|| follow_execs(&programs, &workshop, options, pool));
@@ -284,12 +288,13 @@ fn dropped(pool: &ada_ring::Pool, drain: &Drain) -> Vec<(&'static str, u64)> {
 }
 
 /// Hooks libraries as they are loaded.
-fn serve_loader(programs: &Programs, options: &TraceOptions, pool: ada_ring::Pool) {
+fn serve_loader(programs: &Programs, plans: &PlanCache, options: &TraceOptions, pool: ada_ring::Pool) {
     // What each process had loaded when it was last heard of: at first what its program started with.
     let mut known: HashMap<(u32, u32), HashSet<LoadedFile>> = HashMap::new();
     while !programs.has_ended() {
         // Dropped at the end of the round, which lets the thread go on.
         let Some(thread) = WaitingThread::next(pool, programs.pool_in_target, Duration::from_millis(50)) else {
+            plans.write_kept();
             continue;
         };
         let Ok(mut mappings) = maps::of_process(thread.pid()) else { continue };
@@ -303,7 +308,7 @@ fn serve_loader(programs: &Programs, options: &TraceOptions, pool: ada_ring::Poo
         if new.is_empty() {
             continue;
         }
-        let images = installer.plan(new, &options.exclude, &Deadline::never());
+        let images = installer.plan(new, plans, &options.exclude, &Deadline::never());
         let Ok(open) = OpenInTarget::open(&thread, &installer.shared) else { continue };
         let installed = installer.install(&thread, &open, &mut mappings, images);
         let _ = open.close(&thread);
@@ -311,4 +316,5 @@ fn serve_loader(programs: &Programs, options: &TraceOptions, pool: ada_ring::Poo
             programs.add_modules(&mut hooked, new);
         }
     }
+    plans.write_kept();
 }

@@ -99,7 +99,7 @@ fn describe(module: &Module) -> atf::Module {
         build_id,
         load_base: Some(HexAddr(module.bias)),
         symbol_count: Some(module.functions.len() as u32),
-        function_table_hash: Some(format!("{:016x}", module.functions.hash())),
+        function_table_hash: Some(format!("{:016x}", module.table_hash)),
         coverage: Some(coverage(module)),
         ..atf::Module::default()
     }

@@ -23,11 +23,15 @@ enum End {
     Calls,
 }
 
+/// Up to four bytes are short of a jump, and the instruction that completes it has at most fifteen.
+const MOST_DISPLACED: usize = JUMP_BYTES - 1 + 15;
+
 /// Whole instructions that cover at least the bytes of a jump at a function's start.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Displaced {
-    /// Their bytes, as they stand in the image.
-    bytes: Vec<u8>,
+    /// Their bytes, as they stand in the image, and zeroes.
+    bytes: [u8; MOST_DISPLACED],
+    length: u8,
     end: End,
     /// Whether the bytes mean the same anywhere.
     movable_as_bytes: bool,
@@ -86,15 +90,37 @@ impl Displaced {
             }
         }
         let patched = start + 1..start + jump as u64;
-        let displaced = Self { bytes: bytes[..kept].to_vec(), end, movable_as_bytes };
+        let mut displaced = Self { bytes: [0; MOST_DISPLACED], length: kept as u8, end, movable_as_bytes };
+        displaced.bytes[..kept].copy_from_slice(&bytes[..kept]);
         let branches_into_itself = displaced.instructions(start).iter().any(|instruction| {
             instruction.op0_kind() == OpKind::NearBranch64 && patched.contains(&instruction.near_branch64())
         });
         if branches_into_itself { Err(SkipReason::BranchIntoPatch) } else { Ok(displaced) }
     }
 
+    /// The instructions' bytes.
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes[..usize::from(self.length)]
+    }
+
     fn instructions(&self, start: u64) -> Vec<Instruction> {
-        Decoder::with_ip(64, &self.bytes, start, DecoderOptions::NONE).iter().collect()
+        Decoder::with_ip(64, self.bytes(), start, DecoderOptions::NONE).iter().collect()
+    }
+
+    pub(crate) const STORED_BYTES: usize = 3 + MOST_DISPLACED;
+
+    pub(crate) fn store(&self) -> [u8; Self::STORED_BYTES] {
+        let mut stored = [0; Self::STORED_BYTES];
+        stored[..3].copy_from_slice(&[self.length, self.end as u8, u8::from(self.movable_as_bytes)]);
+        stored[3..].copy_from_slice(&self.bytes);
+        stored
+    }
+
+    pub(crate) fn restore(stored: &[u8; Self::STORED_BYTES]) -> Option<Self> {
+        let [length, end, movable_as_bytes @ 0..=1, bytes @ ..] = *stored else { return None };
+        let end = [End::FallsThrough, End::Leaves, End::Calls].into_iter().find(|known| *known as u8 == end)?;
+        let fits = (1..=MOST_DISPLACED).contains(&usize::from(length));
+        fits.then_some(Self { bytes, length, end, movable_as_bytes: movable_as_bytes == 1 })
     }
 
     /// The most bytes that [`Self::relocate`] appends.
@@ -102,11 +128,11 @@ impl Displaced {
 
     /// Appends code for address `at` that does what the instructions did at `start`, and goes on behind them.
     pub(crate) fn relocate(&self, start: u64, at: u64, out: &mut Vec<u8>) -> Result<(), SkipReason> {
-        let behind = start + self.bytes.len() as u64;
+        let behind = start + u64::from(self.length);
         if self.movable_as_bytes && self.end != End::Calls {
-            out.extend_from_slice(&self.bytes);
+            out.extend_from_slice(self.bytes());
             if self.end == End::FallsThrough {
-                push_jump(at + self.bytes.len() as u64, behind, out)?;
+                push_jump(at + u64::from(self.length), behind, out)?;
             }
             return Ok(());
         }

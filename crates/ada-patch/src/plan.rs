@@ -30,7 +30,7 @@ const NOP: u8 = 0x90;
 const ENDBR64: [u8; 4] = [0xf3, 0x0f, 0x1e, 0xfa];
 
 /// How one function is patched.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PatchPlan {
     /// Where the jump goes: the function's start, or behind its `endbr64`.
     pub at: ImageOffset,
@@ -56,6 +56,39 @@ impl PatchPlan {
         let jump = if self.relay.is_some() { SHORT_JUMP_BYTES } else { JUMP_BYTES };
         let range = |start: ImageOffset, bytes: usize| start.0..start.0 + bytes as u64;
         [range(self.at, jump)].into_iter().chain(self.relay.map(|relay| range(relay, JUMP_BYTES)))
+    }
+}
+
+impl PatchPlan {
+    /// Bytes of a stored plan.
+    pub const STORED_BYTES: usize = 8 + 1 + 2 + Displaced::STORED_BYTES;
+
+    /// The plan as bytes, so that it need not be made again.
+    pub fn store(&self) -> [u8; Self::STORED_BYTES] {
+        let mut stored = [0; Self::STORED_BYTES];
+        stored[..8].copy_from_slice(&self.at.0.to_le_bytes());
+        stored[8] = self.kind as u8;
+        // A relay is as near as a short jump reaches; 0 is none, since no relay is at the jump itself.
+        let distance = self.relay.map_or(0, |relay| relay.0.wrapping_sub(self.at.0) as i16);
+        stored[9..11].copy_from_slice(&distance.to_le_bytes());
+        stored[11..].copy_from_slice(&self.displaced.store());
+        stored
+    }
+
+    /// The plan that was stored, or nothing where the bytes are not a plan's.
+    pub fn restore(stored: &[u8; Self::STORED_BYTES]) -> Option<Self> {
+        let (at, rest) = stored.split_first_chunk()?;
+        let (&kind, rest) = rest.split_first()?;
+        let (distance, displaced) = rest.split_first_chunk()?;
+        let at = u64::from_le_bytes(*at);
+        let distance = i16::from_le_bytes(*distance);
+        let relay = match distance {
+            0 => None,
+            distance => Some(ImageOffset(at.checked_add_signed(distance.into())?)),
+        };
+        let kind = StubKind::ALL.into_iter().find(|known| *known as u8 == kind)?;
+        let displaced = Displaced::restore(displaced.try_into().ok()?)?;
+        Some(Self { at: ImageOffset(at), kind, displaced, relay })
     }
 }
 
@@ -218,4 +251,36 @@ fn bytes_from<'a>(ranges: &[CodeRange<'a>], start: ImageOffset) -> Option<&'a [u
 
 fn has_pushed_arguments(row: &Row) -> bool {
     matches!(row.cfa, Cfa::Rsp(offset) if offset > 8) && !row.saves_registers && row.return_address_at_cfa_minus_8
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// endbr64; push rbp; mov rbp, rsp; sub rsp, 16; then padding.
+    const CODE: [u8; 16] =
+        [0xf3, 0x0f, 0x1e, 0xfa, 0x55, 0x48, 0x89, 0xe5, 0x48, 0x83, 0xec, 0x10, 0x90, 0x90, 0x90, 0x90];
+
+    #[test]
+    fn a_plan_comes_back_as_it_was() {
+        for kind in StubKind::ALL {
+            let plan = PatchPlan::at_runtime(0x1000, &CODE, kind).unwrap();
+            assert_eq!(plan.displaced.bytes(), &CODE[4..12]);
+            for relay in [None, Some(ImageOffset(0x1004 + 2 + 127)), Some(ImageOffset(0x1004 + 2 - 128))] {
+                let plan = PatchPlan { relay, ..plan.clone() };
+                assert_eq!(PatchPlan::restore(&plan.store()), Some(plan));
+            }
+        }
+    }
+
+    #[test]
+    fn bytes_that_are_no_plan_are_refused() {
+        let good = PatchPlan::at_runtime(0x1000, &CODE, StubKind::Full).unwrap().store();
+        // Kind, length, end, and whether the bytes can be moved.
+        for (at, value) in [(8, StubKind::ALL.len() as u8), (11, 0), (11, 20), (12, 3), (13, 2)] {
+            let mut stored = good;
+            stored[at] = value;
+            assert_eq!(PatchPlan::restore(&stored), None, "byte {at}");
+        }
+    }
 }

@@ -63,6 +63,10 @@ pub(crate) struct Args {
     /// End with the command, though processes that it started may live on
     #[arg(long)]
     until_exit: bool,
+    /// Plan every hook anew, and keep no plan for the next start (in $ADA_CACHE_DIR, or else $XDG_CACHE_HOME/ada, or else
+    /// ~/.cache/ada)
+    #[arg(long)]
+    no_plan_cache: bool,
     /// Say nothing unless something goes wrong
     #[arg(long, short)]
     quiet: bool,
@@ -112,6 +116,7 @@ pub(crate) fn trace_quietly(output: PathBuf, command: Vec<OsString>) -> anyhow::
         on_full: WhenFull::Wait,
         ring_memory: 64 << 20,
         startup_timeout: None,
+        no_plan_cache: false,
         quiet: true,
         command,
     })
@@ -141,6 +146,7 @@ fn trace(args: Args) -> anyhow::Result<TraceReport> {
             Detail::Off => DetailMode::Off,
         },
         stack_window: args.stack_window.into(),
+        plan_folder: if args.no_plan_cache { None } else { ada_control::plan_folder() },
         exclude: Box::new(move |path, name, start| is_excluded(&exclude, path, name, start)),
     };
     ada_control::outlive_terminal_signals();

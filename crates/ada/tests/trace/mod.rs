@@ -8,6 +8,7 @@ mod calls;
 mod loading;
 mod nesting;
 mod options;
+mod plan_cache;
 mod process;
 mod program;
 mod recorded;
