@@ -4,7 +4,7 @@
 //! of this struct. The owner word lies [`OWNER_DISTANCE`] below the state, in pages that the kernel zeroes in a fork
 //! child: the child's first event then fails the owner check and takes a state of its own.
 
-use core::sync::atomic::AtomicU32;
+use core::sync::atomic::{AtomicU32, AtomicU64};
 
 /// How many thread states one process has.
 pub const STATES: usize = 256;
@@ -129,6 +129,8 @@ pub const NO_CHUNK: u64 = crate::chunk::PAST_END_MASK as u64;
 pub struct ProcessBlock {
     /// The thread of each state; 0 for a free one. State 0 is nobody's: threads that have none yet point at it.
     pub state_threads: [AtomicU32; STATES],
+    /// The time before which it is no use to look for the state of a thread that has ended: all live.
+    pub look_again_at: AtomicU64,
 }
 
 /// Where things are in the target's private memory, from its start: owner words, states, process block, shadow stacks.
