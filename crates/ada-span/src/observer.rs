@@ -1,0 +1,78 @@
+//! Sees what the replay of a thread finds, and keeps what the correlators will need: calls of thread functions with
+//! their registers, and function addresses that are handed around.
+
+use ada_event::FunctionId;
+
+use crate::callback::{CallbackObserved, CallbackTracker, CodeAddresses};
+use crate::detail::DetailSource;
+use crate::pthread::ThreadCall;
+use crate::replay::{Closed, Opened};
+
+/// What the observer of a worker has seen on all its threads.
+#[derive(Default)]
+pub(crate) struct Observed {
+    pub(crate) thread_calls: Vec<ThreadCall>,
+    pub(crate) callbacks: CallbackObserved,
+}
+
+/// A worker's observer.
+pub(crate) struct Observer<'a> {
+    detail: Option<Box<dyn DetailSource + 'a>>,
+    thread_calls: Vec<ThreadCall>,
+    /// Places in `thread_calls` of those that have not returned, oldest first.
+    open_calls: Vec<usize>,
+    callbacks: Option<CallbackTracker<'a>>,
+}
+
+impl<'a> Observer<'a> {
+    /// `addresses` if callbacks are to be looked for.
+    pub(crate) fn new(addresses: Option<&'a CodeAddresses>) -> Self {
+        let callbacks = addresses.map(CallbackTracker::new);
+        Self { detail: None, thread_calls: Vec::new(), open_calls: Vec::new(), callbacks }
+    }
+
+    pub(crate) fn begin_thread(&mut self, detail: Option<Box<dyn DetailSource + 'a>>) {
+        self.detail = detail;
+        self.open_calls.clear();
+    }
+
+    #[inline]
+    pub(crate) fn wants(&self, opened: &Opened) -> bool {
+        opened.role.is_thread_call() || self.callbacks.is_some()
+    }
+
+    #[inline]
+    pub(crate) fn has_open(&self) -> bool {
+        !self.open_calls.is_empty() || self.callbacks.is_some()
+    }
+
+    pub(crate) fn open(&mut self, thread: u32, opened: &Opened, function: FunctionId) {
+        let detail = self.detail.as_mut().and_then(|source| source.detail(opened.detail));
+        if opened.role.is_thread_call() {
+            self.open_calls.push(self.thread_calls.len());
+            self.thread_calls.push(ThreadCall::begun(thread, opened, detail.as_ref()));
+        }
+        if let Some(callbacks) = &mut self.callbacks {
+            callbacks.open(thread, opened, function, detail.as_ref());
+        }
+    }
+
+    pub(crate) fn close(&mut self, thread: u32, closed: &Closed) {
+        if let Some(&place) = self.open_calls.last()
+            && let Some(call) = self.thread_calls.get_mut(place)
+            && call.seq == closed.seq
+        {
+            self.open_calls.pop();
+            let detail = self.detail.as_mut().and_then(|source| source.detail(closed.detail));
+            call.ended(closed, detail.as_ref());
+        }
+        if let Some(callbacks) = &mut self.callbacks {
+            callbacks.close(thread, closed);
+        }
+    }
+
+    pub(crate) fn finish(self) -> Observed {
+        let callbacks = self.callbacks.map(CallbackTracker::finish).unwrap_or_default();
+        Observed { thread_calls: self.thread_calls, callbacks }
+    }
+}

@@ -1,0 +1,61 @@
+//! A call of one of the thread functions, with what its registers said.
+
+use crate::detail::EventDetail;
+use crate::outcome::{Outcome, Status};
+use crate::replay::{Closed, Opened};
+use crate::traits::Role;
+
+/// The call, and its end if it had one.
+#[derive(Clone, Debug)]
+pub(crate) struct ThreadCall {
+    /// The place of the thread that called.
+    pub(crate) thread: u32,
+    pub(crate) seq: u64,
+    pub(crate) role: Role,
+    pub(crate) time: u64,
+    pub(crate) arguments: Option<[u64; 6]>,
+    pub(crate) end_time: Option<u64>,
+    pub(crate) close_seq: Option<u64>,
+    pub(crate) outcome: Option<Outcome>,
+    pub(crate) result: Option<u64>,
+    /// What was read from memory at the return.
+    pub(crate) words: Vec<u64>,
+}
+
+impl ThreadCall {
+    pub(crate) fn begun(thread: u32, opened: &Opened, detail: Option<&EventDetail>) -> Self {
+        Self {
+            thread,
+            seq: opened.seq,
+            role: opened.role,
+            time: opened.start,
+            arguments: detail.map(|detail| detail.registers),
+            end_time: None,
+            close_seq: None,
+            outcome: None,
+            result: None,
+            words: Vec::new(),
+        }
+    }
+
+    pub(crate) fn ended(&mut self, closed: &Closed, detail: Option<&EventDetail>) {
+        self.end_time = Some(closed.start.saturating_add(closed.duration));
+        self.close_seq = closed.close_seq;
+        self.outcome = Some(closed.outcome);
+        if let Some(detail) = detail {
+            self.result = Some(detail.registers[0]);
+            self.words.clone_from(&detail.words);
+        }
+    }
+
+    /// Whether it failed, as far as is known.
+    pub(crate) fn has_failed(&self) -> bool {
+        // The functions give an `int`; the upper half of the register is anything.
+        self.result.is_some_and(|result| result as u32 != 0)
+    }
+
+    /// Whether it returned.
+    pub(crate) fn has_returned(&self) -> bool {
+        self.outcome.is_some_and(|outcome| outcome.status == Status::Completed)
+    }
+}

@@ -1,0 +1,209 @@
+//! Makes thread spans of calls, starts and ends.
+
+use std::collections::HashMap;
+
+use super::call::ThreadCall;
+use super::matching::{Started, match_threads};
+use super::{PthreadSpan, ThreadEnd};
+use crate::NONE;
+use crate::outcome::{Outcome, Reason, Status};
+use crate::replay::{ProcessEnd, ThreadFacts};
+use crate::traits::Role;
+
+/// The start routine's frame span on a thread.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Routine {
+    pub(crate) seq: u64,
+    pub(crate) close_seq: Option<u64>,
+    pub(crate) start: u64,
+    pub(crate) end: u64,
+    pub(crate) outcome: Outcome,
+    pub(crate) function: u64,
+    pub(crate) address: Option<u64>,
+    pub(crate) argument: Option<u64>,
+    pub(crate) result: Option<u64>,
+    /// The program's own function that it led to.
+    pub(crate) user_function: u64,
+}
+
+/// A thread as the correlator sees it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ThreadLife {
+    /// Its place.
+    pub(crate) thread: u32,
+    pub(crate) is_first: bool,
+    pub(crate) facts: ThreadFacts,
+    pub(crate) handle: Option<u64>,
+    pub(crate) tid: Option<u64>,
+    pub(crate) routine: Option<Routine>,
+}
+
+/// The spans of all threads but the first one, by start.
+pub(crate) fn correlate(lives: &[ThreadLife], mut calls: Vec<ThreadCall>, process: ProcessEnd) -> Vec<PthreadSpan> {
+    calls.sort_by_key(|call| (call.time, call.thread, call.seq));
+    let mut spans: Vec<PthreadSpan> = lives.iter().filter(|life| !life.is_first).map(|it| life_span(it, process)).collect();
+    let place_of: HashMap<u32, usize> = spans.iter().enumerate().map(|(at, it)| (it.thread as u32, at)).collect();
+    let creates = innermost(calls.iter().filter(|it| it.role == Role::ThreadCreate && !it.has_failed()));
+    let started: Vec<Started> = lives
+        .iter()
+        .filter(|life| !life.is_first)
+        .map(|life| Started {
+            thread: life.thread,
+            first_time: life.facts.first_time,
+            handle: life.handle,
+            routine_address: life.routine.and_then(|routine| routine.address),
+            argument: life.routine.and_then(|routine| routine.argument),
+        })
+        .collect();
+    for found in match_threads(&creates, &started) {
+        let Some(span) = place_of.get(&found.thread).map(|&at| &mut spans[at]) else { continue };
+        let create = &creates[found.create];
+        span.creator = create.thread.into();
+        span.create_seq = create.seq;
+        span.create_time = create.time;
+        span.confidence = found.confidence;
+        if let Some(arguments) = create.arguments {
+            (span.routine_address, span.argument) = (arguments[2], arguments[3]);
+        }
+        if span.handle == NONE {
+            span.handle = create.words.first().copied().unwrap_or(NONE);
+        }
+        if found.confidence < 90 {
+            mark_uncertain(span);
+        }
+    }
+    add_endings(&mut spans, &place_of, &calls);
+    add_levels(&mut spans, &place_of);
+    spans.sort_by_key(|span| (span.start, span.thread));
+    spans
+}
+
+/// Of calls that lie within others of the same kind on the same thread, as `thrd_create` calls `pthread_create`, the
+/// inner ones.
+fn innermost<'a>(calls: impl Iterator<Item = &'a ThreadCall>) -> Vec<ThreadCall> {
+    let mut kept: Vec<ThreadCall> = Vec::new();
+    for call in calls {
+        if let Some(outer) = kept.iter().rposition(|it| it.thread == call.thread)
+            && kept[outer].close_seq.is_some_and(|close| close > call.seq)
+        {
+            kept.remove(outer);
+        }
+        kept.push(call.clone());
+    }
+    kept
+}
+
+fn life_span(life: &ThreadLife, process: ProcessEnd) -> PthreadSpan {
+    let base = PthreadSpan {
+        thread: life.thread.into(),
+        handle: life.handle.unwrap_or(NONE),
+        tid: life.tid.unwrap_or(NONE),
+        ..PthreadSpan::default()
+    };
+    let Some(routine) = life.routine else {
+        let outcome = match process {
+            ProcessEnd::Alive => Outcome::new(Status::Open, Reason::None),
+            _ => Outcome::new(Status::Exited, Reason::None),
+        };
+        return PthreadSpan {
+            start: life.facts.first_time,
+            end: life.facts.last_time,
+            outcome: Outcome { is_uncertain: true, ..outcome }.to_byte().into(),
+            end_how: ThreadEnd::Inferred as u64,
+            ..base
+        };
+    };
+    let end_how = match routine.outcome.status {
+        Status::Completed => ThreadEnd::Return,
+        Status::Exited => ThreadEnd::Exit,
+        Status::Canceled => ThreadEnd::Cancel,
+        Status::Open => ThreadEnd::Alive,
+        _ => ThreadEnd::ProcessEnd,
+    };
+    PthreadSpan {
+        start: routine.start,
+        end: routine.end,
+        outcome: routine.outcome.to_byte().into(),
+        function: routine.user_function,
+        routine_seq: routine.seq,
+        routine_close_seq: routine.close_seq.unwrap_or(NONE),
+        routine_function: routine.function,
+        routine_address: routine.address.unwrap_or(NONE),
+        argument: routine.argument.unwrap_or(NONE),
+        end_how: end_how as u64,
+        exit_value: routine.result.filter(|_| end_how == ThreadEnd::Return).unwrap_or(NONE),
+        ..base
+    }
+}
+
+fn mark_uncertain(span: &mut PthreadSpan) {
+    span.outcome = Outcome { is_uncertain: true, ..span.outcome() }.to_byte().into();
+}
+
+/// Exits, joins, detaches and cancellations. Handles are reused: each call means the newest thread that had it then.
+fn add_endings(spans: &mut [PthreadSpan], place_of: &HashMap<u32, usize>, calls: &[ThreadCall]) {
+    let mut by_handle: HashMap<u64, Vec<usize>> = HashMap::new();
+    let mut order: Vec<usize> = (0..spans.len()).collect();
+    order.sort_by_key(|&at| spans[at].start);
+    for at in order {
+        if spans[at].handle != NONE {
+            by_handle.entry(spans[at].handle).or_default().push(at);
+        }
+    }
+    for call in calls {
+        if call.role == Role::ThreadExit {
+            if let Some(span) = place_of.get(&call.thread).map(|&at| &mut spans[at])
+                && span.exit_seq == NONE
+            {
+                span.exit_seq = call.seq;
+                span.exit_value = call.arguments.map_or(NONE, |arguments| arguments[0]);
+            }
+            continue;
+        }
+        let Some(handle) = call.arguments.map(|arguments| arguments[0]) else { continue };
+        let Some(candidates) = by_handle.get(&handle) else { continue };
+        // A call may come before the thread's first event, and a join ends after its last.
+        let until = call.end_time.unwrap_or(call.time);
+        let born = |at: usize| if spans[at].create_time == NONE { spans[at].start } else { spans[at].create_time };
+        let Some(&at) = candidates.iter().rev().find(|&&at| born(at) <= until) else { continue };
+        let span = &mut spans[at];
+        match call.role {
+            Role::ThreadJoin if call.has_returned() && !call.has_failed() && span.joiner == NONE => {
+                span.joiner = call.thread.into();
+                span.join_seq = call.seq;
+                span.join_time = call.time;
+                span.join_end = until;
+                span.is_detached = 0;
+                if span.exit_value == NONE
+                    && let Some(&value) = call.words.first()
+                {
+                    span.exit_value = value;
+                }
+            }
+            Role::ThreadDetach if !call.has_failed() => span.is_detached = 1,
+            Role::ThreadCancel if !call.has_failed() && span.canceler == NONE => {
+                span.canceler = call.thread.into();
+                span.cancel_seq = call.seq;
+            }
+            _ => (),
+        }
+    }
+}
+
+/// Levels of creation that are counted.
+const DEEPEST_LEVEL: u64 = 4096;
+
+fn add_levels(spans: &mut [PthreadSpan], place_of: &HashMap<u32, usize>) {
+    for at in 0..spans.len() {
+        let (mut level, mut now) = (0, at);
+        // A creator was there before; only damaged times make a circle.
+        while level < DEEPEST_LEVEL {
+            level += 1;
+            match u32::try_from(spans[now].creator).ok().and_then(|creator| place_of.get(&creator)) {
+                Some(&creator) => now = creator,
+                None => break,
+            }
+        }
+        spans[at].level = level;
+    }
+}
