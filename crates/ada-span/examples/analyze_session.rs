@@ -14,7 +14,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     std::fs::create_dir(&folder)?;
     let events: u64 = process.threads.iter().map(|thread| thread.event_count()).sum();
     let begun = Instant::now();
-    let traits = function_traits(process);
+    let traits = function_traits(process, &[]);
     let options = replay_options(process, 5_000_000_000);
     let tables = analyze(&ProcessTrace(process), &traits, &options, 0, &folder, &|_| ())?;
     let took = begun.elapsed().as_secs_f64();

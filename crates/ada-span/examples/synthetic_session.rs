@@ -65,7 +65,13 @@ struct Program {
 
 impl Program {
     fn new(thread: ThreadId, seed: u64) -> Self {
-        Self { thread, random: seed.wrapping_mul(0x9e37_79b9_7f4a_7c15), time: 1_000_000, stack: Vec::new(), tail_call: false }
+        Self {
+            thread,
+            random: seed.wrapping_mul(0x9e37_79b9_7f4a_7c15),
+            time: 1_000_000,
+            stack: Vec::new(),
+            tail_call: false,
+        }
     }
 
     fn next_random(&mut self) -> u64 {

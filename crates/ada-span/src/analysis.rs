@@ -107,8 +107,8 @@ impl Work<'_> {
     }
 
     fn replay_threads(&self, worker: usize, order: &[usize], next: &AtomicUsize) -> Result<ShardSummary, SpanError> {
-        let [spans, late, anomalies] = [spans_file(worker), late_file(worker), anomalies_file(worker)]
-            .map(|name| create(&self.folder.join(name)));
+        let [spans, late, anomalies] =
+            [spans_file(worker), late_file(worker), anomalies_file(worker)].map(|name| create(&self.folder.join(name)));
         let failed = SpanError::at(self.folder);
         let mut sink = ShardSink::new(spans?, late?, anomalies?, self.traits, Observer::new(self.addresses));
         while let Some(&thread) = order.get(next.fetch_add(1, Ordering::Relaxed)) {

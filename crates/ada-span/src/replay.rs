@@ -322,8 +322,7 @@ impl<S: SpanSink> Replay<S> {
         if self.stack.last().is_some_and(|top| top.depth > depth) {
             self.vanish(seq, depth.saturating_add(1));
         }
-        let is_partner =
-            self.stack.last().is_some_and(|top| top.depth == depth && top.function == event.function);
+        let is_partner = self.stack.last().is_some_and(|top| top.depth == depth && top.function == event.function);
         if !is_partner {
             return self.end_of_unknown(seq, event);
         }

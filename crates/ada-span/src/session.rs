@@ -1,10 +1,12 @@
 //! Reads what the analysis needs from an ATF session.
 
+use std::collections::HashMap;
 use std::path::Path;
 
 use ada_event::{DetailSeq, Event, EventSeq};
 use ada_format::atf::{
-    DetailRecord, DetailView, FunctionRow, Module, Payload, Process, Records, ThreadTrace, functions_file, read_functions,
+    DetailRecord, DetailView, FunctionRow, Module, Payload, Process, Records, ThreadEntry, ThreadTrace, functions_file,
+    read_functions,
 };
 
 use crate::analysis::ANALYSIS_VERSION;
@@ -22,12 +24,13 @@ pub struct ProcessTrace<'a>(pub &'a Process);
 impl ProcessSource for ProcessTrace<'_> {
     fn threads(&self) -> Vec<ThreadInfo> {
         let manifest = self.0.manifest.as_ref();
-        let listed = |id: u32| manifest.and_then(|manifest| manifest.threads.iter().find(|entry| entry.id == id));
+        let listed: HashMap<u32, &ThreadEntry> =
+            manifest.iter().flat_map(|manifest| &manifest.threads).map(|entry| (entry.id, entry)).collect();
         let first = self.0.threads.iter().find(|thread| Some(thread.id().0) == self.0.pid);
         // A fork's child keeps the id of the thread that forked; a trace from elsewhere may have any.
         let first = first.or_else(|| self.0.threads.iter().min_by_key(|thread| first_time(thread)));
         let to_info = |thread: &ThreadTrace| {
-            let entry = listed(thread.id().0);
+            let entry = listed.get(&thread.id().0);
             let number = |name: &str| entry.and_then(|entry| number(entry.extra.get(name)?));
             ThreadInfo {
                 id: thread.id().0,
@@ -135,15 +138,23 @@ fn to_detail(record: &DetailRecord<'_>) -> Option<EventDetail> {
 }
 
 /// What a process's function lists and manifest tell of its functions. Modules without a readable list are unknown.
-pub fn function_traits(process: &Process) -> FunctionTraits {
+/// A fork's child has its parent's images under the same numbers, and perhaps no lists of its own: then those of a
+/// process `beside` it count.
+pub fn function_traits(process: &Process, beside: &[Process]) -> FunctionTraits {
+    let with_lists = std::iter::once(process).chain(beside).find(|it| has_lists(it)).unwrap_or(process);
     let mut traits = FunctionTraits::default();
-    for module in process.manifest.iter().flat_map(|manifest| &manifest.modules) {
-        let text = std::fs::read_to_string(process.path.join(functions_file(module.module_id))).unwrap_or_default();
+    for module in with_lists.manifest.iter().flat_map(|manifest| &manifest.modules) {
+        let text = std::fs::read_to_string(with_lists.path.join(functions_file(module.module_id))).unwrap_or_default();
         let rows = read_functions(&text).unwrap_or_default();
         let is_library = is_runtime_library(&module.path);
         traits.add_module(module.module_id, rows.iter().map(|row| function_trait(module, row, is_library)).collect());
     }
     traits
+}
+
+fn has_lists(process: &Process) -> bool {
+    let modules = process.manifest.iter().flat_map(|manifest| &manifest.modules);
+    modules.into_iter().any(|module| process.path.join(functions_file(module.module_id)).is_file())
 }
 
 fn function_trait(module: &Module, row: &FunctionRow, is_library: bool) -> FunctionTrait {
@@ -158,7 +169,16 @@ fn function_trait(module: &Module, row: &FunctionRow, is_library: bool) -> Funct
 /// Whether a module is part of a language's or the system's runtime.
 fn is_runtime_library(path: &str) -> bool {
     const LIBRARIES: [&str; 10] = [
-        "libc.so", "libc-", "libc.musl", "ld-linux", "ld-musl", "libpthread", "libstdc++", "libgcc_s", "libm.so", "linux-vdso",
+        "libc.so",
+        "libc-",
+        "libc.musl",
+        "ld-linux",
+        "ld-musl",
+        "libpthread",
+        "libstdc++",
+        "libgcc_s",
+        "libm.so",
+        "linux-vdso",
     ];
     let file = Path::new(path).file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
     LIBRARIES.iter().any(|library| file.starts_with(library))
@@ -186,14 +206,15 @@ fn is_runtime_name(raw: &str) -> bool {
         "__rust_",
         "__cxa_",
     ];
-    PARTS.iter().any(|part| raw.contains(part)) || is_rust_v0_runtime(raw) || matches!(raw, "start" | "start_c11" | "_init" | "call_init")
+    PARTS.iter().any(|part| raw.contains(part))
+        || is_rust_v0_runtime(raw)
+        || matches!(raw, "start" | "start_c11" | "_init" | "call_init")
 }
 
 /// `_R…` names of Rust's own crates: the crate's name follows its disambiguator.
 fn is_rust_v0_runtime(raw: &str) -> bool {
-    raw.starts_with("_R") && ["_3std", "_4core", "_5alloc"].iter().any(|name| {
-        raw.find(name).is_some_and(|at| !raw[..at].contains('I'))
-    })
+    raw.starts_with("_R")
+        && ["_3std", "_4core", "_5alloc"].iter().any(|name| raw.find(name).is_some_and(|at| !raw[..at].contains('I')))
 }
 
 /// How the process ended, and what was lost.

@@ -120,7 +120,13 @@ impl<'a> CallbackTracker<'a> {
         held
     }
 
-    fn execution(&mut self, thread: u32, opened: &Opened, function: FunctionId, detail: Option<&EventDetail>) -> Execution {
+    fn execution(
+        &mut self,
+        thread: u32,
+        opened: &Opened,
+        function: FunctionId,
+        detail: Option<&EventDetail>,
+    ) -> Execution {
         let is_holder = |call: &OpenCall| call.held.contains(&function);
         let span = CallbackSpan {
             thread: thread.into(),

@@ -41,7 +41,8 @@ pub(crate) struct ThreadLife {
 /// The spans of all threads but the first one, by start.
 pub(crate) fn correlate(lives: &[ThreadLife], mut calls: Vec<ThreadCall>, process: ProcessEnd) -> Vec<PthreadSpan> {
     calls.sort_by_key(|call| (call.time, call.thread, call.seq));
-    let mut spans: Vec<PthreadSpan> = lives.iter().filter(|life| !life.is_first).map(|it| life_span(it, process)).collect();
+    let mut spans: Vec<PthreadSpan> =
+        lives.iter().filter(|life| !life.is_first).map(|it| life_span(it, process)).collect();
     let place_of: HashMap<u32, usize> = spans.iter().enumerate().map(|(at, it)| (it.thread as u32, at)).collect();
     let creates = innermost(calls.iter().filter(|it| it.role == Role::ThreadCreate && !it.has_failed()));
     let started: Vec<Started> = lives

@@ -31,7 +31,8 @@ const BY_ORDER: u64 = 30;
 
 /// Matches creations, sorted by time, with threads, by the best key that there is.
 pub(crate) fn match_threads(creates: &[ThreadCall], threads: &[Started]) -> Vec<Match> {
-    let mut matching = Matching { creates, free: vec![true; creates.len()], threads: threads.to_vec(), found: Vec::new() };
+    let mut matching =
+        Matching { creates, free: vec![true; creates.len()], threads: threads.to_vec(), found: Vec::new() };
     matching.by_key(BY_HANDLE, |create| create.words.first().copied(), |thread| thread.handle);
     matching.by_key(
         BY_ROUTINE_AND_ARGUMENT,
@@ -89,7 +90,10 @@ impl Matching<'_> {
             waiting.remove(&nearest);
             let next = free.get(place + 1).map(|&next| self.creates[next].time);
             let is_alone = next.is_none_or(|next| next > nearest.0)
-                && self.found.last().is_none_or(|last| last.confidence != BY_ORDER || self.creates[last.create].end_time.is_some_and(|end| end <= create.time));
+                && self.found.last().is_none_or(|last| {
+                    last.confidence != BY_ORDER
+                        || self.creates[last.create].end_time.is_some_and(|end| end <= create.time)
+                });
             let confidence = if is_alone { THE_ONLY_ONE } else { BY_ORDER };
             self.found.push(Match { create: number, thread: nearest.1, confidence });
         }

@@ -155,9 +155,10 @@ impl Meta {
     fn is_consistent(&self) -> bool {
         let (threads, functions, blocks) = (self.threads.len(), self.functions.len(), self.blocks.len());
         self.blocks.iter().all(|it| (it.thread as usize) < threads && (it.shard as usize) < self.shards.len())
-            && self.threads.iter().all(|it| {
-                (it.blocks.0 as usize).checked_add(it.blocks.1 as usize).is_some_and(|end| end <= blocks)
-            })
+            && self
+                .threads
+                .iter()
+                .all(|it| (it.blocks.0 as usize).checked_add(it.blocks.1 as usize).is_some_and(|end| end <= blocks))
             && self.shards.iter().all(|it| it.functions.iter().all(|&place| (place as usize) < functions))
             && self.functions.iter().all(|it| (it.longest.0 as usize) < threads.max(1))
             && self.anomalies.iter().all(|it| (it.thread as usize) < threads)

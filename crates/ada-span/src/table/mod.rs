@@ -10,12 +10,12 @@ mod store;
 mod words;
 mod writer;
 
-pub(crate) use bytes::{Decoder, Encoder};
-pub(crate) use words::word_struct;
 pub use block::{BlockEntry, Column, Columns};
+pub(crate) use bytes::{Decoder, Encoder};
 pub(crate) use meta::ShardEntry;
 pub use meta::{AnomalyCount, Meta, ThreadEntry};
 pub use reader::Tables;
 pub use store::{Cached, DERIVED_FOLDER, DerivedFolder};
 pub(crate) use store::{anomalies_file, late_file, meta_file, spans_file};
+pub(crate) use words::word_struct;
 pub(crate) use writer::{ShardSink, ShardSummary};

@@ -47,12 +47,7 @@ impl Tables {
 
     /// Reads the wanted columns of a block, whose place in [`Meta::blocks`] this is. [`Column::Function`] has places in
     /// [`Meta::functions`].
-    pub fn read(
-        &self,
-        block: usize,
-        wanted: impl Fn(Column) -> bool,
-        columns: &mut Columns,
-    ) -> Result<(), SpanError> {
+    pub fn read(&self, block: usize, wanted: impl Fn(Column) -> bool, columns: &mut Columns) -> Result<(), SpanError> {
         let entry = self.meta.blocks[block];
         let shard = entry.shard as usize;
         let path = || self.folder.join(spans_file(shard));
@@ -108,7 +103,10 @@ impl Tables {
                 let (place, kind) = (u64::from_le_bytes(word(0)) as u32, u64::from_le_bytes(word(0)) >> 32);
                 let kind = AnomalyKind::ALL.get(kind as usize).copied();
                 let kind = kind.ok_or_else(|| SpanError::Damaged { path: path.clone() })?;
-                all.push((place, Anomaly { kind, seq: u64::from_le_bytes(word(1)), time: u64::from_le_bytes(word(2)) }));
+                all.push((
+                    place,
+                    Anomaly { kind, seq: u64::from_le_bytes(word(1)), time: u64::from_le_bytes(word(2)) },
+                ));
             }
         }
         Ok(all)

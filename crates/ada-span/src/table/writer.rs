@@ -67,7 +67,13 @@ pub(crate) struct ShardSink<'a> {
 }
 
 impl<'a> ShardSink<'a> {
-    pub(crate) fn new(spans: File, late: File, anomalies: File, traits: &'a FunctionTraits, observer: Observer<'a>) -> Self {
+    pub(crate) fn new(
+        spans: File,
+        late: File,
+        anomalies: File,
+        traits: &'a FunctionTraits,
+        observer: Observer<'a>,
+    ) -> Self {
         Self {
             spans,
             offset: 0,
@@ -203,18 +209,8 @@ impl SpanSink for ShardSink<'_> {
         self.columns.rows += 1;
         self.spans_of_thread += 1;
         let parent = opened.parent.map_or(0, |parent| opened.seq - parent);
-        let values: [u64; COLUMNS] = [
-            opened.seq,
-            opened.start,
-            opened.function.into(),
-            opened.depth.into(),
-            parent,
-            0,
-            0,
-            0,
-            0,
-            0,
-        ];
+        let values: [u64; COLUMNS] =
+            [opened.seq, opened.start, opened.function.into(), opened.depth.into(), parent, 0, 0, 0, 0, 0];
         for (column, value) in self.columns.values_mut().iter_mut().zip(values) {
             column.push(value);
         }
