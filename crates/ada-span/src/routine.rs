@@ -19,21 +19,35 @@ pub(crate) fn lives(
     let mut columns = Columns::new();
     let mut lives = Vec::with_capacity(threads.len());
     for (place, (info, entry)) in threads.iter().zip(&tables.meta().threads).enumerate() {
-        let mut routine = None;
+        let (mut routine, mut handle) = (None, info.handle);
         if !info.is_first && !tables.blocks_of(place).is_empty() {
             tables.read(tables.blocks_of(place).start, |_| true, &mut columns)?;
+            handle = handle.or_else(|| handed_to_start(tables, &columns, traits, source, place));
             routine = find(tables, &columns, traits).map(|it| with_registers(it, source, place));
         }
         lives.push(ThreadLife {
             thread: place as u32,
             is_first: info.is_first,
             facts: entry.facts,
-            handle: info.handle,
+            handle,
             tid: info.tid,
             routine,
         });
     }
     Ok(lives)
+}
+
+/// glibc hands a thread's own handle to its first function.
+fn handed_to_start(
+    tables: &Tables,
+    columns: &Columns,
+    traits: &FunctionTraits,
+    source: &dyn ProcessSource,
+    thread: usize,
+) -> Option<u64> {
+    let function = tables.meta().functions.get(columns.at(Column::Function, 0) as usize)?.function;
+    let is_start = traits.get(function).role == Role::ThreadStart;
+    is_start.then(|| source.event_detail(thread, columns.at(Column::OpenSeq, 0)))?.map(|detail| detail.registers[0])
 }
 
 /// Looks through a thread's first spans. The start routine is the outermost span, below the C library's own first

@@ -211,10 +211,21 @@ fn is_runtime_name(raw: &str) -> bool {
         || matches!(raw, "start" | "start_c11" | "_init" | "call_init")
 }
 
-/// `_R…` names of Rust's own crates: the crate's name follows its disambiguator.
+/// `_R…` names, by the first crate that they name: Rust's own crates, but for the function that bears a closure's name.
 fn is_rust_v0_runtime(raw: &str) -> bool {
-    raw.starts_with("_R")
-        && ["_3std", "_4core", "_5alloc"].iter().any(|name| raw.find(name).is_some_and(|at| !raw[..at].contains('I')))
+    if !raw.starts_with("_R") {
+        return false;
+    }
+    if raw.contains("rust_begin_short_backtrace") {
+        return !raw.contains("NC");
+    }
+    // A crate is `C`, a disambiguator from `s` to `_`, the length of its name, and the name.
+    let Some((_, rest)) = raw.split_once("Cs") else { return false };
+    let Some((_, rest)) = rest.split_once('_') else { return false };
+    let name = rest.trim_start_matches(|letter: char| letter.is_ascii_digit());
+    let length: usize = rest[..rest.len() - name.len()].parse().unwrap_or(0);
+    let name = name.trim_start_matches('_');
+    matches!(name.get(..length.min(name.len())), Some("std" | "core" | "alloc")) || name.starts_with("rustc")
 }
 
 /// How the process ended, and what was lost.

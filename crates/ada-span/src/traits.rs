@@ -32,6 +32,10 @@ pub enum Role {
     ThreadCancel,
     /// Names the function that a signal will call.
     SignalHandler,
+    /// Finds a function at its first call, with that call's arguments still in the registers.
+    LazyBinding,
+    /// Calls `main`.
+    ProgramStart,
 }
 
 impl Role {
@@ -54,13 +58,24 @@ impl Role {
             | "pthread_timedjoin_np"
             | "__pthread_timedjoin_np64"
             | "pthread_clockjoin_np"
-            | "pthread_tryjoin_np" => Self::ThreadJoin,
+            | "pthread_tryjoin_np"
+            | "__pthread_clockjoin_ex" => Self::ThreadJoin,
             "pthread_detach" | "__pthread_detach" | "___pthread_detach" | "thrd_detach" => Self::ThreadDetach,
             "pthread_cancel" | "__pthread_cancel" => Self::ThreadCancel,
             "signal" | "bsd_signal" | "ssignal" | "sysv_signal" | "__sysv_signal" | "sigaction" | "__sigaction"
             | "__libc_sigaction" | "sigset" => Self::SignalHandler,
+            "_dl_fixup" | "_dl_profile_fixup" | "_dl_runtime_resolve" => Self::LazyBinding,
+            "__libc_start_main" | "__libc_start_call_main" | "__libc_start_main_impl" => Self::ProgramStart,
+            name if name.starts_with("_dl_runtime_resolve_") || name.starts_with("_dl_runtime_profile_") => {
+                Self::LazyBinding
+            }
             _ => Self::Plain,
         }
+    }
+
+    /// Whether addresses in its registers are somebody else's.
+    pub const fn hands_nothing_over(self) -> bool {
+        matches!(self, Self::ThreadCreate | Self::LazyBinding | Self::ProgramStart)
     }
 
     /// Whether the function is one whose registers the thread correlator wants.

@@ -35,19 +35,20 @@ pub(crate) fn join(parts: impl IntoIterator<Item = CallbackObserved>) -> (Vec<Ca
     (all.spans, all.left_out)
 }
 
-/// The nearest earlier registration that can be the one.
+/// The earlier registration that fits best: one whose context comes back; else, of those with the address as an earlier
+/// argument, the nearest.
 fn nearest(registered: &[Registration], entry: &Entry) -> Option<CallbackSpan> {
-    let earlier = &registered[..registered.partition_point(|it| it.time <= entry.span.start)];
+    let earlier = &registered[..registered.partition_point(|it| it.time < entry.span.start)];
     // Of very many, the newest ones are looked at.
     let earlier = &earlier[earlier.len().saturating_sub(LOOKED_AT)..];
-    let fitting = |it: &&Registration| is_context_handed_back(it, entry) || may_call(it, entry);
     let with_context = earlier.iter().rev().find(|it| is_context_handed_back(it, entry));
     let (registration, confidence) = match with_context {
         Some(registration) => (registration, LIKELY),
         None => {
-            let mut fits = earlier.iter().rev().filter(fitting);
-            let registration = fits.next()?;
-            (registration, if fits.next().is_none() { PROBABLE } else { POSSIBLE })
+            let fits = || earlier.iter().rev().filter(|it| may_call(it, entry));
+            let position = fits().map(|it| it.position).min()?;
+            let mut best = fits().filter(|it| it.position == position);
+            (best.next()?, if best.next().is_none() { PROBABLE } else { POSSIBLE })
         }
     };
     Some(CallbackSpan {
@@ -76,6 +77,6 @@ fn may_call(registration: &Registration, entry: &Entry) -> bool {
     match entry.caller {
         None => true,
         Some(_) if registration.is_signal => true,
-        Some(caller) => caller.module() != callback.module() && caller.module() == registration.function.module(),
+        Some(caller) => caller.module() != callback.module() && registration.through.contains(&caller.module()),
     }
 }

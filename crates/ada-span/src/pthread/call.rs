@@ -1,7 +1,7 @@
 //! A call of one of the thread functions, with what its registers said.
 
 use crate::detail::EventDetail;
-use crate::outcome::{Outcome, Status};
+use crate::outcome::{Outcome, Reason, Status};
 use crate::replay::{Closed, Opened};
 use crate::traits::Role;
 
@@ -52,6 +52,11 @@ impl ThreadCall {
     pub(crate) fn has_failed(&self) -> bool {
         // The functions give an `int`; the upper half of the register is anything.
         self.result.is_some_and(|result| result as u32 != 0)
+    }
+
+    /// Whether it ended by jumping to another function.
+    pub(crate) fn has_jumped(&self) -> bool {
+        self.outcome.is_some_and(|outcome| outcome.reason == Reason::TailCall)
     }
 
     /// Whether it returned.

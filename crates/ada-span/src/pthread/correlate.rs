@@ -40,6 +40,7 @@ pub(crate) struct ThreadLife {
 
 /// The spans of all threads but the first one, by start.
 pub(crate) fn correlate(lives: &[ThreadLife], mut calls: Vec<ThreadCall>, process: ProcessEnd) -> Vec<PthreadSpan> {
+    join_tail_calls(&mut calls);
     calls.sort_by_key(|call| (call.time, call.thread, call.seq));
     let mut spans: Vec<PthreadSpan> =
         lives.iter().filter(|life| !life.is_first).map(|it| life_span(it, process)).collect();
@@ -77,6 +78,26 @@ pub(crate) fn correlate(lives: &[ThreadLife], mut calls: Vec<ThreadCall>, proces
     add_levels(&mut spans, &place_of);
     spans.sort_by_key(|span| (span.start, span.thread));
     spans
+}
+
+/// A thread function that jumps to another one, as `pthread_join` does in glibc, ends when that does.
+fn join_tail_calls(calls: &mut Vec<ThreadCall>) {
+    calls.sort_by_key(|call| (call.thread, call.seq));
+    let mut joined: Vec<ThreadCall> = Vec::with_capacity(calls.len());
+    for call in calls.drain(..) {
+        match joined.last_mut() {
+            Some(jumped)
+                if jumped.has_jumped()
+                    && (jumped.thread, jumped.role) == (call.thread, call.role)
+                    && jumped.end_time == Some(call.time) =>
+            {
+                let (arguments, words) = (jumped.arguments.or(call.arguments), call.words.clone());
+                *jumped = ThreadCall { seq: jumped.seq, time: jumped.time, arguments, words, ..call };
+            }
+            _ => joined.push(call),
+        }
+    }
+    *calls = joined;
 }
 
 /// Of calls that lie within others of the same kind on the same thread, as `thrd_create` calls `pthread_create`, the

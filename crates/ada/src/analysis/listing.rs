@@ -81,10 +81,6 @@ impl Listing {
         self.rows.push(cells);
     }
 
-    pub(crate) fn is_empty(&self) -> bool {
-        self.rows.is_empty()
-    }
-
     /// Prints the table. The last column may be as wide as it likes.
     pub(crate) fn print(&self, out: &mut Out) -> anyhow::Result<()> {
         let mut widths: Vec<usize> = self.columns.iter().map(|(title, _)| title.chars().count()).collect();

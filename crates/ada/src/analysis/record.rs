@@ -102,7 +102,8 @@ pub(crate) fn thread_name(opened: &OpenedProcess, span: &PthreadSpan) -> String 
 /// The closure in the name of the function that runs it.
 fn closure_name(name: &str) -> String {
     for (begin, end) in [("_Invoker<std::tuple<", '>'), ("__rust_begin_short_backtrace::<", '>')] {
-        if let Some((_, rest)) = name.split_once(begin) {
+        // Of several the innermost: `std::async` wraps its runner into another.
+        if let Some((_, rest)) = name.rsplit_once(begin) {
             let mut depth = 0_u32;
             let length = rest.find(|letter: char| {
                 match letter {
@@ -360,6 +361,9 @@ mod tests {
         assert_eq!(closure_name(cpp), "main::{lambda(int)#1}");
         let rust = "std::sys::backtrace::__rust_begin_short_backtrace::<app::main::{closure#0}, ()>";
         assert_eq!(closure_name(rust), "app::main::{closure#0}");
+        let wrapped = "std::thread::_State_impl<std::thread::_Invoker<std::tuple<void (std::_Async_state_impl<\
+                       std::thread::_Invoker<std::tuple<main::{lambda(long)#2}, long> >, long>::*)()> > >::_M_run()";
+        assert_eq!(closure_name(wrapped), "main::{lambda(long)#2}");
         assert_eq!(closure_name("body"), "body");
     }
 }
