@@ -49,7 +49,9 @@ impl FunctionStats {
         if self.timed == 0 || duration < self.min_ns {
             self.min_ns = duration;
         }
-        if self.timed == 0 || duration > self.max_ns {
+        // Of equally long spans the first in the tables' order, whoever counts it.
+        let is_longest = duration > self.max_ns || duration == self.max_ns && (thread, seq) < self.longest;
+        if self.timed == 0 || is_longest {
             self.max_ns = duration;
             self.longest = (thread, seq);
         }
@@ -65,7 +67,6 @@ impl FunctionStats {
             if self.timed == 0 || other.min_ns < self.min_ns {
                 self.min_ns = other.min_ns;
             }
-            // Of equally long spans the first in the tables' order, whoever counted it.
             if self.timed == 0
                 || other.max_ns > self.max_ns
                 || other.max_ns == self.max_ns && other.longest < self.longest

@@ -84,16 +84,14 @@ impl Matching<'_> {
     fn by_time(&mut self) {
         let mut waiting: BTreeSet<(u64, u32)> = self.threads.iter().map(|it| (it.first_time, it.thread)).collect();
         let free: Vec<usize> = (0..self.creates.len()).filter(|&number| self.free[number]).collect();
+        let mut last_start = 0;
         for (place, &number) in free.iter().enumerate() {
             let create = &self.creates[number];
             let Some(&nearest) = waiting.range((create.time, 0)..).next() else { continue };
             waiting.remove(&nearest);
             let next = free.get(place + 1).map(|&next| self.creates[next].time);
-            let is_alone = next.is_none_or(|next| next > nearest.0)
-                && self.found.last().is_none_or(|last| {
-                    last.confidence != BY_ORDER
-                        || self.creates[last.create].end_time.is_some_and(|end| end <= create.time)
-                });
+            let is_alone = last_start <= create.time && next.is_none_or(|next| next > nearest.0);
+            last_start = nearest.0;
             let confidence = if is_alone { THE_ONLY_ONE } else { BY_ORDER };
             self.found.push(Match { create: number, thread: nearest.1, confidence });
         }

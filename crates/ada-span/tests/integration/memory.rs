@@ -1,0 +1,79 @@
+//! A process whose trace is in memory.
+
+use ada_event::{DetailSeq, Event};
+use ada_span::table::Tables;
+use ada_span::{DetailSource, EventDetail, FunctionTraits, ProcessSource, ReplayOptions, ThreadInfo, analyze};
+
+/// Threads with their events, and detail by position.
+#[derive(Default)]
+pub(crate) struct InMemory {
+    pub(crate) threads: Vec<MemoryThread>,
+}
+
+#[derive(Default)]
+pub(crate) struct MemoryThread {
+    pub(crate) info: ThreadInfo,
+    pub(crate) events: Vec<Event>,
+    pub(crate) details: Vec<(EventDetail, bool)>,
+}
+
+impl MemoryThread {
+    pub(crate) fn new(id: u32, events: Vec<Event>) -> Self {
+        let info = ThreadInfo { id, events: events.len() as u64, ..ThreadInfo::default() };
+        Self { info, events, details: Vec::new() }
+    }
+
+    /// Gives an event registers and words.
+    pub(crate) fn detail(&mut self, seq: usize, registers: [u64; 6], words: &[u64]) {
+        let is_call = self.events[seq].kind == ada_event::EventKind::CALL;
+        self.events[seq].detail = DetailSeq(self.details.len() as u32);
+        self.details.push((EventDetail { registers, words: words.to_vec() }, is_call));
+    }
+}
+
+impl ProcessSource for InMemory {
+    fn threads(&self) -> Vec<ThreadInfo> {
+        self.threads.iter().map(|thread| thread.info).collect()
+    }
+
+    fn events(&self, thread: usize, each: &mut dyn FnMut(&[[u8; Event::SIZE]])) {
+        let bytes: Vec<[u8; Event::SIZE]> = self.threads[thread].events.iter().map(|it| it.to_le_bytes()).collect();
+        bytes.chunks(1000).for_each(each);
+    }
+
+    fn details(&self, thread: usize) -> Option<Box<dyn DetailSource + '_>> {
+        let thread = &self.threads[thread];
+        (!thread.details.is_empty()).then(|| Box::new(Details(thread)) as Box<dyn DetailSource>)
+    }
+
+    fn event_detail(&self, thread: usize, seq: u64) -> Option<EventDetail> {
+        let thread = &self.threads[thread];
+        Details(thread).detail(thread.events.get(seq as usize)?.detail)
+    }
+}
+
+struct Details<'a>(&'a MemoryThread);
+
+impl DetailSource for Details<'_> {
+    fn detail(&mut self, seq: DetailSeq) -> Option<EventDetail> {
+        self.0.details.get(seq.get()? as usize).map(|(detail, _)| detail.clone())
+    }
+
+    fn all_arguments(&self, each: &mut dyn FnMut(&[u64])) {
+        for (detail, _) in self.0.details.iter().filter(|(_, is_call)| *is_call) {
+            each(&detail.registers);
+            each(&detail.words);
+        }
+    }
+}
+
+/// Analyses a process; the tables go away with the folder.
+pub(crate) fn tables_of(
+    source: &InMemory,
+    traits: &FunctionTraits,
+    options: ReplayOptions,
+) -> (tempfile::TempDir, Tables) {
+    let folder = tempfile::tempdir().unwrap();
+    let tables = analyze(source, traits, &options, 7, folder.path(), &|_| ()).unwrap();
+    (folder, tables)
+}
