@@ -41,16 +41,17 @@ pub fn analyze(
     let mut shards = work.run()?;
     let observed: Vec<Observed> = shards.iter_mut().map(|shard| std::mem::take(&mut shard.observed)).collect();
     let mut meta = merge(key, shards);
-    let (mut thread_calls, mut callbacks) = (Vec::new(), Vec::new());
+    let (mut thread_calls, mut callbacks, mut starts) = (Vec::new(), Vec::new(), Vec::new());
     for part in observed {
         thread_calls.extend(part.thread_calls);
+        starts.extend(part.starts);
         callbacks.push(part.callbacks);
     }
     (meta.callbacks, meta.callbacks_left_out) = callback::join(callbacks);
     write_meta(folder, &meta)?;
     // Start routines are found in the frame spans, which can be read now.
     let tables = Tables::open(folder)?;
-    let lives = routine::lives(&tables, source, &threads, traits)?;
+    let lives = routine::lives(&tables, source, &threads, traits, starts)?;
     drop(tables);
     meta.pthreads = pthread::correlate(&lives, thread_calls, options.end);
     write_meta(folder, &meta)?;

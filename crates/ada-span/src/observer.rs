@@ -7,11 +7,22 @@ use crate::callback::{CallbackObserved, CallbackTracker, CodeAddresses};
 use crate::detail::DetailSource;
 use crate::pthread::ThreadCall;
 use crate::replay::{Closed, Opened};
+use crate::traits::Role;
+
+/// A call of the C library's first function of a thread.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ThreadStart {
+    /// The thread's place.
+    pub(crate) thread: u32,
+    pub(crate) seq: u64,
+    pub(crate) time: u64,
+}
 
 /// What the observer of a worker has seen on all its threads.
 #[derive(Default)]
 pub(crate) struct Observed {
     pub(crate) thread_calls: Vec<ThreadCall>,
+    pub(crate) starts: Vec<ThreadStart>,
     pub(crate) callbacks: CallbackObserved,
 }
 
@@ -21,6 +32,7 @@ pub(crate) struct Observer<'a> {
     thread_calls: Vec<ThreadCall>,
     /// Places in `thread_calls` of those that have not returned, oldest first.
     open_calls: Vec<usize>,
+    starts: Vec<ThreadStart>,
     callbacks: Option<CallbackTracker<'a>>,
 }
 
@@ -28,7 +40,7 @@ impl<'a> Observer<'a> {
     /// `addresses` if callbacks are to be looked for.
     pub(crate) fn new(addresses: Option<&'a CodeAddresses>) -> Self {
         let callbacks = addresses.map(CallbackTracker::new);
-        Self { detail: None, thread_calls: Vec::new(), open_calls: Vec::new(), callbacks }
+        Self { detail: None, thread_calls: Vec::new(), open_calls: Vec::new(), starts: Vec::new(), callbacks }
     }
 
     pub(crate) fn begin_thread(&mut self, detail: Option<Box<dyn DetailSource + 'a>>) {
@@ -38,7 +50,7 @@ impl<'a> Observer<'a> {
 
     #[inline]
     pub(crate) fn wants(&self, opened: &Opened) -> bool {
-        opened.role.is_thread_call() || self.callbacks.is_some()
+        opened.role.is_thread_call() || opened.role == Role::ThreadStart || self.callbacks.is_some()
     }
 
     #[inline]
@@ -51,6 +63,9 @@ impl<'a> Observer<'a> {
         if opened.role.is_thread_call() {
             self.open_calls.push(self.thread_calls.len());
             self.thread_calls.push(ThreadCall::begun(thread, opened, detail.as_ref()));
+        }
+        if opened.role == Role::ThreadStart {
+            self.starts.push(ThreadStart { thread, seq: opened.seq, time: opened.start });
         }
         if let Some(callbacks) = &mut self.callbacks {
             callbacks.open(thread, opened, function, detail.as_ref());
@@ -73,6 +88,6 @@ impl<'a> Observer<'a> {
 
     pub(crate) fn finish(self) -> Observed {
         let callbacks = self.callbacks.map(CallbackTracker::finish).unwrap_or_default();
-        Observed { thread_calls: self.thread_calls, callbacks }
+        Observed { thread_calls: self.thread_calls, starts: self.starts, callbacks }
     }
 }

@@ -165,6 +165,8 @@ pub struct Replay<S> {
     next_seq: u64,
     first_time: u64,
     time: u64,
+    /// The time of the event before.
+    time_before: u64,
     /// Frames below this depth may have been open before the first event.
     unknown_below: u32,
     begun_at_depth: u32,
@@ -197,6 +199,7 @@ impl<S: SpanSink> Replay<S> {
             next_seq: 0,
             first_time: 0,
             time: 0,
+            time_before: 0,
             unknown_below: 0,
             begun_at_depth: 0,
             cause: None,
@@ -224,6 +227,7 @@ impl<S: SpanSink> Replay<S> {
         if event.timestamp.0 < self.time {
             self.odd(AnomalyKind::TimeBackwards, seq);
         }
+        self.time_before = self.time;
         self.time = self.time.max(event.timestamp.0);
         match event.kind {
             EventKind::CALL => self.call(seq, event),
@@ -236,12 +240,16 @@ impl<S: SpanSink> Replay<S> {
     #[inline]
     fn call(&mut self, seq: u64, event: &Event) {
         let depth = event.depth;
+        let function = self.sink.function(event.function);
         if self.stack.last().is_some_and(|top| top.depth >= depth) {
-            self.replace(seq, depth);
+            if function.role == Role::ThreadStart {
+                self.end_life(depth);
+            } else {
+                self.replace(seq, depth);
+            }
         }
         self.unknown_below = self.unknown_below.min(depth);
         self.deepest = self.deepest.max(depth);
-        let function = self.sink.function(event.function);
         if function.role != Role::Plain {
             self.note_cause(seq, function.role);
         }
@@ -300,6 +308,17 @@ impl<S: SpanSink> Replay<S> {
         } else {
             self.vanish(seq, depth);
         }
+    }
+
+    /// A thread begins where one has ended: the system uses ids again, and a trace may have two threads under one.
+    #[cold]
+    fn end_life(&mut self, depth: u32) {
+        let now = std::mem::replace(&mut self.time, self.time_before);
+        while self.stack.last().is_some_and(|top| top.depth >= depth) {
+            self.close_top(None, DetailSeq::NONE, Outcome::new(Status::Exited, Reason::None), None);
+        }
+        self.time = now;
+        self.cause = None;
     }
 
     /// Frames at `depth` and above are gone, and no event says how.

@@ -1,13 +1,13 @@
 //! Makes thread spans of calls, starts and ends.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use super::call::ThreadCall;
 use super::matching::{Started, match_threads};
 use super::{PthreadSpan, ThreadEnd};
 use crate::NONE;
 use crate::outcome::{Outcome, Reason, Status};
-use crate::replay::{ProcessEnd, ThreadFacts};
+use crate::replay::ProcessEnd;
 use crate::traits::Role;
 
 /// The start routine's frame span on a thread.
@@ -31,35 +31,46 @@ pub(crate) struct Routine {
 pub(crate) struct ThreadLife {
     /// Its place.
     pub(crate) thread: u32,
-    pub(crate) is_first: bool,
-    pub(crate) facts: ThreadFacts,
+    /// The event that it begins with.
+    pub(crate) begin_seq: u64,
+    pub(crate) first_time: u64,
+    pub(crate) last_time: u64,
     pub(crate) handle: Option<u64>,
     pub(crate) tid: Option<u64>,
     pub(crate) routine: Option<Routine>,
 }
 
-/// The spans of all threads but the first one, by start.
+/// Places of spans by thread and beginning.
+struct Lives(BTreeMap<(u64, u64), usize>);
+
+impl Lives {
+    /// The place of the span that an event of a thread belongs to.
+    fn at(&self, thread: u64, seq: u64) -> Option<usize> {
+        let (&(found, _), &place) = self.0.range(..=(thread, seq)).next_back()?;
+        (found == thread).then_some(place)
+    }
+}
+
+/// The spans of all threads that somebody created, by start.
 pub(crate) fn correlate(lives: &[ThreadLife], mut calls: Vec<ThreadCall>, process: ProcessEnd) -> Vec<PthreadSpan> {
     join_tail_calls(&mut calls);
     calls.sort_by_key(|call| (call.time, call.thread, call.seq));
-    let mut spans: Vec<PthreadSpan> =
-        lives.iter().filter(|life| !life.is_first).map(|it| life_span(it, process)).collect();
-    let place_of: HashMap<u32, usize> = spans.iter().enumerate().map(|(at, it)| (it.thread as u32, at)).collect();
+    let mut spans: Vec<PthreadSpan> = lives.iter().map(|it| life_span(it, process)).collect();
+    let places = Lives(spans.iter().zip(0..).map(|(span, place)| ((span.thread, span.begin_seq), place)).collect());
     let creates = innermost(calls.iter().filter(|it| it.role == Role::ThreadCreate && !it.has_failed()));
     let started: Vec<Started> = lives
         .iter()
-        .filter(|life| !life.is_first)
-        .map(|life| Started {
-            thread: life.thread,
-            first_time: life.facts.first_time,
+        .zip(0..)
+        .map(|(life, number)| Started {
+            number,
+            first_time: life.first_time,
             handle: life.handle,
             routine_address: life.routine.and_then(|routine| routine.address),
             argument: life.routine.and_then(|routine| routine.argument),
         })
         .collect();
     for found in match_threads(&creates, &started) {
-        let Some(span) = place_of.get(&found.thread).map(|&at| &mut spans[at]) else { continue };
-        let create = &creates[found.create];
+        let (span, create) = (&mut spans[found.number as usize], &creates[found.create]);
         span.creator = create.thread.into();
         span.create_seq = create.seq;
         span.create_time = create.time;
@@ -74,9 +85,9 @@ pub(crate) fn correlate(lives: &[ThreadLife], mut calls: Vec<ThreadCall>, proces
             mark_uncertain(span);
         }
     }
-    add_endings(&mut spans, &place_of, &calls);
-    add_levels(&mut spans, &place_of);
-    spans.sort_by_key(|span| (span.start, span.thread));
+    add_endings(&mut spans, &places, &calls);
+    add_levels(&mut spans, &places);
+    spans.sort_by_key(|span| (span.start, span.thread, span.begin_seq));
     spans
 }
 
@@ -118,6 +129,7 @@ fn innermost<'a>(calls: impl Iterator<Item = &'a ThreadCall>) -> Vec<ThreadCall>
 fn life_span(life: &ThreadLife, process: ProcessEnd) -> PthreadSpan {
     let base = PthreadSpan {
         thread: life.thread.into(),
+        begin_seq: life.begin_seq,
         handle: life.handle.unwrap_or(NONE),
         tid: life.tid.unwrap_or(NONE),
         ..PthreadSpan::default()
@@ -128,8 +140,8 @@ fn life_span(life: &ThreadLife, process: ProcessEnd) -> PthreadSpan {
             _ => Outcome::new(Status::Exited, Reason::None),
         };
         return PthreadSpan {
-            start: life.facts.first_time,
-            end: life.facts.last_time,
+            start: life.first_time,
+            end: life.last_time,
             outcome: Outcome { is_uncertain: true, ..outcome }.to_byte().into(),
             end_how: ThreadEnd::Inferred as u64,
             ..base
@@ -163,7 +175,7 @@ fn mark_uncertain(span: &mut PthreadSpan) {
 }
 
 /// Exits, joins, detaches and cancellations. Handles are reused: each call means the newest thread that had it then.
-fn add_endings(spans: &mut [PthreadSpan], place_of: &HashMap<u32, usize>, calls: &[ThreadCall]) {
+fn add_endings(spans: &mut [PthreadSpan], places: &Lives, calls: &[ThreadCall]) {
     let mut by_handle: HashMap<u64, Vec<usize>> = HashMap::new();
     let mut order: Vec<usize> = (0..spans.len()).collect();
     order.sort_by_key(|&at| spans[at].start);
@@ -174,7 +186,7 @@ fn add_endings(spans: &mut [PthreadSpan], place_of: &HashMap<u32, usize>, calls:
     }
     for call in calls {
         if call.role == Role::ThreadExit {
-            if let Some(span) = place_of.get(&call.thread).map(|&at| &mut spans[at])
+            if let Some(span) = places.at(call.thread.into(), call.seq).map(|at| &mut spans[at])
                 && span.exit_seq == NONE
             {
                 span.exit_seq = call.seq;
@@ -215,14 +227,14 @@ fn add_endings(spans: &mut [PthreadSpan], place_of: &HashMap<u32, usize>, calls:
 /// Levels of creation that are counted.
 const DEEPEST_LEVEL: u64 = 4096;
 
-fn add_levels(spans: &mut [PthreadSpan], place_of: &HashMap<u32, usize>) {
+fn add_levels(spans: &mut [PthreadSpan], places: &Lives) {
     for at in 0..spans.len() {
         let (mut level, mut now) = (0, at);
         // A creator was there before; only damaged times make a circle.
         while level < DEEPEST_LEVEL {
             level += 1;
-            match u32::try_from(spans[now].creator).ok().and_then(|creator| place_of.get(&creator)) {
-                Some(&creator) => now = creator,
+            match places.at(spans[now].creator, spans[now].create_seq) {
+                Some(creator) => now = creator,
                 None => break,
             }
         }

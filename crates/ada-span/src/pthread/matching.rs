@@ -7,8 +7,8 @@ use super::call::ThreadCall;
 /// What is known of a thread that somebody must have created.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Started {
-    /// Its place.
-    pub(crate) thread: u32,
+    /// Which one.
+    pub(crate) number: u32,
     pub(crate) first_time: u64,
     pub(crate) handle: Option<u64>,
     pub(crate) routine_address: Option<u64>,
@@ -19,7 +19,8 @@ pub(crate) struct Started {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Match {
     pub(crate) create: usize,
-    pub(crate) thread: u32,
+    /// [`Started::number`].
+    pub(crate) number: u32,
     pub(crate) confidence: u64,
 }
 
@@ -62,7 +63,7 @@ impl Matching<'_> {
         let mut waiting: HashMap<K, BTreeSet<(u64, u32)>> = HashMap::new();
         for thread in &self.threads {
             if let Some(key) = of_thread(thread) {
-                waiting.entry(key).or_default().insert((thread.first_time, thread.thread));
+                waiting.entry(key).or_default().insert((thread.first_time, thread.number));
             }
         }
         // How often a key was handed over again before its thread's start.
@@ -72,17 +73,17 @@ impl Matching<'_> {
             let Some(&nearest) = threads.range((create.time, 0)..).next() else { continue };
             threads.remove(&nearest);
             taken.insert(nearest.1);
-            self.found.push(Match { create: number, thread: nearest.1, confidence });
+            self.found.push(Match { create: number, number: nearest.1, confidence });
         }
         for found in &self.found {
             self.free[found.create] = false;
         }
-        self.threads.retain(|thread| !taken.contains(&thread.thread));
+        self.threads.retain(|thread| !taken.contains(&thread.number));
     }
 
     /// What has no key in common: the order in time, in doubt where several creations were under way.
     fn by_time(&mut self) {
-        let mut waiting: BTreeSet<(u64, u32)> = self.threads.iter().map(|it| (it.first_time, it.thread)).collect();
+        let mut waiting: BTreeSet<(u64, u32)> = self.threads.iter().map(|it| (it.first_time, it.number)).collect();
         let free: Vec<usize> = (0..self.creates.len()).filter(|&number| self.free[number]).collect();
         let mut last_start = 0;
         for (place, &number) in free.iter().enumerate() {
@@ -93,7 +94,7 @@ impl Matching<'_> {
             let is_alone = last_start <= create.time && next.is_none_or(|next| next > nearest.0);
             last_start = nearest.0;
             let confidence = if is_alone { THE_ONLY_ONE } else { BY_ORDER };
-            self.found.push(Match { create: number, thread: nearest.1, confidence });
+            self.found.push(Match { create: number, number: nearest.1, confidence });
         }
     }
 }

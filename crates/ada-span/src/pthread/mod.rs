@@ -15,6 +15,8 @@ word_struct! {
     pub struct PthreadSpan {
         /// The thread's place in [`crate::table::Meta::threads`].
         pub thread,
+        /// The event that it begins with: 0, or later where the trace has several threads under one id.
+        pub begin_seq,
         /// When its start routine was entered, or its first event.
         pub start,
         /// When its start routine ended, or its last event.

@@ -281,6 +281,21 @@ fn threads_that_create_threads_have_levels() {
 }
 
 #[test]
+fn two_threads_under_one_id_are_two_spans() {
+    let main = Script::new(1).call(0, MAIN).create(100, BODY, 1, 0xa).create(1000, OTHER_BODY, 2, 0xa);
+    let first = body(2, 150).back(300);
+    let mut both = first.call(305, BODY).back(306);
+    both.stack.clear();
+    let both = both.call(1050, START).call(1060, OTHER_BODY).call_with(1070, EXIT, [0x55, 0, 0, 0, 0, 0]).done();
+    let spans = spans_of(vec![main.first(), both]);
+    let [first, second] = spans[..] else { panic!("two: {spans:?}") };
+    assert_eq!((first.thread, first.begin_seq, first.create_time, first.start, first.end), (1, 0, 100, 150, 300));
+    assert_eq!((second.thread, second.begin_seq, second.create_time, second.start), (1, 5, 1000, 1060));
+    assert_eq!((first.exit_value, second.exit_value), (NONE, 0x55), "what a call says is of the life that it is in");
+    assert_eq!(first.end_how(), ThreadEnd::Return);
+}
+
+#[test]
 fn a_join_that_jumps_to_another_function_ends_when_that_does() {
     let main = Script::new(1)
         .call(0, MAIN)

@@ -1,7 +1,7 @@
 //! Opens a session with its derived tables, which are made or made anew where need be.
 
 use std::cell::OnceCell;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 
 use ada_event::FunctionId;
@@ -48,8 +48,8 @@ pub(crate) struct OpenedProcess {
     pub(crate) names: Names,
     /// Frame spans that are also logical ones, by thread and opening event.
     logical: OnceCell<HashMap<(u32, u64), Target>>,
-    /// Places of the spans of threads, by the place of the thread.
-    pthreads: OnceCell<HashMap<u64, usize>>,
+    /// Places of the spans of threads, by the place of the thread and the event that they begin with.
+    pthreads: OnceCell<BTreeMap<(u64, u64), usize>>,
 }
 
 impl OpenedSession {
@@ -77,12 +77,14 @@ impl OpenedProcess {
         self.logical().get(&(thread, seq)).copied()
     }
 
-    /// The logical span of a thread, by its place. The first thread of a process has none.
-    pub(crate) fn pthread(&self, thread: u64) -> Option<&PthreadSpan> {
+    /// The logical span that an event of a thread, by its place, belongs to. The first thread of a process has none.
+    pub(crate) fn pthread(&self, thread: u64, seq: u64) -> Option<&PthreadSpan> {
         let spans = &self.tables.meta().pthreads;
-        let places =
-            self.pthreads.get_or_init(|| spans.iter().enumerate().map(|(at, span)| (span.thread, at)).collect());
-        places.get(&thread).map(|&at| &spans[at])
+        let places = self
+            .pthreads
+            .get_or_init(|| spans.iter().enumerate().map(|(at, span)| ((span.thread, span.begin_seq), at)).collect());
+        let (&(found, _), &place) = places.range(..=(thread, seq)).next_back()?;
+        (found == thread).then(|| &spans[place])
     }
 
     fn logical(&self) -> &HashMap<(u32, u64), Target> {
@@ -95,7 +97,7 @@ impl OpenedProcess {
                 .pthreads
                 .iter()
                 .filter(|it| it.routine_seq != ada_span::NONE)
-                .map(|it| ((it.thread as u32, it.routine_seq), Target::Thread(id(it.thread))));
+                .map(|it| ((it.thread as u32, it.routine_seq), Target::Thread(id(it.thread), it.begin_seq)));
             callbacks.chain(threads).collect()
         })
     }

@@ -202,7 +202,7 @@ impl Row {
         let id = opened.processes[self.process()].tables.meta().threads[self.thread()].id;
         match self {
             Self::Frame(it) => Target::Frame(id, it.seq),
-            Self::Pthread(_) => Target::Thread(id),
+            Self::Pthread(it) => Target::Thread(id, it.span.begin_seq),
             Self::Callback(it) => Target::Callback(id, it.span.seq),
         }
     }
@@ -260,9 +260,12 @@ impl Row {
                 let creator = id(span.creator);
                 depth = span.level.into();
                 key = if span.handle != NONE { hex(span.handle) } else { Value::from(format!("tid {own_thread}")) };
-                let is_created = creator.filter(|_| process.pthread(span.creator).is_some());
-                parent =
-                    is_created.map(Target::Thread).or(creator.map(|creator| Target::Frame(creator, span.create_seq)));
+                // The first thread has no span; the call that it made does.
+                let created = process.pthread(span.creator, span.create_seq);
+                parent = creator.map(|creator| match created {
+                    Some(created) => Target::Thread(creator, created.begin_seq),
+                    None => Target::Frame(creator, span.create_seq),
+                });
                 evidence.extend(creator.map(|creator| to(Target::Event(creator, span.create_seq))));
                 let own = [span.routine_seq, span.exit_seq, span.routine_close_seq];
                 evidence.extend(own.into_iter().filter(|&seq| seq != NONE).map(event));

@@ -19,8 +19,9 @@ pub(crate) enum Target {
     Frame(u32, u64),
     /// The callback span of the same events: `callback:4712:90`.
     Callback(u32, u64),
-    /// A thread, and its logical span: `thread:4712`.
-    Thread(u32),
+    /// A thread, and its logical span: `thread:4712`; with the event that it begins with, `thread:4712:90`, where it is
+    /// not the first under its id.
+    Thread(u32, u64),
     /// An event, by its thread and position: `event:4712:91`.
     Event(u32, u64),
     /// A function: `function:1:42`.
@@ -35,7 +36,8 @@ impl fmt::Display for Reference {
         match self.target {
             Target::Frame(thread, seq) => write!(f, "frame:{thread}:{seq}"),
             Target::Callback(thread, seq) => write!(f, "callback:{thread}:{seq}"),
-            Target::Thread(thread) => write!(f, "thread:{thread}"),
+            Target::Thread(thread, 0) => write!(f, "thread:{thread}"),
+            Target::Thread(thread, seq) => write!(f, "thread:{thread}:{seq}"),
             Target::Event(thread, seq) => write!(f, "event:{thread}:{seq}"),
             Target::Function(function) => write!(f, "function:{function}"),
         }
@@ -63,7 +65,8 @@ impl FromStr for Reference {
             "frame" | "f" => Target::Frame(first, number()?),
             "callback" | "c" => Target::Callback(first, number()?),
             "event" | "e" => Target::Event(first, number()?),
-            "thread" | "t" => Target::Thread(first),
+            "thread" | "t" if rest.matches(':').count() == 1 => Target::Thread(first, 0),
+            "thread" | "t" => Target::Thread(first, number()?),
             "function" => {
                 Target::Function(FunctionId::new(ModuleId(first), u32::try_from(number()?).map_err(|_| wrong())?))
             }
@@ -82,11 +85,18 @@ mod tests {
 
     #[test]
     fn what_is_printed_is_accepted() {
-        for text in ["frame:4712:90", "7/callback:1:2", "thread:9", "event:1:18446744073709551615", "7/function:1:42"] {
+        for text in [
+            "frame:4712:90",
+            "7/callback:1:2",
+            "thread:9",
+            "thread:9:5",
+            "event:1:18446744073709551615",
+            "7/function:1:42",
+        ] {
             assert_eq!(text.parse::<Reference>().unwrap().to_string(), text);
         }
         assert_eq!("f:1:2".parse::<Reference>().unwrap().to_string(), "frame:1:2");
-        for wrong in ["", "frame", "frame:1", "frame:1:2:3", "x/frame:1:2", "frame:-1:2", "span:1:2", "thread:1:2"] {
+        for wrong in ["", "frame", "frame:1", "frame:1:2:3", "x/frame:1:2", "frame:-1:2", "span:1:2", "thread:1:2:3"] {
             assert!(wrong.parse::<Reference>().is_err(), "{wrong}");
         }
     }

@@ -1,6 +1,6 @@
 //! What was run and recorded.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use ada_span::Outcome;
 use serde_json::{Value, json};
@@ -18,6 +18,7 @@ pub(super) fn gather(opened: &OpenedSession) -> Vec<Item> {
     let path = opened.session.path().display().to_string();
     items.push(fact("session", path.clone(), path.into()));
     let (mut found, mut hooked, mut drops) = (0_u64, 0_u64, BTreeMap::<String, u64>::new());
+    let mut seen = HashSet::new();
     for process in &opened.processes {
         let Some(manifest) = &opened.recorded(process).manifest else { continue };
         let command = manifest.command_line.join(" ");
@@ -31,7 +32,9 @@ pub(super) fn gather(opened: &OpenedSession) -> Vec<Item> {
         let words =
             if command.is_empty() { format!("pid {pid}: {end}") } else { format!("{command} (pid {pid}): {end}") };
         items.push(fact("process", words, json!({ "command": command, "pid": pid, "end": end })));
-        for coverage in manifest.modules.iter().filter_map(|module| module.coverage.as_ref()) {
+        // A fork's child has its parent's images.
+        let new = manifest.modules.iter().filter(|module| seen.insert(&module.path));
+        for coverage in new.filter_map(|module| module.coverage.as_ref()) {
             found = found.saturating_add(coverage.found);
             hooked = hooked.saturating_add(coverage.hooked).saturating_add(coverage.entry_only);
         }

@@ -89,7 +89,7 @@ fn show(args: &Args, opened: &OpenedSession) -> anyhow::Result<Value> {
             let row = span.map(|&span| Row::Callback(CallbackView { process, span }));
             Ok(row.with_context(nowhere)?.json(opened))
         }
-        Target::Thread(id) => show_thread(&find_thread(opened, reference.pid, id)?),
+        Target::Thread(id, seq) => show_thread(&find_thread(opened, reference.pid, id)?, seq),
     }
 }
 
@@ -128,10 +128,10 @@ fn show_frame(place: &Place<'_>, seq: u64, limit: usize) -> anyhow::Result<Optio
     Ok(Some(shown))
 }
 
-fn show_thread(place: &Place<'_>) -> anyhow::Result<Value> {
+fn show_thread(place: &Place<'_>, seq: u64) -> anyhow::Result<Value> {
     let process = &place.opened.processes[place.process];
     let entry = &process.tables.meta().threads[place.thread];
-    let mut shown = match process.pthread(place.thread as u64) {
+    let mut shown = match process.pthread(place.thread as u64, seq) {
         Some(&span) => Row::Pthread(PthreadView { process: place.process, span }).json(place.opened),
         None => json!({ "thread_id": entry.id, "name": "main", "pid": process.pid }),
     };

@@ -5,6 +5,7 @@ mod active;
 use std::collections::HashMap;
 
 use ada_span::NONE;
+use ada_span::pthread::PthreadSpan;
 use serde_json::{Value, json};
 
 use crate::analysis::{
@@ -46,6 +47,8 @@ struct Line {
     process: usize,
     /// The thread's place.
     thread: usize,
+    /// Its span; the first thread of a process has none.
+    span: Option<PthreadSpan>,
     level: usize,
 }
 
@@ -107,41 +110,61 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Outcome> {
 fn hierarchy(opened: &OpenedSession) -> Vec<Line> {
     let mut lines = Vec::new();
     for (process, it) in opened.processes.iter().enumerate() {
-        let threads = &it.tables.meta().threads;
-        let mut children: HashMap<Option<u64>, Vec<usize>> = HashMap::new();
-        for thread in 0..threads.len() {
-            let creator = it.pthread(thread as u64).map(|span| span.creator).filter(|&creator| creator != NONE);
-            children.entry(creator.filter(|&creator| creator != thread as u64)).or_default().push(thread);
+        let meta = it.tables.meta();
+        let mut all: Vec<Line> = meta
+            .pthreads
+            .iter()
+            .map(|&span| Line { process, thread: span.thread as usize, span: Some(span), level: 0 })
+            .collect();
+        let without = (0..meta.threads.len()).filter(|&thread| it.pthread(thread as u64, u64::MAX).is_none());
+        all.extend(without.map(|thread| Line { process, thread, span: None, level: 0 }));
+        all.sort_by_key(|line| line.span.map_or(meta.threads[line.thread].facts.first_time, |span| span.start));
+        // Those that a thread made, by the thread's place and the event that its life begins with.
+        let mut made: HashMap<Option<(u64, u64)>, Vec<usize>> = HashMap::new();
+        for (number, line) in all.iter().enumerate() {
+            let creator = line.span.filter(|span| span.creator != NONE).map(|span| {
+                let life = it.pthread(span.creator, span.create_seq);
+                (span.creator, life.map_or(0, |life| life.begin_seq))
+            });
+            made.entry(creator).or_default().push(number);
         }
-        let begun =
-            |thread: &usize| it.pthread(*thread as u64).map_or(threads[*thread].facts.first_time, |it| it.start);
-        children.values_mut().for_each(|them| them.sort_by_key(|thread| std::cmp::Reverse(begun(thread))));
-        let mut seen = vec![false; threads.len()];
+        let mut order: Vec<(usize, usize)> = Vec::new();
+        let mut seen = vec![false; all.len()];
         let mut stack: Vec<(usize, usize)> =
-            children.remove(&None).unwrap_or_default().into_iter().map(|thread| (thread, 0)).collect();
+            made.remove(&None).unwrap_or_default().into_iter().rev().map(|number| (number, 0)).collect();
         loop {
-            while let Some((thread, level)) = stack.pop() {
-                seen[thread] = true;
-                lines.push(Line { process, thread, level });
-                let below = children.remove(&Some(thread as u64)).unwrap_or_default();
-                stack.extend(below.into_iter().filter(|child| !seen[*child]).map(|child| (child, level + 1)));
+            while let Some((number, level)) = stack.pop() {
+                seen[number] = true;
+                order.push((number, level));
+                let own = (all[number].thread as u64, all[number].span.map_or(0, |span| span.begin_seq));
+                let below = made.remove(&Some(own)).unwrap_or_default();
+                stack.extend(below.into_iter().rev().filter(|child| !seen[*child]).map(|child| (child, level + 1)));
             }
             // Doubtful creators can make a circle, which hangs on nobody.
             match seen.iter().position(|seen| !seen) {
-                Some(thread) => stack.push((thread, 0)),
+                Some(number) => stack.push((number, 0)),
                 None => break,
             }
         }
+        let mut all: Vec<Option<Line>> = all.into_iter().map(Some).collect();
+        lines.extend(order.into_iter().filter_map(|(number, level)| Some(Line { level, ..all[number].take()? })));
     }
     lines
 }
 
 fn name(opened: &OpenedSession, line: &Line) -> String {
     let process = &opened.processes[line.process];
-    match process.pthread(line.thread as u64) {
+    match &line.span {
         Some(span) => thread_name(process, span),
+        // The bits above a thread id number the parts of a thread that was recorded in several.
+        None if process.tables.meta().threads[line.thread].id >> 22 > 0 => "continued".to_owned(),
         None => "main".to_owned(),
     }
+}
+
+fn reference(opened: &OpenedSession, line: &Line) -> String {
+    let id = opened.processes[line.process].tables.meta().threads[line.thread].id;
+    refer(opened, line.process, Target::Thread(id, line.span.map_or(0, |span| span.begin_seq))).to_string()
 }
 
 fn table(opened: &OpenedSession, lines: &[Line]) -> Listing {
@@ -160,7 +183,7 @@ fn table(opened: &OpenedSession, lines: &[Line]) -> Listing {
     for line in lines {
         let process = &opened.processes[line.process];
         let entry = &process.tables.meta().threads[line.thread];
-        let span = process.pthread(line.thread as u64);
+        let span = line.span.as_ref();
         let blank = String::new;
         let id_of = |place: u64| process.tables.meta().threads.get(place as usize).map(|thread| thread.id);
         let start = span.map_or(entry.facts.first_time, |span| span.start).saturating_sub(opened.start);
@@ -172,7 +195,7 @@ fn table(opened: &OpenedSession, lines: &[Line]) -> Listing {
             span.end.saturating_sub(span.start)
         });
         listing.row(vec![
-            format!("{:1$}{2}", "", 2 * line.level.min(20), refer(opened, line.process, Target::Thread(entry.id))),
+            format!("{:1$}{2}", "", 2 * line.level.min(20), reference(opened, line)),
             nanoseconds(start),
             span.and_then(|span| span.spawn_latency()).map_or_else(blank, nanoseconds),
             nanoseconds(lifetime),
@@ -192,7 +215,7 @@ fn to_json(opened: &OpenedSession, line: &Line) -> Value {
     let process: &OpenedProcess = &opened.processes[line.process];
     let entry = &process.tables.meta().threads[line.thread];
     let mut json = json!({
-        "reference": refer(opened, line.process, Target::Thread(entry.id)).to_string(),
+        "reference": reference(opened, line),
         "pid": process.pid,
         "thread_id": entry.id,
         "name": name(opened, line),
@@ -203,7 +226,7 @@ fn to_json(opened: &OpenedSession, line: &Line) -> Value {
         "spans": entry.spans,
         "deepest": entry.facts.deepest,
     });
-    if let Some(&span) = process.pthread(line.thread as u64) {
+    if let Some(span) = line.span {
         let record = Row::Pthread(PthreadView { process: line.process, span }).json(opened);
         for name in ["status", "reason", "start_ns", "end_ns", "evidence"] {
             json[name] = record[name].clone();
