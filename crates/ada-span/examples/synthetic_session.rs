@@ -111,7 +111,8 @@ impl Program {
     fn call(&mut self, random: u64) -> Event {
         // The square makes small numbers common.
         let share = (random >> 32 & 0xffff) as u32;
-        let function = (share * (share >> 8) >> 8) * FUNCTIONS >> 16;
+        let squared = (share * (share >> 8)) >> 8;
+        let function = (squared * FUNCTIONS) >> 16;
         self.stack.push(function.min(FUNCTIONS - 1));
         self.tail_call = random >> 50 & 127 == 0;
         self.event(EventKind::CALL, function.min(FUNCTIONS - 1), self.stack.len() - 1)

@@ -86,7 +86,7 @@ const FIELDS: [&str; 15] = [
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<Outcome> {
     let mut out = Out::new();
-    with_tables(&args.session, &mut out, |opened, out| {
+    let outcome = with_tables(&args.session, &mut out, |opened, out| {
         let mut uses = sorted(opened, args.sort);
         uses.retain(|it| args.wants(&opened.processes[it.process], it.stats.function));
         let end = if args.limit == 0 { uses.len() } else { uses.len().min(args.cursor.saturating_add(args.limit)) };
@@ -105,7 +105,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Outcome> {
         }
     })?;
     out.finish()?;
-    Ok(Outcome::Clean)
+    Ok(outcome)
 }
 
 impl Args {

@@ -34,7 +34,7 @@ pub struct DerivedFolder {
 /// What was found where the tables should be.
 pub enum Cached {
     /// The tables.
-    Good(Tables),
+    Good(Box<Tables>),
     /// Nothing.
     Missing,
     /// Tables of another content, analysis or option.
@@ -71,7 +71,7 @@ impl DerivedFolder {
             return Cached::Missing;
         }
         match Tables::open(&self.folder) {
-            Ok(tables) if tables.meta().key == self.key => Cached::Good(tables),
+            Ok(tables) if tables.meta().key == self.key => Cached::Good(Box::new(tables)),
             Ok(_) => Cached::Stale,
             Err(_) => Cached::Damaged,
         }
@@ -84,9 +84,22 @@ impl DerivedFolder {
             self.folder.file_name().unwrap_or_default().to_string_lossy(),
             std::process::id()
         ));
+        self.remove_left_over();
         let _ = fs::remove_dir_all(&unfinished);
         fs::create_dir(&unfinished).map_err(SpanError::at(&unfinished))?;
         Ok(unfinished)
+    }
+
+    /// Removes what others have begun who did not live to finish it.
+    fn remove_left_over(&self) {
+        let (Some(parent), Some(name)) = (self.folder.parent(), self.folder.file_name()) else { return };
+        let prefix = format!("{}.", name.to_string_lossy());
+        for entry in fs::read_dir(parent).into_iter().flatten().flatten() {
+            let pid = entry.file_name().to_string_lossy().strip_prefix(&prefix).and_then(|pid| pid.parse::<u32>().ok());
+            if pid.is_some_and(|pid| !Path::new("/proc").join(pid.to_string()).exists()) {
+                let _ = fs::remove_dir_all(entry.path());
+            }
+        }
     }
 
     /// Puts finished tables in their place, instead of those that were there.
@@ -98,7 +111,7 @@ impl DerivedFolder {
             Err(error) => match self.find() {
                 Cached::Good(tables) => {
                     let _ = fs::remove_dir_all(unfinished);
-                    Ok(tables)
+                    Ok(*tables)
                 }
                 _ => Err(SpanError::at(&self.folder)(error)),
             },

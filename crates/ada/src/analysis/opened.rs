@@ -9,15 +9,18 @@ use ada_format::atf::{Problem, Process, Session};
 use ada_span::pthread::PthreadSpan;
 use ada_span::table::{Cached, DerivedFolder, Tables};
 use ada_span::{ProcessTrace, SpanError, analyze, content_key, function_traits, replay_options};
-use anyhow::{Context, bail};
+use anyhow::bail;
 
 use super::listing::Out;
 use super::newest;
 use super::progress::Progress;
 use super::reference::Target;
 use super::units::parse_nanos;
-use crate::exit::say;
+use crate::exit::{Blame, Outcome, say};
 use crate::names::Names;
+
+/// Findings of a damaged session that are told one by one.
+const FINDINGS_TOLD: usize = 5;
 
 /// Which session, and how it is analysed.
 #[derive(clap::Args)]
@@ -104,14 +107,15 @@ impl OpenedProcess {
 }
 
 /// Runs a command on a session's tables. Tables that turn out to be damaged are made anew, once, unless the command has
-/// already printed something.
-pub(crate) fn with_tables<T>(
+/// already printed something. What is wrong with the session itself is told on stderr.
+pub(crate) fn with_tables(
     args: &SessionArgs,
     out: &mut Out,
-    mut command: impl FnMut(&OpenedSession, &mut Out) -> anyhow::Result<T>,
-) -> anyhow::Result<T> {
+    mut command: impl FnMut(&OpenedSession, &mut Out) -> anyhow::Result<()>,
+) -> anyhow::Result<Outcome> {
     let path = newest::find(args.session.as_deref())?;
     let opened = open(&path, args.timeout)?;
+    let outcome = tell_findings(&opened.session);
     match command(&opened, out) {
         Err(error) if is_damage(&error) && !out.has_printed() => {
             for process in &opened.processes {
@@ -119,10 +123,22 @@ pub(crate) fn with_tables<T>(
             }
             drop(opened);
             say(format_args!("ada: the derived tables of {} are damaged; making them anew\n", path.display()));
-            command(&open(&path, args.timeout)?, out)
+            command(&open(&path, args.timeout)?, out)?;
         }
-        result => result,
+        result => result?,
     }
+    Ok(outcome)
+}
+
+fn tell_findings(session: &Session) -> Outcome {
+    let findings = session.findings();
+    for finding in findings.iter().take(FINDINGS_TOLD) {
+        say(format_args!("ada: {finding}\n"));
+    }
+    if findings.len() > FINDINGS_TOLD {
+        say(format_args!("ada: {} more findings; `ada atf verify` lists them\n", findings.len() - FINDINGS_TOLD));
+    }
+    if findings.is_empty() { Outcome::Clean } else { Outcome::Findings }
 }
 
 fn is_damage(error: &anyhow::Error) -> bool {
@@ -141,7 +157,7 @@ fn open(path: &Path, timeout_ns: u64) -> anyhow::Result<OpenedSession> {
     let mut processes = Vec::new();
     for (number, process) in session.processes().iter().enumerate() {
         let tables = tables_of(process, session.processes(), timeout_ns, &progress)
-            .with_context(|| format!("cannot make the derived tables of {}", process.path.display()))?;
+            .output_failed(|| format!("cannot write the derived tables of {}", process.path.display()))?;
         let mut names = Names::of(process);
         if names.is_empty() {
             // A fork's child has its parent's images under the same numbers; the lists are in the parent's folder.
@@ -169,7 +185,7 @@ fn open(path: &Path, timeout_ns: u64) -> anyhow::Result<OpenedSession> {
 fn tables_of(process: &Process, beside: &[Process], timeout_ns: u64, progress: &Progress) -> Result<Tables, SpanError> {
     let own = DerivedFolder::new(&process.path, content_key(process, timeout_ns));
     match own.find() {
-        Cached::Good(tables) => return Ok(tables),
+        Cached::Good(tables) => return Ok(*tables),
         Cached::Damaged => {
             say(format_args!("ada: {} is damaged; making it anew\n", own.path().display()));
         }
@@ -181,7 +197,7 @@ fn tables_of(process: &Process, beside: &[Process], timeout_ns: u64, progress: &
             // A session on a medium that cannot be written, or of another user.
             let elsewhere = own.elsewhere();
             if let Cached::Good(tables) = elsewhere.find() {
-                return Ok(tables);
+                return Ok(*tables);
             }
             let unfinished = elsewhere.begin()?;
             say(format_args!("ada: {error}: cannot be written; keeping tables in {}\n", elsewhere.path().display()));

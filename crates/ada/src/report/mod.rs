@@ -43,7 +43,7 @@ struct Item {
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<Outcome> {
     let mut out = Out::new();
-    with_tables(&args.session, &mut out, |opened, out| {
+    let outcome = with_tables(&args.session, &mut out, |opened, out| {
         let facts = facts::gather(opened);
         let logical = facts::logical(opened);
         let oddities = oddities::gather(opened, args.limit);
@@ -68,7 +68,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Outcome> {
         }
     })?;
     out.finish()?;
-    Ok(Outcome::Clean)
+    Ok(outcome)
 }
 
 fn print(

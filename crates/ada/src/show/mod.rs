@@ -43,7 +43,7 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<Outcome> {
     let mut out = Out::new();
-    with_tables(&args.session, &mut out, |opened, out| {
+    let outcome = with_tables(&args.session, &mut out, |opened, out| {
         let shown = show(args, opened)?;
         match args.format {
             ListFormat::Json => out.json(&shown),
@@ -56,7 +56,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Outcome> {
         }
     })?;
     out.finish()?;
-    Ok(Outcome::Clean)
+    Ok(outcome)
 }
 
 /// A place in the session.

@@ -79,7 +79,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Outcome> {
         anyhow::bail!("the cursor is of another --sort");
     }
     let mut out = Out::new();
-    with_tables(&args.session, &mut out, |opened, out| {
+    let outcome = with_tables(&args.session, &mut out, |opened, out| {
         let filter = args.filter.prepare(opened)?;
         if args.limit == 0 {
             return print_all(args, opened, &filter, out);
@@ -89,7 +89,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Outcome> {
         print(args, opened, &rows[..rows.len().min(args.limit)], next, out)
     })?;
     out.finish()?;
-    Ok(Outcome::Clean)
+    Ok(outcome)
 }
 
 fn print(args: &Args, opened: &OpenedSession, rows: &[Row], next: Option<Cursor>, out: &mut Out) -> anyhow::Result<()> {

@@ -76,7 +76,7 @@ const FIELDS: [&str; 19] = [
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<Outcome> {
     let mut out = Out::new();
-    with_tables(&args.session, &mut out, |opened, out| {
+    let outcome = with_tables(&args.session, &mut out, |opened, out| {
         let mut lines = hierarchy(opened);
         lines.retain(|line| args.name.as_ref().is_none_or(|pattern| matches(pattern, &name(opened, line))));
         let end = if args.limit == 0 { lines.len() } else { lines.len().min(args.cursor.saturating_add(args.limit)) };
@@ -103,7 +103,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Outcome> {
         }
     })?;
     out.finish()?;
-    Ok(Outcome::Clean)
+    Ok(outcome)
 }
 
 /// All threads, each behind the one that made it.

@@ -66,7 +66,7 @@ struct Line {
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<Outcome> {
     let mut out = Out::new();
-    with_tables(&args.session, &mut out, |opened, out| {
+    let outcome = with_tables(&args.session, &mut out, |opened, out| {
         for id in &args.thread {
             if !opened.processes.iter().any(|it| it.tables.meta().thread_index(*id).is_some()) {
                 anyhow::bail!("thread {id} is not in the session; `ada threads` lists them");
@@ -79,7 +79,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Outcome> {
         print(args, opened, &folded, out)
     })?;
     out.finish()?;
-    Ok(Outcome::Clean)
+    Ok(outcome)
 }
 
 fn fold_all(args: &Args, opened: &OpenedSession) -> anyhow::Result<Vec<Folded>> {

@@ -57,3 +57,29 @@ fn damaged_tables_are_made_anew_with_a_word() {
     fs::remove_file(told.derived().join("late_0.bin")).unwrap();
     assert_eq!(told.text("spans", &["--limit", "20"]), good);
 }
+
+#[test]
+fn what_a_killed_analysis_left_is_removed() {
+    let told = Told::trace(&Program::new("recursion.c"));
+    let left_over = told.derived().with_file_name("derived.4194305");
+    fs::create_dir(&left_over).unwrap();
+    told.text("report", &[]);
+    assert!(!left_over.exists(), "no process has an id that large");
+}
+
+#[test]
+fn an_unfinished_session_is_analysed_and_its_damage_told() {
+    let told = Told::trace(&Program::new("recursion.c"));
+    let thread = fs::read_dir(told.derived().parent().unwrap())
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .find(|path| path.join("index.atf").exists())
+        .expect("there is a thread");
+    let index = thread.join("index.atf");
+    let bytes = fs::read(&index).unwrap();
+    fs::write(&index, &bytes[..bytes.len() - 64 - 32 * 100 - 7]).unwrap();
+    let output = told.ada("report", &[]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(run::text(&output.stderr).contains("index.atf"), "{}", run::text(&output.stderr));
+    assert!(run::text(&output.stdout).contains("fib"));
+}
