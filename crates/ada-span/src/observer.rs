@@ -5,6 +5,7 @@ use ada_event::FunctionId;
 
 use crate::callback::{CallbackObserved, CallbackTracker, CodeAddresses};
 use crate::detail::DetailSource;
+use crate::outcome::Reason;
 use crate::pthread::ThreadCall;
 use crate::replay::{Closed, Opened};
 use crate::traits::Role;
@@ -32,6 +33,8 @@ pub(crate) struct Observer<'a> {
     thread_calls: Vec<ThreadCall>,
     /// Places in `thread_calls` of those that have not returned, oldest first.
     open_calls: Vec<usize>,
+    /// One that has just ended by jumping to the next call, and its depth.
+    jumped: Option<(usize, u32)>,
     starts: Vec<ThreadStart>,
     callbacks: Option<CallbackTracker<'a>>,
 }
@@ -40,17 +43,28 @@ impl<'a> Observer<'a> {
     /// `addresses` if callbacks are to be looked for.
     pub(crate) fn new(addresses: Option<&'a CodeAddresses>) -> Self {
         let callbacks = addresses.map(CallbackTracker::new);
-        Self { detail: None, thread_calls: Vec::new(), open_calls: Vec::new(), starts: Vec::new(), callbacks }
+        Self {
+            detail: None,
+            thread_calls: Vec::new(),
+            open_calls: Vec::new(),
+            jumped: None,
+            starts: Vec::new(),
+            callbacks,
+        }
     }
 
     pub(crate) fn begin_thread(&mut self, detail: Option<Box<dyn DetailSource + 'a>>) {
         self.detail = detail;
         self.open_calls.clear();
+        self.jumped = None;
     }
 
     #[inline]
     pub(crate) fn wants(&self, opened: &Opened) -> bool {
-        opened.role.is_thread_call() || opened.role == Role::ThreadStart || self.callbacks.is_some()
+        opened.role.is_thread_call()
+            || opened.role == Role::ThreadStart
+            || self.callbacks.is_some()
+            || self.jumped.is_some()
     }
 
     #[inline]
@@ -60,7 +74,12 @@ impl<'a> Observer<'a> {
 
     pub(crate) fn open(&mut self, thread: u32, opened: &Opened, function: FunctionId) {
         let detail = self.detail.as_mut().and_then(|source| source.detail(opened.detail));
-        if opened.role.is_thread_call() {
+        // `pthread_join` jumps to a function that often has no name, and ends when that does.
+        let continued = self.jumped.take().filter(|&(_, depth)| depth == opened.depth && opened.is_frame);
+        if let Some((place, _)) = continued {
+            self.open_calls.push(place);
+            self.thread_calls[place].open_seq = opened.seq;
+        } else if opened.role.is_thread_call() {
             self.open_calls.push(self.thread_calls.len());
             self.thread_calls.push(ThreadCall::begun(thread, opened, detail.as_ref()));
         }
@@ -75,9 +94,12 @@ impl<'a> Observer<'a> {
     pub(crate) fn close(&mut self, thread: u32, closed: &Closed) {
         if let Some(&place) = self.open_calls.last()
             && let Some(call) = self.thread_calls.get_mut(place)
-            && call.seq == closed.seq
+            && call.open_seq == closed.seq
         {
             self.open_calls.pop();
+            if closed.outcome.reason == Reason::TailCall {
+                self.jumped = Some((place, closed.depth));
+            }
             let detail = self.detail.as_mut().and_then(|source| source.detail(closed.detail));
             call.ended(closed, detail.as_ref());
         }

@@ -3,10 +3,10 @@
 use std::collections::HashMap;
 use std::path::Path;
 
-use ada_event::{DetailSeq, Event, EventSeq};
+use ada_event::{DetailSeq, Event, EventKind, EventSeq, FunctionId};
 use ada_format::atf::{
-    DetailRecord, DetailView, FunctionRow, Module, Payload, Process, Records, ThreadEntry, ThreadTrace, functions_file,
-    read_functions,
+    DetailRecord, DetailView, FunctionRow, Module, Payload, Probes, Process, Records, ThreadEntry, ThreadTrace,
+    functions_file, read_functions,
 };
 
 use crate::analysis::ANALYSIS_VERSION;
@@ -31,12 +31,11 @@ impl ProcessSource for ProcessTrace<'_> {
         let first = first.or_else(|| self.0.threads.iter().min_by_key(|thread| first_time(thread)));
         let to_info = |thread: &ThreadTrace| {
             let entry = listed.get(&thread.id().0);
-            let number = |name: &str| entry.and_then(|entry| number(entry.extra.get(name)?));
             ThreadInfo {
                 id: thread.id().0,
                 events: thread.event_count(),
-                handle: number("handle"),
-                tid: number("tid"),
+                handle: entry.and_then(|entry| entry.handle).map(|handle| handle.0),
+                tid: entry.and_then(|entry| entry.tid).map(u64::from),
                 is_first: first.is_some_and(|first| first.id() == thread.id()),
             }
         };
@@ -62,16 +61,6 @@ impl ProcessSource for ProcessTrace<'_> {
 
 fn first_time(thread: &ThreadTrace) -> u64 {
     thread.index().event(EventSeq(0)).map_or(u64::MAX, |event| event.timestamp.0)
-}
-
-/// A number, or an address in a string, as manifests have them.
-fn number(value: &(impl ToString + ?Sized)) -> Option<u64> {
-    let text = value.to_string();
-    let text = text.trim_matches('"');
-    match text.strip_prefix("0x") {
-        Some(digits) => u64::from_str_radix(digits, 16).ok(),
-        None => text.parse().ok(),
-    }
 }
 
 struct SessionDetails<'a> {
@@ -108,8 +97,8 @@ impl DetailSource for SessionDetails<'_> {
         for (record, number) in self.view.records().map_while(Result::ok).zip(1_u32..) {
             if let Ok(Payload::X86Call(call)) = record.payload() {
                 each(&[call.rdi, call.rsi, call.rdx, call.rcx, call.r8, call.r9]);
-                if let Some(probes) = call.probes {
-                    each(&probes.values().collect::<Vec<u64>>());
+                if call.probes.is_some() {
+                    each(&words(call.probes));
                 }
             }
             if number.is_multiple_of(RELEASE_EVERY) {
@@ -120,16 +109,19 @@ impl DetailSource for SessionDetails<'_> {
     }
 }
 
+fn words(probes: Option<Probes<'_>>) -> Vec<u64> {
+    probes.map_or(Vec::new(), |probes| probes.values().collect())
+}
+
 fn to_detail(record: &DetailRecord<'_>) -> Option<EventDetail> {
     match record.payload().ok()? {
         Payload::X86Call(call) => Some(EventDetail {
             registers: [call.rdi, call.rsi, call.rdx, call.rcx, call.r8, call.r9],
-            words: call.probes.map_or(Vec::new(), |probes| probes.values().collect()),
+            words: words(call.probes),
         }),
-        Payload::X86Return(back) => Some(EventDetail {
-            registers: [back.rax, back.rdx, 0, 0, 0, 0],
-            words: back.probes.map_or(Vec::new(), |probes| probes.values().collect()),
-        }),
+        Payload::X86Return(back) => {
+            Some(EventDetail { registers: [back.rax, back.rdx, 0, 0, 0, 0], words: words(back.probes) })
+        }
         Payload::Arm64Call(frame) | Payload::Arm64Return(frame) => {
             Some(EventDetail { registers: *frame.x.first_chunk()?, words: Vec::new() })
         }
@@ -149,7 +141,21 @@ pub fn function_traits(process: &Process, beside: &[Process]) -> FunctionTraits 
         let is_library = is_runtime_library(&module.path);
         traits.add_module(module.module_id, rows.iter().map(|row| function_trait(module, row, is_library)).collect());
     }
+    for function in first_functions(process) {
+        let known = traits.get(function);
+        if known.role == Role::Plain && (known.is_runtime || known.is_unnamed) {
+            traits.set_role(function, Role::ThreadStart);
+        }
+    }
     traits
+}
+
+/// What the threads that somebody created begin with. Without debug files, the C library's first function has no name.
+fn first_functions(process: &Process) -> impl Iterator<Item = FunctionId> {
+    let infos = ProcessTrace(process).threads();
+    let created = process.threads.iter().zip(infos).filter(|(_, info)| !info.is_first);
+    let firsts = created.filter_map(|(thread, _)| thread.index().event(EventSeq(0)));
+    firsts.filter(|event| event.depth == 0 && event.kind == EventKind::CALL).map(|event| event.function)
 }
 
 fn has_lists(process: &Process) -> bool {
@@ -158,12 +164,23 @@ fn has_lists(process: &Process) -> bool {
 }
 
 fn function_trait(module: &Module, row: &FunctionRow, is_library: bool) -> FunctionTrait {
+    let role = match Role::of(&row.name) {
+        // Most of its functions have no names, and few are called by programs.
+        Role::Plain if is_loader(&module.path) => Role::LazyBinding,
+        role => role,
+    };
     FunctionTrait {
-        role: Role::of(&row.name),
+        role,
+        is_unnamed: row.name.is_empty(),
         is_entry_only: row.verdict == "entry_only",
         is_runtime: is_library || is_runtime_name(&row.name),
         address: module.load_base.map(|base| row.offset.wrapping_add(base.0)),
     }
+}
+
+/// Whether a module is the dynamic loader, and nothing else: musl's is the C library too.
+fn is_loader(path: &str) -> bool {
+    Path::new(path).file_name().is_some_and(|name| name.to_string_lossy().starts_with("ld-linux"))
 }
 
 /// Whether a module is part of a language's or the system's runtime.

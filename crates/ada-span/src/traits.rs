@@ -36,6 +36,8 @@ pub enum Role {
     LazyBinding,
     /// Calls `main`.
     ProgramStart,
+    /// The program's `main`.
+    Main,
 }
 
 impl Role {
@@ -64,6 +66,7 @@ impl Role {
             "pthread_cancel" | "__pthread_cancel" => Self::ThreadCancel,
             "signal" | "bsd_signal" | "ssignal" | "sysv_signal" | "__sysv_signal" | "sigaction" | "__sigaction"
             | "__libc_sigaction" | "sigset" => Self::SignalHandler,
+            "main" => Self::Main,
             "_dl_fixup" | "_dl_profile_fixup" | "_dl_runtime_resolve" => Self::LazyBinding,
             "__libc_start_main" | "__libc_start_call_main" | "__libc_start_main_impl" => Self::ProgramStart,
             name if name.starts_with("_dl_runtime_resolve_") || name.starts_with("_dl_runtime_profile_") => {
@@ -75,7 +78,7 @@ impl Role {
 
     /// Whether addresses in its registers are somebody else's.
     pub const fn hands_nothing_over(self) -> bool {
-        matches!(self, Self::ThreadCreate | Self::LazyBinding | Self::ProgramStart)
+        matches!(self, Self::ThreadCreate | Self::LazyBinding | Self::ProgramStart | Self::Main)
     }
 
     /// Whether the function is one whose registers the thread correlator wants.
@@ -94,6 +97,8 @@ pub struct FunctionTrait {
     pub role: Role,
     /// Whether only its calls are recorded.
     pub is_entry_only: bool,
+    /// Whether nobody knows its name.
+    pub is_unnamed: bool,
     /// Whether it belongs to the machinery that programs start their threads through.
     pub is_runtime: bool,
     /// Its address in the process, if its module's place is known.
@@ -110,6 +115,14 @@ impl FunctionTraits {
     /// Tells of a module's functions, in the order of their symbol indexes.
     pub fn add_module(&mut self, module: u32, functions: Vec<FunctionTrait>) {
         self.modules.insert(module, functions);
+    }
+
+    /// Gives a function another part.
+    pub fn set_role(&mut self, function: FunctionId, role: Role) {
+        let module = self.modules.get_mut(&function.module().0);
+        if let Some(known) = module.and_then(|functions| functions.get_mut(function.symbol_index() as usize)) {
+            known.role = role;
+        }
     }
 
     /// What is known of a function.

@@ -113,7 +113,7 @@ impl<'a> CallbackTracker<'a> {
     }
 
     pub(crate) fn open(&mut self, thread: u32, opened: &Opened, function: FunctionId, detail: Option<&EventDetail>) {
-        let execution = match self.addresses.is_handed_over(function) {
+        let execution = match self.addresses.is_handed_over(function) && opened.role != Role::Main {
             true => self.execution(thread, opened, function, detail),
             false => Execution::No,
         };
@@ -166,7 +166,9 @@ impl<'a> CallbackTracker<'a> {
     }
 
     fn held(&self, opened: &Opened, own: FunctionId, detail: Option<&EventDetail>) -> Vec<(FunctionId, usize)> {
-        let Some(detail) = detail.filter(|_| self.creating == 0 && !opened.role.hands_nothing_over()) else {
+        let is_starting = self.stack.last().is_some_and(|call| call.role == Role::ProgramStart);
+        let hands_over = self.creating == 0 && !is_starting && !opened.role.hands_nothing_over();
+        let Some(detail) = detail.filter(|_| hands_over) else {
             return Vec::new();
         };
         let mut held: Vec<(FunctionId, usize)> = Vec::new();

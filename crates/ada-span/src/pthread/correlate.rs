@@ -53,7 +53,6 @@ impl Lives {
 
 /// The spans of all threads that somebody created, by start.
 pub(crate) fn correlate(lives: &[ThreadLife], mut calls: Vec<ThreadCall>, process: ProcessEnd) -> Vec<PthreadSpan> {
-    join_tail_calls(&mut calls);
     calls.sort_by_key(|call| (call.time, call.thread, call.seq));
     let mut spans: Vec<PthreadSpan> = lives.iter().map(|it| life_span(it, process)).collect();
     let places = Lives(spans.iter().zip(0..).map(|(span, place)| ((span.thread, span.begin_seq), place)).collect());
@@ -79,7 +78,10 @@ pub(crate) fn correlate(lives: &[ThreadLife], mut calls: Vec<ThreadCall>, proces
             (span.routine_address, span.argument) = (arguments[2], arguments[3]);
         }
         if span.handle == NONE {
-            span.handle = create.words.first().copied().unwrap_or(NONE);
+            span.handle = create.word().unwrap_or(NONE);
+        }
+        if let Some(is_detached) = create.starts_detached() {
+            span.is_detached = is_detached.into();
         }
         if found.confidence < 90 {
             mark_uncertain(span);
@@ -89,26 +91,6 @@ pub(crate) fn correlate(lives: &[ThreadLife], mut calls: Vec<ThreadCall>, proces
     add_levels(&mut spans, &places);
     spans.sort_by_key(|span| (span.start, span.thread, span.begin_seq));
     spans
-}
-
-/// A thread function that jumps to another one, as `pthread_join` does in glibc, ends when that does.
-fn join_tail_calls(calls: &mut Vec<ThreadCall>) {
-    calls.sort_by_key(|call| (call.thread, call.seq));
-    let mut joined: Vec<ThreadCall> = Vec::with_capacity(calls.len());
-    for call in calls.drain(..) {
-        match joined.last_mut() {
-            Some(jumped)
-                if jumped.has_jumped()
-                    && (jumped.thread, jumped.role) == (call.thread, call.role)
-                    && jumped.end_time == Some(call.time) =>
-            {
-                let (arguments, words) = (jumped.arguments.or(call.arguments), call.words.clone());
-                *jumped = ThreadCall { seq: jumped.seq, time: jumped.time, arguments, words, ..call };
-            }
-            _ => joined.push(call),
-        }
-    }
-    *calls = joined;
 }
 
 /// Of calls that lie within others of the same kind on the same thread, as `thrd_create` calls `pthread_create`, the
@@ -209,7 +191,7 @@ fn add_endings(spans: &mut [PthreadSpan], places: &Lives, calls: &[ThreadCall]) 
                 span.join_end = until;
                 span.is_detached = 0;
                 if span.exit_value == NONE
-                    && let Some(&value) = call.words.first()
+                    && let Some(value) = call.word()
                 {
                     span.exit_value = value;
                 }

@@ -34,7 +34,7 @@ const BY_ORDER: u64 = 30;
 pub(crate) fn match_threads(creates: &[ThreadCall], threads: &[Started]) -> Vec<Match> {
     let mut matching =
         Matching { creates, free: vec![true; creates.len()], threads: threads.to_vec(), found: Vec::new() };
-    matching.by_key(BY_HANDLE, |create| create.words.first().copied(), |thread| thread.handle);
+    matching.by_key(BY_HANDLE, ThreadCall::word, |thread| thread.handle);
     matching.by_key(
         BY_ROUTINE_AND_ARGUMENT,
         |create| create.arguments.map(|it| (it[2], it[3])),

@@ -53,7 +53,7 @@ word_struct! {
         pub exit_value,
         /// The call of `pthread_exit`.
         pub exit_seq,
-        /// 1 if it was detached, 0 if it was joined.
+        /// 1 if it was detached, 0 if it can be, or was, joined.
         pub is_detached,
         /// The place of the thread that waited for its end.
         pub joiner,

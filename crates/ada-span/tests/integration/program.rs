@@ -62,6 +62,7 @@ pub(crate) fn traits() -> FunctionTraits {
             _ => Role::Plain,
         },
         is_entry_only: number == ENTRY_ONLY,
+        is_unnamed: false,
         is_runtime: number == THREAD_START,
         address: Some(0x1000 + 16 * u64::from(number)),
     };

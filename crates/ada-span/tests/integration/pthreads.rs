@@ -40,6 +40,7 @@ fn traits() -> FunctionTraits {
     let of = |function: u32| FunctionTrait {
         role: role(function),
         is_entry_only: false,
+        is_unnamed: false,
         is_runtime: matches!(function, CREATE..=UNWIND | TRAMPOLINE | JOIN_WITHIN),
         address: Some(address(function)),
     };
