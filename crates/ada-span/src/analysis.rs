@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use ada_event::FunctionId;
 
 use crate::callback::{self, CodeAddresses};
+use crate::detail::DetailSource;
 use crate::error::SpanError;
 use crate::function_stats::FunctionStats;
 use crate::observer::{Observed, Observer};
@@ -66,13 +67,23 @@ fn write_meta(folder: &Path, meta: &Meta) -> Result<(), SpanError> {
 /// The functions whose addresses some call was handed, if registers were recorded and there are any.
 fn handed_over(source: &dyn ProcessSource, threads: &[ThreadInfo], traits: &FunctionTraits) -> Option<CodeAddresses> {
     let mut addresses: Option<CodeAddresses> = None;
-    for thread in 0..threads.len() {
-        if let Some(details) = source.details(thread) {
+    for (place, thread) in threads.iter().enumerate() {
+        if let Some(details) = source.details(place).filter(|details| has_all_registers(thread, &**details)) {
             let addresses = addresses.get_or_insert_with(|| CodeAddresses::new(traits.addresses()));
-            details.all_arguments(&mut |arguments| addresses.note(arguments));
+            details.all_arguments(&mut |function, arguments| {
+                if !traits.get(function).role.hands_nothing_over() {
+                    addresses.note(arguments);
+                }
+            });
         }
     }
     addresses.filter(CodeAddresses::has_callbacks)
+}
+
+/// Whether registers were recorded throughout, and not only of a few functions or of the last moments. Callbacks are not
+/// looked for otherwise: the little that could be found is not worth the time.
+fn has_all_registers(thread: &ThreadInfo, details: &dyn DetailSource) -> bool {
+    details.count() >= thread.events / 4
 }
 
 struct Work<'a> {
@@ -114,7 +125,9 @@ impl Work<'_> {
         let mut sink = ShardSink::new(spans?, late?, anomalies?, self.traits, Observer::new(self.addresses));
         while let Some(&thread) = order.get(next.fetch_add(1, Ordering::Relaxed)) {
             sink.begin_thread(thread as u32);
-            sink.observer.begin_thread(self.source.details(thread));
+            let details = self.source.details(thread);
+            let follows = details.as_ref().is_some_and(|details| has_all_registers(&self.threads[thread], &**details));
+            sink.observer.begin_thread(details, follows);
             let mut replay = Replay::new(sink, *self.options);
             self.source.events(thread, &mut |events| {
                 replay.feed(events);

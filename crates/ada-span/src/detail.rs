@@ -1,6 +1,6 @@
 //! What the correlators read of an event beyond its 32 bytes.
 
-use ada_event::DetailSeq;
+use ada_event::{DetailSeq, FunctionId};
 
 /// Registers and memory words of one event.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -16,6 +16,9 @@ pub trait DetailSource {
     /// The detail at a position, if it can be read.
     fn detail(&mut self, seq: DetailSeq) -> Option<EventDetail>;
 
-    /// The integer arguments, and the words read from memory, of every call that has detail.
-    fn all_arguments(&self, each: &mut dyn FnMut(&[u64]));
+    /// How many events have detail.
+    fn count(&self) -> u64;
+
+    /// The function, and the integer arguments or the words read from memory, of every call that has detail.
+    fn all_arguments(&self, each: &mut dyn FnMut(FunctionId, &[u64]));
 }

@@ -37,6 +37,8 @@ pub(crate) struct Observer<'a> {
     jumped: Option<(usize, u32)>,
     starts: Vec<ThreadStart>,
     callbacks: Option<CallbackTracker<'a>>,
+    /// Whether callbacks are looked for on the current thread.
+    follows: bool,
 }
 
 impl<'a> Observer<'a> {
@@ -50,26 +52,25 @@ impl<'a> Observer<'a> {
             jumped: None,
             starts: Vec::new(),
             callbacks,
+            follows: false,
         }
     }
 
-    pub(crate) fn begin_thread(&mut self, detail: Option<Box<dyn DetailSource + 'a>>) {
+    pub(crate) fn begin_thread(&mut self, detail: Option<Box<dyn DetailSource + 'a>>, follows: bool) {
         self.detail = detail;
+        self.follows = follows && self.callbacks.is_some();
         self.open_calls.clear();
         self.jumped = None;
     }
 
     #[inline]
     pub(crate) fn wants(&self, opened: &Opened) -> bool {
-        opened.role.is_thread_call()
-            || opened.role == Role::ThreadStart
-            || self.callbacks.is_some()
-            || self.jumped.is_some()
+        opened.role.is_thread_call() || opened.role == Role::ThreadStart || self.follows || self.jumped.is_some()
     }
 
     #[inline]
     pub(crate) fn has_open(&self) -> bool {
-        !self.open_calls.is_empty() || self.callbacks.is_some()
+        !self.open_calls.is_empty() || self.follows
     }
 
     pub(crate) fn open(&mut self, thread: u32, opened: &Opened, function: FunctionId) {
@@ -86,7 +87,7 @@ impl<'a> Observer<'a> {
         if opened.role == Role::ThreadStart {
             self.starts.push(ThreadStart { thread, seq: opened.seq, time: opened.start });
         }
-        if let Some(callbacks) = &mut self.callbacks {
+        if let Some(callbacks) = self.callbacks.as_mut().filter(|_| self.follows) {
             callbacks.open(thread, opened, function, detail.as_ref());
         }
     }
@@ -103,7 +104,7 @@ impl<'a> Observer<'a> {
             let detail = self.detail.as_mut().and_then(|source| source.detail(closed.detail));
             call.ended(closed, detail.as_ref());
         }
-        if let Some(callbacks) = &mut self.callbacks {
+        if let Some(callbacks) = self.callbacks.as_mut().filter(|_| self.follows) {
             callbacks.close(thread, closed);
         }
     }

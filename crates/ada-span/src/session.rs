@@ -93,12 +93,16 @@ impl DetailSource for SessionDetails<'_> {
         detail
     }
 
-    fn all_arguments(&self, each: &mut dyn FnMut(&[u64])) {
+    fn count(&self) -> u64 {
+        self.view.len()
+    }
+
+    fn all_arguments(&self, each: &mut dyn FnMut(FunctionId, &[u64])) {
         for (record, number) in self.view.records().map_while(Result::ok).zip(1_u32..) {
             if let Ok(Payload::X86Call(call)) = record.payload() {
-                each(&[call.rdi, call.rsi, call.rdx, call.rcx, call.r8, call.r9]);
+                each(call.function, &[call.rdi, call.rsi, call.rdx, call.rcx, call.r8, call.r9]);
                 if call.probes.is_some() {
-                    each(&words(call.probes));
+                    each(call.function, &words(call.probes));
                 }
             }
             if number.is_multiple_of(RELEASE_EVERY) {

@@ -26,6 +26,10 @@ pub enum Role {
     ThreadCreate,
     /// Waits for a thread.
     ThreadJoin,
+    /// The same in C11, whose threads give an `int`.
+    ThreadJoinInt,
+    /// Names a thread.
+    ThreadName,
     /// Lets a thread go.
     ThreadDetach,
     /// Asks a thread to end.
@@ -56,12 +60,13 @@ impl Role {
             "pthread_join"
             | "__pthread_join"
             | "___pthread_join"
-            | "thrd_join"
             | "pthread_timedjoin_np"
             | "__pthread_timedjoin_np64"
             | "pthread_clockjoin_np"
             | "pthread_tryjoin_np"
             | "__pthread_clockjoin_ex" => Self::ThreadJoin,
+            "thrd_join" => Self::ThreadJoinInt,
+            "pthread_setname_np" => Self::ThreadName,
             "pthread_detach" | "__pthread_detach" | "___pthread_detach" | "thrd_detach" => Self::ThreadDetach,
             "pthread_cancel" | "__pthread_cancel" => Self::ThreadCancel,
             "signal" | "bsd_signal" | "ssignal" | "sysv_signal" | "__sysv_signal" | "sigaction" | "__sigaction"
@@ -78,14 +83,20 @@ impl Role {
 
     /// Whether addresses in its registers are somebody else's.
     pub const fn hands_nothing_over(self) -> bool {
-        matches!(self, Self::ThreadCreate | Self::LazyBinding | Self::ProgramStart | Self::Main)
+        self.is_thread_call() || matches!(self, Self::LazyBinding | Self::ProgramStart | Self::Main)
     }
 
     /// Whether the function is one whose registers the thread correlator wants.
     pub const fn is_thread_call(self) -> bool {
         matches!(
             self,
-            Self::ThreadCreate | Self::ThreadJoin | Self::ThreadDetach | Self::ThreadCancel | Self::ThreadExit
+            Self::ThreadCreate
+                | Self::ThreadJoin
+                | Self::ThreadJoinInt
+                | Self::ThreadName
+                | Self::ThreadDetach
+                | Self::ThreadCancel
+                | Self::ThreadExit
         )
     }
 }

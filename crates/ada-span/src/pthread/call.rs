@@ -62,6 +62,13 @@ impl ThreadCall {
         self.words.first().copied().filter(|&word| word != UNREADABLE)
     }
 
+    /// The name in a call that gives one.
+    pub(crate) fn name(&self) -> Option<(u64, u64)> {
+        // A short name at the end of a page leaves the second word unreadable.
+        let low = self.call_words.first().copied().filter(|&word| word != UNREADABLE)?;
+        Some((low, self.call_words.get(1).copied().filter(|&word| word != UNREADABLE).unwrap_or(0)))
+    }
+
     /// Whether a new thread starts detached: glibc's flags of the attributes that it was created with, if there were any.
     pub(crate) fn starts_detached(&self) -> Option<bool> {
         const DETACHED: u64 = 1;

@@ -184,7 +184,9 @@ fn add_endings(spans: &mut [PthreadSpan], places: &Lives, calls: &[ThreadCall]) 
         let Some(&at) = candidates.iter().rev().find(|&&at| born(at) <= until) else { continue };
         let span = &mut spans[at];
         match call.role {
-            Role::ThreadJoin if call.has_returned() && !call.has_failed() && span.joiner == NONE => {
+            Role::ThreadJoin | Role::ThreadJoinInt
+                if call.has_returned() && !call.has_failed() && span.joiner == NONE =>
+            {
                 span.joiner = call.thread.into();
                 span.join_seq = call.seq;
                 span.join_time = call.time;
@@ -193,7 +195,13 @@ fn add_endings(spans: &mut [PthreadSpan], places: &Lives, calls: &[ThreadCall]) 
                 if span.exit_value == NONE
                     && let Some(value) = call.word()
                 {
-                    span.exit_value = value;
+                    let is_int = call.role == Role::ThreadJoinInt;
+                    span.exit_value = if is_int { u64::from(value as u32) } else { value };
+                }
+            }
+            Role::ThreadName if !call.has_failed() => {
+                if let Some(name) = call.name() {
+                    (span.name_low, span.name_high) = name;
                 }
             }
             Role::ThreadDetach if !call.has_failed() => span.is_detached = 1,

@@ -67,6 +67,10 @@ word_struct! {
         pub canceler,
         /// The call that did.
         pub cancel_seq,
+        /// The name that the program gave it: the first eight bytes.
+        pub name_low,
+        /// The next eight.
+        pub name_high,
         /// How many creations lead from the first thread to it.
         pub level,
     }
@@ -130,6 +134,16 @@ impl PthreadSpan {
             4 => ThreadEnd::Alive,
             _ => ThreadEnd::Inferred,
         }
+    }
+
+    /// The name that the program gave it.
+    pub fn given_name(&self) -> Option<String> {
+        if self.name_low == crate::NONE {
+            return None;
+        }
+        let bytes = [self.name_low.to_le_bytes(), self.name_high.to_le_bytes()];
+        let name = bytes.as_flattened().split(|&byte| byte == 0).next().unwrap_or_default();
+        Some(String::from_utf8_lossy(name).replace(char::is_control, "?"))
     }
 
     /// From the call of `pthread_create` to the start routine.

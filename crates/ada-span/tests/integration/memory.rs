@@ -1,6 +1,6 @@
 //! A process whose trace is in memory.
 
-use ada_event::{DetailSeq, Event};
+use ada_event::{DetailSeq, Event, EventKind, FunctionId};
 use ada_span::table::Tables;
 use ada_span::{DetailSource, EventDetail, FunctionTraits, ProcessSource, ReplayOptions, ThreadInfo, analyze};
 
@@ -14,7 +14,8 @@ pub(crate) struct InMemory {
 pub(crate) struct MemoryThread {
     pub(crate) info: ThreadInfo,
     pub(crate) events: Vec<Event>,
-    pub(crate) details: Vec<(EventDetail, bool)>,
+    /// Of calls with their functions.
+    pub(crate) details: Vec<(EventDetail, Option<FunctionId>)>,
 }
 
 impl MemoryThread {
@@ -25,9 +26,10 @@ impl MemoryThread {
 
     /// Gives an event registers and words.
     pub(crate) fn detail(&mut self, seq: usize, registers: [u64; 6], words: &[u64]) {
-        let is_call = self.events[seq].kind == ada_event::EventKind::CALL;
+        let is_call = self.events[seq].kind == EventKind::CALL;
+        let called = is_call.then_some(self.events[seq].function);
         self.events[seq].detail = DetailSeq(self.details.len() as u32);
-        self.details.push((EventDetail { registers, words: words.to_vec() }, is_call));
+        self.details.push((EventDetail { registers, words: words.to_vec() }, called));
     }
 }
 
@@ -59,10 +61,16 @@ impl DetailSource for Details<'_> {
         self.0.details.get(seq.get()? as usize).map(|(detail, _)| detail.clone())
     }
 
-    fn all_arguments(&self, each: &mut dyn FnMut(&[u64])) {
-        for (detail, _) in self.0.details.iter().filter(|(_, is_call)| *is_call) {
-            each(&detail.registers);
-            each(&detail.words);
+    fn count(&self) -> u64 {
+        self.0.details.len() as u64
+    }
+
+    fn all_arguments(&self, each: &mut dyn FnMut(FunctionId, &[u64])) {
+        for (detail, called) in &self.0.details {
+            if let Some(function) = *called {
+                each(function, &detail.registers);
+                each(function, &detail.words);
+            }
         }
     }
 }

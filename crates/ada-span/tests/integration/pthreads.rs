@@ -18,6 +18,8 @@ const BODY: u32 = 8;
 const OTHER_BODY: u32 = 9;
 const TRAMPOLINE: u32 = 10;
 const JOIN_WITHIN: u32 = 11;
+const JOIN_INT: u32 = 12;
+const NAME: u32 = 13;
 
 const OPTIONS: ReplayOptions =
     ReplayOptions { has_drops: false, end: ProcessEnd::Exited, end_time: 0, timeout_ns: u64::MAX };
@@ -29,7 +31,9 @@ fn address(function: u32) -> u64 {
 fn traits() -> FunctionTraits {
     let role = |function: u32| match function {
         CREATE => Role::ThreadCreate,
-        JOIN | JOIN_WITHIN => Role::ThreadJoin,
+        JOIN => Role::ThreadJoin,
+        JOIN_INT => Role::ThreadJoinInt,
+        NAME => Role::ThreadName,
         DETACH => Role::ThreadDetach,
         EXIT => Role::ThreadExit,
         CANCEL => Role::ThreadCancel,
@@ -41,11 +45,11 @@ fn traits() -> FunctionTraits {
         role: role(function),
         is_entry_only: false,
         is_unnamed: false,
-        is_runtime: matches!(function, CREATE..=UNWIND | TRAMPOLINE | JOIN_WITHIN),
+        is_runtime: matches!(function, CREATE..=UNWIND | TRAMPOLINE..),
         address: Some(address(function)),
     };
     let mut traits = FunctionTraits::default();
-    traits.add_module(1, (0..12).map(of).collect());
+    traits.add_module(1, (0..14).map(of).collect());
     traits
 }
 
@@ -279,6 +283,41 @@ fn threads_that_create_threads_have_levels() {
     let spans = spans_of(threads);
     assert_eq!(spans.iter().map(|span| span.level).collect::<Vec<_>>(), [1, 2, 3, 4, 5]);
     assert_eq!(spans.iter().map(|span| span.creator).collect::<Vec<_>>(), [0, 1, 2, 3, 4]);
+}
+
+#[test]
+fn exit_values_come_from_joins_and_names_from_the_program() {
+    let name = [u64::from_le_bytes(*b"worker-o"), u64::from_le_bytes(*b"ne\0\xff\xff\xff\xff\xff")];
+    let main = Script::new(1)
+        .call(0, MAIN)
+        .create(100, BODY, 0, 0xa)
+        .create(200, BODY, 0, 0xb)
+        .call_with(300, JOIN, [0xa, 0x8000, 0, 0, 0, 0])
+        .back_with(900, 0, &[0x77])
+        .call_with(910, JOIN_INT, [0xb, 0x8000, 0, 0, 0, 0])
+        .back_with(920, 0, &[0x5555_0000_0003]);
+    let mut naming = body(2, 150);
+    naming = naming.call_with(160, NAME, [0xa, 0x8100, 0, 0, 0, 0]).back_with(165, 0, &[]).back(800);
+    naming.thread.details[0].0.words = name.to_vec();
+    let spans = spans_of(vec![main.first(), naming.with_handle(0xa), body(3, 250).back(850).with_handle(0xb)]);
+    assert_eq!((spans[0].exit_value, spans[1].exit_value), (0x77, 3));
+    assert_eq!((spans[0].given_name().as_deref(), spans[1].given_name()), (Some("worker-one"), None));
+}
+
+#[test]
+fn attributes_tell_whether_a_thread_starts_detached() {
+    let with_attributes = |script: Script, time: u64, handle: u64, flags: u64| {
+        let mut script = script.call_with(time, CREATE, [0x7000, 0x6000, address(BODY), 0, 0, 0]);
+        let last = script.thread.details.len() - 1;
+        script.thread.details[last].0.words = vec![flags, u64::MAX, u64::MAX];
+        script.back_with(time + 10, 0, &[handle])
+    };
+    let main = with_attributes(Script::new(1).call(0, MAIN), 100, 0xa, 1);
+    let main = with_attributes(main, 200, 0xb, 0).create(300, BODY, 0, 0xc);
+    let main = with_attributes(main, 400, 0xd, u64::MAX);
+    let thread = |id: u32| body(id, 100 * u64::from(id) - 50).back(900).with_handle(8 + u64::from(id));
+    let spans = spans_of(vec![main.first(), thread(2), thread(3), thread(4), thread(5)]);
+    assert_eq!(spans.iter().map(|span| span.is_detached).collect::<Vec<_>>(), [1, 0, 0, NONE]);
 }
 
 #[test]

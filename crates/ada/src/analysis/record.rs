@@ -342,6 +342,7 @@ fn pthread_attributes(
     put("canceler_thread_id", id(span.canceler).into());
     put("confidence", known(span.confidence).map(|percent| percent as f64 / 100.0).into());
     put("level", known(span.level).into());
+    put("given_name", span.given_name().into());
 }
 
 fn hex(value: u64) -> Value {

@@ -155,7 +155,10 @@ fn hierarchy(opened: &OpenedSession) -> Vec<Line> {
 fn name(opened: &OpenedSession, line: &Line) -> String {
     let process = &opened.processes[line.process];
     match &line.span {
-        Some(span) => thread_name(process, span),
+        Some(span) => match span.given_name() {
+            Some(given) => format!("{} ({given})", thread_name(process, span)),
+            None => thread_name(process, span),
+        },
         // The bits above a thread id number the parts of a thread that was recorded in several.
         None if process.tables.meta().threads[line.thread].id >> 22 > 0 => "continued".to_owned(),
         None => "main".to_owned(),

@@ -121,7 +121,7 @@ fn threads_of_the_standard_libraries_are_named_after_what_they_run() {
 }
 
 #[test]
-fn without_registers_threads_are_found_and_their_creators_marked_as_doubtful() {
+fn every_session_knows_threads_by_their_handles() {
     let told = Told::trace(&Program::new("thread_exit.c"));
     let spans = threads(&told);
     let outcomes: BTreeMap<String, usize> = spans.iter().fold(BTreeMap::new(), |mut counts, span| {
@@ -129,7 +129,12 @@ fn without_registers_threads_are_found_and_their_creators_marked_as_doubtful() {
         counts
     });
     assert_eq!(outcomes, all("exited unwind", 10));
-    assert!(spans.iter().all(|span| span["attributes"]["creator_thread_id"].as_u64().is_some()));
+    for span in &spans {
+        let attributes = &span["attributes"];
+        assert_eq!((&attributes["confidence"], &attributes["exit_value"]), (&1.0.into(), &"0x7".into()));
+        assert_eq!((&attributes["mode"], &attributes["handle"]), (&"joinable".into(), &span["correlation_key"]));
+        assert!(attributes["join_wait_ns"].as_u64().is_some());
+    }
 }
 
 #[test]
