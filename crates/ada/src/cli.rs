@@ -6,7 +6,9 @@ use clap::error::ErrorKind;
 use clap::{Parser, Subcommand};
 
 use crate::exit::say;
-use crate::{atf, completions, demo, doctor, heph, hooks, symbols, trace, workload};
+use crate::{
+    atf, completions, demo, doctor, heph, hooks, report, show, spans, symbols, threads, top, trace, tree, workload,
+};
 
 const EXIT_CODES: &str = "\
 Exit codes:
@@ -36,6 +38,18 @@ pub(crate) enum Command {
     Demo(demo::Args),
     /// Run a program with every function traced
     Trace(trace::Args),
+    /// Tell what a traced program did: time, threads, oddities
+    Report(report::Args),
+    /// List spans: calls, threads and callbacks with their beginning and end
+    Spans(spans::Args),
+    /// Print the tree of calls, repeats folded
+    Tree(tree::Args),
+    /// List functions by time or calls
+    Top(top::Args),
+    /// List threads: who made them, what they ran, how they ended
+    Threads(threads::Args),
+    /// Show one event, span, thread or function with all that is known of it
+    Show(show::Args),
     /// List what was hooked, and what was not and why
     Hooks(hooks::Args),
     /// Give a session better names from debug files

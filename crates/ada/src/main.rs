@@ -1,6 +1,7 @@
 //! The `ada` executable: arguments in, words and exit codes out. What it does lives in the libraries.
 #![forbid(unsafe_code)]
 
+mod analysis;
 mod atf;
 mod cli;
 mod completions;
@@ -11,8 +12,14 @@ mod format;
 mod heph;
 mod hooks;
 mod names;
+mod report;
+mod show;
+mod spans;
 mod symbols;
+mod threads;
+mod top;
 mod trace;
+mod tree;
 mod workload;
 
 fn main() -> std::process::ExitCode {
@@ -27,6 +34,12 @@ fn main() -> std::process::ExitCode {
         cli::Command::Symbols(args) => symbols::run(&args),
         cli::Command::Doctor(args) => doctor::run(&args),
         cli::Command::Workload(args) => workload::run(&args),
+        cli::Command::Report(args) => report::run(&args),
+        cli::Command::Spans(args) => spans::run(&args),
+        cli::Command::Tree(args) => tree::run(&args),
+        cli::Command::Top(args) => top::run(&args),
+        cli::Command::Threads(args) => threads::run(&args),
+        cli::Command::Show(args) => show::run(&args),
         cli::Command::Atf(args) => atf::run(args),
         cli::Command::Heph(args) => heph::run(args),
         cli::Command::Completions(args) => completions::run(&args),

@@ -29,6 +29,11 @@ impl Names {
         Self { modules: modules.collect() }
     }
 
+    /// Whether no function has a name.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.modules.values().all(|module| module.functions.is_empty())
+    }
+
     /// `function` as people know it: its demangled name, or its module and offset, or its id.
     pub(crate) fn name(&self, function: FunctionId) -> String {
         self.known_name(function).unwrap_or_else(|| function.to_string())
@@ -43,5 +48,17 @@ impl Names {
             // A name can have any character, and a line of a list must stay one.
             name => ada_image::demangle(name).replace(char::is_control, "?"),
         })
+    }
+
+    /// The file name of the function's module; its number where that is not known.
+    pub(crate) fn module(&self, function: FunctionId) -> String {
+        let module = function.module().0;
+        self.modules.get(&module).map_or_else(|| format!("module {module}"), |it| it.file_name.clone())
+    }
+
+    /// The name as the linker saw it.
+    pub(crate) fn raw(&self, function: FunctionId) -> Option<&str> {
+        let functions = &self.modules.get(&function.module().0)?.functions;
+        functions.get(function.symbol_index() as usize).map(|row| row.name.as_str())
     }
 }

@@ -42,7 +42,8 @@ pub(super) fn write(out: &mut impl Write, line: &Line<'_>) -> io::Result<()> {
     out.write_all(b"\n")
 }
 
-fn detail(payload: &Payload<'_>) -> Value {
+/// Registers and stack as an object.
+pub(crate) fn detail(payload: &Payload<'_>) -> Value {
     match payload {
         Payload::X86Call(call) => x86_call(call),
         Payload::X86Return(back) => x86_return(back),
