@@ -124,6 +124,8 @@ impl Planner<'_> {
         let site = self.site(index, function.start, bytes)?;
         let kind = match entry_only {
             None => StubKind::Full,
+            // What exchanges pieces of the stack for copies of others must not find trampolines in them.
+            Some(EntryOnlyReason::ChangesStack) => self.stack_change(index).unwrap_or(StubKind::Walker),
             Some(_) => self.stack_change(index).unwrap_or(StubKind::EntryOnly),
         };
         Ok((entry_only, PatchPlan { at: site.at, kind, displaced: site.displaced, relay: site.relay }))
@@ -177,7 +179,9 @@ impl Planner<'_> {
         }
         let Some(fde) = fde else { return Ok(Some(EntryOnlyReason::NoUnwindInfo)) };
         let use_of = self.scan.use_of(self.unwind, fde);
-        Ok(if use_of.pops_arguments {
+        Ok(if use_of.moves_stack {
+            Some(EntryOnlyReason::ChangesStack)
+        } else if use_of.pops_arguments {
             Some(EntryOnlyReason::PopsArguments)
         } else if use_of.reads_slot {
             Some(EntryOnlyReason::ReadsReturnSlot)

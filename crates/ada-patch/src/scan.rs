@@ -41,6 +41,8 @@ pub(crate) struct PieceUse {
     /// It reads or writes its own return slot.
     pub(crate) reads_slot: bool,
     pub(crate) pops_arguments: bool,
+    /// It moves the stack pointer by a distance that it has computed, upwards: no compiler does that.
+    pub(crate) moves_stack: bool,
     pub(crate) end: PieceEnd,
 }
 
@@ -107,6 +109,7 @@ impl CodeScan {
                 let known = &mut self.uses[next_fde];
                 known.reads_slot |= found.reads_slot;
                 known.pops_arguments |= found.pops_arguments;
+                known.moves_stack |= found.moves_stack;
                 known.end = found.end;
             }
             from = to;
@@ -129,6 +132,9 @@ impl CodeScan {
             }
             if instruction.mnemonic() == Mnemonic::Ret && instruction.op_count() == 1 {
                 found.pops_arguments = true;
+            }
+            if instruction.code() == Code::Add_rm64_r64 || instruction.code() == Code::Add_r64_rm64 {
+                found.moves_stack |= instruction.op0_register() == Register::RSP;
             }
             while row < rows.len() && rows[row].end.0 <= instruction.ip() {
                 row += 1;
