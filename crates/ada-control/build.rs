@@ -1,4 +1,5 @@
-//! Compiles the agent a second time, as a freestanding shared object that can be copied into another process.
+//! Compiles the agent a second time, as a freestanding shared object that can be copied into another process, and names
+//! the planner by a hash of its sources.
 //!
 //! Cargo cannot build one package for two environments, so the compiler is called directly: the agent and the one
 //! crate it uses need nothing but `core`.
@@ -17,11 +18,30 @@ fn main() {
     println!("cargo::rerun-if-changed={}", agent.display());
     println!("cargo::rerun-if-changed=build.rs");
 
+    println!("cargo::rustc-env=ADA_PLANNER={:016x}", planner(&crates));
+
     compile(&out, &ring.join("lib.rs"), "ada_ring", "rlib", &[]);
     let library = format!("ada_ring={}", out.join("libada_ring.rlib").display());
     let link = "link-arg=-Wl,--build-id=none,-z,norelro,-z,noseparate-code,--hash-style=sysv,-Bsymbolic";
     let options = ["--extern", &library, "-C", "link-arg=-nostdlib", "-C", "link-arg=-nostartfiles", "-C", link];
     compile(&out, &agent.join("lib.rs"), "ada_agent", "cdylib", &options);
+}
+
+/// Everything that decides what a plan is, or how it is stored: a change to any of it makes stored plans stale.
+fn planner(crates: &Path) -> u64 {
+    let mut files = vec![crates.join("../Cargo.lock"), crates.join("ada-control/src/image_plan.rs")];
+    for folder in ["ada-image/src", "ada-patch/src", "ada-control/src/plan_cache"] {
+        let entries = std::fs::read_dir(crates.join(folder)).expect("the sources are there");
+        files.extend(entries.map(|entry| entry.expect("a folder can be read").path()));
+        println!("cargo::rerun-if-changed={}", crates.join(folder).display());
+    }
+    files.sort();
+    // FNV-1a.
+    files.iter().fold(0xcbf2_9ce4_8422_2325, |hash, file| {
+        println!("cargo::rerun-if-changed={}", file.display());
+        let content = std::fs::read(file).expect("a source can be read");
+        content.iter().fold(hash, |hash: u64, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3))
+    })
 }
 
 /// The baseline instruction set, whatever RUSTFLAGS say: the stubs save no wider registers than it has.

@@ -139,7 +139,7 @@ unsafe fn write_cut_off_record(state: *mut ThreadState, frame: *mut ShadowFrame)
         let pool = pool();
         let (owner, chunk_state) = (pool.header(chunk), pool.state(chunk));
         let is_ours = owner.tid.load(Ordering::Relaxed) == (*state).tid
-            && owner.pid.load(Ordering::Relaxed) == syscall::process()
+            && owner.pid.load(Ordering::Relaxed) == (*state).pid
             && (chunk_state == ChunkState::Active as u32 || chunk_state == ChunkState::Full as u32);
         let position = (*state).index_position;
         let is_reserved = chunks::chunk_of(position) != Some(chunk) || place < position;

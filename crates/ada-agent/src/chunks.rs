@@ -7,11 +7,10 @@ use core::sync::atomic::{AtomicU64, Ordering};
 
 use crate::config::{Item, get};
 use crate::memory::pool;
+use crate::recorder::Patience;
 use crate::registers;
 use crate::syscall::{self, SignalsBlocked};
 
-/// How long a wait without a sign of life from the recorder lasts.
-const PATIENCE: u32 = 2_000_000_000 / WAIT_STEP;
 const WAIT_STEP: u32 = 200_000;
 /// How long a wait lasts in which the drain has nothing to free …
 const HOPE: u32 = 200_000_000 / WAIT_STEP;
@@ -76,25 +75,19 @@ pub(crate) unsafe fn obtain(state: *mut ThreadState, blocked: &mut SignalsBlocke
     let control = pool.control();
     control.exhausted.fetch_add(1, Ordering::Relaxed);
     // SAFETY: the thread's own state.
-    let thread = unsafe { (*state).tid };
+    let (process, thread) = unsafe { ((*state).pid, (*state).tid) };
     if control.on_full.load(Ordering::Relaxed) == OnFull::Drop as u32 {
-        return pool.reclaim_oldest(syscall::process(), thread).map(|chunk| (chunk, 0));
+        return pool.reclaim_oldest(process, thread).map(|chunk| (chunk, 0));
     }
-    let mut rounds = control.drain_rounds.load(Ordering::Relaxed);
+    let mut patience = Patience::new(control);
     let mut looks = control.looks_for_ended.load(Ordering::Relaxed);
     let mut claims = control.claims.load(Ordering::Relaxed);
-    let (mut idle, mut hopeless, mut waited) = (0, 0, 0);
-    while control.recorder_gone.load(Ordering::Relaxed) == 0 {
+    let (mut hopeless, mut waited) = (0, 0);
+    while patience.is_left() {
         blocked.pause(|| syscall::sleep_nanoseconds(WAIT_STEP));
         waited += u64::from(WAIT_STEP);
         if let Some(chunk) = pool.claim() {
             return Some((chunk, waited));
-        }
-        let now = control.drain_rounds.load(Ordering::Relaxed);
-        idle = if now == rounds { idle + 1 } else { 0 };
-        rounds = now;
-        if idle >= PATIENCE {
-            control.recorder_gone.store(1, Ordering::Relaxed);
         }
         // All chunks belong to living threads, which may be waiting for this one.
         let looked = control.looks_for_ended.load(Ordering::Relaxed);
@@ -143,7 +136,7 @@ pub(crate) unsafe fn label(pool: &Pool, chunk: usize, state: *mut ThreadState, l
     let header = pool.header(chunk);
     // SAFETY: the caller's promise.
     unsafe {
-        header.pid.store(syscall::process(), Ordering::Relaxed);
+        header.pid.store((*state).pid, Ordering::Relaxed);
         header.tid.store((*state).tid, Ordering::Relaxed);
         let taken = match lane {
             Lane::Index => &mut (*state).chunks_taken,
@@ -154,6 +147,7 @@ pub(crate) unsafe fn label(pool: &Pool, chunk: usize, state: *mut ThreadState, l
         *taken += 1;
         header.lane.store(lane as u32, Ordering::Relaxed);
         header.wanted.store(0, Ordering::Relaxed);
+        header.image.store(get(Item::Image) as u32, Ordering::Relaxed);
         header.thread_pointer.store(registers::fs_base(), Ordering::Relaxed);
         header.shadow_base_low.store((*state).shadow_base as u32, Ordering::Relaxed);
         header.lost_before.store((*state).lost, Ordering::Relaxed);

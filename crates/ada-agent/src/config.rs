@@ -22,10 +22,12 @@ pub enum Item {
     StackWindow,
     /// Bytes of a detail record.
     DetailStride,
+    /// The number of the program that the process runs.
+    Image,
 }
 
 /// How many entries there are.
-pub const ITEMS: usize = 8;
+pub const ITEMS: usize = 9;
 
 /// The table. Its memory is not writable in the target, and need not be.
 #[unsafe(no_mangle)]

@@ -58,8 +58,8 @@ pub(crate) unsafe fn place_in_lane(state: *mut ThreadState, lane: Lane) -> u64 {
                 }
             } else {
                 *position = match obtained {
-                    Some((chunk, _)) => {
-                        label(&pool, chunk, state, lane, 0);
+                    Some((chunk, waited)) => {
+                        label(&pool, chunk, state, lane, waited);
                         pool.change(chunk, ChunkState::Claimed, ChunkState::Active);
                         pool.records(chunk) as u64
                     }
@@ -108,6 +108,9 @@ unsafe fn turn_chunks(state: *mut ThreadState, blocked: &mut SignalsBlocked) {
             pool.change(chunk, ChunkState::Claimed, ChunkState::Active);
             (*state).detail_chunks[turn] = chunk as u32 + 1;
         } else {
+            // Chunks are read in the order in which they were last begun.
+            let again = pool.header((*state).detail_chunks[turn] as usize - 1);
+            again.ordinal.store((*state).detail_chunks_taken, Ordering::Relaxed);
             (*state).detail_chunks_taken += 1;
         }
         let chunk = (*state).detail_chunks[turn] as usize - 1;

@@ -14,6 +14,7 @@ pub mod config;
 pub mod crash;
 pub mod details;
 mod entry;
+mod exec;
 pub mod frames;
 #[cfg(ada_freestanding)]
 mod freestanding;
@@ -21,6 +22,7 @@ mod jumps;
 mod loader;
 pub mod memory;
 mod probes;
+mod recorder;
 mod registers;
 pub mod syscall;
 pub mod threads;

@@ -4,15 +4,14 @@ use core::sync::atomic::Ordering;
 
 use crate::config::{Item, get};
 use crate::memory::pool;
+use crate::recorder::{Patience, WAIT_STEP};
 use crate::syscall;
 
 /// `r_debug.r_state` once the list of libraries is complete.
 const CONSISTENT: u32 = 0;
 const STATE_OFFSET: u64 = 24;
-const WAIT_STEP: u32 = 100_000_000;
-/// Steps without a sign of life from the recorder.
-const PATIENCE: u32 = 20;
-
+/// Stands in the word of the waiting process while the rest is filled in.
+const ASKING: u32 = u32::MAX;
 /// Tells the recorder, makes the system calls it asks for, and returns when it is done.
 pub(crate) fn libraries_changed() {
     let debug = get(Item::LoaderDebug);
@@ -26,14 +25,18 @@ pub(crate) fn libraries_changed() {
     let pool = pool();
     let control = pool.control();
     let loader = &control.loader;
-    if control.recorder_gone.load(Ordering::Relaxed) != 0
-        || loader.waiting.compare_exchange(0, syscall::process(), Ordering::AcqRel, Ordering::Relaxed).is_err()
-    {
-        return;
+    // One at a time: another process may be loading something too.
+    let mut patience = Patience::new(control);
+    loop {
+        match loader.waiting.compare_exchange(0, ASKING, Ordering::AcqRel, Ordering::Relaxed) {
+            Ok(_) => break,
+            Err(other) if patience.is_left() => syscall::futex_wait(&loader.waiting, other, WAIT_STEP),
+            Err(_) => return,
+        }
     }
+    loader.image.store(get(Item::Image) as u32, Ordering::Relaxed);
+    loader.waiting.store(syscall::process(), Ordering::Release);
     syscall::futex_wake(&loader.waiting);
-    let mut rounds = control.drain_rounds.load(Ordering::Relaxed);
-    let mut idle = 0;
     loop {
         // Read before the stage, so that what is said between the look and the wait ends the wait.
         let said = loader.said.load(Ordering::Acquire);
@@ -50,11 +53,7 @@ pub(crate) fn libraries_changed() {
             continue;
         }
         syscall::futex_wait(&loader.said, said, WAIT_STEP);
-        let now = control.drain_rounds.load(Ordering::Relaxed);
-        idle = if now == rounds { idle + 1 } else { 0 };
-        rounds = now;
-        if idle >= PATIENCE {
-            control.recorder_gone.store(1, Ordering::Relaxed);
+        if !patience.is_left() {
             loader.waiting.store(0, Ordering::Relaxed);
             return;
         }

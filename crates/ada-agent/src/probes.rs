@@ -11,7 +11,7 @@ use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use crate::memory::pool;
 use crate::registers::{self, Saved};
 use crate::syscall::{self, SignalsBlocked};
-use crate::{chunks, crash, details, frames};
+use crate::{chunks, crash, details, exec, frames};
 
 /// Keeps what a probe sees of a call, and publishes the call's record at `place`.
 ///
@@ -46,6 +46,9 @@ pub(crate) unsafe fn call(state: *mut ThreadState, slot: *mut u64, place: *mut R
         let time = keep(state, probe, CALL, &bases, detail, context);
         AtomicU64::from_ptr(place.cast::<u64>()).store(time, Ordering::Release);
     }
+    if has_role(probe, Role::Exec) {
+        exec::ask(saved.rdi);
+    }
 }
 
 /// The same for a return; puts the real return address into the slot.
@@ -66,6 +69,9 @@ pub(crate) unsafe fn returned(state: *mut ThreadState, slot: *mut u64) {
         };
         let _blocked = SignalsBlocked::new();
         let ProbeCall { probe, registers, .. } = (*state).open_probes[number];
+        if has_role(probe, Role::Exec) {
+            exec::failed();
+        }
         (*state).open_probes[number].frame = 0;
         let mut bases = [0; BASES];
         bases[..registers.len()].copy_from_slice(&registers);

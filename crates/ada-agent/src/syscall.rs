@@ -100,6 +100,16 @@ pub fn sleep_nanoseconds(nanoseconds: u32) {
     unsafe { raw(NANOSLEEP, [time.as_ptr() as u64, 0, 0, 0, 0, 0]) };
 }
 
+/// Nanoseconds on a clock that never goes backwards.
+pub fn now() -> u64 {
+    const CLOCK_GETTIME: u64 = 228;
+    const MONOTONIC: u64 = 1;
+    let mut time = [0_u64; 2];
+    // SAFETY: `time` is a timespec that lives through the call.
+    unsafe { raw(CLOCK_GETTIME, [MONOTONIC, time.as_mut_ptr() as u64, 0, 0, 0, 0]) };
+    time[0] * 1_000_000_000 + time[1]
+}
+
 /// Sleeps while the word holds `value`, at most for the time.
 pub fn futex_wait(word: &core::sync::atomic::AtomicU32, value: u32, nanoseconds: u32) {
     let time = [0_u64, nanoseconds.into()];

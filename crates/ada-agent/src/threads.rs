@@ -7,8 +7,11 @@ use core::sync::atomic::Ordering;
 use crate::config::{Item, get};
 use crate::details::first_stack;
 use crate::memory::{owner, pool, process_block, shadow_base, state, state_address, state_number};
-use crate::registers::{gs_base, owner_mark, set_gs_base};
+use crate::registers::{clock, gs_base, owner_mark, set_gs_base};
 use crate::syscall;
+
+/// How often to look for states of threads that have ended, in ticks of the clock: some milliseconds.
+const LOOK_EVERY: u64 = 10_000_000;
 
 /// The calling thread's state, given to it now if need be; `slot` is the return slot of the call or return at hand. `None` where all states belong to living threads.
 ///
@@ -31,6 +34,7 @@ pub fn acquire(slot: u64) -> Option<*mut ThreadState> {
             // SAFETY: the only thread of a new process, and this is its copy of the state.
             unsafe {
                 (*current).tid = thread;
+                (*current).pid = syscall::process();
                 start_without_chunk(current);
             }
             owner(number).store(mark, Ordering::Relaxed);
@@ -59,12 +63,21 @@ fn claim(thread: u32) -> Option<usize> {
     if let Some(number) = (1..STATES).find(|&number| take(number, 0)) {
         return Some(number);
     }
+    // A thread without a state comes here with every call, and asking for each of the others takes its time.
+    let look_again_at = &process_block().look_again_at;
+    if clock() < look_again_at.load(Ordering::Relaxed) {
+        return None;
+    }
     let process = syscall::process();
     // A dead thread's chunks are the drain's to find: by now they may already belong to others.
-    (1..STATES).find(|&number| {
+    let found = (1..STATES).find(|&number| {
         let holder = threads[number].load(Ordering::Relaxed);
         syscall::is_thread_gone(process, holder) && take(number, holder)
-    })
+    });
+    if found.is_none() {
+        look_again_at.store(clock() + LOOK_EVERY, Ordering::Relaxed);
+    }
+    found
 }
 
 /// # Safety
@@ -86,6 +99,7 @@ unsafe fn prepare(fresh: *mut ThreadState, number: usize, thread: u32, slot: u64
         ((*fresh).stack_low, (*fresh).stack_high) = first_stack(slot);
         (*fresh).covered = get(Item::Covered);
         (*fresh).tid = thread;
+        (*fresh).pid = syscall::process();
         (*fresh).number = number as u32;
         (*fresh).lost = 0;
         (*fresh).buried = 0;

@@ -97,6 +97,7 @@ mod tests {
             (Item::OwnerByWord, 6),
             (Item::StackWindow, 7),
             (Item::DetailStride, 8),
+            (Item::Image, 9),
         ];
         let image = AgentImage::at(0x10_0000, &config).unwrap();
         let end = 0x10_0000 + image.bytes.len() as u64;
@@ -108,8 +109,11 @@ mod tests {
         for door in doors {
             assert!((0x10_0000..end).contains(&door));
         }
-        assert!(image.bytes.windows(64).any(|words| {
-            words.chunks(8).map(|word| u64::from_le_bytes(word.try_into().unwrap())).eq([1, 2, 3, 4, 5, 6, 7, 8])
-        }));
+        assert!(
+            image
+                .bytes
+                .windows(72)
+                .any(|words| { words.chunks(8).map(|word| u64::from_le_bytes(word.try_into().unwrap())).eq(1..=9) })
+        );
     }
 }

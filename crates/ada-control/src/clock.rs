@@ -45,6 +45,7 @@ impl Clock {
 }
 
 /// A calibration under way: the longer between its readings, the better.
+#[derive(Clone, Copy)]
 pub(crate) struct Calibration {
     first: Reading,
     since: Instant,

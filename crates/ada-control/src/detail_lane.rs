@@ -101,8 +101,6 @@ pub(crate) struct ThreadDetails {
     /// Copies from chunks that the thread is still writing.
     copied: Waiting,
     remembered: VecDeque<Remembered>,
-    /// How long the thread waited for chunks that have been read since.
-    waited_ns: u64,
 }
 
 /// An event that was written without detail, of which the thread may still have it.
@@ -172,46 +170,51 @@ impl Waiting {
 }
 
 impl ThreadDetails {
-    /// Takes all records of a thread's detail chunks that are written, and frees the chunks that are read to their end.
-    pub(crate) fn collect(&mut self, pool: &Pool, lane: Lane, stride: usize, pid: u32, tid: u32, ended: bool) {
-        self.collect_from(pool, chunks_of(pool, lane, pid, tid), stride, ended);
+    /// Takes records of a thread's detail chunks, and frees the chunks that are read to their end. Gives the time that
+    /// the thread waited for these.
+    ///
+    /// No further than to the time stamp of the last event that is being written: what is left in the rings makes a
+    /// thread wait that is too fast for the disk.
+    pub(crate) fn collect(&mut self, pool: &Pool, lane: Lane, stride: usize, pid: u32, tid: u32, limit: u64) -> u64 {
+        self.collect_from(pool, chunks_of(pool, lane, pid, tid), stride, limit)
     }
 
     /// The same for the chunks that a thread has handed over, which otherwise overwrites its oldest detail.
-    pub(crate) fn collect_handed_over(&mut self, pool: &Pool, stride: usize, pid: u32, tid: u32) {
+    pub(crate) fn collect_handed_over(&mut self, pool: &Pool, stride: usize, pid: u32, tid: u32, limit: u64) -> u64 {
         let mut chunks = chunks_of(pool, Lane::Detail, pid, tid);
         chunks.retain(|&chunk| pool.state(chunk) == ChunkState::Full as u32);
-        self.collect_from(pool, chunks, stride, false);
+        self.collect_from(pool, chunks, stride, limit)
     }
 
-    fn collect_from(&mut self, pool: &Pool, chunks: Vec<usize>, stride: usize, ended: bool) {
+    fn collect_from(&mut self, pool: &Pool, chunks: Vec<usize>, stride: usize, limit: u64) -> u64 {
+        let mut waited = 0;
         let before = self.waiting.places.len();
         for chunk in chunks {
             let is_full = pool.state(chunk) == ChunkState::Full as u32;
             let Some(mut reader) = ChunkReader::begin_with_stride(pool, chunk, stride) else { continue };
             loop {
-                while let Some(bytes) = reader.next_detail() {
+                while let Some(bytes) = reader.next_detail(limit) {
                     self.waiting.push(bytes);
                 }
                 // What was reserved and not written belongs to an event that is not written either.
-                if reader.is_at_end() || !(is_full || ended) || !reader.skip_hole(|_| {}) {
+                if reader.is_at_end() || !is_full || !reader.is_at_hole() || !reader.skip_hole(|_| {}) {
                     break;
                 }
             }
+            let is_done = reader.is_at_end() || reader.is_at_hole();
             drop(reader);
-            if is_full || ended {
-                self.waited_ns += pool.header(chunk).waited_ns.load(Ordering::Relaxed);
+            if !is_done {
+                break;
+            }
+            if is_full {
+                waited += pool.header(chunk).waited_ns.load(Ordering::Relaxed);
                 free(pool, chunk);
             }
         }
         if self.waiting.places.len() > before {
             self.waiting.sort();
         }
-    }
-
-    /// How long the thread waited for chunks since this was last asked.
-    pub(crate) fn take_waited(&mut self) -> u64 {
-        std::mem::take(&mut self.waited_ns)
+        waited
     }
 
     /// Copies what a thread still has in the chunks that it overwrites in turn, and asks it to hand them over from now
@@ -219,7 +222,9 @@ impl ThreadDetails {
     pub(crate) fn copy_kept(&mut self, pool: &Pool, stride: usize, pid: u32, tid: u32) {
         self.copied.clear();
         let mut record = vec![0; stride];
-        for chunk in chunks_of(pool, Lane::Detail, pid, tid) {
+        let chunks = chunks_of(pool, Lane::Detail, pid, tid);
+        // What it has handed over before has been collected; one more may have become full since.
+        for &chunk in chunks.iter().rev().take(3) {
             pool.header(chunk).wanted.store(1, Ordering::Relaxed);
             for at in (0..RECORDS_END).step_by(stride) {
                 if copy_record(pool, chunk, at, &mut record) {

@@ -1,8 +1,8 @@
 //! Empties the chunks: raw records become events in the files of their threads.
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, RwLock};
+use std::sync::{Arc, MutexGuard, RwLock};
 use std::time::{Duration, Instant};
 
 use ada_event::{DetailSeq, Event, EventKind, EventSeq, FunctionId, ThreadId, TraceNanos};
@@ -16,8 +16,8 @@ use crate::clock::Clock;
 use crate::crash_lane::CrashLane;
 use crate::detail_lane::{self, REMEMBERED, Remembered, ThreadDetails};
 use crate::latency::Latencies;
-use crate::module::Module;
 use crate::order::put_in_order;
+use crate::programs::Hooked;
 use crate::session::{SessionFiles, failed};
 use crate::windows::{BatchEvents, Fired, ThreadWindow, Watch, WindowLog, event_times, learn_handlers, triggers_among};
 
@@ -44,6 +44,7 @@ pub(crate) struct Drain {
     /// Chunks with holes that were passed over, and when they may be used again.
     quarantine: VecDeque<(Instant, usize)>,
     threads: HashMap<(u32, u32), ThreadProgress>,
+    images: HashMap<u32, BTreeSet<u32>>,
     crashes: CrashLane,
     /// What opens windows; `None` where detail is not kept for them.
     watch: Option<Watch>,
@@ -80,6 +81,7 @@ struct ThreadProgress {
 struct Held {
     pid: u32,
     tid: u32,
+    image: u32,
     ordinal: u64,
     thread_pointer: u64,
     chunk: usize,
@@ -101,6 +103,7 @@ impl Drain {
             stuck: HashMap::new(),
             quarantine: VecDeque::new(),
             threads: HashMap::new(),
+            images: HashMap::new(),
             crashes: CrashLane::default(),
             watch: None,
             windows: WindowLog::default(),
@@ -128,9 +131,10 @@ impl Drain {
     }
 
     /// Takes up what has changed in the triggers and in the program.
-    pub(crate) fn refresh_watch(&mut self, modules: &[Module]) {
-        if let Some(watch) = &mut self.watch {
-            watch.refresh(modules);
+    pub(crate) fn refresh_watch<'p>(&mut self, lock: impl FnOnce() -> MutexGuard<'p, Hooked>) {
+        let functions = self.numbers.read().expect("nobody panics with the lock").len();
+        if let Some(watch) = self.watch.as_mut().filter(|watch| watch.is_stale(functions)) {
+            watch.refresh(&lock().modules, functions);
         }
     }
 
@@ -155,6 +159,20 @@ impl Drain {
         };
         let used = lanes.into_iter().filter(|(_, lane)| lane.written > 0);
         (used.map(|(name, lane)| (name.to_owned(), lane)).collect(), pool)
+    }
+
+    pub(crate) fn pool(&self) -> Pool {
+        self.pool
+    }
+
+    /// The programs that each process was seen to run.
+    pub(crate) fn images(&self) -> &HashMap<u32, BTreeSet<u32>> {
+        &self.images
+    }
+
+    /// Nothing is written any more, for this reason.
+    pub(crate) fn fail(&mut self, error: ControlError) {
+        self.failure.get_or_insert(error);
     }
 
     /// Events written so far.
@@ -208,6 +226,9 @@ impl Drain {
         if look {
             self.looked = Instant::now();
         }
+        for held in &held {
+            self.images.entry(held.pid).or_default().insert(held.image);
+        }
         let mut blocked = None;
         for (number, chunk) in held.iter().enumerate() {
             let thread = (chunk.pid, chunk.tid);
@@ -244,13 +265,14 @@ impl Drain {
                 Held {
                     pid: header.pid.load(Ordering::Relaxed),
                     tid: header.tid.load(Ordering::Relaxed),
+                    image: header.image.load(Ordering::Relaxed),
                     ordinal: header.ordinal.load(Ordering::Relaxed),
                     thread_pointer: header.thread_pointer.load(Ordering::Relaxed),
                     chunk,
                 }
             })
             .collect();
-        held.sort_unstable_by_key(|held| (held.pid, held.tid, held.ordinal));
+        held.sort_unstable_by_key(|held| (held.pid, held.tid, held.image, held.ordinal));
         held
     }
 
@@ -259,7 +281,10 @@ impl Drain {
     fn empty(&mut self, held: &Held, is_last: bool, look: bool, final_round: bool, files: &mut SessionFiles) -> bool {
         // Asked before reading: a thread that has ended by then has written all that it ever will.
         let is_full = self.pool.state(held.chunk) == ChunkState::Full as u32;
-        let ended = look && (final_round || has_ended(held.pid, held.tid) && !self.awaits_its_end(held.pid));
+        // A process that runs another program by now has left this one's chunks behind.
+        let is_left = self.images[&held.pid].last().is_some_and(|&newest| newest > held.image);
+        let is_over = |drain: &Self| has_ended(held.pid, held.tid) && !drain.awaits_its_end(held.pid);
+        let ended = is_left || look && (final_round || is_over(self));
         let pool = self.pool;
         let Some(mut reader) = ChunkReader::begin(&pool, held.chunk) else { return true };
         self.batch.clear();
@@ -288,18 +313,22 @@ impl Drain {
         self.torn += torn;
         let (at_end, used) = (reader.is_at_end(), reader.position());
         drop(reader);
+        if at_end && is_full {
+            self.read_interrupting(held);
+        }
         let header = pool.header(held.chunk);
         let shadow_base_low = header.shadow_base_low.load(Ordering::Relaxed);
         // After the events: what belongs to them was written before them.
         let progress = self.threads.entry((held.pid, held.tid)).or_default();
+        let limit = self.batch.iter().map(|record| record.tsc).max().unwrap_or(0);
+        let (details, stride) = (&mut progress.details, self.shape.stride());
         if self.detail == DetailMode::All {
-            progress.details.collect(&pool, Lane::Detail, self.shape.stride(), held.pid, held.tid, ended);
+            self.waited_ns += details.collect(&pool, Lane::Detail, stride, held.pid, held.tid, limit);
         } else if self.watch.is_some() {
-            progress.details.collect_handed_over(&pool, self.shape.stride(), held.pid, held.tid);
-            self.waited_ns += progress.details.take_waited();
+            self.waited_ns += details.collect_handed_over(&pool, stride, held.pid, held.tid, limit);
         }
-        if ended || self.batch.iter().any(|record| record.is_probed()) {
-            progress.details.collect(&pool, Lane::Probe, RawProbe::SIZE, held.pid, held.tid, ended);
+        if self.batch.iter().any(|record| record.is_probed()) {
+            self.waited_ns += details.collect(&pool, Lane::Probe, RawProbe::SIZE, held.pid, held.tid, limit);
         }
         if self.failure.is_none()
             && let Err(error) = self.write(held, shadow_base_low, files)
@@ -319,7 +348,7 @@ impl Drain {
             self.waited_ns += header.waited_ns.load(Ordering::Relaxed);
             self.stuck.remove(&held.chunk);
             self.free(held.chunk, is_full, used, has_holes && !ended);
-            if ended && is_last && !final_round && !self.has_later_chunks(held) {
+            if ended && is_last && !is_left && !final_round && !self.has_later_chunks(held) {
                 if let Some(mut progress) = self.threads.remove(&(held.pid, held.tid)) {
                     let id = files.thread_id(held.pid, held.tid).unwrap_or(ThreadId(held.tid));
                     progress.window.finished(id, true).for_each(|window| self.windows.push(held.pid, window));
@@ -338,6 +367,21 @@ impl Drain {
     fn has_later_chunks(&self, last: &Held) -> bool {
         let is_later = |held: &Held| (held.pid, held.tid) == (last.pid, last.tid) && held.ordinal > last.ordinal;
         self.held_chunks().iter().any(is_later)
+    }
+
+    /// A handler that interrupted the stub of a chunk's last record has its own records in the next chunk, with earlier
+    /// times: they are put in order together.
+    fn read_interrupting(&mut self, held: &Held) {
+        let Some(last) = self.batch.last().map(|record| record.tsc) else { return };
+        let is_next = |next: &Held| {
+            (next.pid, next.tid, next.image, next.ordinal) == (held.pid, held.tid, held.image, held.ordinal + 1)
+        };
+        let pool = self.pool;
+        let Some(next) = self.held_chunks().into_iter().find(is_next) else { return };
+        let Some(mut reader) = ChunkReader::begin(&pool, next.chunk) else { return };
+        while let Some(record) = reader.next_record_before(last) {
+            self.batch.push(record);
+        }
     }
 
     fn has_lost_patience(&mut self, chunk: usize) -> bool {

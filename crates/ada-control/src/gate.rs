@@ -6,14 +6,16 @@
 
 use std::io;
 use std::os::unix::process::CommandExt;
-use std::path::PathBuf;
+use std::path::Path;
 use std::process::Command;
 
-use ada_image::{Image, ImageError};
+use ada_image::Image;
 
 use crate::ControlError;
 use crate::error::Doing;
+use crate::image_file::ImageFile;
 use crate::maps;
+use crate::program_file;
 use crate::remote::Remote;
 use crate::tracee::{Halt, Tracee};
 
@@ -42,6 +44,7 @@ const BREAKPOINT: [u8; 1] = [0xcc];
 impl Gate {
     /// Starts `command` and stops it at the gate.
     pub(crate) fn start(mut command: Command) -> Result<Self, ControlError> {
+        let asked_for = program_file::check(command.get_program())?;
         let program = command.get_program().to_string_lossy().into_owned();
         // SAFETY: between fork and exec only a system call is made.
         unsafe {
@@ -53,8 +56,23 @@ impl Gate {
         let (tracee, halt) = Tracee::after_exec(child.id()).doing("taking charge of the program")?;
         expect_trap(halt)?;
         let mut gate = Self { tracee, loader: None, released: false };
+        program_file::check_loaded(Path::new(&format!("/proc/{}", gate.tracee.pid())), asked_for)?;
         gate.reach()?;
         Ok(gate)
+    }
+
+    /// Takes a process that has just loaded another program to the gate. Where that cannot be, the program is let go.
+    pub(crate) fn of_exec(tracee: Tracee) -> Result<Self, ControlError> {
+        let mut gate = Self { tracee, loader: None, released: false };
+        let process = format!("/proc/{}", gate.tracee.pid());
+        let reached = program_file::check_loaded(Path::new(&process), None).and_then(|()| gate.reach());
+        match reached {
+            Ok(()) => Ok(gate),
+            Err(error) => {
+                let _ = gate.release();
+                Err(error)
+            }
+        }
     }
 
     /// Lets the program run.
@@ -71,7 +89,6 @@ impl Gate {
 
     fn reach(&mut self) -> Result<(), ControlError> {
         let tracee = &self.tracee;
-        check_image(tracee.pid())?;
         let loader = find_loader(tracee)?;
         let stop_at = match loader {
             Some(loader) => loader.function,
@@ -146,20 +163,6 @@ fn expect_trap(halt: Halt) -> Result<(), ControlError> {
     }
 }
 
-fn check_image(pid: u32) -> Result<(), ControlError> {
-    let path = std::fs::read_link(format!("/proc/{pid}/exe")).doing("finding the program's file")?;
-    let bytes = std::fs::read(format!("/proc/{pid}/exe")).doing("reading the program's file")?;
-    let reason = match Image::parse(&bytes) {
-        Ok(_) => return Ok(()),
-        Err(ImageError::Not64Bit { .. }) => "it is a 32-bit program; ada traces 64-bit x86 programs".to_owned(),
-        Err(ImageError::WrongMachine { .. }) => {
-            "it is built for another processor; ada traces x86-64 programs".to_owned()
-        }
-        Err(error) => error.to_string(),
-    };
-    Err(ControlError::Unsupported { path, reason })
-}
-
 fn find_loader(tracee: &Tracee) -> Result<Option<LoaderNotification>, ControlError> {
     let base = auxiliary(tracee.pid(), AT_BASE)?.unwrap_or(0);
     if base == 0 {
@@ -167,8 +170,8 @@ fn find_loader(tracee: &Tracee) -> Result<Option<LoaderNotification>, ControlErr
     }
     let mappings = maps::of_process(tracee.pid()).doing("reading the program's mappings")?;
     let Some(mapping) = mappings.iter().find(|mapping| mapping.start == base) else { return Ok(None) };
-    let bytes = std::fs::read(PathBuf::from(&mapping.path)).doing("reading the loader's file")?;
-    let Ok(image) = Image::parse(&bytes) else { return Ok(None) };
+    let file = ImageFile::open(&mapping.path).doing("reading the loader's file")?;
+    let Ok(image) = Image::parse(file.bytes()) else { return Ok(None) };
     let Some(function) = image.dynamic_symbol("_dl_debug_state") else { return Ok(None) };
     let debug = if let Some(debug) = image.dynamic_symbol("_r_debug") {
         debug.at_bias(base).0

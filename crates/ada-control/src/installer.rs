@@ -3,33 +3,47 @@
 use std::collections::HashMap;
 use std::io;
 use std::path::PathBuf;
-use std::sync::Mutex;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex};
 
 use ada_event::{ModuleId, RuntimeAddr};
-use ada_patch::{AgentEntries, Arena, HookSite, PatchPlan, SkipReason, StubKind, StubOptions, Verdict};
+use ada_patch::{AgentEntries, Arena, HookSite, Patch, PatchPlan, SkipReason, StubKind, StubOptions, Verdict};
 
 use crate::ControlError;
 use crate::covered_pages::CoveredPages;
 use crate::deadline::Deadline;
+use crate::image_plan::Originals;
 use crate::maps::{self, LoadedFile, Mapping};
 use crate::module::Module;
+use crate::plan_cache::PlanCache;
 use crate::planned_image::{Exclude, PlannedImage};
 use crate::probes;
 use crate::remote::{OpenInTarget, Remote};
-use crate::shared_memory::SharedMemory;
+use crate::shared_memory::{CoveredTable, SharedMemory};
+use crate::target_memory::Program;
 
 /// Installs hooks for one process, at its start and whenever it loads a library.
 pub(crate) struct Installer {
-    pub(crate) shared: SharedMemory,
+    pub(crate) shared: Arc<SharedMemory>,
+    /// The number of the program.
+    pub(crate) image: u32,
     entries: AgentEntries,
     stubs: StubOptions,
     loader_function: u64,
     covered: CoveredPages,
-    next_function: u32,
+    covered_table: CoveredTable,
+    numbering: Arc<Numbering>,
     /// The number of each image, so that one that is unloaded and loaded again keeps it.
     ids: HashMap<(PathBuf, u64), ModuleId>,
     /// What was written into each file's text, for the case that it is loaded at the same place again.
     written: HashMap<LoadedFile, Written>,
+}
+
+/// Numbers that are unique in a session, whatever programs it traces.
+#[derive(Default)]
+pub(crate) struct Numbering {
+    next_function: AtomicU32,
+    last_module: AtomicU32,
 }
 
 /// The jumps of an image.
@@ -38,8 +52,8 @@ struct Written {
     sites: Vec<Site>,
 }
 
-/// A jump, the bytes that it replaces, and the number of its function in the image.
-type Site = (HookSite, [u8; 5], usize);
+/// The patches of a hook, the bytes that they replace, and the number of its function in the image.
+type Site = (HookSite, Originals, usize);
 
 /// An image with a place for its stubs.
 struct Placed {
@@ -51,14 +65,22 @@ struct Placed {
 }
 
 impl Installer {
-    pub(crate) fn new(shared: SharedMemory, entries: AgentEntries, stubs: StubOptions, loader_function: u64) -> Self {
+    pub(crate) fn new(
+        shared: Arc<SharedMemory>,
+        numbering: Arc<Numbering>,
+        covered_table: CoveredTable,
+        program: &Program,
+        entries: AgentEntries,
+    ) -> Self {
         Self {
             shared,
+            image: program.image,
             entries,
-            stubs,
-            loader_function,
+            stubs: program.stubs,
+            loader_function: program.loader.map_or(0, |loader| loader.function),
             covered: CoveredPages::default(),
-            next_function: 0,
+            covered_table,
+            numbering,
             ids: HashMap::new(),
             written: HashMap::new(),
         }
@@ -68,12 +90,17 @@ impl Installer {
     pub(crate) fn plan(
         &self,
         mut files: Vec<LoadedFile>,
+        cache: &PlanCache,
         exclude: Exclude<'_>,
         deadline: &Deadline,
     ) -> Vec<PlannedImage> {
         files.sort_by_key(|file| std::cmp::Reverse(file.end - file.start));
         let planned = in_parallel(files, |file| {
-            if deadline.has_passed() { None } else { PlannedImage::plan(file, self.loader_function, exclude).ok() }
+            if deadline.has_passed() {
+                None
+            } else {
+                PlannedImage::plan(file, cache, self.loader_function, exclude).ok()
+            }
         });
         let mut planned: Vec<PlannedImage> = planned.into_iter().flatten().collect();
         planned.sort_by_key(|image| image.file.start);
@@ -93,27 +120,26 @@ impl Installer {
         for image in images {
             for range in &image.covered {
                 let range = range.start.wrapping_add(image.bias)..range.end.wrapping_add(image.bias);
-                self.covered.mark(self.shared.covered_mut(), range, true);
+                self.covered.mark(&mut self.covered_table.bytes, range, true);
             }
             if self.write_again(remote, &image) {
                 continue;
             }
             let count = image.functions.len();
-            let first_function = self.next_function;
-            self.next_function += count as u32;
+            let first_function = self.numbering.next_function.fetch_add(count as u32, Ordering::Relaxed);
             match self.place(remote, open, mappings, &image) {
                 Some((arena, offset, room)) => placed.push(Placed { image, arena, offset, room, first_function }),
                 None => modules.push(self.unplaced(image, first_function)),
             }
         }
-        let shared = &self.shared;
+        let shared = &*self.shared;
         let (entries, stubs) = (&self.entries, &self.stubs);
         let done = in_parallel(placed, |placed| fill_and_patch(remote, shared, entries, stubs, placed));
         for result in done {
             let (image, first_function, sites) = result?;
             let id = self.id_of(&image);
-            self.written.insert(image.file.clone(), Written { table_hash: image.functions.hash(), sites });
-            modules.push(Module::new(id, first_function, image));
+            self.written.insert(image.file.clone(), Written { table_hash: image.table_hash, sites });
+            modules.push(Module::new(self.image, id, first_function, image));
         }
         modules.sort_by_key(|module| module.first_function);
         Ok(modules)
@@ -138,7 +164,8 @@ impl Installer {
         if let Ok(site) = arena.add(&plan, 0, 0, 0, None) {
             let written = self.shared.write_code(offset, &arena.finish());
             written.map_err(|source| ControlError::System { doing: "writing stubs", source })?;
-            remote.write(site.at.0, &site.jump).map_err(crate::remote::injected("hooking the loader"))?;
+            let jump = site.jump;
+            remote.write(jump.at.0, jump.bytes()).map_err(crate::remote::injected("hooking the loader"))?;
         }
         Ok(())
     }
@@ -164,10 +191,10 @@ impl Installer {
         room: u64,
     ) -> Option<(u64, u64)> {
         let address = maps::free_near(mappings, file, room)?;
-        let offset = self.shared.reserve_code(room)?;
+        let offset = self.shared.reserve(room)?;
         open.map(remote, address, room, libc::PROT_READ | libc::PROT_EXEC, offset).ok()?;
         // A call that a probed function makes as its last returns to that function's stub.
-        self.covered.mark(self.shared.covered_mut(), address..address + room, true);
+        self.covered.mark(&mut self.covered_table.bytes, address..address + room, true);
         let mapping =
             Mapping { start: address, end: address + room, executable: true, file_offset: 0, path: String::new() };
         let place = mappings.partition_point(|other| other.start < address);
@@ -182,23 +209,24 @@ impl Installer {
             }
         }
         let id = self.id_of(&image);
-        Module::new(id, first_function, image)
+        Module::new(self.image, id, first_function, image)
     }
 
     fn id_of(&mut self, image: &PlannedImage) -> ModuleId {
-        let next = ModuleId(self.ids.len() as u32 + 1);
-        *self.ids.entry((image.file.path.clone(), image.functions.hash())).or_insert(next)
+        let key = (image.file.path.clone(), image.table_hash);
+        let next = || ModuleId(self.numbering.last_module.fetch_add(1, Ordering::Relaxed) + 1);
+        *self.ids.entry(key).or_insert_with(next)
     }
 
     /// A file that comes back to where it was finds its stubs still there, and only needs its jumps.
     fn write_again(&self, remote: &dyn Remote, image: &PlannedImage) -> bool {
         let Some(written) = self.written.get(&image.file) else { return false };
-        written.table_hash == image.functions.hash() && write_jumps(remote, &written.sites).is_ok()
+        written.table_hash == image.table_hash && write_jumps(remote, &written.sites).is_ok()
     }
 
     /// Forgets that the pages of an unloaded file had code: something else may come there.
     pub(crate) fn unloaded(&mut self, file: &LoadedFile) {
-        self.covered.mark(self.shared.covered_mut(), file.start..file.end, false);
+        self.covered.mark(&mut self.covered_table.bytes, file.start..file.end, false);
     }
 }
 
@@ -227,7 +255,7 @@ fn fill_and_patch(
     shared
         .write_code(offset, &arena.finish())
         .map_err(|source| ControlError::System { doing: "writing stubs", source })?;
-    sites.sort_unstable_by_key(|(site, ..)| site.at);
+    sites.sort_unstable_by_key(|(site, ..)| site.jump.at);
     for index in write_jumps(remote, &sites).map_err(crate::remote::injected("writing hooks"))? {
         image.verdicts[index] = Verdict::Skipped(SkipReason::TextDiffers);
     }
@@ -242,24 +270,30 @@ fn write_jumps(remote: &dyn Remote, sites: &[Site]) -> io::Result<Vec<usize>> {
     let mut rest = sites;
     let mut bytes = Vec::new();
     while let Some((first, ..)) = rest.first() {
-        let start = first.at.0;
+        let first = first.jump.at.0;
         // A window ends where a page would be read and written for nothing.
         let mut count = 1;
         while let (Some((last, ..)), Some((next, ..))) = (rest.get(count - 1), rest.get(count)) {
-            if next.at.0 - last.at.0 > 4096 || next.at.0 - start > WINDOW {
+            if next.jump.at.0 - last.jump.at.0 > 4096 || next.jump.at.0 - first > WINDOW {
                 break;
             }
             count += 1;
         }
         let (window, others) = rest.split_at(count);
         rest = others;
-        let end = window[count - 1].0.at.0 + 5;
+        let patches = || window.iter().flat_map(|(site, ..)| site.patches());
+        let start = patches().map(|patch| patch.at.0).min().unwrap_or(first);
+        let end = patches().map(|patch| patch.at.0 + patch.bytes().len() as u64).max().unwrap_or(first);
         bytes.resize((end - start) as usize, 0);
         remote.read(start, &mut bytes)?;
-        for (site, original, index) in window {
-            let place = &mut bytes[(site.at.0 - start) as usize..][..5];
-            if place == original {
-                place.copy_from_slice(&site.jump);
+        let place = |patch: &Patch| {
+            let from = (patch.at.0 - start) as usize;
+            from..from + patch.bytes().len()
+        };
+        for (site, originals, index) in window {
+            let mut pairs = site.patches().zip(originals);
+            if pairs.all(|(patch, original)| bytes[place(patch)] == original[..patch.bytes().len()]) {
+                site.patches().for_each(|patch| bytes[place(patch)].copy_from_slice(patch.bytes()));
             } else {
                 different.push(*index);
             }

@@ -4,12 +4,13 @@ use std::fs::{File, OpenOptions};
 use std::io;
 use std::mem::offset_of;
 use std::os::unix::fs::FileExt;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use ada_ring::Pool;
 use ada_ring::pool::{Control, LoaderCall};
 
+use crate::futex;
 use crate::remote::Remote;
 
 /// How long a waiting thread may take for a system call.
@@ -29,10 +30,10 @@ impl WaitingThread {
         let word = &pool.control().loader.waiting;
         let mut pid = word.load(Ordering::Acquire);
         if pid == 0 {
-            futex_wait(word, 0, time);
+            futex::wait(word, 0, time);
             pid = word.load(Ordering::Acquire);
         }
-        if pid == 0 {
+        if pid == 0 || pid == u32::MAX {
             return None;
         }
         let memory = OpenOptions::new().read(true).write(true).open(format!("/proc/{pid}/mem"));
@@ -47,6 +48,11 @@ impl WaitingThread {
 
     pub(crate) fn pid(&self) -> u32 {
         self.pid
+    }
+
+    /// The number of the program that the process runs.
+    pub(crate) fn image(&self) -> u32 {
+        self.call().image.load(Ordering::Relaxed)
     }
 
     fn call(&self) -> &LoaderCall {
@@ -64,12 +70,14 @@ fn release(pool: &Pool) {
     let call = &pool.control().loader;
     call.stage.store(0, Ordering::Relaxed);
     call.waiting.store(0, Ordering::Release);
+    // The next one in line sleeps on this word.
+    futex::wake(&call.waiting);
     say(call);
 }
 
 fn say(call: &LoaderCall) {
     call.said.fetch_add(1, Ordering::Release);
-    futex_wake(&call.said);
+    futex::wake(&call.said);
 }
 
 impl Remote for WaitingThread {
@@ -94,7 +102,7 @@ impl Remote for WaitingThread {
             if Instant::now() > deadline {
                 return Err(io::Error::from(io::ErrorKind::TimedOut));
             }
-            futex_wait(&call.stage, 1, Duration::from_millis(100));
+            futex::wait(&call.stage, 1, Duration::from_millis(100));
         }
         call.stage.store(0, Ordering::Relaxed);
         let result = call.result.load(Ordering::Relaxed) as i64;
@@ -111,15 +119,4 @@ impl Remote for WaitingThread {
         self.write(address, &bytes)?;
         Ok(address)
     }
-}
-
-fn futex_wait(word: &AtomicU32, value: u32, time: Duration) {
-    let time = libc::timespec { tv_sec: time.as_secs() as i64, tv_nsec: time.subsec_nanos().into() };
-    // SAFETY: word and time live through the call.
-    unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), libc::FUTEX_WAIT, value, &raw const time) };
-}
-
-fn futex_wake(word: &AtomicU32) {
-    // SAFETY: the call touches nothing.
-    unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), libc::FUTEX_WAKE, i32::MAX) };
 }

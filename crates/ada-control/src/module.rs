@@ -11,19 +11,22 @@ use crate::planned_image::PlannedImage;
 pub struct Module {
     /// Its number in the session.
     pub id: ModuleId,
+    /// The number of the program that has loaded it.
+    pub(crate) image: u32,
     pub(crate) file: LoadedFile,
     pub(crate) bias: u64,
     pub(crate) build_id: Option<Vec<u8>>,
     pub(crate) functions: FunctionTable,
+    pub(crate) table_hash: u64,
     pub(crate) verdicts: Vec<Verdict>,
     /// The process's number for this image's first function.
     pub(crate) first_function: u32,
 }
 
 impl Module {
-    pub(crate) fn new(id: ModuleId, first_function: u32, image: PlannedImage) -> Self {
-        let PlannedImage { file, bias, build_id, functions, verdicts, .. } = image;
-        Self { id, file, bias, build_id, functions, verdicts, first_function }
+    pub(crate) fn new(program: u32, id: ModuleId, first_function: u32, image: PlannedImage) -> Self {
+        let PlannedImage { file, bias, build_id, functions, table_hash, verdicts, .. } = image;
+        Self { id, image: program, file, bias, build_id, functions, table_hash, verdicts, first_function }
     }
 
     /// How many functions record their calls.

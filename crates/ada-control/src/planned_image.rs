@@ -1,14 +1,16 @@
 //! One loaded file, planned: every function with its verdict, ready to be laid out.
 
-use std::fs;
 use std::ops::Range;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use ada_event::ImageOffset;
-use ada_image::{DebugImage, FunctionTable, Image, ImageError, UnwindTable};
-use ada_patch::{CodeScan, PatchPlan, Planner, SkipReason, Verdict};
+use ada_image::{FunctionTable, Image, ImageError};
+use ada_patch::{PatchPlan, SkipReason, Verdict};
 
+use crate::image_file::ImageFile;
+use crate::image_plan::{ImagePlan, Originals};
 use crate::maps::LoadedFile;
+use crate::plan_cache::{PlanCache, PlanKey};
 
 /// A file's functions and what is to be done with each.
 pub(crate) struct PlannedImage {
@@ -17,11 +19,12 @@ pub(crate) struct PlannedImage {
     pub(crate) bias: u64,
     pub(crate) build_id: Option<Vec<u8>>,
     pub(crate) functions: FunctionTable,
+    pub(crate) table_hash: u64,
     pub(crate) verdicts: Vec<Verdict>,
     /// The plans, by function number; none for skipped ones.
     pub(crate) plans: Vec<(usize, PatchPlan)>,
-    /// The bytes that each planned jump will replace, in the order of the plans.
-    pub(crate) originals: Vec<[u8; 5]>,
+    /// The bytes that each plan's patches will replace, in the order of the plans.
+    pub(crate) originals: Vec<Originals>,
     /// Addresses of code with unwind information, before the bias.
     pub(crate) covered: Vec<Range<u64>>,
 }
@@ -30,73 +33,76 @@ pub(crate) struct PlannedImage {
 pub(crate) type Exclude<'a> = &'a (dyn Fn(&Path, Option<&str>, ImageOffset) -> bool + Sync);
 
 impl PlannedImage {
-    /// Reads and plans a file. `loader_function` is the runtime address of the loader's notification function.
-    pub(crate) fn plan(file: LoadedFile, loader_function: u64, exclude: Exclude<'_>) -> Result<Self, ImageError> {
-        let bytes = fs::read(&file.path).unwrap_or_default();
-        let image = Image::parse(&bytes)?;
-        let unwind = UnwindTable::parse(&image);
-        let mini = image.mini_debug_info().and_then(Result::ok).unwrap_or_default();
-        let separate = image.build_id().and_then(separate_debug_file).unwrap_or_default();
-        let extra: Vec<DebugImage<'_>> =
-            [&mini, &separate].into_iter().filter_map(|bytes| DebugImage::parse(bytes).ok()).collect();
-        let functions = FunctionTable::discover(&image, &unwind, &extra);
-        let scan = CodeScan::of(image.code_ranges(), &functions, &unwind);
-        let planner = Planner {
-            ranges: image.code_ranges(),
-            functions: &functions,
-            unwind: &unwind,
-            scan: &scan,
-            moving_frames: image.uses_go(),
-        };
-        let first = image.load_segments().first().map_or(0, |segment| segment.start.0 & !4095);
-        let bias = file.start.wrapping_sub(first);
-        let mut verdicts = Vec::with_capacity(functions.len());
-        let (mut plans, mut originals) = (Vec::new(), Vec::new());
-        for index in 0..functions.len() {
-            let start = functions.functions()[index].start;
-            let (verdict, plan) = if start.at_bias(bias).0 == loader_function {
-                (Verdict::Skipped(SkipReason::LoaderNotification), None)
-            } else if exclude(&file.path, functions.name(index), start) {
-                (Verdict::Skipped(SkipReason::Excluded), None)
-            } else {
-                planner.plan(index)
-            };
-            verdicts.push(verdict);
-            if let Some(plan) = plan {
-                originals.push(first_bytes(&image, plan.at));
-                plans.push((index, plan));
+    /// Reads and plans a file, unless the cache has done so before. `loader_function` is the runtime address of the
+    /// loader's notification function.
+    pub(crate) fn plan(
+        file: LoadedFile,
+        cache: &PlanCache,
+        loader_function: u64,
+        exclude: Exclude<'_>,
+    ) -> Result<Self, ImageError> {
+        let on_disk = ImageFile::open(&file.path).ok();
+        let image = Image::parse(on_disk.as_ref().map_or(&[], ImageFile::bytes))?;
+        let debug_file = image.build_id().and_then(|id| ImageFile::open(separate_debug_file(id)?).ok());
+        let key = on_disk.as_ref().map(|on_disk| PlanKey::new(on_disk, &image, debug_file.as_ref()));
+        let plan = key.as_ref().and_then(|key| cache.load(key)).unwrap_or_else(|| {
+            let plan = ImagePlan::make(&image, debug_file.as_ref().map(ImageFile::bytes));
+            if let Some(key) = &key {
+                cache.keep(key, &plan);
+            }
+            plan
+        });
+        Ok(Self::of_run(plan, file, loader_function, exclude))
+    }
+
+    /// Applies a plan to the place where its file is loaded, and to what the user wants.
+    pub(crate) fn of_run(plan: ImagePlan, file: LoadedFile, loader_function: u64, exclude: Exclude<'_>) -> Self {
+        let ImagePlan { first_address, build_id, functions, table_hash, verdicts, plans, originals, covered } = plan;
+        let bias = file.start.wrapping_sub(first_address);
+        let loaded = first_address..first_address.saturating_add(file.end - file.start);
+        let mut image =
+            Self { file, bias, build_id, functions, table_hash, verdicts, plans, originals, covered: Vec::new() };
+        // Unwind tables can claim the whole address space.
+        image.covered = covered
+            .into_iter()
+            .map(|range| range.start.max(loaded.start)..range.end.min(loaded.end))
+            .filter(|range| range.start < range.end)
+            .collect();
+        let is_loaded =
+            |plan: &PatchPlan| plan.patched().all(|range| loaded.start <= range.start && range.end <= loaded.end);
+        let mut left_alone = false;
+        for (index, _) in image.plans.iter().filter(|(_, plan)| !is_loaded(plan)) {
+            image.verdicts[*index] = Verdict::Skipped(SkipReason::TextDiffers);
+            left_alone = true;
+        }
+        for index in 0..image.functions.len() {
+            let start = image.functions.functions()[index].start;
+            if exclude(&image.file.path, image.functions.name(index), start) {
+                image.verdicts[index] = Verdict::Skipped(SkipReason::Excluded);
+                left_alone = true;
             }
         }
-        let covered = covered_ranges(&image, &unwind);
-        let build_id = image.build_id().map(<[u8]>::to_vec);
-        Ok(Self { file, bias, build_id, functions, verdicts, plans, originals, covered })
-    }
-}
-
-fn first_bytes(image: &Image<'_>, at: ImageOffset) -> [u8; 5] {
-    let bytes = image.code_range_at(at).and_then(|range| range.bytes_from(at));
-    bytes.and_then(|bytes| bytes.first_chunk()).copied().unwrap_or_default()
-}
-
-/// Without unwind tables (a hand-made or stripped-down image) all of its code counts: it was compiled ahead of time, and
-/// nothing generated looks at its return slots.
-fn covered_ranges(image: &Image<'_>, unwind: &UnwindTable) -> Vec<Range<u64>> {
-    if unwind.fdes().len() < 2 {
-        return image.code_ranges().iter().map(|range| range.start.0..range.end().0).collect();
-    }
-    let mut ranges: Vec<Range<u64>> = Vec::new();
-    for fde in unwind.fdes() {
-        match ranges.last_mut() {
-            Some(last) if fde.start.0 <= last.end + 4096 => last.end = last.end.max(fde.end.0 + 1),
-            _ => ranges.push(fde.start.0..fde.end.0 + 1),
+        if let Some(index) = image.functions.index_at(ImageOffset(loader_function.wrapping_sub(bias))) {
+            image.verdicts[index] = Verdict::Skipped(SkipReason::LoaderNotification);
+            left_alone = true;
         }
+        if left_alone {
+            image.drop_plans_of_skipped();
+        }
+        image
     }
-    ranges
+
+    fn drop_plans_of_skipped(&mut self) {
+        let sites = std::mem::take(&mut self.plans).into_iter().zip(std::mem::take(&mut self.originals));
+        let verdicts = &self.verdicts;
+        (self.plans, self.originals) =
+            sites.filter(|((index, _), _)| !matches!(verdicts[*index], Verdict::Skipped(_))).unzip();
+    }
 }
 
 /// Where Debian and others put symbols that were split off, by build-id.
-fn separate_debug_file(build_id: &[u8]) -> Option<Vec<u8>> {
+fn separate_debug_file(build_id: &[u8]) -> Option<PathBuf> {
     let hex: String = build_id.iter().map(|byte| format!("{byte:02x}")).collect();
     let (folder, name) = hex.split_at_checked(2)?;
-    fs::read(format!("/usr/lib/debug/.build-id/{folder}/{name}.debug")).ok()
+    Some(format!("/usr/lib/debug/.build-id/{folder}/{name}.debug").into())
 }

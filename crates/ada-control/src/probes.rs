@@ -25,6 +25,11 @@ const fn probe(name: &'static str, call: &'static [Read], back: &'static [Read])
     Probe { name, call, back, role: Role::None }
 }
 
+/// A function that runs another program.
+const fn exec(name: &'static str, call: &'static [Read]) -> Probe {
+    Probe { role: Role::Exec, ..probe(name, call, &[]) }
+}
+
 /// A function that changes or asks for a signal's action, and where the new handler's address is.
 const fn signal_action(name: &'static str, call: &'static [Read]) -> Probe {
     Probe { role: Role::SignalAction, ..probe(name, call, &[]) }
@@ -49,6 +54,11 @@ const PROBES: &[Probe] = &[
     probe("thrd_exit", &[], &[]),
     probe("pthread_cancel", &[], &[]),
     probe("pthread_setname_np", &[Read::words(Base::Rsi, 0, 2)], &[]),
+    // Other programs: where they are, and what a process says at its end.
+    exec("execve", &[Read::words(Base::Rdi, 0, 8)]),
+    exec("execveat", &[Read::words(Base::Rsi, 0, 8)]),
+    exec("fexecve", &[]),
+    probe("_exit", &[], &[]),
     // Signals. The handler is the first word of the action; `signal` has it in a register.
     signal_action("__libc_sigaction", &[Read::words(Base::Rsi, 0, 1)]),
     signal_action("sigaction", &[Read::words(Base::Rsi, 0, 1)]),
@@ -60,10 +70,11 @@ static NUMBERS: LazyLock<HashMap<&'static str, u32>> =
 
 const _: () = assert!(PROBES.len() <= MAX_PROBES);
 
-/// Puts the table where the agent finds it.
-pub(crate) fn publish(pool: Pool) {
+/// Puts the table where the agent finds it. `follow` says whether other programs are of interest.
+pub(crate) fn publish(pool: Pool, follow: bool) {
     for (place, probe) in pool.control().probes.iter().zip(PROBES) {
-        place.role.store(probe.role as u64, Ordering::Relaxed);
+        let role = if probe.role == Role::Exec && !follow { Role::None } else { probe.role };
+        place.role.store(role as u64, Ordering::Relaxed);
         for (words, reads) in [(&place.call, probe.call), (&place.back, probe.back)] {
             for (word, read) in words.iter().zip(reads) {
                 word.store(read.packed(), Ordering::Relaxed);

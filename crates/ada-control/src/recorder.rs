@@ -3,35 +3,34 @@
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, RwLock};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use ada_event::ImageOffset;
 use ada_format::atf::RingFigures;
-use ada_patch::StubOptions;
-use ada_ring::detail::MAX_WINDOW;
-use ada_ring::{DetailMode, DetailShape, DropReason, OnFull};
+use ada_ring::{DetailMode, DropReason, OnFull};
 
 use crate::ControlError;
 use crate::clock::Clock;
-use crate::crash_handlers;
 use crate::deadline::Deadline;
-use crate::drain::{Drain, FunctionNumbers};
+use crate::drain::Drain;
 use crate::error::Doing;
+use crate::follow::follow_execs;
 use crate::gate::Gate;
-use crate::installer::Installer;
+use crate::hooking::{Workshop, shape};
 use crate::live::{Handler, LiveServer, StatusHandler, TriggerHandler};
+use crate::living::{self, Living};
 use crate::loader_call::WaitingThread;
 use crate::maps::{self, LoadedFile};
-use crate::module::Module;
+use crate::plan_cache::PlanCache;
 use crate::probes;
+use crate::programs::{ProcessFacts, Programs};
 use crate::remote::OpenInTarget;
 use crate::ring::{SnapshotDesk, SnapshotHandler};
 use crate::session::{self, SessionFiles};
 use crate::shared_memory::SharedMemory;
 use crate::summary;
-use crate::target_memory::TargetMemory;
 use crate::tracee::{self, Halt};
 use crate::windows::{Roll, Trigger, TriggerList, Watch};
 
@@ -64,6 +63,12 @@ pub struct TraceOptions {
     pub post_roll: Roll,
     /// The most frames of a thread whose returns are caught at one time.
     pub max_depth: Option<u32>,
+    /// Whether the programs that the traced one runs are traced too.
+    pub follow: bool,
+    /// Whether to end with the traced program, though children of it may live on.
+    pub until_exit: bool,
+    /// Where plans are kept between starts, if anywhere; see [`plan_folder`](crate::plan_folder).
+    pub plan_folder: Option<PathBuf>,
     /// Which modules (by path) or functions (by name) to leave alone.
     pub exclude: Box<Exclusion>,
 }
@@ -89,6 +94,8 @@ pub struct TraceReport {
     pub events: u64,
     /// Threads seen.
     pub threads: usize,
+    /// Processes seen.
+    pub processes: usize,
     /// Records given up, by reason.
     pub drops: Vec<(&'static str, u64)>,
     /// Functions hooked, at the start and later.
@@ -133,15 +140,6 @@ pub trait Progress: Sync {
 /// Hears nothing.
 impl Progress for () {}
 
-/// What the threads of a recording share.
-struct Recording {
-    installer: Mutex<Installer>,
-    modules: Mutex<Vec<Module>>,
-    numbers: FunctionNumbers,
-    target_ended: AtomicBool,
-    pool_in_target: u64,
-}
-
 /// Runs `command` to its end with every function hooked.
 pub fn trace(command: Command, options: &TraceOptions, progress: &dyn Progress) -> Result<TraceReport, ControlError> {
     let command_line: Vec<String> = [command.get_program()]
@@ -151,111 +149,80 @@ pub fn trace(command: Command, options: &TraceOptions, progress: &dyn Progress) 
         .collect();
     let started = Instant::now();
     let calibration = Clock::begin();
-    let mut shared =
-        SharedMemory::new(options.chunks, options.on_full, options.detail).doing("making shared memory")?;
+    let shared = SharedMemory::new(options.chunks, options.on_full, options.detail).doing("making shared memory")?;
+    let pool = shared.pool();
+    probes::publish(pool, options.follow);
+    let workshop = Workshop::new(shared, options.plan_folder.clone());
     let gate = Gate::start(command)?;
     let pid = gate.tracee.pid();
-    let open = OpenInTarget::open(&gate, &shared)?;
-    let shape = DetailShape { window: options.stack_window.min(MAX_WINDOW), vectors: options.vectors };
-    let stubs = StubOptions {
-        owner_by_word: gate.has_thread_pointer()?,
-        detail: (options.detail != DetailMode::Off).then_some(shape),
-    };
-    let memory = TargetMemory::set_up(&gate, &open, &mut shared, gate.loader, options.max_depth, &stubs)?;
-    let pool = shared.pool();
-    probes::publish(pool);
-    let loader_function = gate.loader.map_or(0, |loader| loader.function);
-    let mut installer = Installer::new(shared, memory.entries, stubs, loader_function);
-
-    let mut mappings = maps::of_process(pid).doing("reading the program's mappings")?;
-    let files = maps::loaded_files(&mappings);
-    let deadline = Deadline::new(started, &files, options.start_up_timeout);
-    progress.hooking(files.len(), deadline.allowed());
-    let known: HashSet<LoadedFile> = files.iter().cloned().collect();
-    let images = installer.plan(files, &options.exclude, &deadline);
-    deadline.check()?;
-    let modules = installer.install(&gate, &open, &mut mappings, images)?;
-    deadline.check()?;
-    if gate.loader.is_some() {
-        installer.hook_loader(&gate, &open, &mut mappings)?;
-    }
-    open.close(&gate)?;
-    let no_crashes = crash_handlers::obstacle(&modules, options.max_depth.is_some());
-    if no_crashes.is_none() {
-        crash_handlers::install(&gate, &memory)?;
-    }
-    let mut registers = gate.tracee.registers().doing("reading registers")?;
-    registers.gs_base = memory.nobodys_state;
-    gate.tracee.set_registers(&registers).doing("writing registers")?;
+    let deadline = |files: &[LoadedFile]| Deadline::new(started, files, options.start_up_timeout);
+    let program = workshop.hook(&gate, options, deadline, progress)?;
 
     let mut files = SessionFiles::create(&options.output, pid)?;
-    let process = files.process(pid)?;
-    process.manifest_mut().command_line.clone_from(&command_line);
-    summary::add_modules(&modules, process);
-    process.save_manifest().map_err(session::failed)?;
-    let folder = process.process_path().to_owned();
-    if let Some(bytes) = options.ring {
-        files.keep_newest(bytes);
-    }
-    let clock = calibration.finish();
-    let recording = Recording {
-        installer: Mutex::new(installer),
-        numbers: Arc::new(RwLock::new(modules.iter().flat_map(Module::function_ids).collect())),
-        modules: Mutex::new(modules),
-        target_ended: AtomicBool::new(false),
-        pool_in_target: memory.pool,
-    };
-    let command_words = command_line.clone();
-    let status = StatusHandler::new(progress, pid, command_line, files.path().to_owned());
+    let programs = Programs::new(program.pool_in_target);
+    let status = StatusHandler::new(progress, pid, command_line.clone(), files.path().to_owned());
+    let facts = ProcessFacts { command_line, ..ProcessFacts::default() };
+    programs.add(&mut programs.lock(), pid, program, facts);
     let live = LiveServer::listen(pid);
     if let Err(error) = &live {
-        files.process(pid)?.manifest_mut().limits.push(format!("this trace could not be asked: {error}").into());
+        programs.lock().limits.push(format!("this trace could not be asked: {error}"));
+    }
+    tell_news(&programs, &mut files)?;
+    let folder = files.process(pid)?.process_path().to_owned();
+    if let Some(bytes) = options.ring {
+        files.keep_newest(bytes);
     }
     let triggers = Arc::new(TriggerList::new(options.triggers.clone(), options.pre_roll, options.post_roll));
     let trigger_handler = TriggerHandler::new(triggers.clone(), options.detail);
     let desk = SnapshotDesk::default();
     let snapshots = SnapshotHandler::new(&desk, &options.output, |process, figures, writer| {
-        let modules = recording.modules.lock().expect("nobody panics with the lock");
-        summary::add_modules(&modules, writer);
+        let mut hooked = programs.lock();
+        summary::add_modules(&hooked.modules_of(process), writer);
+        summary::add_facts(&hooked, process, pid, writer);
+        writer.manifest_mut().ring = Some(figures);
         let folder = writer.process_path().to_owned();
-        modules.iter().for_each(|module| summary::write_functions(&folder, module));
-        let manifest = writer.manifest_mut();
-        manifest.ring = Some(figures);
-        if process == pid {
-            manifest.command_line.clone_from(&command_words);
-        }
+        hooked.write_lists(&folder, process);
     });
     let handlers: [&dyn Handler; 3] = [&status, &trigger_handler, &snapshots];
-    let mut drain = Drain::new(pool, clock, recording.numbers.clone(), stubs.detail.unwrap_or_default());
-    if options.detail == DetailMode::Windows {
-        drain.watch_for(Watch::new(triggers.clone(), pool, clock, pid));
-    }
-    // Before the program runs, so that its threads know from the start what is worth keeping.
-    drain.refresh_watch(&recording.modules.lock().expect("nobody panics with the lock"));
+    let new_drain = || {
+        let clock = calibration.finish();
+        let mut drain = Drain::new(pool, clock, programs.numbers.clone(), shape(options).unwrap_or_default());
+        if options.detail == DetailMode::Windows {
+            drain.watch_for(Watch::new(triggers.clone(), pool, clock, pid));
+            drain.refresh_watch(|| programs.lock());
+        }
+        drain
+    };
+    // The program does not wait for the clock's second reading, unless its threads have to know from the start what is
+    // worth keeping.
+    let is_marked = options.triggers.iter().any(|trigger| *trigger != Trigger::Crash);
+    let early = is_marked.then(new_drain);
     let start_up = started.elapsed();
     progress.running();
+    let process = living::open(pid).doing("watching the program")?;
     gate.release()?;
 
+    let drain = early.unwrap_or_else(new_drain);
     let (halt, drained) = std::thread::scope(|scope| {
-        let drained = scope.spawn(|| run_drain(drain, files, &recording, pool, &status, &desk));
+        let drained = scope.spawn(|| run_drain(drain, files, &programs, options, pid, &status, &desk));
         scope.spawn(|| {
             // The lists are not needed before somebody reads the session, so the program does not wait for them.
-            let count = {
-                let modules = recording.modules.lock().expect("nobody panics with the lock");
-                modules.iter().for_each(|module| summary::write_functions(&folder, module));
-                modules.len()
-            };
-            serve_loader(&recording, &known, options, pool);
-            let modules = recording.modules.lock().expect("nobody panics with the lock");
-            modules[count..].iter().for_each(|module| summary::write_functions(&folder, module));
+            programs.lock().write_lists(&folder, pid);
+            serve_loader(&programs, &workshop.plans, options, pool);
         });
+        if options.follow {
+            scope.spawn(|| follow_execs(&programs, &workshop, options, pool));
+        }
         if let Ok(live) = &live {
             scope.spawn(|| live.serve(scope, &handlers));
         }
+        // Not by waiting for it as a parent does: that would take what belongs to the thread that follows its execs.
+        living::wait(&process, -1);
         let halt = tracee::wait_with_time(pid as i32);
+        programs.first_ended.store(true, Ordering::Release);
+        let drained = drained.join().expect("the drain does not panic");
         live.iter().for_each(LiveServer::stop);
-        recording.target_ended.store(true, Ordering::Release);
-        (halt, drained.join().expect("the drain does not panic"))
+        (halt, drained)
     });
     let (mut drain, mut files) = drained;
     let (halt, cpu_time) = halt.doing("waiting for the program")?;
@@ -269,25 +236,28 @@ pub fn trace(command: Command, options: &TraceOptions, progress: &dyn Progress) 
         drain.fatal_signal(pid, signal, &mut files);
     }
     drain.finish_windows(&files);
-    let modules = recording.modules.into_inner().expect("nobody panics with the lock");
+    let mut hooked = programs.into_hooked();
     let drops = dropped(&pool, &drain);
     drain.flush(&mut files);
     let figures = drain.figures();
-    let threads = files.thread_count();
+    let (threads, processes) = (files.thread_count(), files.process_count());
     let mut failure = drain.failure().map(ToString::to_string);
     let session = files.path().to_owned();
     let let_go: HashMap<u32, RingFigures> =
         files.segments().map(|ring| files.pids().map(|pid| (pid, ring.figures(pid))).collect()).unwrap_or_default();
+    for (process, images) in drain.images() {
+        hooked.processes.entry(*process).or_default().images.extend(images);
+    }
     let finished = files.finish(|process, writer| {
         let end = (process == pid).then_some((end, cpu_time));
-        summary::complete(end, &modules, &drops, &figures, drain.windows(process), writer);
-        writer.manifest_mut().ring = let_go.get(&process).cloned();
-        summary::add_crashes(drain.crashes(process), no_crashes, writer);
-        if process != pid {
-            // A fork child has its parent's images; its folder is complete in itself.
-            let folder = writer.process_path().to_owned();
-            modules.iter().for_each(|module| summary::write_functions(&folder, module));
-        }
+        summary::complete(end, &hooked.modules_of(process), &drops, &figures, writer);
+        summary::add_facts(&hooked, process, pid, writer);
+        summary::add_windows(drain.windows(process), writer);
+        let manifest = writer.manifest_mut();
+        manifest.ring = let_go.get(&process).cloned();
+        manifest.crashes = drain.crashes(process);
+        let folder = writer.process_path().to_owned();
+        hooked.write_lists(&folder, process);
     });
     if let Err(error) = finished {
         failure.get_or_insert(error.to_string());
@@ -298,33 +268,57 @@ pub fn trace(command: Command, options: &TraceOptions, progress: &dyn Progress) 
         end,
         events: drain.events(),
         threads,
+        processes,
         drops,
-        hooked: modules.iter().map(|module| module.hooked()).sum(),
-        found: modules.iter().map(|module| module.functions.len()).sum(),
+        hooked: hooked.modules.iter().map(|module| module.hooked()).sum(),
+        found: hooked.modules.iter().map(|module| module.functions.len()).sum(),
         start_up,
         waited: Duration::from_nanos(drain.waited_ns()),
         let_go: let_go.values().map(|figures| figures.let_go_events).sum(),
-        crashes: drain.crashes(pid).iter().map(|crash| summary::crash(crash, &modules)).collect(),
+        crashes: drain.crashes(pid).iter().map(|crash| summary::crash(crash, &hooked.modules)).collect(),
     })
 }
 
-/// Empties the rings until the target has ended and nothing is left.
+/// Puts what is known of processes into their manifests, so that they can be read should ada be killed.
+fn tell_news(programs: &Programs, files: &mut SessionFiles) -> Result<(), ControlError> {
+    let mut hooked = programs.lock();
+    let news: Vec<u32> = hooked.processes.iter().filter_map(|(&pid, process)| process.is_news.then_some(pid)).collect();
+    for pid in news {
+        hooked.processes.entry(pid).or_default().is_news = false;
+        let writer = files.process(pid)?;
+        summary::add_modules(&hooked.modules_of(pid), writer);
+        summary::add_facts(&hooked, pid, pid, writer);
+        writer.save_manifest().map_err(session::failed)?;
+        let folder = writer.process_path().to_owned();
+        if hooked.processes.len() > 1 {
+            hooked.write_lists(&folder, pid);
+        }
+    }
+    Ok(())
+}
+
+/// Empties the rings until the target and its children have ended and nothing is left.
 fn run_drain(
     mut drain: Drain,
     mut files: SessionFiles,
-    recording: &Recording,
-    pool: ada_ring::Pool,
+    programs: &Programs,
+    options: &TraceOptions,
+    first: u32,
     progress: &dyn Progress,
     desk: &SnapshotDesk,
 ) -> (Drain, SessionFiles) {
     const QUIET: Duration = Duration::from_millis(2);
     const IN_DEMAND: Duration = Duration::from_micros(100);
     const FLUSH_EVERY: Duration = Duration::from_millis(10);
+    let pool = drain.pool();
+    let mut living = Living::default();
+    living.saw(first);
     let mut seen_exhausted = 0;
     let mut flushed = Instant::now();
     loop {
-        let ended = recording.target_ended.load(Ordering::Acquire);
-        drain.refresh_watch(&recording.modules.lock().expect("nobody panics with the lock"));
+        let first_ended = programs.first_ended.load(Ordering::Acquire);
+        let ended = first_ended && (options.until_exit || !living.any());
+        drain.refresh_watch(|| programs.lock());
         let count = drain.round(&mut files, ended);
         progress.recorded(
             drain.events(),
@@ -332,17 +326,25 @@ fn run_drain(
             dropped(&pool, &drain).iter().map(|(_, count)| count).sum(),
         );
         if ended {
+            programs.ended.store(true, Ordering::Release);
             pool.control().recorder_gone.store(1, Ordering::Release);
             desk.close();
             return (drain, files);
         }
         if desk.is_wanted() {
+            programs.saw_images(drain.images());
             drain.turn_segment(&mut files);
             desk.hand_out(&files);
         }
         if flushed.elapsed() >= FLUSH_EVERY {
             drain.flush(&mut files);
             flushed = Instant::now();
+            drain.images().keys().for_each(|&pid| {
+                living.saw(pid);
+            });
+            if let Err(error) = tell_news(programs, &mut files) {
+                drain.fail(error);
+            }
         }
         let exhausted = pool.control().exhausted.load(Ordering::Relaxed);
         if exhausted != seen_exhausted {
@@ -365,36 +367,34 @@ fn dropped(pool: &ada_ring::Pool, drain: &Drain) -> Vec<(&'static str, u64)> {
         .collect()
 }
 
-/// Hooks libraries as they are loaded. `first` is what the process had at its start; a fork child starts with the same.
-fn serve_loader(recording: &Recording, first: &HashSet<LoadedFile>, options: &TraceOptions, pool: ada_ring::Pool) {
-    let mut known: HashMap<u32, HashSet<LoadedFile>> = HashMap::new();
-    while !recording.target_ended.load(Ordering::Acquire) {
+/// Hooks libraries as they are loaded.
+fn serve_loader(programs: &Programs, plans: &PlanCache, options: &TraceOptions, pool: ada_ring::Pool) {
+    // What each process had loaded when it was last heard of: at first what its program started with.
+    let mut known: HashMap<(u32, u32), HashSet<LoadedFile>> = HashMap::new();
+    while !programs.has_ended() {
         // Dropped at the end of the round, which lets the thread go on.
-        let Some(thread) = WaitingThread::next(pool, recording.pool_in_target, Duration::from_millis(50)) else {
+        let Some(thread) = WaitingThread::next(pool, programs.pool_in_target, Duration::from_millis(50)) else {
+            plans.write_kept();
             continue;
         };
         let Ok(mut mappings) = maps::of_process(thread.pid()) else { continue };
         let now: HashSet<LoadedFile> = maps::loaded_files(&mappings).into_iter().collect();
-        let before = known.entry(thread.pid()).or_insert_with(|| first.clone());
+        let mut hooked = programs.lock();
+        let Some((installer, first)) = hooked.installers.get_mut(&thread.image()) else { continue };
+        let before = known.entry((thread.pid(), thread.image())).or_insert_with(|| first.clone());
         let new: Vec<LoadedFile> = now.difference(before).cloned().collect();
-        let mut installer = recording.installer.lock().expect("nobody panics with the lock");
         before.difference(&now).for_each(|gone| installer.unloaded(gone));
         *before = now;
         if new.is_empty() {
             continue;
         }
-        let images = installer.plan(new, &options.exclude, &Deadline::never());
+        let images = installer.plan(new, plans, &options.exclude, &Deadline::never());
         let Ok(open) = OpenInTarget::open(&thread, &installer.shared) else { continue };
         let installed = installer.install(&thread, &open, &mut mappings, images);
         let _ = open.close(&thread);
-        let Ok(new) = installed else { continue };
-        let mut numbers = recording.numbers.write().expect("nobody panics with the lock");
-        numbers.extend(new.iter().flat_map(Module::function_ids));
-        let mut modules = recording.modules.lock().expect("nobody panics with the lock");
-        for module in new {
-            if modules.iter().all(|known| known.id != module.id) {
-                modules.push(module);
-            }
+        if let Ok(new) = installed {
+            programs.add_modules(&mut hooked, new);
         }
     }
+    plans.write_kept();
 }

@@ -162,6 +162,10 @@ impl SessionFiles {
         self.threads.values_mut().try_for_each(|thread| thread.flush().map_err(failed))
     }
 
+    pub(crate) fn process_count(&self) -> usize {
+        self.pids().count()
+    }
+
     pub(crate) fn thread_count(&self) -> usize {
         self.generations.values().map(|count| *count as usize).sum()
     }

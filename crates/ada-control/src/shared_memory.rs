@@ -2,8 +2,7 @@
 //!
 //! ```text
 //! 0        control block and chunks
-//! …        table of covered pages
-//! code     the agent, then arenas, as they are made
+//! …        for each program a table of covered pages, the agent, then arenas, as they are made
 //! ```
 
 use std::fs::File;
@@ -14,10 +13,10 @@ use ada_ring::pool::{CONTROL_BYTES, MAX_CHUNKS};
 use ada_ring::state::covered;
 use ada_ring::{CHUNK_SIZE, DetailMode, OnFull, Pool};
 use memmap2::{MmapMut, MmapOptions};
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Room for code: sparse, so that only what is used costs memory.
-const CODE_BYTES: u64 = 4 << 30;
+const CODE_BYTES: u64 = 1 << 40;
 
 /// The shared memory, on ada's side.
 pub(crate) struct SharedMemory {
@@ -25,9 +24,14 @@ pub(crate) struct SharedMemory {
     /// Keeps the pool's memory mapped.
     _pool_map: MmapMut,
     pool: Pool,
-    covered: MmapMut,
     pool_bytes: u64,
-    code_used: u64,
+    code_used: AtomicU64,
+}
+
+/// A table of covered pages: one for each program that is traced.
+pub(crate) struct CoveredTable {
+    pub(crate) offset: u64,
+    pub(crate) bytes: MmapMut,
 }
 
 impl SharedMemory {
@@ -42,19 +46,15 @@ impl SharedMemory {
         // SAFETY: a descriptor that nobody else owns.
         let file = unsafe { File::from_raw_fd(descriptor) };
         let pool_bytes = (CONTROL_BYTES + (chunks + 1) * CHUNK_SIZE) as u64;
-        let mut memory_end = pool_bytes + covered::BYTES as u64 + CODE_BYTES;
-        memory_end = memory_end.next_multiple_of(4096);
-        file.set_len(memory_end)?;
+        file.set_len((pool_bytes + CODE_BYTES).next_multiple_of(4096))?;
         // SAFETY: the file is ours; the target writes to the same memory by the rules of `ada-ring`.
         let mut pool_map = unsafe { MmapOptions::new().len(pool_bytes as usize).map_mut(&file)? };
-        // SAFETY: as above; nobody but us writes here.
-        let covered = unsafe { MmapOptions::new().offset(pool_bytes).len(covered::BYTES).map_mut(&file)? };
         // SAFETY: the mapping holds the control block, all chunks and the dump, and lives as long as `self`.
         let pool = unsafe { Pool::at(pool_map.as_mut_ptr()) };
         pool.control().chunk_count.store(chunks as u32, Ordering::Relaxed);
         pool.control().on_full.store(on_full as u32, Ordering::Relaxed);
         pool.control().detail_mode.store(detail as u32, Ordering::Relaxed);
-        Ok(Self { file, _pool_map: pool_map, pool, covered, pool_bytes, code_used: 0 })
+        Ok(Self { file, _pool_map: pool_map, pool, pool_bytes, code_used: AtomicU64::new(0) })
     }
 
     pub(crate) fn pool(&self) -> Pool {
@@ -70,23 +70,19 @@ impl SharedMemory {
         self.pool_bytes
     }
 
-    pub(crate) fn covered_offset(&self) -> u64 {
-        self.pool_bytes
+    /// A table of covered pages, all zero.
+    pub(crate) fn covered_table(&self) -> io::Result<CoveredTable> {
+        let offset = self.reserve(covered::BYTES as u64).ok_or(io::ErrorKind::OutOfMemory)?;
+        // SAFETY: the file is ours; nobody but us writes here.
+        let bytes = unsafe { MmapOptions::new().offset(offset).len(covered::BYTES).map_mut(&self.file)? };
+        Ok(CoveredTable { offset, bytes })
     }
 
-    pub(crate) fn covered_mut(&mut self) -> &mut [u8] {
-        &mut self.covered
-    }
-
-    /// Sets a whole number of pages for code aside, and gives their place in the file.
-    pub(crate) fn reserve_code(&mut self, bytes: u64) -> Option<u64> {
-        let offset = self.covered_offset() + covered::BYTES as u64 + self.code_used;
+    /// Sets a whole number of pages aside, and gives their place in the file.
+    pub(crate) fn reserve(&self, bytes: u64) -> Option<u64> {
         let bytes = bytes.next_multiple_of(4096);
-        if self.code_used + bytes > CODE_BYTES {
-            return None;
-        }
-        self.code_used += bytes;
-        Some(offset)
+        let used = self.code_used.fetch_add(bytes, Ordering::Relaxed);
+        (used + bytes <= CODE_BYTES).then_some(self.pool_bytes + used)
     }
 
     /// Writes code into its place.

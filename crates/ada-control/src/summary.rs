@@ -11,24 +11,20 @@ use ada_format::atf::{
 use ada_patch::{SkipReason, Verdict};
 
 use crate::module::Module;
+use crate::programs::Hooked;
 use crate::recorder::{CrashSummary, End};
 use crate::tracee::CpuTime;
 
 /// Completes a process's manifest. The end is known of the program that was started, not of its fork children.
 pub(crate) fn complete(
     end: Option<(End, CpuTime)>,
-    modules: &[Module],
+    modules: &[&Module],
     drops: &[(&'static str, u64)],
     (lanes, pool): &(BTreeMap<String, LaneFigures>, PoolFigures),
-    (windows, more_windows): (Vec<Window>, u64),
     writer: &mut SessionWriter,
 ) {
     add_modules(modules, writer);
     let manifest = writer.manifest_mut();
-    manifest.windows = windows;
-    if more_windows > 0 {
-        manifest.limits.push(format!("{more_windows} more windows of detail were written than are listed").into());
-    }
     manifest.lanes.clone_from(lanes);
     manifest.pool = Some(pool.clone());
     if let Some((end, cpu_time)) = end {
@@ -45,12 +41,12 @@ pub(crate) fn complete(
         .collect();
 }
 
-/// Tells of the fatal signals that hit a process, or why none can be told of.
-pub(crate) fn add_crashes(crashes: Vec<Crash>, obstacle: Option<&'static str>, writer: &mut SessionWriter) {
+/// Tells of the windows of detail, and of how many more there were.
+pub(crate) fn add_windows((windows, more): (Vec<Window>, u64), writer: &mut SessionWriter) {
     let manifest = writer.manifest_mut();
-    manifest.crashes = crashes;
-    if let Some(reason) = obstacle {
-        manifest.limits.push(format!("no crash records: {reason}").into());
+    manifest.windows = windows;
+    if more > 0 {
+        manifest.limits.push(format!("{more} more windows of detail were written than are listed").into());
     }
 }
 
@@ -77,8 +73,20 @@ pub(crate) fn crash(crash: &Crash, modules: &[Module]) -> CrashSummary {
 }
 
 /// Tells of the images that are loaded.
-pub(crate) fn add_modules(modules: &[Module], writer: &mut SessionWriter) {
-    writer.manifest_mut().modules = modules.iter().map(describe).collect();
+pub(crate) fn add_modules(modules: &[&Module], writer: &mut SessionWriter) {
+    writer.manifest_mut().modules = modules.iter().map(|module| describe(module)).collect();
+}
+
+/// Tells of a process what is known beside its events; of the `first` one also what could not be traced.
+pub(crate) fn add_facts(hooked: &Hooked, pid: u32, first: u32, writer: &mut SessionWriter) {
+    let manifest = writer.manifest_mut();
+    if let Some(process) = hooked.processes.get(&pid) {
+        manifest.command_line.clone_from(&process.command_line);
+        manifest.parent_pid = process.parent;
+    }
+    if pid == first {
+        manifest.limits = hooked.limits.iter().map(|limit| limit.as_str().into()).collect();
+    }
 }
 
 /// Writes the list of an image's functions. A list that cannot be written costs names, not the trace.
@@ -113,7 +121,7 @@ fn describe(module: &Module) -> atf::Module {
         build_id,
         load_base: Some(HexAddr(module.bias)),
         symbol_count: Some(module.functions.len() as u32),
-        function_table_hash: Some(format!("{:016x}", module.functions.hash())),
+        function_table_hash: Some(format!("{:016x}", module.table_hash)),
         coverage: Some(coverage(module)),
         ..atf::Module::default()
     }

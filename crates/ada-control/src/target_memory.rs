@@ -33,20 +33,30 @@ pub(crate) struct TargetMemory {
     pub(crate) process_block: u64,
 }
 
+/// What the agent has to know of the program that it is a guest of.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Program {
+    /// Its number in the session.
+    pub(crate) image: u32,
+    pub(crate) loader: Option<LoaderNotification>,
+    pub(crate) max_depth: Option<u32>,
+    pub(crate) stubs: StubOptions,
+}
+
 impl TargetMemory {
     /// Maps everything into the target.
     pub(crate) fn set_up(
         remote: &dyn Remote,
         open: &OpenInTarget,
-        shared: &mut SharedMemory,
-        loader: Option<LoaderNotification>,
-        max_depth: Option<u32>,
-        stubs: &StubOptions,
+        shared: &SharedMemory,
+        covered_offset: u64,
+        program: &Program,
     ) -> Result<Self, ControlError> {
+        let Program { image, loader, max_depth, stubs } = *program;
         let read_write = libc::PROT_READ | libc::PROT_WRITE;
         open.map(remote, POOL_AT, shared.pool_bytes(), read_write, 0).map_err(injected("mapping the rings"))?;
         let covered_at = POOL_AT + shared.pool_bytes();
-        open.map(remote, covered_at, covered::BYTES as u64, libc::PROT_READ, shared.covered_offset())
+        open.map(remote, covered_at, covered::BYTES as u64, libc::PROT_READ, covered_offset)
             .map_err(injected("mapping the table of covered pages"))?;
         map_private(remote)?;
         // The first chunks are the busiest: pages that are there already cost no faults while the target runs. Where
@@ -65,10 +75,11 @@ impl TargetMemory {
             (Item::OwnerByWord, u64::from(stubs.owner_by_word)),
             (Item::StackWindow, shape.window as u64),
             (Item::DetailStride, shape.stride() as u64),
+            (Item::Image, image.into()),
         ];
         let agent = AgentImage::at(AGENT_AT, &config)?;
         let length = agent.bytes.len() as u64;
-        let offset = shared.reserve_code(length).ok_or(ControlError::AgentLayout("room"))?;
+        let offset = shared.reserve(length).ok_or(ControlError::AgentLayout("room"))?;
         shared
             .write_code(offset, &agent.bytes)
             .map_err(|source| ControlError::System { doing: "writing the agent", source })?;

@@ -117,6 +117,87 @@ impl Tracee {
     }
 }
 
+/// A thread of another process that is being traced while it runs another program.
+pub(crate) struct Seized {
+    tid: i32,
+}
+
+/// What came of an exec.
+pub(crate) enum ExecOutcome {
+    /// The new program is loaded, and has not run.
+    Loaded(Tracee),
+    /// The old program goes on.
+    Failed,
+    /// The process has ended.
+    Ended,
+}
+
+const EXEC_STOP: i32 = libc::SIGTRAP | (libc::PTRACE_EVENT_EXEC << 8);
+
+impl Seized {
+    /// Takes charge of a thread without stopping it.
+    pub(crate) fn take(tid: u32) -> io::Result<Self> {
+        let tid = tid as i32;
+        request(libc::PTRACE_SEIZE, tid, 0, libc::PTRACE_O_TRACEEXEC as u64)?;
+        Ok(Self { tid })
+    }
+
+    /// Waits until the thread's process `pid` has loaded the new program, or has not; the thread is then not traced any
+    /// more. Signals that come meanwhile are passed on.
+    pub(crate) fn wait_for_exec(self, pid: u32, has_failed: impl Fn() -> bool) -> io::Result<ExecOutcome> {
+        let mut is_interrupted = false;
+        loop {
+            let Some((stopped, halt)) = poll_own_tracees()? else {
+                if has_failed() && !is_interrupted {
+                    request(libc::PTRACE_INTERRUPT, self.tid, 0, 0)?;
+                    is_interrupted = true;
+                }
+                std::thread::sleep(Duration::from_micros(50));
+                continue;
+            };
+            match halt {
+                Halt::Stopped(EXEC_STOP) => {
+                    // Should ada die now, nobody could let the half-prepared target go on.
+                    request(libc::PTRACE_SETOPTIONS, stopped, 0, libc::PTRACE_O_EXITKILL as u64)?;
+                    let memory = OpenOptions::new().read(true).write(true).open(format!("/proc/{pid}/mem"))?;
+                    return Ok(ExecOutcome::Loaded(Tracee { pid: stopped, memory }));
+                }
+                Halt::Stopped(stop) if stop >> 8 == libc::PTRACE_EVENT_STOP => {
+                    if is_interrupted {
+                        request(libc::PTRACE_DETACH, stopped, 0, 0)?;
+                        return Ok(ExecOutcome::Failed);
+                    }
+                    request(libc::PTRACE_LISTEN, stopped, 0, 0)?;
+                }
+                Halt::Stopped(signal) => request(libc::PTRACE_CONT, stopped, 0, (signal & 0xff) as u64)?,
+                Halt::Exited(_) | Halt::Killed(_) => return Ok(ExecOutcome::Ended),
+            }
+        }
+    }
+}
+
+/// A change of a process that this very thread traces, if there is one.
+fn poll_own_tracees() -> io::Result<Option<(i32, Halt)>> {
+    let mut status = 0;
+    // SAFETY: `status` lives through the call.
+    let stopped = unsafe { libc::waitpid(-1, &raw mut status, libc::__WALL | libc::__WNOTHREAD | libc::WNOHANG) };
+    match stopped {
+        0 => Ok(None),
+        1.. => Ok(Some((stopped, halt_of(status)))),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+fn halt_of(status: i32) -> Halt {
+    if libc::WIFEXITED(status) {
+        Halt::Exited(libc::WEXITSTATUS(status))
+    } else if libc::WIFSIGNALED(status) {
+        Halt::Killed(libc::WTERMSIG(status))
+    } else {
+        Halt::Stopped(status >> 8)
+    }
+}
+
 /// Processor time that a process and the children it waited for have used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct CpuTime {
@@ -143,13 +224,7 @@ pub(crate) fn wait_with_time(pid: i32) -> io::Result<(Halt, CpuTime)> {
             return Err(error);
         }
     }
-    let halt = if libc::WIFEXITED(status) {
-        Halt::Exited(libc::WEXITSTATUS(status))
-    } else if libc::WIFSIGNALED(status) {
-        Halt::Killed(libc::WTERMSIG(status))
-    } else {
-        Halt::Stopped(status >> 8)
-    };
+    let halt = halt_of(status);
     // SAFETY: all zeros are a good value, and the kernel may have written another.
     let usage = unsafe { usage.assume_init() };
     Ok((halt, CpuTime { user: duration(usage.ru_utime), system: duration(usage.ru_stime) }))
@@ -171,6 +246,7 @@ mod tests {
     use super::*;
 
     #[test]
+    #[expect(clippy::zombie_processes, reason = "the function under test waits")]
     fn a_child_that_worked_has_used_more_time_than_one_that_did_not() {
         let time_of = |rounds: &str| {
             let script = "i=0; while [ $i -lt $1 ]; do i=$((i + 1)); done; exit 3";

@@ -7,11 +7,13 @@
 #![forbid(unsafe_code)]
 
 mod address;
+mod calendar;
 mod event;
 mod id;
 mod time;
 
 pub use address::{ImageOffset, RuntimeAddr};
+pub use calendar::civil_from_days;
 pub use event::{Event, EventKind};
 pub use id::{DetailSeq, EventSeq, FunctionId, ModuleId, ThreadId};
 pub use time::TraceNanos;

@@ -51,6 +51,14 @@ pub enum ImageError {
         /// What is wrong with it.
         reason: gimli::Error,
     },
+    /// An exception table of `.gcc_except_table` that could not be read.
+    #[error("exception table at {table}: {reason}")]
+    BadExceptionTable {
+        /// Where the table lies in the image.
+        table: ImageOffset,
+        /// What is wrong with it.
+        reason: gimli::Error,
+    },
     /// Mini debug info that could not be decompressed.
     #[error("mini debug info, byte {offset:#x} of .gnu_debugdata: {reason}")]
     BadMiniDebugInfo {

@@ -121,18 +121,10 @@ impl FunctionTable {
         self.functions.binary_search_by_key(&start, |function| function.start).ok()
     }
 
-    /// A hash of addresses, sizes and names, in their order: FNV-1a of 64 bits. The same table has the same hash on
-    /// any machine and in any version of ada.
+    /// The table's [hash](function_table_hash), with the best name of each function.
     pub fn hash(&self) -> u64 {
-        let mut hash = Fnv::default();
-        for (index, function) in self.functions.iter().enumerate() {
-            hash.write(&function.start.0.to_le_bytes());
-            hash.write(&function.size.to_le_bytes());
-            hash.write(self.name(index).unwrap_or("").as_bytes());
-            // No name has this byte, so names cannot run into what follows.
-            hash.write(&[0xff]);
-        }
-        hash.0
+        let functions = self.functions.iter().enumerate();
+        function_table_hash(functions.map(|(index, function)| (function.start, function.size, self.name(index))))
     }
 
     /// Why the image's mini debug info could not be read, if it has some.
@@ -145,6 +137,20 @@ impl fmt::Debug for FunctionTable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "FunctionTable({} functions, {} names)", self.functions.len(), self.names.len())
     }
+}
+
+/// A hash of functions' addresses, sizes and names, in their order: FNV-1a of 64 bits. The same table has the same hash
+/// on any machine and in any version of ada.
+pub fn function_table_hash<'n>(functions: impl Iterator<Item = (ImageOffset, u64, Option<&'n str>)>) -> u64 {
+    let mut hash = Fnv::default();
+    for (start, size, name) in functions {
+        hash.write(&start.0.to_le_bytes());
+        hash.write(&size.to_le_bytes());
+        hash.write(name.unwrap_or("").as_bytes());
+        // No name has this byte, so names cannot run into what follows.
+        hash.write(&[0xff]);
+    }
+    hash.0
 }
 
 struct Fnv(u64);

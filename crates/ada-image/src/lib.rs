@@ -24,6 +24,7 @@
 //! This crate decides nothing about hooking: a table lists what is a function, not what can be patched.
 #![forbid(unsafe_code)]
 
+mod build_id;
 mod code_range;
 mod debug_image;
 mod demangle;
@@ -33,6 +34,7 @@ mod error;
 mod function_table;
 mod header;
 mod image;
+mod landing_pads;
 mod mini_debug;
 mod name_rank;
 mod note;
@@ -40,17 +42,22 @@ mod padding;
 mod row_program;
 mod segment;
 mod sources;
+mod stored_table;
+mod symbol_names;
 mod symbol_table;
 mod unwind_table;
 
+pub use build_id::build_id;
 pub use code_range::CodeRange;
 pub use debug_image::DebugImage;
 pub use demangle::demangle;
 pub use error::ImageError;
-pub use function_table::{Function, FunctionTable};
+pub use function_table::{Function, FunctionTable, function_table_hash};
 pub use image::{Image, ImageKind};
 pub use note::ControlFlowProtection;
 pub use row_program::{Cfa, Row};
 pub use segment::Segment;
 pub use sources::Sources;
+pub use stored_table::StoredTable;
+pub use symbol_names::SymbolNames;
 pub use unwind_table::{Fde, UnwindTable};

@@ -25,10 +25,12 @@ impl<'d> NameRank<'d> {
     }
 }
 
-/// Whether the name is that of a function's cold part, which is jumped into and not called.
+/// Whether the name is that of a function's cold part, which is jumped into and not called. BOLT, which rustc is built
+/// with, has warm ones too.
 pub(crate) fn is_cold_part(name: &[u8]) -> bool {
-    const MARK: &[u8] = b".cold";
-    name.ends_with(MARK) || name.windows(MARK.len() + 1).any(|window| &window[..5] == MARK && window[5] == b'.')
+    let is_mark = |window: &[u8]| window == b".cold" || window == b".warm";
+    name.last_chunk::<5>().is_some_and(|end| is_mark(end))
+        || name.windows(6).any(|window| is_mark(&window[..5]) && window[5] == b'.')
 }
 
 /// Compilers put a dot, which no language has in its names, before what they append.
@@ -63,7 +65,7 @@ mod tests {
 
     #[test]
     fn cold_parts_are_known_by_their_suffix() {
-        for name in ["main.cold", "_Z1fv.cold.12", "a.isra.0.cold", ".cold"] {
+        for name in ["main.cold", "_Z1fv.cold.12", "a.isra.0.cold", ".cold", "f.warm"] {
             assert!(is_cold_part(name.as_bytes()), "{name}");
         }
         for name in ["main", "cold", "a.colder", "my_cold.isra.0", ""] {

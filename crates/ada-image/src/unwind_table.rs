@@ -3,9 +3,10 @@
 use std::fmt;
 
 use ada_event::ImageOffset;
-use gimli::{CommonInformationEntry, EhFrame, EhFrameOffset, EndianSlice, LittleEndian, UnwindSection};
+use gimli::{CommonInformationEntry, EhFrame, EhFrameOffset, EndianSlice, LittleEndian, Pointer, UnwindSection};
 
 use crate::eh_frame::{EhFrameBytes, Entry};
+use crate::landing_pads::LandingPadReader;
 use crate::row_program::{Factors, Row, RowProgram, Rules};
 use crate::{Image, ImageError};
 
@@ -36,6 +37,7 @@ impl Fde {
 pub struct UnwindTable {
     fdes: Vec<Fde>,
     rows: Vec<Row>,
+    landing_pads: Vec<ImageOffset>,
     problem: Option<ImageError>,
 }
 
@@ -44,15 +46,17 @@ impl UnwindTable {
     pub fn parse(image: &Image<'_>) -> Self {
         let mut table = Self::default();
         if let Some(eh_frame) = &image.eh_frame {
-            table.read(eh_frame);
+            table.read(eh_frame, LandingPadReader::new(image.load_segments(), image.file));
         }
         // Linkers sort by address within each input file, which is nearly sorted already.
         table.fdes.sort_by_key(|fde| fde.start);
+        table.landing_pads.sort_unstable();
+        table.landing_pads.dedup();
         table
     }
 
-    fn read(&mut self, eh_frame: &EhFrameBytes<'_>) {
-        let mut reader = Reader::new(eh_frame);
+    fn read<'d>(&mut self, eh_frame: &EhFrameBytes<'d>, pads: LandingPadReader<'_, 'd>) {
+        let mut reader = Reader::new(eh_frame, pads);
         for entry in eh_frame.entries() {
             let outcome = if entry.is_cie { reader.read_cie(entry) } else { reader.read_fde(entry, self) };
             if let Err(reason) = outcome {
@@ -60,6 +64,11 @@ impl UnwindTable {
                 self.problem.get_or_insert(ImageError::BadUnwindEntry { entry, reason });
             }
         }
+    }
+
+    /// Where unwinders go on in functions that an exception passes through: sorted, each once. No branch leads there.
+    pub fn landing_pads(&self) -> &[ImageOffset] {
+        &self.landing_pads
     }
 
     /// The pieces of code, sorted by their start.
@@ -101,7 +110,7 @@ impl UnwindTable {
         !fde.signal_frame && self.rows(fde).first().is_some_and(Row::is_function_entry)
     }
 
-    /// The first entry that could not be read.
+    /// The first entry, or exception table, that could not be read.
     pub fn problem(&self) -> Option<&ImageError> {
         self.problem.as_ref()
     }
@@ -121,18 +130,21 @@ struct Common<'d> {
     initial: Rules,
 }
 
-struct Reader<'d> {
+struct Reader<'i, 'd> {
     section: EhFrame<Slice<'d>>,
+    address: u64,
+    pads: LandingPadReader<'i, 'd>,
     bases: gimli::BaseAddresses,
     /// In the order of the section, and so sorted by offset.
     commons: Vec<Common<'d>>,
     program: RowProgram,
 }
 
-impl<'d> Reader<'d> {
-    fn new(eh_frame: &EhFrameBytes<'d>) -> Self {
+impl<'i, 'd> Reader<'i, 'd> {
+    fn new(eh_frame: &EhFrameBytes<'d>, pads: LandingPadReader<'i, 'd>) -> Self {
         let section = EhFrame::new(eh_frame.bytes, LittleEndian);
-        Self { section, bases: eh_frame.bases(), commons: Vec::new(), program: RowProgram::default() }
+        let (address, bases) = (eh_frame.address, eh_frame.bases());
+        Self { section, address, pads, bases, commons: Vec::new(), program: RowProgram::default() }
     }
 
     fn read_cie(&mut self, Entry { offset, .. }: Entry) -> gimli::Result<()> {
@@ -175,6 +187,16 @@ impl<'d> Reader<'d> {
                 row_count,
             });
         }
+        // An entry without a table, among others that have one, stores 0, which read as a distance leads into the
+        // entry itself.
+        let own_address = self.address.wrapping_add(offset as u64);
+        if let Some(Pointer::Direct(lsda)) = entry.lsda()
+            && lsda != 0
+            && lsda.wrapping_sub(own_address) > entry.entry_len() as u64
+            && let Err(problem) = self.pads.append(&mut table.landing_pads, lsda, start)
+        {
+            table.problem.get_or_insert(problem);
+        }
         outcome
     }
 }
@@ -199,7 +221,9 @@ mod tests {
         bytes.extend(program);
         bytes[function] = (bytes.len() - function - 4) as u8;
         let mut table = UnwindTable::default();
-        table.read(&EhFrameBytes { address: 0x8000, bytes: &bytes, text: None, got: None, ends_at_terminator: false });
+        let eh_frame =
+            EhFrameBytes { address: 0x8000, bytes: &bytes, text: None, got: None, ends_at_terminator: false };
+        table.read(&eh_frame, LandingPadReader::new(&[], &[]));
         table
     }
 

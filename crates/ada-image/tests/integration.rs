@@ -5,6 +5,8 @@ mod damage;
 mod debug_files;
 #[path = "image/headers.rs"]
 mod headers;
+#[path = "image/landing_pads.rs"]
+mod landing_pads;
 #[path = "image/names.rs"]
 mod names;
 #[path = "image/stripped.rs"]

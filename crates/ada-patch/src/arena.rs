@@ -12,7 +12,7 @@ use iced_x86::IcedError;
 
 pub use crate::common::AgentEntries;
 use crate::common::{Common, entry_table};
-use crate::displaced::{Displaced, JUMP_BYTES, push_jump};
+use crate::displaced::{Displaced, JUMP_BYTES, push_jump, short_jump};
 use crate::stub::{External, StubKind, StubOptions, Template};
 use crate::{PatchPlan, SkipReason};
 
@@ -20,7 +20,7 @@ const SWITCHES: usize = 128;
 const STUB_ALIGN: usize = 16;
 
 /// No template is longer.
-const STUB_BYTES: usize = 352;
+const STUB_BYTES: usize = 368;
 
 /// The generated code could not be assembled: an error in this crate.
 #[derive(Debug)]
@@ -40,13 +40,42 @@ impl From<IcedError> for ArenaError {
     }
 }
 
-/// A jump to write over a function's start.
+/// Bytes to write over code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct HookSite {
+pub struct Patch {
     /// Where.
     pub at: RuntimeAddr,
+    bytes: [u8; JUMP_BYTES],
+    length: u8,
+}
+
+impl Patch {
+    fn new(at: RuntimeAddr, code: &[u8]) -> Self {
+        let mut bytes = [0; JUMP_BYTES];
+        bytes[..code.len()].copy_from_slice(code);
+        Self { at, bytes, length: code.len() as u8 }
+    }
+
     /// The bytes.
-    pub jump: [u8; JUMP_BYTES],
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes[..usize::from(self.length)]
+    }
+}
+
+/// What leads a function to its stub. All of it is written, or nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HookSite {
+    /// The jump at the function.
+    pub jump: Patch,
+    /// The jump in nearby padding, where the one at the function is a short jump to there.
+    pub relay: Option<Patch>,
+}
+
+impl HookSite {
+    /// In the order of [`PatchPlan::patched`].
+    pub fn patches(&self) -> impl Iterator<Item = &Patch> {
+        [&self.jump].into_iter().chain(&self.relay)
+    }
 }
 
 /// Stubs being laid out for an arena at a fixed address.
@@ -116,24 +145,30 @@ impl Arena {
         );
         let original = plan.at.at_bias(bias);
         let copy = self.base + self.bytes.len() as u64;
-        let mut jump = Vec::with_capacity(JUMP_BYTES);
-        let result = plan
-            .displaced
-            .relocate(original.0, copy, &mut self.bytes)
-            .and_then(|()| push_jump(original.0, at + template.entry as u64, &mut jump));
-        if let Err(reason) = result {
+        let stub = at + template.entry as u64;
+        let result = plan.displaced.relocate(original.0, copy, &mut self.bytes);
+        let result = result.and_then(|()| site(original, plan.relay.map(|relay| relay.at_bias(bias)), stub));
+        if result.is_err() {
             self.bytes.truncate(unchanged);
-            return Err(reason);
         }
-        let mut site = HookSite { at: original, jump: [0; JUMP_BYTES] };
-        site.jump.copy_from_slice(&jump);
-        Ok(site)
+        result
     }
 
     /// The arena's bytes, for its base address.
     pub fn finish(self) -> Vec<u8> {
         self.bytes
     }
+}
+
+/// The jumps from a function to its stub.
+fn site(function: RuntimeAddr, relay: Option<RuntimeAddr>, stub: u64) -> Result<HookSite, SkipReason> {
+    let jump_from = |at: RuntimeAddr| {
+        let mut jump = Vec::with_capacity(JUMP_BYTES);
+        push_jump(at.0, stub, &mut jump).map(|()| Patch::new(at, &jump))
+    };
+    let Some(relay) = relay else { return Ok(HookSite { jump: jump_from(function)?, relay: None }) };
+    let short = short_jump(function.0, relay.0).ok_or(SkipReason::NoRoom)?;
+    Ok(HookSite { jump: Patch::new(function, &short), relay: Some(jump_from(relay)?) })
 }
 
 #[cfg(test)]

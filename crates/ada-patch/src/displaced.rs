@@ -7,8 +7,10 @@ use iced_x86::{
 
 use crate::SkipReason;
 
-/// Bytes of the jump that replaces them.
+/// Bytes of the jump to a stub.
 pub(crate) const JUMP_BYTES: usize = 5;
+/// Bytes of the jump to a relay nearby.
+pub(crate) const SHORT_JUMP_BYTES: usize = 2;
 
 /// How a displaced sequence ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,20 +23,25 @@ enum End {
     Calls,
 }
 
-/// Whole instructions that cover at least [`JUMP_BYTES`] of a function's start.
-#[derive(Clone, Debug)]
+/// Up to four bytes are short of a jump, and the instruction that completes it has at most fifteen.
+const MOST_DISPLACED: usize = JUMP_BYTES - 1 + 15;
+
+/// Whole instructions that cover at least the bytes of a jump at a function's start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Displaced {
-    /// Their bytes, as they stand in the image.
-    bytes: Vec<u8>,
+    /// Their bytes, as they stand in the image, and zeroes.
+    bytes: [u8; MOST_DISPLACED],
+    length: u8,
     end: End,
     /// Whether the bytes mean the same anywhere.
     movable_as_bytes: bool,
 }
 
 impl Displaced {
-    /// The instructions at `start`, from `bytes` that begin there and reach to the end of the code.
-    pub(crate) fn decode(bytes: &[u8], start: u64) -> Result<Self, SkipReason> {
-        if bytes.len() < JUMP_BYTES {
+    /// The instructions at `start` that a jump of `jump` bytes overwrites, from `bytes` that begin there and reach to
+    /// the end of the code.
+    pub(crate) fn decode(bytes: &[u8], start: u64, jump: usize) -> Result<Self, SkipReason> {
+        if bytes.len() < jump {
             return Err(SkipReason::TooShort);
         }
         let mut decoder = Decoder::with_ip(64, bytes, start, DecoderOptions::NONE);
@@ -42,7 +49,7 @@ impl Displaced {
         let mut end = End::FallsThrough;
         let mut movable_as_bytes = true;
         let mut kept = 0;
-        while length < JUMP_BYTES {
+        while length < jump {
             let instruction = decoder.decode();
             if instruction.is_invalid() {
                 return Err(SkipReason::Undecodable);
@@ -64,7 +71,7 @@ impl Displaced {
                 | FlowControl::Exception => End::Leaves,
                 // What a call returns to must not be overwritten.
                 FlowControl::Call | FlowControl::IndirectCall
-                    if length < JUMP_BYTES && instruction.mnemonic() != Mnemonic::Syscall =>
+                    if length < jump && instruction.mnemonic() != Mnemonic::Syscall =>
                 {
                     return Err(SkipReason::Unmovable);
                 }
@@ -82,16 +89,38 @@ impl Displaced {
                 return Err(SkipReason::Unmovable);
             }
         }
-        let patched = start + 1..start + length as u64;
-        let displaced = Self { bytes: bytes[..kept].to_vec(), end, movable_as_bytes };
+        let patched = start + 1..start + jump as u64;
+        let mut displaced = Self { bytes: [0; MOST_DISPLACED], length: kept as u8, end, movable_as_bytes };
+        displaced.bytes[..kept].copy_from_slice(&bytes[..kept]);
         let branches_into_itself = displaced.instructions(start).iter().any(|instruction| {
             instruction.op0_kind() == OpKind::NearBranch64 && patched.contains(&instruction.near_branch64())
         });
         if branches_into_itself { Err(SkipReason::BranchIntoPatch) } else { Ok(displaced) }
     }
 
+    /// The instructions' bytes.
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes[..usize::from(self.length)]
+    }
+
     fn instructions(&self, start: u64) -> Vec<Instruction> {
-        Decoder::with_ip(64, &self.bytes, start, DecoderOptions::NONE).iter().collect()
+        Decoder::with_ip(64, self.bytes(), start, DecoderOptions::NONE).iter().collect()
+    }
+
+    pub(crate) const STORED_BYTES: usize = 3 + MOST_DISPLACED;
+
+    pub(crate) fn store(&self) -> [u8; Self::STORED_BYTES] {
+        let mut stored = [0; Self::STORED_BYTES];
+        stored[..3].copy_from_slice(&[self.length, self.end as u8, u8::from(self.movable_as_bytes)]);
+        stored[3..].copy_from_slice(&self.bytes);
+        stored
+    }
+
+    pub(crate) fn restore(stored: &[u8; Self::STORED_BYTES]) -> Option<Self> {
+        let [length, end, movable_as_bytes @ 0..=1, bytes @ ..] = *stored else { return None };
+        let end = [End::FallsThrough, End::Leaves, End::Calls].into_iter().find(|known| *known as u8 == end)?;
+        let fits = (1..=MOST_DISPLACED).contains(&usize::from(length));
+        fits.then_some(Self { bytes, length, end, movable_as_bytes: movable_as_bytes == 1 })
     }
 
     /// The most bytes that [`Self::relocate`] appends.
@@ -99,11 +128,11 @@ impl Displaced {
 
     /// Appends code for address `at` that does what the instructions did at `start`, and goes on behind them.
     pub(crate) fn relocate(&self, start: u64, at: u64, out: &mut Vec<u8>) -> Result<(), SkipReason> {
-        let behind = start + self.bytes.len() as u64;
+        let behind = start + u64::from(self.length);
         if self.movable_as_bytes && self.end != End::Calls {
-            out.extend_from_slice(&self.bytes);
+            out.extend_from_slice(self.bytes());
             if self.end == End::FallsThrough {
-                push_jump(at + self.bytes.len() as u64, behind, out)?;
+                push_jump(at + u64::from(self.length), behind, out)?;
             }
             return Ok(());
         }
@@ -132,6 +161,12 @@ impl Displaced {
         out.extend_from_slice(&encoded.code_buffer);
         if out.len() - before > Self::MOST_BYTES { Err(SkipReason::Unmovable) } else { Ok(()) }
     }
+}
+
+/// `jmp rel8` from `at` to `target`, if that is near enough.
+pub(crate) fn short_jump(at: u64, target: u64) -> Option<[u8; SHORT_JUMP_BYTES]> {
+    let distance = target.wrapping_sub(at.wrapping_add(SHORT_JUMP_BYTES as u64)) as i64;
+    i8::try_from(distance).ok().map(|distance| [0xeb, distance as u8])
 }
 
 /// `jmp rel32` from `at` to `target`.
@@ -182,7 +217,7 @@ mod tests {
         let mut padded = bytes.to_vec();
         padded.resize(32, 0x90);
         let mut out = Vec::new();
-        Displaced::decode(&padded, START).unwrap().relocate(START, COPY, &mut out).unwrap();
+        Displaced::decode(&padded, START, JUMP_BYTES).unwrap().relocate(START, COPY, &mut out).unwrap();
         Decoder::with_ip(64, &out, COPY, DecoderOptions::NONE)
             .iter()
             .map(|i| format!("{:?} {}", i.code(), show(&i)))
@@ -222,7 +257,7 @@ mod tests {
         assert_eq!(code.last().unwrap(), "Jmp_rel32_64 0x401105");
         let mut out = Vec::new();
         let bytes = [0xe8, 0x00, 0x01, 0x00, 0x00];
-        Displaced::decode(&bytes, START).unwrap().relocate(START, COPY, &mut out).unwrap();
+        Displaced::decode(&bytes, START, JUMP_BYTES).unwrap().relocate(START, COPY, &mut out).unwrap();
         assert_eq!(out[2..10], 0x40_1005_u64.to_le_bytes());
     }
 
@@ -230,14 +265,33 @@ mod tests {
     #[test]
     fn a_short_function_needs_padding_behind_it() {
         let bytes = [0x31, 0xc0, 0xc3, 0x55, 0x48, 0x89, 0xe5];
-        assert_eq!(Displaced::decode(&bytes, START).unwrap_err(), SkipReason::TooShort);
+        assert_eq!(Displaced::decode(&bytes, START, JUMP_BYTES).unwrap_err(), SkipReason::TooShort);
         assert_eq!(relocated(&[0x31, 0xc0, 0xc3]).len(), 2);
+    }
+
+    /// jmp to the next instruction, as a function's start that is only there to be an address of its own.
+    #[test]
+    fn a_short_jump_leaves_room_for_what_is_branched_to_behind_it() {
+        let bytes = [0xeb, 0x00, 0x48, 0x83, 0xec, 0x18];
+        assert_eq!(Displaced::decode(&bytes, START, JUMP_BYTES).unwrap_err(), SkipReason::TooShort);
+        let mut out = Vec::new();
+        Displaced::decode(&bytes, START, SHORT_JUMP_BYTES).unwrap().relocate(START, COPY, &mut out).unwrap();
+        let jump = Decoder::with_ip(64, &out, COPY, DecoderOptions::NONE).decode();
+        assert_eq!((jump.code(), jump.near_branch64()), (Code::Jmp_rel32_64, START + 2));
+    }
+
+    #[test]
+    fn a_short_jump_reaches_127_bytes() {
+        assert_eq!(short_jump(START, START + 2 + 127), Some([0xeb, 0x7f]));
+        assert_eq!(short_jump(START, START + 2 - 128), Some([0xeb, 0x80]));
+        assert_eq!(short_jump(START, START + 2 + 128), None);
+        assert_eq!(short_jump(START, START + 1 - 128), None);
     }
 
     /// nop; nop; jmp back onto the second nop.
     #[test]
     fn a_branch_into_the_patch_is_refused() {
         let bytes = [0x90, 0x90, 0xeb, 0xfd, 0x90, 0x90];
-        assert_eq!(Displaced::decode(&bytes, START).unwrap_err(), SkipReason::BranchIntoPatch);
+        assert_eq!(Displaced::decode(&bytes, START, JUMP_BYTES).unwrap_err(), SkipReason::BranchIntoPatch);
     }
 }

@@ -15,13 +15,15 @@ mod capture;
 mod common;
 mod displaced;
 mod plan;
+mod relay;
 mod scan;
 mod stub;
 pub mod verdict;
 
-pub use arena::{AgentEntries, Arena, ArenaError, HookSite};
+pub use arena::{AgentEntries, Arena, ArenaError, HookSite, Patch};
 pub use displaced::Displaced;
 pub use plan::{PatchPlan, Planner};
+pub use relay::Relays;
 pub use scan::CodeScan;
 pub use stub::{StubKind, StubOptions};
 pub use verdict::{EntryOnlyReason, SkipReason, Verdict};

@@ -1,10 +1,13 @@
 //! A verdict for every function.
 
+use std::ops::Range;
+
 use ada_event::ImageOffset;
 use ada_image::{Cfa, CodeRange, Function, FunctionTable, Row, UnwindTable};
 
-use crate::displaced::{Displaced, JUMP_BYTES};
-use crate::{CodeScan, EntryOnlyReason, SkipReason, StubKind, Verdict};
+use crate::displaced::{Displaced, JUMP_BYTES, SHORT_JUMP_BYTES};
+use crate::scan::PieceEnd;
+use crate::{CodeScan, EntryOnlyReason, Relays, SkipReason, StubKind, Verdict};
 
 /// Functions after which the stack is not what it was, by the names that the Itanium C++ ABI, C and POSIX give them;
 /// found wherever an image has one of its own.
@@ -27,7 +30,7 @@ const NOP: u8 = 0x90;
 const ENDBR64: [u8; 4] = [0xf3, 0x0f, 0x1e, 0xfa];
 
 /// How one function is patched.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PatchPlan {
     /// Where the jump goes: the function's start, or behind its `endbr64`.
     pub at: ImageOffset,
@@ -35,6 +38,8 @@ pub struct PatchPlan {
     pub kind: StubKind,
     /// What the jump overwrites.
     pub displaced: Displaced,
+    /// Padding nearby that takes the jump to the stub, where only a short jump, to there, has room in the function.
+    pub relay: Option<ImageOffset>,
 }
 
 impl PatchPlan {
@@ -42,7 +47,48 @@ impl PatchPlan {
     pub fn at_runtime(address: u64, code: &[u8], kind: StubKind) -> Result<Self, SkipReason> {
         let skip = if code.starts_with(&ENDBR64) { ENDBR64.len() } else { 0 };
         let at = address + skip as u64;
-        Ok(Self { at: ImageOffset(at), kind, displaced: Displaced::decode(&code[skip..], at)? })
+        let displaced = Displaced::decode(&code[skip..], at, JUMP_BYTES)?;
+        Ok(Self { at: ImageOffset(at), kind, displaced, relay: None })
+    }
+
+    /// The bytes that change: those of the jump at the function, and those of its relay.
+    pub fn patched(&self) -> impl Iterator<Item = Range<u64>> + use<> {
+        let jump = if self.relay.is_some() { SHORT_JUMP_BYTES } else { JUMP_BYTES };
+        let range = |start: ImageOffset, bytes: usize| start.0..start.0 + bytes as u64;
+        [range(self.at, jump)].into_iter().chain(self.relay.map(|relay| range(relay, JUMP_BYTES)))
+    }
+}
+
+impl PatchPlan {
+    /// Bytes of a stored plan.
+    pub const STORED_BYTES: usize = 8 + 1 + 2 + Displaced::STORED_BYTES;
+
+    /// The plan as bytes, so that it need not be made again.
+    pub fn store(&self) -> [u8; Self::STORED_BYTES] {
+        let mut stored = [0; Self::STORED_BYTES];
+        stored[..8].copy_from_slice(&self.at.0.to_le_bytes());
+        stored[8] = self.kind as u8;
+        // A relay is as near as a short jump reaches; 0 is none, since no relay is at the jump itself.
+        let distance = self.relay.map_or(0, |relay| relay.0.wrapping_sub(self.at.0) as i16);
+        stored[9..11].copy_from_slice(&distance.to_le_bytes());
+        stored[11..].copy_from_slice(&self.displaced.store());
+        stored
+    }
+
+    /// The plan that was stored, or nothing where the bytes are not a plan's.
+    pub fn restore(stored: &[u8; Self::STORED_BYTES]) -> Option<Self> {
+        let (at, rest) = stored.split_first_chunk()?;
+        let (&kind, rest) = rest.split_first()?;
+        let (distance, displaced) = rest.split_first_chunk()?;
+        let at = u64::from_le_bytes(*at);
+        let distance = i16::from_le_bytes(*distance);
+        let relay = match distance {
+            0 => None,
+            distance => Some(ImageOffset(at.checked_add_signed(distance.into())?)),
+        };
+        let kind = StubKind::ALL.into_iter().find(|known| *known as u8 == kind)?;
+        let displaced = Displaced::restore(displaced.try_into().ok()?)?;
+        Some(Self { at: ImageOffset(at), kind, displaced, relay })
     }
 }
 
@@ -58,27 +104,31 @@ pub struct Planner<'a> {
     pub scan: &'a CodeScan,
     /// Frames of this image change threads, so no return is caught.
     pub moving_frames: bool,
+    /// The padding that plans use.
+    pub relays: Relays,
 }
 
 impl Planner<'_> {
     /// The verdict on function `index`, and the plan unless it is skipped.
-    pub fn plan(&self, index: usize) -> (Verdict, Option<PatchPlan>) {
+    pub fn plan(&mut self, index: usize) -> (Verdict, Option<PatchPlan>) {
         match self.decide(index) {
             Err(reason) => (Verdict::Skipped(reason), None),
             Ok((entry_only, plan)) => (entry_only.map_or(Verdict::Hooked, Verdict::EntryOnly), Some(plan)),
         }
     }
 
-    fn decide(&self, index: usize) -> Result<(Option<EntryOnlyReason>, PatchPlan), SkipReason> {
+    fn decide(&mut self, index: usize) -> Result<(Option<EntryOnlyReason>, PatchPlan), SkipReason> {
         let function = &self.functions.functions()[index];
-        let bytes = self.bytes_from(function.start).ok_or(SkipReason::Undecodable)?;
+        let bytes = bytes_from(self.ranges, function.start).ok_or(SkipReason::Undecodable)?;
         let entry_only = self.entry_only(index, function, bytes)?;
-        let (at, displaced) = self.displace(index, function.start, bytes)?;
+        let site = self.site(index, function.start, bytes)?;
         let kind = match entry_only {
             None => StubKind::Full,
+            // What exchanges pieces of the stack for copies of others must not find trampolines in them.
+            Some(EntryOnlyReason::ChangesStack) => self.stack_change(index).unwrap_or(StubKind::Walker),
             Some(_) => self.stack_change(index).unwrap_or(StubKind::EntryOnly),
         };
-        Ok((entry_only, PatchPlan { at, kind, displaced }))
+        Ok((entry_only, PatchPlan { at: site.at, kind, displaced: site.displaced, relay: site.relay }))
     }
 
     fn entry_only(
@@ -112,10 +162,11 @@ impl Planner<'_> {
         if landing.jumped_to_from_inside() {
             return Err(SkipReason::OwnEntryLoop);
         }
-        // A part that only holds landing pads starts with a nop, because an offset of 0 means that there is none: the
-        // pad right behind it is reached by unwinders alone, and no branch tells of it.
-        let starts_with_pads = bytes.first() == Some(&NOP);
-        if (landing.only_branched_to() || starts_with_pads) && !function.sources.has_symbol() {
+        // A part that only holds landing pads starts with a nop, because an offset of 0 means that there is none.
+        let next = self.scan.landing(ImageOffset(function.start.0.wrapping_add(1)));
+        let starts_with_pad = landing.is_pad() || bytes.first() == Some(&NOP) && next.is_pad();
+        let is_part = landing.only_branched_to() || self.is_fallen_into(function.start);
+        if starts_with_pad || is_part && !function.sources.has_symbol() {
             return Err(SkipReason::ColdPart);
         }
         match self.stack_change(index) {
@@ -127,51 +178,113 @@ impl Planner<'_> {
             return Ok(Some(EntryOnlyReason::MovingFrames));
         }
         let Some(fde) = fde else { return Ok(Some(EntryOnlyReason::NoUnwindInfo)) };
-        let slot_use = self.scan.slot_use(self.unwind, fde);
-        Ok(if slot_use.pops_arguments {
+        let use_of = self.scan.use_of(self.unwind, fde);
+        Ok(if use_of.moves_stack {
+            Some(EntryOnlyReason::ChangesStack)
+        } else if use_of.pops_arguments {
             Some(EntryOnlyReason::PopsArguments)
-        } else if slot_use.reads {
+        } else if use_of.reads_slot {
             Some(EntryOnlyReason::ReadsReturnSlot)
         } else {
             None
         })
     }
 
-    /// Where to patch: behind an `endbr64`, so that indirect branches still find it, or over it where there is no
-    /// room behind.
-    fn displace(&self, index: usize, start: ImageOffset, bytes: &[u8]) -> Result<(ImageOffset, Displaced), SkipReason> {
-        if bytes.starts_with(&ENDBR64) {
-            let behind = ImageOffset(start.0 + ENDBR64.len() as u64);
-            if let Ok(displaced) = self.displace_at(index, behind, &bytes[ENDBR64.len()..])
-                && !self.scan.landing(behind).any()
-            {
-                return Ok((behind, displaced));
-            }
-        }
-        Ok((start, self.displace_at(index, start, bytes)?))
+    /// Whether the code before runs on into `start`: assembler files begin a new unwind entry where the frame changes
+    /// in a way that they cannot tell otherwise, as in the middle of setcontext.
+    fn is_fallen_into(&self, start: ImageOffset) -> bool {
+        let before = start.0.checked_sub(1).and_then(|before| self.unwind.fde_at(ImageOffset(before)));
+        before.is_some_and(|before| {
+            before.end == start && self.scan.use_of(self.unwind, before).end == PieceEnd::FallsThrough
+        })
     }
 
-    fn displace_at(&self, index: usize, at: ImageOffset, bytes: &[u8]) -> Result<Displaced, SkipReason> {
-        let patched = (1..JUMP_BYTES as u64).map(|byte| ImageOffset(at.0 + byte));
-        if patched.into_iter().any(|byte| self.scan.landing(byte).any()) {
+    /// Where to patch: behind an `endbr64`, so that indirect branches still find it, or over it where there is no
+    /// room behind.
+    fn site(&mut self, index: usize, start: ImageOffset, bytes: &[u8]) -> Result<Site, SkipReason> {
+        if bytes.starts_with(&ENDBR64) {
+            let behind = ImageOffset(start.0 + ENDBR64.len() as u64);
+            if !self.scan.landing(behind).any()
+                && let Ok(site) = self.site_at(index, behind, &bytes[ENDBR64.len()..])
+            {
+                return Ok(site);
+            }
+        }
+        self.site_at(index, start, bytes)
+    }
+
+    /// A jump right here, or a short one to a relay where there is no room for more.
+    fn site_at(&mut self, index: usize, at: ImageOffset, bytes: &[u8]) -> Result<Site, SkipReason> {
+        let reason = match self.displace(index, at, bytes, JUMP_BYTES) {
+            Ok(displaced) => return Ok(Site { at, displaced, relay: None }),
+            Err(reason) => reason,
+        };
+        let displaced = self.displace(index, at, bytes, SHORT_JUMP_BYTES).map_err(|_| reason)?;
+        let (unwind, functions) = (self.unwind, self.functions.functions());
+        let relay = self.relays.take(at, self.ranges, functions, unwind, self.scan).ok_or(reason)?;
+        Ok(Site { at, displaced, relay: Some(relay) })
+    }
+
+    fn displace(&self, index: usize, at: ImageOffset, bytes: &[u8], jump: usize) -> Result<Displaced, SkipReason> {
+        let mut patched = (1..jump as u64).map(|byte| ImageOffset(at.0 + byte));
+        if patched.any(|byte| self.scan.landing(byte).any()) {
             return Err(SkipReason::BranchIntoPatch);
         }
         let next = self.functions.functions().get(index + 1).map_or(u64::MAX, |next| next.start.0);
-        if next < at.0 + JUMP_BYTES as u64 {
+        if next < at.0 + jump as u64 {
             return Err(SkipReason::TooShort);
         }
-        Displaced::decode(bytes, at.0)
+        Displaced::decode(bytes, at.0, jump)
     }
 
     fn stack_change(&self, index: usize) -> Option<StubKind> {
         self.functions.names(index).find_map(stack_change)
     }
+}
 
-    fn bytes_from(&self, start: ImageOffset) -> Option<&[u8]> {
-        self.ranges.iter().find_map(|range| range.bytes_from(start))
-    }
+/// Where a function is patched.
+struct Site {
+    at: ImageOffset,
+    displaced: Displaced,
+    relay: Option<ImageOffset>,
+}
+
+fn bytes_from<'a>(ranges: &[CodeRange<'a>], start: ImageOffset) -> Option<&'a [u8]> {
+    ranges.iter().find_map(|range| range.bytes_from(start))
 }
 
 fn has_pushed_arguments(row: &Row) -> bool {
     matches!(row.cfa, Cfa::Rsp(offset) if offset > 8) && !row.saves_registers && row.return_address_at_cfa_minus_8
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// endbr64; push rbp; mov rbp, rsp; sub rsp, 16; then padding.
+    const CODE: [u8; 16] =
+        [0xf3, 0x0f, 0x1e, 0xfa, 0x55, 0x48, 0x89, 0xe5, 0x48, 0x83, 0xec, 0x10, 0x90, 0x90, 0x90, 0x90];
+
+    #[test]
+    fn a_plan_comes_back_as_it_was() {
+        for kind in StubKind::ALL {
+            let plan = PatchPlan::at_runtime(0x1000, &CODE, kind).unwrap();
+            assert_eq!(plan.displaced.bytes(), &CODE[4..12]);
+            for relay in [None, Some(ImageOffset(0x1004 + 2 + 127)), Some(ImageOffset(0x1004 + 2 - 128))] {
+                let plan = PatchPlan { relay, ..plan.clone() };
+                assert_eq!(PatchPlan::restore(&plan.store()), Some(plan));
+            }
+        }
+    }
+
+    #[test]
+    fn bytes_that_are_no_plan_are_refused() {
+        let good = PatchPlan::at_runtime(0x1000, &CODE, StubKind::Full).unwrap().store();
+        // Kind, length, end, and whether the bytes can be moved.
+        for (at, value) in [(8, StubKind::ALL.len() as u8), (11, 0), (11, 20), (12, 3), (13, 2)] {
+            let mut stored = good;
+            stored[at] = value;
+            assert_eq!(PatchPlan::restore(&stored), None, "byte {at}");
+        }
+    }
 }

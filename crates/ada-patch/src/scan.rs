@@ -1,8 +1,9 @@
-//! One pass over all code of an image: where direct branches land, and which frames touch their own return slot.
+//! One pass over all code of an image: where direct branches and unwinders land, and which frames touch their own return
+//! slot.
 
 use ada_event::ImageOffset;
 use ada_image::{Cfa, CodeRange, Fde, FunctionTable, Row, UnwindTable};
-use iced_x86::{Code, Decoder, DecoderOptions, Instruction, Mnemonic, OpKind, Register};
+use iced_x86::{Code, Decoder, DecoderOptions, FlowControl, Instruction, Mnemonic, OpKind, Register};
 
 /// What branches do at an address, as bits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -13,6 +14,7 @@ impl Landing {
     const CALL: u8 = 2;
     const CONDITIONAL_FROM_OUTSIDE: u8 = 4;
     const JUMP_FROM_INSIDE: u8 = 8;
+    const PAD: u8 = 16;
 
     pub(crate) fn any(self) -> bool {
         self.0 != 0
@@ -22,36 +24,57 @@ impl Landing {
         self.0 & Self::JUMP_FROM_INSIDE != 0
     }
 
+    /// Unwinders go on here, in the middle of a frame.
+    pub(crate) fn is_pad(self) -> bool {
+        self.0 & Self::PAD != 0
+    }
+
     /// Reached by a conditional jump from another function, and never called: a cold part.
     pub(crate) fn only_branched_to(self) -> bool {
         self.0 & Self::CONDITIONAL_FROM_OUTSIDE != 0 && self.0 & Self::CALL == 0
     }
 }
 
-/// How a frame deals with its own return slot.
+/// What the code of an unwind entry does.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct SlotUse {
-    pub(crate) reads: bool,
+pub(crate) struct PieceUse {
+    /// It reads or writes its own return slot.
+    pub(crate) reads_slot: bool,
     pub(crate) pops_arguments: bool,
+    /// It moves the stack pointer by a distance that it has computed, upwards: no compiler does that.
+    pub(crate) moves_stack: bool,
+    pub(crate) end: PieceEnd,
+}
+
+/// What comes after the last instruction of a piece of code.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum PieceEnd {
+    /// It is not known: the last bytes are no instruction that ends with the piece.
+    #[default]
+    Unknown,
+    /// What lies behind the piece.
+    FallsThrough,
+    /// What lies behind the piece, if the call comes back. Compilers end functions with calls that do not.
+    Calls,
+    /// Something else, for certain.
+    Leaves,
 }
 
 /// What decoding the whole image showed.
 pub struct CodeScan {
-    start: u64,
-    landings: Vec<u8>,
-    slot_uses: Vec<SlotUse>,
+    /// For each range of code, sorted: where it starts, and the landings at each of its bytes. Ranges may lie far apart.
+    landings: Vec<(u64, Vec<u8>)>,
+    /// For each unwind entry.
+    uses: Vec<PieceUse>,
 }
 
 impl CodeScan {
     /// Decodes every instruction of `ranges`, starting anew at each known function and unwind entry, since what
     /// lies between them may be data.
     pub fn of(ranges: &[CodeRange<'_>], functions: &FunctionTable, unwind: &UnwindTable) -> Self {
-        let start = ranges.iter().map(|range| range.start.0).min().unwrap_or(0);
-        let end = ranges.iter().map(|range| range.start.0 + range.bytes.len() as u64).max().unwrap_or(0);
         let mut scan = Self {
-            start,
-            landings: vec![0; (end - start) as usize],
-            slot_uses: vec![SlotUse::default(); unwind.fdes().len()],
+            landings: ranges.iter().map(|range| (range.start.0, vec![0; range.bytes.len()])).collect(),
+            uses: vec![PieceUse::default(); unwind.fdes().len()],
         };
         let mut starts: Vec<u64> = functions.functions().iter().map(|function| function.start.0).collect();
         starts.extend(unwind.fdes().iter().flat_map(|fde| [fde.start.0, fde.end.0]));
@@ -59,6 +82,11 @@ impl CodeScan {
         starts.dedup();
         for range in ranges {
             scan.scan_range(range, &starts, unwind);
+        }
+        for pad in unwind.landing_pads() {
+            if let Some(landing) = scan.landing_mut(pad.0) {
+                *landing |= Landing::PAD;
+            }
         }
         scan
     }
@@ -76,19 +104,21 @@ impl CodeScan {
             let fde = fdes.get(next_fde).filter(|fde| fde.start.0 <= from && from < fde.end.0);
             let bytes = &range.bytes[(from - low) as usize..(to - low) as usize];
             let rows = fde.map_or(&[][..], |fde| unwind.rows(fde));
-            let slot_use = self.scan_piece(bytes, from, to, fde, rows);
+            let found = self.scan_piece(bytes, from, to, fde, rows);
             if fde.is_some() {
-                let known = &mut self.slot_uses[next_fde];
-                known.reads |= slot_use.reads;
-                known.pops_arguments |= slot_use.pops_arguments;
+                let known = &mut self.uses[next_fde];
+                known.reads_slot |= found.reads_slot;
+                known.pops_arguments |= found.pops_arguments;
+                known.moves_stack |= found.moves_stack;
+                known.end = found.end;
             }
             from = to;
         }
     }
 
-    fn scan_piece(&mut self, bytes: &[u8], from: u64, to: u64, fde: Option<&Fde>, rows: &[Row]) -> SlotUse {
+    fn scan_piece(&mut self, bytes: &[u8], from: u64, to: u64, fde: Option<&Fde>, rows: &[Row]) -> PieceUse {
         let inside = fde.map_or(from..to, |fde| fde.start.0..fde.end.0);
-        let mut slot_use = SlotUse::default();
+        let mut found = PieceUse::default();
         let mut row = 0;
         let mut instruction = Instruction::default();
         let mut decoder = Decoder::with_ip(64, bytes, from, DecoderOptions::NONE);
@@ -101,22 +131,24 @@ impl CodeScan {
                 continue;
             }
             if instruction.mnemonic() == Mnemonic::Ret && instruction.op_count() == 1 {
-                slot_use.pops_arguments = true;
+                found.pops_arguments = true;
+            }
+            if instruction.code() == Code::Add_rm64_r64 || instruction.code() == Code::Add_r64_rm64 {
+                found.moves_stack |= instruction.op0_register() == Register::RSP;
             }
             while row < rows.len() && rows[row].end.0 <= instruction.ip() {
                 row += 1;
             }
             if let Some(row) = rows.get(row) {
-                slot_use.reads |= touches_return_slot(&instruction, row.cfa);
+                found.reads_slot |= touches_return_slot(&instruction, row.cfa);
             }
         }
-        slot_use
+        found.end = end_of(&instruction);
+        found
     }
 
     fn note_branch(&mut self, branch: &Instruction, from_inside: bool) {
-        let Some(landing) = self.landings.get_mut(branch.near_branch64().wrapping_sub(self.start) as usize) else {
-            return;
-        };
+        let Some(landing) = self.landing_mut(branch.near_branch64()) else { return };
         *landing |= if branch.code() == Code::Call_rel32_64 {
             Landing::CALL
         } else if from_inside {
@@ -128,13 +160,37 @@ impl CodeScan {
         };
     }
 
+    #[inline]
     pub(crate) fn landing(&self, at: ImageOffset) -> Landing {
-        Landing(self.landings.get(at.0.wrapping_sub(self.start) as usize).copied().unwrap_or(0))
+        let after = self.landings.partition_point(|(start, _)| *start <= at.0);
+        let landing = self.landings[..after]
+            .last()
+            .and_then(|(start, landings)| landings.get(usize::try_from(at.0 - start).ok()?).copied());
+        Landing(landing.unwrap_or(0))
     }
 
-    pub(crate) fn slot_use(&self, unwind: &UnwindTable, fde: &Fde) -> SlotUse {
+    fn landing_mut(&mut self, at: u64) -> Option<&mut u8> {
+        let range = self.landings.partition_point(|(start, _)| *start <= at).checked_sub(1)?;
+        let (start, landings) = &mut self.landings[range];
+        landings.get_mut((at - *start) as usize)
+    }
+
+    pub(crate) fn use_of(&self, unwind: &UnwindTable, fde: &Fde) -> PieceUse {
         let number = unwind.fdes().partition_point(|other| other.start < fde.start);
-        self.slot_uses.get(number).copied().unwrap_or_default()
+        self.uses.get(number).copied().unwrap_or_default()
+    }
+}
+
+fn end_of(last: &Instruction) -> PieceEnd {
+    // Behind a nop may be anything: some assembler files pad before they end the entry.
+    if last.is_invalid() || last.mnemonic() == Mnemonic::Nop {
+        return PieceEnd::Unknown;
+    }
+    match last.flow_control() {
+        FlowControl::Return | FlowControl::UnconditionalBranch | FlowControl::IndirectBranch => PieceEnd::Leaves,
+        FlowControl::Call | FlowControl::IndirectCall => PieceEnd::Calls,
+        FlowControl::Next | FlowControl::ConditionalBranch => PieceEnd::FallsThrough,
+        FlowControl::Exception | FlowControl::Interrupt | FlowControl::XbeginXabortXend => PieceEnd::Unknown,
     }
 }
 

@@ -63,7 +63,40 @@ pub enum SkipReason {
     TextDiffers,
 }
 
+impl Verdict {
+    /// The verdict as bytes, for storing within one version of ada.
+    pub fn store(self) -> [u8; 2] {
+        match self {
+            Self::Hooked => [0, 0],
+            Self::EntryOnly(reason) => [1, reason as u8],
+            Self::Skipped(reason) => [2, reason as u8],
+        }
+    }
+
+    /// The verdict that was stored, or nothing where the bytes are not a verdict's.
+    pub fn restore(stored: [u8; 2]) -> Option<Self> {
+        let [kind, reason] = stored;
+        match kind {
+            0 => (reason == 0).then_some(Self::Hooked),
+            1 => EntryOnlyReason::ALL.get(usize::from(reason)).copied().map(Self::EntryOnly),
+            2 => SkipReason::ALL.get(usize::from(reason)).copied().map(Self::Skipped),
+            _ => None,
+        }
+    }
+}
+
 impl EntryOnlyReason {
+    /// All reasons, in the order of their declaration.
+    const ALL: [Self; 7] = [
+        Self::ReadsReturnSlot,
+        Self::PopsArguments,
+        Self::NoUnwindInfo,
+        Self::Unwinder,
+        Self::ChangesStack,
+        Self::MovingFrames,
+        Self::PushedArguments,
+    ];
+
     /// The reason's name in sessions.
     pub const fn name(self) -> &'static str {
         match self {
@@ -79,6 +112,22 @@ impl EntryOnlyReason {
 }
 
 impl SkipReason {
+    /// All reasons, in the order of their declaration.
+    const ALL: [Self; 12] = [
+        Self::SignalTrampoline,
+        Self::OddFirstRow,
+        Self::ColdPart,
+        Self::OwnEntryLoop,
+        Self::BranchIntoPatch,
+        Self::TooShort,
+        Self::Undecodable,
+        Self::Unmovable,
+        Self::LoaderNotification,
+        Self::Excluded,
+        Self::NoRoom,
+        Self::TextDiffers,
+    ];
+
     /// The reason's name in sessions.
     pub const fn name(self) -> &'static str {
         match self {
@@ -104,6 +153,29 @@ impl fmt::Display for Verdict {
             Self::Hooked => f.write_str("hooked"),
             Self::EntryOnly(reason) => write!(f, "entry-only ({})", reason.name()),
             Self::Skipped(reason) => write!(f, "skipped ({})", reason.name()),
+        }
+    }
+}
+
+// A reason that is declared among the others breaks this; who declares one behind the last extends the list, and this.
+const _: () = {
+    assert!(EntryOnlyReason::ALL.len() == EntryOnlyReason::PushedArguments as usize + 1);
+    assert!(SkipReason::ALL.len() == SkipReason::TextDiffers as usize + 1);
+};
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_verdict_comes_back_as_it_was() {
+        let entry_only = EntryOnlyReason::ALL.map(Verdict::EntryOnly);
+        let skipped = SkipReason::ALL.map(Verdict::Skipped);
+        for verdict in entry_only.into_iter().chain(skipped).chain([Verdict::Hooked]) {
+            assert_eq!(Verdict::restore(verdict.store()), Some(verdict));
+        }
+        for stored in [[0, 1], [1, EntryOnlyReason::ALL.len() as u8], [2, SkipReason::ALL.len() as u8], [3, 0]] {
+            assert_eq!(Verdict::restore(stored), None);
         }
     }
 }

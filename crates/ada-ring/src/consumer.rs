@@ -44,9 +44,21 @@ impl<'p> ChunkReader<'p> {
         Some(record)
     }
 
-    /// The next detail record's bytes, if it is written.
-    pub fn next_detail(&mut self) -> Option<&[u8]> {
+    /// The next record, if it is written and its time stamp is below the limit.
+    pub fn next_record_before(&mut self, limit: u64) -> Option<RawRecord> {
+        let record = self.peek(self.at).filter(|record| self.at < RECORDS_END && record.tsc < limit)?;
+        self.at += self.stride;
+        Some(record)
+    }
+
+    /// The next detail record's bytes, if it is written and its time stamp is not above the limit.
+    pub fn next_detail(&mut self, limit: u64) -> Option<&[u8]> {
+        const TIME: usize = core::mem::offset_of!(crate::RawDetail, tsc) / 8;
         if self.at >= RECORDS_END || self.mark(self.at) == 0 {
+            return None;
+        }
+        // SAFETY: a marked record within the chunk is not written to any more.
+        if unsafe { *self.pool.records(self.chunk).add(self.at).cast::<u64>().add(TIME) } > limit {
             return None;
         }
         // SAFETY: a record that starts before the slack ends before the header, and a marked one is not written to
@@ -82,6 +94,11 @@ impl<'p> ChunkReader<'p> {
         }
         self.at = written;
         true
+    }
+
+    /// Whether the next record is not written.
+    pub fn is_at_hole(&self) -> bool {
+        self.at < RECORDS_END && !self.is_written(self.at)
     }
 
     /// Whether every record of the chunk has been read.

@@ -121,6 +121,8 @@ pub struct Control {
     pub drops: [AtomicU64; DropReason::ALL.len()],
     /// The thread that waits until the recorder has seen the new libraries.
     pub loader: LoaderCall,
+    /// The thread that is about to run another program.
+    pub exec: ExecCall,
     /// What threads tell of fatal signals.
     pub crashes: CrashSlots,
     /// Which functions the triggers are about.
@@ -141,14 +143,44 @@ pub struct LoaderCall {
     pub said: AtomicU32,
     /// 0 nothing, 1 a call is wanted, 2 it is made.
     pub stage: AtomicU32,
-    /// Room.
-    pub reserved: u32,
+    /// The number of the program that the process runs.
+    pub image: AtomicU32,
     /// The system call's number and arguments.
     pub call: [AtomicU64; 7],
     /// What it gave.
     pub result: AtomicU64,
     /// A path for calls that take one, with a NUL.
     pub path: UnsafeCell<[u8; 128]>,
+}
+
+/// The meeting of a thread that is about to run another program and the recorder, which takes charge of it for as long as
+/// that takes: the new program is hooked before it runs.
+#[repr(C)]
+pub struct ExecCall {
+    /// An [`ExecStage`] as a number. Both sides sleep on this word.
+    pub stage: AtomicU32,
+    /// The process.
+    pub pid: AtomicU32,
+    /// The thread.
+    pub tid: AtomicU32,
+    /// A thread whose exec has failed since; 0 for none.
+    pub failed: AtomicU32,
+    /// Where the thread has the path of the other program; 0 where it has none.
+    pub path: AtomicU64,
+}
+
+/// How far the meeting has got.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub enum ExecStage {
+    /// Nobody asks.
+    Free = 0,
+    /// A thread fills in who it is.
+    Taken = 1,
+    /// It waits for the recorder.
+    Asked = 2,
+    /// It may go on.
+    Go = 3,
 }
 
 /// Bytes before the first chunk, a whole number of chunks so that each is aligned.

@@ -110,6 +110,8 @@ pub enum Role {
     /// The function changes or asks for the action of the signal in its first argument: while it runs, the agent's
     /// own handler is out of its sight.
     SignalAction = 1,
+    /// The call runs another program: the agent tells the recorder first.
+    Exec = 2,
 }
 
 impl Probe {

@@ -142,6 +142,8 @@ pub const NO_CHUNK: u64 = crate::chunk::PAST_END_MASK as u64;
 pub struct ProcessBlock {
     /// The thread of each state; 0 for a free one. State 0 is nobody's: threads that have none yet point at it.
     pub state_threads: [AtomicU32; STATES],
+    /// The time before which it is no use to look for the state of a thread that has ended: all live.
+    pub look_again_at: AtomicU64,
     /// The fatal signals, as a mask, whose default action the agent's handler stands for.
     pub crash_signals: AtomicU64,
     /// The default actions that it stands for, by signal, as the kernel gave them: a program may have set flags.
@@ -192,6 +194,8 @@ pub struct ThreadState {
     pub covered: u64,
     /// The thread that owns this state.
     pub tid: u32,
+    /// Its process. A child of vfork runs as its parent's thread until it runs another program.
+    pub pid: u32,
     /// This state's number.
     pub number: u32,
     /// How many chunks the thread has had.

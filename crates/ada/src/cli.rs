@@ -6,7 +6,10 @@ use clap::error::ErrorKind;
 use clap::{Parser, Subcommand};
 
 use crate::exit::say;
-use crate::{atf, completions, demo, doctor, heph, hooks, ps, snapshot, trace, trigger, workload};
+use crate::{
+    atf, completions, demo, doctor, heph, hooks, ps, report, show, snapshot, spans, symbols, threads, top, trace, tree,
+    trigger, workload,
+};
 
 const EXIT_CODES: &str = "\
 Exit codes:
@@ -19,7 +22,7 @@ Exit codes:
 ada trace ends with the traced program's own exit code (128+n where signal n killed it), or
   124  hooking took too long, and the program was ended before it ran
   125  the program could not be traced
-  126  the program is there but cannot be run
+  126  the program is there but cannot be run, or not under a tracer
   127  there is no such program";
 
 /// A flight recorder for native programs
@@ -38,8 +41,22 @@ pub(crate) enum Command {
     Trace(trace::Args),
     /// List the traces that are running
     Ps(ps::Args),
+    /// Tell what a traced program did: time, threads, oddities
+    Report(report::Args),
+    /// List spans: calls, threads and callbacks with their beginning and end
+    Spans(spans::Args),
+    /// Print the tree of calls, repeats folded
+    Tree(tree::Args),
+    /// List functions by time or calls
+    Top(top::Args),
+    /// List threads: who made them, what they ran, how they ended
+    Threads(threads::Args),
+    /// Show one event, span, thread or function with all that is known of it
+    Show(show::Args),
     /// List what was hooked, and what was not and why
     Hooks(hooks::Args),
+    /// Give a session better names from debug files
+    Symbols(symbols::Args),
     /// Check what this machine allows, and what a hook costs on it
     Doctor(doctor::Args),
     /// Save what a running trace with --ring holds, or what one that was killed has left

@@ -1,6 +1,7 @@
 //! The `ada` executable: arguments in, words and exit codes out. What it does lives in the libraries.
 #![forbid(unsafe_code)]
 
+mod analysis;
 mod atf;
 mod cli;
 mod completions;
@@ -12,8 +13,15 @@ mod heph;
 mod hooks;
 mod names;
 mod ps;
+mod report;
+mod show;
 mod snapshot;
+mod spans;
+mod symbols;
+mod threads;
+mod top;
 mod trace;
+mod tree;
 mod trigger;
 mod wall_clock;
 mod workload;
@@ -28,10 +36,17 @@ fn main() -> std::process::ExitCode {
         cli::Command::Trace(args) => trace::run(args),
         cli::Command::Ps(args) => ps::run(&args),
         cli::Command::Hooks(args) => hooks::run(&args),
+        cli::Command::Symbols(args) => symbols::run(&args),
         cli::Command::Doctor(args) => doctor::run(&args),
         cli::Command::Workload(args) => workload::run(&args),
         cli::Command::Snapshot(args) => snapshot::run(&args),
         cli::Command::Trigger(args) => trigger::run(&args),
+        cli::Command::Report(args) => report::run(&args),
+        cli::Command::Spans(args) => spans::run(&args),
+        cli::Command::Tree(args) => tree::run(&args),
+        cli::Command::Top(args) => top::run(&args),
+        cli::Command::Threads(args) => threads::run(&args),
+        cli::Command::Show(args) => show::run(&args),
         cli::Command::Atf(args) => atf::run(args),
         cli::Command::Heph(args) => heph::run(args),
         cli::Command::Completions(args) => completions::run(&args),

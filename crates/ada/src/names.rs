@@ -29,13 +29,36 @@ impl Names {
         Self { modules: modules.collect() }
     }
 
+    /// Whether no function has a name.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.modules.values().all(|module| module.functions.is_empty())
+    }
+
     /// `function` as people know it: its demangled name, or its module and offset, or its id.
     pub(crate) fn name(&self, function: FunctionId) -> String {
-        let Some(module) = self.modules.get(&function.module().0) else { return function.to_string() };
-        match module.functions.get(function.symbol_index() as usize) {
-            Some(row) if row.name.is_empty() => format!("{}+{:#x}", module.file_name, row.offset),
-            Some(row) => ada_image::demangle(&row.name).into_owned(),
-            None => function.to_string(),
-        }
+        self.known_name(function).unwrap_or_else(|| function.to_string())
+    }
+
+    /// The demangled name, or the module and offset; nothing of a function that no list has.
+    pub(crate) fn known_name(&self, function: FunctionId) -> Option<String> {
+        let module = self.modules.get(&function.module().0)?;
+        let row = module.functions.get(function.symbol_index() as usize)?;
+        Some(match row.name.as_str() {
+            "" => format!("{}+{:#x}", module.file_name, row.offset),
+            // A name can have any character, and a line of a list must stay one.
+            name => ada_image::demangle(name).replace(char::is_control, "?"),
+        })
+    }
+
+    /// The file name of the function's module; its number where that is not known.
+    pub(crate) fn module(&self, function: FunctionId) -> String {
+        let module = function.module().0;
+        self.modules.get(&module).map_or_else(|| format!("module {module}"), |it| it.file_name.clone())
+    }
+
+    /// The name as the linker saw it.
+    pub(crate) fn raw(&self, function: FunctionId) -> Option<&str> {
+        let functions = &self.modules.get(&function.module().0)?.functions;
+        functions.get(function.symbol_index() as usize).map(|row| row.name.as_str())
     }
 }

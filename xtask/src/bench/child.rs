@@ -5,9 +5,13 @@ use std::io;
 use std::mem::MaybeUninit;
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
+
+/// No run takes this long; one that does would hold up all others.
+const LONGEST: Duration = Duration::from_secs(300);
 
 /// A program that has ended.
 pub(super) struct Finished {
@@ -33,6 +37,15 @@ impl Finished {
 /// Runs `command`, with its output in files in `scratch`: a pipe that nobody empties in time would change the figures.
 /// What it prints is dropped unless it is to be kept.
 pub(super) fn run(command: &mut Command, scratch: &Path, keep_stdout: bool) -> anyhow::Result<Finished> {
+    run_at_most(LONGEST, command, scratch, keep_stdout)
+}
+
+fn run_at_most(
+    longest: Duration,
+    command: &mut Command,
+    scratch: &Path,
+    keep_stdout: bool,
+) -> anyhow::Result<Finished> {
     let name = command.get_program().to_string_lossy().into_owned();
     let (stdout, stderr) = (scratch.join("stdout"), scratch.join("stderr"));
     command.stdin(Stdio::null());
@@ -40,11 +53,71 @@ pub(super) fn run(command: &mut Command, scratch: &Path, keep_stdout: bool) -> a
     command.stderr(File::create(&stderr)?);
     let started = Instant::now();
     let child = command.spawn().with_context(|| format!("cannot run {name}"))?;
-    let (code, cpu) = wait(child.id()).with_context(|| format!("cannot wait for {name}"))?;
+    let watchdog = Watchdog::watch(child.id(), longest);
+    let ended = watchdog.wait_for_end();
     let wall = started.elapsed();
+    ended.with_context(|| format!("cannot wait for {name}"))?;
+    let (code, cpu) = wait(child.id()).with_context(|| format!("cannot wait for {name}"))?;
+    anyhow::ensure!(!watchdog.has_bitten(), "{name} was ended after {} s", longest.as_secs_f64());
     let read = |path: &Path| fs::read(path).map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
     let stdout = if keep_stdout { read(&stdout)? } else { String::new() };
     Ok(Finished { code, cpu, wall, stdout, stderr: read(&stderr)? })
+}
+
+/// Ends a child that takes too long.
+struct Watchdog {
+    pid: u32,
+    state: Arc<(Mutex<State>, Condvar)>,
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum State {
+    Running,
+    Ended,
+    Killed,
+}
+
+impl Watchdog {
+    fn watch(pid: u32, longest: Duration) -> Self {
+        let state = Arc::new((Mutex::new(State::Running), Condvar::new()));
+        let watched = state.clone();
+        std::thread::spawn(move || {
+            let (state, ended) = &*watched;
+            let state = state.lock().expect("nobody panics with the lock");
+            let waited = ended.wait_timeout_while(state, longest, |state| *state == State::Running);
+            let (mut state, _) = waited.expect("nobody panics with the lock");
+            if *state == State::Running {
+                *state = State::Killed;
+                // SAFETY: a signal to our own child, which is waited for only after this lock is free and the state
+                // says that it has ended.
+                unsafe { libc::kill(pid as i32, libc::SIGKILL) };
+            }
+        });
+        Self { pid, state }
+    }
+
+    /// Returns once the child has ended; its status can still be asked for.
+    fn wait_for_end(&self) -> io::Result<()> {
+        let mut info = MaybeUninit::<libc::siginfo_t>::zeroed();
+        let flags = libc::WEXITED | libc::WNOWAIT;
+        // SAFETY: `info` lives through the call.
+        while unsafe { libc::waitid(libc::P_PID, self.pid, info.as_mut_ptr(), flags) } < 0 {
+            let error = io::Error::last_os_error();
+            if error.kind() != io::ErrorKind::Interrupted {
+                return Err(error);
+            }
+        }
+        let mut state = self.state.0.lock().expect("nobody panics with the lock");
+        if *state == State::Running {
+            *state = State::Ended;
+        }
+        self.state.1.notify_all();
+        Ok(())
+    }
+
+    fn has_bitten(&self) -> bool {
+        *self.state.0.lock().expect("nobody panics with the lock") == State::Killed
+    }
 }
 
 fn wait(pid: u32) -> io::Result<(Option<i32>, Duration)> {
@@ -80,6 +153,8 @@ mod tests {
         assert!(finished.succeeded("sh").err().unwrap().to_string().contains("sh failed: err"));
         let killed = run(Command::new("sh").args(["-c", "kill -9 $$"]), &folder, false).unwrap();
         assert_eq!(killed.code, None);
+        let endless = run_at_most(Duration::from_millis(50), Command::new("sleep").arg("1000"), &folder, false);
+        assert_eq!(endless.err().unwrap().to_string(), "sleep was ended after 0.05 s");
         fs::remove_dir_all(&folder).unwrap();
     }
 }

@@ -125,14 +125,14 @@ impl Watch {
         self.triggers.get(usize::from(trigger).wrapping_sub(1)).map(ToString::to_string).unwrap_or_default()
     }
 
+    /// Whether triggers have changed, or there are more functions than were known.
+    pub(crate) fn is_stale(&self, functions: usize) -> bool {
+        (self.list.generation.load(Ordering::Acquire), functions) != (self.generation, self.functions)
+    }
+
     /// Takes up what has changed: triggers, and libraries that were loaded.
-    pub(crate) fn refresh(&mut self, modules: &[Module]) {
-        let generation = self.list.generation.load(Ordering::Acquire);
-        let functions = modules.iter().map(|module| module.functions.len()).sum();
-        if (generation, functions) == (self.generation, self.functions) {
-            return;
-        }
-        (self.generation, self.functions) = (generation, functions);
+    pub(crate) fn refresh(&mut self, modules: &[Module], functions: usize) {
+        (self.generation, self.functions) = (self.list.generation.load(Ordering::Acquire), functions);
         self.triggers = self.list.all();
         self.triggers.truncate(usize::from(u8::MAX));
         self.marks.clear();
@@ -217,12 +217,13 @@ impl Watch {
     }
 
     fn mark_handler(&mut self, address: u64) {
-        let Ok(found) = self.places.binary_search_by_key(&address, |(place, _)| *place) else { return };
-        let number = self.places[found].1;
-        self.marks[number as usize].is_handler = true;
-        if self.has_signal() {
+        // Several processes may have a function there.
+        let first = self.places.partition_point(|(place, _)| *place < address);
+        let there = self.places[first..].iter().take_while(|(place, _)| *place == address);
+        for number in there.map(|(_, number)| *number) {
+            self.marks[number as usize].is_handler = true;
             let marks = &self.pool.control().marks;
-            if marks.set(number, MARK_CALL) {
+            if self.triggers.contains(&Trigger::Signal) && marks.set(number, MARK_CALL) {
                 marks.is_on.store(1, Ordering::Release);
             }
         }

@@ -94,6 +94,29 @@ pub enum Damage {
         /// The event that it links to.
         seq: EventSeq,
     },
+    /// A detail record has another time than its event.
+    DetailTime {
+        /// Which detail record.
+        detail: u32,
+        /// Its time.
+        time: TraceNanos,
+        /// Its event's time.
+        event: TraceNanos,
+    },
+    /// A detail file's header states other first and last events than its records link to.
+    LinkRange {
+        /// What is stated.
+        stored: (EventSeq, EventSeq),
+        /// What the records have.
+        actual: (EventSeq, EventSeq),
+    },
+    /// The manifest counts other events of a thread than its index file has.
+    EventCount {
+        /// What the manifest says.
+        listed: u64,
+        /// What the file has.
+        found: u64,
+    },
     /// The session has no manifest; its folders were listed instead.
     ManifestMissing,
     /// The session's writer never finished; its folders were listed instead.
@@ -131,6 +154,9 @@ impl Damage {
             Self::WrongThread { .. } => "wrong_thread",
             Self::DetailLink { .. } => "detail_link",
             Self::IndexLink { .. } => "index_link",
+            Self::DetailTime { .. } => "detail_time",
+            Self::LinkRange { .. } => "link_range",
+            Self::EventCount { .. } => "event_count",
             Self::ManifestMissing => "manifest_missing",
             Self::Unfinished => "unfinished",
             Self::ThreadMissing { .. } => "thread_missing",
@@ -178,6 +204,17 @@ impl fmt::Display for Damage {
             }
             Self::IndexLink { detail, seq } => {
                 write!(f, "detail {detail}: links to event {seq}, which does not link back")
+            }
+            Self::DetailTime { detail, time, event } => {
+                write!(f, "detail {detail}: its time is {time}, but its event's is {event}")
+            }
+            Self::LinkRange { stored, actual } => write!(
+                f,
+                "the header says that details belong to events {} to {}, but they belong to {} to {}",
+                stored.0, stored.1, actual.0, actual.1
+            ),
+            Self::EventCount { listed, found } => {
+                write!(f, "the manifest says {listed} events, but the index file has {found}")
             }
             Self::ManifestMissing => f.write_str("no manifest.json; the folders were listed instead"),
             Self::Unfinished => f.write_str("the session was not finished; the folders were listed instead"),

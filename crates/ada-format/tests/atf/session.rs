@@ -170,11 +170,44 @@ fn links_are_followed_both_ways() {
         (vec![event(1, 0), event(2, 0)], vec![record(1, 2)], &["detail_link"]),
         (vec![event(1, 0), event(2, 7)], vec![record(0, 1)], &["detail_link"]),
         (vec![event(1, NO_DETAIL)], vec![record(0, 1)], &["index_link"]),
+        (vec![event(1, 0), event(3, 1)], vec![record(0, 1), record(1, 2)], &["detail_time"]),
     ];
     for (events, records, expected) in cases {
         fs::write(folder.join("index.atf"), index(LINUX, 5, true, &events)).unwrap();
         fs::write(folder.join("detail.atf"), detail(LINUX, 5, &records)).unwrap();
         assert_eq!(kinds(output.path()), expected);
+    }
+}
+
+#[test]
+fn the_links_that_a_detail_header_states_are_those_of_its_records() {
+    let output = tempfile::tempdir().unwrap();
+    let folder = output.path().join("thread_5");
+    fs::create_dir(&folder).unwrap();
+    let manifest = r#"{"threads": [{"id": 5, "has_detail": true}], "time_start_ns": 1, "time_end_ns": 3}"#;
+    fs::write(output.path().join("manifest.json"), manifest).unwrap();
+    let events = [event(1, 1, 5, 1, 0, NO_DETAIL), event(2, 1, 5, 1, 0, 0), event(3, 1, 5, 1, 0, 1)];
+    fs::write(folder.join("index.atf"), index(LINUX, 5, true, &events)).unwrap();
+    let sound = detail(LINUX, 5, &[record(16, 1, 5, 2, b""), record(16, 2, 5, 3, b"")]);
+    for (at, value, expected) in [(44, 1, &[][..]), (44, 0, &["link_range"]), (52, 2, &[]), (52, 3, &["link_range"])] {
+        let mut bytes = sound.clone();
+        bytes[at] = value;
+        fs::write(folder.join("detail.atf"), bytes).unwrap();
+        assert_eq!(kinds(output.path()), expected, "byte {at} is {value}");
+    }
+}
+
+#[test]
+fn a_manifest_counts_the_events_of_each_thread() {
+    let output = tempfile::tempdir().unwrap();
+    fs::create_dir(output.path().join("thread_5")).unwrap();
+    fs::write(output.path().join("thread_5/index.atf"), index(LINUX, 5, false, &calls(3, 5))).unwrap();
+    for (count, finished, expected) in [(3, true, &[][..]), (4, true, &["event_count"]), (4, false, &["unfinished"])] {
+        let threads = format!(r#"[{{"id": 5, "has_detail": false, "event_count": {count}}}]"#);
+        let times = r#""time_start_ns": 1000, "time_end_ns": 1002"#;
+        let manifest = format!(r#"{{"finished": {finished}, "threads": {threads}, {times}}}"#);
+        fs::write(output.path().join("manifest.json"), manifest).unwrap();
+        assert_eq!(kinds(output.path()), expected, "{count}");
     }
 }
 

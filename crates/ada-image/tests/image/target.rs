@@ -24,6 +24,15 @@ impl Target {
         Self { folder, path }
     }
 
+    /// Builds assembler text with `tool`.
+    pub(crate) fn assemble(tool: &str, text: &str) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, source) = (folder.path().join("target"), folder.path().join("target.s"));
+        std::fs::write(&source, text).unwrap();
+        run(tool, |tool| tool.arg("-o").arg(&path).arg(&source));
+        Self { folder, path }
+    }
+
     /// A copy that `tool` (strip, objcopy) has changed in place.
     pub(crate) fn changed_by(&self, tool: &str, flags: &[&str]) -> Self {
         let folder = tempfile::tempdir().unwrap();
@@ -51,14 +60,29 @@ impl Target {
 
     /// The function symbols by address, each with its names: what `nm` calls text, weak or indirect.
     pub(crate) fn nm(&self) -> BTreeMap<u64, Vec<String>> {
-        let output = run("nm", |nm| nm.args(["--defined-only", "--format=sysv"]).arg(&self.path));
         let mut symbols = BTreeMap::<u64, Vec<String>>::new();
+        for (address, name, kind) in self.symbols() {
+            if kind == "FUNC" || kind == "IFUNC" {
+                symbols.entry(address).or_default().push(name);
+            }
+        }
+        symbols
+    }
+
+    /// The addresses of the labels, by name.
+    pub(crate) fn labels(&self) -> BTreeMap<String, u64> {
+        self.symbols().into_iter().map(|(address, name, _)| (name, address)).collect()
+    }
+
+    fn symbols(&self) -> Vec<(u64, String, String)> {
+        let output = run("nm", |nm| nm.args(["--defined-only", "--format=sysv"]).arg(&self.path));
+        let mut symbols = Vec::new();
         for line in String::from_utf8(output).unwrap().lines() {
             let fields: Vec<_> = line.split('|').map(str::trim).collect();
-            let [name, address, _class, kind, ..] = fields[..] else { continue };
-            if kind == "FUNC" || kind == "IFUNC" {
-                let address = u64::from_str_radix(address, 16).unwrap();
-                symbols.entry(address).or_default().push(name.to_owned());
+            if let [name, address, _class, kind, ..] = fields[..]
+                && let Ok(address) = u64::from_str_radix(address, 16)
+            {
+                symbols.push((address, name.to_owned(), kind.to_owned()));
             }
         }
         symbols

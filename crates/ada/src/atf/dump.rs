@@ -1,15 +1,17 @@
 //! `ada atf dump SESSION`.
 
+use std::collections::HashMap;
 use std::io::{self, BufWriter, Write};
 use std::path::PathBuf;
 
-use ada_event::TraceNanos;
+use ada_event::{FunctionId, TraceNanos};
 use ada_format::atf::{DetailRecord, DetailView, MergedEvent, Payload, Problem, Session, ThreadTrace};
 use anyhow::{Context, bail};
 
 use super::{event_json, event_text, report};
 use crate::exit::{Blame, Outcome, say};
 use crate::format::Format;
+use crate::names::Names;
 
 /// Events between two releases of the pages that detail has touched.
 const RELEASE_EVERY: u64 = 1 << 14;
@@ -48,11 +50,15 @@ pub(super) struct Line<'a> {
     pub(super) thread: &'a ThreadTrace,
     /// The session's first event's time.
     pub(super) start: TraceNanos,
+    /// The function's name, where the session has it.
+    pub(super) name: Option<&'a str>,
     pub(super) detail: Option<(DetailRecord<'a>, Payload<'a>)>,
 }
 
 /// A thread as the merge numbers it.
 struct Lane<'a> {
+    /// Its process's number in the session.
+    process: usize,
     pid: Option<u32>,
     thread: &'a ThreadTrace,
     detail: Option<DetailView<'a>>,
@@ -95,9 +101,16 @@ fn print(args: &Args, session: &Session, mut out: impl Write) -> anyhow::Result<
     let lanes: Vec<Lane<'_>> = session
         .processes()
         .iter()
-        .flat_map(|process| process.threads.iter().map(|thread| (process.pid, thread)))
-        .map(|(pid, thread)| Lane { pid, thread, detail: if args.detail { thread.detail() } else { None } })
+        .enumerate()
+        .flat_map(|(number, process)| process.threads.iter().map(move |thread| (number, process.pid, thread)))
+        .map(|(process, pid, thread)| {
+            let detail = if args.detail { thread.detail() } else { None };
+            Lane { process, pid, thread, detail }
+        })
         .collect();
+    let names: Vec<Names> = session.processes().iter().map(Names::of).collect();
+    // Most functions are called often, and to demangle a name takes longer than to print it.
+    let mut told: HashMap<(usize, FunctionId), Option<String>> = HashMap::new();
     let start = lanes.iter().filter_map(|lane| lane.thread.index().events().next()).map(|event| event.timestamp).min();
     let events = session.merge_some(|thread| args.thread.is_empty() || args.thread.contains(&thread.id().0));
     let mut bad_details = 0;
@@ -109,7 +122,10 @@ fn print(args: &Args, session: &Session, mut out: impl Write) -> anyhow::Result<
             Some((record, record.payload().ok()?))
         });
         bad_details += u64::from(link.is_some() && detail.is_none());
-        let line = Line { merged, pid: lane.pid, thread: lane.thread, start: start.unwrap_or_default(), detail };
+        let function = merged.event.function;
+        let name = told.entry((lane.process, function)).or_insert_with(|| names[lane.process].known_name(function));
+        let (start, name) = (start.unwrap_or_default(), name.as_deref());
+        let line = Line { merged, pid: lane.pid, thread: lane.thread, start, name, detail };
         match args.format {
             Format::Text => event_text::write(&mut out, &line),
             Format::Json => event_json::write(&mut out, &line),

@@ -17,6 +17,8 @@ struct EventJson {
     time_ns: u64,
     kind: String,
     function: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    name: Option<String>,
     depth: u32,
     #[serde(skip_serializing_if = "Option::is_none")]
     detail: Option<Value>,
@@ -32,6 +34,7 @@ pub(super) fn write(out: &mut impl Write, line: &Line<'_>) -> io::Result<()> {
         time_ns: event.timestamp.0,
         kind: event.kind.to_string(),
         function: event.function.to_string(),
+        name: line.name.map(str::to_owned),
         depth: event.depth,
         detail: line.detail.as_ref().map(|(_, payload)| detail(payload)),
     };
@@ -39,7 +42,8 @@ pub(super) fn write(out: &mut impl Write, line: &Line<'_>) -> io::Result<()> {
     out.write_all(b"\n")
 }
 
-fn detail(payload: &Payload<'_>) -> Value {
+/// Registers and stack as an object.
+pub(crate) fn detail(payload: &Payload<'_>) -> Value {
     match payload {
         Payload::X86Call(call) => x86_call(call),
         Payload::X86Return(back) => x86_return(back),

@@ -16,6 +16,9 @@ pub(super) fn write(out: &mut impl Write, line: &Line<'_>) -> io::Result<()> {
     let indent = 2 * event.depth.min(DEEPEST_INDENT) as usize;
     write!(out, "{:>4}.{:09} ", nanos / 1_000_000_000, nanos % 1_000_000_000)?;
     write!(out, "{:>8}  {:indent$}{} {}", line.thread.id(), "", event.kind, event.function)?;
+    if let Some(name) = line.name {
+        write!(out, " {name}")?;
+    }
     if let Some((record, payload)) = &line.detail {
         match payload {
             Payload::X86Call(call) => write_call(out, call)?,

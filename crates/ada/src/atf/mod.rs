@@ -1,7 +1,7 @@
 //! `ada atf …`.
 
 mod dump;
-mod event_json;
+pub(crate) mod event_json;
 mod event_text;
 mod report;
 pub(crate) mod summary;

@@ -4,7 +4,8 @@ use std::io::{self, BufWriter, IsTerminal, Write};
 
 use ada_format::heph::{Framed, Packet, UnixNanos};
 
-use super::input::{Input, Trace, report};
+use super::complaints::Complaints;
+use super::input::{Input, Trace};
 use super::json::PacketJson;
 use super::text::Line;
 use crate::exit::{Blame, Outcome};
@@ -16,7 +17,8 @@ Examples:
   nc -l 9000 | ada heph dump - --format json | jq .description
 
 Times are nanoseconds since the trace's epoch; where the trace has said its epoch, events after that show the wall \
-clock too. What is malformed is one line on stderr each, and the exit code is then 1.";
+clock too. The first ten malformed packets are a line on stderr each, the others are counted, and the exit code is \
+then 1.";
 
 /// Print the packets of a trace, one a line
 #[derive(clap::Args)]
@@ -43,6 +45,7 @@ pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
 
 fn dump(trace: &mut Trace, format: Format, output: &mut impl Write) -> anyhow::Result<()> {
     let mut epoch = None;
+    let mut malformed = Complaints::of("malformed packets");
     while let Some(found) = trace.next_packet()? {
         match found {
             Ok(framed) => {
@@ -51,7 +54,7 @@ fn dump(trace: &mut Trace, format: Format, output: &mut impl Write) -> anyhow::R
                 }
                 print(&framed, epoch, format, output).output_failed(|| "cannot write to standard output".into())?;
             }
-            Err(error) => report(&error),
+            Err(error) => malformed.add(format_args!("malformed: {error}")),
         }
     }
     Ok(())

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use ada_format::heph::{DEFAULT_MAX_PACKET, Decoder, Error, Framed, PacketReader, Totals};
 use anyhow::Context;
 
-use crate::exit::{Outcome, say};
+use crate::exit::Outcome;
 
 /// Where a trace comes from.
 #[derive(clap::Args)]
@@ -61,9 +61,4 @@ impl Trace {
     pub(super) fn outcome(&self) -> Outcome {
         if self.totals().malformed == 0 { Outcome::Clean } else { Outcome::Findings }
     }
-}
-
-/// Says what is wrong with a trace, in one line.
-pub(super) fn report(error: &Error) {
-    say(format_args!("ada: malformed: {error}\n"));
 }

@@ -1,6 +1,7 @@
 //! `ada heph …`: traces in the Heph format, read, sent and received.
 
 mod address;
+mod complaints;
 mod dump;
 mod input;
 mod json;

@@ -7,7 +7,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::address::{Address, Endpoint, EndpointArgs};
-use super::input::{Input, Trace, report};
+use super::complaints::Complaints;
+use super::input::{Input, Trace};
 use super::pace::Pace;
 use crate::exit::{Blame, Outcome, say};
 
@@ -22,8 +23,8 @@ Examples:
   ada heph send trace.heph --tcp 9000
   ada heph send - --udp collector:9000 --rate 5000 < trace.heph
 
-Only whole, sound packets are sent. What is malformed, or too large for a datagram, is one line on stderr each and left \
-out, and the exit code is then 1.";
+Only whole, sound packets are sent. What is malformed, or too large for a datagram, is left out: the first ten of each are \
+a line on stderr, the others are counted, and the exit code is then 1.";
 
 /// Send a trace to a listener
 #[derive(clap::Args)]
@@ -68,19 +69,21 @@ struct Sent {
 
 fn send(trace: &mut Trace, link: &mut Link, rate: Option<NonZeroU32>) -> anyhow::Result<Sent> {
     let mut sent = Sent { started: Instant::now(), packets: 0, bytes: 0, too_large: 0 };
+    let mut malformed = Complaints::of("malformed packets");
+    let mut too_large = Complaints::of("packets too large for a datagram");
     let mut pace = rate.map(Pace::new);
     let mut progress = Progress::new(sent.started);
     while let Some(found) = trace.next_packet()? {
         let framed = match found {
             Ok(framed) => framed,
             Err(error) => {
-                report(&error);
+                malformed.add(format_args!("malformed: {error}"));
                 continue;
             }
         };
         if framed.bytes.len() > link.max_packet() {
-            say(format_args!(
-                "ada: byte {}: a packet of {} bytes does not fit into a datagram; send it by TCP\n",
+            too_large.add(format_args!(
+                "byte {}: a packet of {} bytes does not fit into a datagram; send it by TCP",
                 framed.offset,
                 framed.bytes.len()
             ));

@@ -10,7 +10,8 @@ use ada_format::heph::{
 };
 use serde::Serialize;
 
-use super::input::{Input, report};
+use super::complaints::Complaints;
+use super::input::Input;
 use super::text::{Hex, OptionText, shown};
 use crate::exit::{Blame, Outcome};
 use crate::format::Format;
@@ -46,11 +47,12 @@ pub(super) struct Args {
 pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
     let mut trace = args.input.open()?;
     let mut seen = Seen::new();
+    let mut malformed = Complaints::of("malformed packets");
     while let Some(found) = trace.next_packet()? {
         match found.map(|framed| framed.packet) {
             Ok(Packet::Metadata(metadata)) => seen.metadata(&metadata),
             Ok(Packet::Event(event)) => seen.event(&event),
-            Err(error) => report(&error),
+            Err(error) => malformed.add(format_args!("malformed: {error}")),
         }
     }
     let statistics = seen.finish(trace.totals());

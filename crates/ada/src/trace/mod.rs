@@ -71,6 +71,16 @@ pub(crate) struct Args {
     /// How long hooking may take, such as 10s or 500ms [default: by the amount of code]
     #[arg(long, value_name = "DURATION", value_parser = quantity::parse_duration)]
     startup_timeout: Option<Duration>,
+    /// Do not trace the programs that the command runs
+    #[arg(long)]
+    no_follow: bool,
+    /// End with the command, though processes that it started may live on
+    #[arg(long)]
+    until_exit: bool,
+    /// Plan every hook anew, and keep no plan for the next start (in $ADA_CACHE_DIR, or else $XDG_CACHE_HOME/ada, or else
+    /// ~/.cache/ada)
+    #[arg(long)]
+    no_plan_cache: bool,
     /// Say nothing unless something goes wrong
     #[arg(long, short)]
     quiet: bool,
@@ -118,10 +128,13 @@ pub(crate) fn trace_quietly(output: PathBuf, command: Vec<OsString>) -> anyhow::
         pre_roll: Roll::Events(2000),
         post_roll: Roll::Events(1000),
         vectors: false,
+        no_follow: false,
+        until_exit: false,
         on_full: WhenFull::Wait,
         ring_memory: 64 << 20,
         ring: None,
         startup_timeout: None,
+        no_plan_cache: false,
         quiet: true,
         command,
     })
@@ -154,12 +167,15 @@ fn trace(args: Args) -> anyhow::Result<TraceReport> {
         pre_roll: args.pre_roll,
         post_roll: args.post_roll,
         vectors: args.vectors,
+        follow: !args.no_follow,
+        until_exit: args.until_exit,
         detail: match args.detail {
             Detail::Windows => DetailMode::Windows,
             Detail::All => DetailMode::All,
             Detail::Off => DetailMode::Off,
         },
         stack_window: args.stack_window.into(),
+        plan_folder: if args.no_plan_cache { None } else { ada_control::plan_folder() },
         exclude: Box::new(move |path, name, start| is_excluded(&exclude, path, name, start)),
     };
     ada_control::outlive_terminal_signals();

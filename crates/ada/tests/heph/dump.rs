@@ -53,6 +53,21 @@ fn damage_is_one_line_on_stderr_and_exit_code_1() {
 }
 
 #[test]
+fn a_million_damaged_packets_are_not_a_million_lines() {
+    let trace = [&EXAMPLE_EVENT, b"garbage".as_slice()].concat().repeat(25);
+    let (stdout, stderr, code) = dump(&trace, &[]);
+    assert_eq!((stdout.lines().count(), stderr.lines().count(), code), (25, 11, Some(1)));
+    assert_eq!(stderr.lines().last(), Some("ada: 15 more malformed packets"));
+    let (_, stderr, _) = dump(&[&EXAMPLE_EVENT, b"garbage".as_slice()].concat().repeat(10), &[]);
+    assert_eq!(stderr.lines().count(), 10);
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("trace.heph");
+    std::fs::write(&file, trace).unwrap();
+    let output = command().args(["heph", "stat"]).arg(&file).output().unwrap();
+    assert_eq!(text(&output.stderr).lines().count(), 11);
+}
+
+#[test]
 fn standard_input_is_read_and_text_cannot_talk_to_the_terminal() {
     let mut child = command().args(["heph", "dump", "-"]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
     let event = ada_testkit::heph::event((0, 0, 0), (0, 0), "\x1b[31mred\n", &[]);

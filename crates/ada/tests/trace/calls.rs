@@ -127,3 +127,13 @@ fn an_exit_inside_leaves_frames_open_and_runs_handlers() {
     recorded.assert_balanced("at_exit", 1);
     assert_eq!(traced.output.status.code(), Some(42));
 }
+
+#[test]
+fn functions_whose_first_bytes_are_branched_into_are_counted() {
+    for flags in [&["-O2"][..], &["-static"]] {
+        let traced = Tracing::new(&Program::new("crowded_entry.c").flags(flags)).check();
+        for (name, calls) in [("crowded", 10), ("twin", 10), ("hop", 10), ("retry", 1), ("main", 1)] {
+            traced.recorded.assert_balanced(name, calls);
+        }
+    }
+}

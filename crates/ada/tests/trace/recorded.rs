@@ -139,7 +139,7 @@ impl RecordedProcess {
 
     /// What a function of the program itself did.
     pub(crate) fn counts(&self, name: &str) -> Counts {
-        self.counts_of(|module, row| module.id == self.own().id && is_named(row, name))
+        self.counts_of(|module, row| Some(module.id) == self.own && is_named(row, name))
     }
 
     /// What all functions together did that `wanted` says yes to.

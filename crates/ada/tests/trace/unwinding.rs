@@ -61,6 +61,15 @@ fn exceptions_that_are_thrown_again_unwind_each_frame_once() {
 }
 
 #[test]
+fn a_cold_part_that_begins_with_a_landing_pad_is_landed_in() {
+    let traced = Tracing::new(&Program::new("cold_pad.cpp")).check();
+    traced.recorded.assert_balanced("main", 1);
+    assert_eq!(traced.recorded.counts("work"), Counts { calls: 6, returns: 3, unwound: 3 });
+    // Without its symbol, only the exception table tells the part from a function.
+    Tracing::new(&Program::new("cold_pad.cpp").stripped()).check();
+}
+
+#[test]
 fn an_exception_that_nobody_catches_aborts_as_ever() {
     let tracing = Tracing::new(&Program::new("uncaught.cpp"));
     assert_eq!(tracing.alone().status.signal(), Some(6));

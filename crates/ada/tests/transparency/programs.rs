@@ -37,6 +37,7 @@ fn interpreters() -> Vec<Entry> {
         ),
         Entry::new(500_000, "python3", &["-c", PYTHON_THREADS]),
         Entry::new(500_000, "python3", &["-c", PYTHON_CHILDREN]),
+        Entry::new(500_000, "/usr/bin/python3", &["-c", PYTHON_GREENLETS]),
         Entry::new(3_000_000, "ruby", &["-e", RUBY]),
         Entry::new(400_000, "guile", &["--no-auto-compile", "-c", GUILE]),
         Entry::new(200_000, "php8.2", &["-r", PHP]),
@@ -141,6 +142,21 @@ pid = os.fork()
 if pid == 0: os._exit(5)
 print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
 sys.exit(6)";
+
+/// Each greenlet's piece of the stack is copied away while another runs at the same addresses.
+const PYTHON_GREENLETS: &str = "\
+import gevent, greenlet
+done = []
+def work(number):
+    for step in range(10):
+        gevent.sleep(0.0001 * (number % 3))
+        done.append(number * step)
+gevent.joinall([gevent.spawn(work, number) for number in range(50)])
+main = greenlet.getcurrent()
+def deep(n): return main.switch(n) if n == 0 else deep(n - 1) + 1
+one, two = greenlet.greenlet(deep), greenlet.greenlet(deep)
+one.switch(40), two.switch(20)
+print(len(done), sum(done), one.switch(2), two.switch(3))";
 
 const RUBY: &str = "\
 puts (1..500).map { |x| x * x }.sum

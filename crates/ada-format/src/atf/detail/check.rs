@@ -13,12 +13,14 @@ pub(crate) struct DetailCheck {
     thread: Option<ThreadId>,
     next: u64,
     times: Option<(TraceNanos, TraceNanos)>,
+    /// The smallest and the largest position that a record links to.
+    links: Option<(EventSeq, EventSeq)>,
 }
 
 impl DetailCheck {
     pub(crate) fn new(shape: &DetailShape) -> Self {
         let thread = shape.header.as_ref().map(|header| header.thread);
-        Self { crc: crc32fast::Hasher::new(), thread, next: 0, times: None }
+        Self { crc: crc32fast::Hasher::new(), thread, next: 0, times: None, links: None }
     }
 
     /// Checks the record that follows the one of the last call, its payload included.
@@ -27,6 +29,9 @@ impl DetailCheck {
         self.next += 1;
         let (first, last) = self.times.unwrap_or((record.timestamp, record.timestamp));
         self.times = Some((first.min(record.timestamp), last.max(record.timestamp)));
+        let link = record.event_seq();
+        let (smallest, largest) = self.links.unwrap_or((link, link));
+        self.links = Some((smallest.min(link), largest.max(link)));
         if let Some(expected) = self.thread.filter(|&thread| thread != record.thread) {
             found(Damage::WrongThread { seq: Some(seq), found: record.thread, expected });
         }
@@ -38,7 +43,7 @@ impl DetailCheck {
         self.crc.update(bytes);
     }
 
-    /// Compares what was seen with what the footer says.
+    /// Compares what was seen with what footer and header say.
     pub(crate) fn finish(self, shape: &DetailShape, mut found: impl FnMut(Damage)) {
         let Some(footer) = &shape.footer else { return };
         let computed = self.crc.finalize();
@@ -50,6 +55,12 @@ impl DetailCheck {
         match self.times {
             Some(actual) if actual != stored => found(Damage::TimeRange { stored, actual }),
             _ => {}
+        }
+        // A header that was never written again says nothing.
+        let Some(header) = shape.header.as_ref().filter(|header| !header.is_placeholder()) else { return };
+        let stored = (header.index_seq_start, header.index_seq_end);
+        if let Some(actual) = self.links.filter(|actual| *actual != stored) {
+            found(Damage::LinkRange { stored, actual });
         }
     }
 }

@@ -28,6 +28,9 @@ pub struct Module {
     /// The hash of its function table: two traces with the same one number functions alike.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub function_table_hash: Option<String>,
+    /// Files that gave its functions names after the recording.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub names_from: Vec<String>,
     /// What was hooked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub coverage: Option<Coverage>,

@@ -24,6 +24,7 @@ impl Session {
                     verify_detail(thread, map, shape, &mut found, &mut progress);
                 }
             }
+            verify_counts(process, &mut found);
             verify_times(process, &mut found);
         }
         found
@@ -99,8 +100,8 @@ fn verify_detail(
         found.damage(Damage::WrongThread { seq: None, found: header.thread, expected: thread.id() });
     }
     let index = thread.index();
-    let links_back = |detail: u32, record: &DetailRecord<'_>| {
-        index.event(record.event_seq()).is_some_and(|event| event.detail.get() == Some(detail))
+    let event_of = |detail: u32, record: &DetailRecord<'_>| {
+        index.event(record.event_seq()).filter(|event| event.detail.get() == Some(detail))
     };
     let mut check = DetailCheck::new(shape);
     let mut records = DetailView::mapped(map, shape.clone()).records();
@@ -108,8 +109,13 @@ fn verify_detail(
     for detail in 0.. {
         match records.next() {
             Some(Ok(record)) => {
-                if !links_back(detail, &record) {
-                    found.damage(Damage::IndexLink { detail, seq: record.event_seq() });
+                match event_of(detail, &record) {
+                    None => found.damage(Damage::IndexLink { detail, seq: record.event_seq() }),
+                    Some(event) if event.timestamp != record.timestamp => {
+                        let (time, event) = (record.timestamp, event.timestamp);
+                        found.damage(Damage::DetailTime { detail, time, event });
+                    }
+                    Some(_) => {}
                 }
                 if let Err(error) = check.feed(&record, |damage| found.damage(damage)) {
                     found.push(Problem::Corrupt(error));
@@ -129,6 +135,20 @@ fn verify_detail(
     check.bytes(&map.bytes()[read..shape.records.end]);
     check.finish(shape, |damage| found.damage(damage));
     thread.release();
+}
+
+/// Compares a manifest's numbers of events with the threads'.
+fn verify_counts(process: &Process, list: &mut Vec<Finding>) {
+    let Some(manifest) = process.manifest.as_ref().filter(|manifest| manifest.finished != Some(false)) else { return };
+    for entry in &manifest.threads {
+        let thread = process.threads.iter().find(|thread| thread.id().0 == entry.id);
+        if let (Some(listed), Some(found)) = (entry.event_count, thread.map(ThreadTrace::event_count))
+            && listed != found
+        {
+            let path = process.path.join(format!("thread_{}", entry.id)).join("index.atf");
+            list.push(Finding { path, problem: Problem::Damage(Damage::EventCount { listed, found }) });
+        }
+    }
 }
 
 /// Compares a manifest's time range with the threads'. A wider range is fine: a process lives before its first call.

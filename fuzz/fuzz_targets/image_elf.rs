@@ -12,6 +12,7 @@ fuzz_target!(|bytes: &[u8]| {
         assert_eq!(rows.last().map(|row| row.end), Some(fde.end));
         assert!(rows.windows(2).all(|pair| pair[0].end == pair[1].start));
     }
+    assert!(unwind.landing_pads().is_sorted_by(|a, b| a < b) && unwind.landing_pads().len() <= bytes.len());
     let table = FunctionTable::discover(&image, &unwind, debug.as_slice());
     assert!(table.functions().windows(2).all(|pair| pair[0].start < pair[1].start));
     for (index, function) in table.functions().iter().enumerate() {

@@ -1,0 +1,55 @@
+//! The file of an image as it is now: its bytes, and what tells it from every other file.
+
+use std::fs::{File, Metadata};
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
+use memmap2::Mmap;
+
+/// An open file's bytes.
+pub(crate) struct ImageFile {
+    map: Mmap,
+    identity: FileIdentity,
+}
+
+/// A file at one moment of its life. Whoever writes to it changes its modification time, and who sets that back, its
+/// change time. The device is left out: the same container image gets another number at each start.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct FileIdentity {
+    pub(crate) inode: u64,
+    pub(crate) size: u64,
+    /// Seconds and nanoseconds.
+    pub(crate) modified: [i64; 2],
+    pub(crate) changed: [i64; 2],
+}
+
+impl ImageFile {
+    pub(crate) fn open(path: impl AsRef<Path>) -> io::Result<Self> {
+        let file = File::open(path)?;
+        let identity = FileIdentity::of(&file.metadata()?);
+        // SAFETY: whoever changed the file in place would also change code that the target is about to run. What can
+        // be relied on is that packagers and linkers replace files.
+        let map = unsafe { Mmap::map(&file)? };
+        Ok(Self { map, identity })
+    }
+
+    pub(crate) fn bytes(&self) -> &[u8] {
+        &self.map
+    }
+
+    pub(crate) fn identity(&self) -> FileIdentity {
+        self.identity
+    }
+}
+
+impl FileIdentity {
+    fn of(metadata: &Metadata) -> Self {
+        Self {
+            inode: metadata.ino(),
+            size: metadata.size(),
+            modified: [metadata.mtime(), metadata.mtime_nsec()],
+            changed: [metadata.ctime(), metadata.ctime_nsec()],
+        }
+    }
+}

@@ -1,0 +1,97 @@
+//! What can be said of an image's file before any program has loaded it: its functions, each with its verdict.
+
+use std::ops::Range;
+
+use ada_event::ImageOffset;
+use ada_image::{DebugImage, FunctionTable, Image, UnwindTable};
+use ada_patch::{CodeScan, PatchPlan, Planner, Relays, Verdict};
+
+/// An image's functions and how each would be hooked. Depends on the file and its debug file alone: not on where it is
+/// loaded, nor on what the user wants.
+#[derive(Debug)]
+pub(crate) struct ImagePlan {
+    /// The lowest address that the image asks for.
+    pub(crate) first_address: u64,
+    pub(crate) build_id: Option<Vec<u8>>,
+    pub(crate) functions: FunctionTable,
+    /// [`FunctionTable::hash`], which goes through every name.
+    pub(crate) table_hash: u64,
+    pub(crate) verdicts: Vec<Verdict>,
+    /// The plans, by function number; none for skipped ones.
+    pub(crate) plans: Vec<(usize, PatchPlan)>,
+    /// The bytes that each plan's patches will replace, in the order of the plans.
+    pub(crate) originals: Vec<Originals>,
+    /// Addresses of code with unwind information.
+    pub(crate) covered: Vec<Range<u64>>,
+}
+
+/// The bytes at each patch of a plan, in the order of the patches.
+pub(crate) type Originals = [[u8; 5]; 2];
+
+impl ImagePlan {
+    /// Plans an image, with the symbols of its separate debug file where there is one.
+    pub(crate) fn make(image: &Image<'_>, debug_file: Option<&[u8]>) -> Self {
+        let unwind = UnwindTable::parse(image);
+        let extra: Vec<DebugImage<'_>> =
+            debug_file.into_iter().filter_map(|bytes| DebugImage::parse(bytes).ok()).collect();
+        let functions = FunctionTable::discover(image, &unwind, &extra);
+        let scan = CodeScan::of(image.code_ranges(), &functions, &unwind);
+        let mut planner = Planner {
+            ranges: image.code_ranges(),
+            functions: &functions,
+            unwind: &unwind,
+            scan: &scan,
+            moving_frames: image.uses_go(),
+            relays: Relays::default(),
+        };
+        let mut verdicts = Vec::with_capacity(functions.len());
+        let (mut plans, mut originals) = (Vec::new(), Vec::new());
+        for index in 0..functions.len() {
+            let (verdict, plan) = planner.plan(index);
+            verdicts.push(verdict);
+            if let Some(plan) = plan {
+                originals.push(original_bytes(image, &plan));
+                plans.push((index, plan));
+            }
+        }
+        Self {
+            first_address: image.load_segments().first().map_or(0, |segment| segment.start.0 & !4095),
+            build_id: image.build_id().map(<[u8]>::to_vec),
+            table_hash: functions.hash(),
+            covered: covered_ranges(image, &unwind),
+            functions,
+            verdicts,
+            plans,
+            originals,
+        }
+    }
+}
+
+fn original_bytes(image: &Image<'_>, plan: &PatchPlan) -> Originals {
+    let mut originals = Originals::default();
+    for (range, original) in plan.patched().zip(&mut originals) {
+        let at = ImageOffset(range.start);
+        if let Some(bytes) = image.code_range_at(at).and_then(|code| code.bytes_from(at)) {
+            let length = ((range.end - range.start) as usize).min(bytes.len());
+            original[..length].copy_from_slice(&bytes[..length]);
+        }
+    }
+    originals
+}
+
+/// Without unwind tables (a hand-made or stripped-down image) all of its code counts: it was compiled ahead of time, and
+/// nothing generated looks at its return slots.
+fn covered_ranges(image: &Image<'_>, unwind: &UnwindTable) -> Vec<Range<u64>> {
+    if unwind.fdes().len() < 2 {
+        return image.code_ranges().iter().map(|range| range.start.0..range.end().0).collect();
+    }
+    let mut ranges: Vec<Range<u64>> = Vec::new();
+    for fde in unwind.fdes() {
+        let end = fde.end.0.saturating_add(1);
+        match ranges.last_mut() {
+            Some(last) if fde.start.0 <= last.end.saturating_add(4096) => last.end = last.end.max(end),
+            _ => ranges.push(fde.start.0..end),
+        }
+    }
+    ranges
+}

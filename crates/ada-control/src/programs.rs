@@ -1,0 +1,152 @@
+//! The programs that a session traces, and what is known of their processes.
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, RwLock};
+
+use ada_event::FunctionId;
+
+use crate::drain::FunctionNumbers;
+use crate::hooking::HookedProgram;
+use crate::installer::Installer;
+use crate::maps::LoadedFile;
+use crate::module::Module;
+use crate::summary;
+
+/// Everything that was hooked, by all threads that hook.
+pub(crate) struct Programs {
+    hooked: Mutex<Hooked>,
+    pub(crate) numbers: FunctionNumbers,
+    pub(crate) pool_in_target: u64,
+    /// The first program has ended.
+    pub(crate) first_ended: AtomicBool,
+    /// Nothing more is recorded.
+    pub(crate) ended: AtomicBool,
+}
+
+/// What is behind the lock: whoever holds it may hook.
+#[derive(Default)]
+pub(crate) struct Hooked {
+    /// By the number of the program.
+    pub(crate) installers: HashMap<u32, (Installer, HashSet<LoadedFile>)>,
+    pub(crate) modules: Vec<Module>,
+    /// What is known of each process.
+    pub(crate) processes: HashMap<u32, ProcessFacts>,
+    /// What could not be traced, and why.
+    pub(crate) limits: Vec<String>,
+    /// Where the list of a module's functions was written first.
+    lists: HashMap<u32, PathBuf>,
+}
+
+/// What is known of a process beside its events.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct ProcessFacts {
+    pub(crate) command_line: Vec<String>,
+    pub(crate) parent: Option<u32>,
+    /// The programs that it has run.
+    pub(crate) images: BTreeSet<u32>,
+    /// The manifest does not tell of it yet.
+    pub(crate) is_news: bool,
+}
+
+impl Programs {
+    pub(crate) fn new(pool_in_target: u64) -> Self {
+        Self {
+            hooked: Mutex::default(),
+            numbers: Arc::new(RwLock::new(Vec::new())),
+            pool_in_target,
+            first_ended: AtomicBool::new(false),
+            ended: AtomicBool::new(false),
+        }
+    }
+
+    pub(crate) fn lock(&self) -> MutexGuard<'_, Hooked> {
+        self.hooked.lock().expect("nobody panics with the lock")
+    }
+
+    pub(crate) fn into_hooked(self) -> Hooked {
+        self.hooked.into_inner().expect("nobody panics with the lock")
+    }
+
+    pub(crate) fn has_ended(&self) -> bool {
+        self.ended.load(Ordering::Acquire)
+    }
+
+    /// Notes which programs processes were seen to run: fork children run those of their parents.
+    pub(crate) fn saw_images(&self, seen: &HashMap<u32, BTreeSet<u32>>) {
+        let mut hooked = self.lock();
+        for (pid, images) in seen {
+            hooked.processes.entry(*pid).or_default().images.extend(images);
+        }
+    }
+
+    /// Takes a hooked program in. The lock must have been held since before it was hooked, so that functions are
+    /// numbered in the order in which they come here.
+    pub(crate) fn add(&self, hooked: &mut Hooked, pid: u32, program: HookedProgram, facts: ProcessFacts) {
+        let HookedProgram { installer, modules, files, no_crashes, .. } = program;
+        if let Some(reason) = no_crashes {
+            hooked.limits.push(format!("no crash records of process {pid}: {reason}"));
+        }
+        let image = installer.image;
+        self.add_modules(hooked, modules);
+        hooked.installers.insert(image, (installer, files));
+        let process = hooked.processes.entry(pid).or_default();
+        process.images.insert(image);
+        *process = ProcessFacts { images: std::mem::take(&mut process.images), is_news: true, ..facts };
+    }
+
+    pub(crate) fn add_modules(&self, hooked: &mut Hooked, modules: Vec<Module>) {
+        let ids = modules.iter().flat_map(Module::function_ids).collect::<Vec<FunctionId>>();
+        self.numbers.write().expect("nobody panics with the lock").extend(ids);
+        for module in modules {
+            if hooked.modules.iter().all(|known| known.id != module.id) {
+                hooked.modules.push(module);
+            }
+        }
+    }
+}
+
+impl Hooked {
+    /// The modules of a process.
+    pub(crate) fn modules_of(&self, pid: u32) -> Vec<&Module> {
+        let images = self.processes.get(&pid).map(|process| &process.images);
+        self.modules.iter().filter(|module| images.is_some_and(|images| images.contains(&module.image))).collect()
+    }
+
+    /// Writes the lists of functions that a process's folder lacks. One that was written for another process already is
+    /// the same file.
+    pub(crate) fn write_lists(&mut self, folder: &Path, pid: u32) {
+        let ids: Vec<usize> = {
+            let images = self.processes.get(&pid).map(|process| &process.images);
+            let is_its = |module: &Module| images.is_some_and(|images| images.contains(&module.image));
+            (0..self.modules.len()).filter(|&number| is_its(&self.modules[number])).collect()
+        };
+        for number in ids {
+            let module = &self.modules[number];
+            let path = folder.join(ada_format::atf::functions_file(module.id.0));
+            if path.exists() {
+                continue;
+            }
+            let linked = self.lists.get(&module.id.0).is_some_and(|first| fs::hard_link(first, &path).is_ok());
+            if !linked {
+                summary::write_functions(folder, module);
+                self.lists.insert(module.id.0, path);
+            }
+        }
+    }
+}
+
+/// The program and arguments of a process, from the kernel.
+pub(crate) fn command_line_of(pid: u32) -> Vec<String> {
+    let bytes = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    let words = bytes.strip_suffix(&[0]).unwrap_or(&bytes).split(|&byte| byte == 0);
+    words.map(|word| String::from_utf8_lossy(word).into_owned()).collect()
+}
+
+/// The process that started a process.
+pub(crate) fn parent_of(pid: u32) -> Option<u32> {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    status.lines().find_map(|line| line.strip_prefix("PPid:"))?.trim().parse().ok()
+}

@@ -1,0 +1,7 @@
+//! Plans for programs that the tests build, and for libraries of the system.
+#[path = "plan/landing_pads.rs"]
+mod landing_pads;
+#[path = "plan/planned.rs"]
+mod planned;
+#[path = "plan/relays.rs"]
+mod relays;

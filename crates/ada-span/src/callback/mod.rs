@@ -1,0 +1,67 @@
+//! Callbacks: a call that is handed a function's address, and the later call of that function.
+//!
+//! Where the function runs while the call that was handed its address is open on the same thread, the match is
+//! certain. Otherwise the call has only registered it, and the nearest earlier registration that fits is taken.
+
+mod addresses;
+mod deferred;
+mod tracker;
+
+pub use addresses::CodeAddresses;
+pub(crate) use deferred::join;
+pub(crate) use tracker::{CallbackObserved, CallbackTracker};
+
+use crate::outcome::Outcome;
+use crate::table::word_struct;
+
+word_struct! {
+    /// One execution of a callback.
+    pub struct CallbackSpan {
+        /// The thread's place in [`crate::table::Meta::threads`].
+        pub thread,
+        /// The position of the event that entered the callback: also the frame span's name.
+        pub seq,
+        /// When it was entered.
+        pub start,
+        /// When it ended.
+        pub end,
+        /// [`Outcome::to_byte`].
+        pub outcome,
+        /// The event that ended it.
+        pub close_seq,
+        /// The callback.
+        pub function,
+        /// The place of the thread whose call was handed the address.
+        pub initiator_thread,
+        /// The position of that call.
+        pub initiator_seq,
+        /// When it was called.
+        pub initiator_time,
+        /// What was called.
+        pub initiator_function,
+        /// How sure the match is, in percent: 100 where the one encloses the other.
+        pub confidence,
+    }
+}
+
+/// The initiating call encloses the callback.
+pub const CERTAIN: u64 = 100;
+/// Something that was handed over with the address came back as an argument of the callback.
+pub const LIKELY: u64 = 90;
+/// There is one registration that fits.
+pub const PROBABLE: u64 = 60;
+/// There are several; the nearest one was taken.
+pub const POSSIBLE: u64 = 30;
+
+impl CallbackSpan {
+    pub(crate) fn is_consistent(&self, threads: usize) -> bool {
+        self.thread < threads as u64
+            && self.initiator_thread < threads as u64
+            && u8::try_from(self.outcome).ok().and_then(Outcome::from_byte).is_some()
+    }
+
+    /// How and why it ended.
+    pub fn outcome(&self) -> Outcome {
+        Outcome::from_byte(self.outcome as u8).unwrap_or_default()
+    }
+}

@@ -1,0 +1,305 @@
+//! Follows the addresses of functions through the calls of one thread.
+
+use ada_event::{FunctionId, ModuleId};
+
+use super::{CERTAIN, CallbackSpan, CodeAddresses};
+use crate::detail::EventDetail;
+use crate::outcome::Reason;
+use crate::replay::{Closed, Opened};
+use crate::traits::Role;
+
+/// Spans that a worker keeps.
+const MOST_SPANS: usize = 2_000_000;
+/// Registrations and entries that a worker keeps for later matching.
+const MOST_DEFERRED: usize = 500_000;
+
+/// What a worker has found.
+#[derive(Default)]
+pub(crate) struct CallbackObserved {
+    pub(crate) spans: Vec<CallbackSpan>,
+    pub(crate) registrations: Vec<Registration>,
+    pub(crate) entries: Vec<Entry>,
+    pub(crate) left_out: u64,
+}
+
+/// A call that was handed an address, and under which the function did not run.
+#[derive(Clone, Debug)]
+pub(crate) struct Registration {
+    pub(crate) callback: FunctionId,
+    pub(crate) thread: u32,
+    pub(crate) seq: u64,
+    pub(crate) time: u64,
+    /// What was called.
+    pub(crate) function: FunctionId,
+    /// The modules of all calls that the address went through on its way.
+    pub(crate) through: Vec<ModuleId>,
+    pub(crate) is_signal: bool,
+    pub(crate) arguments: [u64; 6],
+    /// Which argument the address was. Registers behind a call's last argument hold what was left there before.
+    pub(crate) position: usize,
+}
+
+/// A call of a function that somebody was handed the address of, and that no open call explains.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Entry {
+    pub(crate) span: CallbackSpan,
+    pub(crate) caller: Option<FunctionId>,
+    pub(crate) arguments: Option<[u64; 6]>,
+}
+
+/// Who was handed addresses.
+#[derive(Clone, Copy)]
+struct Initiator {
+    seq: u64,
+    time: u64,
+    function: FunctionId,
+    role: Role,
+    arguments: [u64; 6],
+}
+
+/// A call that is open.
+struct OpenCall {
+    seq: u64,
+    depth: u32,
+    function: FunctionId,
+    role: Role,
+    /// The call itself, or the one that jumped to it with what it was handed: `qsort` to `qsort_r`.
+    initiator: Initiator,
+    /// The modules of all calls that what it holds went through.
+    through: Vec<ModuleId>,
+    /// The functions whose addresses it was handed, and as which argument.
+    held: Vec<(FunctionId, usize)>,
+    /// Whether one of them has run under it.
+    has_run: bool,
+    execution: Execution,
+}
+
+impl OpenCall {
+    fn holds(&self, function: FunctionId) -> bool {
+        self.held.iter().any(|(held, _)| *held == function)
+    }
+}
+
+/// Whether an open call is the run of a callback.
+#[derive(Clone, Copy)]
+enum Execution {
+    No,
+    Certain(CallbackSpan),
+    Deferred(Entry),
+}
+
+pub(crate) struct CallbackTracker<'a> {
+    addresses: &'a CodeAddresses,
+    stack: Vec<OpenCall>,
+    /// How many open calls hold something.
+    holders: usize,
+    /// How many open calls make threads: what they hand around is not a callback but a thread's start.
+    creating: usize,
+    /// A call that has just ended by jumping to the next one.
+    replaced: Option<OpenCall>,
+    found: CallbackObserved,
+}
+
+impl<'a> CallbackTracker<'a> {
+    pub(crate) fn new(addresses: &'a CodeAddresses) -> Self {
+        Self {
+            addresses,
+            stack: Vec::new(),
+            holders: 0,
+            creating: 0,
+            replaced: None,
+            found: CallbackObserved::default(),
+        }
+    }
+
+    pub(crate) fn open(&mut self, thread: u32, opened: &Opened, function: FunctionId, detail: Option<&EventDetail>) {
+        let execution = match self.addresses.is_handed_over(function) && opened.role != Role::Main {
+            true => self.execution(thread, opened, function, detail),
+            false => Execution::No,
+        };
+        let held = self.held(opened, function, detail);
+        let own = Initiator {
+            seq: opened.seq,
+            time: opened.start,
+            function,
+            role: opened.role,
+            arguments: detail.map_or([0; 6], |detail| detail.registers),
+        };
+        let (initiator, mut through) =
+            self.jumped_from(thread, opened.depth, &held).unwrap_or_else(|| (own, Vec::new()));
+        if !held.is_empty() {
+            through.push(function.module());
+        }
+        if !opened.is_frame {
+            // It has no end: what it was handed can only run later.
+            self.register(thread, &initiator, &through, &held);
+            return;
+        }
+        self.holders += usize::from(!held.is_empty());
+        self.creating += usize::from(opened.role == Role::ThreadCreate);
+        self.stack.push(OpenCall {
+            seq: opened.seq,
+            depth: opened.depth,
+            function,
+            role: opened.role,
+            initiator,
+            through,
+            held,
+            has_run: false,
+            execution,
+        });
+    }
+
+    /// The call that has jumped to the one at `depth` with an address of `held`, if that is how this one began.
+    fn jumped_from(
+        &mut self,
+        thread: u32,
+        depth: u32,
+        held: &[(FunctionId, usize)],
+    ) -> Option<(Initiator, Vec<ModuleId>)> {
+        let replaced = self.replaced.take()?;
+        if replaced.depth == depth && held.iter().any(|(function, _)| replaced.holds(*function)) {
+            return Some((replaced.initiator, replaced.through));
+        }
+        self.register_unless_run(thread, &replaced);
+        None
+    }
+
+    fn held(&self, opened: &Opened, own: FunctionId, detail: Option<&EventDetail>) -> Vec<(FunctionId, usize)> {
+        let is_starting = self.stack.last().is_some_and(|call| call.role == Role::ProgramStart);
+        let hands_over = self.creating == 0 && !is_starting && !opened.role.hands_nothing_over();
+        let Some(detail) = detail.filter(|_| hands_over) else {
+            return Vec::new();
+        };
+        let mut held: Vec<(FunctionId, usize)> = Vec::new();
+        for (position, &number) in detail.registers.iter().chain(&detail.words).enumerate() {
+            // A function's own address is what an indirect call has left in a register.
+            if let Some(function) = self.addresses.function(number).filter(|&function| function != own)
+                && !held.iter().any(|(known, _)| *known == function)
+            {
+                held.push((function, position));
+            }
+        }
+        held
+    }
+
+    fn execution(
+        &mut self,
+        thread: u32,
+        opened: &Opened,
+        function: FunctionId,
+        detail: Option<&EventDetail>,
+    ) -> Execution {
+        let is_holder = |call: &OpenCall| call.holds(function);
+        let span = CallbackSpan {
+            thread: thread.into(),
+            seq: opened.seq,
+            start: opened.start,
+            function: function.0,
+            ..CallbackSpan::default()
+        };
+        if self.holders > 0
+            && let Some(mut holder) = self.stack.iter().rposition(is_holder)
+        {
+            // Where the function is open above the holder already, it calls itself.
+            if self.stack[holder + 1..].iter().any(|call| call.function == function) {
+                return Execution::No;
+            }
+            self.stack[holder].has_run = true;
+            // A call that only passes the address on is not the one that the program made.
+            while holder > 0
+                && self.stack[holder - 1].depth + 1 == self.stack[holder].depth
+                && is_holder(&self.stack[holder - 1])
+            {
+                holder -= 1;
+                self.stack[holder].has_run = true;
+            }
+            let initiator = &self.stack[holder].initiator;
+            return Execution::Certain(CallbackSpan {
+                initiator_thread: thread.into(),
+                initiator_seq: initiator.seq,
+                initiator_time: initiator.time,
+                initiator_function: initiator.function.0,
+                confidence: CERTAIN,
+                ..span
+            });
+        }
+        // A thread's start routine is not a callback, and a function within itself is recursion.
+        let is_routine = self.stack.last().is_some_and(|call| call.role == Role::ThreadStart);
+        if is_routine
+            || opened.role == Role::ThreadStart
+            || self.stack.iter().rev().take(64).any(|call| call.function == function)
+        {
+            return Execution::No;
+        }
+        let caller = self.stack.last().map(|call| call.function);
+        Execution::Deferred(Entry { span, caller, arguments: detail.map(|detail| detail.registers) })
+    }
+
+    fn register(&mut self, thread: u32, initiator: &Initiator, through: &[ModuleId], held: &[(FunctionId, usize)]) {
+        let &Initiator { seq, time, function, role, arguments } = initiator;
+        for &(callback, position) in held {
+            if self.found.registrations.len() >= MOST_DEFERRED {
+                self.found.left_out += 1;
+                continue;
+            }
+            let (is_signal, through) = (role == Role::SignalHandler, through.to_vec());
+            self.found.registrations.push(Registration {
+                callback,
+                thread,
+                seq,
+                time,
+                function,
+                through,
+                is_signal,
+                arguments,
+                position,
+            });
+        }
+    }
+
+    fn register_unless_run(&mut self, thread: u32, call: &OpenCall) {
+        if call.has_run {
+            return;
+        }
+        // One that only passed an address on need not be told of twice: the outermost call registers.
+        match self.stack.last_mut() {
+            Some(outer) if call.held.iter().all(|(function, _)| outer.holds(*function)) => {
+                outer.through.extend(&call.through);
+            }
+            _ => self.register(thread, &call.initiator, &call.through, &call.held),
+        }
+    }
+
+    pub(crate) fn close(&mut self, thread: u32, closed: &Closed) {
+        let Some(call) = self.stack.pop_if(|call| call.seq == closed.seq) else { return };
+        self.holders -= usize::from(!call.held.is_empty());
+        self.creating -= usize::from(call.role == Role::ThreadCreate);
+        let ended = |span: CallbackSpan| CallbackSpan {
+            end: closed.start.saturating_add(closed.duration),
+            outcome: closed.outcome.to_byte().into(),
+            close_seq: closed.close_seq.unwrap_or(crate::NONE),
+            ..span
+        };
+        match call.execution {
+            Execution::No => (),
+            Execution::Certain(span) if self.found.spans.len() < MOST_SPANS => self.found.spans.push(ended(span)),
+            Execution::Deferred(entry) if self.found.entries.len() < MOST_DEFERRED => {
+                self.found.entries.push(Entry { span: ended(entry.span), ..entry });
+            }
+            _ => self.found.left_out += 1,
+        }
+        if call.held.is_empty() {
+            return;
+        }
+        if closed.outcome.reason == Reason::TailCall {
+            self.replaced = Some(call);
+        } else {
+            self.register_unless_run(thread, &call);
+        }
+    }
+
+    pub(crate) fn finish(self) -> CallbackObserved {
+        self.found
+    }
+}

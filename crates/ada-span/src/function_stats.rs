@@ -1,0 +1,95 @@
+//! What each function did, summed up while its spans are made.
+
+use ada_event::FunctionId;
+
+use crate::histogram::Histogram;
+use crate::outcome::Status;
+
+/// The sums of one function over all threads.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FunctionStats {
+    /// Which function.
+    pub function: FunctionId,
+    /// How many spans it has.
+    pub spans: u64,
+    /// How many of them have a known end, and so a duration.
+    pub timed: u64,
+    /// Time in the function and what it called. Where it calls itself, the outermost call counts.
+    pub total_ns: u64,
+    /// Time in the function alone.
+    pub self_ns: u64,
+    /// The shortest timed span.
+    pub min_ns: u64,
+    /// The longest timed span.
+    pub max_ns: u64,
+    /// The longest timed span's thread, by its number in the tables, and opening event.
+    pub longest: (u32, u64),
+    /// Spans by status.
+    pub by_status: [u64; Status::ALL.len()],
+    /// The timed spans' durations; none if there were too many functions to keep them for all.
+    pub durations: Option<Histogram>,
+}
+
+impl FunctionStats {
+    /// Counts a span that has ended. `is_outermost`: the function is not open below.
+    #[inline]
+    pub fn add(&mut self, thread: u32, seq: u64, duration: u64, self_ns: u64, status: Status, is_outermost: bool) {
+        self.spans += 1;
+        self.by_status[status as usize] += 1;
+        if status == Status::EntryOnly {
+            return;
+        }
+        self.self_ns += self_ns;
+        if is_outermost {
+            self.total_ns += duration;
+        }
+        if status == Status::Unmatched || status == Status::Open {
+            return;
+        }
+        if self.timed == 0 || duration < self.min_ns {
+            self.min_ns = duration;
+        }
+        // Of equally long spans the first in the tables' order, whoever counts it.
+        let is_longest = duration > self.max_ns || duration == self.max_ns && (thread, seq) < self.longest;
+        if self.timed == 0 || is_longest {
+            self.max_ns = duration;
+            self.longest = (thread, seq);
+        }
+        self.timed += 1;
+        if let Some(durations) = &mut self.durations {
+            durations.add(duration);
+        }
+    }
+
+    /// Adds another part of the same function's sums.
+    pub fn merge(&mut self, other: Self) {
+        if other.timed > 0 {
+            if self.timed == 0 || other.min_ns < self.min_ns {
+                self.min_ns = other.min_ns;
+            }
+            if self.timed == 0
+                || other.max_ns > self.max_ns
+                || other.max_ns == self.max_ns && other.longest < self.longest
+            {
+                (self.max_ns, self.longest) = (other.max_ns, other.longest);
+            }
+        }
+        self.spans += other.spans;
+        self.timed += other.timed;
+        self.total_ns += other.total_ns;
+        self.self_ns += other.self_ns;
+        for (count, more) in self.by_status.iter_mut().zip(other.by_status) {
+            *count += more;
+        }
+        match (&mut self.durations, other.durations) {
+            (Some(durations), Some(more)) => durations.merge(&more),
+            (durations, _) => *durations = None,
+        }
+    }
+
+    /// The duration that `share` of the timed spans do not exceed.
+    pub fn quantile(&self, share: f64) -> Option<u64> {
+        let durations = self.durations.as_ref().filter(|_| self.timed > 0)?;
+        Some(durations.quantile(share).clamp(self.min_ns, self.max_ns))
+    }
+}

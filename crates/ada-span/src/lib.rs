@@ -1,0 +1,41 @@
+//! What a trace's events meant: spans.
+//!
+//! [`Replay`] turns a thread's events into frame spans, one pass, in memory that depends on the deepest stack and not
+//! on the number of events. [`analyze`] does so for all threads of a process, in parallel, correlates threads and
+//! callbacks, and writes [`table`]s that are kept beside the session. Odd events never are an error: they become spans
+//! that say what is known of them, and [`Anomaly`]s.
+//!
+//! `docs/spans.md` describes the records.
+#![forbid(unsafe_code)]
+
+mod analysis;
+mod anomaly;
+pub mod callback;
+mod detail;
+mod error;
+mod function_stats;
+mod histogram;
+mod observer;
+mod outcome;
+pub mod pthread;
+mod replay;
+mod routine;
+mod session;
+mod source;
+pub mod table;
+mod traits;
+
+pub use analysis::{ANALYSIS_VERSION, analyze};
+pub use anomaly::{Anomaly, AnomalyKind};
+pub use detail::{DetailSource, EventDetail};
+pub use error::SpanError;
+pub use function_stats::FunctionStats;
+pub use histogram::Histogram;
+pub use outcome::{Outcome, Reason, Status};
+pub use replay::{Closed, KnownFunction, Opened, Place, ProcessEnd, Replay, ReplayOptions, SpanSink, ThreadFacts};
+pub use session::{ProcessTrace, content_key, function_traits, replay_options};
+pub use source::{ProcessSource, ThreadInfo};
+pub use traits::{FunctionTrait, FunctionTraits, Role};
+
+/// What is not known, in records of plain numbers.
+pub const NONE: u64 = u64::MAX;

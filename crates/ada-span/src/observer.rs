@@ -1,0 +1,116 @@
+//! Sees what the replay of a thread finds, and keeps what the correlators will need: calls of thread functions with
+//! their registers, and function addresses that are handed around.
+
+use ada_event::FunctionId;
+
+use crate::callback::{CallbackObserved, CallbackTracker, CodeAddresses};
+use crate::detail::DetailSource;
+use crate::outcome::Reason;
+use crate::pthread::ThreadCall;
+use crate::replay::{Closed, Opened};
+use crate::traits::Role;
+
+/// A call of the C library's first function of a thread.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ThreadStart {
+    /// The thread's place.
+    pub(crate) thread: u32,
+    pub(crate) seq: u64,
+    pub(crate) time: u64,
+}
+
+/// What the observer of a worker has seen on all its threads.
+#[derive(Default)]
+pub(crate) struct Observed {
+    pub(crate) thread_calls: Vec<ThreadCall>,
+    pub(crate) starts: Vec<ThreadStart>,
+    pub(crate) callbacks: CallbackObserved,
+}
+
+/// A worker's observer.
+pub(crate) struct Observer<'a> {
+    detail: Option<Box<dyn DetailSource + 'a>>,
+    thread_calls: Vec<ThreadCall>,
+    /// Places in `thread_calls` of those that have not returned, oldest first.
+    open_calls: Vec<usize>,
+    /// One that has just ended by jumping to the next call, and its depth.
+    jumped: Option<(usize, u32)>,
+    starts: Vec<ThreadStart>,
+    callbacks: Option<CallbackTracker<'a>>,
+    /// Whether callbacks are looked for on the current thread.
+    follows: bool,
+}
+
+impl<'a> Observer<'a> {
+    /// `addresses` if callbacks are to be looked for.
+    pub(crate) fn new(addresses: Option<&'a CodeAddresses>) -> Self {
+        let callbacks = addresses.map(CallbackTracker::new);
+        Self {
+            detail: None,
+            thread_calls: Vec::new(),
+            open_calls: Vec::new(),
+            jumped: None,
+            starts: Vec::new(),
+            callbacks,
+            follows: false,
+        }
+    }
+
+    pub(crate) fn begin_thread(&mut self, detail: Option<Box<dyn DetailSource + 'a>>, follows: bool) {
+        self.detail = detail;
+        self.follows = follows && self.callbacks.is_some();
+        self.open_calls.clear();
+        self.jumped = None;
+    }
+
+    #[inline]
+    pub(crate) fn wants(&self, opened: &Opened) -> bool {
+        opened.role.is_thread_call() || opened.role == Role::ThreadStart || self.follows || self.jumped.is_some()
+    }
+
+    #[inline]
+    pub(crate) fn has_open(&self) -> bool {
+        !self.open_calls.is_empty() || self.follows
+    }
+
+    pub(crate) fn open(&mut self, thread: u32, opened: &Opened, function: FunctionId) {
+        let detail = self.detail.as_mut().and_then(|source| source.detail(opened.detail));
+        // `pthread_join` jumps to a function that often has no name, and ends when that does.
+        let continued = self.jumped.take().filter(|&(_, depth)| depth == opened.depth && opened.is_frame);
+        if let Some((place, _)) = continued {
+            self.open_calls.push(place);
+            self.thread_calls[place].open_seq = opened.seq;
+        } else if opened.role.is_thread_call() {
+            self.open_calls.push(self.thread_calls.len());
+            self.thread_calls.push(ThreadCall::begun(thread, opened, detail.as_ref()));
+        }
+        if opened.role == Role::ThreadStart {
+            self.starts.push(ThreadStart { thread, seq: opened.seq, time: opened.start });
+        }
+        if let Some(callbacks) = self.callbacks.as_mut().filter(|_| self.follows) {
+            callbacks.open(thread, opened, function, detail.as_ref());
+        }
+    }
+
+    pub(crate) fn close(&mut self, thread: u32, closed: &Closed) {
+        if let Some(&place) = self.open_calls.last()
+            && let Some(call) = self.thread_calls.get_mut(place)
+            && call.open_seq == closed.seq
+        {
+            self.open_calls.pop();
+            if closed.outcome.reason == Reason::TailCall {
+                self.jumped = Some((place, closed.depth));
+            }
+            let detail = self.detail.as_mut().and_then(|source| source.detail(closed.detail));
+            call.ended(closed, detail.as_ref());
+        }
+        if let Some(callbacks) = self.callbacks.as_mut().filter(|_| self.follows) {
+            callbacks.close(thread, closed);
+        }
+    }
+
+    pub(crate) fn finish(self) -> Observed {
+        let callbacks = self.callbacks.map(CallbackTracker::finish).unwrap_or_default();
+        Observed { thread_calls: self.thread_calls, starts: self.starts, callbacks }
+    }
+}

@@ -1,0 +1,233 @@
+//! Makes thread spans of calls, starts and ends.
+
+use std::collections::{BTreeMap, HashMap};
+
+use super::call::ThreadCall;
+use super::matching::{Started, match_threads};
+use super::{PthreadSpan, ThreadEnd};
+use crate::NONE;
+use crate::outcome::{Outcome, Reason, Status};
+use crate::replay::ProcessEnd;
+use crate::traits::Role;
+
+/// The start routine's frame span on a thread.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Routine {
+    pub(crate) seq: u64,
+    pub(crate) close_seq: Option<u64>,
+    pub(crate) start: u64,
+    pub(crate) end: u64,
+    pub(crate) outcome: Outcome,
+    pub(crate) function: u64,
+    pub(crate) address: Option<u64>,
+    pub(crate) argument: Option<u64>,
+    pub(crate) result: Option<u64>,
+    /// The program's own function that it led to.
+    pub(crate) user_function: u64,
+}
+
+/// A thread as the correlator sees it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ThreadLife {
+    /// Its place.
+    pub(crate) thread: u32,
+    /// The event that it begins with.
+    pub(crate) begin_seq: u64,
+    pub(crate) first_time: u64,
+    pub(crate) last_time: u64,
+    pub(crate) handle: Option<u64>,
+    pub(crate) tid: Option<u64>,
+    pub(crate) routine: Option<Routine>,
+}
+
+/// Places of spans by thread and beginning.
+struct Lives(BTreeMap<(u64, u64), usize>);
+
+impl Lives {
+    /// The place of the span that an event of a thread belongs to.
+    fn at(&self, thread: u64, seq: u64) -> Option<usize> {
+        let (&(found, _), &place) = self.0.range(..=(thread, seq)).next_back()?;
+        (found == thread).then_some(place)
+    }
+}
+
+/// The spans of all threads that somebody created, by start.
+pub(crate) fn correlate(lives: &[ThreadLife], mut calls: Vec<ThreadCall>, process: ProcessEnd) -> Vec<PthreadSpan> {
+    calls.sort_by_key(|call| (call.time, call.thread, call.seq));
+    let mut spans: Vec<PthreadSpan> = lives.iter().map(|it| life_span(it, process)).collect();
+    let places = Lives(spans.iter().zip(0..).map(|(span, place)| ((span.thread, span.begin_seq), place)).collect());
+    let creates = innermost(calls.iter().filter(|it| it.role == Role::ThreadCreate && !it.has_failed()));
+    let started: Vec<Started> = lives
+        .iter()
+        .zip(0..)
+        .map(|(life, number)| Started {
+            number,
+            first_time: life.first_time,
+            handle: life.handle,
+            routine_address: life.routine.and_then(|routine| routine.address),
+            argument: life.routine.and_then(|routine| routine.argument),
+        })
+        .collect();
+    for found in match_threads(&creates, &started) {
+        let (span, create) = (&mut spans[found.number as usize], &creates[found.create]);
+        span.creator = create.thread.into();
+        span.create_seq = create.seq;
+        span.create_time = create.time;
+        span.confidence = found.confidence;
+        if let Some(arguments) = create.arguments {
+            (span.routine_address, span.argument) = (arguments[2], arguments[3]);
+        }
+        if span.handle == NONE {
+            span.handle = create.word().unwrap_or(NONE);
+        }
+        if let Some(is_detached) = create.starts_detached() {
+            span.is_detached = is_detached.into();
+        }
+        if found.confidence < 90 {
+            mark_uncertain(span);
+        }
+    }
+    add_endings(&mut spans, &places, &calls);
+    add_levels(&mut spans, &places);
+    spans.sort_by_key(|span| (span.start, span.thread, span.begin_seq));
+    spans
+}
+
+/// Of calls that lie within others of the same kind on the same thread, as `thrd_create` calls `pthread_create`, the
+/// inner ones.
+fn innermost<'a>(calls: impl Iterator<Item = &'a ThreadCall>) -> Vec<ThreadCall> {
+    let mut kept: Vec<ThreadCall> = Vec::new();
+    for call in calls {
+        if let Some(outer) = kept.iter().rposition(|it| it.thread == call.thread)
+            && kept[outer].close_seq.is_some_and(|close| close > call.seq)
+        {
+            kept.remove(outer);
+        }
+        kept.push(call.clone());
+    }
+    kept
+}
+
+fn life_span(life: &ThreadLife, process: ProcessEnd) -> PthreadSpan {
+    let base = PthreadSpan {
+        thread: life.thread.into(),
+        begin_seq: life.begin_seq,
+        handle: life.handle.unwrap_or(NONE),
+        tid: life.tid.unwrap_or(NONE),
+        ..PthreadSpan::default()
+    };
+    let Some(routine) = life.routine else {
+        let outcome = match process {
+            ProcessEnd::Alive => Outcome::new(Status::Open, Reason::None),
+            _ => Outcome::new(Status::Exited, Reason::None),
+        };
+        return PthreadSpan {
+            start: life.first_time,
+            end: life.last_time,
+            outcome: Outcome { is_uncertain: true, ..outcome }.to_byte().into(),
+            end_how: ThreadEnd::Inferred as u64,
+            ..base
+        };
+    };
+    let end_how = match routine.outcome.status {
+        Status::Completed => ThreadEnd::Return,
+        Status::Exited => ThreadEnd::Exit,
+        Status::Canceled => ThreadEnd::Cancel,
+        Status::Open => ThreadEnd::Alive,
+        _ => ThreadEnd::ProcessEnd,
+    };
+    PthreadSpan {
+        start: routine.start,
+        end: routine.end,
+        outcome: routine.outcome.to_byte().into(),
+        function: routine.user_function,
+        routine_seq: routine.seq,
+        routine_close_seq: routine.close_seq.unwrap_or(NONE),
+        routine_function: routine.function,
+        routine_address: routine.address.unwrap_or(NONE),
+        argument: routine.argument.unwrap_or(NONE),
+        end_how: end_how as u64,
+        exit_value: routine.result.filter(|_| end_how == ThreadEnd::Return).unwrap_or(NONE),
+        ..base
+    }
+}
+
+fn mark_uncertain(span: &mut PthreadSpan) {
+    span.outcome = Outcome { is_uncertain: true, ..span.outcome() }.to_byte().into();
+}
+
+/// Exits, joins, detaches and cancellations. Handles are reused: each call means the newest thread that had it then.
+fn add_endings(spans: &mut [PthreadSpan], places: &Lives, calls: &[ThreadCall]) {
+    let mut by_handle: HashMap<u64, Vec<usize>> = HashMap::new();
+    let mut order: Vec<usize> = (0..spans.len()).collect();
+    order.sort_by_key(|&at| spans[at].start);
+    for at in order {
+        if spans[at].handle != NONE {
+            by_handle.entry(spans[at].handle).or_default().push(at);
+        }
+    }
+    for call in calls {
+        if call.role == Role::ThreadExit {
+            if let Some(span) = places.at(call.thread.into(), call.seq).map(|at| &mut spans[at])
+                && span.exit_seq == NONE
+            {
+                span.exit_seq = call.seq;
+                span.exit_value = call.arguments.map_or(NONE, |arguments| arguments[0]);
+            }
+            continue;
+        }
+        let Some(handle) = call.arguments.map(|arguments| arguments[0]) else { continue };
+        let Some(candidates) = by_handle.get(&handle) else { continue };
+        // A call may come before the thread's first event, and a join ends after its last.
+        let until = call.end_time.unwrap_or(call.time);
+        let born = |at: usize| if spans[at].create_time == NONE { spans[at].start } else { spans[at].create_time };
+        let Some(&at) = candidates.iter().rev().find(|&&at| born(at) <= until) else { continue };
+        let span = &mut spans[at];
+        match call.role {
+            Role::ThreadJoin | Role::ThreadJoinInt
+                if call.has_returned() && !call.has_failed() && span.joiner == NONE =>
+            {
+                span.joiner = call.thread.into();
+                span.join_seq = call.seq;
+                span.join_time = call.time;
+                span.join_end = until;
+                span.is_detached = 0;
+                if span.exit_value == NONE
+                    && let Some(value) = call.word()
+                {
+                    let is_int = call.role == Role::ThreadJoinInt;
+                    span.exit_value = if is_int { u64::from(value as u32) } else { value };
+                }
+            }
+            Role::ThreadName if !call.has_failed() => {
+                if let Some(name) = call.name() {
+                    (span.name_low, span.name_high) = name;
+                }
+            }
+            Role::ThreadDetach if !call.has_failed() => span.is_detached = 1,
+            Role::ThreadCancel if !call.has_failed() && span.canceler == NONE => {
+                span.canceler = call.thread.into();
+                span.cancel_seq = call.seq;
+            }
+            _ => (),
+        }
+    }
+}
+
+/// Levels of creation that are counted.
+const DEEPEST_LEVEL: u64 = 4096;
+
+fn add_levels(spans: &mut [PthreadSpan], places: &Lives) {
+    for at in 0..spans.len() {
+        let (mut level, mut now) = (0, at);
+        // A creator was there before; only damaged times make a circle.
+        while level < DEEPEST_LEVEL {
+            level += 1;
+            match places.at(spans[now].creator, spans[now].create_seq) {
+                Some(creator) => now = creator,
+                None => break,
+            }
+        }
+        spans[at].level = level;
+    }
+}

@@ -1,0 +1,153 @@
+//! Threads as logical spans: who created them, what they ran, how they ended, who waited for them.
+
+mod call;
+mod correlate;
+mod matching;
+
+pub(crate) use call::ThreadCall;
+pub(crate) use correlate::{Routine, ThreadLife, correlate};
+
+use crate::outcome::Outcome;
+use crate::table::word_struct;
+
+word_struct! {
+    /// The life of one thread. [`crate::NONE`] where something is not known.
+    pub struct PthreadSpan {
+        /// The thread's place in [`crate::table::Meta::threads`].
+        pub thread,
+        /// The event that it begins with: 0, or later where the trace has several threads under one id.
+        pub begin_seq,
+        /// When its start routine was entered, or its first event.
+        pub start,
+        /// When its start routine ended, or its last event.
+        pub end,
+        /// [`Outcome::to_byte`].
+        pub outcome,
+        /// The program's own function or closure that it ran.
+        pub function,
+        /// The opening event of the start routine's frame span.
+        pub routine_seq,
+        /// The event that ended it.
+        pub routine_close_seq,
+        /// The start routine, as it was entered.
+        pub routine_function,
+        /// The start routine's address, as it was handed to `pthread_create`.
+        pub routine_address,
+        /// The argument that was handed over with it.
+        pub argument,
+        /// The thread's handle, a `pthread_t`.
+        pub handle,
+        /// The operating system's id of the thread.
+        pub tid,
+        /// The place of the thread that created it.
+        pub creator,
+        /// The call of `pthread_create`.
+        pub create_seq,
+        /// When that was.
+        pub create_time,
+        /// How sure it is that this call made this thread, in percent.
+        pub confidence,
+        /// [`ThreadEnd`]'s number.
+        pub end_how,
+        /// What it returned, or handed to `pthread_exit`.
+        pub exit_value,
+        /// The call of `pthread_exit`.
+        pub exit_seq,
+        /// 1 if it was detached, 0 if it can be, or was, joined.
+        pub is_detached,
+        /// The place of the thread that waited for its end.
+        pub joiner,
+        /// The call that waited.
+        pub join_seq,
+        /// When the wait began.
+        pub join_time,
+        /// When it ended.
+        pub join_end,
+        /// The place of the thread that cancelled it.
+        pub canceler,
+        /// The call that did.
+        pub cancel_seq,
+        /// The name that the program gave it: the first eight bytes.
+        pub name_low,
+        /// The next eight.
+        pub name_high,
+        /// How many creations lead from the first thread to it.
+        pub level,
+    }
+}
+
+/// How a thread ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum ThreadEnd {
+    /// Its start routine returned.
+    Return = 0,
+    /// It called `pthread_exit`.
+    Exit = 1,
+    /// It was cancelled.
+    Cancel = 2,
+    /// The process ended first.
+    ProcessEnd = 3,
+    /// It was alive when the recording ended.
+    Alive = 4,
+    /// Its start routine is not known: taken from its last event.
+    Inferred = 5,
+}
+
+impl ThreadEnd {
+    /// The one word for it.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Return => "return",
+            Self::Exit => "pthread_exit",
+            Self::Cancel => "canceled",
+            Self::ProcessEnd => "process_end",
+            Self::Alive => "alive",
+            Self::Inferred => "inferred",
+        }
+    }
+}
+
+impl PthreadSpan {
+    pub(crate) fn is_consistent(&self, threads: usize) -> bool {
+        let exists = |place: u64| place < threads as u64;
+        let may_exist = |place: u64| place == crate::NONE || exists(place);
+        exists(self.thread)
+            && may_exist(self.creator)
+            && may_exist(self.joiner)
+            && may_exist(self.canceler)
+            && u8::try_from(self.outcome).ok().and_then(Outcome::from_byte).is_some()
+    }
+
+    /// How and why it ended.
+    pub fn outcome(&self) -> Outcome {
+        Outcome::from_byte(self.outcome as u8).unwrap_or_default()
+    }
+
+    /// How it ended, as threads do.
+    pub fn end_how(&self) -> ThreadEnd {
+        match self.end_how {
+            0 => ThreadEnd::Return,
+            1 => ThreadEnd::Exit,
+            2 => ThreadEnd::Cancel,
+            3 => ThreadEnd::ProcessEnd,
+            4 => ThreadEnd::Alive,
+            _ => ThreadEnd::Inferred,
+        }
+    }
+
+    /// The name that the program gave it.
+    pub fn given_name(&self) -> Option<String> {
+        if self.name_low == crate::NONE {
+            return None;
+        }
+        let bytes = [self.name_low.to_le_bytes(), self.name_high.to_le_bytes()];
+        let name = bytes.as_flattened().split(|&byte| byte == 0).next().unwrap_or_default();
+        Some(String::from_utf8_lossy(name).replace(char::is_control, "?"))
+    }
+
+    /// From the call of `pthread_create` to the start routine.
+    pub fn spawn_latency(&self) -> Option<u64> {
+        (self.create_time != crate::NONE).then(|| self.start.saturating_sub(self.create_time))
+    }
+}

@@ -1,0 +1,505 @@
+//! Frame spans: a thread's events replayed on a stack of the calls that are open.
+//!
+//! An event is believed in what it says of its own depth. Whatever the stack has at that depth or above and the event
+//! does not explain, ended unseen; whatever should be below and is not, began unseen. So the replay is in step again
+//! with each event, and a hole in the stream costs the spans that it cut, and no others.
+
+use ada_event::{DetailSeq, Event, EventKind, FunctionId};
+
+use crate::anomaly::{Anomaly, AnomalyKind};
+use crate::outcome::{Outcome, Reason, Status};
+use crate::traits::Role;
+
+/// Frames that are followed at once on a thread. A stack of 8 MiB has room for half a million.
+const DEEPEST: usize = 1 << 21;
+
+/// Where a sink keeps an open span; its own business.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Place(pub u64);
+
+/// The beginning of a span.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Opened {
+    /// The position of the event that opened it, and its name within the thread.
+    pub seq: u64,
+    /// When.
+    pub start: u64,
+    /// In which function, as a number that [`SpanSink::function`] has given.
+    pub function: u32,
+    /// At which depth.
+    pub depth: u32,
+    /// The opening event of the span that encloses it.
+    pub parent: Option<u64>,
+    /// The opening event's detail.
+    pub detail: DetailSeq,
+    /// Whether it stays open.
+    pub is_frame: bool,
+    /// Its function's part.
+    pub role: Role,
+}
+
+/// The end of a span.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Closed {
+    /// Its opening event.
+    pub seq: u64,
+    /// When it began.
+    pub start: u64,
+    /// Its function's number.
+    pub function: u32,
+    /// Its depth.
+    pub depth: u32,
+    /// How long it took.
+    pub duration: u64,
+    /// The same without the spans that it enclosed.
+    pub self_ns: u64,
+    /// The event that closed it, if one did.
+    pub close_seq: Option<u64>,
+    /// How and why.
+    pub outcome: Outcome,
+    /// The call that made it end so: of the unwinder, of `longjmp`, of `pthread_exit`.
+    pub context: Option<u64>,
+    /// The closing event's detail.
+    pub detail: DetailSeq,
+    /// Whether it stayed open for a while.
+    pub is_frame: bool,
+}
+
+/// What a sink tells of a function.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct KnownFunction {
+    /// The sink's number for it.
+    pub number: u32,
+    /// Whether only its calls are recorded.
+    pub is_entry_only: bool,
+    /// Its part in unwinding.
+    pub role: Role,
+}
+
+/// Takes what the replay finds.
+pub trait SpanSink {
+    /// Numbers a function.
+    fn function(&mut self, function: FunctionId) -> KnownFunction;
+
+    /// A span begins. Spans begin in the order of their opening events.
+    fn open(&mut self, opened: &Opened) -> Place;
+
+    /// A span ends. Spans end before those that enclose them.
+    fn close(&mut self, place: Place, closed: &Closed);
+
+    /// Something is odd.
+    fn anomaly(&mut self, anomaly: Anomaly);
+
+    /// Whether the sink wants to move its open spans before the next one begins.
+    fn wants_to_move(&self) -> bool {
+        false
+    }
+
+    /// Moves open spans: all places that [`Self::open`] gave out since the last time, newest first.
+    fn move_open(&mut self, places: &mut dyn Iterator<Item = &mut Place>) {
+        places.for_each(drop);
+    }
+}
+
+/// How the process of a thread ended.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ProcessEnd {
+    /// It had not, when the recording did.
+    #[default]
+    Alive,
+    /// By itself.
+    Exited,
+    /// By a signal.
+    Killed,
+}
+
+/// What is known of the trace as a whole.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ReplayOptions {
+    /// Whether events were lost, and counted: a missing partner is then put down to that.
+    pub has_drops: bool,
+    /// How the process ended.
+    pub end: ProcessEnd,
+    /// When.
+    pub end_time: u64,
+    /// Spans that take longer get [`Reason::Timeout`], if they have no other reason.
+    pub timeout_ns: u64,
+}
+
+#[derive(Clone, Copy)]
+struct Frame {
+    function: FunctionId,
+    start: u64,
+    seq: u64,
+    children_ns: u64,
+    place: Place,
+    number: u32,
+    depth: u32,
+    role: Role,
+    /// Whether the sink has moved it already.
+    is_moved: bool,
+}
+
+/// The unwinding that is under way, or was the last.
+#[derive(Clone, Copy)]
+struct Cause {
+    kind: CauseKind,
+    seq: u64,
+    /// The lowest depth that was unwound so far.
+    lowest: u32,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum CauseKind {
+    Throw,
+    Jump,
+    Exit,
+    Cancel,
+}
+
+/// Replays one thread.
+pub struct Replay<S> {
+    sink: S,
+    options: ReplayOptions,
+    stack: Vec<Frame>,
+    next_seq: u64,
+    first_time: u64,
+    time: u64,
+    /// The time of the event before.
+    time_before: u64,
+    /// Frames below this depth may have been open before the first event.
+    unknown_below: u32,
+    begun_at_depth: u32,
+    cause: Option<Cause>,
+    deepest: u32,
+}
+
+/// What a thread was like.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ThreadFacts {
+    /// How many events it has.
+    pub events: u64,
+    /// The first event's time.
+    pub first_time: u64,
+    /// The last event's time.
+    pub last_time: u64,
+    /// The largest number of frames.
+    pub deepest: u32,
+    /// Frames that were open before its first event.
+    pub begun_at_depth: u32,
+}
+
+impl<S: SpanSink> Replay<S> {
+    /// Begins a thread.
+    pub fn new(sink: S, options: ReplayOptions) -> Self {
+        Self {
+            sink,
+            options,
+            stack: Vec::new(),
+            next_seq: 0,
+            first_time: 0,
+            time: 0,
+            time_before: 0,
+            unknown_below: 0,
+            begun_at_depth: 0,
+            cause: None,
+            deepest: 0,
+        }
+    }
+
+    /// The thread's next events.
+    pub fn feed(&mut self, events: &[[u8; Event::SIZE]]) {
+        for bytes in events {
+            self.event(&Event::from_le_bytes(bytes));
+        }
+    }
+
+    /// The thread's next event.
+    #[inline]
+    pub fn event(&mut self, event: &Event) {
+        let seq = self.next_seq;
+        self.next_seq += 1;
+        if seq == 0 {
+            (self.first_time, self.time) = (event.timestamp.0, event.timestamp.0);
+            self.unknown_below = event.depth.saturating_add(u32::from(event.kind != EventKind::CALL));
+            self.begun_at_depth = self.unknown_below;
+        }
+        if event.timestamp.0 < self.time {
+            self.odd(AnomalyKind::TimeBackwards, seq);
+        }
+        self.time_before = self.time;
+        self.time = self.time.max(event.timestamp.0);
+        match event.kind {
+            EventKind::CALL => self.call(seq, event),
+            EventKind::RETURN => self.end(seq, event, true),
+            EventKind::EXCEPTION => self.end(seq, event, false),
+            _ => self.odd(AnomalyKind::UnknownEvent, seq),
+        }
+    }
+
+    #[inline]
+    fn call(&mut self, seq: u64, event: &Event) {
+        let depth = event.depth;
+        let function = self.sink.function(event.function);
+        if self.stack.last().is_some_and(|top| top.depth >= depth) {
+            if function.role == Role::ThreadStart {
+                self.end_life(depth);
+            } else {
+                self.replace(seq, depth);
+            }
+        }
+        self.unknown_below = self.unknown_below.min(depth);
+        self.deepest = self.deepest.max(depth);
+        if function.role != Role::Plain {
+            self.note_cause(seq, function.role);
+        }
+        let parent = self.stack.last();
+        let expected = parent.map_or(self.unknown_below, |parent| parent.depth.saturating_add(1));
+        let parent = parent.map(|parent| parent.seq);
+        if depth > expected {
+            self.odd(AnomalyKind::DepthJump, seq);
+        }
+        let is_too_deep = self.stack.len() >= DEEPEST;
+        let is_frame = !function.is_entry_only && !is_too_deep;
+        let opened = Opened {
+            seq,
+            start: self.time,
+            function: function.number,
+            depth,
+            parent,
+            detail: event.detail,
+            is_frame,
+            role: function.role,
+        };
+        if self.sink.wants_to_move() {
+            self.move_open();
+        }
+        let place = self.sink.open(&opened);
+        if is_frame {
+            self.stack.push(Frame {
+                function: event.function,
+                start: self.time,
+                seq,
+                children_ns: 0,
+                place,
+                number: function.number,
+                depth,
+                role: function.role,
+                is_moved: false,
+            });
+            return;
+        }
+        let outcome = if function.is_entry_only {
+            Outcome::new(Status::EntryOnly, Reason::None)
+        } else {
+            self.odd(AnomalyKind::TooDeep, seq);
+            Outcome::new(Status::Unmatched, Reason::None)
+        };
+        self.close_at_once(place, &opened, outcome);
+    }
+
+    /// A call at `depth` ends what is open there: the caller has jumped to it, or events are missing.
+    fn replace(&mut self, seq: u64, depth: u32) {
+        let above = self.stack.iter().rev().take_while(|frame| frame.depth >= depth).count();
+        if above == 1 && self.stack.last().is_some_and(|top| top.depth == depth) {
+            let outcome =
+                Outcome { status: Status::Unmatched, reason: Reason::TailCall, is_uncertain: self.options.has_drops };
+            self.close_top(None, DetailSeq::NONE, outcome, None);
+        } else {
+            self.vanish(seq, depth);
+        }
+    }
+
+    /// A thread begins where one has ended: the system uses ids again, and a trace may have two threads under one.
+    #[cold]
+    fn end_life(&mut self, depth: u32) {
+        let now = std::mem::replace(&mut self.time, self.time_before);
+        while self.stack.last().is_some_and(|top| top.depth >= depth) {
+            self.close_top(None, DetailSeq::NONE, Outcome::new(Status::Exited, Reason::None), None);
+        }
+        self.time = now;
+        self.cause = None;
+    }
+
+    /// Frames at `depth` and above are gone, and no event says how.
+    #[cold]
+    fn vanish(&mut self, seq: u64, depth: u32) {
+        while self.stack.last().is_some_and(|top| top.depth >= depth) {
+            self.odd(AnomalyKind::BeginningWithoutEnd, seq);
+            self.close_top(None, DetailSeq::NONE, self.lost(), None);
+        }
+    }
+
+    /// The outcome of a span whose partner is missing.
+    fn lost(&self) -> Outcome {
+        Outcome::new(Status::Unmatched, if self.options.has_drops { Reason::Dropped } else { Reason::None })
+    }
+
+    #[inline]
+    fn end(&mut self, seq: u64, event: &Event, is_return: bool) {
+        let depth = event.depth;
+        if self.stack.last().is_some_and(|top| top.depth > depth) {
+            self.vanish(seq, depth.saturating_add(1));
+        }
+        let is_partner = self.stack.last().is_some_and(|top| top.depth == depth && top.function == event.function);
+        if !is_partner {
+            return self.end_of_unknown(seq, event);
+        }
+        if is_return {
+            if self.cause.is_some_and(|cause| depth < cause.lowest && cause.lowest != u32::MAX) {
+                self.cause = None;
+            }
+            self.close_top(Some(seq), event.detail, Outcome::default(), None);
+        } else {
+            let (outcome, context) = self.unwound(depth);
+            self.close_top(Some(seq), event.detail, outcome, context);
+        }
+    }
+
+    /// An end whose beginning is not on the stack is a span of its own, at the one moment that is known.
+    #[cold]
+    fn end_of_unknown(&mut self, seq: u64, event: &Event) {
+        let depth = event.depth;
+        if self.stack.last().is_some_and(|top| top.depth == depth) {
+            self.vanish(seq, depth);
+        }
+        let began_before = depth < self.unknown_below;
+        self.unknown_below = self.unknown_below.min(depth);
+        if !began_before {
+            self.odd(AnomalyKind::EndWithoutBeginning, seq);
+        }
+        let function = self.sink.function(event.function);
+        let opened = Opened {
+            seq,
+            start: self.time,
+            function: function.number,
+            depth,
+            parent: self.stack.last().map(|parent| parent.seq),
+            detail: event.detail,
+            is_frame: false,
+            role: Role::Plain,
+        };
+        if self.sink.wants_to_move() {
+            self.move_open();
+        }
+        let place = self.sink.open(&opened);
+        let outcome = match began_before {
+            true => Outcome::new(Status::Unmatched, Reason::AttachedMidway),
+            false => self.lost(),
+        };
+        self.close_at_once(place, &opened, outcome);
+    }
+
+    fn note_cause(&mut self, seq: u64, role: Role) {
+        let is_ending = self.cause.is_some_and(|cause| matches!(cause.kind, CauseKind::Exit | CauseKind::Cancel));
+        let kind = match role {
+            Role::Throw => CauseKind::Throw,
+            Role::Resume if self.cause.is_none() => CauseKind::Throw,
+            Role::Jump if !is_ending => CauseKind::Jump,
+            Role::ThreadExit => CauseKind::Exit,
+            Role::ForcedUnwind if !is_ending => CauseKind::Cancel,
+            _ => return,
+        };
+        // A throw calls other functions of the same part on its way; the first one is the throw.
+        match self.cause {
+            Some(cause) if cause.kind == kind && cause.lowest == u32::MAX => (),
+            _ => self.cause = Some(Cause { kind, seq, lowest: u32::MAX }),
+        }
+    }
+
+    fn unwound(&mut self, depth: u32) -> (Outcome, Option<u64>) {
+        let Some(cause) = &mut self.cause else { return (Outcome::new(Status::Unmatched, Reason::Unwind), None) };
+        cause.lowest = cause.lowest.min(depth);
+        let outcome = match cause.kind {
+            CauseKind::Throw => Outcome::new(Status::Unmatched, Reason::Exception),
+            CauseKind::Jump => Outcome::new(Status::Unmatched, Reason::Unwind),
+            CauseKind::Exit => Outcome::new(Status::Exited, Reason::Unwind),
+            CauseKind::Cancel => Outcome::new(Status::Canceled, Reason::Canceled),
+        };
+        (outcome, Some(cause.seq))
+    }
+
+    #[inline]
+    fn close_top(&mut self, close_seq: Option<u64>, detail: DetailSeq, outcome: Outcome, context: Option<u64>) {
+        let Some(frame) = self.stack.pop() else { return };
+        let duration = self.time - frame.start;
+        if let Some(parent) = self.stack.last_mut() {
+            parent.children_ns += duration;
+        }
+        let is_slow = duration > self.options.timeout_ns
+            && outcome.reason == Reason::None
+            && matches!(outcome.status, Status::Completed | Status::Open);
+        let outcome = if is_slow { Outcome { reason: Reason::Timeout, ..outcome } } else { outcome };
+        let closed = Closed {
+            seq: frame.seq,
+            start: frame.start,
+            function: frame.number,
+            depth: frame.depth,
+            duration,
+            // Children lie within their parents, one after the other.
+            self_ns: duration.saturating_sub(frame.children_ns),
+            close_seq,
+            outcome,
+            context,
+            detail,
+            is_frame: true,
+        };
+        self.sink.close(frame.place, &closed);
+    }
+
+    fn close_at_once(&mut self, place: Place, opened: &Opened, outcome: Outcome) {
+        let closed = Closed {
+            seq: opened.seq,
+            start: opened.start,
+            function: opened.function,
+            depth: opened.depth,
+            duration: 0,
+            self_ns: 0,
+            close_seq: None,
+            outcome,
+            context: None,
+            detail: DetailSeq::NONE,
+            is_frame: false,
+        };
+        self.sink.close(place, &closed);
+    }
+
+    fn move_open(&mut self) {
+        let mut places = self.stack.iter_mut().rev().take_while(|frame| !frame.is_moved).map(|frame| {
+            frame.is_moved = true;
+            &mut frame.place
+        });
+        self.sink.move_open(&mut places);
+    }
+
+    #[cold]
+    fn odd(&mut self, kind: AnomalyKind, seq: u64) {
+        let time = self.time;
+        self.sink.anomaly(Anomaly { kind, seq, time });
+    }
+
+    /// Ends the thread: closes what is open, and gives the sink back.
+    pub fn finish(mut self) -> (S, ThreadFacts) {
+        let facts = ThreadFacts {
+            events: self.next_seq,
+            first_time: self.first_time,
+            last_time: self.time,
+            deepest: if self.next_seq == 0 { 0 } else { self.deepest.saturating_add(1) },
+            begun_at_depth: self.begun_at_depth,
+        };
+        let ended_in_library = matches!(&self.stack[..], [frame] if frame.role == Role::ThreadStart);
+        if !ended_in_library {
+            self.time = self.time.max(self.options.end_time);
+        }
+        let outcome = match self.options.end {
+            _ if ended_in_library => Outcome::new(Status::Exited, Reason::None),
+            ProcessEnd::Exited => Outcome::new(Status::Unmatched, Reason::ProcessExit),
+            ProcessEnd::Killed => Outcome::new(Status::Unmatched, Reason::Crash),
+            ProcessEnd::Alive => Outcome::new(Status::Open, Reason::None),
+        };
+        while !self.stack.is_empty() {
+            self.close_top(None, DetailSeq::NONE, outcome, None);
+        }
+        (self.sink, facts)
+    }
+}

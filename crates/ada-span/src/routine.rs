@@ -1,0 +1,144 @@
+//! Finds what a thread ran: its start routine, and the program's own function behind the machinery of its language.
+
+use std::ops::Range;
+
+use ada_event::FunctionId;
+
+use crate::error::SpanError;
+use crate::observer::ThreadStart;
+use crate::outcome::Outcome;
+use crate::pthread::{Routine, ThreadLife};
+use crate::source::{ProcessSource, ThreadInfo};
+use crate::table::{Column, Columns, Tables};
+use crate::traits::{FunctionTraits, Role};
+
+/// Thread ids have 22 bits on Linux; the bits above number the threads, or parts of one, that had the same id.
+const GENERATION_SHIFT: u32 = 22;
+
+/// What is known of all threads before they are matched with their creations. A thread of the trace can be several in
+/// turn, where the system has used an id again.
+pub(crate) fn lives(
+    tables: &Tables,
+    source: &dyn ProcessSource,
+    threads: &[ThreadInfo],
+    traits: &FunctionTraits,
+    mut starts: Vec<ThreadStart>,
+) -> Result<Vec<ThreadLife>, SpanError> {
+    starts.sort_by_key(|start| (start.thread, start.seq));
+    let mut columns = Columns::new();
+    let mut lives = Vec::with_capacity(threads.len());
+    for (place, (info, entry)) in threads.iter().zip(&tables.meta().threads).enumerate() {
+        let first = starts.partition_point(|start| (start.thread as usize) < place);
+        let count = starts[first..].iter().take_while(|start| start.thread as usize == place).count();
+        let starts = &starts[first..first + count];
+        let is_continued = entry.facts.begun_at_depth > 0 && info.id >> GENERATION_SHIFT > 0 && count == 0;
+        let rows = tables.blocks_of(place);
+        if info.is_first || is_continued || rows.is_empty() {
+            continue;
+        }
+        // What comes before the library's first function, or without it, is the first life.
+        let begin = ThreadStart { thread: place as u32, seq: 0, time: entry.facts.first_time };
+        let begins: Vec<ThreadStart> = std::iter::once(begin).chain(starts.iter().skip(1).copied()).collect();
+        for (number, begin) in begins.iter().enumerate() {
+            let next = begins.get(number + 1);
+            let until = next.map_or(u64::MAX, |next| next.seq);
+            let block = tables.block_of(place, begin.seq).unwrap_or(rows.start);
+            tables.read(block, |_| true, &mut columns)?;
+            let of_life = Rows { tables, columns: &columns, traits, range: row_range(&columns, begin.seq, until) };
+            lives.push(ThreadLife {
+                thread: place as u32,
+                begin_seq: begin.seq,
+                first_time: begin.time,
+                last_time: next.map_or(entry.facts.last_time, |next| next.time),
+                handle: info.handle.or_else(|| of_life.handed_to_start(source, place)),
+                tid: info.tid,
+                routine: of_life.routine().map(|it| with_registers(it, source, place)),
+            });
+        }
+    }
+    Ok(lives)
+}
+
+fn row_range(columns: &Columns, from: u64, until: u64) -> Range<usize> {
+    let seqs = columns.get(Column::OpenSeq);
+    seqs.partition_point(|&seq| seq < from)..seqs.partition_point(|&seq| seq < until)
+}
+
+/// The first spans of one life of a thread.
+struct Rows<'a> {
+    tables: &'a Tables,
+    columns: &'a Columns,
+    traits: &'a FunctionTraits,
+    range: Range<usize>,
+}
+
+impl Rows<'_> {
+    fn function(&self, row: usize) -> FunctionId {
+        let place = self.columns.at(Column::Function, row) as usize;
+        self.tables.meta().functions.get(place).map_or(FunctionId(u64::MAX), |stats| stats.function)
+    }
+
+    fn role(&self, row: usize) -> Role {
+        self.traits.get(self.function(row)).role
+    }
+
+    /// Whether a row is of the program's own code.
+    fn is_own(&self, row: usize) -> bool {
+        let known = self.traits.get(self.function(row));
+        !known.is_runtime && known.role == Role::Plain && !known.is_entry_only
+    }
+
+    /// glibc hands a thread's own handle to its first function.
+    fn handed_to_start(&self, source: &dyn ProcessSource, thread: usize) -> Option<u64> {
+        let row = self.range.clone().find(|&row| self.role(row) == Role::ThreadStart)?;
+        let detail = source.event_detail(thread, self.columns.at(Column::OpenSeq, row))?;
+        Some(detail.registers[0])
+    }
+
+    /// The start routine is the outermost span, below the C library's own first function, that leads to the first
+    /// function of the program.
+    fn routine(&self) -> Option<Routine> {
+        let at = |column: Column, row: usize| self.columns.at(column, row);
+        let user = self.range.clone().find(|&row| self.is_own(row));
+        // Without a function of the program: what the C library's first function called longest.
+        let row = user.or_else(|| {
+            let start = self.range.clone().find(|&row| self.role(row) == Role::ThreadStart)?;
+            let is_below = |row: &usize| at(Column::Depth, *row) == at(Column::Depth, start) + 1;
+            let calls = (start + 1..self.range.end).filter(is_below);
+            calls.max_by_key(|&row| at(Column::Duration, row)).filter(|&row| at(Column::Duration, row) > 0)
+        })?;
+        let mut top = row;
+        loop {
+            let delta = at(Column::ParentDelta, top);
+            let parent = at(Column::OpenSeq, top).wrapping_sub(delta);
+            let Ok(parent) = self.columns.get(Column::OpenSeq).binary_search(&parent) else { break };
+            if delta == 0 || self.role(parent) == Role::ThreadStart {
+                break;
+            }
+            // Whatever is outermost, if the library's first function is not to be seen, is that function, unless it is
+            // the program's.
+            if at(Column::ParentDelta, parent) == 0 && !self.is_own(parent) {
+                break;
+            }
+            top = parent;
+        }
+        let (seq, start, close_delta) = (at(Column::OpenSeq, top), at(Column::Start, top), at(Column::CloseDelta, top));
+        Some(Routine {
+            seq,
+            close_seq: (close_delta > 0).then(|| seq + close_delta),
+            start,
+            end: start.saturating_add(at(Column::Duration, top)),
+            outcome: Outcome::from_byte(at(Column::Outcome, top) as u8).unwrap_or_default(),
+            function: self.function(top).0,
+            address: self.traits.get(self.function(top)).address,
+            argument: None,
+            result: None,
+            user_function: self.function(row).0,
+        })
+    }
+}
+
+fn with_registers(routine: Routine, source: &dyn ProcessSource, thread: usize) -> Routine {
+    let register = |seq: u64| source.event_detail(thread, seq).map(|detail| detail.registers[0]);
+    Routine { argument: register(routine.seq), result: routine.close_seq.and_then(register), ..routine }
+}

@@ -1,0 +1,311 @@
+//! Reads what the analysis needs from an ATF session.
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use ada_event::{DetailSeq, Event, EventKind, EventSeq, FunctionId};
+use ada_format::atf::{
+    DetailRecord, DetailView, FunctionRow, Module, Payload, Probes, Process, Records, ThreadEntry, ThreadTrace,
+    functions_file, read_functions,
+};
+
+use crate::analysis::ANALYSIS_VERSION;
+use crate::detail::{DetailSource, EventDetail};
+use crate::replay::{ProcessEnd, ReplayOptions};
+use crate::source::{ProcessSource, ThreadInfo};
+use crate::traits::{FunctionTrait, FunctionTraits, Role};
+
+/// Detail records between two releases of their pages.
+const RELEASE_EVERY: u32 = 1 << 15;
+
+/// A process of a session.
+pub struct ProcessTrace<'a>(pub &'a Process);
+
+impl ProcessSource for ProcessTrace<'_> {
+    fn threads(&self) -> Vec<ThreadInfo> {
+        let manifest = self.0.manifest.as_ref();
+        let listed: HashMap<u32, &ThreadEntry> =
+            manifest.iter().flat_map(|manifest| &manifest.threads).map(|entry| (entry.id, entry)).collect();
+        let first = self.0.threads.iter().find(|thread| Some(thread.id().0) == self.0.pid);
+        // A fork's child keeps the id of the thread that forked; a trace from elsewhere may have any.
+        let first = first.or_else(|| self.0.threads.iter().min_by_key(|thread| first_time(thread)));
+        let to_info = |thread: &ThreadTrace| {
+            let entry = listed.get(&thread.id().0);
+            ThreadInfo {
+                id: thread.id().0,
+                events: thread.event_count(),
+                handle: entry.and_then(|entry| entry.handle).map(|handle| handle.0),
+                tid: entry.and_then(|entry| entry.tid).map(u64::from),
+                is_first: first.is_some_and(|first| first.id() == thread.id()),
+            }
+        };
+        self.0.threads.iter().map(to_info).collect()
+    }
+
+    fn events(&self, thread: usize, each: &mut dyn FnMut(&[[u8; Event::SIZE]])) {
+        self.0.threads[thread].chunks().for_each(each);
+    }
+
+    fn details(&self, thread: usize) -> Option<Box<dyn DetailSource + '_>> {
+        let thread = &self.0.threads[thread];
+        let view = thread.detail().filter(|view| !view.is_empty())?;
+        Some(Box::new(SessionDetails { thread, ahead: view.records(), view, next: 0 }))
+    }
+
+    fn event_detail(&self, thread: usize, seq: u64) -> Option<EventDetail> {
+        let thread = &self.0.threads[thread];
+        let link = thread.index().event(EventSeq(seq))?.detail.get()?;
+        to_detail(&thread.detail()?.record(link)?)
+    }
+}
+
+fn first_time(thread: &ThreadTrace) -> u64 {
+    thread.index().event(EventSeq(0)).map_or(u64::MAX, |event| event.timestamp.0)
+}
+
+struct SessionDetails<'a> {
+    thread: &'a ThreadTrace,
+    view: DetailView<'a>,
+    /// Records in the order of the file, the next one of which is `next`.
+    ahead: Records<'a>,
+    next: u32,
+}
+
+impl DetailSource for SessionDetails<'_> {
+    fn detail(&mut self, seq: DetailSeq) -> Option<EventDetail> {
+        let wanted = seq.get()?;
+        // Events link to records in the order of both files, and nobody asks for all of them.
+        const FAR: u32 = 64;
+        let record = if wanted >= self.next && wanted - self.next < FAR {
+            while self.next < wanted {
+                self.next += 1;
+                self.ahead.next()?.ok()?;
+            }
+            self.next += 1;
+            self.ahead.next()?.ok()?
+        } else {
+            self.view.record(wanted)?
+        };
+        let detail = to_detail(&record);
+        if wanted % RELEASE_EVERY == RELEASE_EVERY - 1 {
+            self.thread.release();
+        }
+        detail
+    }
+
+    fn count(&self) -> u64 {
+        self.view.len()
+    }
+
+    fn all_arguments(&self, each: &mut dyn FnMut(FunctionId, &[u64])) {
+        for (record, number) in self.view.records().map_while(Result::ok).zip(1_u32..) {
+            if let Ok(Payload::X86Call(call)) = record.payload() {
+                each(call.function, &[call.rdi, call.rsi, call.rdx, call.rcx, call.r8, call.r9]);
+                if call.probes.is_some() {
+                    each(call.function, &words(call.probes));
+                }
+            }
+            if number.is_multiple_of(RELEASE_EVERY) {
+                self.thread.release();
+            }
+        }
+        self.thread.release();
+    }
+}
+
+fn words(probes: Option<Probes<'_>>) -> Vec<u64> {
+    probes.map_or(Vec::new(), |probes| probes.values().collect())
+}
+
+fn to_detail(record: &DetailRecord<'_>) -> Option<EventDetail> {
+    match record.payload().ok()? {
+        Payload::X86Call(call) => Some(EventDetail {
+            registers: [call.rdi, call.rsi, call.rdx, call.rcx, call.r8, call.r9],
+            words: words(call.probes),
+        }),
+        Payload::X86Return(back) => {
+            Some(EventDetail { registers: [back.rax, back.rdx, 0, 0, 0, 0], words: words(back.probes) })
+        }
+        Payload::Arm64Call(frame) | Payload::Arm64Return(frame) => {
+            Some(EventDetail { registers: *frame.x.first_chunk()?, words: Vec::new() })
+        }
+        _ => None,
+    }
+}
+
+/// What a process's function lists and manifest tell of its functions. Modules without a readable list are unknown.
+/// A fork's child has its parent's images under the same numbers, and perhaps no lists of its own: then those of a
+/// process `beside` it count.
+pub fn function_traits(process: &Process, beside: &[Process]) -> FunctionTraits {
+    let with_lists = std::iter::once(process).chain(beside).find(|it| has_lists(it)).unwrap_or(process);
+    let mut traits = FunctionTraits::default();
+    for module in with_lists.manifest.iter().flat_map(|manifest| &manifest.modules) {
+        let text = std::fs::read_to_string(with_lists.path.join(functions_file(module.module_id))).unwrap_or_default();
+        let rows = read_functions(&text).unwrap_or_default();
+        let is_library = is_runtime_library(&module.path);
+        traits.add_module(module.module_id, rows.iter().map(|row| function_trait(module, row, is_library)).collect());
+    }
+    for function in first_functions(process) {
+        let known = traits.get(function);
+        if known.role == Role::Plain && (known.is_runtime || known.is_unnamed) {
+            traits.set_role(function, Role::ThreadStart);
+        }
+    }
+    traits
+}
+
+/// What the threads that somebody created begin with. Without debug files, the C library's first function has no name.
+fn first_functions(process: &Process) -> impl Iterator<Item = FunctionId> {
+    let infos = ProcessTrace(process).threads();
+    let created = process.threads.iter().zip(infos).filter(|(_, info)| !info.is_first);
+    let firsts = created.filter_map(|(thread, _)| thread.index().event(EventSeq(0)));
+    firsts.filter(|event| event.depth == 0 && event.kind == EventKind::CALL).map(|event| event.function)
+}
+
+fn has_lists(process: &Process) -> bool {
+    let modules = process.manifest.iter().flat_map(|manifest| &manifest.modules);
+    modules.into_iter().any(|module| process.path.join(functions_file(module.module_id)).is_file())
+}
+
+fn function_trait(module: &Module, row: &FunctionRow, is_library: bool) -> FunctionTrait {
+    let role = match Role::of(&row.name) {
+        // Most of its functions have no names, and few are called by programs.
+        Role::Plain if is_loader(&module.path) => Role::LazyBinding,
+        role => role,
+    };
+    FunctionTrait {
+        role,
+        is_unnamed: row.name.is_empty(),
+        is_entry_only: row.verdict == "entry_only",
+        is_runtime: is_library || is_runtime_name(&row.name),
+        address: module.load_base.map(|base| row.offset.wrapping_add(base.0)),
+    }
+}
+
+/// Whether a module is the dynamic loader, and nothing else: musl's is the C library too.
+fn is_loader(path: &str) -> bool {
+    Path::new(path).file_name().is_some_and(|name| name.to_string_lossy().starts_with("ld-linux"))
+}
+
+/// Whether a module is part of a language's or the system's runtime.
+fn is_runtime_library(path: &str) -> bool {
+    const LIBRARIES: [&str; 10] = [
+        "libc.so",
+        "libc-",
+        "libc.musl",
+        "ld-linux",
+        "ld-musl",
+        "libpthread",
+        "libstdc++",
+        "libgcc_s",
+        "libm.so",
+        "linux-vdso",
+    ];
+    let file = Path::new(path).file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
+    LIBRARIES.iter().any(|library| file.starts_with(library))
+}
+
+/// Whether a function leads from a thread's start to what the program meant it to run: by what its mangled name has.
+fn is_runtime_name(raw: &str) -> bool {
+    // A lambda or functor that `std::thread` runs is often inlined into the runner, which then bears its name.
+    if raw.contains("_State_impl") || raw.contains("_Async_state") || raw.contains("_Deferred_state") {
+        return raw.contains("IJPF") || raw.contains("_M_dispose") || raw.ends_with("D2Ev") || raw.ends_with("D0Ev");
+    }
+    const PARTS: [&str; 14] = [
+        "execute_native_thread_routine",
+        "_ZNSt",
+        "_ZSt",
+        "_ZNKSt",
+        "_ZN9__gnu_cxx",
+        "_ZN3std",
+        "_ZN4core",
+        "_ZN5alloc",
+        "core..ops..function",
+        "std..thread",
+        "alloc..boxed..Box",
+        "NtCs3std",
+        "__rust_",
+        "__cxa_",
+    ];
+    PARTS.iter().any(|part| raw.contains(part))
+        || is_rust_v0_runtime(raw)
+        || matches!(raw, "start" | "start_c11" | "_init" | "call_init")
+}
+
+/// `_R…` names, by the first crate that they name: Rust's own crates, but for the function that bears a closure's name.
+fn is_rust_v0_runtime(raw: &str) -> bool {
+    if !raw.starts_with("_R") {
+        return false;
+    }
+    if raw.contains("rust_begin_short_backtrace") {
+        return !raw.contains("NC");
+    }
+    // A crate is `C`, a disambiguator from `s` to `_`, the length of its name, and the name.
+    let Some((_, rest)) = raw.split_once("Cs") else { return false };
+    let Some((_, rest)) = rest.split_once('_') else { return false };
+    let name = rest.trim_start_matches(|letter: char| letter.is_ascii_digit());
+    let length: usize = rest[..rest.len() - name.len()].parse().unwrap_or(0);
+    let name = name.trim_start_matches('_');
+    matches!(name.get(..length.min(name.len())), Some("std" | "core" | "alloc")) || name.starts_with("rustc")
+}
+
+/// How the process ended, and what was lost.
+pub fn replay_options(process: &Process, timeout_ns: u64) -> ReplayOptions {
+    let manifest = process.manifest.as_ref();
+    let exit = manifest.and_then(|manifest| manifest.exit.as_ref());
+    let end = match exit {
+        Some(exit) if exit.signal.is_some() => ProcessEnd::Killed,
+        Some(exit) if exit.code.is_some() => ProcessEnd::Exited,
+        _ => ProcessEnd::Alive,
+    };
+    let has_drops = manifest.is_some_and(|it| it.drops.iter().any(|drop| drop.lane == "index" && drop.count > 0));
+    let last_times = process.threads.iter().filter_map(|thread| thread.index().events().next_back());
+    let end_time = last_times.map(|event| event.timestamp.0).max().unwrap_or(0);
+    ReplayOptions { has_drops, end, end_time: end_time.max(manifest.map_or(0, |it| it.time_end_ns)), timeout_ns }
+}
+
+/// The fingerprint of what a process's tables are made from: its files, their sizes and checksums, the manifest, the
+/// function lists, the analysis's version and its options.
+pub fn content_key(process: &Process, timeout_ns: u64) -> u64 {
+    let mut hash = Fnv::default();
+    hash.number(ANALYSIS_VERSION).number(timeout_ns);
+    let mut file = |path: &Path| {
+        let bytes = std::fs::read(path).unwrap_or_default();
+        hash.number(bytes.len() as u64).number(crc32fast::hash(&bytes).into());
+    };
+    file(&process.path.join("manifest.json"));
+    for module in process.manifest.iter().flat_map(|manifest| &manifest.modules) {
+        file(&process.path.join(functions_file(module.module_id)));
+    }
+    for thread in &process.threads {
+        let index = thread.index();
+        hash.number(thread.id().0.into()).number(index.len());
+        hash.number(index.footer().map_or(0, |footer| footer.crc32.into()));
+        // An unfinished file has no checksum; its newest events have to do.
+        let tail = index.raw_events();
+        hash.number(crc32fast::hash(tail[tail.len().saturating_sub(64)..].as_flattened()).into());
+        if let Some(detail) = thread.detail() {
+            hash.number(detail.len()).number(thread.byte_count());
+            hash.number(detail.footer().map_or(0, |footer| footer.crc32.into()));
+        }
+    }
+    hash.0
+}
+
+/// The hash of Fowler, Noll and Vo, 64 bits.
+struct Fnv(u64);
+
+impl Default for Fnv {
+    fn default() -> Self {
+        Self(0xcbf2_9ce4_8422_2325)
+    }
+}
+
+impl Fnv {
+    fn number(&mut self, number: u64) -> &mut Self {
+        for byte in number.to_le_bytes() {
+            self.0 = (self.0 ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+        }
+        self
+    }
+}

@@ -1,0 +1,35 @@
+//! What the analysis reads: a process's threads, their events, and the detail of some.
+
+use ada_event::Event;
+
+use crate::detail::{DetailSource, EventDetail};
+
+/// A thread, as far as it is known without its events.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ThreadInfo {
+    /// Its id, unique in the process.
+    pub id: u32,
+    /// How many events it has.
+    pub events: u64,
+    /// Its `pthread_t`, if that was recorded.
+    pub handle: Option<u64>,
+    /// The operating system's id, which may be used again after its end.
+    pub tid: Option<u64>,
+    /// Whether it is the one that the process began with.
+    pub is_first: bool,
+}
+
+/// The trace of a process. Threads are asked for by their place; several may be read at once.
+pub trait ProcessSource: Sync {
+    /// The threads, by id.
+    fn threads(&self) -> Vec<ThreadInfo>;
+
+    /// A thread's events in their order, many at a time.
+    fn events(&self, thread: usize, each: &mut dyn FnMut(&[[u8; Event::SIZE]]));
+
+    /// A thread's detail, if there is any.
+    fn details(&self, thread: usize) -> Option<Box<dyn DetailSource + '_>>;
+
+    /// The detail of one event.
+    fn event_detail(&self, thread: usize, seq: u64) -> Option<EventDetail>;
+}

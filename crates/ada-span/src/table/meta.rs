@@ -1,0 +1,256 @@
+//! `meta.bin`: everything about the tables but the frame spans themselves. It is written last.
+
+use ada_event::FunctionId;
+
+use super::block::BlockEntry;
+use super::bytes::{Decoder, Encoder};
+use crate::callback::CallbackSpan;
+use crate::function_stats::FunctionStats;
+use crate::histogram::Histogram;
+use crate::outcome::Status;
+use crate::pthread::PthreadSpan;
+use crate::replay::ThreadFacts;
+
+const MAGIC: u64 = u64::from_le_bytes(*b"ADASPAN1");
+
+/// What the tables know beside the frame spans.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Meta {
+    /// The fingerprint of what the tables were made from and how.
+    pub key: u64,
+    /// The threads, by id.
+    pub threads: Vec<ThreadEntry>,
+    /// All blocks, by thread and then by start.
+    pub blocks: Vec<BlockEntry>,
+    /// The functions that have spans, by id.
+    pub functions: Vec<FunctionStats>,
+    /// Which function each number in a file's blocks means.
+    pub(crate) shards: Vec<ShardEntry>,
+    /// Anomalies by kind and thread, with an example each.
+    pub anomalies: Vec<AnomalyCount>,
+    /// Logical spans of threads, by start.
+    pub pthreads: Vec<PthreadSpan>,
+    /// Logical spans of callbacks, by start.
+    pub callbacks: Vec<CallbackSpan>,
+    /// Callbacks that were found and not kept, because there were too many.
+    pub callbacks_left_out: u64,
+}
+
+/// A thread in the tables.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ThreadEntry {
+    /// Its id, as in the name of its folder.
+    pub id: u32,
+    /// How many events it has, and when.
+    pub facts: ThreadFacts,
+    /// How many spans.
+    pub spans: u64,
+    /// Its blocks: the first one's place in [`Meta::blocks`], and how many.
+    pub blocks: (u32, u32),
+    /// How many spans have which [`crate::Outcome::to_byte`].
+    pub outcomes: Vec<(u8, u64)>,
+}
+
+/// Anomalies of one kind on one thread.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct AnomalyCount {
+    /// The thread's place in [`Meta::threads`].
+    pub thread: u32,
+    /// The place of the kind in [`crate::AnomalyKind::ALL`].
+    pub kind: u32,
+    /// How many.
+    pub count: u64,
+    /// The first one's event.
+    pub first_seq: u64,
+    /// When that was.
+    pub first_time: u64,
+}
+
+/// A file of blocks.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct ShardEntry {
+    pub(crate) spans_len: u64,
+    pub(crate) late_len: u64,
+    pub(crate) anomalies_len: u64,
+    /// Places in [`Meta::functions`].
+    pub(crate) functions: Vec<u32>,
+}
+
+impl Meta {
+    pub(crate) fn encode(&self) -> Vec<u8> {
+        let mut out = Encoder::default();
+        out.u64(MAGIC).u64(self.key);
+        out.list(&self.threads, |out, it| {
+            let f = &it.facts;
+            out.u32(it.id).u64(f.events).u64(f.first_time).u64(f.last_time).u32(f.deepest).u32(f.begun_at_depth);
+            out.u64(it.spans).u32(it.blocks.0).u32(it.blocks.1);
+            out.list(&it.outcomes, |out, &(byte, count)| {
+                out.u32(byte.into()).u64(count);
+            });
+        });
+        out.list(&self.blocks, |out, it| {
+            out.u32(it.thread).u32(it.shard).u64(it.offset).u32(it.length).u32(it.crc).u32(it.rows);
+            out.u32(it.late_count).u64(it.late_base).u64(it.first_seq).u64(it.last_seq);
+            out.u64(it.min_start).u64(it.max_start).u64(it.max_end).u64(it.max_duration);
+            out.u32(it.min_depth).u32(it.max_depth);
+        });
+        out.list(&self.functions, encode_function);
+        out.list(&self.shards, |out, it| {
+            out.u64(it.spans_len).u64(it.late_len).u64(it.anomalies_len);
+            out.list(&it.functions, |out, &function| {
+                out.u32(function);
+            });
+        });
+        out.list(&self.anomalies, |out, it| {
+            out.u32(it.thread).u32(it.kind).u64(it.count).u64(it.first_seq).u64(it.first_time);
+        });
+        out.list(&self.pthreads, |out, it| it.encode(out));
+        out.list(&self.callbacks, |out, it| it.encode(out));
+        out.u64(self.callbacks_left_out);
+        let crc = crc32fast::hash(&out.0);
+        out.u32(crc);
+        out.0
+    }
+
+    /// None if the bytes are damaged, or of another version.
+    pub(crate) fn decode(bytes: &[u8]) -> Option<Self> {
+        let (content, crc) = bytes.split_last_chunk()?;
+        if crc32fast::hash(content) != u32::from_le_bytes(*crc) {
+            return None;
+        }
+        let mut from = Decoder(content);
+        if from.u64()? != MAGIC {
+            return None;
+        }
+        let meta = Self {
+            key: from.u64()?,
+            threads: from.list(decode_thread)?,
+            blocks: from.list(decode_block)?,
+            functions: from.list(decode_function)?,
+            shards: from.list(|from| {
+                Some(ShardEntry {
+                    spans_len: from.u64()?,
+                    late_len: from.u64()?,
+                    anomalies_len: from.u64()?,
+                    functions: from.list(Decoder::u32)?,
+                })
+            })?,
+            anomalies: from.list(|from| {
+                Some(AnomalyCount {
+                    thread: from.u32()?,
+                    kind: from.u32()?,
+                    count: from.u64()?,
+                    first_seq: from.u64()?,
+                    first_time: from.u64()?,
+                })
+            })?,
+            pthreads: from.list(PthreadSpan::decode)?,
+            callbacks: from.list(CallbackSpan::decode)?,
+            callbacks_left_out: from.u64()?,
+        };
+        (from.0.is_empty() && meta.is_consistent()).then_some(meta)
+    }
+
+    /// Whether all places that are named exist, so that nobody else has to ask.
+    fn is_consistent(&self) -> bool {
+        let (threads, functions, blocks) = (self.threads.len(), self.functions.len(), self.blocks.len());
+        self.blocks.iter().all(|it| (it.thread as usize) < threads && (it.shard as usize) < self.shards.len())
+            && self
+                .threads
+                .iter()
+                .all(|it| (it.blocks.0 as usize).checked_add(it.blocks.1 as usize).is_some_and(|end| end <= blocks))
+            && self.shards.iter().all(|it| it.functions.iter().all(|&place| (place as usize) < functions))
+            && self.functions.iter().all(|it| (it.longest.0 as usize) < threads.max(1))
+            && self.anomalies.iter().all(|it| (it.thread as usize) < threads)
+            && self.pthreads.iter().all(|it| it.is_consistent(threads))
+            && self.callbacks.iter().all(|it| it.is_consistent(threads))
+    }
+
+    /// The thread with an id.
+    pub fn thread_index(&self, id: u32) -> Option<usize> {
+        self.threads.binary_search_by_key(&id, |thread| thread.id).ok()
+    }
+
+    /// The function's place in [`Self::functions`].
+    pub fn function_index(&self, function: FunctionId) -> Option<usize> {
+        self.functions.binary_search_by_key(&function, |stats| stats.function).ok()
+    }
+}
+
+fn decode_thread(from: &mut Decoder<'_>) -> Option<ThreadEntry> {
+    Some(ThreadEntry {
+        id: from.u32()?,
+        facts: ThreadFacts {
+            events: from.u64()?,
+            first_time: from.u64()?,
+            last_time: from.u64()?,
+            deepest: from.u32()?,
+            begun_at_depth: from.u32()?,
+        },
+        spans: from.u64()?,
+        blocks: (from.u32()?, from.u32()?),
+        outcomes: from.list(|from| Some((u8::try_from(from.u32()?).ok()?, from.u64()?)))?,
+    })
+}
+
+fn decode_block(from: &mut Decoder<'_>) -> Option<BlockEntry> {
+    Some(BlockEntry {
+        thread: from.u32()?,
+        shard: from.u32()?,
+        offset: from.u64()?,
+        length: from.u32()?,
+        crc: from.u32()?,
+        rows: from.u32()?,
+        late_count: from.u32()?,
+        late_base: from.u64()?,
+        first_seq: from.u64()?,
+        last_seq: from.u64()?,
+        min_start: from.u64()?,
+        max_start: from.u64()?,
+        max_end: from.u64()?,
+        max_duration: from.u64()?,
+        min_depth: from.u32()?,
+        max_depth: from.u32()?,
+    })
+}
+
+fn encode_function(out: &mut Encoder, it: &FunctionStats) {
+    out.u64(it.function.0).u64(it.spans).u64(it.timed).u64(it.total_ns).u64(it.self_ns).u64(it.min_ns).u64(it.max_ns);
+    out.u32(it.longest.0).u64(it.longest.1);
+    for &count in &it.by_status {
+        out.u64(count);
+    }
+    out.u32(it.durations.is_some().into());
+    let filled: Vec<(u16, u32)> = it.durations.iter().flat_map(Histogram::filled).collect();
+    out.list(&filled, |out, &(number, count)| {
+        out.u32(number.into()).u32(count);
+    });
+}
+
+fn decode_function(from: &mut Decoder<'_>) -> Option<FunctionStats> {
+    let mut it = FunctionStats {
+        function: FunctionId(from.u64()?),
+        spans: from.u64()?,
+        timed: from.u64()?,
+        total_ns: from.u64()?,
+        self_ns: from.u64()?,
+        min_ns: from.u64()?,
+        max_ns: from.u64()?,
+        longest: (from.u32()?, from.u64()?),
+        by_status: [0; Status::ALL.len()],
+        durations: None,
+    };
+    for count in &mut it.by_status {
+        *count = from.u64()?;
+    }
+    let has_durations = from.u32()? != 0;
+    let filled = from.list(|from| Some((u16::try_from(from.u32()?).ok()?, from.u32()?)))?;
+    if has_durations {
+        let mut durations = Histogram::default();
+        for (number, count) in filled {
+            durations.set(number, count).then_some(())?;
+        }
+        it.durations = Some(durations);
+    }
+    Some(it)
+}

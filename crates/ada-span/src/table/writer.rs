@@ -1,0 +1,364 @@
+//! Writes frame spans as the replay finds them: one worker's file of blocks, and its sums.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+
+use ada_event::FunctionId;
+
+use super::block::{BlockEntry, COLUMNS, Column, Columns, FIRST_LATE, ROWS};
+use super::late::{LATE_FIELDS, LateWriter};
+use super::meta::{AnomalyCount, ThreadEntry};
+use crate::anomaly::{Anomaly, AnomalyKind};
+use crate::function_stats::FunctionStats;
+use crate::histogram::Histogram;
+use crate::observer::{Observed, Observer};
+use crate::outcome::{Outcome, Status};
+use crate::replay::{Closed, KnownFunction, Opened, Place, SpanSink, ThreadFacts};
+use crate::traits::FunctionTraits;
+
+/// Functions that get a histogram; a damaged file can claim any number of them.
+const MOST_HISTOGRAMS: usize = 200_000;
+/// Functions that are told apart.
+const MOST_FUNCTIONS: usize = 4_000_000;
+/// Set in a place whose span has got a slot for its late end.
+const IS_LATE: u64 = 1 << 63;
+/// The late slot's block stands in these bits of a place, the slot in those below.
+const BLOCK_SHIFT: u32 = 36;
+
+/// What a worker leaves when it is done.
+pub(crate) struct ShardSummary {
+    pub(crate) threads: Vec<ThreadEntry>,
+    /// By thread in the order of `threads`.
+    pub(crate) blocks: Vec<BlockEntry>,
+    pub(crate) functions: Vec<FunctionStats>,
+    pub(crate) anomalies: Vec<AnomalyCount>,
+    pub(crate) spans_len: u64,
+    pub(crate) late_len: u64,
+    pub(crate) anomalies_len: u64,
+    pub(crate) observed: Observed,
+}
+
+/// A worker's files and sums.
+pub(crate) struct ShardSink<'a> {
+    spans: File,
+    offset: u64,
+    late: LateWriter,
+    anomalies: BufWriter<File>,
+    anomalies_len: u64,
+    numbers: FunctionNumbers<'a>,
+    stats: Vec<FunctionStats>,
+    /// How many spans of each function are open on the current thread.
+    open_counts: Vec<u32>,
+    columns: Columns,
+    late_rows: Vec<u64>,
+    bytes: Vec<u8>,
+    blocks: Vec<BlockEntry>,
+    entry: BlockEntry,
+    thread: u32,
+    outcomes: Box<[u64; Outcome::BYTES]>,
+    spans_of_thread: u64,
+    blocks_before: usize,
+    anomaly_counts: [AnomalyCount; AnomalyKind::ALL.len()],
+    threads: Vec<ThreadEntry>,
+    all_anomalies: Vec<AnomalyCount>,
+    pub(crate) observer: Observer<'a>,
+    error: Option<io::Error>,
+}
+
+impl<'a> ShardSink<'a> {
+    pub(crate) fn new(
+        spans: File,
+        late: File,
+        anomalies: File,
+        traits: &'a FunctionTraits,
+        observer: Observer<'a>,
+    ) -> Self {
+        Self {
+            spans,
+            offset: 0,
+            late: LateWriter::new(late),
+            anomalies: BufWriter::new(anomalies),
+            anomalies_len: 0,
+            numbers: FunctionNumbers::new(traits),
+            stats: Vec::new(),
+            open_counts: Vec::new(),
+            columns: Columns::new(),
+            late_rows: Vec::new(),
+            bytes: Vec::new(),
+            blocks: Vec::new(),
+            entry: BlockEntry::default(),
+            thread: 0,
+            outcomes: Box::new([0; Outcome::BYTES]),
+            spans_of_thread: 0,
+            blocks_before: 0,
+            anomaly_counts: Default::default(),
+            threads: Vec::new(),
+            all_anomalies: Vec::new(),
+            observer,
+            error: None,
+        }
+    }
+
+    /// Begins a thread: its place among all threads.
+    pub(crate) fn begin_thread(&mut self, thread: u32) {
+        self.thread = thread;
+        self.spans_of_thread = 0;
+        self.outcomes.fill(0);
+        self.blocks_before = self.blocks.len();
+        self.anomaly_counts = Default::default();
+        self.begin_block();
+    }
+
+    /// Ends a thread, whose spans all have ended.
+    pub(crate) fn end_thread(&mut self, id: u32, facts: ThreadFacts) -> io::Result<()> {
+        self.write_block();
+        let outcomes = self.outcomes.iter().enumerate().filter(|(_, count)| **count > 0);
+        self.threads.push(ThreadEntry {
+            id,
+            facts,
+            spans: self.spans_of_thread,
+            blocks: (self.blocks_before as u32, (self.blocks.len() - self.blocks_before) as u32),
+            outcomes: outcomes.map(|(byte, &count)| (byte as u8, count)).collect(),
+        });
+        self.all_anomalies.extend(self.anomaly_counts.iter().filter(|it| it.count > 0));
+        self.error.take().map_or(Ok(()), Err)
+    }
+
+    pub(crate) fn finish(mut self) -> io::Result<ShardSummary> {
+        self.anomalies.flush()?;
+        let slots = self.late.finish()?;
+        let mut functions = self.stats;
+        for (stats, id) in functions.iter_mut().zip(self.numbers.ids) {
+            stats.function = id;
+        }
+        Ok(ShardSummary {
+            threads: self.threads,
+            blocks: self.blocks,
+            functions,
+            anomalies: self.all_anomalies,
+            spans_len: self.offset,
+            late_len: slots * 8 * LATE_FIELDS as u64,
+            anomalies_len: self.anomalies_len,
+            observed: self.observer.finish(),
+        })
+    }
+
+    fn begin_block(&mut self) {
+        self.columns.clear();
+        self.late_rows.clear();
+        self.entry = BlockEntry {
+            thread: self.thread,
+            min_start: u64::MAX,
+            min_depth: u32::MAX,
+            first_seq: u64::MAX,
+            ..BlockEntry::default()
+        };
+    }
+
+    fn write_block(&mut self) {
+        if self.columns.rows == 0 {
+            return;
+        }
+        self.bytes.clear();
+        self.columns.encode(&self.late_rows, &mut self.bytes);
+        let seqs = self.columns.get(Column::OpenSeq);
+        let starts = self.columns.get(Column::Start);
+        let depths = self.columns.get(Column::Depth);
+        let durations = self.columns.get(Column::Duration);
+        let ends = starts.iter().zip(durations).map(|(start, duration)| start.saturating_add(*duration));
+        self.entry = BlockEntry {
+            offset: self.offset,
+            length: self.bytes.len() as u32,
+            crc: crc32fast::hash(&self.bytes),
+            rows: self.columns.rows as u32,
+            first_seq: seqs.first().copied().unwrap_or(0),
+            last_seq: seqs.last().copied().unwrap_or(0),
+            min_start: starts.first().copied().unwrap_or(0),
+            max_start: starts.last().copied().unwrap_or(0),
+            max_end: ends.max().unwrap_or(0),
+            max_duration: durations.iter().copied().max().unwrap_or(0),
+            min_depth: depths.iter().copied().min().unwrap_or(0) as u32,
+            max_depth: depths.iter().copied().max().unwrap_or(0) as u32,
+            ..self.entry
+        };
+        if self.error.is_none() {
+            self.error = self.spans.write_all(&self.bytes).err();
+        }
+        self.offset += self.bytes.len() as u64;
+        self.blocks.push(self.entry);
+        self.begin_block();
+    }
+}
+
+impl SpanSink for ShardSink<'_> {
+    #[inline]
+    fn function(&mut self, function: FunctionId) -> KnownFunction {
+        let known = self.numbers.get(function);
+        if known.number as usize >= self.stats.len() {
+            let durations = (self.stats.len() < MOST_HISTOGRAMS).then(Histogram::default);
+            self.stats.push(FunctionStats { durations, ..FunctionStats::default() });
+            self.open_counts.push(0);
+        }
+        known
+    }
+
+    #[inline]
+    fn open(&mut self, opened: &Opened) -> Place {
+        let row = self.columns.rows;
+        self.columns.rows += 1;
+        self.spans_of_thread += 1;
+        let parent = opened.parent.map_or(0, |parent| opened.seq - parent);
+        let values: [u64; COLUMNS] =
+            [opened.seq, opened.start, opened.function.into(), opened.depth.into(), parent, 0, 0, 0, 0, 0];
+        for (column, value) in self.columns.values_mut().iter_mut().zip(values) {
+            column.push(value);
+        }
+        if opened.is_frame {
+            self.open_counts[opened.function as usize] += 1;
+        }
+        if self.observer.wants(opened) {
+            self.observer.open(self.thread, opened, self.numbers.ids[opened.function as usize]);
+        }
+        Place(row as u64)
+    }
+
+    #[inline]
+    fn close(&mut self, place: Place, closed: &Closed) {
+        let fields: [u64; LATE_FIELDS] = [
+            closed.duration,
+            closed.self_ns,
+            closed.close_seq.map_or(0, |seq| seq - closed.seq),
+            closed.outcome.to_byte().into(),
+            closed.context.map_or(0, |seq| seq + 1),
+        ];
+        if place.0 & IS_LATE == 0 {
+            for (column, value) in self.columns.values_mut()[FIRST_LATE..].iter_mut().zip(fields) {
+                column[place.0 as usize] = value;
+            }
+        } else {
+            let slot = place.0 & ((1 << BLOCK_SHIFT) - 1);
+            let block = (place.0 & !IS_LATE) >> BLOCK_SHIFT;
+            let entry = &mut self.blocks[block as usize];
+            entry.max_duration = entry.max_duration.max(closed.duration);
+            entry.max_end = entry.max_end.max(closed.start.saturating_add(closed.duration));
+            if self.error.is_none() {
+                self.error = self.late.set(slot, fields).err();
+            }
+        }
+        let is_outermost = closed.is_frame && {
+            let open = &mut self.open_counts[closed.function as usize];
+            *open -= 1;
+            *open == 0
+        };
+        self.outcomes[usize::from(closed.outcome.to_byte())] += 1;
+        let stats = &mut self.stats[closed.function as usize];
+        let status = if closed.is_frame || closed.outcome.status == Status::EntryOnly {
+            closed.outcome.status
+        } else {
+            Status::Unmatched
+        };
+        stats.add(self.thread, closed.seq, closed.duration, closed.self_ns, status, is_outermost);
+        if self.observer.has_open() {
+            self.observer.close(self.thread, closed);
+        }
+    }
+
+    fn anomaly(&mut self, anomaly: Anomaly) {
+        let count = &mut self.anomaly_counts[anomaly.kind as usize];
+        if count.count == 0 {
+            *count = AnomalyCount {
+                thread: self.thread,
+                kind: anomaly.kind as u32,
+                count: 0,
+                first_seq: anomaly.seq,
+                first_time: anomaly.time,
+            };
+        }
+        count.count += 1;
+        let words = [u64::from(self.thread) | (anomaly.kind as u64) << 32, anomaly.seq, anomaly.time];
+        if self.error.is_none() {
+            self.error = words.iter().try_for_each(|word| self.anomalies.write_all(&word.to_le_bytes())).err();
+        }
+        self.anomalies_len += 24;
+    }
+
+    #[inline]
+    fn wants_to_move(&self) -> bool {
+        self.columns.rows >= ROWS
+    }
+
+    fn move_open(&mut self, places: &mut dyn Iterator<Item = &mut Place>) {
+        let open: Vec<&mut Place> = places.collect();
+        let base = self.late.reserve(open.len() as u64);
+        let block = self.blocks.len() as u64;
+        // Slots are in the order of the rows; places come newest first.
+        for (slot, place) in (base..).zip(open.into_iter().rev()) {
+            self.late_rows.push(place.0);
+            *place = Place(IS_LATE | block << BLOCK_SHIFT | slot);
+        }
+        self.entry.late_base = base;
+        self.entry.late_count = self.late_rows.len() as u32;
+        self.write_block();
+    }
+}
+
+/// Numbers functions from 0, in the order in which they are first seen.
+struct FunctionNumbers<'a> {
+    traits: &'a FunctionTraits,
+    /// By module and symbol; `u32::MAX` where not seen yet.
+    tables: Vec<Vec<u32>>,
+    others: HashMap<FunctionId, u32>,
+    known: Vec<KnownFunction>,
+    ids: Vec<FunctionId>,
+}
+
+/// Modules that have a table; larger numbers are looked up.
+const TABLED_MODULES: u32 = 4096;
+
+impl<'a> FunctionNumbers<'a> {
+    fn new(traits: &'a FunctionTraits) -> Self {
+        let mut tables = Vec::new();
+        for (module, functions) in traits.modules().filter(|(module, _)| *module < TABLED_MODULES) {
+            if tables.len() <= module as usize {
+                tables.resize(module as usize + 1, Vec::new());
+            }
+            tables[module as usize] = vec![u32::MAX; functions];
+        }
+        Self { traits, tables, others: HashMap::new(), known: Vec::new(), ids: Vec::new() }
+    }
+
+    #[inline]
+    fn get(&mut self, function: FunctionId) -> KnownFunction {
+        let table = self.tables.get(function.module().0 as usize);
+        let number = table.and_then(|table| table.get(function.symbol_index() as usize)).copied();
+        match number {
+            Some(number) if number != u32::MAX => self.known[number as usize],
+            _ => self.get_slowly(function),
+        }
+    }
+
+    #[cold]
+    fn get_slowly(&mut self, function: FunctionId) -> KnownFunction {
+        if let Some(&number) = self.others.get(&function) {
+            return self.known[number as usize];
+        }
+        if self.ids.len() >= MOST_FUNCTIONS {
+            return self.known[MOST_FUNCTIONS - 1];
+        }
+        // The last number is for all functions that are too many.
+        let id = if self.ids.len() == MOST_FUNCTIONS - 1 { FunctionId(u64::MAX) } else { function };
+        let number = self.ids.len() as u32;
+        let traits = self.traits.get(id);
+        let known = KnownFunction { number, is_entry_only: traits.is_entry_only, role: traits.role };
+        self.ids.push(id);
+        self.known.push(known);
+        let table = self.tables.get_mut(function.module().0 as usize);
+        match table.and_then(|table| table.get_mut(function.symbol_index() as usize)) {
+            Some(slot) => *slot = number,
+            None if id == function => drop(self.others.insert(function, number)),
+            None => (),
+        }
+        known
+    }
+}

@@ -1,0 +1,158 @@
+//! What the analysis has to know of functions: which have no returns, and which play a part in unwinding and threads.
+
+use std::collections::HashMap;
+
+use ada_event::FunctionId;
+
+/// A part that a function plays for others' spans.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Role {
+    /// None.
+    #[default]
+    Plain,
+    /// Begins an exception or a panic.
+    Throw,
+    /// Goes on with the unwinding that is under way.
+    Resume,
+    /// Unwinds a whole thread.
+    ForcedUnwind,
+    /// Jumps over frames.
+    Jump,
+    /// Ends its thread.
+    ThreadExit,
+    /// The C library's first function of a thread, which never returns.
+    ThreadStart,
+    /// Makes a thread.
+    ThreadCreate,
+    /// Waits for a thread.
+    ThreadJoin,
+    /// The same in C11, whose threads give an `int`.
+    ThreadJoinInt,
+    /// Names a thread.
+    ThreadName,
+    /// Lets a thread go.
+    ThreadDetach,
+    /// Asks a thread to end.
+    ThreadCancel,
+    /// Names the function that a signal will call.
+    SignalHandler,
+    /// Finds a function at its first call, with that call's arguments still in the registers.
+    LazyBinding,
+    /// Calls `main`.
+    ProgramStart,
+    /// The program's `main`.
+    Main,
+}
+
+impl Role {
+    /// The part that a function of this name plays, as linkers spell it.
+    pub fn of(raw_name: &str) -> Self {
+        // glibc's internal aliases and versioned names are the same functions.
+        match raw_name.split('@').next().unwrap_or_default() {
+            "_Unwind_RaiseException" | "__cxa_throw" | "__cxa_rethrow" | "_Unwind_Resume_or_Rethrow" => Self::Throw,
+            "_Unwind_Resume" => Self::Resume,
+            "_Unwind_ForcedUnwind" | "__pthread_unwind" | "__pthread_unwind_next" => Self::ForcedUnwind,
+            "longjmp" | "_longjmp" | "siglongjmp" | "__longjmp_chk" | "____longjmp_chk" | "__libc_longjmp"
+            | "__libc_siglongjmp" | "__longjmp" => Self::Jump,
+            "pthread_exit" | "__pthread_exit" | "thrd_exit" => Self::ThreadExit,
+            "start_thread" => Self::ThreadStart,
+            "pthread_create" | "__pthread_create" | "__pthread_create_2_1" | "thrd_create" => Self::ThreadCreate,
+            "pthread_join"
+            | "__pthread_join"
+            | "___pthread_join"
+            | "pthread_timedjoin_np"
+            | "__pthread_timedjoin_np64"
+            | "pthread_clockjoin_np"
+            | "pthread_tryjoin_np"
+            | "__pthread_clockjoin_ex" => Self::ThreadJoin,
+            "thrd_join" => Self::ThreadJoinInt,
+            "pthread_setname_np" => Self::ThreadName,
+            "pthread_detach" | "__pthread_detach" | "___pthread_detach" | "thrd_detach" => Self::ThreadDetach,
+            "pthread_cancel" | "__pthread_cancel" => Self::ThreadCancel,
+            "signal" | "bsd_signal" | "ssignal" | "sysv_signal" | "__sysv_signal" | "sigaction" | "__sigaction"
+            | "__libc_sigaction" | "sigset" => Self::SignalHandler,
+            "main" => Self::Main,
+            "_dl_fixup" | "_dl_profile_fixup" | "_dl_runtime_resolve" => Self::LazyBinding,
+            "__libc_start_main" | "__libc_start_call_main" | "__libc_start_main_impl" => Self::ProgramStart,
+            name if name.starts_with("_dl_runtime_resolve_") || name.starts_with("_dl_runtime_profile_") => {
+                Self::LazyBinding
+            }
+            _ => Self::Plain,
+        }
+    }
+
+    /// Whether addresses in its registers are somebody else's.
+    pub const fn hands_nothing_over(self) -> bool {
+        self.is_thread_call() || matches!(self, Self::LazyBinding | Self::ProgramStart | Self::Main)
+    }
+
+    /// Whether the function is one whose registers the thread correlator wants.
+    pub const fn is_thread_call(self) -> bool {
+        matches!(
+            self,
+            Self::ThreadCreate
+                | Self::ThreadJoin
+                | Self::ThreadJoinInt
+                | Self::ThreadName
+                | Self::ThreadDetach
+                | Self::ThreadCancel
+                | Self::ThreadExit
+        )
+    }
+}
+
+/// What is known of one function.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FunctionTrait {
+    /// Its part.
+    pub role: Role,
+    /// Whether only its calls are recorded.
+    pub is_entry_only: bool,
+    /// Whether nobody knows its name.
+    pub is_unnamed: bool,
+    /// Whether it belongs to the machinery that programs start their threads through.
+    pub is_runtime: bool,
+    /// Its address in the process, if its module's place is known.
+    pub address: Option<u64>,
+}
+
+/// What is known of all functions of a process. Functions that it does not know are plain.
+#[derive(Clone, Debug, Default)]
+pub struct FunctionTraits {
+    modules: HashMap<u32, Vec<FunctionTrait>>,
+}
+
+impl FunctionTraits {
+    /// Tells of a module's functions, in the order of their symbol indexes.
+    pub fn add_module(&mut self, module: u32, functions: Vec<FunctionTrait>) {
+        self.modules.insert(module, functions);
+    }
+
+    /// Gives a function another part.
+    pub fn set_role(&mut self, function: FunctionId, role: Role) {
+        let module = self.modules.get_mut(&function.module().0);
+        if let Some(known) = module.and_then(|functions| functions.get_mut(function.symbol_index() as usize)) {
+            known.role = role;
+        }
+    }
+
+    /// What is known of a function.
+    pub fn get(&self, function: FunctionId) -> FunctionTrait {
+        let module = self.modules.get(&function.module().0);
+        module.and_then(|functions| functions.get(function.symbol_index() as usize)).copied().unwrap_or_default()
+    }
+
+    /// Module numbers and how many functions each has.
+    pub fn modules(&self) -> impl Iterator<Item = (u32, usize)> {
+        self.modules.iter().map(|(&module, functions)| (module, functions.len()))
+    }
+
+    /// Every function with its address.
+    pub fn addresses(&self) -> impl Iterator<Item = (u64, FunctionId)> {
+        self.modules.iter().flat_map(|(&module, functions)| {
+            functions.iter().enumerate().filter_map(move |(index, it)| {
+                Some((it.address?, FunctionId::new(ada_event::ModuleId(module), index as u32)))
+            })
+        })
+    }
+}

@@ -1,0 +1,71 @@
+//! A sink that keeps everything, so that tests can look at it.
+
+use std::collections::HashMap;
+
+use ada_event::{Event, FunctionId};
+use ada_span::{Anomaly, Closed, FunctionTraits, KnownFunction, Opened, Place, Replay, ReplayOptions, SpanSink};
+
+/// All spans of a thread by opening event, and what was odd.
+#[derive(Default)]
+pub(crate) struct Collected {
+    pub(crate) spans: Vec<Span>,
+    pub(crate) anomalies: Vec<Anomaly>,
+    functions: Vec<FunctionId>,
+    numbers: HashMap<FunctionId, u32>,
+    traits: FunctionTraits,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Span {
+    pub(crate) function: FunctionId,
+    pub(crate) opened: Opened,
+    pub(crate) closed: Option<Closed>,
+}
+
+impl Span {
+    pub(crate) fn closed(&self) -> &Closed {
+        self.closed.as_ref().expect("every span ends, at the latest with its thread")
+    }
+
+    pub(crate) fn end(&self) -> u64 {
+        self.opened.start + self.closed().duration
+    }
+}
+
+impl SpanSink for Collected {
+    fn function(&mut self, function: FunctionId) -> KnownFunction {
+        let next = self.functions.len() as u32;
+        let number = *self.numbers.entry(function).or_insert(next);
+        if number == next {
+            self.functions.push(function);
+        }
+        let known = self.traits.get(function);
+        KnownFunction { number, is_entry_only: known.is_entry_only, role: known.role }
+    }
+
+    fn open(&mut self, opened: &Opened) -> Place {
+        let function = self.functions[opened.function as usize];
+        self.spans.push(Span { function, opened: *opened, closed: None });
+        Place(self.spans.len() as u64 - 1)
+    }
+
+    fn close(&mut self, place: Place, closed: &Closed) {
+        let span = &mut self.spans[place.0 as usize];
+        assert_eq!(span.opened.seq, closed.seq);
+        assert!(span.closed.replace(*closed).is_none(), "a span ends once");
+    }
+
+    fn anomaly(&mut self, anomaly: Anomaly) {
+        self.anomalies.push(anomaly);
+    }
+}
+
+/// Replays a thread.
+pub(crate) fn replay(events: &[Event], traits: &FunctionTraits, options: ReplayOptions) -> Collected {
+    let sink = Collected { traits: traits.clone(), ..Collected::default() };
+    let mut replay = Replay::new(sink, options);
+    events.iter().for_each(|event| replay.event(event));
+    let (collected, facts) = replay.finish();
+    assert_eq!(facts.events, events.len() as u64);
+    collected
+}

@@ -1,0 +1,87 @@
+//! A process whose trace is in memory.
+
+use ada_event::{DetailSeq, Event, EventKind, FunctionId};
+use ada_span::table::Tables;
+use ada_span::{DetailSource, EventDetail, FunctionTraits, ProcessSource, ReplayOptions, ThreadInfo, analyze};
+
+/// Threads with their events, and detail by position.
+#[derive(Default)]
+pub(crate) struct InMemory {
+    pub(crate) threads: Vec<MemoryThread>,
+}
+
+#[derive(Default)]
+pub(crate) struct MemoryThread {
+    pub(crate) info: ThreadInfo,
+    pub(crate) events: Vec<Event>,
+    /// Of calls with their functions.
+    pub(crate) details: Vec<(EventDetail, Option<FunctionId>)>,
+}
+
+impl MemoryThread {
+    pub(crate) fn new(id: u32, events: Vec<Event>) -> Self {
+        let info = ThreadInfo { id, events: events.len() as u64, ..ThreadInfo::default() };
+        Self { info, events, details: Vec::new() }
+    }
+
+    /// Gives an event registers and words.
+    pub(crate) fn detail(&mut self, seq: usize, registers: [u64; 6], words: &[u64]) {
+        let is_call = self.events[seq].kind == EventKind::CALL;
+        let called = is_call.then_some(self.events[seq].function);
+        self.events[seq].detail = DetailSeq(self.details.len() as u32);
+        self.details.push((EventDetail { registers, words: words.to_vec() }, called));
+    }
+}
+
+impl ProcessSource for InMemory {
+    fn threads(&self) -> Vec<ThreadInfo> {
+        self.threads.iter().map(|thread| thread.info).collect()
+    }
+
+    fn events(&self, thread: usize, each: &mut dyn FnMut(&[[u8; Event::SIZE]])) {
+        let bytes: Vec<[u8; Event::SIZE]> = self.threads[thread].events.iter().map(|it| it.to_le_bytes()).collect();
+        bytes.chunks(1000).for_each(each);
+    }
+
+    fn details(&self, thread: usize) -> Option<Box<dyn DetailSource + '_>> {
+        let thread = &self.threads[thread];
+        (!thread.details.is_empty()).then(|| Box::new(Details(thread)) as Box<dyn DetailSource>)
+    }
+
+    fn event_detail(&self, thread: usize, seq: u64) -> Option<EventDetail> {
+        let thread = &self.threads[thread];
+        Details(thread).detail(thread.events.get(seq as usize)?.detail)
+    }
+}
+
+struct Details<'a>(&'a MemoryThread);
+
+impl DetailSource for Details<'_> {
+    fn detail(&mut self, seq: DetailSeq) -> Option<EventDetail> {
+        self.0.details.get(seq.get()? as usize).map(|(detail, _)| detail.clone())
+    }
+
+    fn count(&self) -> u64 {
+        self.0.details.len() as u64
+    }
+
+    fn all_arguments(&self, each: &mut dyn FnMut(FunctionId, &[u64])) {
+        for (detail, called) in &self.0.details {
+            if let Some(function) = *called {
+                each(function, &detail.registers);
+                each(function, &detail.words);
+            }
+        }
+    }
+}
+
+/// Analyses a process; the tables go away with the folder.
+pub(crate) fn tables_of(
+    source: &InMemory,
+    traits: &FunctionTraits,
+    options: ReplayOptions,
+) -> (tempfile::TempDir, Tables) {
+    let folder = tempfile::tempdir().unwrap();
+    let tables = analyze(source, traits, &options, 7, folder.path(), &|_| ()).unwrap();
+    (folder, tables)
+}

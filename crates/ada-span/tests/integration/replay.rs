@@ -1,0 +1,147 @@
+//! Single situations, and what the replay says of them.
+
+use ada_event::{Event, EventKind};
+use ada_span::{AnomalyKind, Outcome, ProcessEnd, Reason, ReplayOptions, Status};
+
+use crate::collected::{Collected, replay};
+use crate::program::{Machine, Step, THREAD_START, traits};
+
+const ALIVE: ReplayOptions =
+    ReplayOptions { has_drops: false, end: ProcessEnd::Alive, end_time: 0, timeout_ns: 5_000_000_000 };
+
+fn outcomes(collected: &Collected) -> Vec<(Status, Reason)> {
+    collected.spans.iter().map(|span| span.closed().outcome).map(|it| (it.status, it.reason)).collect()
+}
+
+fn kinds(collected: &Collected) -> Vec<AnomalyKind> {
+    collected.anomalies.iter().map(|anomaly| anomaly.kind).collect()
+}
+
+#[test]
+fn what_is_open_at_the_end_depends_on_how_the_process_ended() {
+    let machine = Machine::run(&[Step::Call(0), Step::Call(1)]);
+    for (end, expected) in [
+        (ProcessEnd::Alive, (Status::Open, Reason::None)),
+        (ProcessEnd::Exited, (Status::Unmatched, Reason::ProcessExit)),
+        (ProcessEnd::Killed, (Status::Unmatched, Reason::Crash)),
+    ] {
+        let collected = replay(&machine.events, &traits(), ReplayOptions { end, end_time: 2000, ..ALIVE });
+        assert_eq!(outcomes(&collected), [expected; 2]);
+        assert!(collected.spans.iter().all(|span| span.end() == 2000), "it was open until the process ended");
+    }
+}
+
+#[test]
+fn a_thread_that_ended_in_the_library_has_exited_though_the_process_went_on() {
+    let machine = Machine::run(&[Step::Call(THREAD_START), Step::Call(1), Step::Return]);
+    let options = ReplayOptions { end: ProcessEnd::Exited, end_time: 1_000_000, ..ALIVE };
+    let collected = replay(&machine.events, &traits(), options);
+    assert_eq!(outcomes(&collected), [(Status::Exited, Reason::None), (Status::Completed, Reason::None)]);
+    assert_eq!(collected.spans[0].end(), machine.events[2].timestamp.0);
+}
+
+#[test]
+fn leaving_a_thread_and_being_cancelled_close_its_frames_with_their_reason() {
+    for (is_canceled, expected) in
+        [(false, (Status::Exited, Reason::Unwind)), (true, (Status::Canceled, Reason::Canceled))]
+    {
+        let mut machine = Machine::run(&[Step::Call(THREAD_START), Step::Call(1), Step::Call(2)]);
+        let context = machine.events.len() as u64;
+        machine.leave_thread(is_canceled);
+        let collected = replay(&machine.events, &traits(), ALIVE);
+        let body = &collected.spans[1];
+        assert_eq!(outcomes(&collected)[1..], vec![expected; collected.spans.len() - 1]);
+        assert_eq!(body.closed().context, Some(context), "the call that ended the thread is the context");
+    }
+}
+
+#[test]
+fn an_exception_is_the_context_of_every_span_that_it_closed() {
+    let mut steps = vec![Step::Call(0)];
+    steps.extend([Step::Call(1); 50]);
+    let throw = steps.len() as u64;
+    steps.extend([Step::Throw(50), Step::Call(2), Step::Return, Step::Return]);
+    let collected = replay(&Machine::run(&steps).events, &traits(), ALIVE);
+    let closed: Vec<_> = collected.spans[1..=51].iter().map(|span| span.closed()).collect();
+    assert!(closed.iter().all(|closed| closed.outcome == Outcome::new(Status::Unmatched, Reason::Exception)));
+    assert!(closed.iter().all(|closed| closed.context == Some(throw)));
+    assert_eq!(collected.spans[0].closed().outcome, Outcome::default());
+}
+
+#[test]
+fn an_unwinding_without_a_known_cause_after_an_exception_is_not_put_down_to_it() {
+    let mut machine = Machine::run(&[
+        Step::Call(0),
+        Step::Call(1),
+        Step::Call(2),
+        Step::Throw(1),
+        Step::Return,
+        Step::Call(3),
+        Step::Return,
+    ]);
+    let last = machine.events.last_mut().expect("there are events");
+    last.kind = EventKind::EXCEPTION;
+    let collected = replay(&machine.events, &traits(), ALIVE);
+    let closed = collected.spans.last().expect("there are spans").closed();
+    assert_eq!((closed.outcome, closed.context), (Outcome::new(Status::Unmatched, Reason::Unwind), None));
+}
+
+#[test]
+fn a_span_longer_than_the_timeout_says_so_when_it_completes() {
+    let steps = [Step::Call(0), Step::Call(1), Step::Return, Step::Wait(6_000_000_000), Step::Return];
+    let collected = replay(&Machine::run(&steps).events, &traits(), ALIVE);
+    assert_eq!(outcomes(&collected), [(Status::Completed, Reason::Timeout), (Status::Completed, Reason::None)]);
+}
+
+#[test]
+fn frames_from_before_the_recording_are_kept_as_their_ends() {
+    let mut machine =
+        Machine::run(&[Step::Call(0), Step::Call(1), Step::Call(2), Step::Return, Step::Return, Step::Return]);
+    machine.events.drain(..2);
+    let collected = replay(&machine.events, &traits(), ALIVE);
+    let midway = (Status::Unmatched, Reason::AttachedMidway);
+    assert_eq!(outcomes(&collected), [(Status::Completed, Reason::None), midway, midway]);
+    assert!(collected.anomalies.is_empty());
+}
+
+#[test]
+fn lost_ends_are_put_down_to_drops_only_if_there_were_some() {
+    let mut machine =
+        Machine::run(&[Step::Call(0), Step::Call(1), Step::Call(2), Step::Return, Step::Return, Step::Return]);
+    machine.events.drain(3..5);
+    for (has_drops, reason) in [(false, Reason::None), (true, Reason::Dropped)] {
+        let collected = replay(&machine.events, &traits(), ReplayOptions { has_drops, ..ALIVE });
+        assert_eq!(outcomes(&collected)[1..], [(Status::Unmatched, reason); 2]);
+        assert_eq!(outcomes(&collected)[0], (Status::Completed, Reason::None));
+        assert_eq!(kinds(&collected), [AnomalyKind::BeginningWithoutEnd; 2]);
+    }
+}
+
+#[test]
+fn a_tail_call_among_drops_is_a_guess() {
+    let machine = Machine::run(&[Step::Call(0), Step::Call(1), Step::TailCall(2), Step::Return, Step::Return]);
+    for has_drops in [false, true] {
+        let collected = replay(&machine.events, &traits(), ReplayOptions { has_drops, ..ALIVE });
+        let expected = Outcome { status: Status::Unmatched, reason: Reason::TailCall, is_uncertain: has_drops };
+        assert_eq!(collected.spans[1].closed().outcome, expected);
+    }
+}
+
+#[test]
+fn calls_that_are_missing_in_between_are_a_jump_in_depth() {
+    let mut machine =
+        Machine::run(&[Step::Call(0), Step::Call(1), Step::Call(2), Step::Return, Step::Return, Step::Return]);
+    machine.events.remove(1);
+    let collected = replay(&machine.events, &traits(), ALIVE);
+    assert_eq!(kinds(&collected), [AnomalyKind::DepthJump, AnomalyKind::EndWithoutBeginning]);
+    assert_eq!(collected.spans[1].opened.parent, Some(0), "the nearest caller that is known");
+}
+
+#[test]
+fn time_does_not_run_backwards_in_spans() {
+    let mut events: Vec<Event> = Machine::run(&[Step::Call(0), Step::Call(1), Step::Return, Step::Return]).events;
+    events[2].timestamp.0 = 5;
+    let collected = replay(&events, &traits(), ALIVE);
+    assert_eq!(kinds(&collected), [AnomalyKind::TimeBackwards]);
+    assert_eq!(collected.spans[1].closed().duration, 0);
+}

@@ -1,0 +1,165 @@
+//! The tables hold what the replay found, whatever ended when.
+
+use ada_event::{Event, ThreadId};
+use ada_span::table::{Column, Columns, Tables};
+use ada_span::{ProcessEnd, ReplayOptions, SpanError, Status};
+use proptest::prelude::*;
+
+use crate::collected::{Collected, replay};
+use crate::memory::{InMemory, MemoryThread, tables_of};
+use crate::program::{Machine, PLAIN, Step, traits};
+
+const OPTIONS: ReplayOptions =
+    ReplayOptions { has_drops: false, end: ProcessEnd::Exited, end_time: 9_000_000, timeout_ns: u64::MAX };
+
+/// Every column of every row, and the directory's bounds, against the replay.
+fn check_thread(tables: &Tables, thread: usize, collected: &Collected) {
+    let mut columns = Columns::new();
+    let mut spans = collected.spans.iter();
+    for block in tables.blocks_of(thread) {
+        tables.read(block, |_| true, &mut columns).unwrap();
+        let entry = tables.block(block);
+        assert_eq!(entry.rows as usize, columns.rows());
+        let (mut max_end, mut max_duration) = (0, 0);
+        for row in 0..columns.rows() {
+            let span = spans.next().expect("the tables have no more spans than the replay");
+            let (opened, closed) = (&span.opened, span.closed());
+            let at = |column: Column| columns.at(column, row);
+            assert_eq!(at(Column::OpenSeq), opened.seq);
+            assert_eq!(at(Column::Start), opened.start);
+            assert_eq!(tables.meta().functions[at(Column::Function) as usize].function, span.function);
+            assert_eq!(at(Column::Depth), u64::from(opened.depth));
+            assert_eq!(at(Column::ParentDelta), opened.parent.map_or(0, |parent| opened.seq - parent));
+            assert_eq!(at(Column::Duration), closed.duration);
+            assert_eq!(at(Column::SelfTime), closed.self_ns);
+            assert_eq!(at(Column::CloseDelta), closed.close_seq.map_or(0, |seq| seq - opened.seq));
+            assert_eq!(at(Column::Outcome), u64::from(closed.outcome.to_byte()));
+            assert_eq!(at(Column::Context), closed.context.map_or(0, |seq| seq + 1));
+            assert_eq!(tables.block_of(thread, opened.seq), Some(block));
+            (max_end, max_duration) = (max_end.max(span.end()), max_duration.max(closed.duration));
+        }
+        assert_eq!((entry.max_end, entry.max_duration), (max_end, max_duration));
+        assert_eq!(entry.min_start, columns.at(Column::Start, 0));
+        assert_eq!(entry.last_seq, columns.at(Column::OpenSeq, columns.rows() - 1));
+    }
+    assert!(spans.next().is_none(), "the tables have all spans of the replay");
+}
+
+fn check(threads: Vec<Vec<Event>>) {
+    let collected: Vec<Collected> = threads.iter().map(|events| replay(events, &traits(), OPTIONS)).collect();
+    let threads = (1..).zip(threads).map(|(id, events)| MemoryThread::new(id, events)).collect();
+    let (_folder, tables) = tables_of(&InMemory { threads }, &traits(), OPTIONS);
+    for (thread, collected) in collected.iter().enumerate() {
+        check_thread(&tables, thread, collected);
+        assert_eq!(tables.meta().threads[thread].spans, collected.spans.len() as u64);
+    }
+    let calls: u64 = tables.meta().functions.iter().map(|stats| stats.spans).sum();
+    assert_eq!(calls, collected.iter().map(|it| it.spans.len() as u64).sum::<u64>());
+    let self_ns: u64 = tables.meta().functions.iter().map(|stats| stats.self_ns).sum();
+    let expected: u64 = collected.iter().flat_map(|it| &it.spans).map(|span| span.closed().self_ns).sum();
+    assert_eq!(self_ns, expected);
+    let anomalies: usize = collected.iter().map(|it| it.anomalies.len()).sum();
+    assert_eq!(tables.anomalies().unwrap().len(), anomalies);
+}
+
+#[test]
+fn recursion_through_many_blocks_gets_its_ends_late() {
+    let mut steps = Vec::new();
+    for round in 0..3 {
+        steps.extend((0..10_000).map(|n| Step::Call((n + round) % PLAIN)));
+        steps.extend([Step::Return; 10_000]);
+    }
+    check(vec![Machine::run(&steps).events]);
+}
+
+#[test]
+fn what_never_ends_is_in_the_tables_too() {
+    let mut steps = vec![Step::Call(0), Step::Call(1)];
+    for n in 0..20_000 {
+        steps.extend([Step::Call(n % PLAIN), Step::Return]);
+    }
+    check(vec![Machine::run(&steps).events, Vec::new(), Machine::run(&[Step::Call(2)]).events]);
+}
+
+#[test]
+fn sums_count_recursion_once() {
+    let steps = [Step::Call(0), Step::Call(0), Step::Call(1), Step::Return, Step::Return, Step::Return];
+    let machine = Machine::run(&steps);
+    let threads = vec![MemoryThread::new(1, machine.events)];
+    let (_folder, tables) = tables_of(&InMemory { threads }, &traits(), OPTIONS);
+    let [outer, inner] = &tables.meta().functions[..] else { panic!("two functions") };
+    assert_eq!((outer.spans, outer.total_ns, outer.self_ns), (2, 50, 40));
+    assert_eq!((outer.min_ns, outer.max_ns, outer.longest), (30, 50, (0, 0)));
+    assert_eq!((inner.spans, inner.total_ns, inner.self_ns), (1, 10, 10));
+    assert_eq!(outer.by_status[Status::Completed as usize], 2);
+}
+
+#[test]
+fn tables_do_not_depend_on_who_made_them() {
+    let threads = || {
+        (1..9)
+            .map(|id| {
+                let steps: Vec<Step> =
+                    (0..5000 * id).flat_map(|n| [Step::Call((n + id) % PLAIN), Step::Return]).collect();
+                let mut thread = MemoryThread::new(id, Machine::run(&steps).events);
+                thread.events.iter_mut().for_each(|event| event.thread = ThreadId(id));
+                thread
+            })
+            .collect()
+    };
+    let [first, second] = [0, 1].map(|_| tables_of(&InMemory { threads: threads() }, &traits(), OPTIONS));
+    let (first, second) = (first.1.meta(), second.1.meta());
+    assert_eq!((&first.functions, &first.threads), (&second.functions, &second.threads));
+}
+
+#[test]
+fn any_damaged_byte_is_noticed_or_harmless_and_never_a_panic() {
+    let steps: Vec<Step> = (0..9000).flat_map(|n| [Step::Call(n % PLAIN), Step::Return]).collect();
+    let source = InMemory { threads: vec![MemoryThread::new(1, Machine::run(&steps).events)] };
+    let (folder, tables) = tables_of(&source, &traits(), OPTIONS);
+    let blocks = tables.meta().blocks.len();
+    drop(tables);
+    for name in ["meta.bin", "spans_0.bin"] {
+        let path = folder.path().join(name);
+        let good = std::fs::read(&path).unwrap();
+        for at in (0..good.len()).step_by(good.len() / 97 + 1) {
+            let mut bad = good.clone();
+            bad[at] ^= 0x41;
+            std::fs::write(&path, &bad).unwrap();
+            let read = Tables::open(folder.path())
+                .and_then(|tables| (0..blocks).try_for_each(|block| tables.read(block, |_| true, &mut Columns::new())));
+            assert!(matches!(read, Err(SpanError::Damaged { .. })), "{name} byte {at}: {read:?}");
+        }
+        std::fs::write(&path, &good[..good.len() - 1]).unwrap();
+        assert!(matches!(Tables::open(folder.path()), Err(SpanError::Damaged { .. })), "{name} cut");
+        std::fs::write(&path, &good).unwrap();
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 16, ..ProptestConfig::default() })]
+
+    #[test]
+    fn tables_equal_the_replay_for_any_program(
+        seeds in prop::collection::vec((any::<u64>(), 2000_usize..20_000), 1..4),
+    ) {
+        let thread = |&(seed, length): &(u64, usize)| {
+            let mut random = seed | 1;
+            let steps: Vec<Step> = (0..length).map(|_| {
+                random ^= random << 13;
+                random ^= random >> 7;
+                random ^= random << 17;
+                match random >> 40 & 31 {
+                    0..=14 => Step::Call(random as u32 % PLAIN),
+                    15..=27 => Step::Return,
+                    28 => Step::EntryOnly,
+                    29 => Step::TailCall(random as u32 % PLAIN),
+                    30 => Step::Throw(random as usize % 3),
+                    _ => Step::Jump(random as usize % 3),
+                }
+            }).collect();
+            Machine::run(&steps).events
+        };
+        check(seeds.iter().map(thread).collect());
+    }
+}

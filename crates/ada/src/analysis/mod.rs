@@ -1,0 +1,15 @@
+//! What the commands that read spans share: finding the session, its tables, references, filters and printing.
+
+mod listing;
+mod newest;
+mod opened;
+mod progress;
+mod record;
+mod reference;
+mod units;
+
+pub(crate) use listing::{ListFormat, Listing, Out, csv, csv_row, csv_titles};
+pub(crate) use opened::{OpenedProcess, OpenedSession, SessionArgs, with_tables};
+pub(crate) use record::{CallbackView, FrameView, PthreadView, Row, read_frame, refer, thread_name};
+pub(crate) use reference::{Reference, Target};
+pub(crate) use units::{Moment, nanoseconds, parse_nanos, thousands};

@@ -1,0 +1,103 @@
+//! References: short names of spans, events, threads and functions that all commands print and accept.
+
+use std::fmt;
+use std::str::FromStr;
+
+use ada_event::{FunctionId, ModuleId};
+
+/// What a reference means, and in which process if that is said.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Reference {
+    pub(crate) pid: Option<u32>,
+    pub(crate) target: Target,
+}
+
+/// What a reference means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Target {
+    /// A frame span, by its thread and opening event: `frame:4712:90`.
+    Frame(u32, u64),
+    /// The callback span of the same events: `callback:4712:90`.
+    Callback(u32, u64),
+    /// A thread, and its logical span: `thread:4712`; with the event that it begins with, `thread:4712:90`, where it is
+    /// not the first under its id.
+    Thread(u32, u64),
+    /// An event, by its thread and position: `event:4712:91`.
+    Event(u32, u64),
+    /// A function: `function:1:42`.
+    Function(FunctionId),
+}
+
+impl fmt::Display for Reference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(pid) = self.pid {
+            write!(f, "{pid}/")?;
+        }
+        match self.target {
+            Target::Frame(thread, seq) => write!(f, "frame:{thread}:{seq}"),
+            Target::Callback(thread, seq) => write!(f, "callback:{thread}:{seq}"),
+            Target::Thread(thread, 0) => write!(f, "thread:{thread}"),
+            Target::Thread(thread, seq) => write!(f, "thread:{thread}:{seq}"),
+            Target::Event(thread, seq) => write!(f, "event:{thread}:{seq}"),
+            Target::Function(function) => write!(f, "function:{function}"),
+        }
+    }
+}
+
+impl FromStr for Reference {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let wrong = || {
+            "a reference is frame:THREAD:N, callback:THREAD:N, event:THREAD:N, thread:THREAD or function:MODULE:N, \
+             after PID/ where a session has several processes"
+                .to_owned()
+        };
+        let (pid, rest) = match text.split_once('/') {
+            Some((pid, rest)) => (Some(pid.parse().map_err(|_| wrong())?), rest),
+            None => (None, text),
+        };
+        let mut parts = rest.split(':');
+        let kind = parts.next().unwrap_or_default();
+        let mut number = || parts.next().and_then(|part| part.parse::<u64>().ok()).ok_or_else(wrong);
+        let first = u32::try_from(number()?).map_err(|_| wrong())?;
+        let target = match kind {
+            "frame" | "f" => Target::Frame(first, number()?),
+            "callback" | "c" => Target::Callback(first, number()?),
+            "event" | "e" => Target::Event(first, number()?),
+            "thread" | "t" if rest.matches(':').count() == 1 => Target::Thread(first, 0),
+            "thread" | "t" => Target::Thread(first, number()?),
+            "function" => {
+                Target::Function(FunctionId::new(ModuleId(first), u32::try_from(number()?).map_err(|_| wrong())?))
+            }
+            _ => return Err(wrong()),
+        };
+        if parts.next().is_some() {
+            return Err(wrong());
+        }
+        Ok(Self { pid, target })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_printed_is_accepted() {
+        for text in [
+            "frame:4712:90",
+            "7/callback:1:2",
+            "thread:9",
+            "thread:9:5",
+            "event:1:18446744073709551615",
+            "7/function:1:42",
+        ] {
+            assert_eq!(text.parse::<Reference>().unwrap().to_string(), text);
+        }
+        assert_eq!("f:1:2".parse::<Reference>().unwrap().to_string(), "frame:1:2");
+        for wrong in ["", "frame", "frame:1", "frame:1:2:3", "x/frame:1:2", "frame:-1:2", "span:1:2", "thread:1:2:3"] {
+            assert!(wrong.parse::<Reference>().is_err(), "{wrong}");
+        }
+    }
+}

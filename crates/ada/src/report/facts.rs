@@ -1,0 +1,142 @@
+//! What was run and recorded.
+
+use std::collections::{BTreeMap, HashSet};
+
+use ada_span::Outcome;
+use serde_json::{Value, json};
+
+use super::Item;
+use crate::analysis::{OpenedSession, nanoseconds, thousands};
+
+fn fact(name: &str, value: String, json: Value) -> Item {
+    Item { section: "run", name: name.into(), value, reference: None, json }
+}
+
+/// Run facts, coverage and drops.
+pub(super) fn gather(opened: &OpenedSession) -> Vec<Item> {
+    let mut items = Vec::new();
+    let path = opened.session.path().display().to_string();
+    items.push(fact("session", path.clone(), path.into()));
+    let (mut found, mut hooked, mut drops) = (0_u64, 0_u64, BTreeMap::<String, u64>::new());
+    let mut seen = HashSet::new();
+    for process in &opened.processes {
+        let Some(manifest) = &opened.recorded(process).manifest else { continue };
+        let command = manifest.command_line.join(" ");
+        let end = match &manifest.exit {
+            Some(exit) if exit.signal.is_some() => format!("killed by signal {}", exit.signal.unwrap_or_default()),
+            Some(exit) if exit.code.is_some() => format!("exit code {}", exit.code.unwrap_or_default()),
+            _ if manifest.finished == Some(false) => "the recording was cut short".to_owned(),
+            _ => "still running when the recording ended".to_owned(),
+        };
+        let pid = process.pid;
+        let words =
+            if command.is_empty() { format!("pid {pid}: {end}") } else { format!("{command} (pid {pid}): {end}") };
+        items.push(fact("process", words, json!({ "command": command, "pid": pid, "end": end })));
+        // A fork's child has its parent's images.
+        let new = manifest.modules.iter().filter(|module| seen.insert(&module.path));
+        for coverage in new.filter_map(|module| module.coverage.as_ref()) {
+            found = found.saturating_add(coverage.found);
+            hooked = hooked.saturating_add(coverage.hooked).saturating_add(coverage.entry_only);
+        }
+        for drop in manifest.drops.iter().filter(|drop| drop.count > 0) {
+            let count = drops.entry(format!("{} {}", drop.lane, drop.reason)).or_default();
+            *count = count.saturating_add(drop.count);
+        }
+        for limit in &manifest.limits {
+            let words = limit.as_str().map_or_else(|| limit.to_string(), str::to_owned);
+            items.push(fact("limit", words, limit.clone()));
+        }
+    }
+    merge_processes(&mut items);
+    let threads = || opened.processes.iter().flat_map(|process| &process.tables.meta().threads);
+    let duration = opened.end.saturating_sub(opened.start);
+    let events: u64 = threads().map(|thread| thread.facts.events).sum();
+    let spans: u64 = threads().map(|thread| thread.spans).sum();
+    items.push(fact("duration", nanoseconds(duration), json!({ "start_ns": opened.start, "duration_ns": duration })));
+    items.push(fact(
+        "events",
+        format!("{} events, {} calls", thousands(events), thousands(spans)),
+        json!({ "events": events, "spans": spans }),
+    ));
+    let deepest = threads().map(|thread| thread.facts.deepest).max().unwrap_or(0);
+    let count = threads().count();
+    items.push(fact(
+        "threads",
+        format!("{count}; the deepest stack has {} frames", thousands(deepest.into())),
+        json!({ "count": count, "deepest": deepest }),
+    ));
+    if found > 0 {
+        let share = hooked as f64 / found as f64 * 100.0;
+        items.push(fact(
+            "coverage",
+            format!(
+                "{} of {} functions hooked ({share:.1} %); `ada hooks` lists the others",
+                thousands(hooked),
+                thousands(found)
+            ),
+            json!({ "found": found, "hooked": hooked }),
+        ));
+    }
+    let dropped: u64 = drops.values().fold(0, |sum, count| sum.saturating_add(*count));
+    let words = match dropped {
+        0 => "none".to_owned(),
+        _ => drops.iter().map(|(what, count)| format!("{} {what}", thousands(*count))).collect::<Vec<_>>().join(", "),
+    };
+    items.push(fact("drops", words, json!(drops)));
+    for finding in opened.session.findings() {
+        let words = finding.to_string();
+        items.push(fact("damage", words.clone(), words.into()));
+    }
+    items
+}
+
+/// JSON has one `process` object, or a list where there are several.
+fn merge_processes(items: &mut [Item]) {
+    let all: Vec<Value> = items.iter().filter(|item| item.name == "process").map(|item| item.json.clone()).collect();
+    if all.len() > 1 {
+        items.iter_mut().filter(|item| item.name == "process").for_each(|item| item.json = all.clone().into());
+    }
+}
+
+/// Logical spans by runtime and outcome.
+pub(super) fn logical(opened: &OpenedSession) -> Vec<Item> {
+    let mut counts: BTreeMap<(&str, &str, &str), (u64, u64)> = BTreeMap::new();
+    let mut count = |runtime: &'static str, outcome: Outcome, duration: u64| {
+        let sum = counts.entry((runtime, outcome.status.word(), outcome.reason.word())).or_default();
+        *sum = (sum.0 + 1, sum.1.saturating_add(duration));
+    };
+    let mut left_out = 0;
+    for process in &opened.processes {
+        let meta = process.tables.meta();
+        for span in &meta.pthreads {
+            count("pthread", span.outcome(), span.end.saturating_sub(span.start));
+        }
+        for span in &meta.callbacks {
+            count("callback", span.outcome(), span.end.saturating_sub(span.start));
+        }
+        left_out += meta.callbacks_left_out;
+    }
+    let mut items: Vec<Item> = counts
+        .into_iter()
+        .map(|((runtime, status, reason), (count, total))| Item {
+            section: "logical",
+            name: format!(
+                "{runtime} {status}{}",
+                if reason == "none" { String::new() } else { format!(" ({reason})") }
+            ),
+            value: format!("{} spans, {} in all", thousands(count), nanoseconds(total)),
+            reference: None,
+            json: json!({ "runtime": runtime, "status": status, "reason": reason, "count": count, "total_ns": total }),
+        })
+        .collect();
+    if left_out > 0 {
+        items.push(Item {
+            section: "logical",
+            name: "callbacks left out".into(),
+            value: format!("{}: there were too many to keep", thousands(left_out)),
+            reference: None,
+            json: json!({ "count": left_out }),
+        });
+    }
+    items
+}

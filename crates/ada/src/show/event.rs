@@ -1,0 +1,75 @@
+//! One event, and the events around it.
+
+use ada_event::{Event, EventKind, EventSeq};
+use ada_span::table::{Column, Columns};
+use serde_json::{Value, json};
+
+use super::Place;
+use crate::analysis::{FrameView, Target, read_frame, refer};
+use crate::atf::event_json;
+
+/// The event with its detail, and `around` events before and after it.
+pub(super) fn show(place: &Place<'_>, seq: u64, around: usize) -> anyhow::Result<Option<Value>> {
+    let process = &place.opened.processes[place.process];
+    let trace = &place.opened.recorded(process).threads[place.thread];
+    let index = trace.index();
+    let Some(event) = index.event(EventSeq(seq)) else { return Ok(None) };
+    let id = trace.id().0;
+    let mut shown = json!({
+        "event": refer(place.opened, place.process, Target::Event(id, seq)).to_string(),
+        "kind": event.kind.to_string(),
+        "time_ns": event.timestamp.0,
+        "function_id": event.function.to_string(),
+        "name": process.names.name(event.function),
+        "module": process.names.module(event.function),
+        "thread_id": id,
+        "depth": event.depth,
+    });
+    let record = event.detail.get().and_then(|link| trace.detail()?.record(link));
+    if let Some(payload) = record.and_then(|record| record.payload().ok()) {
+        shown["detail"] = event_json::detail(&payload);
+    }
+    if around == 0 {
+        return Ok(Some(shown));
+    }
+    if let Some(span) = span_of(place, seq, &event)? {
+        shown["span"] = refer(place.opened, place.process, Target::Frame(id, span.seq)).to_string().into();
+    }
+    let line = |seq: u64| -> Option<Value> {
+        let event = index.event(EventSeq(seq))?;
+        let reference = refer(place.opened, place.process, Target::Event(id, seq));
+        Some(format!("{reference} {} {}", event.kind, process.names.name(event.function)).into())
+    };
+    let around = around as u64;
+    shown["before"] = (seq.saturating_sub(around)..seq).filter_map(line).collect();
+    shown["after"] = (seq + 1..=seq.saturating_add(around)).filter_map(line).collect();
+    Ok(Some(shown))
+}
+
+/// The span that an event opens or closes.
+fn span_of(place: &Place<'_>, seq: u64, event: &Event) -> anyhow::Result<Option<FrameView>> {
+    let &Place { opened, process, thread } = place;
+    if let Some(opening) = read_frame(opened, process, thread, seq)? {
+        return Ok(Some(opening));
+    }
+    if event.kind == EventKind::CALL {
+        return Ok(None);
+    }
+    let it = &opened.processes[process];
+    let mut columns = Columns::new();
+    for block in it.tables.blocks_of(thread).rev() {
+        let entry = it.tables.block(block);
+        let depths = entry.min_depth..=entry.max_depth;
+        if entry.first_seq > seq || entry.max_end < event.timestamp.0 || !depths.contains(&event.depth) {
+            continue;
+        }
+        it.tables.read(block, |_| true, &mut columns)?;
+        for row in (0..columns.rows()).rev() {
+            let delta = columns.at(Column::CloseDelta, row);
+            if delta > 0 && columns.at(Column::OpenSeq, row) + delta == seq {
+                return Ok(Some(FrameView::from_row(process, it, thread as u32, &columns, row)));
+            }
+        }
+    }
+    Ok(None)
+}

@@ -1,0 +1,214 @@
+//! `ada show REF [SESSION]`.
+
+mod event;
+mod neighbours;
+
+use ada_event::FunctionId;
+use anyhow::{Context, bail};
+use serde_json::{Map, Value, json};
+
+use crate::analysis::{
+    CallbackView, ListFormat, OpenedSession, Out, PthreadView, Reference, Row, SessionArgs, Target, csv, read_frame,
+    refer, with_tables,
+};
+use crate::exit::Outcome;
+use crate::top;
+
+const EXAMPLES: &str = "\
+Examples:
+  ada show frame:4712:90               a call: when, how it ended, what called it and what it called
+  ada show event:4712:91               an event with its registers and stack, and the events around it
+  ada show thread:4712                 a thread: who made it, what it ran, how it ended
+  ada show callback:4712:90            a callback and the call that was handed its address
+  ada show function:1:42 SESSION       a function's calls and times
+
+Other commands print such references. Registers and stack are there where the recording kept them
+(`ada trace --detail all`).";
+
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Args {
+    /// What to show
+    #[arg(value_name = "REF")]
+    reference: Reference,
+    #[command(flatten)]
+    session: SessionArgs,
+    /// How many neighbours and callees to show
+    #[arg(long, value_name = "N", default_value_t = 5)]
+    limit: usize,
+    /// How to print
+    #[arg(long, value_enum, default_value_t = ListFormat::Table)]
+    format: ListFormat,
+}
+
+pub(crate) fn run(args: &Args) -> anyhow::Result<Outcome> {
+    let mut out = Out::new();
+    let outcome = with_tables(&args.session, &mut out, |opened, out| {
+        let shown = show(args, opened)?;
+        match args.format {
+            ListFormat::Json => out.json(&shown),
+            ListFormat::Csv => {
+                let rows: Vec<Value> =
+                    flat("", &shown).into_iter().map(|(name, value)| json!({ "name": name, "value": value })).collect();
+                csv(out, &["name", "value"], &rows)
+            }
+            ListFormat::Table => print(&shown, 0, out),
+        }
+    })?;
+    out.finish()?;
+    Ok(outcome)
+}
+
+/// A place in the session.
+struct Place<'a> {
+    opened: &'a OpenedSession,
+    process: usize,
+    thread: usize,
+}
+
+fn show(args: &Args, opened: &OpenedSession) -> anyhow::Result<Value> {
+    let reference = args.reference;
+    let nowhere = || format!("{reference} is not in the session");
+    match reference.target {
+        Target::Function(function) => show_function(opened, reference.pid, function).with_context(nowhere),
+        Target::Event(id, seq) => {
+            let place = find_thread(opened, reference.pid, id)?;
+            event::show(&place, seq, args.limit)?.with_context(nowhere)
+        }
+        Target::Frame(id, seq) => {
+            let place = find_thread(opened, reference.pid, id)?;
+            show_frame(&place, seq, args.limit)?.with_context(|| {
+                format!("no call begins at event:{id}:{seq}; `ada show event:{id}:{seq}` says what is there")
+            })
+        }
+        Target::Callback(id, seq) => {
+            let place = find_thread(opened, reference.pid, id)?;
+            let process = place.process;
+            let spans = &opened.processes[process].tables.meta().callbacks;
+            let span = spans.iter().find(|span| span.thread == place.thread as u64 && span.seq == seq);
+            let row = span.map(|&span| Row::Callback(CallbackView { process, span }));
+            Ok(row.with_context(nowhere)?.json(opened))
+        }
+        Target::Thread(id, seq) => show_thread(&find_thread(opened, reference.pid, id)?, seq),
+    }
+}
+
+fn find_thread(opened: &OpenedSession, pid: Option<u32>, id: u32) -> anyhow::Result<Place<'_>> {
+    let mut found = opened.processes.iter().enumerate().filter_map(|(process, it)| {
+        let is_meant = pid.is_none_or(|pid| pid == it.pid);
+        it.tables.meta().thread_index(id).filter(|_| is_meant).map(|thread| Place { opened, process, thread })
+    });
+    let Some(place) = found.next() else { bail!("thread {id} is not in the session; `ada threads` lists them") };
+    if found.next().is_some() {
+        bail!("several processes have a thread {id}; write PID/ before the reference");
+    }
+    Ok(place)
+}
+
+fn show_frame(place: &Place<'_>, seq: u64, limit: usize) -> anyhow::Result<Option<Value>> {
+    let &Place { opened, process, thread } = place;
+    let Some(frame) = read_frame(opened, process, thread, seq)? else { return Ok(None) };
+    let mut shown = Row::Frame(frame).json(opened);
+    if let Some(parent) = frame.parent
+        && let Some(parent) = read_frame(opened, process, thread, parent)?
+    {
+        shown["parent"] = Row::Frame(parent).name(opened).into();
+    }
+    shown["opened_by"] = event::show(place, seq, 0)?.unwrap_or_default();
+    if let Some(close) = frame.close_seq {
+        shown["closed_by"] = event::show(place, close, 0)?.unwrap_or_default();
+    }
+    let around = neighbours::find(place, &frame, limit)?;
+    let list = |them: &[Row]| -> Value {
+        them.iter().map(|row| Value::from(format!("{} {}", row.reference(opened), row.name(opened)))).collect()
+    };
+    shown["callees"] = list(&around.callees);
+    shown["before"] = list(&around.before);
+    shown["after"] = list(&around.after);
+    Ok(Some(shown))
+}
+
+fn show_thread(place: &Place<'_>, seq: u64) -> anyhow::Result<Value> {
+    let process = &place.opened.processes[place.process];
+    let entry = &process.tables.meta().threads[place.thread];
+    let mut shown = match process.pthread(place.thread as u64, seq) {
+        Some(&span) => Row::Pthread(PthreadView { process: place.process, span }).json(place.opened),
+        None => json!({ "thread_id": entry.id, "name": "main", "pid": process.pid }),
+    };
+    let facts = &entry.facts;
+    shown["events"] = facts.events.into();
+    shown["spans"] = entry.spans.into();
+    shown["deepest"] = facts.deepest.into();
+    shown["first_event_ns"] = facts.first_time.into();
+    shown["last_event_ns"] = facts.last_time.into();
+    let outcomes: Map<String, Value> = entry
+        .outcomes
+        .iter()
+        .filter_map(|&(byte, count)| {
+            let outcome = ada_span::Outcome::from_byte(byte)?;
+            Some((format!("{} ({})", outcome.status, outcome.reason), count.into()))
+        })
+        .collect();
+    shown["outcomes"] = outcomes.into();
+    Ok(shown)
+}
+
+fn show_function(opened: &OpenedSession, pid: Option<u32>, function: FunctionId) -> Option<Value> {
+    opened.processes.iter().enumerate().filter(|(_, it)| pid.is_none_or(|pid| pid == it.pid)).find_map(
+        |(process, it)| {
+            let meta = it.tables.meta();
+            let stats = &meta.functions[meta.function_index(function)?];
+            let mut shown = top::to_json(opened, &top::Use { process, stats });
+            shown["symbol"] = it.names.raw(function).filter(|raw| !raw.is_empty()).into();
+            shown["reference"] = refer(opened, process, Target::Function(function)).to_string().into();
+            Some(shown)
+        },
+    )
+}
+
+/// Objects as lines, deeper ones indented.
+fn print(value: &Value, indent: usize, out: &mut Out) -> anyhow::Result<()> {
+    let Some(fields) = value.as_object() else { return out.line(&format!("{:indent$}{}", "", plain(value))) };
+    let width = fields.keys().map(String::len).max().unwrap_or(0);
+    for (name, value) in fields.iter().filter(|(_, value)| !is_nothing(value)) {
+        match value {
+            Value::Object(_) => {
+                out.line(&format!("{:indent$}{name}", ""))?;
+                print(value, indent + 2, out)?;
+            }
+            Value::Array(items) => {
+                out.line(&format!("{:indent$}{name}", ""))?;
+                items.iter().try_for_each(|item| print(item, indent + 2, out))?;
+            }
+            _ => out.line(&format!("{:indent$}{name:<width$}  {}", "", plain(value)))?,
+        }
+    }
+    Ok(())
+}
+
+fn is_nothing(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::Array(items) => items.is_empty(),
+        Value::Object(fields) => fields.is_empty(),
+        _ => false,
+    }
+}
+
+fn plain(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}
+
+/// All fields with their whole names.
+fn flat(prefix: &str, value: &Value) -> Vec<(String, Value)> {
+    match value {
+        Value::Object(fields) => fields
+            .iter()
+            .flat_map(|(name, value)| {
+                let name = if prefix.is_empty() { name.clone() } else { format!("{prefix}.{name}") };
+                flat(&name, value)
+            })
+            .collect(),
+        other => vec![(prefix.to_owned(), other.clone())],
+    }
+}

@@ -1,0 +1,69 @@
+//! The spans around a frame span: what it called, and what its caller called before and after it.
+
+use ada_span::SpanError;
+use ada_span::table::{Column, Columns};
+
+use super::Place;
+use crate::analysis::{FrameView, Row};
+
+/// Blocks that are read in each direction; what lies further is not next to it.
+const NEAR: usize = 64;
+
+#[derive(Default)]
+pub(super) struct Neighbours {
+    pub(super) callees: Vec<Row>,
+    pub(super) before: Vec<Row>,
+    pub(super) after: Vec<Row>,
+}
+
+/// At most `limit` of each.
+pub(super) fn find(place: &Place<'_>, frame: &FrameView, limit: usize) -> Result<Neighbours, SpanError> {
+    let &Place { opened, process, thread } = place;
+    let it = &opened.processes[process];
+    let mut found = Neighbours::default();
+    let Some(own) = it.tables.block_of(thread, frame.seq) else { return Ok(found) };
+    let blocks = it.tables.blocks_of(thread);
+    let mut columns = Columns::new();
+    let parent_of = |columns: &Columns, row: usize| {
+        let delta = columns.at(Column::ParentDelta, row);
+        (delta > 0).then(|| columns.at(Column::OpenSeq, row) - delta)
+    };
+    let end = frame.start.saturating_add(frame.duration);
+    for block in (own..blocks.end).take(NEAR) {
+        if found.callees.len() >= limit && found.after.len() >= limit {
+            break;
+        }
+        it.tables.read(block, |_| true, &mut columns)?;
+        for row in 0..columns.rows() {
+            let seq = columns.at(Column::OpenSeq, row);
+            if seq <= frame.seq {
+                continue;
+            }
+            let parent = parent_of(&columns, row);
+            let list = if parent == Some(frame.seq) {
+                &mut found.callees
+            } else if parent == frame.parent && columns.at(Column::Start, row) >= end {
+                &mut found.after
+            } else {
+                continue;
+            };
+            if list.len() < limit {
+                list.push(Row::Frame(FrameView::from_row(process, it, thread as u32, &columns, row)));
+            }
+        }
+    }
+    for block in (blocks.start..=own).rev().take(NEAR) {
+        if found.before.len() >= limit {
+            break;
+        }
+        it.tables.read(block, |_| true, &mut columns)?;
+        for row in (0..columns.rows()).rev() {
+            let seq = columns.at(Column::OpenSeq, row);
+            if seq < frame.seq && parent_of(&columns, row) == frame.parent && found.before.len() < limit {
+                found.before.push(Row::Frame(FrameView::from_row(process, it, thread as u32, &columns, row)));
+            }
+        }
+    }
+    found.before.reverse();
+    Ok(found)
+}

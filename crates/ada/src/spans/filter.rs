@@ -1,0 +1,199 @@
+//! Which spans are wanted.
+
+use ada_event::FunctionId;
+use ada_span::table::BlockEntry;
+use ada_span::{Outcome, Reason, Status};
+use anyhow::bail;
+use clap::ValueEnum;
+
+use crate::analysis::{Moment, OpenedSession, Row, parse_nanos};
+use crate::trace::quantity::matches;
+
+/// Options that choose spans.
+#[derive(clap::Args)]
+pub(crate) struct FilterArgs {
+    /// Calls, or threads and callbacks
+    #[arg(long = "type", value_enum)]
+    kind: Option<Kind>,
+    /// What made them; may be given several times
+    #[arg(long, value_enum)]
+    runtime: Vec<Runtime>,
+    /// How they ended: completed, exited, canceled, unmatched, open or entry_only
+    #[arg(long)]
+    status: Vec<Status>,
+    /// Why: tail_call, exception, unwind, canceled, crash, timeout, process_exit, dropped, attached_midway or none
+    #[arg(long)]
+    reason: Vec<Reason>,
+    /// Functions whose name matches; `*` and `?` are wild. May be given several times
+    #[arg(long, value_name = "PATTERN")]
+    function: Vec<String>,
+    /// Functions of modules whose file name matches
+    #[arg(long, value_name = "PATTERN")]
+    module: Vec<String>,
+    /// Spans of this thread; may be given several times
+    #[arg(long, value_name = "ID")]
+    thread: Vec<u32>,
+    /// Spans that took at least so long, such as 250us
+    #[arg(long, value_name = "DURATION", value_parser = parse_nanos)]
+    min_duration: Option<u64>,
+    /// Spans that began at or after this: so long after the first event (1.5s), or a start_ns (@12050214209794)
+    #[arg(long, value_name = "MOMENT")]
+    since: Option<Moment>,
+    /// Spans that began before this
+    #[arg(long, value_name = "MOMENT")]
+    until: Option<Moment>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Kind {
+    /// Calls of functions
+    Frame,
+    /// Threads and callbacks
+    Logical,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Runtime {
+    /// Plain calls
+    Sync,
+    /// Threads
+    Pthread,
+    /// Callbacks
+    Callback,
+    /// Swift tasks
+    Swift,
+    /// Dispatched blocks
+    Gcd,
+    /// Heph traces
+    Heph,
+}
+
+impl Runtime {
+    fn word(self) -> &'static str {
+        match self {
+            Self::Sync => "sync",
+            Self::Pthread => "pthread",
+            Self::Callback => "callback",
+            Self::Swift => "swift",
+            Self::Gcd => "gcd",
+            Self::Heph => "heph",
+        }
+    }
+}
+
+/// The options, with what they mean in a session.
+pub(super) struct Filter {
+    wants_frames: bool,
+    wants_logical: bool,
+    /// Frame spans behind logical ones are left out.
+    hides_frames_behind: bool,
+    runtimes: Vec<&'static str>,
+    outcomes: Vec<bool>,
+    /// By process and place of the function; none if all are wanted.
+    functions: Option<Vec<Vec<bool>>>,
+    patterns: (Vec<String>, Vec<String>),
+    threads: Vec<u32>,
+    min_duration: u64,
+    since: u64,
+    until: u64,
+}
+
+impl FilterArgs {
+    pub(super) fn prepare(&self, opened: &OpenedSession) -> anyhow::Result<Filter> {
+        for id in &self.thread {
+            let has = |id: u32| opened.processes.iter().any(|it| it.tables.meta().thread_index(id).is_some());
+            if !has(*id) {
+                bail!("thread {id} is not in the session; `ada threads` lists them");
+            }
+        }
+        let is_wanted = |byte: usize| {
+            Outcome::from_byte(byte as u8).is_some_and(|outcome| {
+                (self.status.is_empty() || self.status.contains(&outcome.status))
+                    && (self.reason.is_empty() || self.reason.contains(&outcome.reason))
+            })
+        };
+        let runtimes: Vec<&'static str> = self.runtime.iter().map(|it| it.word()).collect();
+        let wants_sync = runtimes.is_empty() || runtimes.contains(&"sync");
+        let wants_other = runtimes.is_empty() || runtimes.iter().any(|word| *word != "sync");
+        let has_patterns = !self.function.is_empty() || !self.module.is_empty();
+        let functions = has_patterns.then(|| {
+            let of = |process: usize| {
+                let opened = &opened.processes[process];
+                let functions = opened.tables.meta().functions.iter();
+                functions.map(|it| self.wants_function(opened, it.function)).collect()
+            };
+            (0..opened.processes.len()).map(of).collect()
+        });
+        Ok(Filter {
+            wants_frames: self.kind != Some(Kind::Logical) && wants_sync,
+            wants_logical: self.kind != Some(Kind::Frame) && wants_other,
+            hides_frames_behind: self.kind.is_none() && runtimes.is_empty(),
+            runtimes,
+            outcomes: (0..Outcome::BYTES).map(is_wanted).collect(),
+            functions,
+            patterns: (self.function.clone(), self.module.clone()),
+            threads: self.thread.clone(),
+            min_duration: self.min_duration.unwrap_or(0),
+            since: self.since.map_or(0, |it| it.on_clock(opened.start)),
+            until: self.until.map_or(u64::MAX, |it| it.on_clock(opened.start)),
+        })
+    }
+
+    fn wants_function(&self, opened: &crate::analysis::OpenedProcess, function: FunctionId) -> bool {
+        wants(&self.function, &self.module, &opened.names.name(function), &opened.names.module(function))
+    }
+}
+
+fn wants(functions: &[String], modules: &[String], name: &str, module: &str) -> bool {
+    // C++ names have their arguments; people rarely type them.
+    let plain = name.split('(').next().unwrap_or_default();
+    (functions.is_empty() || functions.iter().any(|it| matches(it, name) || matches(it, plain)))
+        && (modules.is_empty() || modules.iter().any(|it| matches(it, module)))
+}
+
+impl Filter {
+    pub(super) fn wants_frames(&self) -> bool {
+        self.wants_frames
+    }
+
+    pub(super) fn wants_logical(&self) -> bool {
+        self.wants_logical
+    }
+
+    pub(super) fn wants_thread(&self, id: u32) -> bool {
+        self.threads.is_empty() || self.threads.contains(&id)
+    }
+
+    /// Whether a block can have a wanted span.
+    pub(super) fn wants_block(&self, block: &BlockEntry) -> bool {
+        block.max_duration >= self.min_duration && block.max_start >= self.since && block.min_start < self.until
+    }
+
+    /// Whether a frame span is wanted, by what scans read of each.
+    #[inline]
+    pub(super) fn wants_frame(&self, process: usize, function: u64, start: u64, duration: u64, outcome: u64) -> bool {
+        duration >= self.min_duration
+            && start >= self.since
+            && start < self.until
+            && self.outcomes.get(outcome as usize).copied().unwrap_or(false)
+            && self.functions.as_ref().is_none_or(|them| them[process].get(function as usize).copied().unwrap_or(false))
+    }
+
+    /// Whether a frame span is to be hidden behind its logical one.
+    pub(super) fn hides(&self, opened: &OpenedSession, process: usize, thread: u32, seq: u64) -> bool {
+        self.hides_frames_behind && opened.processes[process].logical_of(thread, seq).is_some()
+    }
+
+    /// Whether a logical span is wanted.
+    pub(super) fn wants_row(&self, opened: &OpenedSession, row: &Row) -> bool {
+        let process = &opened.processes[row.process()];
+        let (functions, modules) = &self.patterns;
+        let module = row.function().map(|function| process.names.module(function)).unwrap_or_default();
+        (self.runtimes.is_empty() || self.runtimes.contains(&row.runtime()))
+            && self.wants_thread(process.tables.meta().threads[row.thread()].id)
+            && row.duration() >= self.min_duration
+            && (self.since..self.until).contains(&row.start())
+            && self.outcomes[usize::from(row.outcome().to_byte())]
+            && (self.functions.is_none() || wants(functions, modules, &row.name(opened), &module))
+    }
+}

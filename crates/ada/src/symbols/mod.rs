@@ -1,0 +1,96 @@
+//! `ada symbols SESSION --debug-dir DIR`: better names for a session that is already recorded.
+
+mod debug_folder;
+mod rename;
+
+use std::collections::BTreeSet;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use ada_format::atf::{Module, Session};
+use anyhow::{Context, bail};
+
+use crate::exit::{Blame, Outcome, say};
+use debug_folder::DebugFolder;
+use rename::{NamedModule, ProcessNames};
+
+const EXAMPLES: &str = "\
+Examples:
+  ada symbols ada_traces/session_20261115_101500 --debug-dir /usr/lib/debug
+  ada symbols SESSION --debug-dir ./build          unstripped programs and libraries serve too
+
+Files are matched by build-id, so the session may come from another machine. Numbers, addresses and verdicts of functions
+stay as they are. Exit code 1: the function list of some module could not be read.";
+
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Args {
+    /// The session's folder, or that of one of its processes
+    session: PathBuf,
+    /// Where the debug files are, at any depth: `.build-id/xx/yyyy.debug` or any other name
+    #[arg(long, value_name = "DIR")]
+    debug_dir: PathBuf,
+}
+
+pub(crate) fn run(args: &Args) -> anyhow::Result<Outcome> {
+    let session = Session::open(&args.session)?;
+    let wanted: BTreeSet<&[u8]> = session.processes().iter().flat_map(|it| &it.manifest).flat_map(build_ids).collect();
+    if wanted.is_empty() {
+        bail!("{} names no module with a build-id, so no debug file can be matched", args.session.display());
+    }
+    let folder = DebugFolder::search(&args.debug_dir, &wanted)
+        .with_context(|| format!("cannot search {}", args.debug_dir.display()))?;
+    if folder.is_empty() {
+        let modules = wanted.len();
+        bail!(
+            "no file in {} has the build-id of one of the session's {modules} modules; \
+             debug symbol packages, or the unstripped program itself, have them",
+            args.debug_dir.display()
+        );
+    }
+    let mut outcome = Outcome::Clean;
+    for process in session.processes() {
+        let Some(manifest) = &process.manifest else { continue };
+        let mut names = ProcessNames::new(&process.path, manifest);
+        for index in 0..manifest.modules.len() {
+            let module = &manifest.modules[index];
+            let Some(file) = module.build_id.as_ref().and_then(|id| folder.find(&id.0)) else { continue };
+            match names.supply(index, file) {
+                Ok(named) => print(module, &named, file).output_failed(|| "cannot write to stdout".into())?,
+                Err(error) => {
+                    say(format_args!("ada: {error:#}\n"));
+                    outcome = Outcome::Findings;
+                }
+            }
+        }
+        names.save().output_failed(|| format!("cannot rewrite the function lists in {}", process.path.display()))?;
+        for module in manifest.modules.iter().filter(|module| !is_found(module, &folder)) {
+            print_unmatched(module).output_failed(|| "cannot write to stdout".into())?;
+        }
+    }
+    Ok(outcome)
+}
+
+fn build_ids(manifest: &ada_format::atf::Manifest) -> impl Iterator<Item = &[u8]> {
+    manifest.modules.iter().filter_map(|module| module.build_id.as_ref()).map(|id| &id.0[..])
+}
+
+fn is_found(module: &Module, folder: &DebugFolder) -> bool {
+    module.build_id.as_ref().is_some_and(|id| folder.find(&id.0).is_some())
+}
+
+fn print(module: &Module, named: &NamedModule, file: &Path) -> io::Result<()> {
+    let NamedModule { gained, improved, unnamed, functions } = named;
+    writeln!(
+        io::stdout().lock(),
+        "{}: {gained} names gained, {improved} improved; {unnamed} of {functions} functions still without a name \
+         ({})",
+        module.path,
+        file.display()
+    )
+}
+
+fn print_unmatched(module: &Module) -> io::Result<()> {
+    let why = if module.build_id.is_some() { "no file with its build-id" } else { "it has no build-id" };
+    writeln!(io::stdout().lock(), "{}: 0 names gained: {why}", module.path)
+}

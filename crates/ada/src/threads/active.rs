@@ -1,0 +1,54 @@
+//! How many threads were alive when.
+
+use serde_json::{Value, json};
+
+use crate::analysis::{OpenedSession, Out, nanoseconds};
+
+/// Stretches of time that the trace is cut into.
+const STRETCHES: u64 = 50;
+
+/// The largest number of threads alive at once, and the largest number in each stretch of the trace.
+struct Active {
+    most: u64,
+    stretch_ns: u64,
+    counts: Vec<u64>,
+}
+
+fn count(opened: &OpenedSession) -> Active {
+    let stretch_ns = (opened.end.saturating_sub(opened.start) / STRETCHES).max(1);
+    let mut changes: Vec<(u64, i64)> = Vec::new();
+    for thread in opened.processes.iter().flat_map(|process| &process.tables.meta().threads) {
+        if thread.facts.events > 0 {
+            changes.push((thread.facts.first_time, 1));
+            changes.push((thread.facts.last_time, -1));
+        }
+    }
+    // Beginnings first: a thread that ends when another begins was alive beside it.
+    changes.sort_by_key(|&(time, change)| (time, -change));
+    let mut counts = vec![0_u64; STRETCHES as usize];
+    let (mut alive, mut most, mut at) = (0_i64, 0, 0);
+    for (time, change) in changes {
+        let stretch = (time.saturating_sub(opened.start) / stretch_ns).min(STRETCHES - 1) as usize;
+        while at < stretch {
+            at += 1;
+            counts[at] = alive as u64;
+        }
+        alive += change;
+        counts[stretch] = counts[stretch].max(alive as u64);
+        most = most.max(alive as u64);
+    }
+    Active { most, stretch_ns, counts }
+}
+
+pub(super) fn print(opened: &OpenedSession, out: &mut Out) -> anyhow::Result<()> {
+    const BARS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+    let active = count(opened);
+    let bar = |count: &u64| BARS[(count * 8).div_ceil(active.most.max(1)).min(8) as usize];
+    let line: String = active.counts.iter().map(bar).collect();
+    out.line(&format!("\nalive at once: at most {}\n|{line}| {} each", active.most, nanoseconds(active.stretch_ns)))
+}
+
+pub(super) fn to_json(opened: &OpenedSession) -> Value {
+    let active = count(opened);
+    json!({ "most": active.most, "start_ns": opened.start, "stretch_ns": active.stretch_ns, "counts": active.counts })
+}

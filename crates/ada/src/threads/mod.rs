@@ -1,0 +1,244 @@
+//! `ada threads [SESSION]`.
+
+mod active;
+
+use std::collections::HashMap;
+
+use ada_span::NONE;
+use ada_span::pthread::PthreadSpan;
+use serde_json::{Value, json};
+
+use crate::analysis::{
+    ListFormat, Listing, OpenedProcess, OpenedSession, Out, PthreadView, Row, SessionArgs, Target, csv, nanoseconds,
+    refer, thousands, thread_name, with_tables,
+};
+use crate::exit::Outcome;
+use crate::trace::quantity::matches;
+
+const EXAMPLES: &str = "\
+Examples:
+  ada threads                          threads below the ones that made them
+  ada threads --name 'worker*' --format json
+  ada show thread:4712                 everything about one
+
+A question mark behind a creator means that its call could not be told from others of the same time.";
+
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Args {
+    #[command(flatten)]
+    session: SessionArgs,
+    /// Threads that ran a function whose name matches; `*` and `?` are wild
+    #[arg(long, value_name = "PATTERN")]
+    name: Option<String>,
+    /// Print so many; 0 prints all
+    #[arg(long, value_name = "N", default_value_t = 100)]
+    limit: usize,
+    /// Begin behind so many: what the page before said
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    cursor: usize,
+    /// How to print
+    #[arg(long, value_enum, default_value_t = ListFormat::Table)]
+    format: ListFormat,
+}
+
+/// A thread in its place of the hierarchy.
+struct Line {
+    process: usize,
+    /// The thread's place.
+    thread: usize,
+    /// Its span; the first thread of a process has none.
+    span: Option<PthreadSpan>,
+    level: usize,
+}
+
+const FIELDS: [&str; 19] = [
+    "reference",
+    "pid",
+    "thread_id",
+    "name",
+    "level",
+    "creator_thread_id",
+    "create_ns",
+    "spawn_latency_ns",
+    "start_ns",
+    "end_ns",
+    "lifetime_ns",
+    "status",
+    "reason",
+    "end_by",
+    "exit_value",
+    "mode",
+    "join_wait_ns",
+    "events",
+    "spans",
+];
+
+pub(crate) fn run(args: &Args) -> anyhow::Result<Outcome> {
+    let mut out = Out::new();
+    let outcome = with_tables(&args.session, &mut out, |opened, out| {
+        let mut lines = hierarchy(opened);
+        lines.retain(|line| args.name.as_ref().is_none_or(|pattern| matches(pattern, &name(opened, line))));
+        let end = if args.limit == 0 { lines.len() } else { lines.len().min(args.cursor.saturating_add(args.limit)) };
+        let next = (end < lines.len()).then_some(end);
+        let page = &lines[args.cursor.min(end)..end];
+        match args.format {
+            ListFormat::Table => {
+                table(opened, page).print(out)?;
+                if let Some(next) = next {
+                    out.line(&format!("more with --cursor {next}"))?;
+                }
+                active::print(opened, out)
+            }
+            ListFormat::Json => {
+                let threads: Vec<Value> = page.iter().map(|line| to_json(opened, line)).collect();
+                out.json(&json!({
+                    "threads": threads,
+                    "count": lines.len(),
+                    "active": active::to_json(opened),
+                    "next_cursor": next,
+                }))
+            }
+            ListFormat::Csv => csv(out, &FIELDS, &page.iter().map(|line| to_json(opened, line)).collect::<Vec<_>>()),
+        }
+    })?;
+    out.finish()?;
+    Ok(outcome)
+}
+
+/// All threads, each behind the one that made it.
+fn hierarchy(opened: &OpenedSession) -> Vec<Line> {
+    let mut lines = Vec::new();
+    for (process, it) in opened.processes.iter().enumerate() {
+        let meta = it.tables.meta();
+        let mut all: Vec<Line> = meta
+            .pthreads
+            .iter()
+            .map(|&span| Line { process, thread: span.thread as usize, span: Some(span), level: 0 })
+            .collect();
+        let without = (0..meta.threads.len()).filter(|&thread| it.pthread(thread as u64, u64::MAX).is_none());
+        all.extend(without.map(|thread| Line { process, thread, span: None, level: 0 }));
+        all.sort_by_key(|line| line.span.map_or(meta.threads[line.thread].facts.first_time, |span| span.start));
+        // Those that a thread made, by the thread's place and the event that its life begins with.
+        let mut made: HashMap<Option<(u64, u64)>, Vec<usize>> = HashMap::new();
+        for (number, line) in all.iter().enumerate() {
+            let creator = line.span.filter(|span| span.creator != NONE).map(|span| {
+                let life = it.pthread(span.creator, span.create_seq);
+                (span.creator, life.map_or(0, |life| life.begin_seq))
+            });
+            made.entry(creator).or_default().push(number);
+        }
+        let mut order: Vec<(usize, usize)> = Vec::new();
+        let mut seen = vec![false; all.len()];
+        let mut stack: Vec<(usize, usize)> =
+            made.remove(&None).unwrap_or_default().into_iter().rev().map(|number| (number, 0)).collect();
+        loop {
+            while let Some((number, level)) = stack.pop() {
+                seen[number] = true;
+                order.push((number, level));
+                let own = (all[number].thread as u64, all[number].span.map_or(0, |span| span.begin_seq));
+                let below = made.remove(&Some(own)).unwrap_or_default();
+                stack.extend(below.into_iter().rev().filter(|child| !seen[*child]).map(|child| (child, level + 1)));
+            }
+            // Doubtful creators can make a circle, which hangs on nobody.
+            match seen.iter().position(|seen| !seen) {
+                Some(number) => stack.push((number, 0)),
+                None => break,
+            }
+        }
+        let mut all: Vec<Option<Line>> = all.into_iter().map(Some).collect();
+        lines.extend(order.into_iter().filter_map(|(number, level)| Some(Line { level, ..all[number].take()? })));
+    }
+    lines
+}
+
+fn name(opened: &OpenedSession, line: &Line) -> String {
+    let process = &opened.processes[line.process];
+    match &line.span {
+        Some(span) => match span.given_name() {
+            Some(given) => format!("{} ({given})", thread_name(process, span)),
+            None => thread_name(process, span),
+        },
+        // The bits above a thread id number the parts of a thread that was recorded in several.
+        None if process.tables.meta().threads[line.thread].id >> 22 > 0 => "continued".to_owned(),
+        None => "main".to_owned(),
+    }
+}
+
+fn reference(opened: &OpenedSession, line: &Line) -> String {
+    let id = opened.processes[line.process].tables.meta().threads[line.thread].id;
+    refer(opened, line.process, Target::Thread(id, line.span.map_or(0, |span| span.begin_seq))).to_string()
+}
+
+fn table(opened: &OpenedSession, lines: &[Line]) -> Listing {
+    let mut listing = Listing::new(&[
+        "thread",
+        ">start",
+        ">latency",
+        ">lifetime",
+        ">events",
+        "ended by",
+        ">exit value",
+        "creator",
+        ">join wait",
+        "name",
+    ]);
+    for line in lines {
+        let process = &opened.processes[line.process];
+        let entry = &process.tables.meta().threads[line.thread];
+        let span = line.span.as_ref();
+        let blank = String::new;
+        let id_of = |place: u64| process.tables.meta().threads.get(place as usize).map(|thread| thread.id);
+        let start = span.map_or(entry.facts.first_time, |span| span.start).saturating_sub(opened.start);
+        let creator = span.and_then(|span| {
+            let doubt = if span.confidence < 90 { "?" } else { "" };
+            id_of(span.creator).map(|creator| format!("thread:{creator}{doubt}"))
+        });
+        let lifetime = span.map_or(entry.facts.last_time.saturating_sub(entry.facts.first_time), |span| {
+            span.end.saturating_sub(span.start)
+        });
+        listing.row(vec![
+            format!("{:1$}{2}", "", 2 * line.level.min(20), reference(opened, line)),
+            nanoseconds(start),
+            span.and_then(|span| span.spawn_latency()).map_or_else(blank, nanoseconds),
+            nanoseconds(lifetime),
+            thousands(entry.facts.events),
+            span.map_or_else(blank, |span| span.end_how().word().to_owned()),
+            span.filter(|span| span.exit_value != NONE).map_or_else(blank, |span| format!("{:#x}", span.exit_value)),
+            creator.unwrap_or_default(),
+            span.filter(|span| span.join_end != NONE)
+                .map_or_else(blank, |span| nanoseconds(span.join_end.saturating_sub(span.join_time))),
+            name(opened, line),
+        ]);
+    }
+    listing
+}
+
+fn to_json(opened: &OpenedSession, line: &Line) -> Value {
+    let process: &OpenedProcess = &opened.processes[line.process];
+    let entry = &process.tables.meta().threads[line.thread];
+    let mut json = json!({
+        "reference": reference(opened, line),
+        "pid": process.pid,
+        "thread_id": entry.id,
+        "name": name(opened, line),
+        "level": line.level,
+        "start_ns": entry.facts.first_time,
+        "end_ns": entry.facts.last_time,
+        "events": entry.facts.events,
+        "spans": entry.spans,
+        "deepest": entry.facts.deepest,
+    });
+    if let Some(span) = line.span {
+        let record = Row::Pthread(PthreadView { process: line.process, span }).json(opened);
+        for name in ["status", "reason", "start_ns", "end_ns", "evidence"] {
+            json[name] = record[name].clone();
+        }
+        if let Some(attributes) = record["attributes"].as_object() {
+            for (name, value) in attributes.iter().filter(|(name, _)| *name != "level") {
+                json[name.as_str()] = value.clone();
+            }
+        }
+    }
+    json
+}

@@ -1,0 +1,197 @@
+//! `ada top [SESSION]`.
+
+use ada_event::FunctionId;
+use ada_span::{FunctionStats, Status};
+use clap::ValueEnum;
+use serde_json::{Value, json};
+
+use crate::analysis::{
+    ListFormat, Listing, OpenedProcess, OpenedSession, Out, SessionArgs, Target, csv, nanoseconds, refer, thousands,
+    with_tables,
+};
+use crate::exit::Outcome;
+use crate::trace::quantity::matches;
+
+const EXAMPLES: &str = "\
+Examples:
+  ada top                              functions by the time spent in themselves
+  ada top --sort calls --module 'libc*'
+  ada top --sort p99 --limit 10 --format json
+
+total counts a function that calls itself once; p50, p95 and p99 are to within 6 %.";
+
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Args {
+    #[command(flatten)]
+    session: SessionArgs,
+    /// In which order
+    #[arg(long, value_enum, default_value_t = Sort::SelfTime)]
+    sort: Sort,
+    /// Functions whose name matches; `*` and `?` are wild
+    #[arg(long, value_name = "PATTERN")]
+    function: Option<String>,
+    /// Functions of modules whose file name matches
+    #[arg(long, value_name = "PATTERN")]
+    module: Option<String>,
+    /// Print so many; 0 prints all
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    limit: usize,
+    /// Begin behind so many: what the page before said
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    cursor: usize,
+    /// How to print
+    #[arg(long, value_enum, default_value_t = ListFormat::Table)]
+    format: ListFormat,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Sort {
+    /// Time in the function alone
+    #[value(name = "self")]
+    SelfTime,
+    /// Time in the function and what it called
+    Total,
+    /// Number of calls
+    Calls,
+    /// The 99th percentile of its durations
+    P99,
+    /// The longest call
+    Max,
+}
+
+/// A function of a process.
+pub(crate) struct Use<'a> {
+    pub(crate) process: usize,
+    pub(crate) stats: &'a FunctionStats,
+}
+
+const FIELDS: [&str; 15] = [
+    "function_id",
+    "reference",
+    "name",
+    "module",
+    "pid",
+    "calls",
+    "total_ns",
+    "self_ns",
+    "min_ns",
+    "max_ns",
+    "p50_ns",
+    "p95_ns",
+    "p99_ns",
+    "unmatched",
+    "longest_span_id",
+];
+
+pub(crate) fn run(args: &Args) -> anyhow::Result<Outcome> {
+    let mut out = Out::new();
+    let outcome = with_tables(&args.session, &mut out, |opened, out| {
+        let mut uses = sorted(opened, args.sort);
+        uses.retain(|it| args.wants(&opened.processes[it.process], it.stats.function));
+        let end = if args.limit == 0 { uses.len() } else { uses.len().min(args.cursor.saturating_add(args.limit)) };
+        let next = (end < uses.len()).then_some(end);
+        let page = &uses[args.cursor.min(end)..end];
+        match args.format {
+            ListFormat::Table => {
+                table(opened, page).print(out)?;
+                next.map_or(Ok(()), |next| out.line(&format!("more with --cursor {next}")))
+            }
+            ListFormat::Json => {
+                let functions: Vec<Value> = page.iter().map(|it| to_json(opened, it)).collect();
+                out.json(&json!({ "functions": functions, "next_cursor": next }))
+            }
+            ListFormat::Csv => csv(out, &FIELDS, &page.iter().map(|it| to_json(opened, it)).collect::<Vec<_>>()),
+        }
+    })?;
+    out.finish()?;
+    Ok(outcome)
+}
+
+impl Args {
+    fn wants(&self, process: &OpenedProcess, function: FunctionId) -> bool {
+        let name = process.names.name(function);
+        let plain = name.split('(').next().unwrap_or_default();
+        self.function.as_ref().is_none_or(|it| matches(it, &name) || matches(it, plain))
+            && self.module.as_ref().is_none_or(|it| matches(it, &process.names.module(function)))
+    }
+}
+
+/// All functions, the ones that lead by `sort` first.
+pub(crate) fn sorted(opened: &OpenedSession, sort: Sort) -> Vec<Use<'_>> {
+    let mut uses: Vec<Use<'_>> = Vec::new();
+    for (process, it) in opened.processes.iter().enumerate() {
+        uses.extend(it.tables.meta().functions.iter().map(|stats| Use { process, stats }));
+    }
+    let measure = |stats: &FunctionStats| match sort {
+        Sort::SelfTime => stats.self_ns,
+        Sort::Total => stats.total_ns,
+        Sort::Calls => stats.spans,
+        Sort::P99 => stats.quantile(0.99).unwrap_or(0),
+        Sort::Max => stats.max_ns,
+    };
+    uses.sort_by_cached_key(|it| (std::cmp::Reverse(measure(it.stats)), it.process, it.stats.function));
+    uses
+}
+
+/// A table of functions.
+pub(crate) fn table(opened: &OpenedSession, uses: &[Use<'_>]) -> Listing {
+    let mut listing =
+        Listing::new(&["function", ">calls", ">self", ">total", ">p50", ">p95", ">p99", ">max", "module", "name"]);
+    for it in uses {
+        let stats = it.stats;
+        let names = &opened.processes[it.process].names;
+        let quantile = |share: f64| stats.quantile(share).map_or_else(|| "-".to_owned(), nanoseconds);
+        listing.row(vec![
+            refer(opened, it.process, Target::Function(stats.function)).to_string(),
+            thousands(stats.spans),
+            nanoseconds(stats.self_ns),
+            nanoseconds(stats.total_ns),
+            quantile(0.5),
+            quantile(0.95),
+            quantile(0.99),
+            if stats.timed > 0 { nanoseconds(stats.max_ns) } else { "-".into() },
+            names.module(stats.function),
+            names.name(stats.function),
+        ]);
+    }
+    listing
+}
+
+/// A function as JSON has it.
+pub(crate) fn to_json(opened: &OpenedSession, it: &Use<'_>) -> Value {
+    let stats = it.stats;
+    let process = &opened.processes[it.process];
+    let is_timed = stats.timed > 0;
+    let by_status: serde_json::Map<String, Value> = Status::ALL
+        .iter()
+        .zip(stats.by_status)
+        .filter(|(_, count)| *count > 0)
+        .map(|(status, count)| (status.word().to_owned(), count.into()))
+        .collect();
+    json!({
+        "function_id": stats.function.to_string(),
+        "reference": refer(opened, it.process, Target::Function(stats.function)).to_string(),
+        "name": process.names.name(stats.function),
+        "module": process.names.module(stats.function),
+        "pid": process.pid,
+        "calls": stats.spans,
+        "total_ns": stats.total_ns,
+        "self_ns": stats.self_ns,
+        "min_ns": is_timed.then_some(stats.min_ns),
+        "max_ns": is_timed.then_some(stats.max_ns),
+        "p50_ns": stats.quantile(0.5),
+        "p95_ns": stats.quantile(0.95),
+        "p99_ns": stats.quantile(0.99),
+        "unmatched": stats.by_status[Status::Unmatched as usize],
+        "by_status": by_status,
+        "longest_span_id": longest(opened, it),
+    })
+}
+
+/// The reference of a function's longest call.
+pub(crate) fn longest(opened: &OpenedSession, it: &Use<'_>) -> Option<String> {
+    let (thread, seq) = it.stats.longest;
+    let thread = opened.processes[it.process].tables.meta().threads.get(thread as usize)?;
+    (it.stats.timed > 0).then(|| refer(opened, it.process, Target::Frame(thread.id, seq)).to_string())
+}

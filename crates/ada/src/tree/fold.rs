@@ -1,0 +1,158 @@
+//! Folds frame spans into a tree of call paths.
+
+use std::collections::HashMap;
+
+use ada_span::SpanError;
+use ada_span::table::{Column, Columns, Tables};
+
+/// Call paths that are told apart; beyond, calls are only counted.
+const MOST_NODES: usize = 1 << 20;
+
+/// Calls with the same path.
+#[derive(Clone, Debug)]
+pub(super) struct Node {
+    /// The function's place in the tables.
+    pub(super) function: u32,
+    pub(super) count: u64,
+    pub(super) total_ns: u64,
+    pub(super) self_ns: u64,
+    /// Calls below it that are too deep to be shown.
+    pub(super) hidden: u64,
+    /// The first one: the place of its thread, and its opening event.
+    pub(super) first: (u32, u64),
+    children: Vec<usize>,
+}
+
+/// Which calls are folded.
+pub(super) struct Wanted {
+    pub(super) since: u64,
+    pub(super) until: u64,
+    /// By place of the function: where the tree begins. None: at the outermost calls.
+    pub(super) is_root: Option<Vec<bool>>,
+    pub(super) depth: usize,
+}
+
+/// The tree of a process.
+#[derive(Default)]
+pub(super) struct Folded {
+    nodes: Vec<Node>,
+    roots: Vec<usize>,
+    /// Nodes by parent and function.
+    known: HashMap<(Option<usize>, u32), usize>,
+    left_out: u64,
+}
+
+/// An open call on the way through a thread.
+struct Open {
+    seq: u64,
+    /// The node that is shown nearest above, and its level.
+    shown: Option<(usize, usize)>,
+}
+
+impl Folded {
+    pub(super) fn is_empty(&self) -> bool {
+        self.nodes.is_empty()
+    }
+
+    pub(super) fn nodes(&self) -> &[Node] {
+        &self.nodes
+    }
+
+    pub(super) fn left_out(&self) -> u64 {
+        self.left_out
+    }
+
+    /// Adds the calls of a thread.
+    pub(super) fn add_thread(&mut self, tables: &Tables, thread: usize, wanted: &Wanted) -> Result<(), SpanError> {
+        let mut open: Vec<Open> = Vec::new();
+        let mut columns = Columns::new();
+        for block in tables.blocks_of(thread) {
+            let entry = tables.block(block);
+            if entry.min_start >= wanted.until {
+                break;
+            }
+            // Calls that began earlier may enclose wanted ones, and are needed for that only; without them, the wanted
+            // ones are roots.
+            if entry.max_start < wanted.since {
+                continue;
+            }
+            tables.read(
+                block,
+                |column| !matches!(column, Column::CloseDelta | Column::Outcome | Column::Context),
+                &mut columns,
+            )?;
+            for row in 0..columns.rows() {
+                self.add_row(&columns, row, thread as u32, wanted, &mut open);
+            }
+        }
+        Ok(())
+    }
+
+    fn add_row(&mut self, columns: &Columns, row: usize, thread: u32, wanted: &Wanted, open: &mut Vec<Open>) {
+        let at = |column: Column| columns.at(column, row);
+        let (seq, function) = (at(Column::OpenSeq), at(Column::Function) as u32);
+        let parent = seq - at(Column::ParentDelta).min(seq);
+        while open.last().is_some_and(|top| top.seq != parent || parent == seq) {
+            open.pop();
+        }
+        let start = at(Column::Start);
+        let above = open.last().and_then(|top| top.shown);
+        let is_in_time = start >= wanted.since && start < wanted.until;
+        let begins = above.is_none()
+            && wanted.is_root.as_ref().is_none_or(|them| them.get(function as usize).copied().unwrap_or(false));
+        let level = above.map_or(0, |(_, level)| level + 1);
+        let mut node = None;
+        if is_in_time && (above.is_some() || begins) {
+            if level >= wanted.depth {
+                if let Some((shown, _)) = above {
+                    self.nodes[shown].hidden += 1;
+                }
+            } else {
+                node = self.node(above.map(|(node, _)| node), function, (thread, seq));
+                match node {
+                    Some(node) => {
+                        let node = &mut self.nodes[node];
+                        node.count += 1;
+                        node.total_ns = node.total_ns.saturating_add(at(Column::Duration));
+                        node.self_ns = node.self_ns.saturating_add(at(Column::SelfTime));
+                    }
+                    None => self.left_out += 1,
+                }
+            }
+        }
+        // What is too deep is counted at the deepest line that is shown.
+        let shown = match node {
+            Some(node) => Some((node, level)),
+            None => above.map(|(node, level)| (node, if level + 1 >= wanted.depth { wanted.depth - 1 } else { level })),
+        };
+        open.push(Open { seq, shown });
+    }
+
+    fn node(&mut self, parent: Option<usize>, function: u32, first: (u32, u64)) -> Option<usize> {
+        if let Some(&node) = self.known.get(&(parent, function)) {
+            return Some(node);
+        }
+        if self.nodes.len() >= MOST_NODES {
+            return None;
+        }
+        let node = self.nodes.len();
+        self.nodes.push(Node { function, count: 0, total_ns: 0, self_ns: 0, hidden: 0, first, children: Vec::new() });
+        self.known.insert((parent, function), node);
+        match parent {
+            Some(parent) => self.nodes[parent].children.push(node),
+            None => self.roots.push(node),
+        }
+        Some(node)
+    }
+
+    /// Goes through the tree from the top, in the order in which paths first occurred.
+    pub(super) fn walk(&self, min_ns: u64, mut each: impl FnMut(usize, usize)) {
+        let mut stack: Vec<(usize, usize)> = self.roots.iter().rev().map(|&root| (0, root)).collect();
+        while let Some((level, node)) = stack.pop() {
+            if self.nodes[node].total_ns >= min_ns {
+                each(level, node);
+                stack.extend(self.nodes[node].children.iter().rev().map(|&child| (level + 1, child)));
+            }
+        }
+    }
+}

@@ -1,0 +1,174 @@
+//! `ada tree [SESSION]`.
+
+mod fold;
+
+use ada_event::FunctionId;
+use serde_json::{Value, json};
+
+use crate::analysis::{
+    ListFormat, Moment, OpenedSession, Out, SessionArgs, Target, csv, nanoseconds, parse_nanos, refer, thousands,
+    with_tables,
+};
+use crate::exit::Outcome;
+use crate::trace::quantity::matches;
+
+use fold::{Folded, Wanted};
+
+const EXAMPLES: &str = "\
+Examples:
+  ada tree                                   the whole program, calls of all threads folded together
+  ada tree --thread 4711 --depth 5
+  ada tree --function handle_request         what happens below one function
+  ada tree --since 1.5s --until 1.6s         calls that began in a stretch of time
+
+Calls of the same function by the same caller are one line, with how many there were.";
+
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Args {
+    #[command(flatten)]
+    session: SessionArgs,
+    /// Calls of this thread; may be given several times
+    #[arg(long, value_name = "ID")]
+    thread: Vec<u32>,
+    /// How many levels to print
+    #[arg(long, value_name = "N", default_value_t = 8)]
+    depth: usize,
+    /// Begin at functions whose name matches; `*` and `?` are wild
+    #[arg(long, value_name = "PATTERN")]
+    function: Option<String>,
+    /// Calls that began at or after this: so long after the first event, or a start_ns behind @
+    #[arg(long, value_name = "MOMENT")]
+    since: Option<Moment>,
+    /// Calls that began before this
+    #[arg(long, value_name = "MOMENT")]
+    until: Option<Moment>,
+    /// Leave out lines with less time than this
+    #[arg(long, value_name = "DURATION", value_parser = parse_nanos, default_value = "0ns")]
+    min_duration: u64,
+    /// Print so many lines; 0 prints all
+    #[arg(long, value_name = "N", default_value_t = 200)]
+    limit: usize,
+    /// Begin behind so many lines: what the page before said
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    cursor: usize,
+    /// How to print
+    #[arg(long, value_enum, default_value_t = ListFormat::Table)]
+    format: ListFormat,
+}
+
+/// A line of the tree.
+struct Line {
+    process: usize,
+    level: usize,
+    node: usize,
+}
+
+pub(crate) fn run(args: &Args) -> anyhow::Result<Outcome> {
+    let mut out = Out::new();
+    let outcome = with_tables(&args.session, &mut out, |opened, out| {
+        for id in &args.thread {
+            if !opened.processes.iter().any(|it| it.tables.meta().thread_index(*id).is_some()) {
+                anyhow::bail!("thread {id} is not in the session; `ada threads` lists them");
+            }
+        }
+        let folded = fold_all(args, opened)?;
+        if args.function.is_some() && folded.iter().all(Folded::is_empty) {
+            anyhow::bail!("no call of {} is in the tree", args.function.as_deref().unwrap_or_default());
+        }
+        print(args, opened, &folded, out)
+    })?;
+    out.finish()?;
+    Ok(outcome)
+}
+
+fn fold_all(args: &Args, opened: &OpenedSession) -> anyhow::Result<Vec<Folded>> {
+    let since = args.since.map_or(0, |it| it.on_clock(opened.start));
+    let until = args.until.map_or(u64::MAX, |it| it.on_clock(opened.start));
+    let mut folded = Vec::new();
+    for process in &opened.processes {
+        let is_root = args.function.as_ref().map(|pattern| {
+            let functions = process.tables.meta().functions.iter();
+            let is_wanted = |function: FunctionId| {
+                let name = process.names.name(function);
+                matches(pattern, &name) || matches(pattern, name.split('(').next().unwrap_or_default())
+            };
+            functions.map(|stats| is_wanted(stats.function)).collect::<Vec<bool>>()
+        });
+        let wanted = Wanted { since, until, is_root, depth: args.depth.max(1) };
+        let mut tree = Folded::default();
+        for (thread, entry) in process.tables.meta().threads.iter().enumerate() {
+            if args.thread.is_empty() || args.thread.contains(&entry.id) {
+                tree.add_thread(&process.tables, thread, &wanted)?;
+            }
+        }
+        folded.push(tree);
+    }
+    Ok(folded)
+}
+
+fn print(args: &Args, opened: &OpenedSession, folded: &[Folded], out: &mut Out) -> anyhow::Result<()> {
+    let mut lines: Vec<Line> = Vec::new();
+    for (process, tree) in folded.iter().enumerate() {
+        tree.walk(args.min_duration, |level, node| lines.push(Line { process, level, node }));
+    }
+    let end = if args.limit == 0 { lines.len() } else { lines.len().min(args.cursor.saturating_add(args.limit)) };
+    let next = (end < lines.len()).then_some(end);
+    let page = &lines[args.cursor.min(end)..end];
+    match args.format {
+        ListFormat::Table => {
+            out.line(&format!("{:>11} {:>11} {:>10}  call", "total", "self", "count"))?;
+            for line in page {
+                let node = &folded[line.process].nodes()[line.node];
+                let names = &opened.processes[line.process].names;
+                let name = names.name(opened.processes[line.process].function(node.function as usize));
+                let more = if node.hidden > 0 {
+                    format!("  … {} calls below", thousands(node.hidden))
+                } else {
+                    String::new()
+                };
+                out.line(&format!(
+                    "{:>11} {:>11} {:>10}  {:indent$}{name}{}{more}",
+                    nanoseconds(node.total_ns),
+                    nanoseconds(node.self_ns),
+                    thousands(node.count),
+                    "",
+                    if node.count > 1 { format!(" ×{}", node.count) } else { String::new() },
+                    indent = 2 * line.level.min(60),
+                ))?;
+            }
+            if folded.iter().any(|tree| tree.left_out() > 0) {
+                let left_out: u64 = folded.iter().map(Folded::left_out).sum();
+                out.line(&format!("{} calls on further paths are left out", thousands(left_out)))?;
+            }
+            next.map_or(Ok(()), |next| {
+                out.line(&format!("{} more lines; go on with --cursor {next}", lines.len() - end))
+            })
+        }
+        ListFormat::Json => {
+            let nodes: Vec<Value> = page.iter().map(|line| to_json(opened, folded, line)).collect();
+            out.json(&json!({ "nodes": nodes, "next_cursor": next }))
+        }
+        ListFormat::Csv => {
+            let fields = ["level", "function_id", "name", "pid", "count", "total_ns", "self_ns", "first_span_id"];
+            csv(out, &fields, &page.iter().map(|line| to_json(opened, folded, line)).collect::<Vec<_>>())
+        }
+    }
+}
+
+fn to_json(opened: &OpenedSession, folded: &[Folded], line: &Line) -> Value {
+    let node = &folded[line.process].nodes()[line.node];
+    let process = &opened.processes[line.process];
+    let function = process.function(node.function as usize);
+    let thread = process.tables.meta().threads[node.first.0 as usize].id;
+    json!({
+        "level": line.level,
+        "function_id": function.to_string(),
+        "name": process.names.name(function),
+        "pid": process.pid,
+        "count": node.count,
+        "total_ns": node.total_ns,
+        "self_ns": node.self_ns,
+        "first_span_id": refer(opened, line.process, Target::Frame(thread, node.first.1)).to_string(),
+    })
+}

@@ -1,0 +1,21 @@
+//! The commands that tell a program's story, on real traces of the tiny programs: spans, statuses and reasons exactly.
+
+#[allow(dead_code, reason = "shared with the other test target, which uses the rest")]
+#[path = "trace/program.rs"]
+mod program;
+#[allow(dead_code, reason = "shared with the other test target, which uses the rest")]
+#[allow(unused_imports, reason = "shared with the other test target, which uses the rest")]
+mod run;
+
+#[path = "spans/cache.rs"]
+mod cache;
+#[path = "spans/callbacks.rs"]
+mod callbacks;
+#[path = "spans/commands.rs"]
+mod commands;
+#[path = "spans/endings.rs"]
+mod endings;
+#[path = "spans/threads.rs"]
+mod threads;
+#[path = "spans/told.rs"]
+mod told;

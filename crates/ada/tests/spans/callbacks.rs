@@ -1,0 +1,50 @@
+//! Callbacks as logical spans, found from function addresses in registers.
+
+use serde_json::Value;
+
+use crate::program::Program;
+use crate::told::Told;
+
+fn callbacks(told: &Told, function: &str) -> Vec<Value> {
+    told.spans(&["--runtime", "callback", "--function", function])
+}
+
+#[test]
+fn a_comparator_is_certainly_called_back_by_qsort() {
+    let told = Told::trace_with_registers(&Program::new("callback.c").flags(&["-lm"]));
+    let calls = told.spans(&["--type", "frame", "--function", "compare"]).len();
+    let found = callbacks(&told, "compare");
+    assert!(calls > 100);
+    assert_eq!(found.len(), calls, "every call of it is one");
+    for span in &found {
+        let attributes = &span["attributes"];
+        assert_eq!((&attributes["initiator"], &attributes["confidence"]), (&"qsort".into(), &1.0.into()));
+        assert_eq!(span["parent_span_id"], attributes["initiator_span_id"]);
+    }
+    let initiators: Vec<&Value> = found.iter().map(|span| &span["attributes"]["initiator_span_id"]).collect();
+    assert!(initiators.iter().all(|it| *it == initiators[0]), "one sort");
+    assert_eq!(told.json("show", &[initiators[0].as_str().unwrap()])["name"], "qsort");
+}
+
+#[test]
+fn functions_that_are_called_later_know_who_registered_them() {
+    let told = Told::trace_with_registers(&Program::new("callbacks.c"));
+    for (function, count, initiator, least) in [
+        ("initialise", 1, "pthread_once", 1.0),
+        ("handler", 2, "signal", 0.9),
+        ("destroy", 1, "pthread_key_create", 0.6),
+        ("at_exit", 1, "atexit", 0.6),
+    ] {
+        let found = callbacks(&told, function);
+        assert_eq!(found.len(), count, "{function}");
+        for span in &found {
+            let attributes = &span["attributes"];
+            let by = attributes["initiator"].as_str().unwrap_or_default();
+            assert!(by.ends_with(initiator), "{function} by {by}");
+            assert!(attributes["confidence"].as_f64() >= Some(least), "{function}: {attributes}");
+        }
+    }
+    let destroy = &callbacks(&told, "destroy")[0];
+    assert_ne!(destroy["thread_id"], destroy["attributes"]["initiator_thread_id"], "on another thread");
+    assert_eq!(callbacks(&told, "body").len() + callbacks(&told, "main").len(), 0, "starts are not callbacks");
+}
