@@ -206,6 +206,12 @@ impl Drain {
         self.crashes.of_process(pid, &self.clock, &numbers)
     }
 
+    /// Crashes of which no record came to be.
+    pub(crate) fn untold_crashes(&self) -> u64 {
+        let crashes = &self.pool.control().crashes;
+        crashes.untold.load(Ordering::Relaxed) + crashes.unfinished() as u64
+    }
+
     /// How long threads have waited for room.
     pub(crate) fn waited_ns(&self) -> u64 {
         self.waited_ns

@@ -237,6 +237,9 @@ pub fn trace(command: Command, options: &TraceOptions, progress: &dyn Progress) 
     }
     drain.finish_windows(&files);
     let mut hooked = programs.into_hooked();
+    if drain.untold_crashes() > 0 {
+        hooked.limits.push(format!("{} crashes could not be recorded", drain.untold_crashes()));
+    }
     let drops = dropped(&pool, &drain);
     drain.flush(&mut files);
     let figures = drain.figures();

@@ -56,7 +56,7 @@ pub(super) fn write_duration(f: &mut fmt::Formatter<'_>, time: Duration) -> fmt:
     let nanos = time.as_nanos();
     let (divisor, unit) = [(1_000_000_000, "s"), (1_000_000, "ms"), (1000, "us")]
         .into_iter()
-        .find(|(divisor, _)| nanos % divisor == 0)
+        .find(|(divisor, _)| nanos.is_multiple_of(*divisor))
         .unwrap_or((1, "ns"));
     write!(f, "{}{unit}", nanos / divisor)
 }

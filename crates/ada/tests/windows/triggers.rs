@@ -59,7 +59,11 @@ impl Contents {
 
     /// How many events have detail, but for those that a runtime probe always keeps.
     fn details(&self) -> usize {
-        self.threads.iter().flatten().filter(|seen| seen.has_detail && seen.name != "_exit").count()
+        self.threads
+            .iter()
+            .flatten()
+            .filter(|seen| seen.has_detail && !["_exit", "_Exit"].contains(&seen.name.as_str()))
+            .count()
     }
 
     /// What the manifest says of windows agrees with what is there.
@@ -171,7 +175,7 @@ fn a_call_that_takes_long_is_a_trigger() {
     session.assert_consistent();
     assert!(session.manifest.windows.iter().all(|window| window.trigger == "slow=n?p>200ms"));
     let is_end = |seen: &&Seen| seen.name == "nap" && seen.event.kind == EventKind::RETURN;
-    let longest = session.threads[0].iter().filter(is_end).next_back().unwrap();
+    let longest = session.threads[0].iter().rfind(is_end).unwrap();
     assert!(longest.has_detail);
     let window = session.manifest.windows.last().unwrap();
     assert_eq!(window.trigger_ns, Some(longest.event.timestamp.0));
@@ -216,7 +220,7 @@ fn triggers_are_changed_while_the_program_runs() {
     fs::write(&go, "").unwrap();
     let output = started.finish();
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
-    let session = Session::open(&tracing.session()).unwrap();
+    let session = Session::open(tracing.session()).unwrap();
     let manifest = session.processes()[0].manifest.clone().unwrap();
     let [window] = &manifest.windows[..] else { panic!("{:?}", manifest.windows) };
     assert_eq!((window.trigger.as_str(), window.triggers["symbol=mark?d"]), ("symbol=mark?d", 1));
