@@ -34,6 +34,7 @@ pub use manifest::{
     BuildId, Coverage, Drops, Exit, HexAddr, LaneFigures, LatencyFigures, MANIFEST_VERSION, Manifest, Module,
     PoolFigures, ThreadEntry, Window,
 };
+pub use map::Mapping;
 pub use merge::{Merge, MergedEvent};
 pub use payload::{Arm64Frame, MAX_PROBES, MAX_STACK_WINDOW, Payload, Probes, X86Call, X86Return};
 pub use platform::{Arch, Clock, Os, Platform};
