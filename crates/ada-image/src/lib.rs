@@ -46,6 +46,7 @@ mod sources;
 mod stored_table;
 mod symbol_names;
 mod symbol_table;
+mod unit_starts;
 mod unwind_table;
 
 pub use build_id::build_id;

@@ -1,5 +1,7 @@
 //! Source lines: which line of which file an address of an image was made from, as DWARF has it.
 
+use std::cell::RefCell;
+use std::collections::HashMap;
 use std::fmt;
 
 use ada_event::ImageOffset;
@@ -11,6 +13,7 @@ use object::read::elf::{CompressionHeader, SectionHeader};
 use object::read::{CompressedData, CompressionFormat};
 
 use crate::header;
+use crate::unit_starts::UnitStarts;
 
 /// Compressed sections of a file take no more memory than this; a file that wants more has no lines. What is not
 /// compressed is read where it is.
@@ -46,7 +49,11 @@ impl fmt::Display for SourcePlace {
 }
 
 /// The line information of an image or of its separate debug file.
-pub struct SourceLines(Lines);
+pub struct SourceLines {
+    lines: Lines,
+    /// By the offsets of units, functions of which were asked for.
+    units: RefCell<HashMap<usize, UnitStarts>>,
+}
 
 type Lookup<'d> = Context<EndianSlice<'d, LittleEndian>>;
 
@@ -80,12 +87,23 @@ impl SourceLines {
             let load = |id| Ok::<_, gimli::Error>(EndianSlice::new(sections.bytes(id), LittleEndian));
             Context::from_dwarf(Dwarf::load(load)?)
         });
-        lines.ok().map(Self)
+        Some(Self { lines: lines.ok()?, units: RefCell::default() })
+    }
+
+    /// The line on which the function that starts at an address is declared; without a declaration, the first line that
+    /// its first instruction belongs to.
+    pub fn function_place(&self, start: ImageOffset) -> Option<SourcePlace> {
+        let found = self.lines.with_dependent(|_, lookup| {
+            let unit = lookup.find_dwarf_and_unit(start.0).skip_all_loads()?;
+            let mut units = self.units.borrow_mut();
+            units.entry(unit.header.offset().0).or_insert_with(|| UnitStarts::of(&unit)).place(&unit, start)
+        });
+        found.or_else(|| self.place(start))
     }
 
     /// The line that the instruction at an address belongs to.
     pub fn place(&self, at: ImageOffset) -> Option<SourcePlace> {
-        self.0.with_dependent(|_, lookup| {
+        self.lines.with_dependent(|_, lookup| {
             let location = lookup.find_location(at.0).ok().flatten()?;
             Some(SourcePlace { file: location.file?.to_owned(), line: location.line.filter(|&line| line > 0)? })
         })
@@ -94,7 +112,7 @@ impl SourceLines {
 
 impl fmt::Debug for SourceLines {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "SourceLines({} sections)", self.0.borrow_owner().found.len())
+        write!(f, "SourceLines({} sections)", self.lines.borrow_owner().found.len())
     }
 }
 

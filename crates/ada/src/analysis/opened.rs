@@ -69,14 +69,14 @@ impl OpenedSession {
 
     /// Where the source has a function of a process; nothing where no debug information says so.
     pub(crate) fn source(&self, process: usize, function: FunctionId) -> Option<SourcePlace> {
-        self.sources.place(&self.processes[process].names.code(function)?)
+        self.sources.function(&self.processes[process].names.code(function)?)
     }
 
     /// The function of a process that returns to an address, and where the source has its call.
     pub(crate) fn call_site(&self, process: usize, return_address: u64) -> Option<(FunctionId, Option<SourcePlace>)> {
         // The call is the instruction before; what follows it may belong to another line.
         let (function, code) = self.processes[process].names.code_at(return_address.checked_sub(1)?)?;
-        Some((function, code.and_then(|code| self.sources.place(&code))))
+        Some((function, code.and_then(|code| self.sources.instruction(&code))))
     }
 
     /// Whether references need the process.

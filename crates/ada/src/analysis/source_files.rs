@@ -26,7 +26,8 @@ pub(crate) struct SourceFiles {
 
 struct ModuleLines {
     lines: Option<SourceLines>,
-    known: HashMap<u64, Option<SourcePlace>>,
+    /// By offsets of functions.
+    functions: HashMap<u64, Option<SourcePlace>>,
 }
 
 impl SourceFiles {
@@ -42,16 +43,31 @@ impl SourceFiles {
         Ok(Self { given, modules: RefCell::default() })
     }
 
-    /// The line of a piece of code.
-    pub(crate) fn place(&self, code: &Code<'_>) -> Option<SourcePlace> {
+    /// The line on which a function begins.
+    pub(crate) fn function(&self, code: &Code<'_>) -> Option<SourcePlace> {
+        self.with_module(code, |lines, functions| {
+            let find = || lines.function_place(ImageOffset(code.offset)).map(on_one_line);
+            functions.entry(code.offset).or_insert_with(find).clone()
+        })
+    }
+
+    /// The line of an instruction.
+    pub(crate) fn instruction(&self, code: &Code<'_>) -> Option<SourcePlace> {
+        self.with_module(code, |lines, _| lines.place(ImageOffset(code.offset)).map(on_one_line))
+    }
+
+    fn with_module(
+        &self,
+        code: &Code<'_>,
+        ask: impl FnOnce(&SourceLines, &mut HashMap<u64, Option<SourcePlace>>) -> Option<SourcePlace>,
+    ) -> Option<SourcePlace> {
         let mut modules = self.modules.borrow_mut();
         if !modules.contains_key(code.build_id) {
             let lines = self.open(code);
-            modules.insert(code.build_id.to_vec(), ModuleLines { lines, known: HashMap::new() });
+            modules.insert(code.build_id.to_vec(), ModuleLines { lines, functions: HashMap::new() });
         }
         let module = modules.get_mut(code.build_id)?;
-        let lines = module.lines.as_ref()?;
-        module.known.entry(code.offset).or_insert_with(|| find(lines, code.offset)).clone()
+        ask(module.lines.as_ref()?, &mut module.functions)
     }
 
     fn open(&self, code: &Code<'_>) -> Option<SourceLines> {
@@ -65,11 +81,9 @@ impl SourceFiles {
     }
 }
 
-fn find(lines: &SourceLines, offset: u64) -> Option<SourcePlace> {
-    let mut place = lines.place(ImageOffset(offset))?;
-    // A path can have any character, and a line of a list must stay one.
-    place.file = place.file.replace(char::is_control, "?");
-    Some(place)
+/// A path can have any character, and a line of a list must stay one.
+fn on_one_line(place: SourcePlace) -> SourcePlace {
+    SourcePlace { file: place.file.replace(char::is_control, "?"), ..place }
 }
 
 /// Puts a place into a record, whose fields are there in any case.
