@@ -19,6 +19,7 @@ mod image_file;
 mod image_plan;
 mod installer;
 mod latency;
+pub mod live;
 mod living;
 mod loader_call;
 mod machine;

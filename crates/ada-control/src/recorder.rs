@@ -17,6 +17,7 @@ use crate::error::Doing;
 use crate::follow::follow_execs;
 use crate::gate::Gate;
 use crate::hooking::{Workshop, shape};
+use crate::live::{Handler, LiveServer, StatusHandler};
 use crate::living::{self, Living};
 use crate::loader_call::WaitingThread;
 use crate::maps::{self, LoadedFile};
@@ -114,7 +115,7 @@ impl Progress for () {}
 
 /// Runs `command` to its end with every function hooked.
 pub fn trace(command: Command, options: &TraceOptions, progress: &dyn Progress) -> Result<TraceReport, ControlError> {
-    let command_line = [command.get_program()]
+    let command_line: Vec<String> = [command.get_program()]
         .into_iter()
         .chain(command.get_args())
         .map(|word| word.to_string_lossy().into_owned())
@@ -132,10 +133,16 @@ pub fn trace(command: Command, options: &TraceOptions, progress: &dyn Progress) 
 
     let mut files = SessionFiles::create(&options.output, pid)?;
     let programs = Programs::new(program.pool_in_target);
-    let facts = ProcessFacts { command_line, ..ProcessFacts::default() };
+    let facts = ProcessFacts { command_line: command_line.clone(), ..ProcessFacts::default() };
     programs.add(&mut programs.lock(), pid, program, facts);
     tell_news(&programs, &mut files)?;
     let folder = files.process(pid)?.process_path().to_owned();
+    let status = StatusHandler::new(progress, pid, command_line, files.path().to_owned());
+    let live = LiveServer::listen(pid);
+    if let Err(error) = &live {
+        files.process(pid)?.manifest_mut().limits.push(format!("this trace could not be asked: {error}").into());
+    }
+    let handlers: [&dyn Handler; 1] = [&status];
     let start_up = started.elapsed();
     progress.running();
     let process = living::open(pid).doing("watching the program")?;
@@ -145,7 +152,7 @@ pub fn trace(command: Command, options: &TraceOptions, progress: &dyn Progress) 
     let clock = calibration.finish();
     let drain = Drain::new(pool, clock, programs.numbers.clone(), shape(options).unwrap_or_default());
     let (halt, drained) = std::thread::scope(|scope| {
-        let drained = scope.spawn(|| run_drain(drain, files, &programs, options, pid, progress));
+        let drained = scope.spawn(|| run_drain(drain, files, &programs, options, pid, &status));
         scope.spawn(|| {
             // The lists are not needed before somebody reads the session, so the program does not wait for them.
             programs.lock().write_lists(&folder, pid);
@@ -154,11 +161,16 @@ pub fn trace(command: Command, options: &TraceOptions, progress: &dyn Progress) 
         if options.follow {
             scope.spawn(|| follow_execs(&programs, &workshop, options, pool));
         }
+        if let Ok(live) = &live {
+            scope.spawn(|| live.serve(scope, &handlers));
+        }
         // Not by waiting for it as a parent does: that would take what belongs to the thread that follows its execs.
         living::wait(&process, -1);
         let halt = tracee::wait_with_time(pid as i32);
         programs.first_ended.store(true, Ordering::Release);
-        (halt, drained.join().expect("the drain does not panic"))
+        let drained = drained.join().expect("the drain does not panic");
+        live.iter().for_each(LiveServer::stop);
+        (halt, drained)
     });
     let (mut drain, mut files) = drained;
     let (halt, cpu_time) = halt.doing("waiting for the program")?;

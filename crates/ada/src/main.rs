@@ -11,8 +11,10 @@ mod format;
 mod heph;
 mod hooks;
 mod names;
+mod ps;
 mod symbols;
 mod trace;
+mod wall_clock;
 mod workload;
 
 fn main() -> std::process::ExitCode {
@@ -23,6 +25,7 @@ fn main() -> std::process::ExitCode {
     exit::report(match command {
         cli::Command::Demo(args) => demo::run(&args),
         cli::Command::Trace(args) => trace::run(args),
+        cli::Command::Ps(args) => ps::run(&args),
         cli::Command::Hooks(args) => hooks::run(&args),
         cli::Command::Symbols(args) => symbols::run(&args),
         cli::Command::Doctor(args) => doctor::run(&args),
