@@ -135,8 +135,10 @@ impl Installer {
         let (entries, stubs) = (&self.entries, &self.stubs);
         let done = in_parallel(placed, |placed| fill_and_patch(remote, shared, entries, stubs, placed));
         for result in done {
-            let (image, first_function, sites) = result?;
+            let (image, first_function, offset, sites) = result?;
             let id = self.id_of(&image);
+            let known = self.shared.add_switches(offset, id, image.functions.len());
+            known.map_err(|source| ControlError::System { doing: "mapping switches", source })?;
             self.written.insert(image.file.clone(), Written { table_hash: image.table_hash, sites });
             modules.push(Module::new(self.image, id, first_function, image));
         }
@@ -233,7 +235,7 @@ fn fill_and_patch(
     entries: &AgentEntries,
     stubs: &StubOptions,
     placed: Placed,
-) -> Result<(PlannedImage, u32, Vec<Site>), ControlError> {
+) -> Result<(PlannedImage, u32, u64, Vec<Site>), ControlError> {
     let Placed { mut image, arena: address, offset, first_function } = placed;
     let mut arena = Arena::new(RuntimeAddr(address), entries, stubs, image.functions.len())?;
     let mut sites = Vec::with_capacity(image.plans.len());
@@ -249,7 +251,7 @@ fn fill_and_patch(
     for index in write_jumps(remote, &sites).map_err(crate::remote::injected("writing hooks"))? {
         image.verdicts[index] = Verdict::Skipped(SkipReason::TextDiffers);
     }
-    Ok((image, first_function, sites))
+    Ok((image, first_function, offset, sites))
 }
 
 fn write_arena(shared: &SharedMemory, offset: u64, arena: Arena) -> Result<(), ControlError> {

@@ -9,11 +9,14 @@ use std::fs::File;
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd};
 
+use ada_event::ModuleId;
 use ada_ring::pool::{CONTROL_BYTES, MAX_CHUNKS};
 use ada_ring::state::covered;
 use ada_ring::{CHUNK_SIZE, DetailMode, OnFull, Pool, counters};
 use memmap2::{MmapMut, MmapOptions};
 use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::switches::SwitchArenas;
 
 /// Room for code: sparse, so that only what is used costs memory.
 const CODE_BYTES: u64 = 1 << 40;
@@ -25,6 +28,8 @@ pub(crate) struct SharedMemory {
     _pool_map: MmapMut,
     pool: Pool,
     pool_bytes: u64,
+    /// The switches of the arenas in here.
+    pub(crate) switches: SwitchArenas,
     code_used: AtomicU64,
 }
 
@@ -54,7 +59,14 @@ impl SharedMemory {
         pool.control().chunk_count.store(chunks as u32, Ordering::Relaxed);
         pool.control().on_full.store(on_full as u32, Ordering::Relaxed);
         pool.control().detail_mode.store(detail as u32, Ordering::Relaxed);
-        Ok(Self { file, _pool_map: pool_map, pool, pool_bytes, code_used: AtomicU64::new(0) })
+        Ok(Self {
+            file,
+            _pool_map: pool_map,
+            pool,
+            pool_bytes,
+            switches: SwitchArenas::default(),
+            code_used: AtomicU64::new(0),
+        })
     }
 
     pub(crate) fn pool(&self) -> Pool {
@@ -83,6 +95,11 @@ impl SharedMemory {
         let bytes = bytes.next_multiple_of(4096);
         let used = self.code_used.fetch_add(bytes, Ordering::Relaxed);
         (used + bytes <= CODE_BYTES).then_some(self.pool_bytes + used)
+    }
+
+    /// Makes the switches of an arena known, which has its place at `offset`.
+    pub(crate) fn add_switches(&self, offset: u64, module: ModuleId, functions: usize) -> io::Result<()> {
+        self.switches.add(&self.file, offset, module, functions)
     }
 
     /// Writes code into its place.

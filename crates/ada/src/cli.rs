@@ -6,7 +6,7 @@ use clap::error::ErrorKind;
 use clap::{Parser, Subcommand};
 
 use crate::exit::say;
-use crate::{atf, completions, demo, doctor, heph, hooks, ps, symbols, trace, workload};
+use crate::{atf, completions, demo, doctor, filter, heph, hooks, ps, symbols, trace, workload};
 
 const EXIT_CODES: &str = "\
 Exit codes:
@@ -38,6 +38,8 @@ pub(crate) enum Command {
     Trace(trace::Args),
     /// List the traces that are running
     Ps(ps::Args),
+    /// Record, count or ignore functions of a running trace
+    Filter(filter::Args),
     /// List what was hooked, and what was not and why
     Hooks(hooks::Args),
     /// Give a session better names from debug files

@@ -7,11 +7,13 @@ mod completions;
 mod demo;
 mod doctor;
 mod exit;
+mod filter;
 mod format;
 mod heph;
 mod hooks;
 mod names;
 mod ps;
+mod switch_list;
 mod symbols;
 mod trace;
 mod wall_clock;
@@ -26,6 +28,7 @@ fn main() -> std::process::ExitCode {
         cli::Command::Demo(args) => demo::run(&args),
         cli::Command::Trace(args) => trace::run(args),
         cli::Command::Ps(args) => ps::run(&args),
+        cli::Command::Filter(args) => filter::run(args),
         cli::Command::Hooks(args) => hooks::run(&args),
         cli::Command::Symbols(args) => symbols::run(&args),
         cli::Command::Doctor(args) => doctor::run(&args),

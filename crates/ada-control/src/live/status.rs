@@ -55,7 +55,7 @@ impl Progress for StatusHandler<'_> {
 
 impl Handler for StatusHandler<'_> {
     fn answer(&self, request: &Request) -> Option<Answer> {
-        let Request::Status = request;
+        let Request::Status = request else { return None };
         Some(Answer::Status(Status {
             pid: self.pid,
             command: self.command.clone(),
