@@ -17,6 +17,7 @@ use crate::error::Doing;
 use crate::follow::follow_execs;
 use crate::gate::Gate;
 use crate::hooking::{Workshop, shape};
+use crate::live::{Handler, LiveServer, StatusHandler};
 use crate::living::{self, Living};
 use crate::loader_call::WaitingThread;
 use crate::maps::{self, LoadedFile};
@@ -27,6 +28,7 @@ use crate::remote::OpenInTarget;
 use crate::session::{self, SessionFiles};
 use crate::shared_memory::SharedMemory;
 use crate::summary;
+use crate::switches::{FilterHandler, SwitchedFunction};
 use crate::tracee::{self, Halt};
 
 /// Says of a module's path, a function's name, where it has one, and its place, whether to leave it alone.
@@ -93,6 +95,8 @@ pub struct TraceReport {
     pub start_up: Duration,
     /// How long threads waited for room in the rings.
     pub waited: Duration,
+    /// Functions that were not recorded all the time, those with most counted calls first.
+    pub switched: Vec<SwitchedFunction>,
 }
 
 /// Hears how a trace goes on. Called from several threads.
@@ -114,7 +118,7 @@ impl Progress for () {}
 
 /// Runs `command` to its end with every function hooked.
 pub fn trace(command: Command, options: &TraceOptions, progress: &dyn Progress) -> Result<TraceReport, ControlError> {
-    let command_line = [command.get_program()]
+    let command_line: Vec<String> = [command.get_program()]
         .into_iter()
         .chain(command.get_args())
         .map(|word| word.to_string_lossy().into_owned())
@@ -131,11 +135,18 @@ pub fn trace(command: Command, options: &TraceOptions, progress: &dyn Progress) 
     let program = workshop.hook(&gate, options, deadline, progress)?;
 
     let mut files = SessionFiles::create(&options.output, pid)?;
-    let programs = Programs::new(program.pool_in_target);
-    let facts = ProcessFacts { command_line, ..ProcessFacts::default() };
+    let programs = Programs::new(program.pool_in_target, workshop.shared.clone());
+    let facts = ProcessFacts { command_line: command_line.clone(), ..ProcessFacts::default() };
     programs.add(&mut programs.lock(), pid, program, facts);
     tell_news(&programs, &mut files)?;
     let folder = files.process(pid)?.process_path().to_owned();
+    let status = StatusHandler::new(progress, pid, command_line, files.path().to_owned());
+    let live = LiveServer::listen(pid);
+    if let Err(error) = &live {
+        programs.lock().limits.push(format!("this trace could not be asked: {error}"));
+    }
+    let filter = FilterHandler { programs: &programs };
+    let handlers: [&dyn Handler; 2] = [&status, &filter];
     let start_up = started.elapsed();
     progress.running();
     let process = living::open(pid).doing("watching the program")?;
@@ -143,9 +154,10 @@ pub fn trace(command: Command, options: &TraceOptions, progress: &dyn Progress) 
 
     // The program does not wait for the clock's second reading.
     let clock = calibration.finish();
+    programs.switches.start(clock);
     let drain = Drain::new(pool, clock, programs.numbers.clone(), shape(options).unwrap_or_default());
     let (halt, drained) = std::thread::scope(|scope| {
-        let drained = scope.spawn(|| run_drain(drain, files, &programs, options, pid, progress));
+        let drained = scope.spawn(|| run_drain(drain, files, &programs, options, pid, &status));
         scope.spawn(|| {
             // The lists are not needed before somebody reads the session, so the program does not wait for them.
             programs.lock().write_lists(&folder, pid);
@@ -154,11 +166,16 @@ pub fn trace(command: Command, options: &TraceOptions, progress: &dyn Progress) 
         if options.follow {
             scope.spawn(|| follow_execs(&programs, &workshop, options, pool));
         }
+        if let Ok(live) = &live {
+            scope.spawn(|| live.serve(scope, &handlers));
+        }
         // Not by waiting for it as a parent does: that would take what belongs to the thread that follows its execs.
         living::wait(&process, -1);
         let halt = tracee::wait_with_time(pid as i32);
         programs.first_ended.store(true, Ordering::Release);
-        (halt, drained.join().expect("the drain does not panic"))
+        let drained = drained.join().expect("the drain does not panic");
+        live.iter().for_each(LiveServer::stop);
+        (halt, drained)
     });
     let (mut drain, mut files) = drained;
     let (halt, cpu_time) = halt.doing("waiting for the program")?;
@@ -172,6 +189,7 @@ pub fn trace(command: Command, options: &TraceOptions, progress: &dyn Progress) 
     {
         windows.push(summary::window(format!("crash: signal {signal}"), &window));
     }
+    let switches = programs.switches.clone();
     let mut hooked = programs.into_hooked();
     let drops = dropped(&pool, &drain);
     drain.flush(&mut files);
@@ -186,6 +204,7 @@ pub fn trace(command: Command, options: &TraceOptions, progress: &dyn Progress) 
         let end = (process == pid).then_some((end, cpu_time));
         summary::complete(end, &hooked.modules_of(process), &drops, &figures, &windows, writer);
         summary::add_facts(&hooked, process, pid, writer);
+        summary::add_switches(&switches, &hooked, process, writer);
         let folder = writer.process_path().to_owned();
         hooked.write_lists(&folder, process);
     });
@@ -204,6 +223,7 @@ pub fn trace(command: Command, options: &TraceOptions, progress: &dyn Progress) 
         found: hooked.modules.iter().map(|module| module.functions.len()).sum(),
         start_up,
         waited: Duration::from_nanos(drain.waited_ns()),
+        switched: switches.summary(|function| hooked.name_of(function)),
     })
 }
 
@@ -216,6 +236,7 @@ fn tell_news(programs: &Programs, files: &mut SessionFiles) -> Result<(), Contro
         let writer = files.process(pid)?;
         summary::add_modules(&hooked.modules_of(pid), writer);
         summary::add_facts(&hooked, pid, pid, writer);
+        summary::add_switches(&programs.switches, &hooked, pid, writer);
         writer.save_manifest().map_err(session::failed)?;
         let folder = writer.process_path().to_owned();
         if hooked.processes.len() > 1 {

@@ -7,7 +7,8 @@ use clap::{Parser, Subcommand};
 
 use crate::exit::say;
 use crate::{
-    atf, completions, demo, doctor, heph, hooks, report, show, spans, symbols, threads, top, trace, tree, workload,
+    atf, completions, demo, doctor, filter, heph, hooks, ps, report, show, spans, symbols, threads, top, trace, tree,
+    workload,
 };
 
 const EXIT_CODES: &str = "\
@@ -50,6 +51,10 @@ pub(crate) enum Command {
     Threads(threads::Args),
     /// Show one event, span, thread or function with all that is known of it
     Show(show::Args),
+    /// List the traces that are running
+    Ps(ps::Args),
+    /// Record, count or ignore functions of a running trace
+    Filter(filter::Args),
     /// List what was hooked, and what was not and why
     Hooks(hooks::Args),
     /// Give a session better names from debug files

@@ -8,18 +8,22 @@ mod completions;
 mod demo;
 mod doctor;
 mod exit;
+mod filter;
 mod format;
 mod heph;
 mod hooks;
 mod names;
+mod ps;
 mod report;
 mod show;
 mod spans;
+mod switch_list;
 mod symbols;
 mod threads;
 mod top;
 mod trace;
 mod tree;
+mod wall_clock;
 mod workload;
 
 fn main() -> std::process::ExitCode {
@@ -30,6 +34,8 @@ fn main() -> std::process::ExitCode {
     exit::report(match command {
         cli::Command::Demo(args) => demo::run(&args),
         cli::Command::Trace(args) => trace::run(args),
+        cli::Command::Ps(args) => ps::run(&args),
+        cli::Command::Filter(args) => filter::run(args),
         cli::Command::Hooks(args) => hooks::run(&args),
         cli::Command::Symbols(args) => symbols::run(&args),
         cli::Command::Doctor(args) => doctor::run(&args),

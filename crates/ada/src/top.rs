@@ -1,5 +1,6 @@
 //! `ada top [SESSION]`.
 
+use ada_control::function_pattern::matches;
 use ada_event::FunctionId;
 use ada_span::{FunctionStats, Status};
 use clap::ValueEnum;
@@ -10,7 +11,6 @@ use crate::analysis::{
     source_text, thousands, with_tables,
 };
 use crate::exit::Outcome;
-use crate::trace::quantity::matches;
 
 const EXAMPLES: &str = "\
 Examples:

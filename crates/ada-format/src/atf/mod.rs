@@ -32,7 +32,7 @@ pub use functions::{FunctionRow, functions_file, read_functions, write_functions
 pub use index::{IndexFooter, IndexHeader, IndexView, IndexWriter};
 pub use manifest::{
     BuildId, Coverage, Drops, Exit, HexAddr, LaneFigures, LatencyFigures, MANIFEST_VERSION, Manifest, Module,
-    PoolFigures, ThreadEntry, Window,
+    PoolFigures, Switch, ThreadEntry, Window,
 };
 pub use map::Mapping;
 pub use merge::{Merge, MergedEvent};

@@ -10,7 +10,6 @@ mod pace;
 mod send;
 mod stat;
 mod text;
-mod wall_clock;
 
 use clap::Subcommand;
 

@@ -13,9 +13,9 @@ use serde::Serialize;
 use super::complaints::Complaints;
 use super::input::Input;
 use super::text::{Hex, OptionText, shown};
-use super::wall_clock::WallClock;
 use crate::exit::{Blame, Outcome};
 use crate::format::Format;
+use crate::wall_clock::WallClock;
 
 const EXAMPLES: &str = "\
 Examples:

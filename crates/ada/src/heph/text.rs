@@ -4,7 +4,7 @@ use std::fmt;
 
 use ada_format::heph::{Attribute, Event, EventHead, Framed, Metadata, Packet, UnixNanos, Value};
 
-use super::wall_clock::WallClock;
+use crate::wall_clock::WallClock;
 
 /// A packet in one line; the times of events also by the wall clock if the epoch is known.
 pub(super) struct Line<'a> {

@@ -4,6 +4,7 @@ mod active;
 
 use std::collections::HashMap;
 
+use ada_control::function_pattern::matches;
 use ada_span::NONE;
 use ada_span::pthread::PthreadSpan;
 use serde_json::{Value, json};
@@ -13,7 +14,6 @@ use crate::analysis::{
     refer, thousands, thread_name, with_tables,
 };
 use crate::exit::Outcome;
-use crate::trace::quantity::matches;
 
 const EXAMPLES: &str = "\
 Examples:

@@ -34,35 +34,6 @@ pub(crate) fn parse_duration(text: &str) -> Result<Duration, String> {
     Duration::try_from_secs_f64(number * seconds_per_unit).map_err(|_| wrong())
 }
 
-/// Whether a whole text matches a pattern, in which `*` stands for anything and `?` for one character.
-pub(crate) fn matches(pattern: &str, text: &str) -> bool {
-    let (pattern, text): (Vec<char>, Vec<char>) = (pattern.chars().collect(), text.chars().collect());
-    let (mut at, mut seen) = (0, 0);
-    // Where to go on when a guess for the last star was too short.
-    let mut retry: Option<(usize, usize)> = None;
-    while seen < text.len() {
-        match pattern.get(at) {
-            Some('*') => {
-                retry = Some((at, seen));
-                at += 1;
-            }
-            Some(&wanted) if wanted == '?' || wanted == text[seen] => {
-                at += 1;
-                seen += 1;
-            }
-            _ => match retry {
-                Some((star, from)) => {
-                    retry = Some((star, from + 1));
-                    at = star + 1;
-                    seen = from + 1;
-                }
-                None => return false,
-            },
-        }
-    }
-    pattern[at..].iter().all(|&rest| rest == '*')
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -83,23 +54,6 @@ mod tests {
         assert_eq!(parse_duration("2m"), Ok(Duration::from_secs(120)));
         for wrong in ["", "s", "5 s", "-1s", "5h", "nan", "inf"] {
             assert!(parse_duration(wrong).is_err(), "{wrong}");
-        }
-    }
-
-    #[test]
-    fn stars_match_anything_and_nothing() {
-        for (pattern, text, expected) in [
-            ("libc*", "libc.so.6", true),
-            ("*alloc*", "malloc", true),
-            ("*a*b*c", "xaybzc", true),
-            ("*a*b*c", "xaybz", false),
-            ("f?o", "foo", true),
-            ("f?o", "fo", false),
-            ("", "", true),
-            ("*", "", true),
-            ("main", "main2", false),
-        ] {
-            assert_eq!(matches(pattern, text), expected, "{pattern} {text}");
         }
     }
 }

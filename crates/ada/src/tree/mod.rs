@@ -2,6 +2,7 @@
 
 mod fold;
 
+use ada_control::function_pattern::matches;
 use ada_event::FunctionId;
 use serde_json::{Value, json};
 
@@ -10,7 +11,6 @@ use crate::analysis::{
     thousands, with_tables,
 };
 use crate::exit::Outcome;
-use crate::trace::quantity::matches;
 
 use fold::{Folded, Wanted};
 

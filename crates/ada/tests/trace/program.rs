@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 /// How to make an executable or a library from a source of `tests/programs/`.
 #[derive(Clone, Debug, Hash)]
-pub(super) struct Program {
+pub(crate) struct Program {
     source: &'static str,
     compiler: &'static str,
     flags: Vec<String>,
@@ -19,7 +19,7 @@ pub(super) struct Program {
 impl Program {
     /// Optimised, by the compiler for the file's ending. Calls stay calls: without the flag, gcc makes loops of
     /// recursion and jumps of last calls.
-    pub(super) fn new(source: &'static str) -> Self {
+    pub(crate) fn new(source: &'static str) -> Self {
         let (compiler, flags): (_, &[&str]) = match source.rsplit('.').next() {
             Some("rs") => ("rustc", &["--edition=2024", "-Copt-level=2", "-Cdebuginfo=0"]),
             Some("cpp") => ("g++", &["-std=c++17", "-O2", "-fno-optimize-sibling-calls"]),
@@ -29,25 +29,25 @@ impl Program {
     }
 
     /// With another compiler.
-    pub(super) fn compiler(mut self, compiler: &'static str) -> Self {
+    pub(crate) fn compiler(mut self, compiler: &'static str) -> Self {
         self.compiler = compiler;
         self
     }
 
     /// With these flags behind the others.
-    pub(super) fn flags(mut self, flags: &[&str]) -> Self {
+    pub(crate) fn flags(mut self, flags: &[&str]) -> Self {
         self.flags.extend(flags.iter().map(|&flag| flag.to_owned()));
         self
     }
 
     /// Without any symbol.
-    pub(super) fn stripped(mut self) -> Self {
+    pub(crate) fn stripped(mut self) -> Self {
         self.strip = true;
         self
     }
 
     /// The finished file.
-    pub(super) fn build(&self) -> PathBuf {
+    pub(crate) fn build(&self) -> PathBuf {
         let source = Path::new(&std::env::var_os("CARGO_MANIFEST_DIR").expect("cargo sets it"))
             .join("../../tests/programs")
             .join(self.source);
@@ -59,7 +59,8 @@ impl Program {
         let path = kept.join(stem);
         if !path.exists() {
             fs::create_dir_all(&kept).unwrap();
-            // Tests that want the same program at once each make it; the last one to finish puts it there.
+            // Tests that want the same program at once each make it. The first one to finish puts it there, and none
+            // replaces it: another test may be running it by then.
             static NEXT: AtomicU32 = AtomicU32::new(0);
             let number = NEXT.fetch_add(1, Ordering::Relaxed);
             let unfinished = kept.join(format!("{stem}.{}.{number}", std::process::id()));
@@ -67,7 +68,10 @@ impl Program {
             if self.strip {
                 run(Command::new("strip").arg(&unfinished));
             }
-            fs::rename(&unfinished, &path).unwrap();
+            if let Err(error) = fs::hard_link(&unfinished, &path) {
+                assert_eq!(error.kind(), std::io::ErrorKind::AlreadyExists, "{error}");
+            }
+            fs::remove_file(&unfinished).unwrap();
         }
         path
     }

@@ -10,47 +10,47 @@ use ada_format::atf::{FunctionRow, Process, Session, functions_file, read_functi
 use super::nesting;
 
 /// What a session says, by process and thread.
-pub(super) struct Recorded {
+pub(crate) struct Recorded {
     path: PathBuf,
     /// By id: the target first unless a child has a smaller id.
-    pub(super) processes: Vec<RecordedProcess>,
+    pub(crate) processes: Vec<RecordedProcess>,
 }
 
 /// What it says of a process.
-pub(super) struct RecordedProcess {
-    pub(super) pid: u32,
-    pub(super) modules: Vec<RecordedModule>,
+pub(crate) struct RecordedProcess {
+    pub(crate) pid: u32,
+    pub(crate) modules: Vec<RecordedModule>,
     /// By thread id, each in the order of its file.
-    pub(super) threads: Vec<Vec<RecordedEvent>>,
+    pub(crate) threads: Vec<Vec<RecordedEvent>>,
     own: Option<u32>,
 }
 
 /// An image and its functions.
 #[derive(Clone)]
-pub(super) struct RecordedModule {
-    pub(super) id: u32,
-    pub(super) path: String,
-    pub(super) functions: Vec<FunctionRow>,
+pub(crate) struct RecordedModule {
+    pub(crate) id: u32,
+    pub(crate) path: String,
+    pub(crate) functions: Vec<FunctionRow>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct RecordedEvent {
-    pub(super) function: FunctionId,
-    pub(super) kind: EventKind,
-    pub(super) depth: u32,
+pub(crate) struct RecordedEvent {
+    pub(crate) function: FunctionId,
+    pub(crate) kind: EventKind,
+    pub(crate) depth: u32,
 }
 
 /// How often a function was entered, returned, and was unwound.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Counts {
-    pub(super) calls: u64,
-    pub(super) returns: u64,
-    pub(super) unwound: u64,
+pub(crate) struct Counts {
+    pub(crate) calls: u64,
+    pub(crate) returns: u64,
+    pub(crate) unwound: u64,
 }
 
 impl Recorded {
     /// Reads the session of a program.
-    pub(super) fn open(path: &Path, program: &Path) -> Self {
+    pub(crate) fn open(path: &Path, program: &Path) -> Self {
         let session = Session::open(path).unwrap();
         let program = fs::canonicalize(program).unwrap();
         let mut processes: Vec<RecordedProcess> =
@@ -65,32 +65,32 @@ impl Recorded {
         Self { path: path.to_owned(), processes }
     }
 
-    pub(super) fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
     /// The one process there is.
-    pub(super) fn process(&self) -> &RecordedProcess {
+    pub(crate) fn process(&self) -> &RecordedProcess {
         assert_eq!(self.processes.len(), 1, "one process was traced");
         &self.processes[0]
     }
 
     /// What the program's own function did, in all threads of all processes.
-    pub(super) fn counts(&self, name: &str) -> Counts {
+    pub(crate) fn counts(&self, name: &str) -> Counts {
         self.processes.iter().fold(Counts::default(), |sum, process| sum + process.counts(name))
     }
 
     /// `name` was called so often, and returned each time.
-    pub(super) fn assert_balanced(&self, name: &str, calls: u64) {
+    pub(crate) fn assert_balanced(&self, name: &str, calls: u64) {
         assert_eq!(self.counts(name), Counts { calls, returns: calls, unwound: 0 }, "{name}");
     }
 
     /// As [`RecordedProcess::tree`], of the one process.
-    pub(super) fn tree(&self) -> String {
+    pub(crate) fn tree(&self) -> String {
         self.process().tree()
     }
 
-    pub(super) fn assert_nested(&self) {
+    pub(crate) fn assert_nested(&self) {
         for process in &self.processes {
             for (number, thread) in process.threads.iter().enumerate() {
                 if let Err(problem) = nesting::check(process, thread) {
@@ -121,7 +121,7 @@ impl RecordedProcess {
     }
 
     /// The program's own image.
-    pub(super) fn own(&self) -> &RecordedModule {
+    pub(crate) fn own(&self) -> &RecordedModule {
         self.module(self.own.expect("the program is one of the modules"))
     }
 
@@ -129,7 +129,7 @@ impl RecordedProcess {
         self.modules.iter().find(|module| module.id == id).expect("events name known modules")
     }
 
-    pub(super) fn row(&self, function: FunctionId) -> &FunctionRow {
+    pub(crate) fn row(&self, function: FunctionId) -> &FunctionRow {
         &self.module(function.module().0).functions[function.symbol_index() as usize]
     }
 
@@ -138,12 +138,12 @@ impl RecordedProcess {
     }
 
     /// What a function of the program itself did.
-    pub(super) fn counts(&self, name: &str) -> Counts {
+    pub(crate) fn counts(&self, name: &str) -> Counts {
         self.counts_of(|module, row| Some(module.id) == self.own && is_named(row, name))
     }
 
     /// What all functions together did that `wanted` says yes to.
-    pub(super) fn counts_of(&self, wanted: impl Fn(&RecordedModule, &FunctionRow) -> bool) -> Counts {
+    pub(crate) fn counts_of(&self, wanted: impl Fn(&RecordedModule, &FunctionRow) -> bool) -> Counts {
         let mut known: HashMap<FunctionId, bool> = HashMap::new();
         let mut counts = Counts::default();
         for event in self.threads.iter().flatten() {
@@ -162,7 +162,7 @@ impl RecordedProcess {
     }
 
     /// Depths of the events of one of the program's functions, counted from `main`'s.
-    pub(super) fn depths(&self, name: &str, kind: EventKind) -> Vec<i64> {
+    pub(crate) fn depths(&self, name: &str, kind: EventKind) -> Vec<i64> {
         let main = self.main_depth();
         let wanted = |event: &&RecordedEvent| {
             event.kind == kind && self.is_own(event.function) && is_named(self.row(event.function), name)
@@ -176,7 +176,7 @@ impl RecordedProcess {
     }
 
     /// The program's own functions from the call of `main` to its end, one event a line, indented by depth.
-    pub(super) fn tree(&self) -> String {
+    pub(crate) fn tree(&self) -> String {
         let main = self.main_depth();
         let mut tree = String::new();
         let thread = self.threads.iter().find(|thread| {

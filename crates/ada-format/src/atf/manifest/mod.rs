@@ -5,8 +5,10 @@
 //! level and written back.
 
 mod module;
+mod switch;
 
 pub use module::{BuildId, Coverage, HexAddr, Module};
+pub use switch::Switch;
 
 use std::collections::BTreeMap;
 
@@ -75,6 +77,9 @@ pub struct Manifest {
     /// The windows in which detail was written.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub windows: Vec<Window>,
+    /// The times in which functions were not recorded.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub switches: Vec<Switch>,
     /// What could not be recorded and why: sentences, or objects with more to say.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub limits: Vec<Value>,

@@ -9,7 +9,7 @@ const NANOS_PER_SECOND: u64 = 1_000_000_000;
 const SECONDS_PER_DAY: u64 = 86_400;
 
 /// Prints a moment as `2021-01-08T13:48:54.118010000Z`.
-pub(super) struct WallClock(pub(super) UnixNanos);
+pub(crate) struct WallClock(pub(crate) UnixNanos);
 
 impl fmt::Display for WallClock {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -1,0 +1,101 @@
+//! What is asked of a running trace, and what it answers.
+
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+/// One line from whoever asks.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "request", rename_all = "snake_case", deny_unknown_fields)]
+#[non_exhaustive]
+pub enum Request {
+    /// How does the trace go on?
+    Status,
+    /// Switch the functions that patterns name.
+    Filter {
+        /// To what.
+        mode: SwitchMode,
+        /// Names of functions or modules, with `*` and `?`.
+        patterns: Vec<String>,
+    },
+}
+
+/// What happens at the calls of a function.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SwitchMode {
+    /// They are recorded, and so are the returns.
+    Full,
+    /// Nothing.
+    Off,
+    /// They are counted.
+    Count,
+}
+
+impl SwitchMode {
+    /// The mode's name in manifests.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Full => "full",
+            Self::Off => "off",
+            Self::Count => "count",
+        }
+    }
+}
+
+/// One line back.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "answer", rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Answer {
+    /// How the trace goes on.
+    Status(Status),
+    /// Functions were switched.
+    Filtered {
+        /// How many hooked functions have such a name.
+        matched: usize,
+        /// How many of them were something else before.
+        changed: usize,
+        /// How many could not be counted, because no counter is left.
+        without_counter: usize,
+    },
+    /// Nothing was done.
+    Refused {
+        /// Why, and what to do.
+        reason: String,
+    },
+}
+
+/// How a trace goes on.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Status {
+    /// The traced program.
+    pub pid: u32,
+    /// Its command line.
+    pub command: Vec<String>,
+    /// When the trace began: milliseconds since 1970.
+    pub since_unix_ms: u64,
+    /// Events written so far.
+    pub events: u64,
+    /// Threads seen so far.
+    pub threads: u64,
+    /// Records given up so far.
+    pub dropped: u64,
+    /// The session's folder.
+    pub session: PathBuf,
+    /// The process that records.
+    pub recorder: u32,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_request_is_one_object_with_its_name() {
+        assert_eq!(serde_json::to_string(&Request::Status).unwrap(), r#"{"request":"status"}"#);
+        for wrong in [r#"{"request":"dance"}"#, "{}", "", r#"{"request":"status","more":1}"#] {
+            assert!(serde_json::from_str::<Request>(wrong).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,20 @@
+//! Talking to a running trace.
+//!
+//! A recording listens on a Unix socket named for the process it traces, in a folder that only its user can enter. A
+//! request is one line of JSON, and so is each answer. All of this is between two processes of ada: the traced program
+//! has no part in it.
+//!
+//! A feature that can be asked for something adds a variant to [`Request`], and a [`Handler`] that answers it.
+
+mod client;
+mod error;
+mod message;
+mod runtime_folder;
+mod server;
+mod status;
+
+pub use client::{ask, running};
+pub use error::LiveError;
+pub use message::{Answer, Request, Status, SwitchMode};
+pub(crate) use server::{Handler, LiveServer};
+pub(crate) use status::StatusHandler;
