@@ -35,6 +35,7 @@ pub fn acquire(slot: u64) -> Option<*mut ThreadState> {
             unsafe {
                 (*current).tid = thread;
                 (*current).pid = syscall::process();
+                give_counters(current);
                 start_without_chunk(current);
             }
             owner(number).store(mark, Ordering::Relaxed);
@@ -104,7 +105,22 @@ unsafe fn prepare(fresh: *mut ThreadState, number: usize, thread: u32, slot: u64
         (*fresh).lost = 0;
         (*fresh).buried = 0;
         (*fresh).probe_calls = 0;
+        give_counters(fresh);
         start_without_chunk(fresh);
+    }
+}
+
+/// A state that had a block of counters keeps it, unless it is the copy of another process's.
+///
+/// # Safety
+/// The caller owns the state.
+unsafe fn give_counters(state: *mut ThreadState) {
+    let (pool, process) = (pool(), syscall::process());
+    // SAFETY: the caller's promise.
+    unsafe {
+        if pool.block_of((*state).counters, process).is_none() {
+            (*state).counters = pool.counters(pool.claim_block(process)) as u64;
+        }
     }
 }
 

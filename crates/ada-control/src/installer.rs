@@ -60,7 +60,6 @@ struct Placed {
     image: PlannedImage,
     arena: u64,
     offset: u64,
-    room: usize,
     first_function: u32,
 }
 
@@ -128,7 +127,7 @@ impl Installer {
             let count = image.functions.len();
             let first_function = self.numbering.next_function.fetch_add(count as u32, Ordering::Relaxed);
             match self.place(remote, open, mappings, &image) {
-                Some((arena, offset, room)) => placed.push(Placed { image, arena, offset, room, first_function }),
+                Some((arena, offset)) => placed.push(Placed { image, arena, offset, first_function }),
                 None => modules.push(self.unplaced(image, first_function)),
             }
         }
@@ -136,8 +135,10 @@ impl Installer {
         let (entries, stubs) = (&self.entries, &self.stubs);
         let done = in_parallel(placed, |placed| fill_and_patch(remote, shared, entries, stubs, placed));
         for result in done {
-            let (image, first_function, sites) = result?;
+            let (image, first_function, offset, sites) = result?;
             let id = self.id_of(&image);
+            let known = self.shared.add_switches(offset, id, image.functions.len());
+            known.map_err(|source| ControlError::System { doing: "mapping switches", source })?;
             self.written.insert(image.file.clone(), Written { table_hash: image.table_hash, sites });
             modules.push(Module::new(self.image, id, first_function, image));
         }
@@ -162,8 +163,7 @@ impl Installer {
         let Some((address, offset)) = self.map_room(remote, open, mappings, &file, room) else { return Ok(()) };
         let mut arena = Arena::new(RuntimeAddr(address), &self.entries, &self.stubs, 1)?;
         if let Ok(site) = arena.add(&plan, 0, 0, 0, None) {
-            let written = self.shared.write_code(offset, &arena.finish());
-            written.map_err(|source| ControlError::System { doing: "writing stubs", source })?;
+            write_arena(&self.shared, offset, arena)?;
             let jump = site.jump;
             remote.write(jump.at.0, jump.bytes()).map_err(crate::remote::injected("hooking the loader"))?;
         }
@@ -176,10 +176,9 @@ impl Installer {
         open: &OpenInTarget,
         mappings: &mut Vec<Mapping>,
         image: &PlannedImage,
-    ) -> Option<(u64, u64, usize)> {
+    ) -> Option<(u64, u64)> {
         let room = Arena::room_for(image.functions.len());
-        let (address, offset) = self.map_room(remote, open, mappings, &image.file, room as u64)?;
-        Some((address, offset, room))
+        self.map_room(remote, open, mappings, &image.file, room as u64)
     }
 
     fn map_room(
@@ -236,30 +235,32 @@ fn fill_and_patch(
     entries: &AgentEntries,
     stubs: &StubOptions,
     placed: Placed,
-) -> Result<(PlannedImage, u32, Vec<Site>), ControlError> {
-    let Placed { mut image, arena: address, offset, room, first_function } = placed;
+) -> Result<(PlannedImage, u32, u64, Vec<Site>), ControlError> {
+    let Placed { mut image, arena: address, offset, first_function } = placed;
     let mut arena = Arena::new(RuntimeAddr(address), entries, stubs, image.functions.len())?;
     let mut sites = Vec::with_capacity(image.plans.len());
     for ((index, plan), original) in image.plans.iter().zip(&image.originals) {
-        let result = if arena.remaining(room) < Arena::MOST_FOR_ONE {
-            Err(SkipReason::NoRoom)
-        } else {
-            let probe = probes::number_of(&image.functions, *index);
-            arena.add(plan, image.bias, *index, first_function + *index as u32, probe)
-        };
-        match result {
+        let probe = probes::number_of(&image.functions, *index);
+        match arena.add(plan, image.bias, *index, first_function + *index as u32, probe) {
             Ok(site) => sites.push((site, *original, *index)),
             Err(reason) => image.verdicts[*index] = Verdict::Skipped(reason),
         }
     }
-    shared
-        .write_code(offset, &arena.finish())
-        .map_err(|source| ControlError::System { doing: "writing stubs", source })?;
+    write_arena(shared, offset, arena)?;
     sites.sort_unstable_by_key(|(site, ..)| site.jump.at);
     for index in write_jumps(remote, &sites).map_err(crate::remote::injected("writing hooks"))? {
         image.verdicts[index] = Verdict::Skipped(SkipReason::TextDiffers);
     }
-    Ok((image, first_function, sites))
+    Ok((image, first_function, offset, sites))
+}
+
+fn write_arena(shared: &SharedMemory, offset: u64, arena: Arena) -> Result<(), ControlError> {
+    for (distance, bytes) in arena.finish() {
+        shared
+            .write_code(offset + distance as u64, &bytes)
+            .map_err(|source| ControlError::System { doing: "writing stubs", source })?;
+    }
+    Ok(())
 }
 
 /// Writes jumps over functions' starts, in few large writes. Gives the functions whose text in memory is not what

@@ -13,13 +13,16 @@ use crate::hooking::HookedProgram;
 use crate::installer::Installer;
 use crate::maps::LoadedFile;
 use crate::module::Module;
+use crate::shared_memory::SharedMemory;
 use crate::summary;
+use crate::switches::Switchboard;
 
 /// Everything that was hooked, by all threads that hook.
 pub(crate) struct Programs {
     hooked: Mutex<Hooked>,
     pub(crate) numbers: FunctionNumbers,
     pub(crate) pool_in_target: u64,
+    pub(crate) switches: Arc<Switchboard>,
     /// The first program has ended.
     pub(crate) first_ended: AtomicBool,
     /// Nothing more is recorded.
@@ -52,11 +55,12 @@ pub(crate) struct ProcessFacts {
 }
 
 impl Programs {
-    pub(crate) fn new(pool_in_target: u64) -> Self {
+    pub(crate) fn new(pool_in_target: u64, shared: Arc<SharedMemory>) -> Self {
         Self {
             hooked: Mutex::default(),
             numbers: Arc::new(RwLock::new(Vec::new())),
             pool_in_target,
+            switches: Arc::new(Switchboard::new(shared)),
             first_ended: AtomicBool::new(false),
             ended: AtomicBool::new(false),
         }
@@ -113,6 +117,20 @@ impl Hooked {
     pub(crate) fn modules_of(&self, pid: u32) -> Vec<&Module> {
         let images = self.processes.get(&pid).map(|process| &process.images);
         self.modules.iter().filter(|module| images.is_some_and(|images| images.contains(&module.image))).collect()
+    }
+
+    /// A function's name, or its place where it has none.
+    pub(crate) fn name_of(&self, function: FunctionId) -> String {
+        let index = function.symbol_index() as usize;
+        let Some(module) = self.modules.iter().find(|module| module.id == function.module()) else {
+            return String::new();
+        };
+        let place = || {
+            let file = module.file.path.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
+            let start = module.functions.functions().get(index).map_or(0, |function| function.start.0);
+            format!("{file}+{start:#x}")
+        };
+        module.functions.name(index).map_or_else(place, |name| ada_image::demangle(name).into_owned())
     }
 
     /// Writes the lists of functions that a process's folder lacks. One that was written for another process already is

@@ -31,6 +31,7 @@ use crate::ring::{SnapshotDesk, SnapshotHandler};
 use crate::session::{self, SessionFiles};
 use crate::shared_memory::SharedMemory;
 use crate::summary;
+use crate::switches::{FilterHandler, SwitchedFunction};
 use crate::tracee::{self, Halt};
 use crate::windows::{Roll, Trigger, TriggerList, Watch};
 
@@ -106,6 +107,8 @@ pub struct TraceReport {
     pub start_up: Duration,
     /// How long threads waited for room in the rings.
     pub waited: Duration,
+    /// Functions that were not recorded all the time, those with most counted calls first.
+    pub switched: Vec<SwitchedFunction>,
     /// Events that were let go, because only the newest part was to be kept.
     pub let_go: u64,
     /// Fatal signals of the program, with the function that each one hit.
@@ -159,7 +162,7 @@ pub fn trace(command: Command, options: &TraceOptions, progress: &dyn Progress) 
     let program = workshop.hook(&gate, options, deadline, progress)?;
 
     let mut files = SessionFiles::create(&options.output, pid)?;
-    let programs = Programs::new(program.pool_in_target);
+    let programs = Programs::new(program.pool_in_target, workshop.shared.clone());
     let status = StatusHandler::new(progress, pid, command_line.clone(), files.path().to_owned());
     let facts = ProcessFacts { command_line, ..ProcessFacts::default() };
     programs.add(&mut programs.lock(), pid, program, facts);
@@ -183,9 +186,11 @@ pub fn trace(command: Command, options: &TraceOptions, progress: &dyn Progress) 
         let folder = writer.process_path().to_owned();
         hooked.write_lists(&folder, process);
     });
-    let handlers: [&dyn Handler; 3] = [&status, &trigger_handler, &snapshots];
+    let filter = FilterHandler { programs: &programs };
+    let handlers: [&dyn Handler; 4] = [&status, &filter, &trigger_handler, &snapshots];
     let new_drain = || {
         let clock = calibration.finish();
+        programs.switches.start(clock);
         let mut drain = Drain::new(pool, clock, programs.numbers.clone(), shape(options).unwrap_or_default());
         if options.detail == DetailMode::Windows {
             drain.watch_for(Watch::new(triggers.clone(), pool, clock, pid));
@@ -236,6 +241,7 @@ pub fn trace(command: Command, options: &TraceOptions, progress: &dyn Progress) 
         drain.fatal_signal(pid, signal, &mut files);
     }
     drain.finish_windows(&files);
+    let switches = programs.switches.clone();
     let mut hooked = programs.into_hooked();
     if drain.untold_crashes() > 0 {
         hooked.limits.push(format!("{} crashes could not be recorded", drain.untold_crashes()));
@@ -255,6 +261,7 @@ pub fn trace(command: Command, options: &TraceOptions, progress: &dyn Progress) 
         let end = (process == pid).then_some((end, cpu_time));
         summary::complete(end, &hooked.modules_of(process), &drops, &figures, writer);
         summary::add_facts(&hooked, process, pid, writer);
+        summary::add_switches(&switches, &hooked, process, writer);
         summary::add_windows(drain.windows(process), writer);
         let manifest = writer.manifest_mut();
         manifest.ring = let_go.get(&process).cloned();
@@ -277,6 +284,7 @@ pub fn trace(command: Command, options: &TraceOptions, progress: &dyn Progress) 
         found: hooked.modules.iter().map(|module| module.functions.len()).sum(),
         start_up,
         waited: Duration::from_nanos(drain.waited_ns()),
+        switched: switches.summary(|function| hooked.name_of(function)),
         let_go: let_go.values().map(|figures| figures.let_go_events).sum(),
         crashes: drain.crashes(pid).iter().map(|crash| summary::crash(crash, &hooked.modules)).collect(),
     })
@@ -291,6 +299,7 @@ fn tell_news(programs: &Programs, files: &mut SessionFiles) -> Result<(), Contro
         let writer = files.process(pid)?;
         summary::add_modules(&hooked.modules_of(pid), writer);
         summary::add_facts(&hooked, pid, pid, writer);
+        summary::add_switches(&programs.switches, &hooked, pid, writer);
         writer.save_manifest().map_err(session::failed)?;
         let folder = writer.process_path().to_owned();
         if hooked.processes.len() > 1 {

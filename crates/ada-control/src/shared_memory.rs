@@ -1,7 +1,7 @@
 //! The memory that ada shares with the target: one anonymous file, mapped by both.
 //!
 //! ```text
-//! 0        control block and chunks
+//! 0        control block, chunks, blocks of counters
 //! …        for each program a table of covered pages, the agent, then arenas, as they are made
 //! ```
 
@@ -9,11 +9,14 @@ use std::fs::File;
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd};
 
+use ada_event::ModuleId;
 use ada_ring::pool::{CONTROL_BYTES, MAX_CHUNKS};
 use ada_ring::state::covered;
-use ada_ring::{CHUNK_SIZE, DetailMode, OnFull, Pool};
+use ada_ring::{CHUNK_SIZE, DetailMode, OnFull, Pool, counters};
 use memmap2::{MmapMut, MmapOptions};
 use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::switches::SwitchArenas;
 
 /// Room for code: sparse, so that only what is used costs memory.
 const CODE_BYTES: u64 = 1 << 40;
@@ -25,6 +28,8 @@ pub(crate) struct SharedMemory {
     _pool_map: MmapMut,
     pool: Pool,
     pool_bytes: u64,
+    /// The switches of the arenas in here.
+    pub(crate) switches: SwitchArenas,
     code_used: AtomicU64,
 }
 
@@ -45,16 +50,23 @@ impl SharedMemory {
         }
         // SAFETY: a descriptor that nobody else owns.
         let file = unsafe { File::from_raw_fd(descriptor) };
-        let pool_bytes = (CONTROL_BYTES + (chunks + 1) * CHUNK_SIZE) as u64;
+        let pool_bytes = (CONTROL_BYTES + (chunks + 1) * CHUNK_SIZE + counters::BYTES) as u64;
         file.set_len((pool_bytes + CODE_BYTES).next_multiple_of(4096))?;
         // SAFETY: the file is ours; the target writes to the same memory by the rules of `ada-ring`.
         let mut pool_map = unsafe { MmapOptions::new().len(pool_bytes as usize).map_mut(&file)? };
-        // SAFETY: the mapping holds the control block, all chunks and the dump, and lives as long as `self`.
+        // SAFETY: the mapping holds the control block, all chunks, the dump and the counters, and lives as long as `self`.
         let pool = unsafe { Pool::at(pool_map.as_mut_ptr()) };
         pool.control().chunk_count.store(chunks as u32, Ordering::Relaxed);
         pool.control().on_full.store(on_full as u32, Ordering::Relaxed);
         pool.control().detail_mode.store(detail as u32, Ordering::Relaxed);
-        Ok(Self { file, _pool_map: pool_map, pool, pool_bytes, code_used: AtomicU64::new(0) })
+        Ok(Self {
+            file,
+            _pool_map: pool_map,
+            pool,
+            pool_bytes,
+            switches: SwitchArenas::default(),
+            code_used: AtomicU64::new(0),
+        })
     }
 
     pub(crate) fn pool(&self) -> Pool {
@@ -83,6 +95,11 @@ impl SharedMemory {
         let bytes = bytes.next_multiple_of(4096);
         let used = self.code_used.fetch_add(bytes, Ordering::Relaxed);
         (used + bytes <= CODE_BYTES).then_some(self.pool_bytes + used)
+    }
+
+    /// Makes the switches of an arena known, which has its place at `offset`.
+    pub(crate) fn add_switches(&self, offset: u64, module: ModuleId, functions: usize) -> io::Result<()> {
+        self.switches.add(&self.file, offset, module, functions)
     }
 
     /// Writes code into its place.

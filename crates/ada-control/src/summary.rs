@@ -1,10 +1,11 @@
 //! What a finished recording writes into its manifests.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::fs::File;
 use std::io::BufWriter;
 use std::path::Path;
 
+use ada_event::ModuleId;
 use ada_format::atf::{
     self, BuildId, Coverage, Crash, Drops, Exit, FunctionRow, HexAddr, LaneFigures, PoolFigures, SessionWriter, Window,
 };
@@ -13,6 +14,7 @@ use ada_patch::{SkipReason, Verdict};
 use crate::module::Module;
 use crate::programs::Hooked;
 use crate::recorder::{CrashSummary, End};
+use crate::switches::Switchboard;
 use crate::tracee::CpuTime;
 
 /// Completes a process's manifest. The end is known of the program that was started, not of its fork children.
@@ -75,6 +77,12 @@ pub(crate) fn crash(crash: &Crash, modules: &[Module]) -> CrashSummary {
 /// Tells of the images that are loaded.
 pub(crate) fn add_modules(modules: &[&Module], writer: &mut SessionWriter) {
     writer.manifest_mut().modules = modules.iter().map(|module| describe(module)).collect();
+}
+
+/// Tells which functions of a process were not recorded all the time.
+pub(crate) fn add_switches(switches: &Switchboard, hooked: &Hooked, pid: u32, writer: &mut SessionWriter) {
+    let modules: HashSet<ModuleId> = hooked.modules_of(pid).iter().map(|module| module.id).collect();
+    writer.manifest_mut().switches = switches.entries(pid, |function| modules.contains(&function.module()));
 }
 
 /// Tells of a process what is known beside its events; of the `first` one also what could not be traced.

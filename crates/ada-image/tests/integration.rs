@@ -9,6 +9,8 @@ mod headers;
 mod landing_pads;
 #[path = "image/names.rs"]
 mod names;
+#[path = "image/source_lines.rs"]
+mod source_lines;
 #[path = "image/stripped.rs"]
 mod stripped;
 #[path = "image/target.rs"]

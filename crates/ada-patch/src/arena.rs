@@ -2,9 +2,10 @@
 //!
 //! ```text
 //! 0       addresses of the agent's entry points
-//! 128     one switch byte per function: not 0 turns its hook off
+//! 128     one switch per function: 0 to record, else where calls are counted
 //! …       code that all stubs share
-//! …       per function: stub, then its displaced instructions
+//! …       per function: what counts its calls, then its displaced instructions
+//! …       per function: what records its calls
 //! ```
 
 use ada_event::RuntimeAddr;
@@ -12,15 +13,24 @@ use iced_x86::IcedError;
 
 pub use crate::common::AgentEntries;
 use crate::common::{Common, entry_table};
-use crate::displaced::{Displaced, JUMP_BYTES, push_jump, short_jump};
-use crate::stub::{External, StubKind, StubOptions, Template};
+use crate::displaced::{JUMP_BYTES, push_jump, short_jump};
+use crate::stub::{External, StubKind, StubOptions, StubTemplate};
 use crate::{PatchPlan, SkipReason};
 
 const SWITCHES: usize = 128;
-const STUB_ALIGN: usize = 16;
+/// Where the parts of stubs start.
+const ALIGN: usize = 16;
 
-/// No template is longer.
-const STUB_BYTES: usize = 368;
+/// A switch is a word: 0 records calls and returns; anything else is the place of the function's counter, in bytes from
+/// the start of a thread's counters, and calls are counted only.
+const SWITCH_BYTES: usize = 4;
+
+/// No template is longer: what counts, and what records.
+const COUNTER_BYTES: usize = 64;
+const RECORDER_BYTES: usize = 368;
+
+/// Most displaced sequences are under 16 bytes; a few of the longest fit between them.
+const DISPLACED_BYTES: usize = 32;
 
 /// The generated code could not be assembled: an error in this crate.
 #[derive(Debug)]
@@ -81,24 +91,36 @@ impl HookSite {
 /// Stubs being laid out for an arena at a fixed address.
 pub struct Arena {
     base: u64,
-    bytes: Vec<u8>,
+    /// Up to the displaced instructions.
+    front: Vec<u8>,
+    /// Where the recorders start, from the arena's start.
+    recorders_at: usize,
+    recorders: Vec<u8>,
+    room: usize,
     common: Common,
-    templates: Vec<Template>,
+    templates: Vec<StubTemplate>,
 }
 
 impl Arena {
     /// Enough bytes for an arena with this many functions.
     pub fn room_for(functions: usize) -> usize {
-        // Most displaced sequences are under 16 bytes; a few of the longest fit between them.
-        (16384 + functions * (1 + STUB_BYTES + STUB_ALIGN + Displaced::MOST_BYTES / 4)).next_multiple_of(4096)
+        Self::recorders_at(functions) + (functions * (RECORDER_BYTES + ALIGN)).next_multiple_of(4096)
     }
 
-    /// No function takes more.
-    pub const MOST_FOR_ONE: usize = STUB_ALIGN + STUB_BYTES + Displaced::MOST_BYTES;
+    fn recorders_at(functions: usize) -> usize {
+        const COMMON: usize = 16384;
+        let counters = functions * (COUNTER_BYTES + ALIGN + DISPLACED_BYTES);
+        (Self::switches_end(functions) + COMMON + counters).next_multiple_of(4096)
+    }
 
-    /// How many of `room` bytes are left.
-    pub fn remaining(&self, room: usize) -> usize {
-        room.saturating_sub(self.bytes.len())
+    /// Where the switch of function number `index` is, from the arena's start.
+    pub const fn switch_offset(index: usize) -> usize {
+        SWITCHES + index * SWITCH_BYTES
+    }
+
+    /// Where the switches of so many functions end.
+    pub const fn switches_end(functions: usize) -> usize {
+        Self::switch_offset(functions)
     }
 
     /// An empty arena at `base` with switches for this many functions.
@@ -108,15 +130,24 @@ impl Arena {
         options: &StubOptions,
         functions: usize,
     ) -> Result<Self, ArenaError> {
-        let mut bytes = Vec::with_capacity(Self::room_for(functions));
+        let mut front = Vec::with_capacity(Self::recorders_at(functions));
         for address in entry_table(entries) {
-            bytes.extend_from_slice(&address.to_le_bytes());
+            front.extend_from_slice(&address.to_le_bytes());
         }
-        bytes.resize((SWITCHES + functions).next_multiple_of(64), 0);
-        let common = Common::new(base.0 + bytes.len() as u64, base.0, options)?;
-        bytes.extend_from_slice(&common.code);
-        let templates: Result<_, _> = StubKind::ALL.iter().map(|&kind| Template::new(kind, options)).collect();
-        Ok(Self { base: base.0, bytes, common, templates: templates? })
+        front.resize(Self::switches_end(functions).next_multiple_of(64), 0);
+        let common = Common::new(base.0 + front.len() as u64, base.0, options)?;
+        front.extend_from_slice(&common.code);
+        let pairs = StubKind::ALL.iter().flat_map(|&kind| [(kind, false), (kind, true)]);
+        let templates: Result<_, _> = pairs.map(|(kind, flags)| StubTemplate::new(kind, flags, options)).collect();
+        Ok(Self {
+            base: base.0,
+            front,
+            recorders_at: Self::recorders_at(functions),
+            recorders: Vec::with_capacity(functions * RECORDER_BYTES),
+            room: Self::room_for(functions),
+            common,
+            templates: templates?,
+        })
     }
 
     /// Adds a stub for a planned function: number `index` in this image, loaded with `bias`, known to the process as
@@ -129,34 +160,49 @@ impl Arena {
         function: u32,
         probe: Option<u32>,
     ) -> Result<HookSite, SkipReason> {
-        let start = self.bytes.len().next_multiple_of(STUB_ALIGN);
-        let unchanged = self.bytes.len();
-        self.bytes.resize(start, 0xcc);
-        let at = self.base + start as u64;
         let kind = if probe.is_some() { plan.kind.probed() } else { plan.kind };
-        let template = &self.templates[kind as usize];
-        let (switch, common) = (self.base + (SWITCHES + index) as u64, &self.common);
-        template.emit(
-            at,
-            function,
-            probe.unwrap_or(0),
-            |external| if external == External::Switch { switch } else { common.address(external) },
-            &mut self.bytes,
-        );
-        let original = plan.at.at_bias(bias);
-        let copy = self.base + self.bytes.len() as u64;
-        let stub = at + template.entry as u64;
-        let result = plan.displaced.relocate(original.0, copy, &mut self.bytes);
-        let result = result.and_then(|()| site(original, plan.relay.map(|relay| relay.at_bias(bias)), stub));
-        if result.is_err() {
-            self.bytes.truncate(unchanged);
+        let before = (self.front.len(), self.recorders.len());
+        let added = self.add_parts(kind, plan, bias, index, (function, probe.unwrap_or(0)));
+        if added.is_err() {
+            self.front.truncate(before.0);
+            self.recorders.truncate(before.1);
         }
-        result
+        added
     }
 
-    /// The arena's bytes, for its base address.
-    pub fn finish(self) -> Vec<u8> {
-        self.bytes
+    fn add_parts(
+        &mut self,
+        kind: StubKind,
+        plan: &PatchPlan,
+        bias: u64,
+        index: usize,
+        (function, probe): (u32, u32),
+    ) -> Result<HookSite, SkipReason> {
+        let Self { base, front, recorders, common, .. } = self;
+        let template = &self.templates[2 * kind as usize + usize::from(!plan.flags_are_dead)];
+        front.resize(front.len().next_multiple_of(ALIGN), 0xcc);
+        recorders.resize(recorders.len().next_multiple_of(ALIGN), 0xcc);
+        let counter = *base + front.len() as u64;
+        let recorder = *base + (self.recorders_at + recorders.len()) as u64;
+        let displaced = counter + template.counter.code.len() as u64;
+        let switch = *base + Self::switch_offset(index) as u64;
+        let address_of = |external| match external {
+            External::Switch => switch,
+            External::Displaced => displaced,
+            _ => template.place(external, recorder).unwrap_or_else(|| common.address(external)),
+        };
+        template.counter.emit(counter, function, probe, address_of, front);
+        template.recorder.emit(recorder, function, probe, address_of, recorders);
+        plan.displaced.relocate(plan.at.at_bias(bias).0, displaced, front)?;
+        if front.len() > self.recorders_at || self.recorders_at + recorders.len() > self.room {
+            return Err(SkipReason::NoRoom);
+        }
+        site(plan.at.at_bias(bias), plan.relay.map(|relay| relay.at_bias(bias)), template.entry(counter, recorder))
+    }
+
+    /// The arena's bytes, in pieces with their distance from its base address.
+    pub fn finish(self) -> [(usize, Vec<u8>); 2] {
+        [(0, self.front), (self.recorders_at, self.recorders)]
     }
 }
 
@@ -180,9 +226,9 @@ mod tests {
     fn every_template_assembles_and_is_small() {
         for (kind, owner_by_word) in StubKind::ALL.into_iter().flat_map(|kind| [(kind, true), (kind, false)]) {
             let detail = owner_by_word.then_some(DetailShape { window: 128, vectors: true });
-            let template = Template::new(kind, &StubOptions { owner_by_word, detail }).unwrap();
-            assert!(template.code.len() <= STUB_BYTES, "{kind:?} has {} bytes", template.code.len());
-            assert!(template.entry < template.code.len());
+            let template = StubTemplate::new(kind, owner_by_word, &StubOptions { owner_by_word, detail }).unwrap();
+            let (counter, recorder) = (template.counter.code.len(), template.recorder.code.len());
+            assert!(counter <= COUNTER_BYTES && recorder <= RECORDER_BYTES, "{kind:?}: {counter} and {recorder} bytes");
         }
     }
 }

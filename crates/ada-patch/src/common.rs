@@ -225,7 +225,7 @@ fn return_path(
     let (mut rare, mut no_room, mut reserved) = (a.create_label(), a.create_label(), a.create_label());
     a.lea(rsp, qword_ptr(rsp - 8))?;
     save(a)?;
-    compare_owner(a, options)?;
+    compare_owner(a, rax, options)?;
     a.jne(rare)?;
     a.mov(rdx, qword_ptr(SHADOW_TOP).gs())?;
     a.lea(rax, qword_ptr(rsp + 32))?;

@@ -14,6 +14,7 @@ mod arena;
 mod capture;
 mod common;
 mod displaced;
+mod flags;
 mod plan;
 mod relay;
 mod scan;

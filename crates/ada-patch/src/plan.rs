@@ -7,7 +7,7 @@ use ada_image::{Cfa, CodeRange, Function, FunctionTable, Row, UnwindTable};
 
 use crate::displaced::{Displaced, JUMP_BYTES, SHORT_JUMP_BYTES};
 use crate::scan::PieceEnd;
-use crate::{CodeScan, EntryOnlyReason, Relays, SkipReason, StubKind, Verdict};
+use crate::{CodeScan, EntryOnlyReason, Relays, SkipReason, StubKind, Verdict, flags};
 
 /// Functions after which the stack is not what it was, by the names that the Itanium C++ ABI, C and POSIX give them;
 /// found wherever an image has one of its own.
@@ -29,6 +29,9 @@ const SIGRETURN: [u8; 9] = [0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05];
 const NOP: u8 = 0x90;
 const ENDBR64: [u8; 4] = [0xf3, 0x0f, 0x1e, 0xfa];
 
+/// In a stored plan, beside the kind.
+const FLAGS_ARE_DEAD: u8 = 1 << 7;
+
 /// How one function is patched.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PatchPlan {
@@ -40,6 +43,8 @@ pub struct PatchPlan {
     pub displaced: Displaced,
     /// Padding nearby that takes the jump to the stub, where only a short jump, to there, has room in the function.
     pub relay: Option<ImageOffset>,
+    /// Whether the function provably does not look at its caller's flags.
+    pub flags_are_dead: bool,
 }
 
 impl PatchPlan {
@@ -48,7 +53,7 @@ impl PatchPlan {
         let skip = if code.starts_with(&ENDBR64) { ENDBR64.len() } else { 0 };
         let at = address + skip as u64;
         let displaced = Displaced::decode(&code[skip..], at, JUMP_BYTES)?;
-        Ok(Self { at: ImageOffset(at), kind, displaced, relay: None })
+        Ok(Self { at: ImageOffset(at), kind, displaced, relay: None, flags_are_dead: false })
     }
 
     /// The bytes that change: those of the jump at the function, and those of its relay.
@@ -67,7 +72,7 @@ impl PatchPlan {
     pub fn store(&self) -> [u8; Self::STORED_BYTES] {
         let mut stored = [0; Self::STORED_BYTES];
         stored[..8].copy_from_slice(&self.at.0.to_le_bytes());
-        stored[8] = self.kind as u8;
+        stored[8] = self.kind as u8 | if self.flags_are_dead { FLAGS_ARE_DEAD } else { 0 };
         // A relay is as near as a short jump reaches; 0 is none, since no relay is at the jump itself.
         let distance = self.relay.map_or(0, |relay| relay.0.wrapping_sub(self.at.0) as i16);
         stored[9..11].copy_from_slice(&distance.to_le_bytes());
@@ -86,9 +91,10 @@ impl PatchPlan {
             0 => None,
             distance => Some(ImageOffset(at.checked_add_signed(distance.into())?)),
         };
-        let kind = StubKind::ALL.into_iter().find(|known| *known as u8 == kind)?;
+        let flags_are_dead = kind & FLAGS_ARE_DEAD != 0;
+        let kind = StubKind::ALL.into_iter().find(|known| *known as u8 == kind & !FLAGS_ARE_DEAD)?;
         let displaced = Displaced::restore(displaced.try_into().ok()?)?;
-        Some(Self { at: ImageOffset(at), kind, displaced, relay })
+        Some(Self { at: ImageOffset(at), kind, displaced, relay, flags_are_dead })
     }
 }
 
@@ -128,7 +134,8 @@ impl Planner<'_> {
             Some(EntryOnlyReason::ChangesStack) => self.stack_change(index).unwrap_or(StubKind::Walker),
             Some(_) => self.stack_change(index).unwrap_or(StubKind::EntryOnly),
         };
-        Ok((entry_only, PatchPlan { at: site.at, kind, displaced: site.displaced, relay: site.relay }))
+        let flags_are_dead = flags::are_dead(bytes);
+        Ok((entry_only, PatchPlan { at: site.at, kind, displaced: site.displaced, relay: site.relay, flags_are_dead }))
     }
 
     fn entry_only(

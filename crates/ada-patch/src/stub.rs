@@ -10,6 +10,13 @@
 //! rsp+0   flags, as lahf and seto leave them in rax
 //! ```
 //!
+//! A switch per function says whether this happens at all. It is a word of the arena, changed from outside while the
+//! program runs: 0 for the whole of it; otherwise the call is only counted, and the word is the place of the function's
+//! counter in the thread's block of them. That way is the shortest there is: one register, no flags where the function
+//! does not look at them (see [`crate::flags`]), nothing that another thread writes. It lies right before the displaced
+//! instructions and close to those of its neighbours, because with calls every few nanoseconds the processor's caches
+//! for instructions, branches and pages are what it costs most.
+//!
 //! Every register and flag is as it was when the function itself runs: with inter-procedural register allocation,
 //! compilers rely even on r10 and r11 surviving a call. The return is caught by a *balanced* call of the relocated
 //! prologue, so that the processor's return predictor stays right.
@@ -23,7 +30,8 @@ use ada_ring::record::{HAS_DETAIL, IS_PROBED, RecordKind};
 use ada_ring::state::{OWNER_DISTANCE, ShadowFrame, StackChange, ThreadState, covered};
 use ada_ring::{DetailShape, RawRecord};
 use iced_x86::code_asm::{
-    CodeAssembler, CodeLabel, al, ax, byte_ptr, dword_ptr, eax, ecx, qword_ptr, rax, rcx, rdx, rsp,
+    AsmRegister32, AsmRegister64, CodeAssembler, CodeLabel, al, ax, byte_ptr, dword_ptr, eax, ecx, qword_ptr, rax, rcx,
+    rdx, rsp,
 };
 use iced_x86::{
     BlockEncoderOptions, Code, Decoder, DecoderOptions, IcedError, Instruction, MemoryOperand, OpKind, Register,
@@ -125,12 +133,18 @@ pub(crate) enum External {
     ProbeCall,
     /// The return path of a runtime probe.
     ProbeReturn,
-    /// The byte that switches the function off.
+    /// The word that switches the function: see [`crate::Arena`].
     Switch,
+    /// In the function's recorder: what is done where the thread has no state yet.
+    NoState,
+    /// In the function's recorder: what is done where the call is to be recorded.
+    Recording,
+    /// The function's displaced instructions.
+    Displaced,
 }
 
 impl External {
-    const ALL: [Self; 11] = [
+    const ALL: [Self; 14] = [
         Self::Thread,
         Self::Chunk,
         Self::Fix,
@@ -142,6 +156,9 @@ impl External {
         Self::ProbeCall,
         Self::ProbeReturn,
         Self::Switch,
+        Self::NoState,
+        Self::Recording,
+        Self::Displaced,
     ];
 
     /// A made-up address by which the external is found again in the assembled template.
@@ -158,15 +175,14 @@ pub(crate) const SHADOW_TOP: i32 = offset_of!(ThreadState, shadow_top) as i32;
 pub(crate) const POSITION: i32 = offset_of!(ThreadState, index_position) as i32;
 pub(crate) const RECORD_LIMIT: i32 = offset_of!(ThreadState, record_limit) as i32;
 const OWNER: i32 = -(OWNER_DISTANCE as i32);
+const COUNTERS: i32 = offset_of!(ThreadState, counters) as i32;
 const FRAME: i32 = ShadowFrame::SIZE as i32;
 const SLOT: i32 = 32;
 pub(crate) const RECORD: i32 = offset_of!(ShadowFrame, record_and_flags) as i32;
 
-/// A stub with holes: relative references to the arena's common code, and the function's number.
+/// Code with holes: relative references to the arena's common code, and the function's number.
 pub(crate) struct Template {
     pub(crate) code: Vec<u8>,
-    /// Where in the code the stub is entered.
-    pub(crate) entry: usize,
     references: Vec<Reference>,
     function_numbers: Vec<usize>,
     probe_numbers: Vec<usize>,
@@ -179,22 +195,70 @@ struct Reference {
     external: External,
 }
 
-impl Template {
-    pub(crate) fn new(kind: StubKind, options: &StubOptions) -> Result<Self, IcedError> {
+/// The two parts of a stub.
+pub(crate) struct StubTemplate {
+    /// Counts the call, or leaves for the recorder. Right in front of the displaced instructions; nothing for a
+    /// function whose return is not caught.
+    pub(crate) counter: Template,
+    /// Records the call.
+    pub(crate) recorder: Template,
+    /// Where in the recorder it goes on, by way.
+    no_state: usize,
+    recording: usize,
+}
+
+impl StubTemplate {
+    /// `keeps_flags` where the function may look at the flags that its caller has left.
+    pub(crate) fn new(kind: StubKind, keeps_flags: bool, options: &StubOptions) -> Result<Self, IcedError> {
         let mut a = CodeAssembler::new(64)?;
-        let mut entry = a.create_label();
+        let mut ways = Ways { no_state: a.create_label(), recording: a.create_label() };
         match kind {
-            StubKind::Loader => loader_stub(&mut a, &mut entry)?,
-            _ => recording_stub(&mut a, &mut entry, kind, options)?,
+            StubKind::Loader => loader_stub(&mut a, &mut ways)?,
+            _ => recorder(&mut a, &mut ways, kind, keeps_flags, options)?,
         }
         let assembled = a.assemble_options(TEMPLATE_IP, BlockEncoderOptions::RETURN_NEW_INSTRUCTION_OFFSETS)?;
-        let entry = (assembled.label_ip(&entry)? - TEMPLATE_IP) as usize;
-        let code = assembled.inner.code_buffer;
-        let (references, [function_numbers, probe_numbers]) = find_holes(&code);
-        Ok(Self { code, entry, references, function_numbers, probe_numbers })
+        let offset = |label| Ok::<_, IcedError>((assembled.label_ip(label)? - TEMPLATE_IP) as usize);
+        let (no_state, recording) = (offset(&ways.no_state)?, offset(&ways.recording)?);
+        let mut counter = CodeAssembler::new(64)?;
+        if kind.catches_return() {
+            counting_way(&mut counter, keeps_flags, options)?;
+        }
+        Ok(Self {
+            counter: Template::with_holes(counter.assemble(TEMPLATE_IP)?),
+            recorder: Template::with_holes(assembled.inner.code_buffer),
+            no_state,
+            recording,
+        })
     }
 
-    /// Appends the stub for address `at`, with its holes filled.
+    /// Where a stub whose recorder is at `recorder` has one of the places in it.
+    pub(crate) fn place(&self, external: External, recorder: u64) -> Option<u64> {
+        match external {
+            External::NoState => Some(recorder + self.no_state as u64),
+            External::Recording => Some(recorder + self.recording as u64),
+            _ => None,
+        }
+    }
+
+    /// Where the function's jump leads.
+    pub(crate) fn entry(&self, counter: u64, recorder: u64) -> u64 {
+        if self.counter.code.is_empty() { recorder + self.recording as u64 } else { counter }
+    }
+}
+
+/// The places in a recorder that something leads to.
+struct Ways {
+    no_state: CodeLabel,
+    recording: CodeLabel,
+}
+
+impl Template {
+    fn with_holes(code: Vec<u8>) -> Self {
+        let (references, [function_numbers, probe_numbers]) = find_holes(&code);
+        Self { code, references, function_numbers, probe_numbers }
+    }
+
+    /// Appends the code for address `at`, with its holes filled.
     pub(crate) fn emit(
         &self,
         at: u64,
@@ -245,25 +309,37 @@ fn find_holes(code: &[u8]) -> (Vec<Reference>, [Vec<usize>; 2]) {
     (references, numbers)
 }
 
-fn recording_stub(
+fn recorder(
     a: &mut CodeAssembler,
-    entry: &mut CodeLabel,
+    ways: &mut Ways,
     kind: StubKind,
+    keeps_flags: bool,
     options: &StubOptions,
 ) -> Result<(), IcedError> {
     let (mut off, mut owned, mut fixed, mut reserved) =
         (a.create_label(), a.create_label(), a.create_label(), a.create_label());
-    let (mut no_state, mut fix, mut no_room, mut uncaught) =
+    let (mut fix, mut no_room, mut uncaught, mut after) =
         (a.create_label(), a.create_label(), a.create_label(), a.create_label());
-    let (mut after, mut relocated, mut unrecorded) = (a.create_label(), a.create_label(), a.create_label());
-    let mut overwritten = a.create_label();
+    let (mut overwritten, mut counted, mut unrecorded) = (a.create_label(), a.create_label(), a.create_label());
+    let Ways { no_state, recording } = ways;
 
     // The rare ways come first, out of the way of the straight one.
-    a.set_label(&mut no_state)?;
+    a.set_label(no_state)?;
+    if kind.catches_return() {
+        save_rest(a, keeps_flags)?;
+    }
     a.call(External::Thread.placeholder())?;
     a.test(eax, eax)?;
-    a.jne(owned)?;
-    a.jmp(off)?;
+    a.je(off)?;
+    if kind.catches_return() {
+        load_switch(a, eax)?;
+        a.test(eax, eax)?;
+        a.je(owned)?;
+        count(a, rax)?;
+        a.jmp(off)?;
+    } else {
+        a.jmp(owned)?;
+    }
     a.set_label(&mut fix)?;
     a.call(External::Fix.placeholder())?;
     a.mov(rdx, qword_ptr(SHADOW_TOP).gs())?;
@@ -280,15 +356,18 @@ fn recording_stub(
         a.set_label(&mut overwritten)?;
         a.sub(rdx, FRAME)?;
         a.jmp(reserved)?;
+        a.set_label(recording)?;
+        save_rest(a, keeps_flags)?;
+    } else {
+        a.set_label(&mut counted)?;
+        count(a, rax)?;
+        a.jmp(if kind.stack_change().is_some() { unrecorded } else { off })?;
+        a.set_label(recording)?;
+        save(a)?;
+        compare_owner(a, rax, options)?;
+        a.jne(*no_state)?;
     }
-
-    a.set_label(entry)?;
-    save(a)?;
-    compare_owner(a, options)?;
-    a.jne(no_state)?;
     a.set_label(&mut owned)?;
-    compare_switch(a)?;
-    a.jne(off)?;
 
     // A newest frame at or below our slot is dead, a tail caller, or on another stack.
     a.mov(rdx, qword_ptr(SHADOW_TOP).gs())?;
@@ -300,6 +379,10 @@ fn recording_stub(
     if kind.catches_return() {
         check_catchable(a, uncaught)?;
     } else {
+        // Not before this: such a function may look at its return slot, which has to be a real one by then.
+        load_switch(a, eax)?;
+        a.test(eax, eax)?;
+        a.jne(counted)?;
         a.cmp(rdx, qword_ptr(RECORD_LIMIT).gs())?;
         a.jae(if kind.stack_change().is_some() { unrecorded } else { off })?;
     }
@@ -332,7 +415,7 @@ fn recording_stub(
     if kind.catches_return() {
         restore(a)?;
         a.lea(rsp, qword_ptr(rsp + 8))?;
-        a.call(relocated)?;
+        a.call(External::Displaced.placeholder())?;
         a.set_label(&mut after)?;
         a.jmp(if kind.is_probed() { External::ProbeReturn } else { External::Return }.placeholder())?;
     }
@@ -343,8 +426,44 @@ fn recording_stub(
     }
     a.set_label(&mut off)?;
     restore(a)?;
-    a.set_label(&mut relocated)?;
-    a.zero_bytes()
+    a.jmp(External::Displaced.placeholder())
+}
+
+/// The start of a stub that catches returns: counts the call, or leaves for the recorder.
+fn counting_way(a: &mut CodeAssembler, keeps_flags: bool, options: &StubOptions) -> Result<(), IcedError> {
+    a.push(rax)?;
+    if keeps_flags {
+        a.lahf()?;
+        a.seto(al)?;
+        a.push(rcx)?;
+    }
+    let (word, half) = if keeps_flags { (rcx, ecx) } else { (rax, eax) };
+    compare_owner(a, word, options)?;
+    a.jne(External::NoState.placeholder())?;
+    load_switch(a, half)?;
+    a.test(half, half)?;
+    a.je(External::Recording.placeholder())?;
+    count(a, word)?;
+    if keeps_flags {
+        a.pop(rcx)?;
+        restore_flags(a)?;
+    }
+    a.pop(rax)
+}
+
+/// Counts a call; the switch's word is in `word`. One instruction, so that a signal handler finds it counted or not.
+fn count(a: &mut CodeAssembler, word: AsmRegister64) -> Result<(), IcedError> {
+    a.add(word, qword_ptr(COUNTERS).gs())?;
+    a.inc(qword_ptr(word))
+}
+
+/// What [`save`] does behind the start of [`counting_way`].
+fn save_rest(a: &mut CodeAssembler, keeps_flags: bool) -> Result<(), IcedError> {
+    if !keeps_flags {
+        a.push(rcx)?;
+    }
+    a.push(rdx)?;
+    a.push(rax)
 }
 
 /// Pushes the frame of the function above the newest one in rdx, for the record reserved in rcx; leaves its address in
@@ -371,11 +490,13 @@ fn push_frame(a: &mut CodeAssembler, after: CodeLabel, overwritten: CodeLabel) -
     a.jne(overwritten)
 }
 
-fn loader_stub(a: &mut CodeAssembler, entry: &mut CodeLabel) -> Result<(), IcedError> {
-    a.set_label(entry)?;
+fn loader_stub(a: &mut CodeAssembler, ways: &mut Ways) -> Result<(), IcedError> {
+    a.set_label(&mut ways.recording)?;
     save(a)?;
     a.call(External::Loader.placeholder())?;
-    restore(a)
+    a.set_label(&mut ways.no_state)?;
+    restore(a)?;
+    a.jmp(External::Displaced.placeholder())
 }
 
 /// Leaves for `uncaught` where the shadow stack is full, or where the return address lies in code without unwind
@@ -416,14 +537,18 @@ pub(crate) fn stamp(a: &mut CodeAssembler) -> Result<(), IcedError> {
     a.mov(qword_ptr(rcx), rax)
 }
 
-/// Compares the thread with its state's owner. Clobbers rax.
-pub(crate) fn compare_owner(a: &mut CodeAssembler, options: &StubOptions) -> Result<(), IcedError> {
+/// Compares the thread with its state's owner.
+pub(crate) fn compare_owner(
+    a: &mut CodeAssembler,
+    scratch: AsmRegister64,
+    options: &StubOptions,
+) -> Result<(), IcedError> {
     if options.owner_by_word {
-        a.mov(rax, qword_ptr(0).fs())?;
+        a.mov(scratch, qword_ptr(0).fs())?;
     } else {
-        a.rdfsbase(rax)?;
+        a.rdfsbase(scratch)?;
     }
-    a.cmp(rax, qword_ptr(OWNER).gs())
+    a.cmp(scratch, qword_ptr(OWNER).gs())
 }
 
 pub(crate) fn save(a: &mut CodeAssembler) -> Result<(), IcedError> {
@@ -437,15 +562,20 @@ pub(crate) fn save(a: &mut CodeAssembler) -> Result<(), IcedError> {
 
 pub(crate) fn restore(a: &mut CodeAssembler) -> Result<(), IcedError> {
     a.pop(rax)?;
-    // 1 + 0x7f overflows, 0 + 0x7f does not; sahf leaves the overflow flag alone.
-    a.add(al, 0x7f)?;
-    a.sahf()?;
+    restore_flags(a)?;
     a.pop(rdx)?;
     a.pop(rcx)?;
     a.pop(rax)
 }
 
-fn compare_switch(a: &mut CodeAssembler) -> Result<(), IcedError> {
+/// From what `lahf` and `seto` have left in rax.
+fn restore_flags(a: &mut CodeAssembler) -> Result<(), IcedError> {
+    // 1 + 0x7f overflows, 0 + 0x7f does not; sahf leaves the overflow flag alone.
+    a.add(al, 0x7f)?;
+    a.sahf()
+}
+
+fn load_switch(a: &mut CodeAssembler, into: AsmRegister32) -> Result<(), IcedError> {
     let switch = MemoryOperand::with_base_displ(Register::RIP, External::Switch.placeholder() as i64);
-    a.add_instruction(Instruction::with2(Code::Cmp_rm8_imm8, switch, 0)?)
+    a.add_instruction(Instruction::with2(Code::Mov_r32_rm32, into.into(), switch)?)
 }

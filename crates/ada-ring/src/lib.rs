@@ -12,6 +12,7 @@
 
 pub mod chunk;
 pub mod consumer;
+pub mod counters;
 pub mod crash;
 pub mod detail;
 pub mod marks;

@@ -12,6 +12,7 @@ use core::cell::UnsafeCell;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use crate::chunk::{CHUNK_SIZE, ChunkHeader, HEADER_OFFSET, RECORDS_END};
+use crate::counters;
 use crate::crash::CrashSlots;
 use crate::marks::Marks;
 use crate::probe::{MAX_PROBES, Probe};
@@ -129,6 +130,10 @@ pub struct Control {
     pub marks: Marks,
     /// What runtime probes read.
     pub probes: [Probe; MAX_PROBES],
+    /// How many threads share the block of counters that is nobody's.
+    pub counter_sharers: AtomicU64,
+    /// The process that each block of counters belongs to; 0 for none. See [`crate::counters`].
+    pub counter_owners: [AtomicU32; counters::BLOCKS],
     /// Chunk states.
     pub chunks: [AtomicU32; MAX_CHUNKS],
 }
@@ -195,7 +200,7 @@ impl Control {
     }
 }
 
-/// The shared memory as one side sees it: the control block, and behind it the chunks.
+/// The shared memory as one side sees it: the control block, and behind it the chunks and the blocks of counters.
 #[derive(Clone, Copy)]
 pub struct Pool {
     base: *mut u8,
@@ -211,9 +216,13 @@ impl Pool {
     ///
     /// # Safety
     /// `base` is a readable and writable mapping of a session's shared memory, aligned to [`CHUNK_SIZE`], that
-    /// outlives every use of the pool, and its control block's `chunk_count` chunks and the dump lie within it.
+    /// outlives every use of the pool, and its control block's `chunk_count` chunks, the dump and the blocks of counters lie within it.
     pub const unsafe fn at(base: *mut u8) -> Self {
         Self { base }
+    }
+
+    pub(crate) fn base(&self) -> *mut u8 {
+        self.base
     }
 
     /// The control block.

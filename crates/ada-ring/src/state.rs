@@ -192,6 +192,8 @@ pub struct ThreadState {
     pub record_limit: u64,
     /// The table of pages whose code has unwind information: see [`covered`].
     pub covered: u64,
+    /// The thread's own counters: see [`crate::counters`].
+    pub counters: u64,
     /// The thread that owns this state.
     pub tid: u32,
     /// Its process. A child of vfork runs as its parent's thread until it runs another program.

@@ -7,8 +7,8 @@ use clap::{Parser, Subcommand};
 
 use crate::exit::say;
 use crate::{
-    atf, completions, demo, doctor, heph, hooks, ps, report, show, snapshot, spans, symbols, threads, top, trace, tree,
-    trigger, workload,
+    atf, completions, demo, doctor, filter, heph, hooks, ps, report, show, snapshot, spans, symbols, threads, top,
+    trace, tree, trigger, workload,
 };
 
 const EXIT_CODES: &str = "\
@@ -53,6 +53,8 @@ pub(crate) enum Command {
     Threads(threads::Args),
     /// Show one event, span, thread or function with all that is known of it
     Show(show::Args),
+    /// Record, count or ignore functions of a running trace
+    Filter(filter::Args),
     /// List what was hooked, and what was not and why
     Hooks(hooks::Args),
     /// Give a session better names from debug files

@@ -3,11 +3,12 @@
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
+use ada_control::function_pattern::matches;
 use ada_format::atf::{FunctionRow, Process, Session, functions_file, read_functions};
 use anyhow::Context;
 
 use crate::exit::{Blame, Outcome};
-use crate::trace::quantity::matches;
+use crate::switch_list;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -26,14 +27,21 @@ pub(crate) struct Args {
     /// List only functions that are not hooked fully
     #[arg(long)]
     skipped: bool,
+    /// List the functions that were not recorded all the time: when, why, and how often they were called
+    #[arg(long, conflicts_with_all = ["module", "skipped"])]
+    switched: bool,
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<Outcome> {
     let session = Session::open(&args.session)?;
     let mut out = BufWriter::new(io::stdout().lock());
     for process in session.processes() {
-        if args.module.is_none() && !args.skipped {
-            print_totals(process, &mut out).output_failed(|| "cannot write to stdout".into())?;
+        if args.switched {
+            switch_list::print_all(process, &mut out)?;
+        } else if args.module.is_none() && !args.skipped {
+            print_totals(process, &mut out)
+                .and_then(|()| switch_list::print_total(process, &mut out))
+                .output_failed(|| "cannot write to stdout".into())?;
         } else {
             print_functions(process, args, &mut out)?;
         }

@@ -8,6 +8,7 @@ mod completions;
 mod demo;
 mod doctor;
 mod exit;
+mod filter;
 mod format;
 mod heph;
 mod hooks;
@@ -17,6 +18,7 @@ mod report;
 mod show;
 mod snapshot;
 mod spans;
+mod switch_list;
 mod symbols;
 mod threads;
 mod top;
@@ -35,6 +37,7 @@ fn main() -> std::process::ExitCode {
         cli::Command::Demo(args) => demo::run(&args),
         cli::Command::Trace(args) => trace::run(args),
         cli::Command::Ps(args) => ps::run(&args),
+        cli::Command::Filter(args) => filter::run(args),
         cli::Command::Hooks(args) => hooks::run(&args),
         cli::Command::Symbols(args) => symbols::run(&args),
         cli::Command::Doctor(args) => doctor::run(&args),

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::path::Path;
 
-use ada_event::FunctionId;
+use ada_event::{FunctionId, ModuleId};
 use ada_format::atf::{FunctionRow, Process, functions_file, read_functions};
 
 /// What a process's function lists say.
@@ -14,7 +14,19 @@ pub(crate) struct Names {
 
 struct Module {
     file_name: String,
+    path: String,
+    build_id: Option<Vec<u8>>,
+    /// What the loader added to each address.
+    load_base: Option<u64>,
     functions: Vec<FunctionRow>,
+}
+
+/// A piece of code by its file, which is known by its build-id.
+pub(crate) struct Code<'a> {
+    pub(crate) path: &'a str,
+    pub(crate) build_id: &'a [u8],
+    /// Before the loader's bias.
+    pub(crate) offset: u64,
 }
 
 impl Names {
@@ -24,7 +36,14 @@ impl Names {
             let file_name = Path::new(&module.path).file_name().map(|name| name.to_string_lossy().into_owned());
             let text = std::fs::read_to_string(process.path.join(functions_file(module.module_id))).unwrap_or_default();
             let functions = read_functions(&text).unwrap_or_default();
-            (module.module_id, Module { file_name: file_name.unwrap_or_default(), functions })
+            let found = Module {
+                file_name: file_name.unwrap_or_default(),
+                path: module.path.clone(),
+                build_id: module.build_id.as_ref().map(|id| id.0.clone()),
+                load_base: module.load_base.map(|base| base.0),
+                functions,
+            };
+            (module.module_id, found)
         });
         Self { modules: modules.collect() }
     }
@@ -60,5 +79,27 @@ impl Names {
     pub(crate) fn raw(&self, function: FunctionId) -> Option<&str> {
         let functions = &self.modules.get(&function.module().0)?.functions;
         functions.get(function.symbol_index() as usize).map(|row| row.name.as_str())
+    }
+
+    /// A function's first instruction; nothing where its file cannot be told from another.
+    pub(crate) fn code(&self, function: FunctionId) -> Option<Code<'_>> {
+        let module = self.modules.get(&function.module().0)?;
+        module.code(module.functions.get(function.symbol_index() as usize)?.offset)
+    }
+
+    /// The function that an address lies in, and the code there.
+    pub(crate) fn code_at(&self, address: u64) -> Option<(FunctionId, Option<Code<'_>>)> {
+        self.modules.iter().find_map(|(&id, module)| {
+            let offset = address.checked_sub(module.load_base?)?;
+            let is_here = |row: &FunctionRow| offset.checked_sub(row.offset).is_some_and(|within| within < row.size);
+            let index = module.functions.iter().position(is_here)?;
+            Some((FunctionId::new(ModuleId(id), index as u32), module.code(offset)))
+        })
+    }
+}
+
+impl Module {
+    fn code(&self, offset: u64) -> Option<Code<'_>> {
+        Some(Code { path: &self.path, build_id: self.build_id.as_deref()?, offset })
     }
 }

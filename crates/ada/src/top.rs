@@ -1,21 +1,22 @@
 //! `ada top [SESSION]`.
 
+use ada_control::function_pattern::matches;
 use ada_event::FunctionId;
 use ada_span::{FunctionStats, Status};
 use clap::ValueEnum;
 use serde_json::{Value, json};
 
 use crate::analysis::{
-    ListFormat, Listing, OpenedProcess, OpenedSession, Out, SessionArgs, Target, csv, nanoseconds, refer, thousands,
-    with_tables,
+    ListFormat, Listing, OpenedProcess, OpenedSession, Out, SessionArgs, Target, csv, nanoseconds, put_place, refer,
+    source_text, thousands, with_tables,
 };
 use crate::exit::Outcome;
-use crate::trace::quantity::matches;
 
 const EXAMPLES: &str = "\
 Examples:
   ada top                              functions by the time spent in themselves
   ada top --sort calls --module 'libc*'
+  ada top --lines                      with file and line of each function
   ada top --sort p99 --limit 10 --format json
 
 total counts a function that calls itself once; p50, p95 and p99 are to within 6 %.";
@@ -40,6 +41,9 @@ pub(crate) struct Args {
     /// Begin behind so many: what the page before said
     #[arg(long, value_name = "N", default_value_t = 0)]
     cursor: usize,
+    /// Print file and line of functions in tables too
+    #[arg(long)]
+    lines: bool,
     /// How to print
     #[arg(long, value_enum, default_value_t = ListFormat::Table)]
     format: ListFormat,
@@ -66,11 +70,13 @@ pub(crate) struct Use<'a> {
     pub(crate) stats: &'a FunctionStats,
 }
 
-const FIELDS: [&str; 15] = [
+const FIELDS: [&str; 17] = [
     "function_id",
     "reference",
     "name",
     "module",
+    "file",
+    "line",
     "pid",
     "calls",
     "total_ns",
@@ -94,7 +100,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Outcome> {
         let page = &uses[args.cursor.min(end)..end];
         match args.format {
             ListFormat::Table => {
-                table(opened, page).print(out)?;
+                table(opened, page, args.lines).print(out)?;
                 next.map_or(Ok(()), |next| out.line(&format!("more with --cursor {next}")))
             }
             ListFormat::Json => {
@@ -135,14 +141,14 @@ pub(crate) fn sorted(opened: &OpenedSession, sort: Sort) -> Vec<Use<'_>> {
 }
 
 /// A table of functions.
-pub(crate) fn table(opened: &OpenedSession, uses: &[Use<'_>]) -> Listing {
-    let mut listing =
-        Listing::new(&["function", ">calls", ">self", ">total", ">p50", ">p95", ">p99", ">max", "module", "name"]);
+pub(crate) fn table(opened: &OpenedSession, uses: &[Use<'_>], with_lines: bool) -> Listing {
+    let titles = ["function", ">calls", ">self", ">total", ">p50", ">p95", ">p99", ">max", "module", "name", "source"];
+    let mut listing = Listing::new(&titles[..titles.len() - usize::from(!with_lines)]);
     for it in uses {
         let stats = it.stats;
         let names = &opened.processes[it.process].names;
         let quantile = |share: f64| stats.quantile(share).map_or_else(|| "-".to_owned(), nanoseconds);
-        listing.row(vec![
+        let mut cells = vec![
             refer(opened, it.process, Target::Function(stats.function)).to_string(),
             thousands(stats.spans),
             nanoseconds(stats.self_ns),
@@ -153,7 +159,11 @@ pub(crate) fn table(opened: &OpenedSession, uses: &[Use<'_>]) -> Listing {
             if stats.timed > 0 { nanoseconds(stats.max_ns) } else { "-".into() },
             names.module(stats.function),
             names.name(stats.function),
-        ]);
+        ];
+        if with_lines {
+            cells.push(source_text(opened.source(it.process, stats.function)));
+        }
+        listing.row(cells);
     }
     listing
 }
@@ -169,7 +179,7 @@ pub(crate) fn to_json(opened: &OpenedSession, it: &Use<'_>) -> Value {
         .filter(|(_, count)| *count > 0)
         .map(|(status, count)| (status.word().to_owned(), count.into()))
         .collect();
-    json!({
+    let mut record = json!({
         "function_id": stats.function.to_string(),
         "reference": refer(opened, it.process, Target::Function(stats.function)).to_string(),
         "name": process.names.name(stats.function),
@@ -186,7 +196,9 @@ pub(crate) fn to_json(opened: &OpenedSession, it: &Use<'_>) -> Value {
         "unmatched": stats.by_status[Status::Unmatched as usize],
         "by_status": by_status,
         "longest_span_id": longest(opened, it),
-    })
+    });
+    put_place(&mut record, opened.source(it.process, stats.function));
+    record
 }
 
 /// The reference of a function's longest call.

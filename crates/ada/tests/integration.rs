@@ -3,6 +3,7 @@
 mod atf;
 mod cli;
 mod heph;
+mod live;
 mod run;
 mod trace;
 mod transparency;

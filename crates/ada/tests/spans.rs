@@ -15,6 +15,8 @@ mod callbacks;
 mod commands;
 #[path = "spans/endings.rs"]
 mod endings;
+#[path = "spans/source_lines.rs"]
+mod source_lines;
 #[path = "spans/threads.rs"]
 mod threads;
 #[path = "spans/told.rs"]

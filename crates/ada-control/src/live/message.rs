@@ -26,6 +26,36 @@ pub enum Request {
         #[serde(default)]
         remove: Vec<String>,
     },
+    /// Switch the functions that patterns name.
+    Filter {
+        /// To what.
+        mode: SwitchMode,
+        /// Names of functions or modules, with `*` and `?`.
+        patterns: Vec<String>,
+    },
+}
+
+/// What happens at the calls of a function.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SwitchMode {
+    /// They are recorded, and so are the returns.
+    Full,
+    /// Nothing.
+    Off,
+    /// They are counted.
+    Count,
+}
+
+impl SwitchMode {
+    /// The mode's name in manifests.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Full => "full",
+            Self::Off => "off",
+            Self::Count => "count",
+        }
+    }
 }
 
 /// One line back.
@@ -44,6 +74,15 @@ pub enum Answer {
     Triggers {
         /// As users write them.
         triggers: Vec<String>,
+    },
+    /// Functions were switched.
+    Filtered {
+        /// How many hooked functions have such a name.
+        matched: usize,
+        /// How many of them were something else before.
+        changed: usize,
+        /// How many could not be counted, because no counter is left.
+        without_counter: usize,
     },
     /// Nothing was done.
     Refused {

@@ -16,7 +16,7 @@ mod triggers;
 
 pub use client::{ask, running};
 pub use error::LiveError;
-pub use message::{Answer, Request, Status};
+pub use message::{Answer, Request, Status, SwitchMode};
 pub(crate) use server::{Handler, LiveServer};
 pub(crate) use status::StatusHandler;
 pub(crate) use triggers::TriggerHandler;

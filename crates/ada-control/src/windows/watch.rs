@@ -11,8 +11,8 @@ use ada_ring::{Pool, RawRecord, RecordKind};
 
 use super::{Roll, Trigger};
 use crate::clock::Clock;
+use crate::function_pattern::matches_name;
 use crate::module::Module;
-use crate::pattern::matches_name;
 use crate::probes;
 
 /// The triggers of a recording, and how far windows reach. Changed from outside while the drain goes by them.

@@ -22,14 +22,14 @@ pub(crate) fn open_regular(path: &Path) -> io::Result<File> {
 
 /// A file's bytes.
 #[derive(Debug)]
-pub(crate) struct Mapping {
+pub struct Mapping {
     map: Mmap,
 }
 
 impl Mapping {
     /// Maps a file for reading. The file must not be cut while it is mapped: reading past its new end kills the
     /// process, as with any mapped file. Appending, which is what writers do, is harmless.
-    pub(crate) fn open(path: &Path) -> io::Result<Self> {
+    pub fn open(path: &Path) -> io::Result<Self> {
         let file = open_regular(path)?;
         // SAFETY: the map is private to this type, which lends it out as plain bytes. Parsers treat them as
         // untrusted, so that a file that changes underneath can change what they read, but not break them.
@@ -49,5 +49,11 @@ impl Mapping {
         // SAFETY: the mapping is a read-only one of a file, so dropped pages are read again with the same contents;
         // nothing in memory alone is lost. Failure leaves the pages where they are.
         let _ = unsafe { self.map.unchecked_advise_range(UncheckedAdvice::DontNeed, range.start, range.len()) };
+    }
+}
+
+impl AsRef<[u8]> for Mapping {
+    fn as_ref(&self) -> &[u8] {
+        self.bytes()
     }
 }

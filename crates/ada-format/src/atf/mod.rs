@@ -32,8 +32,9 @@ pub use functions::{FunctionRow, functions_file, read_functions, write_functions
 pub use index::{IndexFooter, IndexHeader, IndexView, IndexWriter};
 pub use manifest::{
     BuildId, Coverage, Crash, Drops, Exit, HexAddr, LaneFigures, LatencyFigures, MANIFEST_VERSION, Manifest, Module,
-    PoolFigures, RingFigures, ThreadEntry, Window,
+    PoolFigures, RingFigures, Switch, ThreadEntry, Window,
 };
+pub use map::Mapping;
 pub use merge::{Merge, MergedEvent};
 pub use payload::{Arm64Frame, MAX_PROBES, MAX_STACK_WINDOW, Payload, Probes, X86Call, X86Return};
 pub use platform::{Arch, Clock, Os, Platform};

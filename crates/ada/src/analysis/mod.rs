@@ -6,10 +6,12 @@ mod opened;
 mod progress;
 mod record;
 mod reference;
+mod source_files;
 mod units;
 
 pub(crate) use listing::{ListFormat, Listing, Out, csv, csv_row, csv_titles};
 pub(crate) use opened::{OpenedProcess, OpenedSession, SessionArgs, with_tables};
 pub(crate) use record::{CallbackView, FrameView, PthreadView, Row, read_frame, refer, thread_name};
 pub(crate) use reference::{Reference, Target};
+pub(crate) use source_files::{put_place, source_text};
 pub(crate) use units::{Moment, nanoseconds, parse_nanos, thousands};

@@ -6,15 +6,17 @@ use std::path::{Path, PathBuf};
 
 use ada_event::FunctionId;
 use ada_format::atf::{Problem, Process, Session};
+use ada_image::SourcePlace;
 use ada_span::pthread::PthreadSpan;
 use ada_span::table::{Cached, DerivedFolder, Tables};
 use ada_span::{ProcessTrace, SpanError, analyze, content_key, function_traits, replay_options};
-use anyhow::bail;
+use anyhow::{Context, bail};
 
 use super::listing::Out;
 use super::newest;
 use super::progress::Progress;
 use super::reference::Target;
+use super::source_files::SourceFiles;
 use super::units::parse_nanos;
 use crate::exit::{Blame, Outcome, say};
 use crate::names::Names;
@@ -30,6 +32,9 @@ pub(crate) struct SessionArgs {
     /// Spans that take longer than this have the reason `timeout`, or are `open` if they never end
     #[arg(long, value_name = "DURATION", default_value = "5s", value_parser = parse_nanos)]
     pub(crate) timeout: u64,
+    /// Look for source lines in this folder's files first: debug files or unstripped ones with the modules' build-ids
+    #[arg(long, value_name = "DIR")]
+    pub(crate) debug_dir: Option<PathBuf>,
 }
 
 /// A session and what was made of it.
@@ -40,6 +45,7 @@ pub(crate) struct OpenedSession {
     pub(crate) start: u64,
     /// The latest one's.
     pub(crate) end: u64,
+    sources: SourceFiles,
 }
 
 /// One process of it.
@@ -59,6 +65,18 @@ impl OpenedSession {
     /// The recorded process behind an opened one.
     pub(crate) fn recorded(&self, process: &OpenedProcess) -> &Process {
         &self.session.processes()[process.number]
+    }
+
+    /// Where the source has a function of a process; nothing where no debug information says so.
+    pub(crate) fn source(&self, process: usize, function: FunctionId) -> Option<SourcePlace> {
+        self.sources.function(&self.processes[process].names.code(function)?)
+    }
+
+    /// The function of a process that returns to an address, and where the source has its call.
+    pub(crate) fn call_site(&self, process: usize, return_address: u64) -> Option<(FunctionId, Option<SourcePlace>)> {
+        // The call is the instruction before; what follows it may belong to another line.
+        let (function, code) = self.processes[process].names.code_at(return_address.checked_sub(1)?)?;
+        Some((function, code.and_then(|code| self.sources.instruction(&code))))
     }
 
     /// Whether references need the process.
@@ -114,7 +132,7 @@ pub(crate) fn with_tables(
     mut command: impl FnMut(&OpenedSession, &mut Out) -> anyhow::Result<()>,
 ) -> anyhow::Result<Outcome> {
     let path = newest::find(args.session.as_deref())?;
-    let opened = open(&path, args.timeout)?;
+    let opened = open(&path, args)?;
     let outcome = tell_findings(&opened.session);
     match command(&opened, out) {
         Err(error) if is_damage(&error) && !out.has_printed() => {
@@ -123,7 +141,7 @@ pub(crate) fn with_tables(
             }
             drop(opened);
             say(format_args!("ada: the derived tables of {} are damaged; making them anew\n", path.display()));
-            command(&open(&path, args.timeout)?, out)?;
+            command(&open(&path, args)?, out)?;
         }
         result => result?,
     }
@@ -145,13 +163,17 @@ fn is_damage(error: &anyhow::Error) -> bool {
     error.chain().any(|cause| matches!(cause.downcast_ref(), Some(SpanError::Damaged { .. })))
 }
 
-fn open(path: &Path, timeout_ns: u64) -> anyhow::Result<OpenedSession> {
+fn open(path: &Path, args: &SessionArgs) -> anyhow::Result<OpenedSession> {
+    let timeout_ns = args.timeout;
     let session = Session::open(path)?;
     if session.threads().next().is_none()
         && let Some(finding) = session.findings().iter().find(|finding| !matches!(finding.problem, Problem::Damage(_)))
     {
         bail!("{finding}");
     }
+    let debug_dir = args.debug_dir.as_deref();
+    let sources = SourceFiles::of(&session, debug_dir)
+        .with_context(|| format!("cannot search {}", debug_dir.unwrap_or(path).display()))?;
     let events = session.threads().map(|thread| thread.event_count()).sum();
     let progress = Progress::new(events);
     let mut processes = Vec::new();
@@ -179,7 +201,7 @@ fn open(path: &Path, timeout_ns: u64) -> anyhow::Result<OpenedSession> {
     };
     let start = facts().map(|facts| facts.first_time).min().unwrap_or(0);
     let end = facts().map(|facts| facts.last_time).max().unwrap_or(0);
-    Ok(OpenedSession { session, processes, start, end })
+    Ok(OpenedSession { session, processes, start, end, sources })
 }
 
 fn tables_of(process: &Process, beside: &[Process], timeout_ns: u64, progress: &Progress) -> Result<Tables, SpanError> {

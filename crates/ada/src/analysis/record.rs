@@ -1,6 +1,7 @@
 //! One record for spans of all kinds.
 
 use ada_event::FunctionId;
+use ada_image::SourcePlace;
 use ada_span::callback::CallbackSpan;
 use ada_span::pthread::PthreadSpan;
 use ada_span::table::{Column, Columns};
@@ -9,6 +10,7 @@ use serde_json::{Map, Value, json};
 
 use super::opened::{OpenedProcess, OpenedSession};
 use super::reference::{Reference, Target};
+use super::source_files::put_place;
 
 /// The name of a thread whose start routine is not known.
 const PLACEHOLDER: &str = "pthread_start_routine";
@@ -198,6 +200,11 @@ impl Row {
         }
     }
 
+    /// Where the source has its function.
+    pub(crate) fn source(&self, opened: &OpenedSession) -> Option<SourcePlace> {
+        opened.source(self.process(), self.function()?)
+    }
+
     pub(crate) fn target(&self, opened: &OpenedSession) -> Target {
         let id = opened.processes[self.process()].tables.meta().threads[self.thread()].id;
         match self {
@@ -285,7 +292,7 @@ impl Row {
             attributes.insert("uncertain".into(), true.into());
         }
         let reason = (outcome.reason != Reason::None).then(|| outcome.reason.word());
-        json!({
+        let mut record = json!({
             "span_id": self.reference(opened).to_string(),
             "pid": process.pid,
             "type": kind,
@@ -307,7 +314,9 @@ impl Row {
             "correlation_key": key,
             "evidence": evidence,
             "attributes": attributes,
-        })
+        });
+        put_place(&mut record, self.source(opened));
+        record
     }
 }
 

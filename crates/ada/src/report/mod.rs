@@ -25,6 +25,9 @@ pub(crate) struct Args {
     /// How long each list may be
     #[arg(long, value_name = "N", default_value_t = 10)]
     limit: usize,
+    /// Print file and line of functions in tables too
+    #[arg(long)]
+    lines: bool,
     /// How to print
     #[arg(long, value_enum, default_value_t = ListFormat::Table)]
     format: ListFormat,
@@ -53,9 +56,10 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Outcome> {
             ListFormat::Csv => {
                 let functions = top::sorted(opened, Sort::SelfTime);
                 let functions = functions.iter().take(args.limit).map(|it| {
+                    let function = top::to_json(opened, it);
                     json!({
-                        "section": "functions", "name": opened.processes[it.process].names.name(it.stats.function),
-                        "value": it.stats.self_ns, "reference": top::to_json(opened, it)["reference"],
+                        "section": "functions", "name": function["name"], "value": it.stats.self_ns,
+                        "reference": function["reference"], "file": function["file"], "line": function["line"],
                     })
                 });
                 let items = facts.iter().chain(&logical).chain(&oddities).map(|item| {
@@ -63,7 +67,8 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Outcome> {
                         "section": item.section, "name": item.name, "value": item.value, "reference": item.reference,
                     })
                 });
-                csv(out, &["section", "name", "value", "reference"], &items.chain(functions).collect::<Vec<_>>())
+                let fields = ["section", "name", "value", "reference", "file", "line"];
+                csv(out, &fields, &items.chain(functions).collect::<Vec<_>>())
             }
         }
     })?;
@@ -89,7 +94,7 @@ fn print(
         let shown = &uses[..uses.len().min(args.limit)];
         if !shown.is_empty() {
             out.line(&format!("\nFunctions with the {title}"))?;
-            top::table(opened, shown).print(out)?;
+            top::table(opened, shown, args.lines).print(out)?;
         }
     }
     for (title, items) in [("Logical spans", logical), ("Worth a look", oddities)] {

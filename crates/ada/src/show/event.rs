@@ -1,11 +1,12 @@
 //! One event, and the events around it.
 
 use ada_event::{Event, EventKind, EventSeq};
+use ada_format::atf::Payload;
 use ada_span::table::{Column, Columns};
 use serde_json::{Value, json};
 
 use super::Place;
-use crate::analysis::{FrameView, Target, read_frame, refer};
+use crate::analysis::{FrameView, Target, put_place, read_frame, refer};
 use crate::atf::event_json;
 
 /// The event with its detail, and `around` events before and after it.
@@ -25,9 +26,17 @@ pub(super) fn show(place: &Place<'_>, seq: u64, around: usize) -> anyhow::Result
         "thread_id": id,
         "depth": event.depth,
     });
+    put_place(&mut shown, place.opened.source(place.process, event.function));
     let record = event.detail.get().and_then(|link| trace.detail()?.record(link));
     if let Some(payload) = record.and_then(|record| record.payload().ok()) {
         shown["detail"] = event_json::detail(&payload);
+        if let Some((caller, source)) =
+            return_address(&payload).and_then(|it| place.opened.call_site(place.process, it))
+        {
+            let mut site = json!({ "name": process.names.name(caller), "module": process.names.module(caller) });
+            put_place(&mut site, source);
+            shown["call_site"] = site;
+        }
     }
     if around == 0 {
         return Ok(Some(shown));
@@ -44,6 +53,14 @@ pub(super) fn show(place: &Place<'_>, seq: u64, around: usize) -> anyhow::Result
     shown["before"] = (seq.saturating_sub(around)..seq).filter_map(line).collect();
     shown["after"] = (seq + 1..=seq.saturating_add(around)).filter_map(line).collect();
     Ok(Some(shown))
+}
+
+fn return_address(payload: &Payload<'_>) -> Option<u64> {
+    match payload {
+        Payload::X86Call(call) => Some(call.return_address.0),
+        Payload::X86Return(back) => Some(back.return_address.0),
+        _ => None,
+    }
 }
 
 /// The span that an event opens or closes.

@@ -23,7 +23,7 @@ Examples:
   ada show function:1:42 SESSION       a function's calls and times
 
 Other commands print such references. Registers and stack are there where the recording kept them
-(`ada trace --detail all`).";
+(`ada trace --detail all`); source lines, where a file with the module's build-id has debug information.";
 
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
@@ -52,7 +52,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Outcome> {
                     flat("", &shown).into_iter().map(|(name, value)| json!({ "name": name, "value": value })).collect();
                 csv(out, &["name", "value"], &rows)
             }
-            ListFormat::Table => print(&shown, 0, out),
+            ListFormat::Table => print(&with_sources(shown), 0, out),
         }
     })?;
     out.finish()?;
@@ -164,6 +164,18 @@ fn show_function(opened: &OpenedSession, pid: Option<u32>, function: FunctionId)
             Some(shown)
         },
     )
+}
+
+/// Files and lines as `file:line`, which terminals and editors know.
+fn with_sources(mut value: Value) -> Value {
+    if let Some(fields) = value.as_object_mut() {
+        let place = fields.remove("file").zip(fields.remove("line"));
+        if let Some((Value::String(file), line @ Value::Number(_))) = place {
+            fields.insert("source".into(), format!("{file}:{line}").into());
+        }
+        fields.values_mut().for_each(|field| *field = with_sources(field.take()));
+    }
+    value
 }
 
 /// Objects as lines, deeper ones indented.

@@ -1,5 +1,6 @@
 //! Which spans are wanted.
 
+use ada_control::function_pattern::matches;
 use ada_event::FunctionId;
 use ada_span::table::BlockEntry;
 use ada_span::{Outcome, Reason, Status};
@@ -7,7 +8,6 @@ use anyhow::bail;
 use clap::ValueEnum;
 
 use crate::analysis::{Moment, OpenedSession, Row, parse_nanos};
-use crate::trace::quantity::matches;
 
 /// Options that choose spans.
 #[derive(clap::Args)]

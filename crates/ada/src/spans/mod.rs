@@ -7,14 +7,16 @@ mod scan;
 use serde_json::{Value, json};
 
 use crate::analysis::OpenedSession;
-use crate::analysis::{ListFormat, Listing, Out, Row, SessionArgs, csv_row, csv_titles, nanoseconds, with_tables};
+use crate::analysis::{
+    ListFormat, Listing, Out, Row, SessionArgs, csv_row, csv_titles, nanoseconds, source_text, with_tables,
+};
 use crate::exit::{Outcome, say};
 
 use filter::FilterArgs;
 use order::{Cursor, Sort};
 
 /// The fields of a record that CSV has, in its order.
-const FIELDS: [&str; 21] = [
+const FIELDS: [&str; 23] = [
     "span_id",
     "pid",
     "type",
@@ -22,6 +24,8 @@ const FIELDS: [&str; 21] = [
     "function_id",
     "name",
     "module",
+    "file",
+    "line",
     "parent_span_id",
     "start_ns",
     "end_ns",
@@ -66,6 +70,9 @@ pub(crate) struct Args {
     /// Go on where the list before ended, with the words that it gave
     #[arg(long, value_name = "CURSOR")]
     cursor: Option<Cursor>,
+    /// Print file and line of functions in tables too
+    #[arg(long)]
+    lines: bool,
     /// How to print
     #[arg(long, value_enum, default_value_t = ListFormat::Table)]
     format: ListFormat,
@@ -110,8 +117,9 @@ fn print(args: &Args, opened: &OpenedSession, rows: &[Row], next: Option<Cursor>
             if rows.is_empty() {
                 return out.line("no span is like that");
             }
-            let mut listing = Listing::new(&["span", ">start", ">duration", ">self", ">thread", "status", "name"]);
-            rows.iter().for_each(|row| listing.row(cells(opened, row)));
+            let titles = ["span", ">start", ">duration", ">self", ">thread", "status", "name", "source"];
+            let mut listing = Listing::new(&titles[..titles.len() - usize::from(!args.lines)]);
+            rows.iter().for_each(|row| listing.row(cells(args, opened, row)));
             listing.print(out)?;
             match next {
                 Some(next) => out.line(&format!("more with --cursor {next}")),
@@ -136,7 +144,7 @@ fn print_all(args: &Args, opened: &OpenedSession, filter: &filter::Filter, out: 
                 let separator = if is_first { "\n" } else { ",\n" };
                 out.print(|to| write!(to, "{separator}{}", row.json(opened)))?;
             }
-            ListFormat::Table => out.line(&cells(opened, &row).join("  "))?,
+            ListFormat::Table => out.line(&cells(args, opened, &row).join("  "))?,
         }
         is_first = false;
         Ok(true)
@@ -147,7 +155,7 @@ fn print_all(args: &Args, opened: &OpenedSession, filter: &filter::Filter, out: 
     }
 }
 
-fn cells(opened: &OpenedSession, row: &Row) -> Vec<String> {
+fn cells(args: &Args, opened: &OpenedSession, row: &Row) -> Vec<String> {
     let outcome = row.outcome();
     let mut status = outcome.status.word().to_owned();
     if outcome.reason != ada_span::Reason::None {
@@ -161,7 +169,7 @@ fn cells(opened: &OpenedSession, row: &Row) -> Vec<String> {
         Row::Frame(_) => row.name(opened),
         _ => format!("{} {}", row.runtime(), row.name(opened)),
     };
-    vec![
+    let mut cells = vec![
         row.reference(opened).to_string(),
         format!("{}.{:09}", start / 1_000_000_000, start % 1_000_000_000),
         nanoseconds(row.duration()),
@@ -169,5 +177,9 @@ fn cells(opened: &OpenedSession, row: &Row) -> Vec<String> {
         opened.processes[row.process()].tables.meta().threads[row.thread()].id.to_string(),
         status,
         name,
-    ]
+    ];
+    if args.lines {
+        cells.push(source_text(row.source(opened)));
+    }
+    cells
 }

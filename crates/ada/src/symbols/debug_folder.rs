@@ -6,13 +6,13 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 /// The files of a folder that somebody asked for.
-pub(super) struct DebugFolder {
+pub(crate) struct DebugFolder {
     files: HashMap<Vec<u8>, PathBuf>,
 }
 
 impl DebugFolder {
     /// Finds a file for each of the wanted build-ids: where distributions put them, and else at any depth under any name.
-    pub(super) fn search(folder: &Path, wanted: &BTreeSet<&[u8]>) -> io::Result<Self> {
+    pub(crate) fn search(folder: &Path, wanted: &BTreeSet<&[u8]>) -> io::Result<Self> {
         fs::read_dir(folder)?;
         let mut found = Self { files: HashMap::new() };
         for build_id in wanted {
@@ -51,13 +51,18 @@ impl DebugFolder {
         self.files.get(build_id).map(PathBuf::as_path)
     }
 
+    /// The files by their build-ids.
+    pub(crate) fn into_files(self) -> HashMap<Vec<u8>, PathBuf> {
+        self.files
+    }
+
     pub(super) fn is_empty(&self) -> bool {
         self.files.is_empty()
     }
 }
 
 /// `.build-id/xx/yyyy.debug`.
-fn usual_path(build_id: &[u8]) -> Option<PathBuf> {
+pub(crate) fn usual_path(build_id: &[u8]) -> Option<PathBuf> {
     let (first, rest) = build_id.split_first()?;
     let rest: String = rest.iter().map(|byte| format!("{byte:02x}")).collect();
     Some(format!(".build-id/{first:02x}/{rest}.debug").into())

@@ -11,7 +11,7 @@ use ada_format::atf::{Module, Session};
 use anyhow::{Context, bail};
 
 use crate::exit::{Blame, Outcome, say};
-use debug_folder::DebugFolder;
+pub(crate) use debug_folder::{DebugFolder, usual_path};
 use rename::{NamedModule, ProcessNames};
 
 const EXAMPLES: &str = "\

@@ -4,6 +4,7 @@ mod active;
 
 use std::collections::HashMap;
 
+use ada_control::function_pattern::matches;
 use ada_span::NONE;
 use ada_span::pthread::PthreadSpan;
 use serde_json::{Value, json};
@@ -13,7 +14,6 @@ use crate::analysis::{
     refer, thousands, thread_name, with_tables,
 };
 use crate::exit::Outcome;
-use crate::trace::quantity::matches;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -52,11 +52,13 @@ struct Line {
     level: usize,
 }
 
-const FIELDS: [&str; 19] = [
+const FIELDS: [&str; 21] = [
     "reference",
     "pid",
     "thread_id",
     "name",
+    "file",
+    "line",
     "level",
     "creator_thread_id",
     "create_ns",
@@ -231,7 +233,7 @@ fn to_json(opened: &OpenedSession, line: &Line) -> Value {
     });
     if let Some(span) = line.span {
         let record = Row::Pthread(PthreadView { process: line.process, span }).json(opened);
-        for name in ["status", "reason", "start_ns", "end_ns", "evidence"] {
+        for name in ["status", "reason", "start_ns", "end_ns", "evidence", "file", "line"] {
             json[name] = record[name].clone();
         }
         if let Some(attributes) = record["attributes"].as_object() {

@@ -5,12 +5,11 @@ pub(crate) mod quantity;
 mod report;
 
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
 
-use ada_control::{ControlError, DetailMode, End, OnFull, Roll, TraceOptions, TraceReport, Trigger};
-use ada_event::ImageOffset;
+use ada_control::{ControlError, DetailMode, End, OnFull, Roll, TraceOptions, TraceReport, Trigger, function_pattern};
 use clap::ValueEnum;
 
 use crate::exit::{Blame, Outcome};
@@ -176,7 +175,9 @@ fn trace(args: Args) -> anyhow::Result<TraceReport> {
         },
         stack_window: args.stack_window.into(),
         plan_folder: if args.no_plan_cache { None } else { ada_control::plan_folder() },
-        exclude: Box::new(move |path, name, start| is_excluded(&exclude, path, name, start)),
+        exclude: Box::new(move |path, name, start| {
+            exclude.iter().any(|pattern| function_pattern::matches_function(pattern, path, name, start))
+        }),
     };
     ada_control::outlive_terminal_signals();
     let live = live::LiveLine::new(args.quiet);
@@ -195,45 +196,5 @@ fn exit_code(end: End) -> u8 {
     match end {
         End::Exited(code) => code as u8,
         End::Killed(signal) => 128_u8.saturating_add(signal as u8),
-    }
-}
-
-/// Whether a pattern matches the function's name, or the module's path or file name. A function without a name is known
-/// by its place, as `ada hooks` shows it.
-fn is_excluded(patterns: &[String], path: &Path, name: Option<&str>, start: ImageOffset) -> bool {
-    if patterns.is_empty() {
-        return false;
-    }
-    let file = path.file_name().map(|file| file.to_string_lossy()).unwrap_or_default();
-    let whole = path.to_string_lossy();
-    patterns.iter().any(|pattern| {
-        quantity::matches(pattern, &file)
-            || quantity::matches(pattern, &whole)
-            || match name {
-                Some(name) => {
-                    quantity::matches(pattern, name) || quantity::matches(pattern, &ada_image::demangle(name))
-                }
-                None => quantity::matches(pattern, &format!("{file}+{:#x}", start.0)),
-            }
-    })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn patterns_match_names_places_and_modules() {
-        let is_excluded = |pattern: &str, name| {
-            is_excluded(&[pattern.to_owned()], Path::new("/usr/bin/sort"), name, ImageOffset(0x1234))
-        };
-        for pattern in ["sort", "/usr/bin/*", "compare"] {
-            assert!(is_excluded(pattern, Some("compare")), "{pattern}");
-        }
-        assert!(is_excluded("a::b()", Some("_ZN1a1bEv")));
-        assert!(is_excluded("sort+0x1234", None));
-        assert!(!is_excluded("sort+0x1235", None));
-        assert!(!is_excluded("sort+0x1234", Some("compare")));
-        assert!(!super::is_excluded(&[], Path::new("/usr/bin/sort"), None, ImageOffset(0)));
     }
 }

@@ -2,8 +2,6 @@
 
 use std::time::Duration;
 
-pub(crate) use ada_control::matches;
-
 /// `64M`, `512k`, `1G`, or a number of bytes.
 pub(crate) fn parse_bytes(text: &str) -> Result<u64, String> {
     match parse_size(text)? {

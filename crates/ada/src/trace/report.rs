@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use ada_control::{End, TraceReport};
+use ada_control::{End, SwitchedFunction, TraceReport};
 
 use crate::exit::say;
 
@@ -34,9 +34,28 @@ pub(super) fn print(report: &TraceReport) {
     for (reason, count) in &report.drops {
         say(format_args!("ada: {count} records lost: {reason}\n"));
     }
+    switched(&report.switched);
     if report.waited > Duration::from_millis(1) {
         let seconds = report.waited.as_secs_f64();
         say(format_args!("ada: threads waited {seconds:.1} s for the trace to be written\n"));
     }
     say(format_args!("ada: {}\n", report.session.display()));
+}
+
+/// Tells what is missing in the trace because it was switched.
+fn switched(functions: &[SwitchedFunction]) {
+    const NAMED: usize = 5;
+    if functions.is_empty() {
+        return;
+    }
+    let calls: u64 = functions.iter().map(|function| function.calls).sum();
+    let uncounted = functions.iter().filter(|function| !function.is_exact).count();
+    let names: Vec<&str> = functions.iter().take(NAMED).map(|function| function.name.as_str()).collect();
+    let more = if functions.len() > NAMED { format!(" and {} more", functions.len() - NAMED) } else { String::new() };
+    say(format_args!(
+        "ada: {} functions were not recorded all the time: {}{more}; {calls} of their calls were counted{}\n",
+        functions.len(),
+        names.join(", "),
+        if uncounted > 0 { format!(", and {uncounted} of them were switched off for a time") } else { String::new() }
+    ));
 }

@@ -2,15 +2,15 @@
 
 mod fold;
 
+use ada_control::function_pattern::matches;
 use ada_event::FunctionId;
 use serde_json::{Value, json};
 
 use crate::analysis::{
-    ListFormat, Moment, OpenedSession, Out, SessionArgs, Target, csv, nanoseconds, parse_nanos, refer, thousands,
-    with_tables,
+    ListFormat, Moment, OpenedSession, Out, SessionArgs, Target, csv, nanoseconds, parse_nanos, put_place, refer,
+    thousands, with_tables,
 };
 use crate::exit::Outcome;
-use crate::trace::quantity::matches;
 
 use fold::{Folded, Wanted};
 
@@ -52,6 +52,9 @@ pub(crate) struct Args {
     /// Begin behind so many lines: what the page before said
     #[arg(long, value_name = "N", default_value_t = 0)]
     cursor: usize,
+    /// Print file and line of functions in tables too
+    #[arg(long)]
+    lines: bool,
     /// How to print
     #[arg(long, value_enum, default_value_t = ListFormat::Table)]
     format: ListFormat,
@@ -120,15 +123,17 @@ fn print(args: &Args, opened: &OpenedSession, folded: &[Folded], out: &mut Out) 
             out.line(&format!("{:>11} {:>11} {:>10}  call", "total", "self", "count"))?;
             for line in page {
                 let node = &folded[line.process].nodes()[line.node];
-                let names = &opened.processes[line.process].names;
-                let name = names.name(opened.processes[line.process].function(node.function as usize));
+                let function = opened.processes[line.process].function(node.function as usize);
+                let name = opened.processes[line.process].names.name(function);
+                let source = args.lines.then(|| opened.source(line.process, function)).flatten();
+                let source = source.map_or_else(String::new, |place| format!("  {place}"));
                 let more = if node.hidden > 0 {
                     format!("  … {} calls below", thousands(node.hidden))
                 } else {
                     String::new()
                 };
                 out.line(&format!(
-                    "{:>11} {:>11} {:>10}  {:indent$}{name}{}{more}",
+                    "{:>11} {:>11} {:>10}  {:indent$}{name}{}{source}{more}",
                     nanoseconds(node.total_ns),
                     nanoseconds(node.self_ns),
                     thousands(node.count),
@@ -150,7 +155,18 @@ fn print(args: &Args, opened: &OpenedSession, folded: &[Folded], out: &mut Out) 
             out.json(&json!({ "nodes": nodes, "next_cursor": next }))
         }
         ListFormat::Csv => {
-            let fields = ["level", "function_id", "name", "pid", "count", "total_ns", "self_ns", "first_span_id"];
+            let fields = [
+                "level",
+                "function_id",
+                "name",
+                "file",
+                "line",
+                "pid",
+                "count",
+                "total_ns",
+                "self_ns",
+                "first_span_id",
+            ];
             csv(out, &fields, &page.iter().map(|line| to_json(opened, folded, line)).collect::<Vec<_>>())
         }
     }
@@ -161,7 +177,7 @@ fn to_json(opened: &OpenedSession, folded: &[Folded], line: &Line) -> Value {
     let process = &opened.processes[line.process];
     let function = process.function(node.function as usize);
     let thread = process.tables.meta().threads[node.first.0 as usize].id;
-    json!({
+    let mut record = json!({
         "level": line.level,
         "function_id": function.to_string(),
         "name": process.names.name(function),
@@ -170,5 +186,7 @@ fn to_json(opened: &OpenedSession, folded: &[Folded], line: &Line) -> Value {
         "total_ns": node.total_ns,
         "self_ns": node.self_ns,
         "first_span_id": refer(opened, line.process, Target::Frame(thread, node.first.1)).to_string(),
-    })
+    });
+    put_place(&mut record, opened.source(line.process, function));
+    record
 }

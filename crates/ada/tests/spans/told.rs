@@ -28,10 +28,14 @@ impl Told {
     }
 
     fn trace_with(program: &Program, options: &[&str]) -> Self {
-        let path = program.build();
+        Self::trace_file(&program.build(), options)
+    }
+
+    /// Traces a program that is there.
+    pub(crate) fn trace_file(path: &Path, options: &[&str]) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let mut command = run::command();
-        command.args(["trace", "--quiet", "--output"]).arg(folder.path()).args(options).arg("--").arg(&path);
+        command.args(["trace", "--quiet", "--output"]).arg(folder.path()).args(options).arg("--").arg(path);
         run::bounded(command, b"");
         let program = path.file_name().expect("a program has a name").to_string_lossy().into_owned();
         Self { folder, program }

@@ -59,7 +59,8 @@ impl Program {
         let path = kept.join(stem);
         if !path.exists() {
             fs::create_dir_all(&kept).unwrap();
-            // Tests that want the same program at once each make it; the last one to finish puts it there.
+            // Tests that want the same program at once each make it. The first one to finish puts it there, and none
+            // replaces it: another test may be running it by then.
             static NEXT: AtomicU32 = AtomicU32::new(0);
             let number = NEXT.fetch_add(1, Ordering::Relaxed);
             let unfinished = kept.join(format!("{stem}.{}.{number}", std::process::id()));
@@ -67,7 +68,10 @@ impl Program {
             if self.strip {
                 run(Command::new("strip").arg(&unfinished));
             }
-            fs::rename(&unfinished, &path).unwrap();
+            if let Err(error) = fs::hard_link(&unfinished, &path) {
+                assert_eq!(error.kind(), std::io::ErrorKind::AlreadyExists, "{error}");
+            }
+            fs::remove_file(&unfinished).unwrap();
         }
         path
     }

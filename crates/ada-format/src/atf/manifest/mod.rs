@@ -6,9 +6,11 @@
 
 mod crash;
 mod module;
+mod switch;
 
 pub use crash::Crash;
 pub use module::{BuildId, Coverage, HexAddr, Module};
+pub use switch::Switch;
 
 use std::collections::BTreeMap;
 
@@ -77,6 +79,9 @@ pub struct Manifest {
     /// The windows in which detail was written.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub windows: Vec<Window>,
+    /// The times in which functions were not recorded.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub switches: Vec<Switch>,
     /// What a recording that keeps only its newest part has let go.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ring: Option<RingFigures>,

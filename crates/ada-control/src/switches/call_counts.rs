@@ -1,0 +1,66 @@
+//! What the threads' counters add up to, by process.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::Ordering;
+
+use ada_ring::counters::{BLOCKS, FIRST};
+use ada_ring::{DropReason, Pool};
+
+/// A count of each process that has one.
+pub(super) type ByProcess = BTreeMap<u32, u64>;
+
+/// Sums of counters, those of ended processes included.
+#[derive(Default)]
+pub(super) struct CallCounts {
+    /// Of processes that have ended, by slot.
+    ended: BTreeMap<u32, Vec<u64>>,
+}
+
+impl CallCounts {
+    /// What each slot below `slots` has counted so far, by process. Blocks of ended processes become free.
+    pub(super) fn sums(&mut self, pool: &Pool, slots: usize) -> BTreeMap<u32, Vec<u64>> {
+        let mut running: BTreeMap<u32, Vec<u64>> = BTreeMap::new();
+        for block in 1..BLOCKS {
+            let owner = &pool.control().counter_owners[block];
+            let process = owner.load(Ordering::Acquire);
+            if process == 0 {
+                continue;
+            }
+            // Asked before reading: a process that has ended by then has counted all that it ever will.
+            let has_ended = !is_there(process);
+            let sums = if has_ended { &mut self.ended } else { &mut running }.entry(process).or_default();
+            sums.resize(slots.max(sums.len()), 0);
+            for (slot, sum) in sums.iter_mut().enumerate().take(slots).skip(FIRST) {
+                let counter = pool.counter(block, slot);
+                *sum += if has_ended { counter.swap(0, Ordering::Relaxed) } else { counter.load(Ordering::Relaxed) };
+            }
+            if has_ended {
+                owner.store(0, Ordering::Release);
+            }
+        }
+        for (process, sums) in &self.ended {
+            let all = running.entry(*process).or_default();
+            all.resize(slots.max(all.len()), 0);
+            all.iter_mut().zip(sums).for_each(|(all, sum)| *all += sum);
+        }
+        running
+    }
+}
+
+/// Whether every call was counted: each thread had counters of its own.
+pub(super) fn are_exact(pool: &Pool) -> bool {
+    let control = pool.control();
+    control.counter_sharers.load(Ordering::Relaxed) == 0
+        && control.drops[DropReason::StatesExhausted as usize].load(Ordering::Relaxed) == 0
+}
+
+/// One slot of all processes.
+pub(super) fn of_slot(sums: &BTreeMap<u32, Vec<u64>>, slot: usize) -> ByProcess {
+    sums.iter().map(|(&process, sums)| (process, sums.get(slot).copied().unwrap_or(0))).collect()
+}
+
+fn is_there(process: u32) -> bool {
+    // SAFETY: signal 0 only asks whether the process is there.
+    let result = unsafe { libc::kill(process as i32, 0) };
+    result == 0 || std::io::Error::last_os_error().raw_os_error() != Some(libc::ESRCH)
+}

@@ -1,0 +1,204 @@
+//! Who is switched to what, since when, and how often it was called meanwhile.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, Mutex, OnceLock};
+
+use ada_event::{FunctionId, TraceNanos};
+use ada_format::atf;
+use ada_ring::counters::{FIRST, SLOTS, UNWANTED, switch_word};
+
+use super::call_counts::{ByProcess, CallCounts, are_exact, of_slot};
+use crate::clock::Clock;
+use crate::live::SwitchMode;
+use crate::shared_memory::SharedMemory;
+
+/// All switches of a session.
+pub(crate) struct Switchboard {
+    shared: Arc<SharedMemory>,
+    clock: OnceLock<Clock>,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    /// A function's counter is its own for good: a call that is about to be counted must find no other there.
+    slots: HashMap<FunctionId, usize>,
+    /// What is not recorded now.
+    open: HashMap<FunctionId, Interval>,
+    closed: Vec<Interval>,
+    counts: CallCounts,
+}
+
+/// A time in which a function was not recorded.
+struct Interval {
+    function: FunctionId,
+    mode: SwitchMode,
+    why: String,
+    from: TraceNanos,
+    to: Option<TraceNanos>,
+    at_start: ByProcess,
+    at_end: ByProcess,
+}
+
+/// What became of a wish.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Switched {
+    pub(crate) changed: usize,
+    /// Functions for which no counter is left.
+    pub(crate) without_counter: usize,
+}
+
+/// A function that was not recorded all the time, for the summary.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SwitchedFunction {
+    /// The function.
+    pub function: FunctionId,
+    /// Its name, or its place.
+    pub name: String,
+    /// How often it was called while it was counted.
+    pub calls: u64,
+    /// Whether that is every call: it was counted, and not switched off.
+    pub is_exact: bool,
+}
+
+impl Switchboard {
+    pub(crate) fn new(shared: Arc<SharedMemory>) -> Self {
+        Self { shared, clock: OnceLock::new(), state: Mutex::default() }
+    }
+
+    /// From now on switches have times.
+    pub(crate) fn start(&self, clock: Clock) {
+        let _ = self.clock.set(clock);
+    }
+
+    fn now(&self) -> TraceNanos {
+        self.clock.get().map_or(TraceNanos(0), Clock::now)
+    }
+
+    /// Switches functions, which must all be hooked.
+    pub(crate) fn switch(&self, functions: &[FunctionId], mode: SwitchMode, why: &str) -> Switched {
+        let mut state = self.state.lock().expect("nobody panics with the lock");
+        let state = &mut *state;
+        let mut switched = Switched::default();
+        let before = state.sums(&self.shared);
+        let mut ended = Vec::new();
+        for &function in functions {
+            if state.open.get(&function).map_or(SwitchMode::Full, |interval| interval.mode) == mode {
+                continue;
+            }
+            let Some(word) = state.word(function, mode) else {
+                switched.without_counter += 1;
+                continue;
+            };
+            let now = self.now();
+            if !self.shared.switches.set(function, word) {
+                continue;
+            }
+            switched.changed += 1;
+            if let Some(interval) = state.open.remove(&function) {
+                ended.push(Interval { to: Some(now), ..interval });
+            }
+            if mode != SwitchMode::Full {
+                let at_start = of_slot(&before, state.slots.get(&function).copied().unwrap_or(UNWANTED));
+                let at_end = ByProcess::new();
+                let why = why.to_owned();
+                state.open.insert(function, Interval { function, mode, why, from: now, to: None, at_start, at_end });
+            }
+        }
+        let after = state.sums(&self.shared);
+        for mut interval in ended {
+            interval.at_end = of_slot(&after, state.slots.get(&interval.function).copied().unwrap_or(UNWANTED));
+            state.closed.push(interval);
+        }
+        switched
+    }
+
+    /// What the manifest of a process says of the functions that `is_its` is true of.
+    pub(crate) fn entries(&self, process: u32, is_its: impl Fn(FunctionId) -> bool) -> Vec<atf::Switch> {
+        let mut state = self.state.lock().expect("nobody panics with the lock");
+        let sums = state.sums(&self.shared);
+        let is_exact = are_exact(&self.shared.pool());
+        let mut by_function: BTreeMap<FunctionId, Vec<&Interval>> = BTreeMap::new();
+        for interval in state.closed.iter().chain(state.open.values()).filter(|interval| is_its(interval.function)) {
+            by_function.entry(interval.function).or_default().push(interval);
+        }
+        let mut entries = Vec::new();
+        for (function, intervals) in by_function {
+            let slot = state.slots.get(&function).copied().unwrap_or(UNWANTED);
+            let mut left = of_slot(&sums, slot).get(&process).copied().unwrap_or(0);
+            let last = intervals.iter().rposition(|interval| interval.mode == SwitchMode::Count);
+            for (number, interval) in intervals.iter().enumerate() {
+                let count = (interval.mode == SwitchMode::Count).then(|| {
+                    let at = |counts: &ByProcess| counts.get(&process).copied().unwrap_or(0);
+                    let within = at(&interval.at_end).saturating_sub(at(&interval.at_start));
+                    // A call that was begun before the switch is counted after it: the last time has the rest.
+                    let count = if last == Some(number) { left } else { within.min(left) };
+                    left -= count;
+                    count
+                });
+                entries.push(atf::Switch {
+                    function_id: function.0,
+                    mode: interval.mode.name().into(),
+                    from_ns: interval.from.0,
+                    to_ns: interval.to.map(|time| time.0),
+                    why: interval.why.clone(),
+                    count,
+                    is_exact: interval.mode == SwitchMode::Count && is_exact,
+                    ..atf::Switch::default()
+                });
+            }
+        }
+        entries.sort_by_key(|entry| (entry.from_ns, entry.function_id));
+        entries
+    }
+
+    /// How often each function that has a counter was called while it was counted, in all processes.
+    pub(crate) fn counts(&self) -> HashMap<FunctionId, u64> {
+        let mut state = self.state.lock().expect("nobody panics with the lock");
+        let sums = state.sums(&self.shared);
+        state.slots.iter().map(|(&function, &slot)| (function, of_slot(&sums, slot).values().sum())).collect()
+    }
+
+    /// All functions that were switched, those with most counted calls first.
+    pub(crate) fn summary(&self, name_of: impl Fn(FunctionId) -> String) -> Vec<SwitchedFunction> {
+        let counts = self.counts();
+        let is_exact = are_exact(&self.shared.pool());
+        let state = self.state.lock().expect("nobody panics with the lock");
+        let mut functions: BTreeMap<FunctionId, bool> = BTreeMap::new();
+        for interval in state.closed.iter().chain(state.open.values()) {
+            *functions.entry(interval.function).or_insert(is_exact) &= interval.mode == SwitchMode::Count;
+        }
+        let mut all: Vec<SwitchedFunction> = functions
+            .into_iter()
+            .map(|(function, is_exact)| SwitchedFunction {
+                function,
+                name: name_of(function),
+                calls: counts.get(&function).copied().unwrap_or(0),
+                is_exact,
+            })
+            .collect();
+        all.sort_by_key(|function| std::cmp::Reverse(function.calls));
+        all
+    }
+}
+
+impl State {
+    fn sums(&mut self, shared: &SharedMemory) -> BTreeMap<u32, Vec<u64>> {
+        self.counts.sums(&shared.pool(), FIRST + self.slots.len())
+    }
+
+    /// What a switch holds for a mode. None where no counter is left.
+    fn word(&mut self, function: FunctionId, mode: SwitchMode) -> Option<u32> {
+        match mode {
+            SwitchMode::Full => Some(0),
+            SwitchMode::Off => Some(switch_word(UNWANTED)),
+            SwitchMode::Count => {
+                let next = FIRST + self.slots.len();
+                if next >= SLOTS && !self.slots.contains_key(&function) {
+                    return None;
+                }
+                Some(switch_word(*self.slots.entry(function).or_insert(next)))
+            }
+        }
+    }
+}

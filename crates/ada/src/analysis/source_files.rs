@@ -1,0 +1,99 @@
+//! Lines of source code, from files that have the build-id of a recorded module.
+
+use std::cell::RefCell;
+use std::collections::{BTreeSet, HashMap};
+use std::io::Cursor;
+use std::path::{Path, PathBuf};
+
+use ada_event::ImageOffset;
+use ada_format::atf::{Mapping, Session};
+use ada_image::{SourceLines, SourcePlace};
+use serde_json::Value;
+
+use crate::names::Code;
+use crate::symbols::{DebugFolder, usual_path};
+
+/// Where distributions put debug files.
+const SYSTEM_FOLDER: &str = "/usr/lib/debug";
+
+/// The files, which are opened when a place in one of their modules is asked for. A file that is missing, damaged or
+/// another one by now costs its lines and nothing else.
+pub(crate) struct SourceFiles {
+    /// What the user's folder has for the session; empty without such a folder.
+    given: HashMap<Vec<u8>, PathBuf>,
+    modules: RefCell<HashMap<Vec<u8>, ModuleLines>>,
+}
+
+struct ModuleLines {
+    lines: Option<SourceLines>,
+    /// By offsets of functions.
+    functions: HashMap<u64, Option<SourcePlace>>,
+}
+
+impl SourceFiles {
+    /// Files for a session's modules, those of `folder` before others.
+    pub(crate) fn of(session: &Session, folder: Option<&Path>) -> std::io::Result<Self> {
+        let mut given = HashMap::new();
+        if let Some(folder) = folder {
+            let modules = session.processes().iter().flat_map(|it| &it.manifest).flat_map(|it| &it.modules);
+            let wanted: BTreeSet<&[u8]> =
+                modules.filter_map(|module| module.build_id.as_ref()).map(|id| &id.0[..]).collect();
+            given = DebugFolder::search(folder, &wanted)?.into_files();
+        }
+        Ok(Self { given, modules: RefCell::default() })
+    }
+
+    /// The line on which a function begins.
+    pub(crate) fn function(&self, code: &Code<'_>) -> Option<SourcePlace> {
+        self.with_module(code, |lines, functions| {
+            let find = || lines.function_place(ImageOffset(code.offset)).map(on_one_line);
+            functions.entry(code.offset).or_insert_with(find).clone()
+        })
+    }
+
+    /// The line of an instruction.
+    pub(crate) fn instruction(&self, code: &Code<'_>) -> Option<SourcePlace> {
+        self.with_module(code, |lines, _| lines.place(ImageOffset(code.offset)).map(on_one_line))
+    }
+
+    fn with_module(
+        &self,
+        code: &Code<'_>,
+        ask: impl FnOnce(&SourceLines, &mut HashMap<u64, Option<SourcePlace>>) -> Option<SourcePlace>,
+    ) -> Option<SourcePlace> {
+        let mut modules = self.modules.borrow_mut();
+        if !modules.contains_key(code.build_id) {
+            let lines = self.open(code);
+            modules.insert(code.build_id.to_vec(), ModuleLines { lines, functions: HashMap::new() });
+        }
+        let module = modules.get_mut(code.build_id)?;
+        ask(module.lines.as_ref()?, &mut module.functions)
+    }
+
+    fn open(&self, code: &Code<'_>) -> Option<SourceLines> {
+        let system = usual_path(code.build_id).map(|path| Path::new(SYSTEM_FOLDER).join(path));
+        let candidates = self.given.get(code.build_id).cloned().into_iter().chain([code.path.into()]).chain(system);
+        candidates.into_iter().find_map(|path| {
+            let file = Mapping::open(&path).ok()?;
+            let is_same = ada_image::build_id(Cursor::new(&file)).as_deref() == Some(code.build_id);
+            is_same.then(|| SourceLines::read(Box::new(file)))?
+        })
+    }
+}
+
+/// A path can have any character, and a line of a list must stay one.
+fn on_one_line(place: SourcePlace) -> SourcePlace {
+    SourcePlace { file: place.file.replace(char::is_control, "?"), ..place }
+}
+
+/// Puts a place into a record, whose fields are there in any case.
+pub(crate) fn put_place(record: &mut Value, place: Option<SourcePlace>) {
+    let (file, line) = place.map(|it| (it.file, it.line)).unzip();
+    record["file"] = file.into();
+    record["line"] = line.into();
+}
+
+/// A place as tables have it.
+pub(crate) fn source_text(place: Option<SourcePlace>) -> String {
+    place.map_or_else(|| "-".to_owned(), |place| place.to_string())
+}

@@ -1,0 +1,56 @@
+//! `ada filter PID`: records, counts or ignores functions of a running trace.
+
+use std::io::{self, Write};
+
+use ada_control::live::{self, Answer, Request, SwitchMode};
+
+use crate::exit::{Blame, Outcome, say};
+
+const EXAMPLES: &str = "\
+Examples:
+  ada filter 4711 --count '*hash*'             these are counted from now on, exactly, and not recorded
+  ada filter 4711 --off 'libcrypto*'           nothing is kept of a whole module
+  ada filter 4711 --off '*' --on 'parse_*'     only these are recorded
+
+`--off` comes first, then `--count`, then `--on`. What is changed, when, and how often counted functions were called is
+kept in the session: `ada hooks SESSION` tells. The program is not stopped for any of this.";
+
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Args {
+    /// The traced program, as `ada ps` shows it
+    pid: u32,
+    /// Ignore functions or modules whose name matches; `*` and `?` are wild. May be given several times
+    #[arg(long, value_name = "PATTERN", required_unless_present_any = ["count", "on"])]
+    off: Vec<String>,
+    /// Count their calls, and record nothing
+    #[arg(long, value_name = "PATTERN")]
+    count: Vec<String>,
+    /// Record their calls and returns
+    #[arg(long, value_name = "PATTERN")]
+    on: Vec<String>,
+}
+
+pub(crate) fn run(args: Args) -> anyhow::Result<Outcome> {
+    let wishes = [
+        (SwitchMode::Off, args.off, "ignored"),
+        (SwitchMode::Count, args.count, "counted"),
+        (SwitchMode::Full, args.on, "recorded"),
+    ];
+    for (mode, patterns, words) in wishes {
+        if patterns.is_empty() {
+            continue;
+        }
+        let Answer::Filtered { matched, changed, without_counter } =
+            live::ask(args.pid, &Request::Filter { mode, patterns })?
+        else {
+            anyhow::bail!("the trace of process {} answered something else", args.pid);
+        };
+        writeln!(io::stdout(), "{changed} of {matched} functions are now {words}")
+            .output_failed(|| "cannot write to stdout".into())?;
+        if without_counter > 0 {
+            say(format_args!("ada: {without_counter} functions stay as they were: no counter is left for them\n"));
+        }
+    }
+    Ok(Outcome::Clean)
+}
