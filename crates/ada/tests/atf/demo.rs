@@ -9,7 +9,7 @@ fn a_session_is_made_summed_up_and_sound() {
     let output = tempfile::tempdir().unwrap();
     let demo = ada(["demo", "--output", output.path().to_str().unwrap()]);
     assert_eq!((demo.status.code(), text(&demo.stderr)), (Some(0), ""));
-    for words in ["119 of 120 requests served", "threads   4", "most called", "realloc", "ada atf dump"] {
+    for words in ["119 of 120 requests served", "threads   4", "most called", "finish_grow", "ada atf dump"] {
         assert!(text(&demo.stdout).contains(words), "{words} in {}", text(&demo.stdout));
     }
     let session = fs::read_dir(output.path()).unwrap().next().unwrap().unwrap().path();
