@@ -20,14 +20,19 @@ impl TriggerHandler {
 
     /// Makes all changes, or none.
     fn change(&self, add: &[String], remove: &[String]) -> Result<(), String> {
-        if self.detail != DetailMode::Windows && !(add.is_empty() && remove.is_empty()) {
+        if add.is_empty() && remove.is_empty() {
+            return Ok(());
+        }
+        if self.detail != DetailMode::Windows {
             return Err("this trace has no windows of detail: it was not started with --detail windows".into());
         }
         let parse = |words: &String| words.parse().map_err(|error: TriggerError| format!("{words}: {error}"));
         let add: Vec<Trigger> = add.iter().map(parse).collect::<Result<_, _>>()?;
         let remove: Vec<Trigger> = remove.iter().map(parse).collect::<Result<_, _>>()?;
         let unknown = |trigger| format!("there is no trigger {trigger}; --list shows those there are");
-        self.list.change(&remove, add).map_err(unknown)
+        self.list.change(&remove, add).map_err(unknown)?;
+        let late = || "the recorder is too busy: the change is made as soon as it can be".to_owned();
+        self.list.wait_until_applied().then_some(()).ok_or_else(late)
     }
 }
 

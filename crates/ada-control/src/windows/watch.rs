@@ -19,13 +19,21 @@ use crate::probes;
 pub(crate) struct TriggerList {
     triggers: Mutex<Vec<Trigger>>,
     generation: AtomicU64,
+    /// The generation that the drain goes by.
+    applied: AtomicU64,
     pub(crate) pre_roll: Roll,
     pub(crate) post_roll: Roll,
 }
 
 impl TriggerList {
     pub(crate) fn new(triggers: Vec<Trigger>, pre_roll: Roll, post_roll: Roll) -> Self {
-        Self { triggers: Mutex::new(triggers), generation: AtomicU64::new(1), pre_roll, post_roll }
+        Self {
+            triggers: Mutex::new(triggers),
+            generation: AtomicU64::new(1),
+            applied: AtomicU64::new(0),
+            pre_roll,
+            post_roll,
+        }
     }
 
     pub(crate) fn all(&self) -> Vec<Trigger> {
@@ -46,6 +54,20 @@ impl TriggerList {
         }
         self.generation.fetch_add(1, Ordering::Release);
         Ok(())
+    }
+
+    /// Waits until the drain goes by the changes: what happens from then on is looked at with them. False where that
+    /// takes too long.
+    pub(crate) fn wait_until_applied(&self) -> bool {
+        const STEPS: u32 = 5000;
+        let wanted = self.generation.load(Ordering::Acquire);
+        (0..STEPS).any(|_| {
+            let is_applied = self.applied.load(Ordering::Acquire) >= wanted;
+            if !is_applied {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            is_applied
+        })
     }
 }
 
@@ -144,6 +166,7 @@ impl Watch {
         self.publish();
         let known: Vec<u64> = self.handlers.iter().copied().collect();
         known.into_iter().for_each(|address| self.mark_handler(address));
+        self.list.applied.store(self.generation, Ordering::Release);
     }
 
     fn add_module(&mut self, module: &Module) {
