@@ -217,14 +217,16 @@ impl ThreadDetails {
         waited
     }
 
-    /// Copies what a thread still has in the chunks that it overwrites in turn, and asks it to hand them over from now
-    /// on.
-    pub(crate) fn copy_kept(&mut self, pool: &Pool, stride: usize, pid: u32, tid: u32) {
+    /// Takes all that a thread has of the events up to a time stamp: copies of what is in the chunks that it is still
+    /// writing, which it is asked to hand over from now on, and then those that it has handed over. In this order, because
+    /// a chunk may become full in between.
+    pub(crate) fn collect_kept(&mut self, pool: &Pool, stride: usize, pid: u32, tid: u32, limit: u64) -> u64 {
         self.copied.clear();
         let mut record = vec![0; stride];
-        let chunks = chunks_of(pool, Lane::Detail, pid, tid);
-        // What it has handed over before has been collected; one more may have become full since.
-        for &chunk in chunks.iter().rev().take(3) {
+        for chunk in chunks_of(pool, Lane::Detail, pid, tid) {
+            if pool.state(chunk) != ChunkState::Active as u32 {
+                continue;
+            }
             pool.header(chunk).wanted.store(1, Ordering::Relaxed);
             for at in (0..RECORDS_END).step_by(stride) {
                 if copy_record(pool, chunk, at, &mut record) {
@@ -233,6 +235,7 @@ impl ThreadDetails {
             }
         }
         self.copied.sort();
+        self.collect_handed_over(pool, stride, pid, tid, limit)
     }
 
     /// Nothing more is wanted of the chunks that a thread is writing.

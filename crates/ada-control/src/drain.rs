@@ -445,7 +445,9 @@ impl Drain {
             has_windows = progress.window.has_work();
         }
         if has_windows {
-            progress.details.copy_kept(&self.pool, self.shape.stride(), held.pid, held.tid);
+            let limit = self.batch.iter().map(|record| record.tsc).max().unwrap_or(0);
+            let stride = self.shape.stride();
+            self.waited_ns += progress.details.collect_kept(&self.pool, stride, held.pid, held.tid, limit);
             progress.write_remembered(thread, base, &self.known, &self.shape, &mut self.details)?;
         }
         self.bytes.clear();
@@ -544,7 +546,7 @@ impl Drain {
             let events = BatchEvents { remembered: progress.details.remembered(), base: end, times: &[] };
             let fired = Fired { name: name.to_owned(), event: last, time: progress.last };
             progress.window.advance(vec![fired], &events, watch.pre_roll(), watch.post_roll());
-            progress.details.copy_kept(&self.pool, self.shape.stride(), pid, tid);
+            self.waited_ns += progress.details.collect_kept(&self.pool, self.shape.stride(), pid, tid, u64::MAX);
             progress.write_remembered(thread, end, &self.known, &self.shape, &mut self.details)?;
         }
         Ok(())
