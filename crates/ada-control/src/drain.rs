@@ -17,6 +17,7 @@ use crate::clock::Clock;
 use crate::detail_lane::{self, REMEMBERED, ThreadDetails};
 use crate::latency::Latencies;
 use crate::order::put_in_order;
+use crate::overhead::SharedTally;
 use crate::session::{SessionFiles, failed};
 
 /// Which function each number of a process stands for. Grows when libraries are loaded.
@@ -46,6 +47,8 @@ pub(crate) struct Drain {
     detail: DetailMode,
     shape: DetailShape,
     batch: Vec<RawRecord>,
+    /// How many events each function makes.
+    tally: SharedTally,
     bytes: Vec<u8>,
     events: u64,
     torn: u64,
@@ -100,6 +103,7 @@ impl Drain {
             detail,
             shape,
             batch: Vec::new(),
+            tally: SharedTally::default(),
             bytes: Vec::new(),
             events: 0,
             torn: 0,
@@ -145,6 +149,11 @@ impl Drain {
     /// Nothing is written any more, for this reason.
     pub(crate) fn fail(&mut self, error: ControlError) {
         self.failure.get_or_insert(error);
+    }
+
+    /// How many events each function makes: for whoever wants to know while the drain goes on.
+    pub(crate) fn tally(&self) -> SharedTally {
+        self.tally.clone()
     }
 
     /// Events written so far.
@@ -369,6 +378,7 @@ impl Drain {
         if self.batch.iter().any(|record| record.function as usize >= self.known.len()) {
             self.known.clone_from(&self.numbers.read().expect("nobody panics with the lock"));
         }
+        self.tally.lock().expect("nobody panics with the lock").add(held.pid, &self.batch);
         let thread = files.thread(held.pid, held.tid)?;
         thread.entry_mut().tid = Some(held.tid);
         thread.entry_mut().handle = Some(HexAddr(held.thread_pointer));

@@ -7,6 +7,7 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use ada_event::ImageOffset;
+use ada_patch::StubOptions;
 use ada_ring::{DetailMode, DropReason, OnFull};
 
 use crate::ControlError;
@@ -21,6 +22,7 @@ use crate::live::{Handler, LiveServer, StatusHandler};
 use crate::living::{self, Living};
 use crate::loader_call::WaitingThread;
 use crate::maps::{self, LoadedFile};
+use crate::overhead::{Advice, Governor, advise, calibrate};
 use crate::plan_cache::PlanCache;
 use crate::probes;
 use crate::programs::{ProcessFacts, Programs};
@@ -30,6 +32,9 @@ use crate::shared_memory::SharedMemory;
 use crate::summary;
 use crate::switches::{FilterHandler, SwitchedFunction};
 use crate::tracee::{self, Halt};
+
+/// The budget that the summary speaks of where there is none.
+const USUAL_BUDGET: f64 = 0.1;
 
 /// Says of a module's path, a function's name, where it has one, and its place, whether to leave it alone.
 pub type Exclusion = dyn Fn(&Path, Option<&str>, ImageOffset) -> bool + Send + Sync;
@@ -58,6 +63,8 @@ pub struct TraceOptions {
     pub until_exit: bool,
     /// Where plans are kept between starts, if anywhere; see [`plan_folder`](crate::plan_folder).
     pub plan_folder: Option<PathBuf>,
+    /// The share of the program's time that hooks may take: 0.1 is ten percent.
+    pub max_overhead: Option<f64>,
     /// Which modules (by path) or functions (by name) to leave alone.
     pub exclude: Box<Exclusion>,
 }
@@ -97,6 +104,8 @@ pub struct TraceReport {
     pub waited: Duration,
     /// Functions that were not recorded all the time, those with most counted calls first.
     pub switched: Vec<SwitchedFunction>,
+    /// What a budget of ten percent would have switched, where there was none and hooks took more.
+    pub advice: Option<Advice>,
 }
 
 /// Hears how a trace goes on. Called from several threads.
@@ -129,6 +138,8 @@ pub fn trace(command: Command, options: &TraceOptions, progress: &dyn Progress) 
     let pool = shared.pool();
     probes::publish(pool, options.follow);
     let workshop = Workshop::new(shared, options.plan_folder.clone());
+    let stubs = StubOptions { owner_by_word: true, detail: shape(options) };
+    let calibrating = std::thread::spawn(move || calibrate(&stubs));
     let gate = Gate::start(command)?;
     let pid = gate.tracee.pid();
     let deadline = |files: &[LoadedFile]| Deadline::new(started, files, options.start_up_timeout);
@@ -147,6 +158,7 @@ pub fn trace(command: Command, options: &TraceOptions, progress: &dyn Progress) 
     }
     let filter = FilterHandler { programs: &programs };
     let handlers: [&dyn Handler; 2] = [&status, &filter];
+    let hook_cost = calibrating.join().ok().flatten();
     let start_up = started.elapsed();
     progress.running();
     let process = living::open(pid).doing("watching the program")?;
@@ -156,6 +168,7 @@ pub fn trace(command: Command, options: &TraceOptions, progress: &dyn Progress) 
     let clock = calibration.finish();
     programs.switches.start(clock);
     let drain = Drain::new(pool, clock, programs.numbers.clone(), shape(options).unwrap_or_default());
+    let tally = drain.tally();
     let (halt, drained) = std::thread::scope(|scope| {
         let drained = scope.spawn(|| run_drain(drain, files, &programs, options, pid, &status));
         scope.spawn(|| {
@@ -165,6 +178,10 @@ pub fn trace(command: Command, options: &TraceOptions, progress: &dyn Progress) 
         });
         if options.follow {
             scope.spawn(|| follow_execs(&programs, &workshop, options, pool));
+        }
+        if let (Some(cost), Some(max_overhead)) = (&hook_cost, options.max_overhead) {
+            let governor = Governor::new(&programs, tally.clone(), cost, max_overhead);
+            scope.spawn(|| governor.run());
         }
         if let Ok(live) = &live {
             scope.spawn(|| live.serve(scope, &handlers));
@@ -189,7 +206,7 @@ pub fn trace(command: Command, options: &TraceOptions, progress: &dyn Progress) 
     {
         windows.push(summary::window(format!("crash: signal {signal}"), &window));
     }
-    let switches = programs.switches.clone();
+    let (switches, numbers) = (programs.switches.clone(), programs.numbers.clone());
     let mut hooked = programs.into_hooked();
     let drops = dropped(&pool, &drain);
     drain.flush(&mut files);
@@ -205,12 +222,19 @@ pub fn trace(command: Command, options: &TraceOptions, progress: &dyn Progress) 
         summary::complete(end, &hooked.modules_of(process), &drops, &figures, &windows, writer);
         summary::add_facts(&hooked, process, pid, writer);
         summary::add_switches(&switches, &hooked, process, writer);
+        writer.manifest_mut().hook_cost_ns.clone_from(&hook_cost);
+        writer.manifest_mut().max_overhead = options.max_overhead;
         let folder = writer.process_path().to_owned();
         hooked.write_lists(&folder, process);
     });
     if let Err(error) = finished {
         failure.get_or_insert(error.to_string());
     }
+    let advice = hook_cost.as_ref().filter(|_| options.max_overhead.is_none()).and_then(|cost| {
+        let tally = tally.lock().expect("nobody panics with the lock");
+        let numbers = numbers.read().expect("nobody panics with the lock");
+        advise(&tally, cost, cpu_time.user + cpu_time.system, USUAL_BUDGET, &numbers, &hooked)
+    });
     Ok(TraceReport {
         session,
         failure,
@@ -223,6 +247,7 @@ pub fn trace(command: Command, options: &TraceOptions, progress: &dyn Progress) 
         found: hooked.modules.iter().map(|module| module.functions.len()).sum(),
         start_up,
         waited: Duration::from_nanos(drain.waited_ns()),
+        advice,
         switched: switches.summary(|function| hooked.name_of(function)),
     })
 }

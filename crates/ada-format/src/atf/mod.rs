@@ -31,7 +31,7 @@ pub use error::{AtfError, SessionError, WriteError};
 pub use functions::{FunctionRow, functions_file, read_functions, write_functions};
 pub use index::{IndexFooter, IndexHeader, IndexView, IndexWriter};
 pub use manifest::{
-    BuildId, Coverage, Drops, Exit, HexAddr, LaneFigures, LatencyFigures, MANIFEST_VERSION, Manifest, Module,
+    BuildId, Coverage, Drops, Exit, HexAddr, HookCost, LaneFigures, LatencyFigures, MANIFEST_VERSION, Manifest, Module,
     PoolFigures, Switch, ThreadEntry, Window,
 };
 pub use map::Mapping;

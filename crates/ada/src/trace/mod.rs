@@ -21,6 +21,7 @@ const EXAMPLES: &str = "\
 Examples:
   ada trace -- ./server --port 8080
   ada trace --output /tmp/traces --exclude 'libcrypto*' -- curl https://localhost/
+  ada trace --max-overhead 10% -- python3 app.py
   ada trace --on-full drop -- ./realtime      (never waits for the disk; what is lost is counted)
 
 ada's own words go to stderr; stdin, stdout, signals and the exit code are the program's.";
@@ -66,6 +67,10 @@ pub(crate) struct Args {
     /// ~/.cache/ada)
     #[arg(long)]
     no_plan_cache: bool,
+    /// Keep hooks within this share of the program's processor time, such as 10%: the hottest functions are counted
+    /// instead of recorded, exactly, and the session says which and when
+    #[arg(long, value_name = "PERCENT", value_parser = quantity::parse_share)]
+    max_overhead: Option<f64>,
     /// Say nothing unless something goes wrong
     #[arg(long, short)]
     quiet: bool,
@@ -115,6 +120,7 @@ pub(crate) fn trace_quietly(output: PathBuf, command: Vec<OsString>) -> anyhow::
         on_full: WhenFull::Wait,
         ring_memory: 64 << 20,
         startup_timeout: None,
+        max_overhead: None,
         no_plan_cache: false,
         quiet: true,
         command,
@@ -136,6 +142,7 @@ fn trace(args: Args) -> anyhow::Result<TraceReport> {
         chunks: usize::try_from(args.ring_memory / CHUNK).unwrap_or(usize::MAX),
         start_up_timeout: args.startup_timeout,
         max_depth: args.max_depth,
+        max_overhead: args.max_overhead,
         vectors: args.vectors,
         follow: !args.no_follow,
         until_exit: args.until_exit,
