@@ -106,6 +106,8 @@ pub struct TraceReport {
     pub switched: Vec<SwitchedFunction>,
     /// What a budget of ten percent would have switched, where there was none and hooks took more.
     pub advice: Option<Advice>,
+    /// With a budget, the share that hooks had by ada's own estimate after a second.
+    pub settled_overhead: Option<f64>,
 }
 
 /// Hears how a trace goes on. Called from several threads.
@@ -169,7 +171,7 @@ pub fn trace(command: Command, options: &TraceOptions, progress: &dyn Progress) 
     programs.switches.start(clock);
     let drain = Drain::new(pool, clock, programs.numbers.clone(), shape(options).unwrap_or_default());
     let tally = drain.tally();
-    let (halt, drained) = std::thread::scope(|scope| {
+    let (halt, drained, settled_overhead) = std::thread::scope(|scope| {
         let drained = scope.spawn(|| run_drain(drain, files, &programs, options, pid, &status));
         scope.spawn(|| {
             // The lists are not needed before somebody reads the session, so the program does not wait for them.
@@ -179,10 +181,10 @@ pub fn trace(command: Command, options: &TraceOptions, progress: &dyn Progress) 
         if options.follow {
             scope.spawn(|| follow_execs(&programs, &workshop, options, pool));
         }
-        if let (Some(cost), Some(max_overhead)) = (&hook_cost, options.max_overhead) {
+        let governed = hook_cost.as_ref().zip(options.max_overhead).map(|(cost, max_overhead)| {
             let governor = Governor::new(&programs, tally.clone(), cost, max_overhead);
-            scope.spawn(|| governor.run());
-        }
+            scope.spawn(|| governor.run())
+        });
         if let Ok(live) = &live {
             scope.spawn(|| live.serve(scope, &handlers));
         }
@@ -192,7 +194,7 @@ pub fn trace(command: Command, options: &TraceOptions, progress: &dyn Progress) 
         programs.first_ended.store(true, Ordering::Release);
         let drained = drained.join().expect("the drain does not panic");
         live.iter().for_each(LiveServer::stop);
-        (halt, drained)
+        (halt, drained, governed.and_then(|governed| governed.join().ok().flatten()))
     });
     let (mut drain, mut files) = drained;
     let (halt, cpu_time) = halt.doing("waiting for the program")?;
@@ -248,6 +250,7 @@ pub fn trace(command: Command, options: &TraceOptions, progress: &dyn Progress) 
         start_up,
         waited: Duration::from_nanos(drain.waited_ns()),
         advice,
+        settled_overhead,
         switched: switches.summary(|function| hooked.name_of(function)),
     })
 }

@@ -69,7 +69,8 @@ impl Window {
         self.hook_ns(costs) / self.bare_ns(costs)
     }
 
-    fn bare_ns(&self, costs: Costs) -> f64 {
+    /// The time that the program would have taken without hooks.
+    pub(super) fn bare_ns(&self, costs: Costs) -> f64 {
         (self.cpu_ns - self.hook_ns(costs)).max(self.cpu_ns * 0.02).max(1.0)
     }
 

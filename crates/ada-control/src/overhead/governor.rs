@@ -19,6 +19,8 @@ const EVERY: Duration = Duration::from_millis(25);
 const LEAST: Duration = Duration::from_millis(10);
 /// Functions come back after so many looks in a row that found room: about a second.
 const PATIENCE: u32 = 40;
+/// Processor time after which the program should be within its budget.
+const SETTLED: Duration = Duration::from_secs(1);
 const WHY: &str = "budget";
 
 /// Keeps a program within a budget.
@@ -35,6 +37,8 @@ pub(crate) struct Governor<'a> {
     /// What this governor has switched.
     own: HashSet<FunctionId>,
     looks_with_room: u32,
+    /// Time in hooks and of the program itself, since it has settled.
+    settled: (f64, f64),
 }
 
 impl Costs {
@@ -56,15 +60,18 @@ impl<'a> Governor<'a> {
             seen_counts: HashMap::new(),
             own: HashSet::new(),
             looks_with_room: 0,
+            settled: (0.0, 0.0),
         }
     }
 
-    /// Governs until nothing more is recorded.
-    pub(crate) fn run(mut self) {
+    /// Governs until nothing more is recorded. Gives the share that hooks had by its own estimate, once it had settled.
+    pub(crate) fn run(mut self) -> Option<f64> {
         while !self.programs.has_ended() {
             self.look();
             std::thread::sleep(EVERY);
         }
+        let (hooks, bare) = self.settled;
+        (bare > 0.0).then(|| hooks / bare)
     }
 
     fn look(&mut self) {
@@ -77,6 +84,10 @@ impl<'a> Governor<'a> {
         let counts = self.programs.switches.counts();
         let window = self.window(&tally, used, &counts);
         (self.seen, self.seen_cpu, self.seen_counts) = (tally, cpu, counts);
+        if self.seen_cpu > SETTLED {
+            self.settled.0 += window.hook_ns(self.costs);
+            self.settled.1 += window.bare_ns(self.costs);
+        }
         let decision = window.decide(self.costs, self.max_overhead);
         let switches = &self.programs.switches;
         if !decision.count.is_empty() {

@@ -27,6 +27,9 @@ pub(super) fn print(report: &TraceReport) {
         say(format_args!("ada: {count} records lost: {reason}\n"));
     }
     switched(&report.switched);
+    if let Some(overhead) = report.settled_overhead {
+        say(format_args!("ada: hooks took an estimated {:.0} % once the budget had settled\n", overhead * 100.0));
+    }
     if let Some(advice) = &report.advice {
         say(format_args!(
             "ada: hooks took an estimated {:.0} % (± {:.0}) on top of the program's own time; --max-overhead {:.0}% would \
