@@ -17,6 +17,7 @@ use crate::crash_lane::CrashLane;
 use crate::detail_lane::{self, REMEMBERED, Remembered, ThreadDetails};
 use crate::latency::Latencies;
 use crate::order::put_in_order;
+use crate::overhead::SharedTally;
 use crate::programs::Hooked;
 use crate::session::{SessionFiles, failed};
 use crate::windows::{BatchEvents, Fired, ThreadWindow, Watch, WindowLog, event_times, learn_handlers, triggers_among};
@@ -52,6 +53,8 @@ pub(crate) struct Drain {
     detail: DetailMode,
     shape: DetailShape,
     batch: Vec<RawRecord>,
+    /// How many events each function makes.
+    tally: SharedTally,
     bytes: Vec<u8>,
     events: u64,
     torn: u64,
@@ -110,6 +113,7 @@ impl Drain {
             detail,
             shape,
             batch: Vec::new(),
+            tally: SharedTally::default(),
             bytes: Vec::new(),
             events: 0,
             torn: 0,
@@ -173,6 +177,11 @@ impl Drain {
     /// Nothing is written any more, for this reason.
     pub(crate) fn fail(&mut self, error: ControlError) {
         self.failure.get_or_insert(error);
+    }
+
+    /// How many events each function makes: for whoever wants to know while the drain goes on.
+    pub(crate) fn tally(&self) -> SharedTally {
+        self.tally.clone()
     }
 
     /// Events written so far.
@@ -426,6 +435,7 @@ impl Drain {
         if self.batch.iter().any(|record| record.function as usize >= self.known.len()) {
             self.known.clone_from(&self.numbers.read().expect("nobody panics with the lock"));
         }
+        self.tally.lock().expect("nobody panics with the lock").add(held.pid, &self.batch);
         let thread = files.thread(held.pid, held.tid)?;
         thread.entry_mut().tid = Some(held.tid);
         thread.entry_mut().handle = Some(HexAddr(held.thread_pointer));

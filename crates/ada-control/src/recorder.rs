@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use ada_event::ImageOffset;
 use ada_format::atf::RingFigures;
+use ada_patch::StubOptions;
 use ada_ring::{DetailMode, DropReason, OnFull};
 
 use crate::ControlError;
@@ -23,6 +24,7 @@ use crate::live::{Handler, LiveServer, StatusHandler, TriggerHandler};
 use crate::living::{self, Living};
 use crate::loader_call::WaitingThread;
 use crate::maps::{self, LoadedFile};
+use crate::overhead::{Advice, Governor, advise, calibrate};
 use crate::plan_cache::PlanCache;
 use crate::probes;
 use crate::programs::{ProcessFacts, Programs};
@@ -34,6 +36,9 @@ use crate::summary;
 use crate::switches::{FilterHandler, SwitchedFunction};
 use crate::tracee::{self, Halt};
 use crate::windows::{Roll, Trigger, TriggerList, Watch};
+
+/// The budget that the summary speaks of where there is none.
+const USUAL_BUDGET: f64 = 0.1;
 
 /// Says of a module's path, a function's name, where it has one, and its place, whether to leave it alone.
 pub type Exclusion = dyn Fn(&Path, Option<&str>, ImageOffset) -> bool + Send + Sync;
@@ -70,6 +75,8 @@ pub struct TraceOptions {
     pub until_exit: bool,
     /// Where plans are kept between starts, if anywhere; see [`plan_folder`](crate::plan_folder).
     pub plan_folder: Option<PathBuf>,
+    /// The share of the program's time that hooks may take: 0.1 is ten percent.
+    pub max_overhead: Option<f64>,
     /// Which modules (by path) or functions (by name) to leave alone.
     pub exclude: Box<Exclusion>,
 }
@@ -113,6 +120,10 @@ pub struct TraceReport {
     pub let_go: u64,
     /// Fatal signals of the program, with the function that each one hit.
     pub crashes: Vec<CrashSummary>,
+    /// What a budget of ten percent would have switched, where there was none and hooks took more.
+    pub advice: Option<Advice>,
+    /// With a budget, the share that hooks had by ada's own estimate after a second.
+    pub settled_overhead: Option<f64>,
 }
 
 /// A fatal signal in a few words.
@@ -156,6 +167,8 @@ pub fn trace(command: Command, options: &TraceOptions, progress: &dyn Progress) 
     let pool = shared.pool();
     probes::publish(pool, options.follow);
     let workshop = Workshop::new(shared, options.plan_folder.clone());
+    let stubs = StubOptions { owner_by_word: true, detail: shape(options) };
+    let calibrating = std::thread::spawn(move || calibrate(&stubs));
     let gate = Gate::start(command)?;
     let pid = gate.tracee.pid();
     let deadline = |files: &[LoadedFile]| Deadline::new(started, files, options.start_up_timeout);
@@ -202,13 +215,15 @@ pub fn trace(command: Command, options: &TraceOptions, progress: &dyn Progress) 
     // worth keeping.
     let is_marked = options.triggers.iter().any(|trigger| *trigger != Trigger::Crash);
     let early = is_marked.then(new_drain);
+    let hook_cost = calibrating.join().ok().flatten();
     let start_up = started.elapsed();
     progress.running();
     let process = living::open(pid).doing("watching the program")?;
     gate.release()?;
 
     let drain = early.unwrap_or_else(new_drain);
-    let (halt, drained) = std::thread::scope(|scope| {
+    let tally = drain.tally();
+    let (halt, drained, settled_overhead) = std::thread::scope(|scope| {
         let drained = scope.spawn(|| run_drain(drain, files, &programs, options, pid, &status, &desk));
         scope.spawn(|| {
             // The lists are not needed before somebody reads the session, so the program does not wait for them.
@@ -218,6 +233,10 @@ pub fn trace(command: Command, options: &TraceOptions, progress: &dyn Progress) 
         if options.follow {
             scope.spawn(|| follow_execs(&programs, &workshop, options, pool));
         }
+        let governed = hook_cost.as_ref().zip(options.max_overhead).map(|(cost, max_overhead)| {
+            let governor = Governor::new(&programs, tally.clone(), cost, max_overhead);
+            scope.spawn(|| governor.run())
+        });
         if let Ok(live) = &live {
             scope.spawn(|| live.serve(scope, &handlers));
         }
@@ -227,7 +246,7 @@ pub fn trace(command: Command, options: &TraceOptions, progress: &dyn Progress) 
         programs.first_ended.store(true, Ordering::Release);
         let drained = drained.join().expect("the drain does not panic");
         live.iter().for_each(LiveServer::stop);
-        (halt, drained)
+        (halt, drained, governed.and_then(|governed| governed.join().ok().flatten()))
     });
     let (mut drain, mut files) = drained;
     let (halt, cpu_time) = halt.doing("waiting for the program")?;
@@ -241,7 +260,7 @@ pub fn trace(command: Command, options: &TraceOptions, progress: &dyn Progress) 
         drain.fatal_signal(pid, signal, &mut files);
     }
     drain.finish_windows(&files);
-    let switches = programs.switches.clone();
+    let (switches, numbers) = (programs.switches.clone(), programs.numbers.clone());
     let mut hooked = programs.into_hooked();
     if drain.untold_crashes() > 0 {
         hooked.limits.push(format!("{} crashes could not be recorded", drain.untold_crashes()));
@@ -266,12 +285,19 @@ pub fn trace(command: Command, options: &TraceOptions, progress: &dyn Progress) 
         let manifest = writer.manifest_mut();
         manifest.ring = let_go.get(&process).cloned();
         manifest.crashes = drain.crashes(process);
+        manifest.hook_cost_ns.clone_from(&hook_cost);
+        manifest.max_overhead = options.max_overhead;
         let folder = writer.process_path().to_owned();
         hooked.write_lists(&folder, process);
     });
     if let Err(error) = finished {
         failure.get_or_insert(error.to_string());
     }
+    let advice = hook_cost.as_ref().filter(|_| options.max_overhead.is_none()).and_then(|cost| {
+        let tally = tally.lock().expect("nobody panics with the lock");
+        let numbers = numbers.read().expect("nobody panics with the lock");
+        advise(&tally, cost, cpu_time.user + cpu_time.system, USUAL_BUDGET, &numbers, &hooked)
+    });
     Ok(TraceReport {
         session,
         failure,
@@ -284,6 +310,8 @@ pub fn trace(command: Command, options: &TraceOptions, progress: &dyn Progress) 
         found: hooked.modules.iter().map(|module| module.functions.len()).sum(),
         start_up,
         waited: Duration::from_nanos(drain.waited_ns()),
+        advice,
+        settled_overhead,
         switched: switches.summary(|function| hooked.name_of(function)),
         let_go: let_go.values().map(|figures| figures.let_go_events).sum(),
         crashes: drain.crashes(pid).iter().map(|crash| summary::crash(crash, &hooked.modules)).collect(),

@@ -119,7 +119,9 @@ mod tests {
     #[test]
     fn a_request_is_one_object_with_its_name() {
         assert_eq!(serde_json::to_string(&Request::Status).unwrap(), r#"{"request":"status"}"#);
-        for wrong in [r#"{"request":"dance"}"#, "{}", "", r#"{"request":"filter","more":1}"#] {
+        for wrong in
+            [r#"{"request":"dance"}"#, "{}", "", r#"{"request":"filter","mode":"full","patterns":[],"more":1}"#]
+        {
             assert!(serde_json::from_str::<Request>(wrong).is_err(), "{wrong}");
         }
     }

@@ -22,6 +22,7 @@ Examples:
   ada trace -- ./server --port 8080
   ada trace --output /tmp/traces --exclude 'libcrypto*' -- curl https://localhost/
   ada trace --trigger 'slow=handle_*>50ms' --pre-roll 500 -- ./server
+  ada trace --max-overhead 10% -- python3 app.py
   ada trace --on-full drop -- ./realtime      (never waits for the disk; what is lost is counted)
 
 ada's own words go to stderr; stdin, stdout, signals and the exit code are the program's.";
@@ -80,6 +81,10 @@ pub(crate) struct Args {
     /// ~/.cache/ada)
     #[arg(long)]
     no_plan_cache: bool,
+    /// Keep hooks within this share of the program's processor time, such as 10%: the hottest functions are counted
+    /// instead of recorded, exactly, and the session says which and when
+    #[arg(long, value_name = "PERCENT", value_parser = quantity::parse_share)]
+    max_overhead: Option<f64>,
     /// Say nothing unless something goes wrong
     #[arg(long, short)]
     quiet: bool,
@@ -133,6 +138,7 @@ pub(crate) fn trace_quietly(output: PathBuf, command: Vec<OsString>) -> anyhow::
         ring_memory: 64 << 20,
         ring: None,
         startup_timeout: None,
+        max_overhead: None,
         no_plan_cache: false,
         quiet: true,
         command,
@@ -165,6 +171,7 @@ fn trace(args: Args) -> anyhow::Result<TraceReport> {
         triggers,
         pre_roll: args.pre_roll,
         post_roll: args.post_roll,
+        max_overhead: args.max_overhead,
         vectors: args.vectors,
         follow: !args.no_follow,
         until_exit: args.until_exit,

@@ -46,6 +46,13 @@ pub(crate) fn parse_duration(text: &str) -> Result<Duration, String> {
     Duration::try_from_secs_f64(number * seconds_per_unit).map_err(|_| wrong())
 }
 
+/// A share such as `10%`.
+pub(super) fn parse_share(text: &str) -> Result<f64, String> {
+    let wrong = || format!("{text:?} is not a share such as 10% or 2.5%");
+    let percent: f64 = text.strip_suffix('%').ok_or_else(wrong)?.parse().map_err(|_| wrong())?;
+    if (0.1..=1000.0).contains(&percent) { Ok(percent / 100.0) } else { Err(wrong()) }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -68,6 +75,14 @@ mod tests {
         assert_eq!(parse_duration("2m"), Ok(Duration::from_secs(120)));
         for wrong in ["", "s", "5 s", "-1s", "5h", "nan", "inf"] {
             assert!(parse_duration(wrong).is_err(), "{wrong}");
+        }
+    }
+    #[test]
+    fn shares_are_in_percent() {
+        assert_eq!(parse_share("10%"), Ok(0.1));
+        assert_eq!(parse_share("2.5%"), Ok(0.025));
+        for wrong in ["", "%", "10", "0%", "-5%", "nan%", "inf%", "ten%"] {
+            assert!(parse_share(wrong).is_err(), "{wrong}");
         }
     }
 }

@@ -35,6 +35,19 @@ pub(super) fn print(report: &TraceReport) {
         say(format_args!("ada: {count} records lost: {reason}\n"));
     }
     switched(&report.switched);
+    if let Some(overhead) = report.settled_overhead {
+        say(format_args!("ada: hooks took an estimated {:.0} % once the budget had settled\n", overhead * 100.0));
+    }
+    if let Some(advice) = &report.advice {
+        say(format_args!(
+            "ada: hooks took an estimated {:.0} % (± {:.0}) on top of the program's own time; --max-overhead {:.0}% would \
+             have counted {} instead of recording them\n",
+            advice.overhead * 100.0,
+            advice.error * 100.0,
+            advice.max_overhead * 100.0,
+            some(advice.functions.iter().map(String::as_str))
+        ));
+    }
     if report.waited > Duration::from_millis(1) {
         let seconds = report.waited.as_secs_f64();
         say(format_args!("ada: threads waited {seconds:.1} s for the trace to be written\n"));
@@ -44,18 +57,23 @@ pub(super) fn print(report: &TraceReport) {
 
 /// Tells what is missing in the trace because it was switched.
 fn switched(functions: &[SwitchedFunction]) {
-    const NAMED: usize = 5;
     if functions.is_empty() {
         return;
     }
     let calls: u64 = functions.iter().map(|function| function.calls).sum();
     let uncounted = functions.iter().filter(|function| !function.is_exact).count();
-    let names: Vec<&str> = functions.iter().take(NAMED).map(|function| function.name.as_str()).collect();
-    let more = if functions.len() > NAMED { format!(" and {} more", functions.len() - NAMED) } else { String::new() };
     say(format_args!(
-        "ada: {} functions were not recorded all the time: {}{more}; {calls} of their calls were counted{}\n",
+        "ada: {} functions were not recorded all the time: {}; {calls} of their calls were counted{}\n",
         functions.len(),
-        names.join(", "),
+        some(functions.iter().map(|function| function.name.as_str())),
         if uncounted > 0 { format!(", and {uncounted} of them were switched off for a time") } else { String::new() }
     ));
+}
+
+/// The first few of a list, and how many more there are.
+fn some<'a>(names: impl ExactSizeIterator<Item = &'a str>) -> String {
+    const NAMED: usize = 5;
+    let more = names.len().saturating_sub(NAMED);
+    let named = names.take(NAMED).collect::<Vec<&str>>().join(", ");
+    if more > 0 { format!("{named} and {more} more") } else { named }
 }

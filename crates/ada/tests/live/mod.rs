@@ -1,5 +1,6 @@
 //! Talking to a running trace: `ada ps`, `ada filter`, and what they leave in the session.
 
+mod budget;
 mod ps;
 mod running;
 mod switches;

@@ -5,10 +5,12 @@
 //! level and written back.
 
 mod crash;
+mod hook_cost;
 mod module;
 mod switch;
 
 pub use crash::Crash;
+pub use hook_cost::HookCost;
 pub use module::{BuildId, Coverage, HexAddr, Module};
 pub use switch::Switch;
 
@@ -79,6 +81,12 @@ pub struct Manifest {
     /// The windows in which detail was written.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub windows: Vec<Window>,
+    /// What a hook costs, where it was measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hook_cost_ns: Option<HookCost>,
+    /// The share of the program's time that hooks may take, where one was set: 0.1 is ten percent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_overhead: Option<f64>,
     /// The times in which functions were not recorded.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub switches: Vec<Switch>,

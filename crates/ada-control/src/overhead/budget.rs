@@ -1,0 +1,153 @@
+//! Which functions to switch so that hooks take no more than a share of a program's time. No clocks and no processes
+//! here: numbers in, functions out.
+
+use ada_event::FunctionId;
+
+/// What a budget would have done to a run without one.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Advice {
+    /// The budget.
+    pub max_overhead: f64,
+    /// The share that the hooks had, of the time that the program would have taken without them.
+    pub overhead: f64,
+    /// How sure that is, from the calibration alone.
+    pub error: f64,
+    /// What would have been counted instead of recorded: names, the hottest first.
+    pub functions: Vec<String>,
+}
+
+/// What a hook costs, in nanoseconds.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Costs {
+    pub(super) event: f64,
+    pub(super) count: f64,
+}
+
+/// What happened in some time.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Window {
+    /// Processor time of the program, hooks included, in nanoseconds.
+    pub(super) cpu_ns: f64,
+    /// Events of functions that are recorded now, and may be switched.
+    pub(super) recorded: Vec<(FunctionId, u64)>,
+    /// Events of all others.
+    pub(super) other_events: u64,
+    /// Calls of functions that are counted now, and may be switched back.
+    pub(super) counted: Vec<(FunctionId, u64)>,
+    /// Calls of others that are counted, by somebody's wish.
+    pub(super) other_counted: u64,
+}
+
+/// What to do.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Decision {
+    pub(super) count: Vec<FunctionId>,
+    pub(super) record: Vec<FunctionId>,
+}
+
+/// Once over the budget, functions are switched until this share of it is used: the next moment may have more calls.
+const TARGET: f64 = 0.7;
+/// Functions come back while less than this share is used.
+const ROOM: f64 = 0.5;
+
+impl Window {
+    fn events(&self) -> u64 {
+        self.recorded.iter().map(|(_, events)| events).sum::<u64>() + self.other_events
+    }
+
+    fn counted_calls(&self) -> u64 {
+        self.counted.iter().map(|(_, calls)| calls).sum::<u64>() + self.other_counted
+    }
+
+    /// Time in hooks.
+    pub(super) fn hook_ns(&self, costs: Costs) -> f64 {
+        self.events() as f64 * costs.event + self.counted_calls() as f64 * costs.count
+    }
+
+    /// Time in hooks, as a share of what the program would have taken without them. Hooks cannot have taken all of it.
+    pub(super) fn overhead(&self, costs: Costs) -> f64 {
+        self.hook_ns(costs) / self.bare_ns(costs)
+    }
+
+    /// The time that the program would have taken without hooks.
+    pub(super) fn bare_ns(&self, costs: Costs) -> f64 {
+        (self.cpu_ns - self.hook_ns(costs)).max(self.cpu_ns * 0.02).max(1.0)
+    }
+
+    /// What to switch for a budget.
+    pub(super) fn decide(&self, costs: Costs, max_overhead: f64) -> Decision {
+        let budget = max_overhead * self.bare_ns(costs);
+        let mut spent = self.hook_ns(costs);
+        let mut decision = Decision::default();
+        if spent > budget {
+            let mut hottest = self.recorded.clone();
+            hottest.sort_by_key(|&(_, events)| std::cmp::Reverse(events));
+            for (function, events) in hottest {
+                // A call is two events, unless its return is not caught.
+                let saved = events as f64 * costs.event - events as f64 / 2.0 * costs.count;
+                if spent <= TARGET * budget || saved <= 0.0 {
+                    break;
+                }
+                spent -= saved;
+                decision.count.push(function);
+            }
+        } else if spent < ROOM * budget {
+            let mut coldest = self.counted.clone();
+            coldest.sort_by_key(|&(_, calls)| calls);
+            for (function, calls) in coldest {
+                spent += calls as f64 * (2.0 * costs.event - costs.count);
+                if spent > TARGET * budget {
+                    break;
+                }
+                decision.record.push(function);
+            }
+        }
+        decision
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const COSTS: Costs = Costs { event: 25.0, count: 1.0 };
+
+    fn functions(counts: &[(u64, u64)]) -> Vec<(FunctionId, u64)> {
+        counts.iter().map(|&(id, count)| (FunctionId(id), count)).collect()
+    }
+
+    #[test]
+    fn the_hottest_are_counted_until_the_rest_fits() {
+        // 1 ms of work, and 1,000 + 1,000,000 + 100,000 events of 25 ns.
+        let window = Window {
+            cpu_ns: 1e6 + 1_101_000.0 * 25.0,
+            recorded: functions(&[(1, 1_000), (2, 1_000_000), (3, 100_000)]),
+            ..Window::default()
+        };
+        assert!(window.overhead(COSTS) > 20.0);
+        assert_eq!(window.decide(COSTS, 0.1).count, [FunctionId(2), FunctionId(3), FunctionId(1)]);
+        assert_eq!(window.decide(COSTS, 10.0).count, [FunctionId(2)]);
+        assert_eq!(window.decide(COSTS, 100.0), Decision::default());
+    }
+
+    #[test]
+    fn the_coldest_come_back_while_there_is_room_and_not_in_between() {
+        let at = |spent: u64| Window {
+            cpu_ns: 1e9 + spent as f64 * 25.0,
+            recorded: functions(&[(9, spent)]),
+            counted: functions(&[(1, 40_000_000), (2, 100), (3, 200_000)]),
+            ..Window::default()
+        };
+        // Counting alone is 40 ms of the 100.
+        assert_eq!(at(0).decide(COSTS, 0.1).record, [FunctionId(2), FunctionId(3)]);
+        assert_eq!(at(2_000_000).decide(COSTS, 0.1), Decision::default());
+        assert_eq!(at(3_000_000).decide(COSTS, 0.1).count, [FunctionId(9)]);
+    }
+
+    #[test]
+    fn a_program_that_does_nothing_but_call_is_no_division_by_zero() {
+        let window = Window { cpu_ns: 0.0, recorded: functions(&[(1, 10)]), ..Window::default() };
+        assert!(window.overhead(COSTS).is_finite());
+        assert_eq!(window.decide(COSTS, 0.1).count, [FunctionId(1)]);
+    }
+}

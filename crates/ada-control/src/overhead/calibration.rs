@@ -1,0 +1,279 @@
+//! What a hook costs on this machine, now: the generated code of a trace, run here.
+//!
+//! A function of nothing but its return is hooked in ada's own memory, with a thread state, a shadow stack, chunks and
+//! counters of its own, and called with and without its hook. This takes a few milliseconds, while the program is being
+//! hooked. Everything that it needs is in the processor's caches, as it is for the functions that a budget is about.
+
+use std::io;
+use std::ptr;
+use std::time::Instant;
+
+use ada_event::RuntimeAddr;
+use ada_format::atf::HookCost;
+use ada_patch::{AgentEntries, Arena, PatchPlan, StubKind, StubOptions};
+use ada_ring::state::{OWNER_DISTANCE, ShadowFrame, covered};
+use ada_ring::{CHUNK_SIZE, RECORDS_END, RawRecord, ThreadState, counters};
+
+/// What was measured, in nanoseconds.
+pub(crate) type Calibrated = HookCost;
+
+const ROUNDS: usize = 40;
+const MOST_CALLS: usize = 1000;
+/// `lea eax, [rdi + 1]`, padding, `ret`.
+const FUNCTION: [u8; 10] = [0x8d, 0x47, 0x01, 0x66, 0x90, 0x66, 0x90, 0xc3, 0x90, 0x90];
+const FUNCTION_ALIGN: usize = 64;
+
+/// Measures. None where this process may not do what a traced one is made to.
+pub(crate) fn calibrate(stubs: &StubOptions) -> Option<Calibrated> {
+    // A thread of its own, because it gets another GS base, which nothing else uses.
+    std::thread::scope(|scope| scope.spawn(|| Rig::new(stubs).ok().and_then(|mut rig| rig.measure())).join().ok()?)
+}
+
+/// Memory that goes when this does.
+struct Mapping {
+    start: *mut u8,
+    length: usize,
+}
+
+impl Mapping {
+    fn new(length: usize) -> io::Result<Self> {
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+        // SAFETY: a new mapping at an address of the kernel's choice.
+        let start = unsafe { libc::mmap(ptr::null_mut(), length, libc::PROT_READ | libc::PROT_WRITE, flags, -1, 0) };
+        if start == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
+        }
+        Ok(Self { start: start.cast(), length })
+    }
+
+    fn address(&self, offset: usize) -> u64 {
+        assert!(offset < self.length);
+        self.start as u64 + offset as u64
+    }
+
+    fn write<T: Copy>(&mut self, offset: usize, value: T) {
+        assert!(offset + size_of::<T>() <= self.length);
+        // SAFETY: within the mapping, which is ours alone.
+        unsafe { self.start.add(offset).cast::<T>().write_unaligned(value) };
+    }
+
+    fn write_bytes(&mut self, offset: usize, bytes: &[u8]) {
+        assert!(offset + bytes.len() <= self.length);
+        // SAFETY: as above; the bytes lie elsewhere.
+        unsafe { ptr::copy_nonoverlapping(bytes.as_ptr(), self.start.add(offset), bytes.len()) };
+    }
+}
+
+impl Drop for Mapping {
+    fn drop(&mut self) {
+        // SAFETY: made in `new`; whoever has run code in it is done.
+        unsafe { libc::munmap(self.start.cast(), self.length) };
+    }
+}
+
+/// All that the stubs use.
+struct Rig {
+    stubs: StubOptions,
+    /// The arena, then the functions.
+    code: Mapping,
+    functions_at: usize,
+    state: Mapping,
+    shadow: Mapping,
+    chunks: Mapping,
+    covered: Mapping,
+    _counters: Mapping,
+}
+
+/// The functions, in the order of their places.
+const BARE: usize = 0;
+const RECORDED: usize = 1;
+const COUNTED: usize = 2;
+
+impl Rig {
+    fn new(stubs: &StubOptions) -> io::Result<Self> {
+        const FSGSBASE: u64 = 1 << 1;
+        // SAFETY: the call only looks up a value.
+        if unsafe { libc::getauxval(libc::AT_HWCAP2) } & FSGSBASE == 0 {
+            return Err(io::ErrorKind::Unsupported.into());
+        }
+        // The first thread of a static program is known by other means, which costs a little more.
+        let stubs = StubOptions { owner_by_word: true, ..*stubs };
+        let functions_at = Arena::room_for(2);
+        let mut rig = Self {
+            stubs,
+            code: Mapping::new(functions_at + 4096)?,
+            functions_at,
+            state: Mapping::new(OWNER_DISTANCE + size_of::<ThreadState>())?,
+            shadow: Mapping::new(16 * ShadowFrame::SIZE)?,
+            chunks: Mapping::new(3 * CHUNK_SIZE)?,
+            covered: Mapping::new(covered::BYTES)?,
+            _counters: Mapping::new(counters::BLOCK_BYTES)?,
+        };
+        rig.fill().map_err(|()| io::ErrorKind::Other)?;
+        // SAFETY: the mapping is ours, and filled.
+        let made = unsafe { libc::mprotect(rig.code.start.cast(), rig.code.length, libc::PROT_READ | libc::PROT_EXEC) };
+        if made == 0 { Ok(rig) } else { Err(io::Error::last_os_error()) }
+    }
+
+    fn function(&self, number: usize) -> u64 {
+        self.code.address(self.functions_at + number * FUNCTION_ALIGN)
+    }
+
+    fn fill(&mut self) -> Result<(), ()> {
+        let base = RuntimeAddr(self.code.address(0));
+        // Nothing rare happens here, so nobody calls the agent.
+        let mut arena = Arena::new(base, &AgentEntries::default(), &self.stubs, 2).map_err(drop)?;
+        for number in [BARE, RECORDED, COUNTED] {
+            self.code.write_bytes(self.functions_at + number * FUNCTION_ALIGN, &FUNCTION);
+        }
+        for (index, number) in [RECORDED, COUNTED].into_iter().enumerate() {
+            let address = self.function(number);
+            let plan = PatchPlan::at_runtime(address, &FUNCTION, StubKind::Full).map_err(drop)?;
+            let site = arena.add(&plan, 0, index, 0, None).map_err(drop)?;
+            for patch in site.patches() {
+                self.code.write_bytes((patch.at.0 - base.0) as usize, patch.bytes());
+            }
+        }
+        for (offset, bytes) in arena.finish() {
+            self.code.write_bytes(offset, &bytes);
+        }
+        self.code.write(Arena::switch_offset(1), counters::switch_word(counters::FIRST));
+        let (top, covered, counters) = (self.shadow.address(0), self.covered.address(0), self._counters.address(0));
+        let mut set = |field: usize, value: u64| self.state.write(OWNER_DISTANCE + field, value);
+        use std::mem::offset_of;
+        set(offset_of!(ThreadState, shadow_top), top);
+        set(offset_of!(ThreadState, shadow_base), top);
+        set(offset_of!(ThreadState, shadow_limit), top + 8 * ShadowFrame::SIZE as u64);
+        set(offset_of!(ThreadState, record_limit), u64::MAX);
+        set(offset_of!(ThreadState, stack_high), u64::MAX);
+        set(offset_of!(ThreadState, covered), covered);
+        set(offset_of!(ThreadState, counters), counters);
+        self.state.write(0, thread_pointer());
+        self.cover_own_code();
+        Ok(())
+    }
+
+    /// Has the calls below return to covered code: the pages of this function, or of what it is inlined in.
+    fn cover_own_code(&mut self) {
+        let here = run as *const () as u64;
+        let leaf = covered::LEAVES;
+        for address in [here.saturating_sub(4096), here, here + 4096] {
+            let entry = covered::FIRST_LEVEL + (address >> covered::LEAF_SHIFT) as usize * 4;
+            self.covered.write(entry, leaf as u32);
+            self.covered.write(leaf + (address >> 12) as usize % covered::LEAF_BYTES, 1_u8);
+        }
+    }
+
+    /// The first chunk-aligned address of the chunks.
+    fn chunk(&self) -> usize {
+        let start = self.chunks.start as usize;
+        start.next_multiple_of(CHUNK_SIZE) - start
+    }
+
+    /// Calls one of the functions; gives seconds.
+    fn time(&mut self, number: usize, calls: usize) -> f64 {
+        use std::mem::offset_of;
+        let (index, detail) = (self.chunks.address(self.chunk()), self.chunks.address(self.chunk() + CHUNK_SIZE));
+        self.state.write(OWNER_DISTANCE + offset_of!(ThreadState, index_position), index);
+        self.state.write(OWNER_DISTANCE + offset_of!(ThreadState, detail_position), detail);
+        let gs = self.state.address(OWNER_DISTANCE);
+        let started = Instant::now();
+        // SAFETY: the code is a function of one argument that keeps to the C calling convention, hooked or not; its hook
+        // finds this thread's state behind GS, and room for all its records in the chunks.
+        unsafe { run(self.function(number), gs, calls) };
+        started.elapsed().as_secs_f64()
+    }
+
+    fn measure(&mut self) -> Option<Calibrated> {
+        let stride = self.stubs.detail.map_or(1, |shape| shape.stride());
+        let calls = MOST_CALLS.min(RECORDS_END / (2 * stride.max(RawRecord::SIZE)) - 1);
+        let (mut pairs, mut counts, mut insides, mut ticks) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        for _ in 0..ROUNDS {
+            let bare = self.time(BARE, calls);
+            let started = tsc();
+            let recorded = self.time(RECORDED, calls);
+            ticks.push((tsc() - started) as f64 / recorded);
+            insides.push(self.inside(calls)?);
+            let counted = self.time(COUNTED, calls);
+            let each = |seconds: f64| (seconds - bare) / calls as f64 * 1e9;
+            pairs.push(each(recorded));
+            counts.push(each(counted).max(0.0));
+        }
+        let rate = quartiles(ticks).1 / 1e9;
+        insides.iter_mut().for_each(|inside| *inside /= rate);
+        let (pair, pair_error) = low_and_spread(pairs);
+        let (inside, inside_error) = low_and_spread(insides);
+        let (count, count_error) = low_and_spread(counts);
+        let extra = Default::default();
+        Some(HookCost { pair, pair_error, inside, inside_error, count, count_error, extra })
+    }
+
+    /// How far apart the stamps of a call and its return are on average, in ticks. None where records are missing.
+    fn inside(&self, calls: usize) -> Option<f64> {
+        let start = self.chunks.address(self.chunk()) as *const RawRecord;
+        let mut sum = 0;
+        for pair in 0..calls {
+            // SAFETY: within the first chunk, where the stubs have written records.
+            let (call, back) = unsafe { (start.add(2 * pair).read(), start.add(2 * pair + 1).read()) };
+            sum += back.tsc.checked_sub(call.tsc).filter(|_| call.tsc != 0)?;
+        }
+        Some(sum as f64 / calls as f64)
+    }
+}
+
+/// Calls `function` so often with `gs` as GS base.
+///
+/// # Safety
+/// `function` is code of a C function with one integer argument, and `gs` what that code needs.
+#[inline(never)]
+unsafe fn run(function: u64, gs: u64, calls: usize) {
+    let before: u64;
+    // SAFETY: the processor allows it, as the caller has seen; nothing but the function's hook uses GS.
+    unsafe { std::arch::asm!("rdgsbase {}", "wrgsbase {}", out(reg) before, in(reg) gs, options(nostack)) };
+    // SAFETY: the caller's promise.
+    let function: extern "C" fn(usize) -> u32 = unsafe { std::mem::transmute(function) };
+    for number in 0..calls {
+        std::hint::black_box(function(number));
+    }
+    // SAFETY: as above.
+    unsafe { std::arch::asm!("wrgsbase {}", in(reg) before, options(nostack)) };
+}
+
+fn thread_pointer() -> u64 {
+    let word: u64;
+    // SAFETY: the C library keeps the thread pointer there.
+    unsafe { std::arch::asm!("mov {}, fs:[0]", out(reg) word, options(readonly, nostack, preserves_flags)) };
+    word
+}
+
+fn tsc() -> u64 {
+    // SAFETY: every x86-64 processor has the counter.
+    unsafe { core::arch::x86_64::_rdtsc() }
+}
+
+/// What is left when nothing disturbs, and how sure that is: the lower quartile, and the distance to the upper one.
+fn low_and_spread(values: Vec<f64>) -> (f64, f64) {
+    let (low, _, high) = quartiles(values);
+    (low, (high - low) / 2.0)
+}
+
+fn quartiles(mut values: Vec<f64>) -> (f64, f64, f64) {
+    values.sort_by(f64::total_cmp);
+    let at = |share: usize| values[values.len() * share / 4];
+    (at(1), at(2), at(3))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ada_ring::DetailShape;
+
+    #[test]
+    fn a_hook_costs_more_than_nothing_and_counting_less_than_recording() {
+        let shape = DetailShape { window: 128, vectors: false };
+        for detail in [None, Some(shape), Some(DetailShape { vectors: true, ..shape })] {
+            let cost = calibrate(&StubOptions { owner_by_word: true, detail }).expect("this machine traces");
+            assert!(cost.pair > 0.0 && cost.count < cost.pair && cost.inside < cost.pair, "{detail:?} {cost:?}");
+        }
+    }
+}

@@ -1,0 +1,51 @@
+//! Processor time of other processes.
+
+use std::collections::{BTreeSet, HashMap};
+use std::time::Duration;
+
+/// Adds up what the processes of a session have used, those that end meanwhile included as far as they were seen.
+#[derive(Default)]
+pub(super) struct CpuTimes {
+    last: HashMap<u32, Duration>,
+    total: Duration,
+}
+
+impl CpuTimes {
+    /// What has been used so far.
+    pub(super) fn look(&mut self, processes: &BTreeSet<u32>) -> Duration {
+        for &process in processes {
+            let Some(now) = used_by(process) else { continue };
+            // The first look at a process has what it used before it was traced.
+            if let Some(before) = self.last.insert(process, now) {
+                self.total += now.saturating_sub(before);
+            }
+        }
+        self.total
+    }
+}
+
+/// User and system time of all threads, to the nanosecond.
+fn used_by(process: u32) -> Option<Duration> {
+    let mut clock = 0;
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: `clock` and `time` live through the calls.
+    let is_known = unsafe {
+        libc::clock_getcpuclockid(process as i32, &raw mut clock) == 0 && libc::clock_gettime(clock, &raw mut time) == 0
+    };
+    is_known.then(|| Duration::new(time.tv_sec as u64, time.tv_nsec as u32))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn work_is_seen() {
+        let own = BTreeSet::from([std::process::id()]);
+        let mut times = CpuTimes::default();
+        assert_eq!(times.look(&own), Duration::ZERO);
+        while times.look(&own) < Duration::from_millis(5) {}
+        // The kernel gives no process this number.
+        assert_eq!(used_by(1 << 22), None);
+    }
+}

@@ -1,0 +1,176 @@
+//! Watches the program, and switches functions so that a budget holds.
+
+use std::collections::{HashMap, HashSet};
+use std::time::Duration;
+
+use ada_event::FunctionId;
+use ada_patch::Verdict;
+
+use super::budget::{Advice, Costs, Window};
+use super::cpu_time::CpuTimes;
+use super::{Calibrated, EventTally, SharedTally};
+use crate::live::SwitchMode;
+use crate::probes;
+use crate::programs::{Hooked, Programs};
+
+/// How often to look.
+const EVERY: Duration = Duration::from_millis(25);
+/// Less processor time than this says nothing about rates.
+const LEAST: Duration = Duration::from_millis(10);
+/// Functions come back after so many looks in a row that found room: about a second.
+const PATIENCE: u32 = 40;
+/// Processor time after which the program should be within its budget.
+const SETTLED: Duration = Duration::from_secs(1);
+const WHY: &str = "budget";
+
+/// Keeps a program within a budget.
+pub(crate) struct Governor<'a> {
+    programs: &'a Programs,
+    tally: SharedTally,
+    costs: Costs,
+    max_overhead: f64,
+    cpu: CpuTimes,
+    /// What was known at the last look that counted.
+    seen: EventTally,
+    seen_cpu: Duration,
+    seen_counts: HashMap<FunctionId, u64>,
+    /// What this governor has switched.
+    own: HashSet<FunctionId>,
+    looks_with_room: u32,
+    /// Time in hooks and of the program itself, since it has settled.
+    settled: (f64, f64),
+}
+
+impl Costs {
+    fn of(cost: &Calibrated) -> Self {
+        Self { event: cost.pair / 2.0, count: cost.count }
+    }
+}
+
+impl<'a> Governor<'a> {
+    pub(crate) fn new(programs: &'a Programs, tally: SharedTally, cost: &Calibrated, max_overhead: f64) -> Self {
+        Self {
+            programs,
+            tally,
+            costs: Costs::of(cost),
+            max_overhead,
+            cpu: CpuTimes::default(),
+            seen: EventTally::default(),
+            seen_cpu: Duration::ZERO,
+            seen_counts: HashMap::new(),
+            own: HashSet::new(),
+            looks_with_room: 0,
+            settled: (0.0, 0.0),
+        }
+    }
+
+    /// Governs until nothing more is recorded. Gives the share that hooks had by its own estimate, once it had settled.
+    pub(crate) fn run(mut self) -> Option<f64> {
+        while !self.programs.has_ended() {
+            self.look();
+            std::thread::sleep(EVERY);
+        }
+        let (hooks, bare) = self.settled;
+        (bare > 0.0).then(|| hooks / bare)
+    }
+
+    fn look(&mut self) {
+        let tally = self.tally.lock().expect("nobody panics with the lock").clone();
+        let cpu = self.cpu.look(tally.processes());
+        let used = cpu.saturating_sub(self.seen_cpu);
+        if used < LEAST {
+            return;
+        }
+        let counts = self.programs.switches.counts();
+        let window = self.window(&tally, used, &counts);
+        (self.seen, self.seen_cpu, self.seen_counts) = (tally, cpu, counts);
+        if self.seen_cpu > SETTLED {
+            self.settled.0 += window.hook_ns(self.costs);
+            self.settled.1 += window.bare_ns(self.costs);
+        }
+        let decision = window.decide(self.costs, self.max_overhead);
+        let switches = &self.programs.switches;
+        if !decision.count.is_empty() {
+            switches.switch(&decision.count, SwitchMode::Count, WHY);
+            self.own.extend(&decision.count);
+        }
+        self.looks_with_room = if decision.record.is_empty() { 0 } else { self.looks_with_room + 1 };
+        if self.looks_with_room >= PATIENCE {
+            self.looks_with_room = 0;
+            switches.switch(&decision.record, SwitchMode::Full, WHY);
+            self.own.retain(|function| !decision.record.contains(function));
+        }
+    }
+
+    /// What happened since the last look.
+    fn window(&self, tally: &EventTally, used: Duration, counts: &HashMap<FunctionId, u64>) -> Window {
+        let mut window = Window { cpu_ns: used.as_nanos() as f64, ..Window::default() };
+        // In the order in which those who hook take them.
+        let hooked = self.programs.lock();
+        let numbers = self.programs.numbers.read().expect("nobody panics with the lock");
+        for (number, &events) in tally.by_function().iter().enumerate() {
+            let new = events - self.seen.by_function().get(number).copied().unwrap_or(0);
+            let Some(&function) = numbers.get(number).filter(|_| new > 0) else { continue };
+            // Events of one that is counted already were made before it was.
+            if !self.own.contains(&function) && is_switchable(&hooked, function) {
+                window.recorded.push((function, new));
+            } else if !self.own.contains(&function) {
+                window.other_events += new;
+            }
+        }
+        drop((numbers, hooked));
+        for (&function, &count) in counts {
+            let new = count - self.seen_counts.get(&function).copied().unwrap_or(0).min(count);
+            if self.own.contains(&function) {
+                window.counted.push((function, new));
+            } else {
+                window.other_counted += new;
+            }
+        }
+        window
+    }
+}
+
+/// What a budget would have done to a run that had none.
+pub(crate) fn advise(
+    tally: &EventTally,
+    cost: &Calibrated,
+    cpu: Duration,
+    max_overhead: f64,
+    numbers: &[FunctionId],
+    hooked: &Hooked,
+) -> Option<Advice> {
+    let mut window = Window { cpu_ns: cpu.as_nanos() as f64, ..Window::default() };
+    let mut events: HashMap<FunctionId, u64> = HashMap::new();
+    for (number, &count) in tally.by_function().iter().enumerate() {
+        if let Some(&function) = numbers.get(number).filter(|_| count > 0) {
+            *events.entry(function).or_default() += count;
+        }
+    }
+    for (function, count) in events {
+        if is_switchable(hooked, function) {
+            window.recorded.push((function, count));
+        } else {
+            window.other_events += count;
+        }
+    }
+    let costs = Costs::of(cost);
+    let overhead = window.overhead(costs);
+    let functions = window.decide(costs, max_overhead).count;
+    (overhead > max_overhead).then(|| Advice {
+        max_overhead,
+        overhead,
+        error: overhead * (cost.pair_error / cost.pair.max(0.1)),
+        functions: functions.into_iter().map(|function| hooked.name_of(function)).collect(),
+    })
+}
+
+/// Whether a function may be counted: it is hooked, and no runtime probe is about it.
+fn is_switchable(hooked: &Hooked, function: FunctionId) -> bool {
+    let index = function.symbol_index() as usize;
+    let module = hooked.modules.iter().find(|module| module.id == function.module());
+    module.is_some_and(|module| {
+        !matches!(module.verdicts.get(index), None | Some(Verdict::Skipped(_)))
+            && probes::number_of(&module.functions, index).is_none()
+    })
+}
