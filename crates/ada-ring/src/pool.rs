@@ -276,9 +276,14 @@ impl Pool {
         if free > left { self.claim() } else { None }
     }
 
-    /// Whether the drain has anything that it could free.
+    /// Whether the drain has events to take. Full chunks of the other lanes do not count: what is left in them belongs to
+    /// events that their threads have yet to write, perhaps once they have a chunk for these.
     pub fn is_drain_behind(&self) -> bool {
-        (0..self.chunk_count()).any(|chunk| self.state(chunk) >= ChunkState::Full as u32)
+        (0..self.chunk_count()).any(|chunk| {
+            let state = self.state(chunk);
+            let is_index = self.header(chunk).lane.load(Ordering::Relaxed) == Lane::Index as u32;
+            state == ChunkState::Draining as u32 || state == ChunkState::Full as u32 && is_index
+        })
     }
 
     /// Takes back the oldest full chunk of a thread, drops what it holds, and gives it zeroed.
