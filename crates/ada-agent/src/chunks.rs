@@ -17,6 +17,9 @@ const HOPE: u32 = 200_000_000 / WAIT_STEP;
 /// … if it has looked so often whether the owners of the chunks still live.
 const LOOKS: u64 = 4;
 
+/// How many records a thread without a chunk loses before it asks for one again.
+const LOST_AT_ONCE: usize = 16;
+
 /// The chunk that a position lies in, or ran out of.
 pub fn chunk_of(position: u64) -> Option<usize> {
     let distance = position.checked_sub(get(Item::Pool) + CONTROL_BYTES as u64)?;
@@ -34,7 +37,7 @@ pub unsafe fn place(state: *mut ThreadState) -> u64 {
     let past = unsafe { (*state).index_position };
     if is_past_end(past) {
         // SAFETY: as above.
-        let Some((chunk, waited)) = (unsafe { obtain(state, &mut blocked) }) else {
+        let Some((chunk, waited)) = (unsafe { obtain(state, Lane::Index, &mut blocked) }) else {
             // SAFETY: as above.
             return unsafe { give_up(state, past) };
         };
@@ -67,7 +70,7 @@ pub unsafe fn place(state: *mut ThreadState) -> u64 {
 ///
 /// # Safety
 /// `state` is the calling thread's own.
-pub(crate) unsafe fn obtain(state: *mut ThreadState, blocked: &mut SignalsBlocked) -> Option<(usize, u64)> {
+pub(crate) unsafe fn obtain(state: *mut ThreadState, lane: Lane, blocked: &mut SignalsBlocked) -> Option<(usize, u64)> {
     let pool = pool();
     if let Some(chunk) = pool.claim() {
         return Some((chunk, 0));
@@ -75,9 +78,13 @@ pub(crate) unsafe fn obtain(state: *mut ThreadState, blocked: &mut SignalsBlocke
     let control = pool.control();
     control.exhausted.fetch_add(1, Ordering::Relaxed);
     // SAFETY: the thread's own state.
-    let (process, thread) = unsafe { ((*state).pid, (*state).tid) };
+    let (process, thread, position) = unsafe { ((*state).pid, (*state).tid, (*state).index_position) };
     if control.on_full.load(Ordering::Relaxed) == OnFull::Drop as u32 {
-        return pool.reclaim_oldest(process, thread).map(|chunk| (chunk, 0));
+        return pool.reclaim_oldest(process, thread, lane).map(|chunk| (chunk, 0));
+    }
+    if lane == Lane::Index && is_in_dump(position) {
+        // It has waited in vain before.
+        return None;
     }
     let mut patience = Patience::new(control);
     let mut looks = control.looks_for_ended.load(Ordering::Relaxed);
@@ -103,8 +110,13 @@ pub(crate) unsafe fn obtain(state: *mut ThreadState, blocked: &mut SignalsBlocke
     None
 }
 
-/// No chunk is to be had: the record, and those that follow, go where nobody reads them. They are counted when the
-/// thread comes back for more.
+/// Whether a position lies in the chunk that nobody reads, or ran out of it.
+fn is_in_dump(position: u64) -> bool {
+    position.wrapping_sub(pool().records(pool().dump()) as u64) < CHUNK_SIZE as u64
+}
+
+/// No chunk is to be had: the record, and a few that follow, go where nobody reads them. They are counted at once, because
+/// the thread may end before it comes back for more.
 ///
 /// # Safety
 /// `state` is the calling thread's own.
@@ -113,21 +125,25 @@ unsafe fn give_up(state: *mut ThreadState, past: u64) -> u64 {
     let control = pool.control();
     let is_gone = control.recorder_gone.load(Ordering::Relaxed) != 0;
     // Once nobody reads any more, a thread goes round in the chunk that it has.
-    let place = chunk_of(past).filter(|_| is_gone).unwrap_or(pool.dump());
-    let start = pool.records(place) as u64;
-    let reason = if is_gone { DropReason::RecorderGone } else { DropReason::PoolExhausted };
-    let lost = if past.wrapping_sub(start) < CHUNK_SIZE as u64 { RECORDS_PER_CHUNK as u64 } else { 1 };
-    control.count_drop(reason, lost);
+    let own = chunk_of(past).filter(|_| is_gone);
+    let (reason, lost) = match own {
+        Some(_) => (DropReason::RecorderGone, RECORDS_PER_CHUNK),
+        None if is_gone => (DropReason::RecorderGone, LOST_AT_ONCE),
+        None => (DropReason::PoolExhausted, LOST_AT_ONCE),
+    };
+    control.count_drop(reason, lost as u64);
+    let skipped = (RECORDS_PER_CHUNK - lost) * RawRecord::SIZE;
+    let place = pool.records(own.unwrap_or(pool.dump())) as u64 + skipped as u64;
     // SAFETY: the thread's own state.
     unsafe {
-        (*state).lost += lost;
+        (*state).lost += lost as u64;
         // A full chunk goes to the drain, unless it is gone round in.
-        if let Some(full) = chunk_of(past).filter(|&full| full != place) {
+        if let Some(full) = chunk_of(past).filter(|_| own.is_none()) {
             pool.change(full, ChunkState::Active, ChunkState::Full);
         }
-        (*state).index_position = start + RawRecord::SIZE as u64;
+        (*state).index_position = place + RawRecord::SIZE as u64;
     }
-    start
+    place
 }
 
 /// # Safety

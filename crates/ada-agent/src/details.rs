@@ -49,7 +49,7 @@ pub(crate) unsafe fn place_in_lane(state: *mut ThreadState, lane: Lane) -> u64 {
             Lane::Detail | Lane::Index => (&raw mut (*state).detail_position, get(Item::DetailStride)),
         };
         if is_past_end(*position) {
-            let obtained = obtain(state, &mut blocked);
+            let obtained = obtain(state, lane, &mut blocked);
             let past = *position;
             // A handler that ran during the wait may have changed the chunk meanwhile.
             if !is_past_end(past) {

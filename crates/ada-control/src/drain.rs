@@ -90,6 +90,17 @@ struct Held {
     chunk: usize,
 }
 
+impl Held {
+    /// Whether the chunk is what it was when the round began. Its thread may have taken it back, and be writing to it
+    /// what comes after all that it has filled meanwhile.
+    fn is_still_there(&self, pool: &Pool) -> bool {
+        let header = pool.header(self.chunk);
+        header.lane.load(Ordering::Relaxed) == Lane::Index as u32
+            && header.ordinal.load(Ordering::Relaxed) == self.ordinal
+            && (header.pid.load(Ordering::Relaxed), header.tid.load(Ordering::Relaxed)) == (self.pid, self.tid)
+    }
+}
+
 impl Drain {
     pub(crate) fn new(pool: Pool, clock: Clock, numbers: FunctionNumbers, shape: DetailShape) -> Self {
         let detail = match pool.control().detail_mode.load(Ordering::Relaxed) {
@@ -301,7 +312,9 @@ impl Drain {
         let is_over = |drain: &Self| has_ended(held.pid, held.tid) && !drain.awaits_its_end(held.pid);
         let ended = is_left || look && (final_round || is_over(self));
         let pool = self.pool;
-        let Some(mut reader) = ChunkReader::begin(&pool, held.chunk) else { return true };
+        let Some(mut reader) = ChunkReader::begin(&pool, held.chunk).filter(|_| held.is_still_there(&pool)) else {
+            return true;
+        };
         self.batch.clear();
         let (mut has_holes, mut torn) = (false, 0);
         loop {
@@ -327,7 +340,13 @@ impl Drain {
         }
         self.torn += torn;
         let (at_end, used) = (reader.is_at_end(), reader.position());
-        drop(reader);
+        let is_done = at_end && is_full || ended;
+        if is_done {
+            // Before its thread takes it back, and writes to it what nobody has read.
+            reader.keep(if is_full { ChunkState::Full } else { ChunkState::Active });
+        } else {
+            drop(reader);
+        }
         if at_end && is_full {
             self.read_interrupting(held);
         }
@@ -359,10 +378,10 @@ impl Drain {
         if is_full && !at_end && !ended {
             return false;
         }
-        if at_end && is_full || ended {
+        if is_done {
             self.waited_ns += header.waited_ns.load(Ordering::Relaxed);
             self.stuck.remove(&held.chunk);
-            self.free(held.chunk, is_full, used, has_holes && !ended);
+            self.free(held.chunk, used, has_holes && !ended);
             if ended && is_last && !is_left && !final_round && !self.has_later_chunks(held) {
                 if let Some(mut progress) = self.threads.remove(&(held.pid, held.tid)) {
                     let id = files.thread_id(held.pid, held.tid).unwrap_or(ThreadId(held.tid));
@@ -403,12 +422,9 @@ impl Drain {
         self.stuck.entry(chunk).or_insert_with(Instant::now).elapsed() > HOLE_PATIENCE
     }
 
-    fn free(&mut self, chunk: usize, is_full: bool, used: usize, has_holes: bool) {
+    /// Gives a kept chunk to whoever needs one.
+    fn free(&mut self, chunk: usize, used: usize, has_holes: bool) {
         self.index.dumps += 1;
-        let from = if is_full { ChunkState::Full } else { ChunkState::Active };
-        if !self.pool.change(chunk, from, ChunkState::Draining) {
-            return;
-        }
         if has_holes {
             self.quarantine.push_back((Instant::now() + QUARANTINE, chunk));
         } else {

@@ -106,6 +106,12 @@ impl<'p> ChunkReader<'p> {
         self.at >= RECORDS_END
     }
 
+    /// Stops reading, and keeps the chunk for the drain: its owner does not take it back. False where it is not in this
+    /// state.
+    pub fn keep(self, from: ChunkState) -> bool {
+        self.pool.change(self.chunk, from, ChunkState::Draining)
+    }
+
     /// Bytes read so far.
     pub fn position(&self) -> usize {
         self.at
@@ -139,7 +145,7 @@ mod tests {
     extern crate std;
     use super::*;
     use crate::pool::CONTROL_BYTES;
-    use crate::{CHUNK_SIZE, RECORDS_PER_CHUNK};
+    use crate::{CHUNK_SIZE, Lane, RECORDS_PER_CHUNK};
     use std::alloc::{Layout, alloc_zeroed, dealloc};
 
     struct Memory(*mut u8, Layout);
@@ -227,12 +233,31 @@ mod tests {
             pool.change(chunk, ChunkState::Active, ChunkState::Full);
         }
         assert_eq!(pool.claim(), None);
-        let busy = ChunkReader::begin(&pool, 1).unwrap();
-        assert_eq!(pool.reclaim_oldest(5, 6), None, "the drain is reading it");
+        let reclaim = |tid, lane| pool.reclaim_oldest(5, tid, lane);
+        assert_eq!(reclaim(7, Lane::Index), None, "another thread's");
+        assert_eq!(reclaim(6, Lane::Detail), None, "events are worth more than their registers");
+        let busy = [ChunkReader::begin(&pool, 0).unwrap(), ChunkReader::begin(&pool, 1).unwrap()];
+        assert_eq!(reclaim(6, Lane::Index), None, "the drain is reading them");
         drop(busy);
-        assert_eq!(pool.reclaim_oldest(5, 7), None, "another thread's");
-        assert_eq!(pool.reclaim_oldest(5, 6), Some(1));
+        assert_eq!(reclaim(6, Lane::Index), Some(1));
         assert_eq!(pool.control().drops[0].load(Ordering::Relaxed), RECORDS_PER_CHUNK as u64);
         assert!(ChunkReader::begin(&pool, 1).is_none(), "claimed chunks are not read");
+        pool.header(0).lane.store(Lane::Detail as u32, Ordering::Relaxed);
+        assert_eq!(reclaim(6, Lane::Index), Some(0), "registers without their event are worth nothing");
+        assert_eq!(pool.control().drops[0].load(Ordering::Relaxed), RECORDS_PER_CHUNK as u64, "and are no events");
+    }
+
+    #[test]
+    fn what_the_drain_has_read_is_not_taken_back_before_it_is_freed() {
+        let (_memory, pool) = Memory::new(1);
+        let chunk = active(&pool);
+        for number in 0..RECORDS_PER_CHUNK {
+            write(&pool, chunk, number, 1);
+        }
+        pool.change(chunk, ChunkState::Active, ChunkState::Full);
+        let mut reader = ChunkReader::begin(&pool, chunk).unwrap();
+        while reader.next_record().is_some() {}
+        assert!(reader.keep(ChunkState::Full));
+        assert_eq!(pool.reclaim_oldest(0, 0, Lane::Index), None);
     }
 }

@@ -286,35 +286,51 @@ impl Pool {
         })
     }
 
-    /// Takes back the oldest full chunk of a thread, drops what it holds, and gives it zeroed.
-    pub fn reclaim_oldest(&self, pid: u32, tid: u32) -> Option<usize> {
-        let mut oldest: Option<(u64, usize)> = None;
-        for chunk in 0..self.chunk_count() {
-            if self.state(chunk) != ChunkState::Full as u32 {
-                continue;
+    /// Takes back the oldest full chunk that a thread has in a lane and the drain is not reading, drops what it holds, and
+    /// gives it zeroed. For events that may be a chunk of the detail lane: registers without their event are worth nothing.
+    pub fn reclaim_oldest(&self, pid: u32, tid: u32, lane: Lane) -> Option<usize> {
+        self.reclaim_oldest_of(pid, tid, lane).or_else(|| {
+            let detail = Some(Lane::Detail).filter(|_| lane == Lane::Index)?;
+            self.reclaim_oldest_of(pid, tid, detail)
+        })
+    }
+
+    fn reclaim_oldest_of(&self, pid: u32, tid: u32, lane: Lane) -> Option<usize> {
+        let mut last_tried = None;
+        loop {
+            let (ordinal, chunk) = (0..self.chunk_count())
+                .filter(|&chunk| {
+                    let header = self.header(chunk);
+                    self.state(chunk) == ChunkState::Full as u32
+                        && header.lane.load(Ordering::Relaxed) == lane as u32
+                        && (header.pid.load(Ordering::Relaxed), header.tid.load(Ordering::Relaxed)) == (pid, tid)
+                })
+                .map(|chunk| (self.header(chunk).ordinal.load(Ordering::Relaxed), chunk))
+                .filter(|tried| last_tried.is_none_or(|last| *tried > last))
+                .min()?;
+            if self.take_back(chunk, lane) {
+                return Some(chunk);
             }
-            let header = self.header(chunk);
-            if header.pid.load(Ordering::Relaxed) != pid || header.tid.load(Ordering::Relaxed) != tid {
-                continue;
-            }
-            let ordinal = header.ordinal.load(Ordering::Relaxed);
-            if oldest.is_none_or(|(least, _)| ordinal < least) {
-                oldest = Some((ordinal, chunk));
-            }
+            last_tried = Some((ordinal, chunk));
         }
-        let (_, chunk) = oldest?;
+    }
+
+    /// False where the drain has the chunk.
+    fn take_back(&self, chunk: usize, lane: Lane) -> bool {
         if !self.change(chunk, ChunkState::Full, ChunkState::Claimed) {
-            return None;
+            return false;
         }
         // SeqCst pairs with `ChunkReader::begin`: either we see its flag, or it sees the changed state.
         if self.header(chunk).reader_busy.load(Ordering::SeqCst) != 0 {
             self.change(chunk, ChunkState::Claimed, ChunkState::Full);
-            return None;
+            return false;
         }
-        let left = RECORDS_END as u64 - self.header(chunk).drained.load(Ordering::Relaxed);
-        self.control().count_drop(DropReason::RingFull, left / crate::RawRecord::SIZE as u64);
-        self.zero_records(chunk, RECORDS_END);
-        Some(chunk)
+        if lane == Lane::Index {
+            let left = RECORDS_END as u64 - self.header(chunk).drained.load(Ordering::Relaxed);
+            self.control().count_drop(DropReason::RingFull, left / crate::RawRecord::SIZE as u64);
+        }
+        self.zero_all(chunk);
+        true
     }
 
     /// A chunk's state as a number.

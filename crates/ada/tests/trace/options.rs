@@ -2,6 +2,8 @@
 
 use std::fs;
 
+use ada_format::atf::Session;
+
 use super::program::Program;
 use super::recorded::Counts;
 use super::tracing::Tracing;
@@ -81,6 +83,19 @@ fn rings_that_are_too_small_do_no_harm() {
 fn rings_that_are_too_small_drop_and_do_no_harm() {
     let options = ["--ring-memory", "1M", "--on-full", "drop"];
     Tracing::new(&Program::new("short_threads.c")).option(&options).check_output();
+}
+
+#[test]
+fn what_a_small_ring_drops_is_counted() {
+    const EVENTS: u64 = 2 * 3 * 2_000_000;
+    /// Of starting and ending the program.
+    const OTHERS: u64 = 5_000;
+    let options = ["--ring-memory", "4M", "--on-full", "drop"];
+    let traced = Tracing::new(&Program::new("busy_threads.c")).option(&options).check_output();
+    let events: u64 = traced.recorded.process().threads.iter().map(|thread| thread.len() as u64).sum();
+    let manifest = Session::open(traced.recorded.path()).unwrap().processes()[0].manifest.clone().unwrap();
+    let lost: u64 = manifest.drops.iter().filter(|drop| drop.lane == "index").map(|drop| drop.count).sum();
+    assert!((EVENTS..EVENTS + OTHERS).contains(&(events + lost)), "{events} events, {lost} lost");
 }
 
 #[test]
