@@ -25,6 +25,10 @@ pub(crate) struct Programs {
     pub(crate) switches: Arc<Switchboard>,
     /// The first program has ended.
     pub(crate) first_ended: AtomicBool,
+    /// Nothing more is hooked: what there is is about to be removed.
+    pub(crate) ending: AtomicBool,
+    /// All hooks are removed.
+    pub(crate) detached: AtomicBool,
     /// Nothing more is recorded.
     pub(crate) ended: AtomicBool,
 }
@@ -62,6 +66,8 @@ impl Programs {
             pool_in_target,
             switches: Arc::new(Switchboard::new(shared)),
             first_ended: AtomicBool::new(false),
+            ending: AtomicBool::new(false),
+            detached: AtomicBool::new(false),
             ended: AtomicBool::new(false),
         }
     }
@@ -76,6 +82,10 @@ impl Programs {
 
     pub(crate) fn has_ended(&self) -> bool {
         self.ended.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn is_ending(&self) -> bool {
+        self.ending.load(Ordering::Acquire)
     }
 
     /// Notes which programs processes were seen to run: fork children run those of their parents.

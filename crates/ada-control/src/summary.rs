@@ -19,7 +19,7 @@ use crate::tracee::CpuTime;
 
 /// Completes a process's manifest. The end is known of the program that was started, not of its fork children.
 pub(crate) fn complete(
-    end: Option<(End, CpuTime)>,
+    end: Option<(End, Option<CpuTime>)>,
     modules: &[&Module],
     drops: &[(&'static str, u64)],
     (lanes, pool): &(BTreeMap<String, LaneFigures>, PoolFigures),
@@ -30,12 +30,13 @@ pub(crate) fn complete(
     manifest.lanes.clone_from(lanes);
     manifest.pool = Some(pool.clone());
     if let Some((end, cpu_time)) = end {
-        manifest.cpu_user_ns = u64::try_from(cpu_time.user.as_nanos()).ok();
-        manifest.cpu_system_ns = u64::try_from(cpu_time.system.as_nanos()).ok();
-        manifest.exit = Some(match end {
-            End::Exited(code) => Exit { code: Some(code), ..Exit::default() },
-            End::Killed(signal) => Exit { signal: Some(signal), ..Exit::default() },
-        });
+        manifest.cpu_user_ns = cpu_time.and_then(|time| u64::try_from(time.user.as_nanos()).ok());
+        manifest.cpu_system_ns = cpu_time.and_then(|time| u64::try_from(time.system.as_nanos()).ok());
+        manifest.exit = match end {
+            End::Exited(code) => Some(Exit { code: Some(code), ..Exit::default() }),
+            End::Killed(signal) => Some(Exit { signal: Some(signal), ..Exit::default() }),
+            End::Unknown | End::Detached => None,
+        };
     }
     manifest.drops = drops
         .iter()
