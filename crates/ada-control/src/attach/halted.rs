@@ -24,6 +24,8 @@ const SYSCALL: [u8; 2] = [0x0f, 0x05];
 pub(crate) struct Halted {
     pid: u32,
     threads: Vec<HaltedThread>,
+    /// When the first was asked to halt.
+    since: Instant,
     memory: File,
     /// Where the process has a `syscall` instruction.
     syscall_at: u64,
@@ -35,13 +37,6 @@ pub(crate) struct HaltedThread {
     tid: i32,
     /// A signal that was on its way to the thread.
     signal: i32,
-}
-
-/// Why a thread could not be halted.
-enum Refusal {
-    /// It has ended.
-    Gone,
-    Failed(io::Error),
 }
 
 impl Halted {
@@ -60,15 +55,22 @@ impl Halted {
     pub(crate) fn all(pid: u32, mappings: &[Mapping]) -> io::Result<Self> {
         let mut halted = Self::none(pid, mappings)?;
         loop {
-            let mut is_new = false;
+            // All are asked before any is waited for: each has to be given a processor before it can halt.
+            let mut asked = Vec::new();
             for tid in threads_of(pid)? {
-                if halted.threads.iter().all(|known| known.tid != tid) {
-                    is_new |= halted.halt(tid)?;
+                if halted.threads.iter().all(|known| known.tid != tid) && halted.seize(tid)? {
+                    asked.push(tid);
                 }
             }
             // Threads that run can start others; once none has been found that runs, none does.
-            if !is_new {
+            if asked.is_empty() {
                 break;
+            }
+            for (number, tid) in asked.iter().enumerate() {
+                if let Err(error) = halted.await_halt(*tid) {
+                    asked[number + 1..].iter().for_each(|&tid| leave_running(tid));
+                    return Err(error);
+                }
             }
         }
         if halted.threads.is_empty() { Err(io::Error::from_raw_os_error(libc::ESRCH)) } else { Ok(halted) }
@@ -77,50 +79,52 @@ impl Halted {
     fn none(pid: u32, mappings: &[Mapping]) -> io::Result<Self> {
         let memory = OpenOptions::new().read(true).write(true).open(format!("/proc/{pid}/mem"))?;
         let syscall_at = find_syscall(&memory, mappings).ok_or_else(|| io::Error::other("it makes no system calls"))?;
-        Ok(Self { pid, threads: Vec::new(), memory, syscall_at })
+        Ok(Self { pid, threads: Vec::new(), since: Instant::now(), memory, syscall_at })
     }
 
     pub(crate) fn threads(&self) -> &[HaltedThread] {
         &self.threads
     }
 
-    /// Lets one thread run for a while.
-    pub(crate) fn let_run(&mut self, index: usize, time: Duration) -> io::Result<()> {
-        let HaltedThread { tid, signal } = self.threads[index];
-        self.threads.swap_remove(index);
-        match request(libc::PTRACE_CONT, tid, 0, signal as u64) {
-            Err(error) if error.raw_os_error() == Some(libc::ESRCH) => return Ok(()),
-            other => other?,
-        }
-        std::thread::sleep(time);
-        match interrupt(tid) {
-            Ok(signal) => self.threads.push(HaltedThread { tid, signal }),
-            Err(Refusal::Gone) => {}
-            Err(Refusal::Failed(error)) => return Err(error),
-        }
-        Ok(())
+    /// Lets all go on. Gives the time for which they stood still, at most.
+    pub(crate) fn release(self) -> Duration {
+        let since = self.since;
+        drop(self);
+        since.elapsed()
     }
 
     /// False where the thread has ended.
     fn halt(&mut self, tid: i32) -> io::Result<bool> {
+        Ok(self.seize(tid)? && self.await_halt(tid)?)
+    }
+
+    /// Asks a thread to halt. False where it has ended.
+    fn seize(&self, tid: i32) -> io::Result<bool> {
+        let is_gone = |error: &io::Error| error.raw_os_error() == Some(libc::ESRCH) || is_zombie(self.pid, tid);
         match request(libc::PTRACE_SEIZE, tid, 0, 0) {
-            Err(error) if error.raw_os_error() == Some(libc::ESRCH) => return Ok(false),
             // A thread that is about to be gone may not be taken either.
-            Err(error) if is_zombie(self.pid, tid) => {
-                drop(error);
-                return Ok(false);
-            }
+            Err(error) if is_gone(&error) => return Ok(false),
             other => other?,
         }
-        match interrupt(tid) {
-            Ok(signal) => {
+        match request(libc::PTRACE_INTERRUPT, tid, 0, 0) {
+            // It has ended since, or is halted already.
+            Err(error) if error.raw_os_error() == Some(libc::ESRCH) => Ok(true),
+            other => other.map(|()| true),
+        }
+    }
+
+    /// Waits until a thread that was asked to has halted. False where it has ended.
+    fn await_halt(&mut self, tid: i32) -> io::Result<bool> {
+        match wait(tid) {
+            Ok(Some(status)) => {
+                let is_event = status >> 16 == libc::PTRACE_EVENT_STOP;
+                let signal = if is_event { 0 } else { (status >> 8) & 0xff };
                 self.threads.push(HaltedThread { tid, signal });
                 Ok(true)
             }
-            Err(Refusal::Gone) => Ok(false),
-            Err(Refusal::Failed(error)) => {
-                // It runs, and goes on to when it stops for the request that it has not seen yet.
-                let _ = request(libc::PTRACE_DETACH, tid, 0, 0);
+            Ok(None) => Ok(false),
+            Err(error) => {
+                leave_running(tid);
                 Err(error)
             }
         }
@@ -216,18 +220,14 @@ fn step_over_syscall(tid: i32, syscall_at: u64) -> io::Result<u64> {
     }
 }
 
-/// Waits for a thread's halt as it was asked for. Gives a signal that was on its way to it.
-fn interrupt(tid: i32) -> Result<i32, Refusal> {
-    match request(libc::PTRACE_INTERRUPT, tid, 0, 0) {
-        Err(error) if error.raw_os_error() == Some(libc::ESRCH) => {
-            // Ended, or halted already by a signal.
-        }
-        Err(error) => return Err(Refusal::Failed(error)),
-        Ok(()) => {}
+/// Gives a thread up that has not halted in time. The kernel lets go only of those that have; what does not halt now is let
+/// go when ada ends.
+fn leave_running(tid: i32) {
+    if let Ok(Some(status)) = wait(tid) {
+        let is_event = status >> 16 == libc::PTRACE_EVENT_STOP;
+        let signal = if is_event { 0 } else { (status >> 8) & 0xff };
+        let _ = request(libc::PTRACE_DETACH, tid, 0, signal as u64);
     }
-    let status = wait(tid).map_err(Refusal::Failed)?.ok_or(Refusal::Gone)?;
-    let is_event = status >> 16 == libc::PTRACE_EVENT_STOP;
-    Ok(if is_event { 0 } else { (status >> 8) & 0xff })
 }
 
 /// The status of a thread that has come to a halt; `None` for one that has ended.

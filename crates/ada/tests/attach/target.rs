@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Output, Stdio};
@@ -28,12 +28,12 @@ pub(super) struct Target {
 /// `ada attach` under way.
 pub(super) struct Attached {
     ada: run::Started,
-    sessions: PathBuf,
+    sessions: TempDir,
     program: PathBuf,
 }
 
 impl Target {
-    pub(super) fn new(program: &str) -> Self {
+    pub(super) fn new(program: &'static str) -> Self {
         Self::start(Program::new(program).build(), &[])
     }
 
@@ -61,7 +61,7 @@ impl Target {
         target.wait_until("it runs", || {
             fs::read_link(format!("/proc/{}/exe", target.id()))
                 .is_ok_and(|exe| exe == fs::canonicalize(&target.program).unwrap())
-                && fs::read_to_string(format!("/proc/{}/wchan", target.id())).is_ok_and(|place| place != "0")
+                && target.waits_in() != "0"
         });
         target
     }
@@ -73,6 +73,31 @@ impl Target {
     /// Writes a line to its input.
     pub(super) fn tell(&mut self, line: &str) {
         writeln!(self.stdin.as_mut().unwrap(), "{line}").unwrap();
+    }
+
+    /// Writes a line, and waits until the program, which repeats it, reads again.
+    pub(super) fn have_done(&mut self, line: &str) {
+        self.tell(line);
+        let mut repeated = String::new();
+        self.stdout.read_line(&mut repeated).unwrap();
+        assert_eq!(repeated, format!("{line}\n"));
+        self.wait_until("it reads", || self.waits_in().contains("pipe_read"));
+    }
+
+    /// Waits until it has a child that waits for input.
+    pub(super) fn wait_for_child(&self) {
+        self.wait_until("it has a child", || {
+            let children = fs::read_to_string(format!("/proc/{0}/task/{0}/children", self.id())).unwrap_or_default();
+            let child = children.split_whitespace().next().map(str::to_owned);
+            child.is_some_and(|child| {
+                fs::read_to_string(format!("/proc/{child}/wchan")).is_ok_and(|place| place.contains("pipe_read"))
+            })
+        });
+    }
+
+    /// Where in the kernel it waits.
+    fn waits_in(&self) -> String {
+        fs::read_to_string(format!("/proc/{}/wchan", self.id())).unwrap_or_default()
     }
 
     fn wait_until(&self, what: &str, is_so: impl Fn() -> bool) {
@@ -92,19 +117,19 @@ impl Target {
 
     /// Attaches for as long as the options say.
     pub(super) fn attach(&self, options: &[&str]) -> Recorded {
-        let sessions = tempfile::tempdir_in(self.folder.path()).unwrap().keep();
+        let sessions = tempfile::tempdir().unwrap();
         let mut command = self.ada(&["attach", &self.id().to_string(), "--output"]);
-        command.arg(&sessions).args(options);
+        command.arg(sessions.path()).args(options);
         let output = bounded(command, b"");
         assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
-        session_in(&sessions, &self.program)
+        session_in(sessions.path(), &self.program)
     }
 
     /// Attaches, and gives control once the target is hooked.
     pub(super) fn attach_until_detached(&self, options: &[&str]) -> Attached {
-        let sessions = tempfile::tempdir_in(self.folder.path()).unwrap().keep();
+        let sessions = tempfile::tempdir().unwrap();
         let mut command = self.ada(&["attach", &self.id().to_string(), "--output"]);
-        command.arg(&sessions).args(options);
+        command.arg(sessions.path()).args(options);
         let ada = run::Started::new(command, b"");
         self.wait_until("attached", || self.status().is_some());
         Attached { ada, sessions, program: self.program.clone() }
@@ -147,22 +172,28 @@ impl Target {
 
     pub(super) fn finish(mut self) -> Output {
         drop(self.stdin.take());
+        let mut status = None;
+        let until = Instant::now() + PATIENCE;
+        while status.is_none() {
+            assert!(Instant::now() < until, "still running after {PATIENCE:?}");
+            status = self.process.try_wait().unwrap();
+            std::thread::sleep(Duration::from_millis(2));
+        }
         let mut stdout = Vec::new();
-        std::io::Read::read_to_end(&mut self.stdout, &mut stdout).unwrap();
-        let status = self.process.wait().unwrap();
-        Output { status, stdout, stderr: Vec::new() }
+        self.stdout.read_to_end(&mut stdout).unwrap();
+        Output { status: status.expect("it has ended"), stdout, stderr: Vec::new() }
+    }
+}
+
+/// A test that fails leaves nothing running.
+impl Drop for Target {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
     }
 }
 
 impl Attached {
-    /// Waits until the session has events of a function.
-    pub(super) fn wait_for_events(&self, target: &Target, function: &str) {
-        target.wait_until(function, || {
-            let session = fs::read_dir(&self.sessions).unwrap().next().unwrap().unwrap().path();
-            Recorded::open(&session, &self.program).counts(function).calls > 0
-        });
-    }
-
     /// Ends it as another user of the machine would.
     pub(super) fn detach(self, target: &Target) -> Recorded {
         let output = bounded(target.ada(&["detach", &target.id().to_string()]), b"");
@@ -175,7 +206,7 @@ impl Attached {
     pub(super) fn finish(self) -> Recorded {
         let output = self.ada.finish();
         assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
-        session_in(&self.sessions, &self.program)
+        session_in(self.sessions.path(), &self.program)
     }
 }
 
