@@ -199,6 +199,7 @@ impl SpanSink for ShardSink<'_> {
             let durations = (self.stats.len() < MOST_HISTOGRAMS).then(Histogram::default);
             self.stats.push(FunctionStats { durations, ..FunctionStats::default() });
             self.open_counts.push(0);
+            self.observer.learn(function);
         }
         known
     }
@@ -218,7 +219,9 @@ impl SpanSink for ShardSink<'_> {
             self.open_counts[opened.function as usize] += 1;
         }
         if self.observer.wants(opened) {
-            self.observer.open(self.thread, opened, self.numbers.ids[opened.function as usize]);
+            let ids = &self.numbers.ids;
+            let caller = opened.caller.map(|caller| ids[caller as usize]);
+            self.observer.open(self.thread, opened, ids[opened.function as usize], caller);
         }
         Place(row as u64)
     }

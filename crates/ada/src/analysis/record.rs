@@ -291,6 +291,15 @@ impl Row {
         if outcome.is_uncertain {
             attributes.insert("uncertain".into(), true.into());
         }
+        let switched = process.switched.overlapping(self.start(), self.start().saturating_add(self.duration()));
+        if switched > 0 {
+            attributes.insert("may_lack_calls_of".into(), switched.into());
+        }
+        if outcome.reason == Reason::Crash
+            && let Some(signal) = opened.fatal_signal(process)
+        {
+            attributes.insert("signal".into(), signal.into());
+        }
         let reason = (outcome.reason != Reason::None).then(|| outcome.reason.word());
         let mut record = json!({
             "span_id": self.reference(opened).to_string(),

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::Item;
 use crate::analysis::{OpenedSession, nanoseconds, thousands};
 
-fn fact(name: &str, value: String, json: Value) -> Item {
+pub(super) fn fact(name: &str, value: String, json: Value) -> Item {
     Item { section: "run", name: name.into(), value, reference: None, json }
 }
 
@@ -25,6 +25,7 @@ pub(super) fn gather(opened: &OpenedSession) -> Vec<Item> {
         let end = match &manifest.exit {
             Some(exit) if exit.signal.is_some() => format!("killed by signal {}", exit.signal.unwrap_or_default()),
             Some(exit) if exit.code.is_some() => format!("exit code {}", exit.code.unwrap_or_default()),
+            Some(_) => "it ended".to_owned(),
             _ if manifest.finished == Some(false) => "the recording was cut short".to_owned(),
             _ => "still running when the recording ended".to_owned(),
         };
@@ -77,6 +78,7 @@ pub(super) fn gather(opened: &OpenedSession) -> Vec<Item> {
             json!({ "found": found, "hooked": hooked }),
         ));
     }
+    items.extend(crate::report::recording::gather(opened));
     let dropped: u64 = drops.values().fold(0, |sum, count| sum.saturating_add(*count));
     let words = match dropped {
         0 => "none".to_owned(),
@@ -105,13 +107,14 @@ pub(super) fn logical(opened: &OpenedSession) -> Vec<Item> {
         let sum = counts.entry((runtime, outcome.status.word(), outcome.reason.word())).or_default();
         *sum = (sum.0 + 1, sum.1.saturating_add(duration));
     };
-    let mut left_out = 0;
+    let (mut left_out, mut has_callbacks) = (0, false);
     for process in &opened.processes {
         let meta = process.tables.meta();
         for span in &meta.pthreads {
             count("pthread", span.outcome(), span.end.saturating_sub(span.start));
         }
         for span in &meta.callbacks {
+            has_callbacks = true;
             count("callback", span.outcome(), span.end.saturating_sub(span.start));
         }
         left_out += meta.callbacks_left_out;
@@ -129,6 +132,16 @@ pub(super) fn logical(opened: &OpenedSession) -> Vec<Item> {
             json: json!({ "runtime": runtime, "status": status, "reason": reason, "count": count, "total_ns": total }),
         })
         .collect();
+    if let Some(words) = opened.why_few_callbacks() {
+        let name = if has_callbacks { "further callbacks" } else { "callbacks" };
+        items.push(Item {
+            section: "logical",
+            name: name.into(),
+            value: words.into(),
+            reference: None,
+            json: json!({ "runtime": "callback", "limit": words }),
+        });
+    }
     if left_out > 0 {
         items.push(Item {
             section: "logical",

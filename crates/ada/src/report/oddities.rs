@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use ada_span::{AnomalyKind, Outcome, Reason, Status};
 use serde_json::json;
 
-use super::Item;
+use super::{Item, imbalances};
 use crate::analysis::{OpenedSession, Target, nanoseconds, refer, thousands};
 use crate::top::{self, Sort, Use};
 
@@ -16,31 +16,15 @@ const ENOUGH_CALLS: u64 = 20;
 /// Shorter calls are not worth a look, whatever their function's others are like.
 const SHORTEST_OUTLIER: u64 = 100_000;
 
-/// What takes, and what gives back.
-const PAIRS: [(&[&str], &[&str]); 9] = [
-    (&["malloc", "calloc", "aligned_alloc", "posix_memalign", "memalign", "strdup", "strndup"], &["free", "cfree"]),
-    (
-        &["_Znwm", "_Znam", "_ZnwmSt11align_val_t"],
-        &["_ZdlPv", "_ZdaPv", "_ZdlPvm", "_ZdaPvm", "_ZdlPvmSt11align_val_t"],
-    ),
-    (&["fopen", "fopen64", "fdopen", "freopen", "tmpfile"], &["fclose"]),
-    (&["opendir", "fdopendir"], &["closedir"]),
-    (&["mmap", "mmap64"], &["munmap"]),
-    (&["dlopen", "dlmopen"], &["dlclose"]),
-    (&["pthread_mutex_lock", "pthread_mutex_trylock"], &["pthread_mutex_unlock"]),
-    (&["pthread_rwlock_rdlock", "pthread_rwlock_wrlock"], &["pthread_rwlock_unlock"]),
-    (&["sem_init", "sem_open"], &["sem_destroy", "sem_close"]),
-];
-
 pub(super) fn gather(opened: &OpenedSession, limit: usize) -> Vec<Item> {
     let mut items = outcomes(opened);
     items.extend(anomalies(opened));
     items.extend(outliers(opened).into_iter().take(limit));
-    items.extend(imbalances(opened));
+    items.extend(imbalances::gather(opened));
     items
 }
 
-fn item(name: String, value: String, reference: Option<String>, json: serde_json::Value) -> Item {
+pub(super) fn item(name: String, value: String, reference: Option<String>, json: serde_json::Value) -> Item {
     Item { section: "anomalies", name, value, reference, json }
 }
 
@@ -95,8 +79,9 @@ fn outliers(opened: &OpenedSession) -> Vec<Item> {
             && it.stats.max_ns >= SHORTEST_OUTLIER
             && it.stats.max_ns / OUTLIER >= usual.max(1)
     };
-    let mut found: Vec<Use<'_>> = top::sorted(opened, Sort::Max);
+    let mut found = top::all(opened);
     found.retain(is_outlier);
+    top::sort_uses(&mut found, Sort::Max);
     found
         .iter()
         .map(|it| {
@@ -108,33 +93,4 @@ fn outliers(opened: &OpenedSession) -> Vec<Item> {
             item(names.name(it.stats.function), words, top::longest(opened, it), json)
         })
         .collect()
-}
-
-/// Takers that were called more often than givers.
-fn imbalances(opened: &OpenedSession) -> Vec<Item> {
-    let mut items = Vec::new();
-    for (process, it) in opened.processes.iter().enumerate() {
-        let mut calls: BTreeMap<&str, (u64, ada_event::FunctionId)> = BTreeMap::new();
-        for stats in &it.tables.meta().functions {
-            let raw = it.names.raw(stats.function).unwrap_or_default();
-            let name = raw.split('@').next().unwrap_or_default().trim_start_matches("__libc_");
-            let entry = calls.entry(name).or_insert((0, stats.function));
-            entry.0 += stats.spans;
-        }
-        for (takers, givers) in PAIRS {
-            let count = |names: &[&str]| names.iter().filter_map(|name| calls.get(name)).map(|(count, _)| *count).sum();
-            let (taken, given): (u64, u64) = (count(takers), count(givers));
-            // Some are kept for the whole life of a program; a tenth more than was given back is another matter.
-            if taken <= given + given / 10 + 10 {
-                continue;
-            }
-            let function = takers.iter().filter_map(|name| calls.get(name)).map(|(_, function)| *function).next();
-            let reference = function.map(|it| refer(opened, process, Target::Function(it)).to_string());
-            let name = |raw: &str| ada_image::demangle(raw).into_owned();
-            let json = json!({ "kind": "imbalance", "taken": taken, "given": given });
-            let value = format!("{} calls, and {} of {}", thousands(taken), thousands(given), name(givers[0]));
-            items.push(item(format!("{} without {}", name(takers[0]), name(givers[0])), value, reference, json));
-        }
-    }
-    items
 }
