@@ -164,7 +164,7 @@ impl Correction {
 }
 
 fn corrected(ns: u64, cost: f64, error: f64) -> Corrected {
-    Corrected { ns: (ns as f64 - cost).max(0.0).round() as u64, error_ns: error.round() as u64 }
+    Corrected { ns: (ns as f64 - cost).max(0.0).round() as u64, error_ns: error.ceil() as u64 }
 }
 
 /// The ends of a span in the tables: what its costs follow from.

@@ -262,7 +262,10 @@ impl<S: SpanSink> Replay<S> {
         let is_entry_only = is_entry || function.is_entry_only;
         if self.stack.last().is_some_and(|top| top.depth >= depth) {
             if function.role == Role::ThreadStart {
-                self.end_life(depth);
+                self.end_life(Outcome::new(Status::Exited, Reason::None), depth);
+            } else if depth == 0 && self.stack.last().is_some_and(|top| top.role == Role::Exec) {
+                // Another program runs in this one's place.
+                self.end_life(Outcome::new(Status::Unmatched, Reason::ProcessExit), 0);
             } else {
                 self.replace(seq, depth);
             }
@@ -334,10 +337,10 @@ impl<S: SpanSink> Replay<S> {
 
     /// A thread begins where one has ended: the system uses ids again, and a trace may have two threads under one.
     #[cold]
-    fn end_life(&mut self, depth: u32) {
+    fn end_life(&mut self, outcome: Outcome, depth: u32) {
         let now = std::mem::replace(&mut self.time, self.time_before);
         while self.stack.last().is_some_and(|top| top.depth >= depth) {
-            self.close_top(None, DetailSeq::NONE, Outcome::new(Status::Exited, Reason::None), None);
+            self.close_top(None, DetailSeq::NONE, outcome, None);
         }
         self.time = now;
         self.cause = None;

@@ -65,7 +65,13 @@ pub(crate) fn lives(
                 last_time: next.map_or(entry.facts.last_time, |next| next.time),
                 handle: info.handle.or_else(|| of_life.handed_to_start(source, place)),
                 tid: info.tid,
-                routine: of_life.routine().map(|it| with_registers(it, source, place)),
+                routine: match of_life.routine() {
+                    Some(routine) => {
+                        let whole = after_jumps(tables, place, routine, until)?;
+                        Some(with_registers(whole, source, place))
+                    }
+                    None => None,
+                },
                 is_midway: false,
             });
         }
@@ -92,6 +98,7 @@ fn routine_begun_before(
         let (seq, function) = (columns.at(Column::OpenSeq, row), rows.function(row));
         Routine {
             seq,
+            depth: columns.at(Column::Depth, row),
             close_seq: None,
             start: first_time,
             end: columns.at(Column::Start, row),
@@ -171,6 +178,7 @@ impl Rows<'_> {
         let (seq, start, close_delta) = (at(Column::OpenSeq, top), at(Column::Start, top), at(Column::CloseDelta, top));
         Some(Routine {
             seq,
+            depth: at(Column::Depth, top),
             close_seq: (close_delta > 0).then(|| seq + close_delta),
             start,
             end: start.saturating_add(at(Column::Duration, top)),
@@ -182,6 +190,37 @@ impl Rows<'_> {
             user_function: self.function(row).0,
         })
     }
+}
+
+/// A start routine that ends by jumping to another function goes on in that: the thread ends when the last one does.
+fn after_jumps(tables: &Tables, thread: usize, mut routine: Routine, until: u64) -> Result<Routine, SpanError> {
+    let mut columns = Columns::new();
+    let mut seq = routine.seq;
+    for block in tables.blocks_of(thread) {
+        let entry = tables.block(block);
+        if routine.outcome.reason != Reason::TailCall || entry.first_seq >= until {
+            break;
+        }
+        if entry.last_seq <= seq || u64::from(entry.min_depth) > routine.depth {
+            continue;
+        }
+        tables.read(block, |column| column != Column::SelfTime && column != Column::Context, &mut columns)?;
+        for row in 0..columns.rows() {
+            let at = |column: Column| columns.at(column, row);
+            let open = at(Column::OpenSeq);
+            if open <= seq || at(Column::Depth) > routine.depth {
+                continue;
+            }
+            if routine.outcome.reason != Reason::TailCall || open >= until || at(Column::Depth) < routine.depth {
+                return Ok(routine);
+            }
+            seq = open;
+            routine.end = at(Column::Start).saturating_add(at(Column::Duration));
+            routine.outcome = Outcome::from_byte(at(Column::Outcome) as u8).unwrap_or_default();
+            routine.close_seq = (at(Column::CloseDelta) > 0).then(|| open + at(Column::CloseDelta));
+        }
+    }
+    Ok(routine)
 }
 
 fn with_registers(routine: Routine, source: &dyn ProcessSource, thread: usize) -> Routine {

@@ -40,6 +40,8 @@ pub enum Role {
     TakesFunction(u8),
     /// Finds a function at its first call, with that call's arguments still in the registers.
     LazyBinding,
+    /// Runs another program in this one's place.
+    Exec,
     /// Calls `main`.
     ProgramStart,
     /// The program's `main`.
@@ -77,6 +79,7 @@ impl Role {
             "bsearch" => Self::TakesFunction(4),
             "pthread_once" | "__pthread_once" => Self::TakesFunction(1),
             "atexit" | "__cxa_atexit" | "on_exit" | "at_quick_exit" | "__cxa_at_quick_exit" => Self::TakesFunction(0),
+            "execve" | "__execve" | "execveat" | "fexecve" => Self::Exec,
             "main" => Self::Main,
             "_dl_fixup" | "_dl_profile_fixup" | "_dl_runtime_resolve" => Self::LazyBinding,
             "__libc_start_main" | "__libc_start_call_main" | "__libc_start_main_impl" => Self::ProgramStart,
@@ -89,7 +92,7 @@ impl Role {
 
     /// Whether addresses in its registers are somebody else's.
     pub const fn hands_nothing_over(self) -> bool {
-        self.is_thread_call() || matches!(self, Self::LazyBinding | Self::ProgramStart | Self::Main)
+        self.is_thread_call() || matches!(self, Self::LazyBinding | Self::Exec | Self::ProgramStart | Self::Main)
     }
 
     /// Whether an argument, or a word behind the six of them that a probe has read, can be a function that is handed over.

@@ -14,6 +14,7 @@ use crate::traits::Role;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Routine {
     pub(crate) seq: u64,
+    pub(crate) depth: u64,
     pub(crate) close_seq: Option<u64>,
     pub(crate) start: u64,
     pub(crate) end: u64,

@@ -13,7 +13,7 @@ use crate::anomaly::{Anomaly, AnomalyKind};
 use crate::function_stats::FunctionStats;
 use crate::histogram::Histogram;
 use crate::observer::{Observed, Observer};
-use crate::outcome::{Outcome, Status};
+use crate::outcome::Outcome;
 use crate::replay::{Closed, KnownFunction, Opened, Place, SpanSink, ThreadFacts};
 use crate::traits::FunctionTraits;
 
@@ -256,12 +256,7 @@ impl SpanSink for ShardSink<'_> {
         };
         self.outcomes[usize::from(closed.outcome.to_byte())] += 1;
         let stats = &mut self.stats[closed.function as usize];
-        let status = if closed.is_frame || closed.outcome.status == Status::EntryOnly {
-            closed.outcome.status
-        } else {
-            Status::Unmatched
-        };
-        stats.add(self.thread, closed.seq, closed.duration, closed.self_ns, status, is_outermost);
+        stats.add(self.thread, closed.seq, closed.duration, closed.self_ns, closed.outcome, is_outermost);
         if self.observer.has_open() {
             self.observer.close(self.thread, closed);
         }

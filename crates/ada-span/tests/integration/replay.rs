@@ -1,7 +1,7 @@
 //! Single situations, and what the replay says of them.
 
-use ada_event::{Event, EventKind};
-use ada_span::{AnomalyKind, Outcome, ProcessEnd, Reason, ReplayOptions, Status};
+use ada_event::{Event, EventKind, TraceNanos};
+use ada_span::{AnomalyKind, Outcome, ProcessEnd, Reason, ReplayOptions, Role, Status};
 
 use crate::collected::{Collected, replay, replay_with_losses};
 use crate::program::{Machine, Step, THREAD_START, traits};
@@ -165,6 +165,21 @@ fn a_call_whose_caller_is_not_caught_has_no_end_and_ends_nothing() {
     let collected = replay(&machine.events, &traits(), ALIVE);
     let completed = (Status::Completed, Reason::None);
     assert_eq!(outcomes(&collected), [completed, (Status::EntryOnly, Reason::None), completed, completed]);
+    assert!(collected.anomalies.is_empty(), "{:?}", collected.anomalies);
+}
+
+#[test]
+fn another_program_in_this_ones_place_ends_what_is_open() {
+    let machine = Machine::run(&[Step::Call(0), Step::Call(1), Step::Call(2)]);
+    let next = Machine::run(&[Step::Call(3), Step::Return]).events;
+    let begin = machine.events[2].timestamp.0 + 10;
+    let moved = next.iter().map(|event| Event { timestamp: TraceNanos(event.timestamp.0 + begin), ..*event });
+    let events: Vec<Event> = machine.events.iter().copied().chain(moved).collect();
+    let mut traits = traits();
+    traits.set_role(machine.events[2].function, Role::Exec);
+    let collected = replay(&events, &traits, ALIVE);
+    let gone = (Status::Unmatched, Reason::ProcessExit);
+    assert_eq!(outcomes(&collected), [gone, gone, gone, (Status::Completed, Reason::None)]);
     assert!(collected.anomalies.is_empty(), "{:?}", collected.anomalies);
 }
 

@@ -17,4 +17,4 @@ pub(crate) use opened::{OpenedProcess, OpenedSession, SessionArgs, with_tables};
 pub(crate) use record::{CallbackView, FrameView, PthreadView, Row, read_frame, refer, thread_name};
 pub(crate) use reference::{Reference, Target};
 pub(crate) use source_files::{put_place, source_text};
-pub(crate) use units::{Moment, nanoseconds, parse_nanos, thousands};
+pub(crate) use units::{Moment, counted, nanoseconds, parse_nanos, thousands};

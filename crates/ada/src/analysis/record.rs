@@ -5,7 +5,7 @@ use ada_image::SourcePlace;
 use ada_span::callback::CallbackSpan;
 use ada_span::pthread::PthreadSpan;
 use ada_span::table::{Column, Columns};
-use ada_span::{NONE, Outcome, Reason, SpanError};
+use ada_span::{NONE, Outcome, Reason, SpanError, Status};
 use serde_json::{Map, Value, json};
 
 use super::opened::{OpenedProcess, OpenedSession};
@@ -285,7 +285,7 @@ impl Row {
             }
         }
         let outcome = self.outcome();
-        if outcome.reason == Reason::Timeout {
+        if outcome.reason == Reason::Timeout && outcome.status == Status::Completed {
             attributes.insert("resumed_ns".into(), self.start().saturating_add(self.duration()).into());
         }
         if outcome.is_uncertain {

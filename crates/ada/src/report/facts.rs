@@ -6,7 +6,7 @@ use ada_span::Outcome;
 use serde_json::{Value, json};
 
 use super::Item;
-use crate::analysis::{OpenedSession, nanoseconds, thousands};
+use crate::analysis::{OpenedSession, counted, nanoseconds, thousands};
 
 pub(super) fn fact(name: &str, value: String, json: Value) -> Item {
     Item { section: "run", name: name.into(), value, reference: None, json }
@@ -27,11 +27,15 @@ pub(super) fn gather(opened: &OpenedSession) -> Vec<Item> {
             Some(exit) if exit.code.is_some() => format!("exit code {}", exit.code.unwrap_or_default()),
             Some(_) => "it ended".to_owned(),
             _ if manifest.finished == Some(false) => "the recording was cut short".to_owned(),
+            _ if manifest.parent_pid.is_some() => "how it ended was not seen".to_owned(),
             _ => "still running when the recording ended".to_owned(),
         };
         let pid = process.pid;
-        let words =
-            if command.is_empty() { format!("pid {pid}: {end}") } else { format!("{command} (pid {pid}): {end}") };
+        let by = manifest.parent_pid.map_or_else(String::new, |parent| format!(", started by {parent}"));
+        let words = match command.is_empty() {
+            true => format!("pid {pid}{by}: {end}"),
+            false => format!("{} (pid {pid}{by}): {end}", one_line(&command)),
+        };
         items.push(fact("process", words, json!({ "command": command, "pid": pid, "end": end })));
         // A fork's child has its parent's images.
         let new = manifest.modules.iter().filter(|module| seen.insert(&module.path));
@@ -92,6 +96,16 @@ pub(super) fn gather(opened: &OpenedSession) -> Vec<Item> {
     items
 }
 
+/// A command in one line that a screen has room for.
+fn one_line(command: &str) -> String {
+    const LONGEST: usize = 120;
+    let line: String = command.split_whitespace().collect::<Vec<_>>().join(" ").replace(char::is_control, "?");
+    match line.char_indices().nth(LONGEST) {
+        Some((at, _)) => format!("{}…", &line[..at]),
+        None => line,
+    }
+}
+
 /// JSON has one `process` object, or a list where there are several.
 fn merge_processes(items: &mut [Item]) {
     let all: Vec<Value> = items.iter().filter(|item| item.name == "process").map(|item| item.json.clone()).collect();
@@ -127,7 +141,7 @@ pub(super) fn logical(opened: &OpenedSession) -> Vec<Item> {
                 "{runtime} {status}{}",
                 if reason == "none" { String::new() } else { format!(" ({reason})") }
             ),
-            value: format!("{} spans, {} in all", thousands(count), nanoseconds(total)),
+            value: format!("{}, {} in all", counted(count, "span"), nanoseconds(total)),
             reference: None,
             json: json!({ "runtime": runtime, "status": status, "reason": reason, "count": count, "total_ns": total }),
         })

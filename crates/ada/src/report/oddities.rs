@@ -6,7 +6,7 @@ use ada_span::{AnomalyKind, Outcome, Reason, Status};
 use serde_json::json;
 
 use super::{Item, imbalances};
-use crate::analysis::{OpenedSession, Target, nanoseconds, refer, thousands};
+use crate::analysis::{OpenedSession, Target, counted, nanoseconds, refer};
 use crate::top::{self, Sort, Use};
 
 /// A call this much longer than the 99th percentile of its function is worth a look.
@@ -17,10 +17,12 @@ const ENOUGH_CALLS: u64 = 20;
 const SHORTEST_OUTLIER: u64 = 100_000;
 
 pub(super) fn gather(opened: &OpenedSession, limit: usize) -> Vec<Item> {
-    let mut items = outcomes(opened);
+    let (usual, mut items): (Vec<_>, Vec<_>) = outcomes(opened).into_iter().partition(|(is_usual, _)| *is_usual);
+    let mut items: Vec<Item> = items.drain(..).map(|(_, item)| item).collect();
     items.extend(anomalies(opened));
     items.extend(outliers(opened).into_iter().take(limit));
     items.extend(imbalances::gather(opened));
+    items.extend(usual.into_iter().map(|(_, item)| item));
     items
 }
 
@@ -28,8 +30,28 @@ pub(super) fn item(name: String, value: String, reference: Option<String>, json:
     Item { section: "anomalies", name, value, reference, json }
 }
 
-/// Spans that did not simply return, by how and why.
-fn outcomes(opened: &OpenedSession) -> Vec<Item> {
+/// What an outcome means, and whether nearly every program has it.
+fn meaning(status: Status, reason: Reason) -> (bool, &'static str) {
+    match (status, reason) {
+        (_, Reason::TailCall) => (true, "jumped to another function as the last thing they did; that is usual"),
+        (_, Reason::ProcessExit) => (true, "were open when the process exited; that is usual"),
+        (_, Reason::AttachedMidway) => (true, "began before the first event of their thread"),
+        (_, Reason::Exception) => (false, "were unwound by an exception or a panic"),
+        (_, Reason::Unwind) => (false, "were jumped over by longjmp or the like"),
+        (_, Reason::Canceled) => (false, "ended with their thread, which was cancelled"),
+        (_, Reason::Crash) => (false, "were open when a signal ended the process"),
+        (Status::Open, Reason::Timeout) => {
+            (false, "took longer than --timeout, and were open when the recording ended")
+        }
+        (_, Reason::Timeout) => (false, "took longer than --timeout"),
+        (_, Reason::Dropped) => (false, "lack their beginning or their end: events were dropped there"),
+        (Status::Open, Reason::None) => (false, "were open when the recording ended"),
+        (_, Reason::None) => (false, "lack their beginning or their end, and nothing says why"),
+    }
+}
+
+/// Spans that did not simply return, by how and why, and whether that is usual.
+fn outcomes(opened: &OpenedSession) -> Vec<(bool, Item)> {
     let mut counts: BTreeMap<(Status, Reason), u64> = BTreeMap::new();
     for thread in opened.processes.iter().flat_map(|process| &process.tables.meta().threads) {
         for &(byte, count) in &thread.outcomes {
@@ -48,7 +70,8 @@ fn outcomes(opened: &OpenedSession) -> Vec<Item> {
             _ => format!("{status}: {reason}"),
         };
         let json = json!({ "kind": "outcome", "status": status.word(), "reason": reason.word(), "count": count });
-        item(name, format!("{} calls", thousands(count)), Some(how), json)
+        let (is_usual, words) = meaning(status, reason);
+        (is_usual, item(name, format!("{} {words}", counted(count, "call")), Some(how), json))
     })
     .collect()
 }
@@ -66,7 +89,7 @@ fn anomalies(opened: &OpenedSession) -> Vec<Item> {
     known
         .map(|(kind, (count, reference))| {
             let json = json!({ "kind": kind.word(), "count": count });
-            item(kind.word().replace('_', " "), format!("{} times, first at", thousands(count)), Some(reference), json)
+            item(kind.word().replace('_', " "), format!("{}, first at", counted(count, "time")), Some(reference), json)
         })
         .collect()
 }

@@ -147,7 +147,7 @@ fn without_hooks(told: &Told, span: &Value) -> (u64, u64) {
     };
     let pairs = (position(1) - position(0) - 1) as f64 / 2.0;
     let left = span["duration_ns"].as_f64().unwrap() - price("inside") - pairs * price("pair");
-    (left.max(0.0).round() as u64, (price("inside_error") + pairs * price("pair_error")).round() as u64)
+    (left.max(0.0).round() as u64, (price("inside_error") + pairs * price("pair_error")).ceil() as u64)
 }
 
 #[test]
