@@ -63,6 +63,12 @@ const PROBES: &[Probe] = &[
     signal_action("__libc_sigaction", &[Read::words(Base::Rsi, 0, 1)]),
     signal_action("sigaction", &[Read::words(Base::Rsi, 0, 1)]),
     signal_action("signal", &[]),
+    // Functions that run others, now or later.
+    probe("qsort", &[], &[]),
+    probe("qsort_r", &[], &[]),
+    probe("__cxa_atexit", &[], &[]),
+    probe("on_exit", &[], &[]),
+    probe("pthread_once", &[], &[]),
 ];
 
 static NUMBERS: LazyLock<HashMap<&'static str, u32>> =

@@ -10,7 +10,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use ada_event::ImageOffset;
-use ada_format::atf::RingFigures;
+use ada_format::atf::{Drops, RingFigures};
 use ada_patch::StubOptions;
 use ada_ring::{DetailMode, DropReason, OnFull};
 
@@ -339,13 +339,14 @@ pub(crate) fn record(
     }
     let finished = files.finish(|process, writer| {
         let end = (process == pid).then_some((end, cpu_time));
-        summary::complete(end, &hooked.modules_of(process), &drops, &figures, writer);
+        summary::complete(end, &hooked.modules_of(process), placed(&drops, &drain), &figures, writer);
         summary::add_facts(&hooked, process, pid, writer);
         summary::add_switches(&switches, &hooked, process, writer);
         summary::add_windows(drain.windows(process), writer);
         let manifest = writer.manifest_mut();
         manifest.ring = let_go.get(&process).cloned();
         manifest.crashes = drain.crashes(process);
+        manifest.gaps = drain.gaps(process);
         manifest.hook_cost_ns.clone_from(&hook_cost);
         manifest.max_overhead = options.max_overhead;
         let folder = writer.process_path().to_owned();
@@ -468,6 +469,16 @@ fn dropped(pool: &ada_ring::Pool, drain: &Drain) -> Vec<(&'static str, u64)> {
         .chain([("torn", drain.torn()), ("detail_lost", drain.details_lost()), ("disk_full", drain.unwritten())])
         .filter(|&(_, count)| count > 0)
         .collect()
+}
+
+/// The same for manifests: by lane, and how many are missing nobody knows where.
+fn placed(drops: &[(&'static str, u64)], drain: &Drain) -> Vec<Drops> {
+    let told = |&(reason, count): &(&'static str, u64)| {
+        let lane = if reason == "detail_lost" { "detail" } else { "index" };
+        let unplaced = Some(drain.unplaced(reason, count)).filter(|_| lane == "index");
+        Drops { lane: lane.into(), reason: reason.into(), count, unplaced, ..Drops::default() }
+    };
+    drops.iter().map(told).collect()
 }
 
 /// Hooks libraries as they are loaded.

@@ -21,7 +21,7 @@ use crate::tracee::CpuTime;
 pub(crate) fn complete(
     end: Option<(End, Option<CpuTime>)>,
     modules: &[&Module],
-    drops: &[(&'static str, u64)],
+    drops: Vec<Drops>,
     (lanes, pool): &(BTreeMap<String, LaneFigures>, PoolFigures),
     writer: &mut SessionWriter,
 ) {
@@ -38,10 +38,7 @@ pub(crate) fn complete(
             End::Unknown | End::Detached => None,
         };
     }
-    manifest.drops = drops
-        .iter()
-        .map(|&(reason, count)| Drops { lane: "index".into(), reason: reason.into(), count, ..Drops::default() })
-        .collect();
+    manifest.drops = drops;
 }
 
 /// Tells of the windows of detail, and of how many more there were.

@@ -37,8 +37,21 @@ pub(crate) struct Observer<'a> {
     jumped: Option<(usize, u32)>,
     starts: Vec<ThreadStart>,
     callbacks: Option<CallbackTracker<'a>>,
-    /// Whether callbacks are looked for on the current thread.
-    follows: bool,
+    /// Which calls of the current thread are looked at for callbacks.
+    follows: Follows,
+    /// By number: whether some call was handed the function's address.
+    handed_over: Vec<bool>,
+}
+
+/// Which calls are looked at for callbacks.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Follows {
+    /// None.
+    Nothing,
+    /// Those with registers, and those of functions whose addresses were handed over.
+    Some,
+    /// All.
+    All,
 }
 
 impl<'a> Observer<'a> {
@@ -52,28 +65,44 @@ impl<'a> Observer<'a> {
             jumped: None,
             starts: Vec::new(),
             callbacks,
-            follows: false,
+            follows: Follows::Nothing,
+            handed_over: Vec::new(),
         }
     }
 
-    pub(crate) fn begin_thread(&mut self, detail: Option<Box<dyn DetailSource + 'a>>, follows: bool) {
+    pub(crate) fn begin_thread(&mut self, detail: Option<Box<dyn DetailSource + 'a>>, follows: Follows) {
         self.detail = detail;
-        self.follows = follows && self.callbacks.is_some();
+        self.follows = if self.callbacks.is_some() { follows } else { Follows::Nothing };
         self.open_calls.clear();
         self.jumped = None;
     }
 
     #[inline]
     pub(crate) fn wants(&self, opened: &Opened) -> bool {
-        opened.role.is_thread_call() || opened.role == Role::ThreadStart || self.follows || self.jumped.is_some()
+        opened.role.is_thread_call()
+            || opened.role == Role::ThreadStart
+            || self.jumped.is_some()
+            || self.follows != Follows::Nothing && self.follows_call(opened)
+    }
+
+    #[inline]
+    fn follows_call(&self, opened: &Opened) -> bool {
+        self.follows == Follows::All
+            || opened.detail.get().is_some()
+            || self.handed_over.get(opened.function as usize).is_some_and(|it| *it)
+    }
+
+    /// Takes note of a function, whose number is the next one.
+    pub(crate) fn learn(&mut self, function: FunctionId) {
+        self.handed_over.push(self.callbacks.as_ref().is_some_and(|callbacks| callbacks.is_handed_over(function)));
     }
 
     #[inline]
     pub(crate) fn has_open(&self) -> bool {
-        !self.open_calls.is_empty() || self.follows
+        !self.open_calls.is_empty() || self.callbacks.as_ref().is_some_and(CallbackTracker::has_open)
     }
 
-    pub(crate) fn open(&mut self, thread: u32, opened: &Opened, function: FunctionId) {
+    pub(crate) fn open(&mut self, thread: u32, opened: &Opened, function: FunctionId, caller: Option<FunctionId>) {
         let detail = self.detail.as_mut().and_then(|source| source.detail(opened.detail));
         // `pthread_join` jumps to a function that often has no name, and ends when that does.
         let continued = self.jumped.take().filter(|&(_, depth)| depth == opened.depth && opened.is_frame);
@@ -87,8 +116,11 @@ impl<'a> Observer<'a> {
         if opened.role == Role::ThreadStart {
             self.starts.push(ThreadStart { thread, seq: opened.seq, time: opened.start });
         }
-        if let Some(callbacks) = self.callbacks.as_mut().filter(|_| self.follows) {
-            callbacks.open(thread, opened, function, detail.as_ref());
+        if self.follows != Follows::Nothing
+            && self.follows_call(opened)
+            && let Some(callbacks) = &mut self.callbacks
+        {
+            callbacks.open(thread, opened, function, caller, detail.as_ref());
         }
     }
 
@@ -104,7 +136,7 @@ impl<'a> Observer<'a> {
             let detail = self.detail.as_mut().and_then(|source| source.detail(closed.detail));
             call.ended(closed, detail.as_ref());
         }
-        if let Some(callbacks) = self.callbacks.as_mut().filter(|_| self.follows) {
+        if let Some(callbacks) = &mut self.callbacks {
             callbacks.close(thread, closed);
         }
     }
