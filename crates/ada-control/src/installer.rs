@@ -223,6 +223,12 @@ impl Installer {
         written.table_hash == image.table_hash && write_jumps(remote, &written.sites).is_ok()
     }
 
+    /// The jump of a function that has one of its own, and the bytes that it replaces.
+    pub(crate) fn jump_of(&self, file: &LoadedFile, index: usize) -> Option<(Patch, [u8; 5])> {
+        let (site, originals, _) = self.written.get(file)?.sites.iter().find(|(_, _, number)| *number == index)?;
+        site.relay.is_none().then_some((site.jump, originals[0]))
+    }
+
     /// Forgets that the pages of an unloaded file had code: something else may come there.
     pub(crate) fn unloaded(&mut self, file: &LoadedFile) {
         self.covered.mark(&mut self.covered_table.bytes, file.start..file.end, false);

@@ -8,6 +8,7 @@
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd};
+use std::os::unix::fs::MetadataExt;
 
 use ada_event::ModuleId;
 use ada_ring::pool::{CONTROL_BYTES, MAX_CHUNKS};
@@ -76,6 +77,11 @@ impl SharedMemory {
     /// A path by which another process opens this memory.
     pub(crate) fn path(&self) -> String {
         format!("/proc/{}/fd/{}", std::process::id(), self.file.as_raw_fd())
+    }
+
+    /// By which whoever has this memory mapped is known.
+    pub(crate) fn inode(&self) -> Option<u64> {
+        self.file.metadata().ok().map(|found| found.ino())
     }
 
     pub(crate) fn pool_bytes(&self) -> u64 {

@@ -45,6 +45,9 @@ pub enum SwitchMode {
     Off,
     /// They are counted.
     Count,
+    /// Nothing: the hook is gone, and does not come back.
+    #[serde(skip)]
+    Unhooked,
 }
 
 impl SwitchMode {
@@ -54,6 +57,7 @@ impl SwitchMode {
             Self::Full => "full",
             Self::Off => "off",
             Self::Count => "count",
+            Self::Unhooked => "unhooked",
         }
     }
 }
@@ -83,6 +87,9 @@ pub enum Answer {
         changed: usize,
         /// How many could not be counted, because no counter is left.
         without_counter: usize,
+        /// How many have no hook any more, because counting them took too long.
+        #[serde(default)]
+        unhooked: usize,
     },
     /// Nothing was done.
     Refused {

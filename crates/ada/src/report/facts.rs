@@ -25,8 +25,9 @@ pub(super) fn gather(opened: &OpenedSession) -> Vec<Item> {
         let end = match &manifest.exit {
             Some(exit) if exit.signal.is_some() => format!("killed by signal {}", exit.signal.unwrap_or_default()),
             Some(exit) if exit.code.is_some() => format!("exit code {}", exit.code.unwrap_or_default()),
-            _ if manifest.finished == Some(false) => "the recording was cut short".to_owned(),
-            _ => "still running when the recording ended".to_owned(),
+            Some(_) => "ended, nobody knows how".to_owned(),
+            None if manifest.finished == Some(false) => "the recording was cut short".to_owned(),
+            None => "still running when the recording ended".to_owned(),
         };
         let pid = process.pid;
         let words =

@@ -85,6 +85,10 @@ pub(crate) struct Args {
     /// instead of recorded, exactly, and the session says which and when
     #[arg(long, value_name = "PERCENT", value_parser = quantity::parse_share)]
     max_overhead: Option<f64>,
+    /// With --max-overhead: count on, though a program that calls something every few nanoseconds then stays above its
+    /// share. Without this the hooks of its hottest functions are removed, and the session says so
+    #[arg(long, requires = "max_overhead")]
+    exact_counts: bool,
     /// Say nothing unless something goes wrong
     #[arg(long, short)]
     quiet: bool,
@@ -139,6 +143,7 @@ pub(crate) fn trace_quietly(output: PathBuf, command: Vec<OsString>) -> anyhow::
         ring: None,
         startup_timeout: None,
         max_overhead: None,
+        exact_counts: false,
         no_plan_cache: false,
         quiet: true,
         command,
@@ -172,6 +177,7 @@ fn trace(args: Args) -> anyhow::Result<TraceReport> {
         pre_roll: args.pre_roll,
         post_roll: args.post_roll,
         max_overhead: args.max_overhead,
+        exact_counts: args.exact_counts,
         vectors: args.vectors,
         follow: !args.no_follow,
         until_exit: args.until_exit,
