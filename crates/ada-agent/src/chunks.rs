@@ -7,6 +7,7 @@ use core::sync::atomic::{AtomicU64, Ordering};
 
 use crate::config::{Item, get};
 use crate::memory::pool;
+use crate::orders;
 use crate::recorder::Patience;
 use crate::registers;
 use crate::syscall::{self, SignalsBlocked};
@@ -36,6 +37,7 @@ pub unsafe fn place(state: *mut ThreadState) -> u64 {
     // SAFETY: the thread's own state, and no handler comes in between.
     let past = unsafe { (*state).index_position };
     if is_past_end(past) {
+        orders::carry_out();
         // SAFETY: as above.
         let Some((chunk, waited)) = (unsafe { obtain(state, Lane::Index, &mut blocked) }) else {
             // SAFETY: as above.
@@ -168,6 +170,8 @@ pub(crate) unsafe fn label(pool: &Pool, chunk: usize, state: *mut ThreadState, l
         header.lost_before.store((*state).lost, Ordering::Relaxed);
         header.waited_ticks.store(waited, Ordering::Relaxed);
         header.drained.store(0, Ordering::Relaxed);
+        header.forked_by.store((*state).forked_by, Ordering::Relaxed);
+        header.exit_status.store(0, Ordering::Relaxed);
         if lane == Lane::Index {
             (*state).lost = 0;
         }

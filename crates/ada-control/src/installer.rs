@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 
 use ada_event::{ModuleId, RuntimeAddr};
-use ada_patch::{AgentEntries, Arena, PatchPlan, SkipReason, StubKind, StubOptions, Verdict};
+use ada_patch::{AgentEntries, Arena, Patch, PatchPlan, SkipReason, StubKind, StubOptions, Verdict};
 
 use crate::ControlError;
 use crate::covered_pages::CoveredPages;
@@ -283,6 +283,12 @@ impl Installer {
     fn write_again(&self, remote: &dyn Remote, image: &PlannedImage) -> bool {
         let Some(written) = self.written.get(&image.file) else { return false };
         written.table_hash == image.table_hash && write_jumps(remote, &written.sites).is_ok()
+    }
+
+    /// The jump of a function that has one of its own, and the bytes that it replaces.
+    pub(crate) fn jump_of(&self, file: &LoadedFile, index: usize) -> Option<(Patch, [u8; 5])> {
+        let Site { site, originals, .. } = self.written.get(file)?.sites.iter().find(|site| site.function == index)?;
+        site.relay.is_none().then_some((site.jump, originals[0]))
     }
 
     /// Forgets that the pages of an unloaded file had code: something else may come there.

@@ -133,7 +133,7 @@ pub struct ThreadEntry {
     pub extra: Map<String, Value>,
 }
 
-/// How a process ended: `code` or `signal`.
+/// How a process ended: `code` or `signal`, or neither where that is not known.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Exit {
     /// The exit code, if it exited.
@@ -142,6 +142,9 @@ pub struct Exit {
     /// The signal, if one killed it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub signal: Option<i32>,
+    /// Whose word that is: `wait`, `kernel`, `exit_call`, `crash` or `nobody`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub known_by: Option<String>,
     /// Fields that this version does not know.
     #[serde(flatten)]
     pub extra: Map<String, Value>,
