@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, RwLock};
 
 use ada_event::FunctionId;
+use ada_format::atf::OpenCalls;
 
 use crate::drain::FunctionNumbers;
 use crate::hooking::HookedProgram;
@@ -60,6 +61,8 @@ pub(crate) struct ProcessFacts {
     pub(crate) parent: Option<u32>,
     /// The programs that it has run.
     pub(crate) images: BTreeSet<u32>,
+    /// The calls that were open when ada attached to it.
+    pub(crate) open_calls: Vec<OpenCalls>,
     /// The manifest does not tell of it yet.
     pub(crate) is_news: bool,
 }

@@ -8,12 +8,14 @@ mod crash;
 mod gap;
 mod hook_cost;
 mod module;
+mod open_calls;
 mod switch;
 
 pub use crash::Crash;
 pub use gap::Gap;
 pub use hook_cost::HookCost;
 pub use module::{BuildId, Coverage, HexAddr, Module};
+pub use open_calls::OpenCalls;
 pub use switch::Switch;
 
 use std::collections::BTreeMap;
@@ -101,6 +103,9 @@ pub struct Manifest {
     /// Fatal signals that hit the process's threads.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub crashes: Vec<Crash>,
+    /// What each thread was doing when ada attached to the process.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub open_calls: Vec<OpenCalls>,
     /// What could not be recorded and why: sentences, or objects with more to say.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub limits: Vec<Value>,
