@@ -28,7 +28,10 @@ impl ProcessSource for ProcessTrace<'_> {
             manifest.iter().flat_map(|manifest| &manifest.threads).map(|entry| (entry.id, entry)).collect();
         let first = self.0.threads.iter().find(|thread| Some(thread.id().0) == self.0.pid);
         // A fork's child keeps the id of the thread that forked; a trace from elsewhere may have any.
-        let first = first.or_else(|| self.0.threads.iter().min_by_key(|thread| first_time(thread)));
+        // What a ring has kept may have no event of the first one.
+        let is_cut = manifest.and_then(|it| it.ring.as_ref()).is_some_and(|ring| ring.let_go_events > 0);
+        let earliest = || self.0.threads.iter().filter(|_| !is_cut).min_by_key(|thread| first_time(thread));
+        let first = first.or_else(earliest);
         let to_info = |thread: &ThreadTrace| {
             let entry = listed.get(&thread.id().0);
             ThreadInfo {
