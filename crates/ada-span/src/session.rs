@@ -39,6 +39,7 @@ impl ProcessSource for ProcessTrace<'_> {
                 events: thread.event_count(),
                 handle: entry.and_then(|entry| entry.handle).map(|handle| handle.0),
                 tid: entry.and_then(|entry| entry.tid).map(u64::from),
+                is_attached: manifest.is_some_and(|manifest| manifest.attached),
                 is_first: first.is_some_and(|first| first.id() == thread.id()),
             }
         };
@@ -168,7 +169,8 @@ pub fn function_traits(process: &Process, beside: &[Process]) -> FunctionTraits 
 /// What the threads that somebody created begin with. Without debug files, the C library's first function has no name.
 fn first_functions(process: &Process) -> impl Iterator<Item = FunctionId> {
     let infos = ProcessTrace(process).threads();
-    let created = process.threads.iter().zip(infos).filter(|(_, info)| !info.is_first);
+    // A thread that was there before begins with whatever it called next.
+    let created = process.threads.iter().zip(infos).filter(|(_, info)| !info.is_first && !info.is_attached);
     let firsts = created.filter_map(|(thread, _)| thread.index().event(EventSeq(0)));
     firsts.filter(|event| event.depth == 0 && event.kind == EventKind::CALL).map(|event| event.function)
 }

@@ -81,7 +81,12 @@ pub fn attach(
         let _ = std::fs::remove_dir_all(files.path());
     })?;
     let Hooked { program, sites, stood_still: attaching } = hooked;
-    let facts = ProcessFacts { command_line: command_line_of(pid), parent: parent_of(pid), ..ProcessFacts::default() };
+    let facts = ProcessFacts {
+        command_line: command_line_of(pid),
+        parent: parent_of(pid),
+        is_attached: true,
+        ..ProcessFacts::default()
+    };
     let own_handlers: [&dyn Handler; 1] = [stop];
     let subject = Subject { pid, program, facts, files, handlers: &own_handlers };
     let inode = workshop.shared.inode().doing("looking at the shared memory")?;
