@@ -59,6 +59,8 @@ pub(crate) struct Hooked {
 pub(crate) struct ProcessFacts {
     pub(crate) command_line: Vec<String>,
     pub(crate) parent: Option<u32>,
+    /// It ran already when the recording began.
+    pub(crate) is_attached: bool,
     /// The programs that it has run.
     pub(crate) images: BTreeSet<u32>,
     /// The calls that were open when ada attached to it.

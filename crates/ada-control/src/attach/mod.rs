@@ -87,6 +87,7 @@ pub fn attach(
         command_line: command_line_of(pid),
         parent: parent_of(pid),
         open_calls,
+        is_attached: true,
         ..ProcessFacts::default()
     };
     let own_handlers: [&dyn Handler; 1] = [stop];

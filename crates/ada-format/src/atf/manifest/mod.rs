@@ -61,6 +61,9 @@ pub struct Manifest {
     /// The process that started it, if that is traced too.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent_pid: Option<u32>,
+    /// Whether it ran already when the recording began.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub attached: bool,
     /// How the process ended, if it has.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exit: Option<Exit>,
@@ -112,6 +115,10 @@ pub struct Manifest {
     /// Fields that this version does not know.
     #[serde(flatten)]
     pub extra: Map<String, Value>,
+}
+
+fn is_false(value: &bool) -> bool {
+    !value
 }
 
 /// A thread of the process.
