@@ -5,6 +5,7 @@
 //! own. A thread that loads a library waits, in the agent, until the new code is hooked.
 
 mod agent_image;
+mod attach;
 mod clock;
 mod covered_pages;
 mod crash_handlers;
@@ -41,6 +42,7 @@ mod remote;
 mod ring;
 mod session;
 mod shared_memory;
+mod sites;
 mod summary;
 mod switches;
 mod target_memory;
@@ -49,6 +51,7 @@ mod tracee;
 mod windows;
 
 pub use ada_ring::{DetailMode, OnFull};
+pub use attach::{StoodStill, StopSwitch, attach, stop_on_signals};
 pub use error::ControlError;
 pub use machine::{Check, check_machine};
 pub use module::Module;

@@ -27,6 +27,10 @@ pub(crate) struct Programs {
     pub(crate) switches: Arc<Switchboard>,
     /// The first program has ended.
     pub(crate) first_ended: AtomicBool,
+    /// Nothing more is hooked: what there is is about to be removed.
+    pub(crate) ending: AtomicBool,
+    /// All hooks are removed.
+    pub(crate) detached: AtomicBool,
     /// Nothing more is recorded.
     pub(crate) ended: AtomicBool,
     /// How many processes are on their way into other programs: these have left the shared memory, and are not yet held.
@@ -68,6 +72,8 @@ impl Programs {
             pool_in_target,
             switches: Arc::new(Switchboard::new(shared)),
             first_ended: AtomicBool::new(false),
+            ending: AtomicBool::new(false),
+            detached: AtomicBool::new(false),
             ended: AtomicBool::new(false),
             on_their_way: AtomicUsize::new(0),
             followed: Mutex::default(),
@@ -84,6 +90,10 @@ impl Programs {
 
     pub(crate) fn has_ended(&self) -> bool {
         self.ended.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn is_ending(&self) -> bool {
+        self.ending.load(Ordering::Acquire)
     }
 
     /// The processes that have the session's memory.

@@ -46,7 +46,7 @@ pub(crate) fn complete(
         let (code, signal) = match end {
             Some(End::Exited(code)) => (Some(code), None),
             Some(End::Killed(signal)) => (None, Some(signal)),
-            None => (None, None),
+            Some(End::Unknown | End::Detached) | None => (None, None),
         };
         manifest.exit = Some(Exit { code, signal, known_by: Some(known_by.into()), ..Exit::default() });
     }

@@ -11,6 +11,8 @@ use serde::{Deserialize, Serialize};
 pub enum Request {
     /// How does the trace go on?
     Status,
+    /// Remove all hooks, and end.
+    Detach,
     /// Save what a ring holds.
     Snapshot {
         /// Where the session goes; beside the trace's own where it is not said.
@@ -69,6 +71,8 @@ impl SwitchMode {
 pub enum Answer {
     /// How the trace goes on.
     Status(Status),
+    /// All hooks are removed.
+    Detached,
     /// It is saved.
     Snapshot {
         /// The session's folder.

@@ -84,7 +84,7 @@ impl Switchboard {
 
     /// By which whoever has that memory is known.
     pub(crate) fn inode(&self) -> Option<u64> {
-        self.shared.inode()
+        self.shared.inode().ok()
     }
 
     /// What the processor's clock will show after a time.
