@@ -470,6 +470,9 @@ fn run_drain(
             programs.ended.store(true, Ordering::Release);
             pool.control().recorder_gone.store(1, Ordering::Release);
             desk.close();
+            // Those that were first heard of just now may live on.
+            programs.take_followed(&mut living);
+            drain.newcomers().into_iter().for_each(|pid| living.saw(pid));
             programs.saw_forks(drain.forks());
             return (drain, files, living);
         }
@@ -537,10 +540,21 @@ fn serve_loader(programs: &Programs, plans: &PlanCache, options: &TraceOptions, 
         let now: HashSet<LoadedFile> = maps::loaded_files(&mappings).into_iter().collect();
         let mut hooked = programs.lock();
         let Some((installer, first)) = hooked.installers.get_mut(&thread.image()) else { continue };
-        let before = known.entry((thread.pid(), thread.image())).or_insert_with(|| first.clone());
+        let own = (thread.pid(), thread.image());
+        let before = known.entry(own).or_insert_with(|| first.clone());
         let new: Vec<LoadedFile> = now.difference(before).cloned().collect();
-        before.difference(&now).for_each(|gone| installer.unloaded(gone));
+        let gone: Vec<LoadedFile> = before.difference(&now).cloned().collect();
         *before = now;
+        known.retain(|(pid, _), _| Path::new(&format!("/proc/{pid}")).exists());
+        for gone in gone {
+            // Forks have the same libraries at the same places, and one table of them.
+            let has_it = |((_, image), files): (&(u32, u32), &HashSet<LoadedFile>)| {
+                *image == thread.image() && files.contains(&gone)
+            };
+            if !known.iter().any(has_it) {
+                installer.unloaded(&gone);
+            }
+        }
         if new.is_empty() {
             continue;
         }
