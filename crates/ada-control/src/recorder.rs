@@ -265,6 +265,8 @@ pub fn trace(command: Command, options: &TraceOptions, progress: &dyn Progress) 
     if drain.untold_crashes() > 0 {
         hooked.limits.push(format!("{} crashes could not be recorded", drain.untold_crashes()));
     }
+    let missing = probes::limits(&hooked.modules);
+    hooked.limits.extend(missing);
     let drops = dropped(&pool, &drain);
     drain.flush(&mut files);
     let figures = drain.figures();

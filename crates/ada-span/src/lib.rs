@@ -11,9 +11,11 @@
 mod analysis;
 mod anomaly;
 pub mod callback;
+pub mod concurrency;
 mod detail;
 mod error;
 mod function_stats;
+pub mod gcd;
 mod histogram;
 mod observer;
 mod outcome;
@@ -22,6 +24,7 @@ mod replay;
 mod routine;
 mod session;
 mod source;
+pub mod swift;
 pub mod table;
 mod traits;
 

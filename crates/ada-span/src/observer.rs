@@ -4,6 +4,7 @@
 use ada_event::FunctionId;
 
 use crate::callback::{CallbackObserved, CallbackTracker, CodeAddresses};
+use crate::concurrency::LogicalCalls;
 use crate::detail::DetailSource;
 use crate::outcome::Reason;
 use crate::pthread::ThreadCall;
@@ -25,6 +26,7 @@ pub(crate) struct Observed {
     pub(crate) thread_calls: Vec<ThreadCall>,
     pub(crate) starts: Vec<ThreadStart>,
     pub(crate) callbacks: CallbackObserved,
+    pub(crate) logical: LogicalCalls,
 }
 
 /// A worker's observer.
@@ -36,6 +38,8 @@ pub(crate) struct Observer<'a> {
     /// One that has just ended by jumping to the next call, and its depth.
     jumped: Option<(usize, u32)>,
     starts: Vec<ThreadStart>,
+    /// Calls that tell of tasks and blocks.
+    logical: LogicalCalls,
     callbacks: Option<CallbackTracker<'a>>,
     /// Whether callbacks are looked for on the current thread.
     follows: bool,
@@ -51,6 +55,7 @@ impl<'a> Observer<'a> {
             open_calls: Vec::new(),
             jumped: None,
             starts: Vec::new(),
+            logical: LogicalCalls::default(),
             callbacks,
             follows: false,
         }
@@ -60,17 +65,23 @@ impl<'a> Observer<'a> {
         self.detail = detail;
         self.follows = follows && self.callbacks.is_some();
         self.open_calls.clear();
+        self.logical.begin_thread();
         self.jumped = None;
     }
 
     #[inline]
     pub(crate) fn wants(&self, opened: &Opened) -> bool {
-        opened.role.is_thread_call() || opened.role == Role::ThreadStart || self.follows || self.jumped.is_some()
+        // Most are plain, and that is one comparison.
+        opened.role != Role::Plain && self.wants_role(opened.role) || self.follows || self.jumped.is_some()
+    }
+
+    fn wants_role(&self, role: Role) -> bool {
+        role.is_thread_call() || role.is_concurrency() || role == Role::ThreadStart
     }
 
     #[inline]
     pub(crate) fn has_open(&self) -> bool {
-        !self.open_calls.is_empty() || self.follows
+        !self.open_calls.is_empty() || self.logical.has_open() || self.follows
     }
 
     pub(crate) fn open(&mut self, thread: u32, opened: &Opened, function: FunctionId) {
@@ -83,6 +94,9 @@ impl<'a> Observer<'a> {
         } else if opened.role.is_thread_call() {
             self.open_calls.push(self.thread_calls.len());
             self.thread_calls.push(ThreadCall::begun(thread, opened, detail.as_ref()));
+        }
+        if opened.role.is_concurrency() {
+            self.logical.open(thread, opened, function, detail.as_ref());
         }
         if opened.role == Role::ThreadStart {
             self.starts.push(ThreadStart { thread, seq: opened.seq, time: opened.start });
@@ -104,6 +118,8 @@ impl<'a> Observer<'a> {
             let detail = self.detail.as_mut().and_then(|source| source.detail(closed.detail));
             call.ended(closed, detail.as_ref());
         }
+        let source = &mut self.detail;
+        self.logical.close(closed, || source.as_mut()?.detail(closed.detail));
         if let Some(callbacks) = self.callbacks.as_mut().filter(|_| self.follows) {
             callbacks.close(thread, closed);
         }
@@ -111,6 +127,6 @@ impl<'a> Observer<'a> {
 
     pub(crate) fn finish(self) -> Observed {
         let callbacks = self.callbacks.map(CallbackTracker::finish).unwrap_or_default();
-        Observed { thread_calls: self.thread_calls, starts: self.starts, callbacks }
+        Observed { thread_calls: self.thread_calls, starts: self.starts, callbacks, logical: self.logical }
     }
 }

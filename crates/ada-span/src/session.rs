@@ -111,6 +111,23 @@ impl DetailSource for SessionDetails<'_> {
         }
         self.thread.release();
     }
+
+    fn probed(&self, each: &mut dyn FnMut(FunctionId, bool, &EventDetail)) {
+        for (record, number) in self.view.records().map_while(Result::ok).zip(1_u32..) {
+            let probed = match record.payload() {
+                Ok(Payload::X86Call(call)) if call.probes.is_some() => Some((call.function, false)),
+                Ok(Payload::X86Return(back)) if back.probes.is_some() => Some((back.function, true)),
+                _ => None,
+            };
+            if let (Some((function, is_return)), Some(detail)) = (probed, to_detail(&record)) {
+                each(function, is_return, &detail);
+            }
+            if number.is_multiple_of(RELEASE_EVERY) {
+                self.thread.release();
+            }
+        }
+        self.thread.release();
+    }
 }
 
 fn words(probes: Option<Probes<'_>>) -> Vec<u64> {

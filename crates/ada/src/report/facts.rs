@@ -114,6 +114,12 @@ pub(super) fn logical(opened: &OpenedSession) -> Vec<Item> {
         for span in &meta.callbacks {
             count("callback", span.outcome(), span.end.saturating_sub(span.start));
         }
+        for span in &meta.tasks {
+            count("swift", span.outcome(), span.end.saturating_sub(span.start));
+        }
+        for span in &meta.dispatched {
+            count("gcd", span.outcome(), span.end.saturating_sub(span.start));
+        }
         left_out += meta.callbacks_left_out;
     }
     let mut items: Vec<Item> = counts
