@@ -9,7 +9,7 @@ use crate::detail::DetailSource;
 use crate::outcome::Reason;
 use crate::pthread::ThreadCall;
 use crate::replay::{Closed, Opened};
-use crate::traits::Role;
+use crate::traits::{FunctionTraits, Role};
 
 /// A call of the C library's first function of a thread.
 #[derive(Clone, Copy, Debug)]
@@ -31,6 +31,7 @@ pub(crate) struct Observed {
 
 /// A worker's observer.
 pub(crate) struct Observer<'a> {
+    traits: &'a FunctionTraits,
     detail: Option<Box<dyn DetailSource + 'a>>,
     thread_calls: Vec<ThreadCall>,
     /// Places in `thread_calls` of those that have not returned, oldest first.
@@ -47,9 +48,10 @@ pub(crate) struct Observer<'a> {
 
 impl<'a> Observer<'a> {
     /// `addresses` if callbacks are to be looked for.
-    pub(crate) fn new(addresses: Option<&'a CodeAddresses>) -> Self {
+    pub(crate) fn new(traits: &'a FunctionTraits, addresses: Option<&'a CodeAddresses>) -> Self {
         let callbacks = addresses.map(CallbackTracker::new);
         Self {
+            traits,
             detail: None,
             thread_calls: Vec::new(),
             open_calls: Vec::new(),
@@ -72,7 +74,12 @@ impl<'a> Observer<'a> {
     #[inline]
     pub(crate) fn wants(&self, opened: &Opened) -> bool {
         // Most are plain, and that is one comparison.
-        opened.role != Role::Plain && self.wants_role(opened.role) || self.follows || self.jumped.is_some()
+        opened.role != Role::Plain && self.wants_role(opened.role) || self.follows || self.has_wish()
+    }
+
+    #[inline]
+    fn has_wish(&self) -> bool {
+        self.jumped.is_some() || self.logical.wants_next()
     }
 
     fn wants_role(&self, role: Role) -> bool {
@@ -94,6 +101,10 @@ impl<'a> Observer<'a> {
         } else if opened.role.is_thread_call() {
             self.open_calls.push(self.thread_calls.len());
             self.thread_calls.push(ThreadCall::begun(thread, opened, detail.as_ref()));
+        }
+        if self.logical.wants_next() {
+            let known = self.traits.get(function);
+            self.logical.next(opened, function, !known.is_runtime && known.role == Role::Plain);
         }
         if opened.role.is_concurrency() {
             self.logical.open(thread, opened, function, detail.as_ref());

@@ -206,7 +206,10 @@ fn is_loader(path: &str) -> bool {
 
 /// Whether a module is part of a language's or the system's runtime.
 fn is_runtime_library(path: &str) -> bool {
-    const LIBRARIES: [&str; 10] = [
+    const LIBRARIES: [&str; 13] = [
+        "libswift",
+        "libdispatch",
+        "libBlocksRuntime",
         "libc.so",
         "libc-",
         "libc.musl",
@@ -246,7 +249,20 @@ fn is_runtime_name(raw: &str) -> bool {
     ];
     PARTS.iter().any(|part| raw.contains(part))
         || is_rust_v0_runtime(raw)
+        || is_swift_runtime(raw)
         || matches!(raw, "start" | "start_c11" | "_init" | "call_init")
+}
+
+/// Swift's own functions, where they are part of the program, and the thunks that lead from one kind of closure to
+/// another.
+fn is_swift_runtime(raw: &str) -> bool {
+    const BEGINNINGS: [&str; 8] =
+        ["$ss", "$sSc", "swift_", "_swift_", "_ZN5swift", "_ZNK5swift", "dispatch_", "_dispatch_"];
+    // A thunk's name has types alone; all else begins with the name of its module.
+    let is_thunk = raw.strip_prefix("$s").is_some_and(|rest| {
+        !rest.starts_with(|letter: char| letter.is_ascii_digit()) && rest.contains("TR")
+    });
+    is_thunk || BEGINNINGS.iter().any(|beginning| raw.starts_with(beginning))
 }
 
 /// `_R…` names, by the first crate that they name: Rust's own crates, but for the function that bears a closure's name.

@@ -98,6 +98,8 @@ pub(super) const RUNTIME: Runtime = Runtime {
 /// Whether a function is a block's own: clang's names for those of C, and Swift's for the shared functions that lead from
 /// a block to a closure (a reabstraction thunk to `@convention(block)`).
 pub(super) fn is_block_invoke(name: &str) -> bool {
+    // LLVM tells functions of one name apart by a number behind a dot.
+    let name = name.split('.').next().unwrap_or_default();
     if let Some(rest) = name.strip_prefix("$s") {
         return rest.contains("IeyB") && rest.ends_with("_TR");
     }
@@ -111,7 +113,7 @@ mod tests {
 
     #[test]
     fn functions_of_blocks_are_known_by_their_names() {
-        for name in ["__main_block_invoke", "__run_block_invoke_12", "$sIeg_IeyB_TR", "$sIegh_IeyBh_TR"] {
+        for name in ["__main_block_invoke", "__run_block_invoke_12", "__main_block_invoke_2.8", "$sIeg_IeyB_TR", "$sIegh_IeyBh_TR"] {
             assert!(is_block_invoke(name), "{name}");
         }
         for name in ["main", "my_block_invoker", "_block_invoke_x", "$s4main3fooyyF", "$sIeg_SgIeyB_TRTA"] {

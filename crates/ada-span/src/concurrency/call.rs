@@ -7,7 +7,7 @@ use ada_event::FunctionId;
 use crate::NONE;
 use crate::detail::EventDetail;
 use crate::gcd::GcdCall;
-use crate::outcome::Outcome;
+use crate::outcome::{Outcome, Reason};
 use crate::replay::{Closed, Opened};
 use crate::swift::SwiftCall;
 use crate::traits::Role;
@@ -31,6 +31,8 @@ pub(crate) struct LogicalCall {
     pub(crate) role: Role,
     pub(crate) outcome: Outcome,
     pub(crate) function: FunctionId,
+    /// Of a task or block that begins to run: the first function of the program's own that is called then.
+    pub(crate) leads_to: Option<FunctionId>,
     /// The first four arguments; [`NONE`] where registers are not known.
     pub(crate) arguments: [u64; 4],
     pub(crate) result: u64,
@@ -58,13 +60,35 @@ pub(crate) struct LogicalCalls {
     pub(crate) calls: Vec<LogicalCall>,
     pub(crate) labels: Vec<Label>,
     numbers: HashMap<Label, u32>,
-    /// Places in `calls` of those that have not returned, oldest first.
-    open: Vec<usize>,
+    /// Those that have not returned, oldest first: places in `calls`, and the opening events of what they are in.
+    open: Vec<(usize, u64)>,
+    /// One that has just ended by jumping to the next call, and its depth.
+    jumped: Option<(usize, u32)>,
+    /// One that leads to a function that is still to come.
+    leading: Option<usize>,
 }
 
 impl LogicalCalls {
     pub(crate) fn begin_thread(&mut self) {
         self.open.clear();
+        (self.jumped, self.leading) = (None, None);
+    }
+
+    /// Whether the next call is of interest, whatever it is.
+    #[inline]
+    pub(crate) fn wants_next(&self) -> bool {
+        self.jumped.is_some() || self.leading.is_some()
+    }
+
+    /// A call that is of interest only for what came before.
+    pub(crate) fn next(&mut self, opened: &Opened, function: FunctionId, is_own: bool) {
+        // A block whose last call is a jump ends when that call does.
+        if let Some((place, _)) = self.jumped.take().filter(|&(_, depth)| depth == opened.depth && opened.is_frame) {
+            self.open.push((place, opened.seq));
+        }
+        if is_own && let Some(place) = self.leading.take() {
+            self.calls[place].leads_to = Some(function);
+        }
     }
 
     #[inline]
@@ -83,6 +107,7 @@ impl LogicalCalls {
             role: opened.role,
             outcome: Outcome::default(),
             function,
+            leads_to: None,
             arguments: [NONE; 4],
             result: NONE,
             words: Words::Nothing,
@@ -100,18 +125,27 @@ impl LogicalCalls {
             }
         }
         if opened.is_frame {
-            self.open.push(self.calls.len());
+            self.open.push((self.calls.len(), opened.seq));
+        }
+        match opened.role {
+            Role::Swift(SwiftCall::Enter) | Role::Gcd(GcdCall::Invoke | GcdCall::InvokeShared) => {
+                self.leading = Some(self.calls.len());
+            }
+            Role::Swift(SwiftCall::Exit) => self.leading = None,
+            _ => (),
         }
         self.calls.push(call);
     }
 
     pub(crate) fn close(&mut self, closed: &Closed, detail: impl FnOnce() -> Option<EventDetail>) {
-        let Some(&place) = self.open.last() else { return };
+        let Some((place, _)) = self.open.pop_if(|(_, seq)| *seq == closed.seq) else { return };
         let call = &mut self.calls[place];
-        if call.seq != closed.seq {
-            return;
+        if closed.outcome.reason == Reason::TailCall {
+            self.jumped = Some((place, closed.depth));
         }
-        self.open.pop();
+        if self.leading == Some(place) && call.role != Role::Swift(SwiftCall::Enter) {
+            self.leading = None;
+        }
         call.end = closed.start.saturating_add(closed.duration);
         call.close_seq = closed.close_seq.unwrap_or(NONE);
         call.outcome = closed.outcome;

@@ -38,7 +38,10 @@ pub(crate) fn tell(parts: Vec<LogicalCalls>, traits: &FunctionTraits, options: &
         // Beside the run, or in the place of the function that made it.
         (at == depth || at + 1 == depth).then_some(block)
     };
-    let is_shared = |function: FunctionId| traits.get(function).role == Role::Gcd(GcdCall::InvokeShared);
+    let is_shared = |function: FunctionId| {
+        let known = traits.get(function);
+        known.role == Role::Gcd(GcdCall::InvokeShared) || known.is_runtime
+    };
     let around = Surroundings {
         function_at: &function_at,
         is_shared: &is_shared,
@@ -50,7 +53,9 @@ pub(crate) fn tell(parts: Vec<LogicalCalls>, traits: &FunctionTraits, options: &
         let call = &calls[moment.call as usize];
         match (call.role, moment.is_end) {
             (Role::Swift(swift), false) => {
-                tasks.begin(call, swift, &mut contexts, &|address| function_at(address).map_or(NONE, |it| it.0));
+                tasks.begin(call, swift, &mut contexts, &|address| {
+                    function_at(address).filter(|&it| !traits.get(it).is_runtime).map_or(NONE, |it| it.0)
+                });
                 if matches!(swift, SwiftCall::EnqueueInPool | SwiftCall::EnqueueOnMain) {
                     blocks.swift_enqueues(call);
                 }

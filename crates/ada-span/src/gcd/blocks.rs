@@ -109,6 +109,7 @@ impl Surroundings<'_> {
     fn functions_of(&self, invoke: u64, captured: u64) -> (Option<FunctionId>, Option<FunctionId>) {
         let invoked = (self.function_at)(invoke);
         let closure = invoked.filter(|&it| (self.is_shared)(it)).and_then(|_| (self.function_at)(captured));
+        let closure = closure.filter(|&it| !(self.is_shared)(it));
         (invoked, closure.or(invoked))
     }
 }
@@ -357,6 +358,10 @@ impl Blocks {
         (span.thread, span.seq) = (call.thread.into(), call.seq);
         (span.start, span.end) = (call.time, call.time);
         span.confidence = confidence;
+        let is_named = FunctionId(span.function) != call.function && span.function != NONE;
+        if !is_named && (around.is_shared)(call.function) {
+            span.function = call.leads_to.unwrap_or(call.function).0;
+        }
         if let Some(of_loop) = waiting.of_loop {
             span.how = How::Iteration as u64;
             span.parent = Context::Block(of_loop).to_word();

@@ -104,6 +104,8 @@ impl How {
 
 impl GcdCall {
     pub(crate) fn of(name: &str) -> Option<Self> {
+        // LLVM tells functions of one name apart by a number behind a dot.
+        let name = name.split('.').next().unwrap_or_default();
         if let Some(rest) = name.strip_prefix("dispatch_") {
             return Self::of_dispatch(rest);
         }
@@ -163,6 +165,7 @@ mod tests {
         assert_eq!(GcdCall::of("dispatch_group_notify_f"), submit(How::Notify, true, true));
         assert_eq!(GcdCall::of("dispatch_apply"), submit(How::Apply, false, true));
         assert_eq!(GcdCall::of("__main_block_invoke_2"), Some(GcdCall::Invoke));
+        assert_eq!(GcdCall::of("__main_block_invoke.6"), Some(GcdCall::Invoke));
         assert_eq!(GcdCall::of("$sIeg_IeyB_TR"), Some(GcdCall::InvokeShared));
         for name in ["dispatch_main", "dispatch_get_global_queue", "async", "my_block_invoker", "$s4main1fyyF"] {
             assert_eq!(GcdCall::of(name), None, "{name}");

@@ -117,7 +117,7 @@ impl Tasks {
         Some(place)
     }
 
-    /// A call begins. `function_at` finds functions by their addresses.
+    /// A call begins. `function_at` finds functions by their addresses, but for the machinery's own.
     pub(crate) fn begin(
         &mut self,
         call: &LogicalCall,
@@ -217,7 +217,10 @@ impl Tasks {
             return;
         }
         span.kind = TaskKind::of(call.arguments[0], head as u32) as u64;
-        span.function = function_at(entry);
+        // What runs it may have begun before the call returned, and so before its id was known here.
+        if function_at(entry) != NONE {
+            span.function = function_at(entry);
+        }
         span.create_thread = call.thread.into();
         span.create_seq = call.seq;
         span.create_time = call.time;
@@ -262,6 +265,9 @@ impl Tasks {
                 task.span.thread = call.thread.into();
                 task.span.begin_seq = call.seq;
                 task.span.start = call.time;
+                if task.span.function == NONE {
+                    task.span.function = call.leads_to.map_or(NONE, |function| function.0);
+                }
             }
             // It was about to wait when what it waited for had happened: it has not paused at all.
             State::Suspended if has_just_paused => {

@@ -112,7 +112,9 @@ impl TaskView {
                 told[name] = value;
             }
             if let Some(thread) = id(wait.resume_thread) {
-                let resumer = process.target_of(wait.resumer());
+                let life = || process.pthread(wait.resume_thread, wait.resume_seq);
+                let by_thread = || life().map(|life| Target::Thread(thread, life.begin_seq));
+                let resumer = process.target_of(wait.resumer()).or_else(by_thread);
                 told["resume_ns"] = wait.resume_time.into();
                 told["resume_event"] = to(Target::Event(thread, wait.resume_seq));
                 told["resumer_thread_id"] = thread.into();
