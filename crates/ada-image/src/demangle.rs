@@ -49,7 +49,9 @@ fn swift(raw: &str) -> Option<String> {
     let name = Name::new(mangled, NameMangling::Mangled, Language::Swift);
     let mut text = BoundedText::default();
     text.write_str(&name.demangle(symbolic_demangle::DemangleOptions::complete())?).ok()?;
-    text.write_str(suffix).ok()?;
+    if !suffix[1.min(suffix.len())..].bytes().all(|byte| byte.is_ascii_digit()) {
+        text.write_str(suffix).ok()?;
+    }
     Some(text.0)
 }
 
@@ -78,7 +80,8 @@ mod tests {
             ("_ZNSt6vectorIiSaIiEE9push_backERKi", "std::vector<int, std::allocator<int> >::push_back(int const&)"),
             ("_Z3fooi", "foo(int)"),
             ("$s4demo3addyS2i_SitYaF", "demo.add(Swift.Int, Swift.Int) async -> Swift.Int"),
-            ("$s4demo3addyS2i_SitYaF.5", "demo.add(Swift.Int, Swift.Int) async -> Swift.Int.5"),
+            ("$s4demo3addyS2i_SitYaF.5", "demo.add(Swift.Int, Swift.Int) async -> Swift.Int"),
+            ("$s4demo3addyS2i_SitYaF.cold", "demo.add(Swift.Int, Swift.Int) async -> Swift.Int.cold"),
             ("$sound", "$sound"),
             ("main", "main"),
             ("_Zebra", "_Zebra"),

@@ -128,7 +128,8 @@ impl Work<'_> {
         let [spans, late, anomalies] =
             [spans_file(worker), late_file(worker), anomalies_file(worker)].map(|name| create(&self.folder.join(name)));
         let failed = SpanError::at(self.folder);
-        let mut sink = ShardSink::new(spans?, late?, anomalies?, self.traits, Observer::new(self.traits, self.addresses));
+        let mut sink =
+            ShardSink::new(spans?, late?, anomalies?, self.traits, Observer::new(self.traits, self.addresses));
         while let Some(&thread) = order.get(next.fetch_add(1, Ordering::Relaxed)) {
             sink.begin_thread(thread as u32);
             let details = self.source.details(thread);

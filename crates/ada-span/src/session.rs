@@ -259,9 +259,9 @@ fn is_swift_runtime(raw: &str) -> bool {
     const BEGINNINGS: [&str; 8] =
         ["$ss", "$sSc", "swift_", "_swift_", "_ZN5swift", "_ZNK5swift", "dispatch_", "_dispatch_"];
     // A thunk's name has types alone; all else begins with the name of its module.
-    let is_thunk = raw.strip_prefix("$s").is_some_and(|rest| {
-        !rest.starts_with(|letter: char| letter.is_ascii_digit()) && rest.contains("TR")
-    });
+    let is_thunk = raw
+        .strip_prefix("$s")
+        .is_some_and(|rest| !rest.starts_with(|letter: char| letter.is_ascii_digit()) && rest.contains("TR"));
     is_thunk || BEGINNINGS.iter().any(|beginning| raw.starts_with(beginning))
 }
 

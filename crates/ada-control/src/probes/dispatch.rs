@@ -113,7 +113,13 @@ mod tests {
 
     #[test]
     fn functions_of_blocks_are_known_by_their_names() {
-        for name in ["__main_block_invoke", "__run_block_invoke_12", "__main_block_invoke_2.8", "$sIeg_IeyB_TR", "$sIegh_IeyBh_TR"] {
+        for name in [
+            "__main_block_invoke",
+            "__run_block_invoke_12",
+            "__main_block_invoke_2.8",
+            "$sIeg_IeyB_TR",
+            "$sIegh_IeyBh_TR",
+        ] {
             assert!(is_block_invoke(name), "{name}");
         }
         for name in ["main", "my_block_invoker", "_block_invoke_x", "$s4main3fooyyF", "$sIeg_SgIeyB_TRTA"] {

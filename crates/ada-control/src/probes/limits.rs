@@ -33,7 +33,8 @@ fn missing(runtime: &Runtime, find: impl Fn(&str) -> Found) -> Vec<String> {
     }
     let lacks = runtime.needs.iter().filter(|(names, _)| names.iter().all(|name| find(name) != Found::Hooked));
     let sentence = |(names, loss): &(&[&str], &str)| {
-        let why = if names.iter().any(|name| find(name) == Found::NotHooked) { "cannot be hooked" } else { "is missing" };
+        let why =
+            if names.iter().any(|name| find(name) == Found::NotHooked) { "cannot be hooked" } else { "is missing" };
         format!("{}: {} {why}: {loss}", runtime.name, names.join(" or "))
     };
     lacks.map(sentence).collect()

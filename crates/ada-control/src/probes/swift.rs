@@ -86,8 +86,14 @@ pub(super) const RUNTIME: Runtime = Runtime {
         (&["swift_continuation_await"], "suspensions on continuations have no continuation"),
         (&["swift_continuation_resume"], "who resumed a continuation is not known"),
         (&["swift_continuation_throwingResume"], "who resumed a throwing continuation is not known"),
-        (&["swift_task_future_wait", "swift_task_future_wait_throwing"], "which task another one waited for is not known"),
-        (&["swift_taskGroup_wait_next_throwing", "swift_taskGroup_waitAll"], "waits for groups are not told from others"),
+        (
+            &["swift_task_future_wait", "swift_task_future_wait_throwing"],
+            "which task another one waited for is not known",
+        ),
+        (
+            &["swift_taskGroup_wait_next_throwing", "swift_taskGroup_waitAll"],
+            "waits for groups are not told from others",
+        ),
         (&["swift_task_cancel"], "cancellations are not seen"),
     ],
 };

@@ -47,11 +47,24 @@ pub(crate) struct LogicalCall {
 pub(crate) enum Words {
     Nothing,
     /// A task's flags and id, where it goes on and with what, and its status.
-    Task { head: u64, context: u64, status: u64 },
+    Task {
+        head: u64,
+        context: u64,
+        status: u64,
+    },
     /// A new task's function, flags and id, and the function that will complete it.
-    New { entry: u64, head: u64, completion: u64 },
+    New {
+        entry: u64,
+        head: u64,
+        completion: u64,
+    },
     /// A block's function, what it captured first, the block that it wraps, and its group.
-    Block { invoke: u64, captured: u64, wrapped: u64, group: u64 },
+    Block {
+        invoke: u64,
+        captured: u64,
+        wrapped: u64,
+        group: u64,
+    },
 }
 
 /// The calls of a worker's threads.
@@ -117,10 +130,7 @@ impl LogicalCalls {
             call.arguments.copy_from_slice(&detail.registers[..4]);
             let words = &detail.words[..];
             call.words = words_of_call(opened.role, &detail.registers, words);
-            if matches!(
-                opened.role,
-                Role::Gcd(GcdCall::Submit(_) | GcdCall::QueueCreate | GcdCall::QueueCreateOn)
-            ) {
+            if matches!(opened.role, Role::Gcd(GcdCall::Submit(_) | GcdCall::QueueCreate | GcdCall::QueueCreateOn)) {
                 call.label = words.first_chunk().and_then(|label| self.number_of(*label));
             }
         }
@@ -134,24 +144,34 @@ impl LogicalCalls {
             Role::Swift(SwiftCall::Exit) => self.leading = None,
             _ => (),
         }
+        if !opened.is_frame && matches!(opened.role, Role::Gcd(GcdCall::Invoke | GcdCall::InvokeShared)) {
+            // Its return cannot be caught: it is taken to end when the first function that it calls does.
+            self.jumped = Some((self.calls.len(), opened.depth));
+        }
         self.calls.push(call);
     }
 
     pub(crate) fn close(&mut self, closed: &Closed, detail: impl FnOnce() -> Option<EventDetail>) {
-        let Some((place, _)) = self.open.pop_if(|(_, seq)| *seq == closed.seq) else { return };
-        let call = &mut self.calls[place];
-        if closed.outcome.reason == Reason::TailCall {
-            self.jumped = Some((place, closed.depth));
+        if self.open.last().is_none_or(|(_, seq)| *seq != closed.seq) {
+            return;
         }
-        if self.leading == Some(place) && call.role != Role::Swift(SwiftCall::Enter) {
-            self.leading = None;
-        }
-        call.end = closed.start.saturating_add(closed.duration);
-        call.close_seq = closed.close_seq.unwrap_or(NONE);
-        call.outcome = closed.outcome;
-        if let Some(detail) = detail() {
-            call.result = detail.registers[0];
-            call.words = words_of_return(call.role, call.words, &detail.words);
+        let detail = detail();
+        // Several, where one has jumped to the other.
+        while let Some((place, _)) = self.open.pop_if(|(_, seq)| *seq == closed.seq) {
+            let call = &mut self.calls[place];
+            if closed.outcome.reason == Reason::TailCall {
+                self.jumped = Some((place, closed.depth));
+            }
+            if self.leading == Some(place) && call.role != Role::Swift(SwiftCall::Enter) {
+                self.leading = None;
+            }
+            call.end = closed.start.saturating_add(closed.duration);
+            call.close_seq = closed.close_seq.unwrap_or(NONE);
+            call.outcome = closed.outcome;
+            if let Some(detail) = &detail {
+                call.result = detail.registers[0];
+                call.words = words_of_return(call.role, call.words, &detail.words);
+            }
         }
     }
 
@@ -186,7 +206,8 @@ fn words_of_call(role: Role, registers: &[u64; 6], words: &[u64]) -> Words {
         Role::Swift(SwiftCall::Create) => {
             // The descriptor's first half word is the distance from it to the function.
             let distance = at(words, 0);
-            let entry = if distance == NONE { NONE } else { registers[3].wrapping_add_signed((distance as i32).into()) };
+            let entry =
+                if distance == NONE { NONE } else { registers[3].wrapping_add_signed((distance as i32).into()) };
             Words::New { entry, head: NONE, completion: NONE }
         }
         Role::Swift(SwiftCall::CreateInside) => Words::New { entry: registers[3], head: NONE, completion: NONE },
@@ -218,12 +239,9 @@ fn words_of_return(role: Role, known: Words, words: &[u64]) -> Words {
             Words::New { entry, head: at(words, 0), completion: at(words, 9) }
         }
         (Role::Swift(SwiftCall::ContinuationInit), _) => task(words),
-        (Role::Gcd(GcdCall::BlockWrap), _) => Words::Block {
-            invoke: at(words, 0),
-            captured: at(words, 2),
-            wrapped: at(words, 3),
-            group: at(words, 4),
-        },
+        (Role::Gcd(GcdCall::BlockWrap), _) => {
+            Words::Block { invoke: at(words, 0), captured: at(words, 2), wrapped: at(words, 3), group: at(words, 4) }
+        }
         _ => known,
     }
 }

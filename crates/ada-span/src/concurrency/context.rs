@@ -80,7 +80,9 @@ mod tests {
         for context in [Context::Thread, Context::Task(0), Context::Block(0), Context::Task(u32::MAX)] {
             assert_eq!(Context::from_word(context.to_word()), context);
         }
-        assert!(Context::exists(Context::Task(1).to_word(), 2, 0) && !Context::exists(Context::Task(2).to_word(), 2, 9));
+        assert!(
+            Context::exists(Context::Task(1).to_word(), 2, 0) && !Context::exists(Context::Task(2).to_word(), 2, 9)
+        );
         assert!(!Context::exists(1 << 40, 9, 9));
     }
 }

@@ -79,7 +79,8 @@ fn join(parts: Vec<LogicalCalls>) -> (Vec<LogicalCall>, Vec<Label>) {
     for part in parts {
         let before = labels.len() as u32;
         labels.extend(part.labels);
-        calls.extend(part.calls.into_iter().map(|call| LogicalCall { label: call.label.map(|it| it + before), ..call }));
+        calls
+            .extend(part.calls.into_iter().map(|call| LogicalCall { label: call.label.map(|it| it + before), ..call }));
     }
     (calls, labels)
 }
@@ -90,8 +91,7 @@ fn moments(calls: &[LogicalCall]) -> Vec<Moment> {
         moments.push(Moment { time: call.time, thread: call.thread, seq: call.seq, is_end: false, call: number });
         let has_end = matches!(
             call.role,
-            Role::Swift(SwiftCall::JobRun)
-                | Role::Gcd(GcdCall::Submit(_) | GcdCall::Invoke | GcdCall::InvokeShared)
+            Role::Swift(SwiftCall::JobRun) | Role::Gcd(GcdCall::Submit(_) | GcdCall::Invoke | GcdCall::InvokeShared)
         );
         if has_end && call.end != NONE && call.close_seq != NONE {
             moments.push(Moment {

@@ -122,7 +122,13 @@ impl Blocks {
     }
 
     /// A call begins.
-    pub(crate) fn begin(&mut self, call: &LogicalCall, gcd: GcdCall, contexts: &mut Contexts, around: &Surroundings<'_>) {
+    pub(crate) fn begin(
+        &mut self,
+        call: &LogicalCall,
+        gcd: GcdCall,
+        contexts: &mut Contexts,
+        around: &Surroundings<'_>,
+    ) {
         let label = call.label.and_then(|label| around.labels.get(label as usize)).copied();
         let [first, second, third, _] = call.arguments;
         match gcd {
@@ -337,7 +343,8 @@ impl Blocks {
             return Some((oldest, THE_ONLY_ONE));
         }
         // By the release that follows the run.
-        let released = (call.close_seq != NONE).then(|| (around.released_after)(call.thread, call.close_seq, call.depth));
+        let released =
+            (call.close_seq != NONE).then(|| (around.released_after)(call.thread, call.close_seq, call.depth));
         let found = released.flatten().and_then(|block| self.of_block(block, call.function));
         Some(found.map_or((oldest, BY_ORDER), |place| (place, BY_RELEASE)))
     }

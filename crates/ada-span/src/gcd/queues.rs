@@ -92,14 +92,5 @@ fn labels(entry: &QueueEntry) -> Label {
 }
 
 fn group(address: u64) -> GroupEntry {
-    GroupEntry {
-        address,
-        create_time: NONE,
-        enters: 0,
-        leaves: 0,
-        blocks: 0,
-        notifies: 0,
-        waits: 0,
-        wait_ns: 0,
-    }
+    GroupEntry { address, create_time: NONE, enters: 0, leaves: 0, blocks: 0, notifies: 0, waits: 0, wait_ns: 0 }
 }

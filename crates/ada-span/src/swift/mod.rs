@@ -143,15 +143,8 @@ pub enum TaskKind {
 }
 
 impl TaskKind {
-    const ALL: [Self; 7] = [
-        Self::Unknown,
-        Self::Main,
-        Self::Unstructured,
-        Self::Detached,
-        Self::AsyncLet,
-        Self::Group,
-        Self::Helper,
-    ];
+    const ALL: [Self; 7] =
+        [Self::Unknown, Self::Main, Self::Unstructured, Self::Detached, Self::AsyncLet, Self::Group, Self::Helper];
 
     /// By the flags of `swift_task_create`, and those of the new task.
     pub(crate) fn of(create_flags: u64, task_flags: u32) -> Self {
@@ -209,15 +202,8 @@ pub enum WaitKind {
 }
 
 impl WaitKind {
-    const ALL: [Self; 7] = [
-        Self::Unknown,
-        Self::Continuation,
-        Self::Task,
-        Self::Group,
-        Self::Executor,
-        Self::Yield,
-        Self::Sleep,
-    ];
+    const ALL: [Self; 7] =
+        [Self::Unknown, Self::Continuation, Self::Task, Self::Group, Self::Executor, Self::Yield, Self::Sleep];
 
     /// The one word for it.
     pub const fn word(self) -> &'static str {

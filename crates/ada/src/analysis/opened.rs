@@ -147,11 +147,14 @@ impl OpenedProcess {
         const NESTED: usize = 64;
         let runs = self.runs.get_or_init(|| {
             let meta = self.tables.meta();
-            let tasks = meta.task_runs.iter().map(|run| {
-                ((run.thread, run.start_seq), (run.end_seq, Context::Task(run.task as u32)))
-            });
+            let tasks = meta
+                .task_runs
+                .iter()
+                .map(|run| ((run.thread, run.start_seq), (run.end_seq, Context::Task(run.task as u32))));
             let blocks = meta.dispatched.iter().zip(0..).filter(|(span, _)| span.has_run());
-            tasks.chain(blocks.map(|(span, place)| ((span.thread, span.seq), (span.close_seq, Context::Block(place))))).collect()
+            tasks
+                .chain(blocks.map(|(span, place)| ((span.thread, span.seq), (span.close_seq, Context::Block(place)))))
+                .collect()
         });
         let before = runs.range((thread, 0)..=(thread, seq)).rev().take(NESTED);
         before.map(|(_, run)| run).find(|(end, _)| *end >= seq).map_or(Context::Thread, |(_, context)| *context)

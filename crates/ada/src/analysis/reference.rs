@@ -107,7 +107,9 @@ mod tests {
             assert_eq!(text.parse::<Reference>().unwrap().to_string(), text);
         }
         assert_eq!("f:1:2".parse::<Reference>().unwrap().to_string(), "frame:1:2");
-        for wrong in ["", "frame", "frame:1", "frame:1:2:3", "x/frame:1:2", "frame:-1:2", "span:1:2", "thread:1:2:3", "task:1:2"] {
+        for wrong in
+            ["", "frame", "frame:1", "frame:1:2:3", "x/frame:1:2", "frame:-1:2", "span:1:2", "thread:1:2:3", "task:1:2"]
+        {
             assert!(wrong.parse::<Reference>().is_err(), "{wrong}");
         }
     }

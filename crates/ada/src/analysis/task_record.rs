@@ -90,9 +90,10 @@ impl TaskView {
             put("canceler_thread_id", id(span.cancel_thread).into());
             put("canceled_continuation", known(span.canceled_continuation).map_or(Value::Null, hex));
         }
-        let runs = self.runs(process).iter().map(|run| {
-            json!({ "thread_id": id(run.thread), "start_ns": run.start, "end_ns": run.end })
-        });
+        let runs = self
+            .runs(process)
+            .iter()
+            .map(|run| json!({ "thread_id": id(run.thread), "start_ns": run.start, "end_ns": run.end }));
         put("runs", runs.collect());
         let waits = self.suspensions(process).iter().map(|wait| {
             let mut told = json!({
@@ -134,11 +135,42 @@ fn executor(identity: u64) -> Value {
 
 /// The name without what the compiler put around it.
 pub(super) fn plain_name(name: String) -> String {
-    const AROUND: [&str; 4] =
-        ["partial apply forwarder for ", "async function pointer to ", "partial apply for ", "merged "];
+    const AROUND: [&str; 3] = ["partial apply forwarder for ", "partial apply for ", "merged "];
+    const SPECIALIZED: [&str; 3] =
+        ["function signature specialization ", "generic specialization ", "generic not re-abstracted specialization "];
     let mut rest = name.as_str();
-    while let Some(inner) = AROUND.iter().find_map(|around| rest.strip_prefix(around)) {
-        rest = inner;
+    loop {
+        if let Some(inner) = AROUND.iter().find_map(|around| rest.strip_prefix(around)) {
+            rest = inner;
+        } else if SPECIALIZED.iter().any(|around| rest.starts_with(around))
+            && let Some((_, inner)) = rest.split_once("> of ")
+        {
+            rest = inner;
+        } else {
+            return rest.to_owned();
+        }
     }
-    rest.to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_lose_what_the_compiler_put_around_them() {
+        for (name, plain) in [
+            (
+                "partial apply forwarder for closure #1 () -> () in demo.f() -> ()",
+                "closure #1 () -> () in demo.f() -> ()",
+            ),
+            (
+                "function signature specialization <Arg[0] = Dead> of merged static demo.P.main() async -> ()",
+                "static demo.P.main() async -> ()",
+            ),
+            ("generic specialization <Swift.Int> of demo.f<A>(A) -> ()", "demo.f<A>(A) -> ()"),
+            ("body", "body"),
+        ] {
+            assert_eq!(plain_name(name.to_owned()), plain);
+        }
+    }
 }

@@ -91,9 +91,11 @@ fn anomalies(opened: &OpenedSession) -> Vec<Item> {
 
 /// Continuations that were resumed though no task waited for them.
 fn orphans(opened: &OpenedSession) -> Option<Item> {
-    let mut all = opened.processes.iter().enumerate().flat_map(|(process, it)| {
-        it.tables.meta().orphans.iter().map(move |&orphan| (process, orphan))
-    });
+    let mut all = opened
+        .processes
+        .iter()
+        .enumerate()
+        .flat_map(|(process, it)| it.tables.meta().orphans.iter().map(move |&orphan| (process, orphan)));
     let count = all.clone().count() as u64;
     let (process, (thread, seq)) = all.next()?;
     let thread = opened.processes[process].tables.meta().threads[thread as usize].id;

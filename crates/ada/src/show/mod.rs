@@ -8,8 +8,8 @@ use anyhow::{Context, bail};
 use serde_json::{Map, Value, json};
 
 use crate::analysis::{
-    BlockView, CallbackView, ListFormat, OpenedSession, Out, PthreadView, Reference, Row, SessionArgs, Target, TaskView,
-    csv, read_frame, refer, with_tables,
+    BlockView, CallbackView, ListFormat, OpenedSession, Out, PthreadView, Reference, Row, SessionArgs, Target,
+    TaskView, csv, read_frame, refer, with_tables,
 };
 use crate::exit::Outcome;
 use crate::top;
