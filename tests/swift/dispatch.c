@@ -60,6 +60,9 @@ int main(void) {
         });
     });
     dispatch_semaphore_wait(told, DISPATCH_TIME_FOREVER);
+    dispatch_barrier_sync(crowd, ^{
+        order += 1;
+    });
 
     for (long number = 1; number <= 3; number++) {
         dispatch_async_f(serial, (void *)number, by_function);

@@ -56,6 +56,7 @@ final class Counts: @unchecked Sendable {
             }
         }
         told.wait()
+        crowd.sync(flags: .barrier) {}
 
         let never = DispatchGroup()
         never.enter()

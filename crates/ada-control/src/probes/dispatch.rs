@@ -78,6 +78,7 @@ pub(super) const PROBES: &[Probe] = &[
 pub(super) const RUNTIME: Runtime = Runtime {
     name: "Grand Central Dispatch",
     marks: &["dispatch_async", "dispatch_async_f", "dispatch_group_leave"],
+    vital: &["_Block_copy", "_Block_release"],
     needs: &[
         (&["dispatch_async"], "blocks that are submitted by it are not seen"),
         (&["dispatch_sync"], "blocks that are run by it are not seen"),

@@ -47,6 +47,8 @@ struct Runtime {
     name: &'static str,
     /// Whoever has one of these has the runtime.
     marks: &'static [&'static str],
+    /// No program that has the runtime can do without these.
+    vital: &'static [&'static str],
     /// Functions that do the same in one version or another, and what is not known without any of them.
     needs: &'static [(&'static [&'static str], &'static str)],
 }

@@ -72,6 +72,13 @@ pub(super) const PROBES: &[Probe] = &[
 pub(super) const RUNTIME: Runtime = Runtime {
     name: "Swift concurrency",
     marks: &["swift_task_create", "swift_job_run", "swift_task_enqueueGlobal"],
+    vital: &[
+        "swift_task_enterThreadLocalContext",
+        "swift_task_exitThreadLocalContext",
+        "swift_job_run",
+        "swift_task_create",
+        "swift_task_enqueue",
+    ],
     needs: &[
         (&["swift_task_enterThreadLocalContext"], "no spans of tasks: their running is not seen"),
         (&["swift_task_exitThreadLocalContext"], "no spans of tasks: their suspensions are not seen"),

@@ -454,3 +454,133 @@ impl Tasks {
 fn mark_uncertain(span: &mut TaskSpan) {
     span.outcome = 0;
 }
+
+#[cfg(test)]
+mod tests {
+    use ada_event::FunctionId;
+
+    use super::*;
+    use crate::traits::Role;
+
+    const OPTIONS: ReplayOptions =
+        ReplayOptions { has_drops: false, end: ProcessEnd::Exited, end_time: 1000, timeout_ns: u64::MAX };
+
+    /// A call on a thread at a time, which is also its event.
+    fn call(swift: SwiftCall, thread: u32, time: u64, words: Words) -> (SwiftCall, LogicalCall) {
+        let call = LogicalCall {
+            thread,
+            depth: 0,
+            seq: time,
+            time,
+            end: NONE,
+            close_seq: NONE,
+            role: Role::Swift(swift),
+            outcome: Outcome::default(),
+            function: FunctionId(1),
+            leads_to: None,
+            arguments: [0x77, 0x88, 0, 0],
+            result: NONE,
+            words,
+            label: None,
+        };
+        (swift, call)
+    }
+
+    fn about(id: u64, status: u64) -> Words {
+        Words::Task { head: id << 32, context: 0, status }
+    }
+
+    fn tell(calls: &[(SwiftCall, LogicalCall)]) -> (Tasks, Contexts) {
+        let (mut tasks, mut contexts) = (Tasks::default(), Contexts::default());
+        for (swift, call) in calls {
+            tasks.begin(call, *swift, &mut contexts, &|_| NONE);
+            if *swift == SwiftCall::JobRun && call.end != NONE {
+                tasks.end(call, *swift, &mut contexts);
+            }
+        }
+        (tasks, contexts)
+    }
+
+    #[test]
+    fn the_end_is_inferred_where_nothing_tells_of_it() {
+        let mut run = call(SwiftCall::JobRun, 0, 30, Words::Nothing);
+        (run.1.end, run.1.close_seq) = (40, 40);
+        let (mut tasks, mut contexts) = tell(&[
+            call(SwiftCall::JobRun, 0, 1, Words::Nothing),
+            call(SwiftCall::Enter, 0, 10, about(1, 0)),
+            // Another one begins in the same job: the first one is done.
+            call(SwiftCall::Enter, 0, 20, about(2, 0)),
+        ]);
+        let (_, job) = run;
+        tasks.end(&job, SwiftCall::JobRun, &mut contexts);
+        let told = tasks.finish(&OPTIONS).tasks;
+        let ends: Vec<(u64, TaskEnd)> = told.iter().map(|task| (task.end, task.end_how())).collect();
+        assert_eq!(ends, [(20, TaskEnd::Inferred), (40, TaskEnd::Inferred)]);
+        assert!(told.iter().all(|task| task.outcome() == Outcome::default() && task.suspended_ns == 0));
+    }
+
+    #[test]
+    fn a_task_that_lost_the_race_to_its_resume_has_not_paused() {
+        let (tasks, _) = tell(&[
+            call(SwiftCall::Enter, 0, 10, about(1, 0)),
+            call(SwiftCall::ContinuationInit, 0, 12, about(1, 0)),
+            call(SwiftCall::ContinuationAwait, 0, 14, Words::Nothing),
+            call(SwiftCall::Exit, 0, 16, about(1, 0)),
+            call(SwiftCall::Enter, 0, 18, about(1, 0)),
+            call(SwiftCall::Complete, 0, 30, Words::Nothing),
+        ]);
+        let tables = tasks.finish(&OPTIONS);
+        assert_eq!((tables.suspensions.len(), tables.runs.len()), (0, 1));
+        let task = tables.tasks[0];
+        assert_eq!((task.running_ns, task.suspended_ns, task.end - task.start), (20, 0, 20));
+    }
+
+    #[test]
+    fn a_resume_that_nobody_waits_for_is_an_orphan() {
+        let (tasks, _) = tell(&[
+            call(SwiftCall::Enter, 0, 10, about(1, 0)),
+            call(SwiftCall::ContinuationInit, 0, 12, about(1, 0)),
+            call(SwiftCall::ContinuationAwait, 0, 14, Words::Nothing),
+            call(SwiftCall::Exit, 0, 16, about(1, 0)),
+            call(SwiftCall::Resume, 1, 20, about(1, 0)),
+            call(SwiftCall::Resume, 1, 22, about(1, 0)),
+            call(SwiftCall::Resume, 1, 24, about(9, 0)),
+            call(SwiftCall::Enter, 1, 30, about(1, 0)),
+            call(SwiftCall::Complete, 1, 40, Words::Nothing),
+        ]);
+        assert_eq!(tasks.orphans, [(1, 22), (1, 24)]);
+        let tables = tasks.finish(&OPTIONS);
+        let wait = tables.suspensions[0];
+        assert_eq!((wait.kind(), wait.key, wait.resume_seq), (WaitKind::Continuation, 0x77, 20));
+        assert_eq!((tables.tasks[0].running_ns, tables.tasks[0].suspended_ns), (16, 14));
+    }
+
+    #[test]
+    fn cancellation_notes_what_was_waited_for_and_only_the_first_counts() {
+        let (tasks, _) = tell(&[
+            call(SwiftCall::Enter, 0, 10, about(1, 0)),
+            call(SwiftCall::ContinuationInit, 0, 12, about(1, 0)),
+            call(SwiftCall::ContinuationAwait, 0, 14, Words::Nothing),
+            call(SwiftCall::Exit, 0, 16, about(1, 0)),
+            call(SwiftCall::Cancel, 1, 20, about(1, 0)),
+            call(SwiftCall::Cancel, 1, 22, about(1, 0)),
+            call(SwiftCall::Enter, 1, 30, about(2, 0)),
+            call(SwiftCall::Complete, 1, 31, Words::Nothing),
+            call(SwiftCall::Cancel, 0, 32, about(2, IS_COMPLETE)),
+        ]);
+        let told = tasks.finish(&OPTIONS).tasks;
+        assert_eq!(told[0].outcome(), Outcome::new(Status::Canceled, Reason::Canceled));
+        assert_eq!((told[0].cancel_time, told[0].canceled_continuation), (20, 0x77));
+        assert_eq!((told[1].outcome(), told[1].cancel_time), (Outcome::default(), NONE));
+    }
+
+    #[test]
+    fn a_task_seen_on_two_threads_at_once_is_in_doubt() {
+        let (tasks, _) =
+            tell(&[call(SwiftCall::Enter, 0, 10, about(1, 0)), call(SwiftCall::Enter, 1, 20, about(1, 0))]);
+        let tables = tasks.finish(&OPTIONS);
+        assert!(tables.tasks[0].outcome().is_uncertain);
+        let runs: Vec<(u64, u64)> = tables.runs.iter().map(|run| (run.start, run.end)).collect();
+        assert_eq!(runs, [(10, 20), (20, 1000)]);
+    }
+}

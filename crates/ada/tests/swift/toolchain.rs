@@ -32,13 +32,31 @@ pub(crate) fn in_swift() -> Command {
     command
 }
 
+/// The compiler and its options.
+fn compiler(source: &str, build: Build) -> Vec<String> {
+    let (stem, ending) = source.split_once('.').expect("a source has an ending");
+    let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<String>>();
+    if ending == "c" {
+        const SWIFT: &str = "/usr/libexec/swift";
+        let level = if build == Build::Debug { "-O0" } else { "-O2" };
+        return words(&format!(
+            "{SWIFT}/bin/clang -fblocks {level} -I{SWIFT}/lib/swift -L{SWIFT}/lib/swift/linux \
+             -Wl,-rpath,{SWIFT}/lib/swift/linux -ldispatch -lBlocksRuntime"
+        ));
+    }
+    let level = if build == Build::Debug { "-Onone" } else { "-O" };
+    let runtime = if build == Build::Static { "-static-stdlib" } else { "" };
+    words(&format!("swiftc -parse-as-library -suppress-warnings -module-name {stem} {level} {runtime}"))
+}
+
 /// The finished program.
 pub(crate) fn build(source: &str, build: Build) -> PathBuf {
     let path = clone().join("tests/swift").join(source);
     let content = fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    let compiler = compiler(source, build);
     let mut hasher = DefaultHasher::new();
-    (source, build, content).hash(&mut hasher);
-    let (stem, ending) = source.split_once('.').expect("a source has an ending");
+    (&compiler, build, content).hash(&mut hasher);
+    let stem = source.split('.').next().expect("a split has a first part");
     let kept = Path::new(env!("CARGO_TARGET_TMPDIR")).join("swift").join(format!("{:016x}", hasher.finish()));
     let program = kept.join(stem);
     if program.exists() {
@@ -48,19 +66,7 @@ pub(crate) fn build(source: &str, build: Build) -> PathBuf {
     // Tests that want the same program at once each make it; the first one to finish puts it there.
     static NEXT: AtomicU32 = AtomicU32::new(0);
     let unfinished = kept.join(format!("{stem}.{}.{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed)));
-    let mut command = in_swift();
-    if ending == "c" {
-        const SWIFT: &str = "/usr/libexec/swift";
-        command.arg(format!("{SWIFT}/bin/clang")).arg("-fblocks");
-        command.arg(if build == Build::Debug { "-O0" } else { "-O2" });
-        command.arg(format!("-I{SWIFT}/lib/swift")).arg(format!("-L{SWIFT}/lib/swift/linux"));
-        command.arg(format!("-Wl,-rpath,{SWIFT}/lib/swift/linux")).args(["-ldispatch", "-lBlocksRuntime"]);
-    } else {
-        command.args(["swiftc", "-parse-as-library", "-suppress-warnings"]);
-        command.arg(if build == Build::Debug { "-Onone" } else { "-O" });
-        command.args((build == Build::Static).then_some("-static-stdlib"));
-    }
-    finish(command.arg("-o").arg(&unfinished).arg(&path));
+    finish(in_swift().args(compiler).arg("-o").arg(&unfinished).arg(&path));
     if build == Build::Stripped {
         finish(in_swift().arg("strip").arg(&unfinished));
     }
