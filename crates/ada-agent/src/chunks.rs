@@ -7,6 +7,7 @@ use core::sync::atomic::{AtomicU64, Ordering};
 
 use crate::config::{Item, get};
 use crate::memory::pool;
+use crate::orders;
 use crate::recorder::Patience;
 use crate::registers;
 use crate::syscall::{self, SignalsBlocked};
@@ -36,6 +37,7 @@ pub unsafe fn place(state: *mut ThreadState) -> u64 {
     // SAFETY: the thread's own state, and no handler comes in between.
     let past = unsafe { (*state).index_position };
     if is_past_end(past) {
+        orders::carry_out();
         // SAFETY: as above.
         let Some((chunk, waited)) = (unsafe { obtain(state, Lane::Index, &mut blocked) }) else {
             // SAFETY: as above.
@@ -66,7 +68,7 @@ pub unsafe fn place(state: *mut ThreadState) -> u64 {
     }
 }
 
-/// Claims a chunk by the rules of the session, and says how long that took.
+/// Claims a chunk by the rules of the session, and says how long the thread had to wait for it, by the time-stamp counter.
 ///
 /// # Safety
 /// `state` is the calling thread's own.
@@ -89,12 +91,11 @@ pub(crate) unsafe fn obtain(state: *mut ThreadState, lane: Lane, blocked: &mut S
     let mut patience = Patience::new(control);
     let mut looks = control.looks_for_ended.load(Ordering::Relaxed);
     let mut claims = control.claims.load(Ordering::Relaxed);
-    let (mut hopeless, mut waited) = (0, 0);
+    let (mut hopeless, begun) = (0, registers::clock());
     while patience.is_left() {
         blocked.pause(|| syscall::sleep_nanoseconds(WAIT_STEP));
-        waited += u64::from(WAIT_STEP);
         if let Some(chunk) = pool.claim() {
-            return Some((chunk, waited));
+            return Some((chunk, registers::clock().saturating_sub(begun)));
         }
         // All chunks belong to living threads, which may be waiting for this one.
         let looked = control.looks_for_ended.load(Ordering::Relaxed);
@@ -167,8 +168,10 @@ pub(crate) unsafe fn label(pool: &Pool, chunk: usize, state: *mut ThreadState, l
         header.thread_pointer.store(registers::fs_base(), Ordering::Relaxed);
         header.shadow_base_low.store((*state).shadow_base as u32, Ordering::Relaxed);
         header.lost_before.store((*state).lost, Ordering::Relaxed);
-        header.waited_ns.store(waited, Ordering::Relaxed);
+        header.waited_ticks.store(waited, Ordering::Relaxed);
         header.drained.store(0, Ordering::Relaxed);
+        header.forked_by.store((*state).forked_by, Ordering::Relaxed);
+        header.exit_status.store(0, Ordering::Relaxed);
         if lane == Lane::Index {
             (*state).lost = 0;
         }

@@ -4,6 +4,7 @@
 //! installed one already. The agent hides it while functions run that ask, so it is put in place only where these are
 //! known and hooked.
 
+use std::io;
 use std::mem::offset_of;
 
 use ada_agent::crash::FLAGS;
@@ -14,7 +15,7 @@ use crate::ControlError;
 use crate::module::Module;
 use crate::probes;
 use crate::remote::{Remote, injected};
-use crate::target_memory::TargetMemory;
+use crate::target_memory::{OURS, TargetMemory};
 
 const SIGNALS: [i32; 7] =
     [libc::SIGILL, libc::SIGTRAP, libc::SIGABRT, libc::SIGBUS, libc::SIGFPE, libc::SIGSEGV, libc::SIGSYS];
@@ -56,6 +57,24 @@ pub(crate) fn install(remote: &dyn Remote, memory: &TargetMemory) -> Result<(), 
     }
     let place = memory.process_block + offset_of!(ProcessBlock, crash_signals) as u64;
     remote.write(place, &caught.to_le_bytes()).map_err(injected("noting the handlers"))
+}
+
+/// Gives the signals back whose default action the handler stands for.
+pub(crate) fn remove(remote: &dyn Remote, process_block: u64) -> io::Result<()> {
+    let scratch = process_block + offset_of!(ProcessBlock, scratch) as u64;
+    let place = process_block + offset_of!(ProcessBlock, crash_signals) as u64;
+    let mut caught = [0; 8];
+    remote.read(place, &mut caught)?;
+    for signal in SIGNALS {
+        let mut handler = [0; 8];
+        remote.system_call(libc::SYS_rt_sigaction, [signal as u64, 0, scratch, MASK_BYTES, 0, 0])?;
+        remote.read(scratch, &mut handler)?;
+        if u64::from_le_bytes(caught) >> signal & 1 == 1 && OURS.contains(&u64::from_le_bytes(handler)) {
+            let saved = process_block + offset_of!(ProcessBlock, default_actions) as u64 + 32 * signal as u64;
+            remote.system_call(libc::SYS_rt_sigaction, [signal as u64, saved, 0, MASK_BYTES, 0, 0])?;
+        }
+    }
+    Ok(())
 }
 
 /// As the kernel has it: handler, flags, restorer, mask.

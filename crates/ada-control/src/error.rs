@@ -29,6 +29,14 @@ pub enum ControlError {
         /// Why, and what to do.
         reason: String,
     },
+    /// The process cannot be attached to.
+    #[error("cannot attach to process {pid}: {reason}")]
+    NotAttached {
+        /// The process.
+        pid: u32,
+        /// Why, and what to do.
+        reason: String,
+    },
     /// The program ended before it could be hooked.
     #[error("the program ended before it could be hooked ({0})")]
     EndedEarly(String),

@@ -89,7 +89,7 @@ impl Gate {
 
     fn reach(&mut self) -> Result<(), ControlError> {
         let tracee = &self.tracee;
-        let loader = find_loader(tracee)?;
+        let loader = find_loader(tracee.pid(), |address| tracee.read_u64(address))?;
         let stop_at = match loader {
             Some(loader) => loader.function,
             None => auxiliary(tracee.pid(), AT_ENTRY)?.unwrap_or(0),
@@ -163,12 +163,16 @@ fn expect_trap(halt: Halt) -> Result<(), ControlError> {
     }
 }
 
-fn find_loader(tracee: &Tracee) -> Result<Option<LoaderNotification>, ControlError> {
-    let base = auxiliary(tracee.pid(), AT_BASE)?.unwrap_or(0);
+/// Where the loader of a process, if it has one, tells of new libraries; `read` reads a word of the process's memory.
+pub(crate) fn find_loader(
+    pid: u32,
+    read: impl Fn(u64) -> io::Result<u64>,
+) -> Result<Option<LoaderNotification>, ControlError> {
+    let base = auxiliary(pid, AT_BASE)?.unwrap_or(0);
     if base == 0 {
         return Ok(None);
     }
-    let mappings = maps::of_process(tracee.pid()).doing("reading the program's mappings")?;
+    let mappings = maps::of_process(pid).doing("reading the program's mappings")?;
     let Some(mapping) = mappings.iter().find(|mapping| mapping.start == base) else { return Ok(None) };
     let file = ImageFile::open(&mapping.path).doing("reading the loader's file")?;
     let Ok(image) = Image::parse(file.bytes()) else { return Ok(None) };
@@ -178,7 +182,7 @@ fn find_loader(tracee: &Tracee) -> Result<Option<LoaderNotification>, ControlErr
     } else if let Some(pointer) = image.dynamic_symbol("_dl_debug_addr") {
         // musl: a pointer, initialised by a relocation that the loader has yet to apply; its value in the file is
         // the structure's offset.
-        match tracee.read_u64(pointer.at_bias(base).0).doing("reading the loader's data")? {
+        match read(pointer.at_bias(base).0).doing("reading the loader's data")? {
             offset if offset < base => base + offset,
             address => address,
         }

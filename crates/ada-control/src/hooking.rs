@@ -1,11 +1,10 @@
 //! Hooks a program that stands at the gate: completely, or not at all.
 
 use std::collections::HashSet;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use ada_patch::StubOptions;
+use ada_patch::{AgentEntries, StubOptions};
 use ada_ring::detail::MAX_WINDOW;
 use ada_ring::{DetailMode, DetailShape};
 
@@ -14,13 +13,14 @@ use crate::crash_handlers;
 use crate::deadline::Deadline;
 use crate::error::Doing;
 use crate::gate::Gate;
-use crate::installer::{Installer, Numbering};
+use crate::installer::{self, Installer, Numbering};
 use crate::maps::{self, LoadedFile};
 use crate::module::Module;
 use crate::plan_cache::PlanCache;
+use crate::probes;
 use crate::recorder::{Progress, TraceOptions};
 use crate::remote::OpenInTarget;
-use crate::shared_memory::SharedMemory;
+use crate::shared_memory::{CoveredTable, SharedMemory};
 use crate::target_memory::{Program, TargetMemory};
 
 /// What all programs of a session share.
@@ -44,9 +44,24 @@ pub(crate) struct HookedProgram {
 }
 
 impl Workshop {
-    pub(crate) fn new(shared: SharedMemory, plan_folder: Option<PathBuf>) -> Self {
-        let plans = PlanCache::new(plan_folder);
+    pub(crate) fn new(shared: SharedMemory, options: &TraceOptions) -> Self {
+        Self::with_plans(shared, PlanCache::new(options.plan_folder.clone()), options)
+    }
+
+    /// The same with plans that were made before.
+    pub(crate) fn with_plans(shared: SharedMemory, plans: PlanCache, options: &TraceOptions) -> Self {
+        probes::publish(shared.pool(), options.follow);
         Self { shared: Arc::new(shared), plans, numbering: Arc::default(), next_image: AtomicU32::new(0) }
+    }
+
+    /// The number of the next program.
+    pub(crate) fn next_image(&self) -> u32 {
+        self.next_image.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// What hooks a program whose memory is set up.
+    pub(crate) fn installer(&self, covered: CoveredTable, program: &Program, entries: AgentEntries) -> Installer {
+        Installer::new(self.shared.clone(), self.numbering.clone(), covered, program, entries)
     }
 
     /// Hooks the program. Where that fails it can still be let go as it is: a program that has its GS base and its
@@ -60,7 +75,7 @@ impl Workshop {
     ) -> Result<HookedProgram, ControlError> {
         let open = OpenInTarget::open(gate, &self.shared)?;
         let program = Program {
-            image: self.next_image.fetch_add(1, Ordering::Relaxed),
+            image: self.next_image(),
             loader: gate.loader,
             max_depth: options.max_depth,
             stubs: StubOptions { owner_by_word: gate.has_thread_pointer()?, detail: shape(options) },
@@ -76,15 +91,18 @@ impl Workshop {
         let deadline = deadline(&files);
         progress.hooking(files.len(), deadline.allowed());
         let known = files.iter().cloned().collect();
-        let (shared, numbering) = (self.shared.clone(), self.numbering.clone());
-        let mut installer = Installer::new(shared, numbering, covered, &program, memory.entries);
-        let images = installer.plan(files, &self.plans, &options.exclude, &deadline);
+        let mut installer = self.installer(covered, &program, memory.entries);
+        let loader_function = gate.loader.map_or(0, |loader| loader.function);
+        let images = installer::plan(files, &self.plans, loader_function, &options.exclude, &deadline);
         deadline.check()?;
-        let modules = installer.install(gate, &open, &mut mappings, images)?;
-        deadline.check()?;
+        let mut placed = installer.place(gate, &open, &mut mappings, images);
         if gate.loader.is_some() {
-            installer.hook_loader(gate, &open, &mut mappings)?;
+            installer.place_loader(gate, &open, &mut mappings, &mut placed)?;
         }
+        let filled = installer.fill(placed)?;
+        deadline.check()?;
+        let modules = installer.patch(gate, filled, &|_| false)?;
+        deadline.check()?;
         open.close(gate)?;
         let no_crashes = crash_handlers::obstacle(&modules, options.max_depth.is_some());
         if no_crashes.is_none() {

@@ -1,18 +1,16 @@
 //! Puts hooks into a target: lays stubs out near each image and writes the jumps.
 
 use std::collections::HashMap;
-use std::io;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 
 use ada_event::{ModuleId, RuntimeAddr};
-use ada_patch::{AgentEntries, Arena, HookSite, Patch, PatchPlan, SkipReason, StubKind, StubOptions, Verdict};
+use ada_patch::{AgentEntries, Arena, Patch, PatchPlan, SkipReason, StubKind, StubOptions, Verdict};
 
 use crate::ControlError;
 use crate::covered_pages::CoveredPages;
 use crate::deadline::Deadline;
-use crate::image_plan::Originals;
 use crate::maps::{self, LoadedFile, Mapping};
 use crate::module::Module;
 use crate::plan_cache::PlanCache;
@@ -20,6 +18,7 @@ use crate::planned_image::{Exclude, PlannedImage};
 use crate::probes;
 use crate::remote::{OpenInTarget, Remote};
 use crate::shared_memory::{CoveredTable, SharedMemory};
+use crate::sites::{Site, first_bytes, write_jumps};
 use crate::target_memory::Program;
 
 /// Installs hooks for one process, at its start and whenever it loads a library.
@@ -29,7 +28,7 @@ pub(crate) struct Installer {
     pub(crate) image: u32,
     entries: AgentEntries,
     stubs: StubOptions,
-    loader_function: u64,
+    pub(crate) loader_function: u64,
     covered: CoveredPages,
     covered_table: CoveredTable,
     numbering: Arc<Numbering>,
@@ -37,6 +36,7 @@ pub(crate) struct Installer {
     ids: HashMap<(PathBuf, u64), ModuleId>,
     /// What was written into each file's text, for the case that it is loaded at the same place again.
     written: HashMap<LoadedFile, Written>,
+    loader_site: Option<Site>,
 }
 
 /// Numbers that are unique in a session, whatever programs it traces.
@@ -52,15 +52,46 @@ struct Written {
     sites: Vec<Site>,
 }
 
-/// The patches of a hook, the bytes that they replace, and the number of its function in the image.
-type Site = (HookSite, Originals, usize);
+/// Images with places for their stubs, and those for which there is none.
+pub(crate) struct Placed {
+    images: Vec<PlacedImage>,
+    loader: Option<PlacedLoader>,
+    unplaced: Vec<Module>,
+}
 
-/// An image with a place for its stubs.
-struct Placed {
+struct PlacedLoader {
+    plan: PatchPlan,
+    original: [u8; 5],
+    arena: u64,
+    offset: u64,
+}
+
+struct PlacedImage {
     image: PlannedImage,
     arena: u64,
     offset: u64,
     first_function: u32,
+}
+
+/// Images whose stubs are there, and which nothing leads to yet.
+pub(crate) struct Filled {
+    images: Vec<FilledImage>,
+    loader: Option<Site>,
+    unplaced: Vec<Module>,
+}
+
+impl Filled {
+    /// Keeps files that are still loaded.
+    pub(crate) fn keep(&mut self, is_loaded: impl Fn(&LoadedFile) -> bool) {
+        self.images.retain(|filled| is_loaded(&filled.image.file));
+    }
+}
+
+struct FilledImage {
+    image: PlannedImage,
+    first_function: u32,
+    offset: u64,
+    sites: Vec<Site>,
 }
 
 impl Installer {
@@ -82,28 +113,8 @@ impl Installer {
             numbering,
             ids: HashMap::new(),
             written: HashMap::new(),
+            loader_site: None,
         }
-    }
-
-    /// Plans files, the largest first, on all processors. Past the deadline, those that are left are not planned.
-    pub(crate) fn plan(
-        &self,
-        mut files: Vec<LoadedFile>,
-        cache: &PlanCache,
-        exclude: Exclude<'_>,
-        deadline: &Deadline,
-    ) -> Vec<PlannedImage> {
-        files.sort_by_key(|file| std::cmp::Reverse(file.end - file.start));
-        let planned = in_parallel(files, |file| {
-            if deadline.has_passed() {
-                None
-            } else {
-                PlannedImage::plan(file, cache, self.loader_function, exclude).ok()
-            }
-        });
-        let mut planned: Vec<PlannedImage> = planned.into_iter().flatten().collect();
-        planned.sort_by_key(|image| image.file.start);
-        planned
     }
 
     /// Hooks planned images in a target whose threads run none of their code yet.
@@ -114,8 +125,20 @@ impl Installer {
         mappings: &mut Vec<Mapping>,
         images: Vec<PlannedImage>,
     ) -> Result<Vec<Module>, ControlError> {
-        let mut modules = Vec::new();
-        let mut placed = Vec::new();
+        let placed = self.place(remote, open, mappings, images);
+        let filled = self.fill(placed)?;
+        self.patch(remote, filled, &|_| false)
+    }
+
+    /// Gives planned images their places in the target.
+    pub(crate) fn place(
+        &mut self,
+        remote: &dyn Remote,
+        open: &OpenInTarget,
+        mappings: &mut Vec<Mapping>,
+        images: Vec<PlannedImage>,
+    ) -> Placed {
+        let mut placed = Placed { images: Vec::new(), loader: None, unplaced: Vec::new() };
         for image in images {
             for range in &image.covered {
                 let range = range.start.wrapping_add(image.bias)..range.end.wrapping_add(image.bias);
@@ -126,32 +149,22 @@ impl Installer {
             }
             let count = image.functions.len();
             let first_function = self.numbering.next_function.fetch_add(count as u32, Ordering::Relaxed);
-            match self.place(remote, open, mappings, &image) {
-                Some((arena, offset)) => placed.push(Placed { image, arena, offset, first_function }),
-                None => modules.push(self.unplaced(image, first_function)),
+            let room = Arena::room_for(count) as u64;
+            match self.map_room(remote, open, mappings, &image.file, room) {
+                Some((arena, offset)) => placed.images.push(PlacedImage { image, arena, offset, first_function }),
+                None => placed.unplaced.push(self.unplaced(image, first_function)),
             }
         }
-        let shared = &*self.shared;
-        let (entries, stubs) = (&self.entries, &self.stubs);
-        let done = in_parallel(placed, |placed| fill_and_patch(remote, shared, entries, stubs, placed));
-        for result in done {
-            let (image, first_function, offset, sites) = result?;
-            let id = self.id_of(&image);
-            let known = self.shared.add_switches(offset, id, image.functions.len());
-            known.map_err(|source| ControlError::System { doing: "mapping switches", source })?;
-            self.written.insert(image.file.clone(), Written { table_hash: image.table_hash, sites });
-            modules.push(Module::new(self.image, id, first_function, image));
-        }
-        modules.sort_by_key(|module| module.first_function);
-        Ok(modules)
+        placed
     }
 
-    /// Hooks the loader's notification function, so that libraries loaded later are heard of.
-    pub(crate) fn hook_loader(
+    /// Gives the stub of the loader's notification function its place, so that libraries loaded later are heard of.
+    pub(crate) fn place_loader(
         &mut self,
         remote: &dyn Remote,
         open: &OpenInTarget,
         mappings: &mut Vec<Mapping>,
+        placed: &mut Placed,
     ) -> Result<(), ControlError> {
         let function = self.loader_function;
         let mut code = [0; 16];
@@ -159,26 +172,69 @@ impl Installer {
         let Ok(plan) = PatchPlan::at_runtime(function, &code, StubKind::Loader) else { return Ok(()) };
         let page = function & !4095;
         let file = LoadedFile { path: "loader".into(), start: page, end: page + 4096 };
-        let room = Arena::room_for(1) as u64;
-        let Some((address, offset)) = self.map_room(remote, open, mappings, &file, room) else { return Ok(()) };
-        let mut arena = Arena::new(RuntimeAddr(address), &self.entries, &self.stubs, 1)?;
-        if let Ok(site) = arena.add(&plan, 0, 0, 0, None) {
-            write_arena(&self.shared, offset, arena)?;
-            let jump = site.jump;
-            remote.write(jump.at.0, jump.bytes()).map_err(crate::remote::injected("hooking the loader"))?;
-        }
+        let room = self.map_room(remote, open, mappings, &file, Arena::room_for(1) as u64);
+        let original = first_bytes(&code[(plan.at.0 - function) as usize..]);
+        placed.loader = room.map(|(arena, offset)| PlacedLoader { plan, original, arena, offset });
         Ok(())
     }
 
-    fn place(
+    /// Writes the stubs.
+    pub(crate) fn fill(&self, placed: Placed) -> Result<Filled, ControlError> {
+        let (shared, entries, stubs) = (&*self.shared, &self.entries, &self.stubs);
+        let images = in_parallel(placed.images, |image| fill(shared, entries, stubs, image));
+        let loader = match placed.loader {
+            None => None,
+            Some(PlacedLoader { plan, original, arena, offset }) => {
+                let mut arena = Arena::new(RuntimeAddr(arena), entries, stubs, 1)?;
+                let site = arena.add(&plan, 0, 0, 0, None).ok();
+                write_arena(shared, offset, arena)?;
+                site.map(|site| Site { site, originals: [original, [0; 5]], function: 0 })
+            }
+        };
+        Ok(Filled { images: images.into_iter().collect::<Result<_, _>>()?, loader, unplaced: placed.unplaced })
+    }
+
+    /// Leads functions to their stubs, except those that are in use.
+    pub(crate) fn patch(
         &mut self,
-        remote: &dyn Remote,
-        open: &OpenInTarget,
-        mappings: &mut Vec<Mapping>,
-        image: &PlannedImage,
-    ) -> Option<(u64, u64)> {
-        let room = Arena::room_for(image.functions.len());
-        self.map_room(remote, open, mappings, &image.file, room as u64)
+        remote: &(dyn Remote + Sync),
+        filled: Filled,
+        is_in_use: &(dyn Fn(&Site) -> bool + Sync),
+    ) -> Result<Vec<Module>, ControlError> {
+        let done = in_parallel(filled.images, |mut filled| {
+            let (busy, free): (Vec<Site>, Vec<Site>) = filled.sites.into_iter().partition(is_in_use);
+            for site in &busy {
+                filled.image.verdicts[site.function] = Verdict::Skipped(SkipReason::InUse);
+            }
+            filled.sites = free;
+            let different = write_jumps(remote, &filled.sites)?;
+            for function in &different {
+                filled.image.verdicts[*function] = Verdict::Skipped(SkipReason::TextDiffers);
+            }
+            Ok(filled)
+        });
+        let mut modules = filled.unplaced;
+        for filled in done {
+            let FilledImage { image, first_function, offset, sites } =
+                filled.map_err(crate::remote::injected("writing hooks"))?;
+            let id = self.id_of(&image);
+            let known = self.shared.add_switches(offset, id, image.functions.len());
+            known.map_err(|source| ControlError::System { doing: "mapping switches", source })?;
+            self.written.insert(image.file.clone(), Written { table_hash: image.table_hash, sites });
+            modules.push(Module::new(self.image, id, first_function, image));
+        }
+        if let Some(site) = filled.loader.filter(|site| !is_in_use(site)) {
+            write_jumps(remote, &[site]).map_err(crate::remote::injected("hooking the loader"))?;
+            self.loader_site = Some(site);
+        }
+        modules.sort_by_key(|module| module.first_function);
+        Ok(modules)
+    }
+
+    /// Everything that was written over code, whether it is still there or not.
+    pub(crate) fn sites(&self) -> impl Iterator<Item = &[Site]> {
+        let images = self.written.values().map(|written| &*written.sites);
+        images.chain([self.loader_site.as_slice()])
     }
 
     fn map_room(
@@ -194,8 +250,14 @@ impl Installer {
         open.map(remote, address, room, libc::PROT_READ | libc::PROT_EXEC, offset).ok()?;
         // A call that a probed function makes as its last returns to that function's stub.
         self.covered.mark(&mut self.covered_table.bytes, address..address + room, true);
-        let mapping =
-            Mapping { start: address, end: address + room, executable: true, file_offset: 0, path: String::new() };
+        let mapping = Mapping {
+            start: address,
+            end: address + room,
+            executable: true,
+            file_offset: 0,
+            inode: 0,
+            path: String::new(),
+        };
         let place = mappings.partition_point(|other| other.start < address);
         mappings.insert(place, mapping);
         Some((address, offset))
@@ -223,35 +285,55 @@ impl Installer {
         written.table_hash == image.table_hash && write_jumps(remote, &written.sites).is_ok()
     }
 
+    /// The jump of a function that has one of its own, and the bytes that it replaces.
+    pub(crate) fn jump_of(&self, file: &LoadedFile, index: usize) -> Option<(Patch, [u8; 5])> {
+        let Site { site, originals, .. } = self.written.get(file)?.sites.iter().find(|site| site.function == index)?;
+        site.relay.is_none().then_some((site.jump, originals[0]))
+    }
+
     /// Forgets that the pages of an unloaded file had code: something else may come there.
     pub(crate) fn unloaded(&mut self, file: &LoadedFile) {
         self.covered.mark(&mut self.covered_table.bytes, file.start..file.end, false);
     }
 }
 
-fn fill_and_patch(
-    remote: &dyn Remote,
+/// Plans files, the largest first, on all processors; `loader_function` is where the loader tells of new ones. Past the
+/// deadline, those that are left are not planned.
+pub(crate) fn plan(
+    mut files: Vec<LoadedFile>,
+    cache: &PlanCache,
+    loader_function: u64,
+    exclude: Exclude<'_>,
+    deadline: &Deadline,
+) -> Vec<PlannedImage> {
+    files.sort_by_key(|file| std::cmp::Reverse(file.end - file.start));
+    let planned = in_parallel(files, |file| {
+        if deadline.has_passed() { None } else { PlannedImage::plan(file, cache, loader_function, exclude).ok() }
+    });
+    let mut planned: Vec<PlannedImage> = planned.into_iter().flatten().collect();
+    planned.sort_by_key(|image| image.file.start);
+    planned
+}
+
+fn fill(
     shared: &SharedMemory,
     entries: &AgentEntries,
     stubs: &StubOptions,
-    placed: Placed,
-) -> Result<(PlannedImage, u32, u64, Vec<Site>), ControlError> {
-    let Placed { mut image, arena: address, offset, first_function } = placed;
+    placed: PlacedImage,
+) -> Result<FilledImage, ControlError> {
+    let PlacedImage { mut image, arena: address, offset, first_function } = placed;
     let mut arena = Arena::new(RuntimeAddr(address), entries, stubs, image.functions.len())?;
     let mut sites = Vec::with_capacity(image.plans.len());
-    for ((index, plan), original) in image.plans.iter().zip(&image.originals) {
+    for ((index, plan), originals) in image.plans.iter().zip(&image.originals) {
         let probe = probes::number_of(&image.functions, *index);
         match arena.add(plan, image.bias, *index, first_function + *index as u32, probe) {
-            Ok(site) => sites.push((site, *original, *index)),
+            Ok(site) => sites.push(Site { site, originals: *originals, function: *index }),
             Err(reason) => image.verdicts[*index] = Verdict::Skipped(reason),
         }
     }
     write_arena(shared, offset, arena)?;
-    sites.sort_unstable_by_key(|(site, ..)| site.jump.at);
-    for index in write_jumps(remote, &sites).map_err(crate::remote::injected("writing hooks"))? {
-        image.verdicts[index] = Verdict::Skipped(SkipReason::TextDiffers);
-    }
-    Ok((image, first_function, offset, sites))
+    sites.sort_unstable_by_key(|site| site.site.jump.at);
+    Ok(FilledImage { image, first_function, offset, sites })
 }
 
 fn write_arena(shared: &SharedMemory, offset: u64, arena: Arena) -> Result<(), ControlError> {
@@ -261,47 +343,6 @@ fn write_arena(shared: &SharedMemory, offset: u64, arena: Arena) -> Result<(), C
             .map_err(|source| ControlError::System { doing: "writing stubs", source })?;
     }
     Ok(())
-}
-
-/// Writes jumps over functions' starts, in few large writes. Gives the functions whose text in memory is not what
-/// the file says; these are left alone.
-fn write_jumps(remote: &dyn Remote, sites: &[Site]) -> io::Result<Vec<usize>> {
-    const WINDOW: u64 = 1 << 20;
-    let mut different = Vec::new();
-    let mut rest = sites;
-    let mut bytes = Vec::new();
-    while let Some((first, ..)) = rest.first() {
-        let first = first.jump.at.0;
-        // A window ends where a page would be read and written for nothing.
-        let mut count = 1;
-        while let (Some((last, ..)), Some((next, ..))) = (rest.get(count - 1), rest.get(count)) {
-            if next.jump.at.0 - last.jump.at.0 > 4096 || next.jump.at.0 - first > WINDOW {
-                break;
-            }
-            count += 1;
-        }
-        let (window, others) = rest.split_at(count);
-        rest = others;
-        let patches = || window.iter().flat_map(|(site, ..)| site.patches());
-        let start = patches().map(|patch| patch.at.0).min().unwrap_or(first);
-        let end = patches().map(|patch| patch.at.0 + patch.bytes().len() as u64).max().unwrap_or(first);
-        bytes.resize((end - start) as usize, 0);
-        remote.read(start, &mut bytes)?;
-        let place = |patch: &Patch| {
-            let from = (patch.at.0 - start) as usize;
-            from..from + patch.bytes().len()
-        };
-        for (site, originals, index) in window {
-            let mut pairs = site.patches().zip(originals);
-            if pairs.all(|(patch, original)| bytes[place(patch)] == original[..patch.bytes().len()]) {
-                site.patches().for_each(|patch| bytes[place(patch)].copy_from_slice(patch.bytes()));
-            } else {
-                different.push(*index);
-            }
-        }
-        remote.write(start, &bytes)?;
-    }
-    Ok(different)
 }
 
 /// Works a list off on as many threads as there are processors; results in the order of the list.

@@ -5,17 +5,20 @@
 //! own. A thread that loads a library waits, in the agent, until the new code is hooked.
 
 mod agent_image;
+mod attach;
 mod clock;
 mod covered_pages;
 mod crash_handlers;
 mod crash_lane;
 mod deadline;
+mod descriptors;
 mod detail_lane;
 mod drain;
 mod error;
 mod follow;
 pub mod function_pattern;
 mod futex;
+mod gaps;
 mod gate;
 mod hooking;
 mod image_file;
@@ -40,6 +43,7 @@ mod remote;
 mod ring;
 mod session;
 mod shared_memory;
+mod sites;
 mod summary;
 mod switches;
 mod target_memory;
@@ -48,6 +52,7 @@ mod tracee;
 mod windows;
 
 pub use ada_ring::{DetailMode, OnFull};
+pub use attach::{StoodStill, StopSwitch, attach, stop_on_signals};
 pub use error::ControlError;
 pub use machine::{Check, check_machine};
 pub use module::Module;

@@ -10,6 +10,7 @@ pub(crate) struct Mapping {
     pub(crate) end: u64,
     pub(crate) executable: bool,
     pub(crate) file_offset: u64,
+    pub(crate) inode: u64,
     /// The file, or a name in brackets, or nothing.
     pub(crate) path: String,
 }
@@ -29,12 +30,14 @@ fn parse_line(line: &str) -> Option<Mapping> {
     let (start, end) = fields.next()?.split_once('-')?;
     let permissions = fields.next()?;
     let file_offset = u64::from_str_radix(fields.next()?, 16).ok()?;
-    let path = fields.nth(2).unwrap_or("").trim_start();
+    let inode = fields.nth(1)?.parse().ok()?;
+    let path = fields.next().unwrap_or("").trim_start();
     Some(Mapping {
         start: u64::from_str_radix(start, 16).ok()?,
         end: u64::from_str_radix(end, 16).ok()?,
         executable: permissions.as_bytes().get(2) == Some(&b'x'),
         file_offset,
+        inode,
         path: path.to_owned(),
     })
 }

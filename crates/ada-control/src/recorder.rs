@@ -1,40 +1,44 @@
 //! Traces a program from its start to its end.
 
 use std::collections::{HashMap, HashSet};
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use ada_event::ImageOffset;
-use ada_format::atf::RingFigures;
+use ada_format::atf::{Drops, RingFigures};
 use ada_patch::StubOptions;
 use ada_ring::{DetailMode, DropReason, OnFull};
 
 use crate::ControlError;
-use crate::clock::Clock;
+use crate::attach::StoodStill;
+use crate::clock::{Calibration, Clock};
 use crate::deadline::Deadline;
+use crate::descriptors;
 use crate::drain::Drain;
 use crate::error::Doing;
 use crate::follow::follow_execs;
 use crate::gate::Gate;
-use crate::hooking::{Workshop, shape};
+use crate::hooking::{HookedProgram, Workshop, shape};
+use crate::installer;
 use crate::live::{Handler, LiveServer, StatusHandler, TriggerHandler};
 use crate::living::{self, Living};
 use crate::loader_call::WaitingThread;
 use crate::maps::{self, LoadedFile};
-use crate::overhead::{Advice, Governor, advise, calibrate};
+use crate::overhead::{Advice, Calibrated, Governor, advise, calibrate};
 use crate::plan_cache::PlanCache;
-use crate::probes;
 use crate::programs::{ProcessFacts, Programs};
 use crate::remote::OpenInTarget;
 use crate::ring::{SnapshotDesk, SnapshotHandler};
 use crate::session::{self, SessionFiles};
 use crate::shared_memory::SharedMemory;
-use crate::summary;
+use crate::summary::{self, KnownEnd};
 use crate::switches::{FilterHandler, SwitchedFunction};
-use crate::tracee::{self, Halt};
+use crate::tracee::{self, CpuTime, Halt};
 use crate::windows::{Roll, Trigger, TriggerList, Watch};
 
 /// The budget that the summary speaks of where there is none.
@@ -77,6 +81,8 @@ pub struct TraceOptions {
     pub plan_folder: Option<PathBuf>,
     /// The share of the program's time that hooks may take: 0.1 is ten percent.
     pub max_overhead: Option<f64>,
+    /// Whether functions are counted even where that alone takes more than the share.
+    pub exact_counts: bool,
     /// Which modules (by path) or functions (by name) to leave alone.
     pub exclude: Box<Exclusion>,
 }
@@ -88,6 +94,10 @@ pub enum End {
     Exited(i32),
     /// By this signal.
     Killed(i32),
+    /// It has ended, and how is not for ada to know: somebody else has started it.
+    Unknown,
+    /// It lives on: ada has left it.
+    Detached,
 }
 
 /// What a trace came to.
@@ -122,6 +132,8 @@ pub struct TraceReport {
     pub crashes: Vec<CrashSummary>,
     /// What a budget of ten percent would have switched, where there was none and hooks took more.
     pub advice: Option<Advice>,
+    /// For how long a process that was attached to stood still.
+    pub stood_still: Option<StoodStill>,
     /// With a budget, the share that hooks had by ada's own estimate after a second.
     pub settled_overhead: Option<f64>,
 }
@@ -161,23 +173,81 @@ pub fn trace(command: Command, options: &TraceOptions, progress: &dyn Progress) 
         .chain(command.get_args())
         .map(|word| word.to_string_lossy().into_owned())
         .collect();
-    let started = Instant::now();
-    let calibration = Clock::begin();
+    let beginning = Beginning::now(options);
     let shared = SharedMemory::new(options.chunks, options.on_full, options.detail).doing("making shared memory")?;
-    let pool = shared.pool();
-    probes::publish(pool, options.follow);
-    let workshop = Workshop::new(shared, options.plan_folder.clone());
-    let stubs = StubOptions { owner_by_word: true, detail: shape(options) };
-    let calibrating = std::thread::spawn(move || calibrate(&stubs));
+    let workshop = Workshop::new(shared, options);
     let gate = Gate::start(command)?;
+    descriptors::allow_many();
     let pid = gate.tracee.pid();
-    let deadline = |files: &[LoadedFile]| Deadline::new(started, files, options.start_up_timeout);
+    let deadline = |files: &[LoadedFile]| Deadline::new(beginning.started, files, options.start_up_timeout);
     let program = workshop.hook(&gate, options, deadline, progress)?;
-
-    let mut files = SessionFiles::create(&options.output, pid)?;
-    let programs = Programs::new(program.pool_in_target, workshop.shared.clone());
-    let status = StatusHandler::new(progress, pid, command_line.clone(), files.path().to_owned());
     let facts = ProcessFacts { command_line, ..ProcessFacts::default() };
+    let files = SessionFiles::create(&options.output, pid)?;
+    let subject = Subject { pid, program, facts, files, handlers: &[] };
+    let release = || gate.release();
+    let wait = |_: &Programs, process: &OwnedFd| {
+        // Not by waiting for it as a parent does: that would take what belongs to the thread that follows its execs.
+        living::wait(process, -1);
+        let (halt, cpu_time) = tracee::wait_with_time(pid as i32).doing("waiting for the program")?;
+        let end = match halt {
+            Halt::Killed(signal) => End::Killed(signal),
+            Halt::Exited(code) | Halt::Stopped(code) => End::Exited(code),
+        };
+        Ok(Ending { end, cpu_time: Some(cpu_time), trouble: None })
+    };
+    record(beginning, subject, &workshop, options, progress, release, wait)
+}
+
+/// When a recording began, and what was begun with it.
+pub(crate) struct Beginning {
+    pub(crate) started: Instant,
+    calibration: Calibration,
+    calibrating: JoinHandle<Option<Calibrated>>,
+}
+
+impl Beginning {
+    pub(crate) fn now(options: &TraceOptions) -> Self {
+        let stubs = StubOptions { owner_by_word: true, detail: shape(options) };
+        let (started, calibration) = (Instant::now(), Clock::begin());
+        Self { started, calibration, calibrating: std::thread::spawn(move || calibrate(&stubs)) }
+    }
+}
+
+/// What is to be recorded: a process that is hooked.
+pub(crate) struct Subject<'a> {
+    pub(crate) pid: u32,
+    pub(crate) program: HookedProgram,
+    pub(crate) facts: ProcessFacts,
+    pub(crate) files: SessionFiles,
+    /// Who answers requests that not every recording has an answer to.
+    pub(crate) handlers: &'a [&'a dyn Handler],
+}
+
+/// How the recording of a process came to its end.
+pub(crate) struct Ending {
+    pub(crate) end: End,
+    /// What the process has used, if it is known.
+    pub(crate) cpu_time: Option<CpuTime>,
+    /// What went wrong with it.
+    pub(crate) trouble: Option<String>,
+}
+
+/// Records a process from `release`, which lets it run, until `wait` is over and nothing more is to come. Both are called
+/// by the calling thread.
+pub(crate) fn record(
+    beginning: Beginning,
+    subject: Subject<'_>,
+    workshop: &Workshop,
+    options: &TraceOptions,
+    progress: &dyn Progress,
+    release: impl FnOnce() -> Result<(), ControlError>,
+    wait: impl FnOnce(&Programs, &OwnedFd) -> Result<Ending, ControlError>,
+) -> Result<TraceReport, ControlError> {
+    let Beginning { started, calibration, calibrating } = beginning;
+    let Subject { pid, program, facts, mut files, handlers: own_handlers } = subject;
+    let pool = workshop.shared.pool();
+    let programs = Programs::new(program.pool_in_target, workshop.shared.clone());
+    let status = StatusHandler::new(progress, pid, facts.command_line.clone(), files.path().to_owned());
     programs.add(&mut programs.lock(), pid, program, facts);
     let live = LiveServer::listen(pid);
     if let Err(error) = &live {
@@ -200,7 +270,8 @@ pub fn trace(command: Command, options: &TraceOptions, progress: &dyn Progress) 
         hooked.write_lists(&folder, process);
     });
     let filter = FilterHandler { programs: &programs };
-    let handlers: [&dyn Handler; 4] = [&status, &filter, &trigger_handler, &snapshots];
+    let usual: [&dyn Handler; 4] = [&status, &filter, &trigger_handler, &snapshots];
+    let handlers: Vec<&dyn Handler> = usual.into_iter().chain(own_handlers.iter().copied()).collect();
     let new_drain = || {
         let clock = calibration.finish();
         programs.switches.start(clock);
@@ -219,11 +290,11 @@ pub fn trace(command: Command, options: &TraceOptions, progress: &dyn Progress) 
     let start_up = started.elapsed();
     progress.running();
     let process = living::open(pid).doing("watching the program")?;
-    gate.release()?;
+    release()?;
 
     let drain = early.unwrap_or_else(new_drain);
     let tally = drain.tally();
-    let (halt, drained, settled_overhead) = std::thread::scope(|scope| {
+    let (ending, drained, settled_overhead) = std::thread::scope(|scope| {
         let drained = scope.spawn(|| run_drain(drain, files, &programs, options, pid, &status, &desk));
         scope.spawn(|| {
             // The lists are not needed before somebody reads the session, so the program does not wait for them.
@@ -231,29 +302,26 @@ pub fn trace(command: Command, options: &TraceOptions, progress: &dyn Progress) 
             serve_loader(&programs, &workshop.plans, options, pool);
         });
         if options.follow {
-            scope.spawn(|| follow_execs(&programs, &workshop, options, pool));
+            scope.spawn(|| follow_execs(&programs, workshop, options, pool));
         }
         let governed = hook_cost.as_ref().zip(options.max_overhead).map(|(cost, max_overhead)| {
-            let governor = Governor::new(&programs, tally.clone(), cost, max_overhead);
+            let governor = Governor::new(&programs, tally.clone(), cost, max_overhead, options.exact_counts);
             scope.spawn(|| governor.run())
         });
         if let Ok(live) = &live {
             scope.spawn(|| live.serve(scope, &handlers));
         }
-        // Not by waiting for it as a parent does: that would take what belongs to the thread that follows its execs.
-        living::wait(&process, -1);
-        let halt = tracee::wait_with_time(pid as i32);
+        let ending = wait(&programs, &process);
         programs.first_ended.store(true, Ordering::Release);
         let drained = drained.join().expect("the drain does not panic");
         live.iter().for_each(LiveServer::stop);
-        (halt, drained, governed.and_then(|governed| governed.join().ok().flatten()))
+        (ending, drained, governed.and_then(|governed| governed.join().ok().flatten()))
     });
-    let (mut drain, mut files) = drained;
-    let (halt, cpu_time) = halt.doing("waiting for the program")?;
-    let end = match halt {
-        Halt::Killed(signal) => End::Killed(signal),
-        Halt::Exited(code) | Halt::Stopped(code) => End::Exited(code),
-    };
+    let (mut drain, mut files, mut living) = drained;
+    // Some may have come since the drain last looked.
+    drain.images().keys().for_each(|&process| living.saw(process));
+    living.look();
+    let Ending { end, cpu_time, trouble } = ending?;
     if let End::Killed(signal) = end
         && drain.crashes(pid).is_empty()
     {
@@ -265,13 +333,13 @@ pub fn trace(command: Command, options: &TraceOptions, progress: &dyn Progress) 
     if drain.untold_crashes() > 0 {
         hooked.limits.push(format!("{} crashes could not be recorded", drain.untold_crashes()));
     }
-    let missing = probes::limits(&hooked.modules);
+    let missing = crate::probes::limits(&hooked.modules);
     hooked.limits.extend(missing);
     let drops = dropped(&pool, &drain);
     drain.flush(&mut files);
     let figures = drain.figures();
     let (threads, processes) = (files.thread_count(), files.process_count());
-    let mut failure = drain.failure().map(ToString::to_string);
+    let mut failure = drain.failure().map(ToString::to_string).or(trouble);
     let session = files.path().to_owned();
     let let_go: HashMap<u32, RingFigures> =
         files.segments().map(|ring| files.pids().map(|pid| (pid, ring.figures(pid))).collect()).unwrap_or_default();
@@ -279,14 +347,21 @@ pub fn trace(command: Command, options: &TraceOptions, progress: &dyn Progress) 
         hooked.processes.entry(*process).or_default().images.extend(images);
     }
     let finished = files.finish(|process, writer| {
-        let end = (process == pid).then_some((end, cpu_time));
-        summary::complete(end, &hooked.modules_of(process), &drops, &figures, writer);
+        let end = match end {
+            End::Exited(_) | End::Killed(_) if process == pid => {
+                Some(KnownEnd { end: Some(end), known_by: "wait", cpu_time })
+            }
+            End::Detached if process == pid => None,
+            _ => end_of_other(process, &living, &drain),
+        };
+        summary::complete(end, &hooked.modules_of(process), placed(&drops, &drain), &figures, writer);
         summary::add_facts(&hooked, process, pid, writer);
         summary::add_switches(&switches, &hooked, process, writer);
         summary::add_windows(drain.windows(process), writer);
         let manifest = writer.manifest_mut();
         manifest.ring = let_go.get(&process).cloned();
         manifest.crashes = drain.crashes(process);
+        manifest.gaps = drain.gaps(process);
         manifest.hook_cost_ns.clone_from(&hook_cost);
         manifest.max_overhead = options.max_overhead;
         let folder = writer.process_path().to_owned();
@@ -295,7 +370,8 @@ pub fn trace(command: Command, options: &TraceOptions, progress: &dyn Progress) 
     if let Err(error) = finished {
         failure.get_or_insert(error.to_string());
     }
-    let advice = hook_cost.as_ref().filter(|_| options.max_overhead.is_none()).and_then(|cost| {
+    let advice = hook_cost.as_ref().zip(cpu_time).filter(|_| options.max_overhead.is_none());
+    let advice = advice.and_then(|(cost, cpu_time)| {
         let tally = tally.lock().expect("nobody panics with the lock");
         let numbers = numbers.read().expect("nobody panics with the lock");
         advise(&tally, cost, cpu_time.user + cpu_time.system, USUAL_BUDGET, &numbers, &hooked)
@@ -314,10 +390,23 @@ pub fn trace(command: Command, options: &TraceOptions, progress: &dyn Progress) 
         waited: Duration::from_nanos(drain.waited_ns()),
         advice,
         settled_overhead,
+        stood_still: None,
         switched: switches.summary(|function| hooked.name_of(function)),
         let_go: let_go.values().map(|figures| figures.let_go_events).sum(),
         crashes: drain.crashes(pid).iter().map(|crash| summary::crash(crash, &hooked.modules)).collect(),
     })
+}
+
+/// How a process that is not ada's child ended; none for one that lives on.
+fn end_of_other(process: u32, living: &Living, drain: &Drain) -> Option<KnownEnd> {
+    if !living.is_over(process) {
+        return None;
+    }
+    let by_crash = || drain.crashes(process).last().map(|crash| (Some(End::Killed(crash.signal)), "crash"));
+    let by_call = || drain.exit_call(process).map(|status| (Some(End::Exited(status)), "exit_call"));
+    let by_kernel = living.end_of(process).map(|end| (Some(end), "kernel"));
+    let (end, known_by) = by_kernel.or_else(by_crash).or_else(by_call).unwrap_or((None, "nobody"));
+    Some(KnownEnd { end, known_by, cpu_time: None })
 }
 
 /// Puts what is known of processes into their manifests, so that they can be read should ada be killed.
@@ -348,7 +437,7 @@ fn run_drain(
     first: u32,
     progress: &dyn Progress,
     desk: &SnapshotDesk,
-) -> (Drain, SessionFiles) {
+) -> (Drain, SessionFiles, Living) {
     const QUIET: Duration = Duration::from_millis(2);
     const IN_DEMAND: Duration = Duration::from_micros(100);
     const FLUSH_EVERY: Duration = Duration::from_millis(10);
@@ -359,7 +448,11 @@ fn run_drain(
     let mut flushed = Instant::now();
     loop {
         let first_ended = programs.first_ended.load(Ordering::Acquire);
-        let ended = first_ended && (options.until_exit || !living.any());
+        if first_ended {
+            living.look();
+        }
+        let ended = programs.detached.load(Ordering::Acquire)
+            || first_ended && (options.until_exit || !living.any() && !finds_others(programs, &mut living));
         drain.refresh_watch(|| programs.lock());
         let count = drain.round(&mut files, ended);
         progress.recorded(
@@ -371,8 +464,12 @@ fn run_drain(
             programs.ended.store(true, Ordering::Release);
             pool.control().recorder_gone.store(1, Ordering::Release);
             desk.close();
-            return (drain, files);
+            programs.saw_forks(drain.forks());
+            return (drain, files, living);
         }
+        programs.take_followed(&mut living);
+        // As soon as they are heard of: they may be gone in no time.
+        drain.newcomers().into_iter().for_each(|pid| living.saw(pid));
         if desk.is_wanted() {
             programs.saw_images(drain.images());
             drain.turn_segment(&mut files);
@@ -381,9 +478,8 @@ fn run_drain(
         if flushed.elapsed() >= FLUSH_EVERY {
             drain.flush(&mut files);
             flushed = Instant::now();
-            drain.images().keys().for_each(|&pid| {
-                living.saw(pid);
-            });
+            living.look();
+            programs.saw_forks(drain.forks());
             if let Err(error) = tell_news(programs, &mut files) {
                 drain.fail(error);
             }
@@ -399,6 +495,15 @@ fn run_drain(
     }
 }
 
+/// Whether there are processes that have not been heard of: forked off a moment ago, or running another program by now.
+/// Asked in this order, so that none slips through on its way from one to the other.
+fn finds_others(programs: &Programs, living: &mut Living) -> bool {
+    programs.users().into_iter().for_each(|pid| living.saw(pid));
+    let is_any_on_its_way = programs.on_their_way.load(Ordering::Acquire) > 0;
+    programs.take_followed(living);
+    is_any_on_its_way || living.any()
+}
+
 fn dropped(pool: &ada_ring::Pool, drain: &Drain) -> Vec<(&'static str, u64)> {
     let control = pool.control();
     DropReason::ALL
@@ -407,6 +512,16 @@ fn dropped(pool: &ada_ring::Pool, drain: &Drain) -> Vec<(&'static str, u64)> {
         .chain([("torn", drain.torn()), ("detail_lost", drain.details_lost()), ("disk_full", drain.unwritten())])
         .filter(|&(_, count)| count > 0)
         .collect()
+}
+
+/// The same for manifests: by lane, and how many are missing nobody knows where.
+fn placed(drops: &[(&'static str, u64)], drain: &Drain) -> Vec<Drops> {
+    let told = |&(reason, count): &(&'static str, u64)| {
+        let lane = if reason == "detail_lost" { "detail" } else { "index" };
+        let unplaced = Some(drain.unplaced(reason, count)).filter(|_| lane == "index");
+        Drops { lane: lane.into(), reason: reason.into(), count, unplaced, ..Drops::default() }
+    };
+    drops.iter().map(told).collect()
 }
 
 /// Hooks libraries as they are loaded.
@@ -419,6 +534,9 @@ fn serve_loader(programs: &Programs, plans: &PlanCache, options: &TraceOptions, 
             plans.write_kept();
             continue;
         };
+        if programs.is_ending() {
+            continue;
+        }
         let Ok(mut mappings) = maps::of_process(thread.pid()) else { continue };
         let now: HashSet<LoadedFile> = maps::loaded_files(&mappings).into_iter().collect();
         let mut hooked = programs.lock();
@@ -430,8 +548,15 @@ fn serve_loader(programs: &Programs, plans: &PlanCache, options: &TraceOptions, 
         if new.is_empty() {
             continue;
         }
-        let images = installer.plan(new, plans, &options.exclude, &Deadline::never());
-        let Ok(open) = OpenInTarget::open(&thread, &installer.shared) else { continue };
+        let images = installer::plan(new, plans, installer.loader_function, &options.exclude, &Deadline::never());
+        let open = match OpenInTarget::open(&thread, &installer.shared) {
+            Ok(open) => open,
+            Err(error) => {
+                let limit = format!("libraries that process {} has loaded are not hooked: {error}", thread.pid());
+                hooked.limits.push(limit);
+                continue;
+            }
+        };
         let installed = installer.install(&thread, &open, &mut mappings, images);
         let _ = open.close(&thread);
         if let Ok(new) = installed {

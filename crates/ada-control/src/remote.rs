@@ -30,6 +30,11 @@ impl OpenInTarget {
         Ok(Self { descriptor })
     }
 
+    /// A descriptor that the target has already.
+    pub(crate) fn known(descriptor: u64) -> Self {
+        Self { descriptor }
+    }
+
     /// Maps a part of the file exactly at `address`, where nothing is mapped.
     pub(crate) fn map(
         &self,

@@ -8,6 +8,7 @@
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd};
+use std::os::unix::fs::MetadataExt;
 
 use ada_event::ModuleId;
 use ada_ring::pool::{CONTROL_BYTES, MAX_CHUNKS};
@@ -42,14 +43,18 @@ pub(crate) struct CoveredTable {
 impl SharedMemory {
     /// A fresh one with this many chunks.
     pub(crate) fn new(chunks: usize, on_full: OnFull, detail: DetailMode) -> io::Result<Self> {
-        let chunks = chunks.clamp(2, MAX_CHUNKS);
         // SAFETY: a valid name; the result is checked.
         let descriptor = unsafe { libc::memfd_create(c"ada".as_ptr(), libc::MFD_CLOEXEC) };
         if descriptor < 0 {
             return Err(io::Error::last_os_error());
         }
         // SAFETY: a descriptor that nobody else owns.
-        let file = unsafe { File::from_raw_fd(descriptor) };
+        Self::in_file(unsafe { File::from_raw_fd(descriptor) }, chunks, on_full, detail)
+    }
+
+    /// The same in an empty file.
+    pub(crate) fn in_file(file: File, chunks: usize, on_full: OnFull, detail: DetailMode) -> io::Result<Self> {
+        let chunks = chunks.clamp(2, MAX_CHUNKS);
         let pool_bytes = (CONTROL_BYTES + (chunks + 1) * CHUNK_SIZE + counters::BYTES) as u64;
         file.set_len((pool_bytes + CODE_BYTES).next_multiple_of(4096))?;
         // SAFETY: the file is ours; the target writes to the same memory by the rules of `ada-ring`.
@@ -71,6 +76,11 @@ impl SharedMemory {
 
     pub(crate) fn pool(&self) -> Pool {
         self.pool
+    }
+
+    /// What the file is known by in the mappings of a process.
+    pub(crate) fn inode(&self) -> io::Result<u64> {
+        Ok(self.file.metadata()?.ino())
     }
 
     /// A path by which another process opens this memory.

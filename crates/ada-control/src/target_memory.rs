@@ -6,6 +6,7 @@ use ada_ring::pool::CONTROL_BYTES;
 use ada_ring::state::{NO_CHUNK, STATE_STRIDE, covered, private};
 use ada_ring::{CHUNK_SIZE, ThreadState};
 use std::mem::offset_of;
+use std::ops::Range;
 
 use crate::ControlError;
 use crate::agent_image::{AgentImage, CrashEntries};
@@ -17,6 +18,10 @@ use crate::shared_memory::SharedMemory;
 const POOL_AT: u64 = 0x1000_0000_0000;
 const PRIVATE_AT: u64 = 0x1100_0000_0000;
 const AGENT_AT: u64 = 0x1200_0000_0000;
+/// All of these.
+pub(crate) const OURS: Range<u64> = POOL_AT..0x1300_0000_0000;
+/// The thread states and what belongs to them.
+pub(crate) const PRIVATE: Range<u64> = PRIVATE_AT..PRIVATE_AT + private::BYTES as u64;
 
 /// How many chunks are made ready before the target runs.
 const WARM_CHUNKS: usize = 16;

@@ -79,6 +79,17 @@ pub struct HookSite {
     pub jump: Patch,
     /// The jump in nearby padding, where the one at the function is a short jump to there.
     pub relay: Option<Patch>,
+    /// Where the displaced instructions are now, if each is as far from the first as it was before.
+    pub copy: Option<CopiedCode>,
+}
+
+/// Instructions in another place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CopiedCode {
+    /// The first one.
+    pub at: RuntimeAddr,
+    /// Bytes of all.
+    pub length: u8,
 }
 
 impl HookSite {
@@ -197,7 +208,11 @@ impl Arena {
         if front.len() > self.recorders_at || self.recorders_at + recorders.len() > self.room {
             return Err(SkipReason::NoRoom);
         }
-        site(plan.at.at_bias(bias), plan.relay.map(|relay| relay.at_bias(bias)), template.entry(counter, recorder))
+        let stub = template.entry(counter, recorder);
+        let mut site = site(plan.at.at_bias(bias), plan.relay.map(|relay| relay.at_bias(bias)), stub)?;
+        let length = plan.displaced.bytes().len() as u8;
+        site.copy = plan.displaced.moves_as_bytes().then_some(CopiedCode { at: RuntimeAddr(displaced), length });
+        Ok(site)
     }
 
     /// The arena's bytes, in pieces with their distance from its base address.
@@ -212,9 +227,9 @@ fn site(function: RuntimeAddr, relay: Option<RuntimeAddr>, stub: u64) -> Result<
         let mut jump = Vec::with_capacity(JUMP_BYTES);
         push_jump(at.0, stub, &mut jump).map(|()| Patch::new(at, &jump))
     };
-    let Some(relay) = relay else { return Ok(HookSite { jump: jump_from(function)?, relay: None }) };
+    let Some(relay) = relay else { return Ok(HookSite { jump: jump_from(function)?, relay: None, copy: None }) };
     let short = short_jump(function.0, relay.0).ok_or(SkipReason::NoRoom)?;
-    Ok(HookSite { jump: Patch::new(function, &short), relay: Some(jump_from(relay)?) })
+    Ok(HookSite { jump: Patch::new(function, &short), relay: Some(jump_from(relay)?), copy: None })
 }
 
 #[cfg(test)]

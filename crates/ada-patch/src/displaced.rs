@@ -103,6 +103,11 @@ impl Displaced {
         &self.bytes[..usize::from(self.length)]
     }
 
+    /// Whether a copy has the same bytes.
+    pub(crate) fn moves_as_bytes(&self) -> bool {
+        self.movable_as_bytes && self.end != End::Calls
+    }
+
     fn instructions(&self, start: u64) -> Vec<Instruction> {
         Decoder::with_ip(64, self.bytes(), start, DecoderOptions::NONE).iter().collect()
     }
@@ -129,7 +134,7 @@ impl Displaced {
     /// Appends code for address `at` that does what the instructions did at `start`, and goes on behind them.
     pub(crate) fn relocate(&self, start: u64, at: u64, out: &mut Vec<u8>) -> Result<(), SkipReason> {
         let behind = start + u64::from(self.length);
-        if self.movable_as_bytes && self.end != End::Calls {
+        if self.moves_as_bytes() {
             out.extend_from_slice(self.bytes());
             if self.end == End::FallsThrough {
                 push_jump(at + u64::from(self.length), behind, out)?;

@@ -21,7 +21,7 @@ mod scan;
 mod stub;
 pub mod verdict;
 
-pub use arena::{AgentEntries, Arena, ArenaError, HookSite, Patch};
+pub use arena::{AgentEntries, Arena, ArenaError, CopiedCode, HookSite, Patch};
 pub use displaced::Displaced;
 pub use plan::{PatchPlan, Planner};
 pub use relay::Relays;

@@ -61,6 +61,8 @@ pub enum SkipReason {
     NoRoom,
     /// The text in memory is not the text of the file.
     TextDiffers,
+    /// A thread was in its first instructions when ada attached.
+    InUse,
 }
 
 impl Verdict {
@@ -113,7 +115,7 @@ impl EntryOnlyReason {
 
 impl SkipReason {
     /// All reasons, in the order of their declaration.
-    const ALL: [Self; 12] = [
+    const ALL: [Self; 13] = [
         Self::SignalTrampoline,
         Self::OddFirstRow,
         Self::ColdPart,
@@ -126,6 +128,7 @@ impl SkipReason {
         Self::Excluded,
         Self::NoRoom,
         Self::TextDiffers,
+        Self::InUse,
     ];
 
     /// The reason's name in sessions.
@@ -143,6 +146,7 @@ impl SkipReason {
             Self::Excluded => "excluded",
             Self::NoRoom => "no_room",
             Self::TextDiffers => "text_differs",
+            Self::InUse => "in_use",
         }
     }
 }
@@ -160,7 +164,7 @@ impl fmt::Display for Verdict {
 // A reason that is declared among the others breaks this; who declares one behind the last extends the list, and this.
 const _: () = {
     assert!(EntryOnlyReason::ALL.len() == EntryOnlyReason::PushedArguments as usize + 1);
-    assert!(SkipReason::ALL.len() == SkipReason::TextDiffers as usize + 1);
+    assert!(SkipReason::ALL.len() == SkipReason::InUse as usize + 1);
 };
 
 #[cfg(test)]

@@ -46,8 +46,8 @@ pub struct ChunkHeader {
     pub reader_busy: AtomicU32,
     /// Records of this thread that were given up before this chunk's first one.
     pub lost_before: AtomicU64,
-    /// Nanoseconds that the thread waited for this chunk.
-    pub waited_ns: AtomicU64,
+    /// How long the thread waited for this chunk, by the time-stamp counter.
+    pub waited_ticks: AtomicU64,
     /// Bytes of records that the drain has taken.
     pub drained: AtomicU64,
     /// [`crate::Lane`] as a number.
@@ -58,7 +58,14 @@ pub struct ChunkHeader {
     pub image: AtomicU32,
     /// The thread's FS base: its `pthread_t` in the C libraries.
     pub thread_pointer: AtomicU64,
+    /// The process that made this one by a fork, where its first thread knows; 0 for none.
+    pub forked_by: AtomicU32,
+    /// What the process is about to exit with, with [`IS_EXITING`]; 0 before.
+    pub exit_status: AtomicU32,
 }
+
+/// In [`ChunkHeader::exit_status`]: the process has called `_exit`.
+pub const IS_EXITING: u32 = 1 << 31;
 
 const _: () = {
     assert!(HEADER_OFFSET > RECORDS_END + 1024, "room for many nested reservations");

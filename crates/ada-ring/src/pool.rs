@@ -15,6 +15,7 @@ use crate::chunk::{CHUNK_SIZE, ChunkHeader, HEADER_OFFSET, RECORDS_END};
 use crate::counters;
 use crate::crash::CrashSlots;
 use crate::marks::Marks;
+use crate::orders::Orders;
 use crate::probe::{MAX_PROBES, Probe};
 
 /// The most chunks that a session's shared memory can have.
@@ -128,6 +129,8 @@ pub struct Control {
     pub crashes: CrashSlots,
     /// Which functions the triggers are about.
     pub marks: Marks,
+    /// What is to be changed in the program's code.
+    pub orders: Orders,
     /// What runtime probes read.
     pub probes: [Probe; MAX_PROBES],
     /// How many threads share the block of counters that is nobody's.

@@ -15,7 +15,7 @@ use crate::concurrency;
 use crate::detail::DetailSource;
 use crate::error::SpanError;
 use crate::function_stats::FunctionStats;
-use crate::observer::{Observed, Observer};
+use crate::observer::{Follows, Observed, Observer};
 use crate::pthread;
 use crate::replay::{Replay, ReplayOptions};
 use crate::routine;
@@ -26,7 +26,7 @@ use crate::table::{
 use crate::traits::FunctionTraits;
 
 /// Raised whenever the same events make other tables.
-pub const ANALYSIS_VERSION: u64 = 2;
+pub const ANALYSIS_VERSION: u64 = 3;
 
 /// Analyses a process and writes its tables into an empty folder. `progress` hears of each few thousand events.
 pub fn analyze(
@@ -74,7 +74,7 @@ fn write_meta(folder: &Path, meta: &Meta) -> Result<(), SpanError> {
 fn handed_over(source: &dyn ProcessSource, threads: &[ThreadInfo], traits: &FunctionTraits) -> Option<CodeAddresses> {
     let mut addresses: Option<CodeAddresses> = None;
     for (place, thread) in threads.iter().enumerate() {
-        if let Some(details) = source.details(place).filter(|details| has_all_registers(thread, &**details)) {
+        if let Some(details) = source.details(place).filter(|_| thread.events > 0) {
             let addresses = addresses.get_or_insert_with(|| CodeAddresses::new(traits.addresses()));
             details.all_arguments(&mut |function, arguments| {
                 if !traits.get(function).role.hands_nothing_over() {
@@ -86,8 +86,7 @@ fn handed_over(source: &dyn ProcessSource, threads: &[ThreadInfo], traits: &Func
     addresses.filter(CodeAddresses::has_callbacks)
 }
 
-/// Whether registers were recorded throughout, and not only of a few functions or of the last moments. Callbacks are not
-/// looked for otherwise: the little that could be found is not worth the time.
+/// Whether registers were recorded throughout, and not only of a few functions or of some moments.
 fn has_all_registers(thread: &ThreadInfo, details: &dyn DetailSource) -> bool {
     details.count() >= thread.events / 4
 }
@@ -133,9 +132,12 @@ impl Work<'_> {
         while let Some(&thread) = order.get(next.fetch_add(1, Ordering::Relaxed)) {
             sink.begin_thread(thread as u32);
             let details = self.source.details(thread);
-            let follows = details.as_ref().is_some_and(|details| has_all_registers(&self.threads[thread], &**details));
+            let follows = match &details {
+                Some(details) if has_all_registers(&self.threads[thread], &**details) => Follows::All,
+                _ => Follows::Some,
+            };
             sink.observer.begin_thread(details, follows);
-            let mut replay = Replay::new(sink, *self.options);
+            let mut replay = Replay::new(sink, *self.options).with_losses(self.source.losses(thread));
             self.source.events(thread, &mut |events| {
                 replay.feed(events);
                 (self.progress)(events.len() as u64);

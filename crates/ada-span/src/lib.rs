@@ -12,6 +12,7 @@ mod analysis;
 mod anomaly;
 pub mod callback;
 pub mod concurrency;
+mod correction;
 mod detail;
 mod error;
 mod function_stats;
@@ -30,6 +31,7 @@ mod traits;
 
 pub use analysis::{ANALYSIS_VERSION, analyze};
 pub use anomaly::{Anomaly, AnomalyKind};
+pub use correction::{Corrected, Correction, Costs, SelfCosts, SpanEnds};
 pub use detail::{DetailSource, EventDetail};
 pub use error::SpanError;
 pub use function_stats::FunctionStats;

@@ -42,8 +42,21 @@ pub(crate) struct Observer<'a> {
     /// Calls that tell of tasks and blocks.
     logical: LogicalCalls,
     callbacks: Option<CallbackTracker<'a>>,
-    /// Whether callbacks are looked for on the current thread.
-    follows: bool,
+    /// Which calls of the current thread are looked at for callbacks.
+    follows: Follows,
+    /// By number: whether some call was handed the function's address.
+    handed_over: Vec<bool>,
+}
+
+/// Which calls are looked at for callbacks.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Follows {
+    /// None.
+    Nothing,
+    /// Those with registers, and those of functions whose addresses were handed over.
+    Some,
+    /// All.
+    All,
 }
 
 impl<'a> Observer<'a> {
@@ -59,13 +72,14 @@ impl<'a> Observer<'a> {
             starts: Vec::new(),
             logical: LogicalCalls::default(),
             callbacks,
-            follows: false,
+            follows: Follows::Nothing,
+            handed_over: Vec::new(),
         }
     }
 
-    pub(crate) fn begin_thread(&mut self, detail: Option<Box<dyn DetailSource + 'a>>, follows: bool) {
+    pub(crate) fn begin_thread(&mut self, detail: Option<Box<dyn DetailSource + 'a>>, follows: Follows) {
         self.detail = detail;
-        self.follows = follows && self.callbacks.is_some();
+        self.follows = if self.callbacks.is_some() { follows } else { Follows::Nothing };
         self.open_calls.clear();
         self.logical.begin_thread();
         self.jumped = None;
@@ -74,12 +88,10 @@ impl<'a> Observer<'a> {
     #[inline]
     pub(crate) fn wants(&self, opened: &Opened) -> bool {
         // Most are plain, and that is one comparison.
-        opened.role != Role::Plain && self.wants_role(opened.role) || self.follows || self.has_wish()
-    }
-
-    #[inline]
-    fn has_wish(&self) -> bool {
-        self.jumped.is_some() || self.logical.wants_next()
+        opened.role != Role::Plain && self.wants_role(opened.role)
+            || self.jumped.is_some()
+            || self.logical.wants_next()
+            || self.follows != Follows::Nothing && self.follows_call(opened)
     }
 
     fn wants_role(&self, role: Role) -> bool {
@@ -87,11 +99,25 @@ impl<'a> Observer<'a> {
     }
 
     #[inline]
-    pub(crate) fn has_open(&self) -> bool {
-        !self.open_calls.is_empty() || self.logical.has_open() || self.follows
+    fn follows_call(&self, opened: &Opened) -> bool {
+        self.follows == Follows::All
+            || opened.detail.get().is_some()
+            || self.handed_over.get(opened.function as usize).is_some_and(|it| *it)
     }
 
-    pub(crate) fn open(&mut self, thread: u32, opened: &Opened, function: FunctionId) {
+    /// Takes note of a function, whose number is the next one.
+    pub(crate) fn learn(&mut self, function: FunctionId) {
+        self.handed_over.push(self.callbacks.as_ref().is_some_and(|callbacks| callbacks.is_handed_over(function)));
+    }
+
+    #[inline]
+    pub(crate) fn has_open(&self) -> bool {
+        !self.open_calls.is_empty()
+            || self.logical.has_open()
+            || self.callbacks.as_ref().is_some_and(CallbackTracker::has_open)
+    }
+
+    pub(crate) fn open(&mut self, thread: u32, opened: &Opened, function: FunctionId, caller: Option<FunctionId>) {
         let detail = self.detail.as_mut().and_then(|source| source.detail(opened.detail));
         // `pthread_join` jumps to a function that often has no name, and ends when that does.
         let continued = self.jumped.take().filter(|&(_, depth)| depth == opened.depth && opened.is_frame);
@@ -112,8 +138,11 @@ impl<'a> Observer<'a> {
         if opened.role == Role::ThreadStart {
             self.starts.push(ThreadStart { thread, seq: opened.seq, time: opened.start });
         }
-        if let Some(callbacks) = self.callbacks.as_mut().filter(|_| self.follows) {
-            callbacks.open(thread, opened, function, detail.as_ref());
+        if self.follows != Follows::Nothing
+            && self.follows_call(opened)
+            && let Some(callbacks) = &mut self.callbacks
+        {
+            callbacks.open(thread, opened, function, caller, detail.as_ref());
         }
     }
 
@@ -131,7 +160,7 @@ impl<'a> Observer<'a> {
         }
         let source = &mut self.detail;
         self.logical.close(closed, || source.as_mut()?.detail(closed.detail));
-        if let Some(callbacks) = self.callbacks.as_mut().filter(|_| self.follows) {
+        if let Some(callbacks) = &mut self.callbacks {
             callbacks.close(thread, closed);
         }
     }

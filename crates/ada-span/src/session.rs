@@ -5,7 +5,7 @@ use std::path::Path;
 
 use ada_event::{DetailSeq, Event, EventKind, EventSeq, FunctionId};
 use ada_format::atf::{
-    DetailRecord, DetailView, FunctionRow, Module, Payload, Probes, Process, Records, ThreadEntry, ThreadTrace,
+    DetailRecord, DetailView, Drops, FunctionRow, Module, Payload, Probes, Process, Records, ThreadEntry, ThreadTrace,
     functions_file, read_functions,
 };
 
@@ -50,6 +50,14 @@ impl ProcessSource for ProcessTrace<'_> {
         let thread = &self.0.threads[thread];
         let view = thread.detail().filter(|view| !view.is_empty())?;
         Some(Box::new(SessionDetails { thread, ahead: view.records(), view, next: 0 }))
+    }
+
+    fn losses(&self, thread: usize) -> Vec<u64> {
+        let id = self.0.threads[thread].id().0;
+        let gaps = self.0.manifest.iter().flat_map(|manifest| &manifest.gaps);
+        let mut times: Vec<u64> = gaps.filter(|gap| gap.thread == id && gap.lost > 0).map(|gap| gap.time_ns).collect();
+        times.sort_unstable();
+        times
     }
 
     fn event_detail(&self, thread: usize, seq: u64) -> Option<EventDetail> {
@@ -256,13 +264,14 @@ fn is_runtime_name(raw: &str) -> bool {
 /// Swift's own functions, where they are part of the program, and the thunks that lead from one kind of closure to
 /// another.
 fn is_swift_runtime(raw: &str) -> bool {
-    const BEGINNINGS: [&str; 8] =
-        ["$ss", "$sSc", "swift_", "_swift_", "_ZN5swift", "_ZNK5swift", "dispatch_", "_dispatch_"];
+    const BEGINNINGS: [&str; 6] = ["$ss", "$sSc", "swift_", "_swift_", "dispatch_", "_dispatch_"];
     // A thunk's name has types alone; all else begins with the name of its module.
     let is_thunk = raw
         .strip_prefix("$s")
         .is_some_and(|rest| !rest.starts_with(|letter: char| letter.is_ascii_digit()) && rest.contains("TR"));
-    is_thunk || BEGINNINGS.iter().any(|beginning| raw.starts_with(beginning))
+    // The runtime is C++, and its functions are about its own types.
+    let is_of_runtime = raw.starts_with("_Z") && raw.contains("5swift");
+    is_thunk || is_of_runtime || BEGINNINGS.iter().any(|beginning| raw.starts_with(beginning))
 }
 
 /// `_R…` names, by the first crate that they name: Rust's own crates, but for the function that bears a closure's name.
@@ -286,15 +295,29 @@ fn is_rust_v0_runtime(raw: &str) -> bool {
 pub fn replay_options(process: &Process, timeout_ns: u64) -> ReplayOptions {
     let manifest = process.manifest.as_ref();
     let exit = manifest.and_then(|manifest| manifest.exit.as_ref());
+    let crash = manifest.and_then(|manifest| manifest.crashes.iter().map(|crash| crash.time_ns).max());
     let end = match exit {
         Some(exit) if exit.signal.is_some() => ProcessEnd::Killed,
         Some(exit) if exit.code.is_some() => ProcessEnd::Exited,
-        _ => ProcessEnd::Alive,
+        _ if crash.is_some() => ProcessEnd::Killed,
+        Some(_) => ProcessEnd::Exited,
+        None => ProcessEnd::Alive,
     };
-    let has_drops = manifest.is_some_and(|it| it.drops.iter().any(|drop| drop.lane == "index" && drop.count > 0));
     let last_times = process.threads.iter().filter_map(|thread| thread.index().events().next_back());
-    let end_time = last_times.map(|event| event.timestamp.0).max().unwrap_or(0);
-    ReplayOptions { has_drops, end, end_time: end_time.max(manifest.map_or(0, |it| it.time_end_ns)), timeout_ns }
+    let last_time = last_times.map(|event| event.timestamp.0).max().unwrap_or(0);
+    let end_time = match crash.filter(|_| end == ProcessEnd::Killed) {
+        Some(crash) => crash,
+        None => last_time.max(manifest.map_or(0, |it| it.time_end_ns)),
+    };
+    let has_drops = manifest.is_some_and(|it| it.drops.iter().any(is_missing_anywhere));
+    ReplayOptions { has_drops, end, end_time, timeout_ns }
+}
+
+/// Whether drops can have left holes that no gap of the manifest tells of.
+fn is_missing_anywhere(drops: &Drops) -> bool {
+    // Threads without a state record nothing at all; what is lost of registers leaves the event.
+    let makes_holes = drops.lane == "index" && !matches!(drops.reason.as_str(), "states_exhausted" | "detail_lost");
+    makes_holes && drops.unplaced.unwrap_or(drops.count) > 0
 }
 
 /// The fingerprint of what a process's tables are made from: its files, their sizes and checksums, the manifest, the

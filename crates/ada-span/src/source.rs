@@ -30,6 +30,11 @@ pub trait ProcessSource: Sync {
     /// A thread's detail, if there is any.
     fn details(&self, thread: usize) -> Option<Box<dyn DetailSource + '_>>;
 
+    /// Where events of a thread were lost: the times of the first events behind, in order.
+    fn losses(&self, _thread: usize) -> Vec<u64> {
+        Vec::new()
+    }
+
     /// The detail of one event.
     fn event_detail(&self, thread: usize, seq: u64) -> Option<EventDetail>;
 }

@@ -39,8 +39,12 @@ pub enum Role {
     ThreadCancel,
     /// Names the function that a signal will call.
     SignalHandler,
+    /// Takes one function, and runs it now or later: which argument that is.
+    TakesFunction(u8),
     /// Finds a function at its first call, with that call's arguments still in the registers.
     LazyBinding,
+    /// Runs another program in this one's place.
+    Exec,
     /// Calls `main`.
     ProgramStart,
     /// The program's `main`.
@@ -78,6 +82,11 @@ impl Role {
             "pthread_cancel" | "__pthread_cancel" => Self::ThreadCancel,
             "signal" | "bsd_signal" | "ssignal" | "sysv_signal" | "__sysv_signal" | "sigaction" | "__sigaction"
             | "__libc_sigaction" | "sigset" => Self::SignalHandler,
+            "qsort" | "qsort_r" | "__qsort_r" => Self::TakesFunction(3),
+            "bsearch" => Self::TakesFunction(4),
+            "pthread_once" | "__pthread_once" => Self::TakesFunction(1),
+            "atexit" | "__cxa_atexit" | "on_exit" | "at_quick_exit" | "__cxa_at_quick_exit" => Self::TakesFunction(0),
+            "execve" | "__execve" | "execveat" | "fexecve" => Self::Exec,
             "main" => Self::Main,
             "_dl_fixup" | "_dl_profile_fixup" | "_dl_runtime_resolve" => Self::LazyBinding,
             "__libc_start_main" | "__libc_start_call_main" | "__libc_start_main_impl" => Self::ProgramStart,
@@ -100,7 +109,18 @@ impl Role {
     pub const fn hands_nothing_over(self) -> bool {
         self.is_thread_call()
             || self.is_concurrency()
-            || matches!(self, Self::LazyBinding | Self::ProgramStart | Self::Main)
+            || matches!(self, Self::LazyBinding | Self::Exec | Self::ProgramStart | Self::Main)
+    }
+
+    /// Whether an argument, or a word behind the six of them that a probe has read, can be a function that is handed over.
+    /// Registers behind a call's last argument hold what was left there.
+    pub const fn may_hand_over(self, argument: usize) -> bool {
+        match self {
+            Self::TakesFunction(own) => argument == own as usize,
+            // `signal` has it in a register, `sigaction` in memory.
+            Self::SignalHandler => argument == 1 || argument == 6,
+            _ => !self.hands_nothing_over(),
+        }
     }
 
     /// Whether the function is one whose registers the thread correlator wants.

@@ -7,8 +7,8 @@ use clap::{Parser, Subcommand};
 
 use crate::exit::say;
 use crate::{
-    atf, completions, demo, doctor, filter, heph, hooks, ps, queues, report, show, snapshot, spans, symbols, tasks,
-    threads, top, trace, tree, trigger, workload,
+    atf, attach, completions, demo, doctor, filter, heph, hooks, ps, queues, report, show, snapshot, spans, symbols,
+    tasks, threads, top, trace, tree, trigger, workload,
 };
 
 const EXIT_CODES: &str = "\
@@ -39,6 +39,10 @@ pub(crate) enum Command {
     Demo(demo::Args),
     /// Run a program with every function traced
     Trace(trace::Args),
+    /// Record a process that runs already, and leave it as it was
+    Attach(attach::Args),
+    /// End the recording of a process that was attached to
+    Detach(attach::DetachArgs),
     /// List the traces that are running
     Ps(ps::Args),
     /// Tell what a traced program did: time, threads, oddities

@@ -3,6 +3,7 @@
 
 mod analysis;
 mod atf;
+mod attach;
 mod cli;
 mod completions;
 mod demo;
@@ -38,6 +39,8 @@ fn main() -> std::process::ExitCode {
     exit::report(match command {
         cli::Command::Demo(args) => demo::run(&args),
         cli::Command::Trace(args) => trace::run(args),
+        cli::Command::Attach(args) => attach::run(args),
+        cli::Command::Detach(args) => attach::detach(&args),
         cli::Command::Ps(args) => ps::run(&args),
         cli::Command::Filter(args) => filter::run(args),
         cli::Command::Hooks(args) => hooks::run(&args),

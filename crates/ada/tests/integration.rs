@@ -1,6 +1,7 @@
 //! The commands as a user types them: the real executable, its output and its exit codes.
 
 mod atf;
+mod attach;
 mod cli;
 mod heph;
 mod live;

@@ -11,6 +11,8 @@ use serde::{Deserialize, Serialize};
 pub enum Request {
     /// How does the trace go on?
     Status,
+    /// Remove all hooks, and end.
+    Detach,
     /// Save what a ring holds.
     Snapshot {
         /// Where the session goes; beside the trace's own where it is not said.
@@ -45,6 +47,9 @@ pub enum SwitchMode {
     Off,
     /// They are counted.
     Count,
+    /// Nothing: the hook is gone, and does not come back.
+    #[serde(skip)]
+    Unhooked,
 }
 
 impl SwitchMode {
@@ -54,6 +59,7 @@ impl SwitchMode {
             Self::Full => "full",
             Self::Off => "off",
             Self::Count => "count",
+            Self::Unhooked => "unhooked",
         }
     }
 }
@@ -65,6 +71,8 @@ impl SwitchMode {
 pub enum Answer {
     /// How the trace goes on.
     Status(Status),
+    /// All hooks are removed.
+    Detached,
     /// It is saved.
     Snapshot {
         /// The session's folder.
@@ -83,6 +91,9 @@ pub enum Answer {
         changed: usize,
         /// How many could not be counted, because no counter is left.
         without_counter: usize,
+        /// How many have no hook any more, because counting them took too long.
+        #[serde(default)]
+        unhooked: usize,
     },
     /// Nothing was done.
     Refused {

@@ -83,11 +83,17 @@ const SYSTEM: &[Probe] = &[
     exec("execve", &[Read::words(Base::Rdi, 0, 8)]),
     exec("execveat", &[Read::words(Base::Rsi, 0, 8)]),
     exec("fexecve", &[]),
-    probe("_exit", &[], &[]),
+    Probe { role: Role::Exit, ..probe("_exit", &[], &[]) },
     // Signals. The handler is the first word of the action; `signal` has it in a register.
     signal_action("__libc_sigaction", &[Read::words(Base::Rsi, 0, 1)]),
     signal_action("sigaction", &[Read::words(Base::Rsi, 0, 1)]),
     signal_action("signal", &[]),
+    // Functions that run others, now or later.
+    probe("qsort", &[], &[]),
+    probe("qsort_r", &[], &[]),
+    probe("__cxa_atexit", &[], &[]),
+    probe("on_exit", &[], &[]),
+    probe("pthread_once", &[], &[]),
 ];
 
 static NUMBERS: LazyLock<HashMap<&'static str, u32>> =

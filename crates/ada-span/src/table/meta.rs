@@ -144,6 +144,11 @@ impl Meta {
         if crc32fast::hash(content) != u32::from_le_bytes(*crc) {
             return None;
         }
+        Self::decode_content(content)
+    }
+
+    /// The same of bytes without their checksum.
+    pub(crate) fn decode_content(content: &[u8]) -> Option<Self> {
         let mut from = Decoder(content);
         if from.u64()? != MAGIC {
             return None;

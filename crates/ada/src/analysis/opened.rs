@@ -10,7 +10,7 @@ use ada_image::SourcePlace;
 use ada_span::concurrency::Context;
 use ada_span::pthread::PthreadSpan;
 use ada_span::table::{Cached, DerivedFolder, Tables};
-use ada_span::{ProcessTrace, SpanError, analyze, content_key, function_traits, replay_options};
+use ada_span::{Correction, ProcessTrace, SpanError, analyze, content_key, function_traits, replay_options};
 use anyhow::{Context as _, bail};
 
 use super::listing::Out;
@@ -18,6 +18,7 @@ use super::newest;
 use super::progress::Progress;
 use super::reference::Target;
 use super::source_files::SourceFiles;
+use super::switched::Switched;
 use super::units::parse_nanos;
 use crate::exit::{Blame, Outcome, say};
 use crate::names::Names;
@@ -56,6 +57,9 @@ pub(crate) struct OpenedProcess {
     pub(crate) pid: u32,
     pub(crate) tables: Tables,
     pub(crate) names: Names,
+    /// What recording took, where that was measured.
+    pub(crate) correction: Option<Correction>,
+    pub(crate) switched: Switched,
     /// Frame spans that are also logical ones, by thread and opening event.
     logical: OnceCell<HashMap<(u32, u64), Target>>,
     /// Places of the spans of threads, by the place of the thread and the event that they begin with.
@@ -68,6 +72,26 @@ impl OpenedSession {
     /// The recorded process behind an opened one.
     pub(crate) fn recorded(&self, process: &OpenedProcess) -> &Process {
         &self.session.processes()[process.number]
+    }
+
+    /// Why callbacks may be missing, if they may: most are found by registers, which few sessions have throughout.
+    pub(crate) fn why_few_callbacks(&self) -> Option<&'static str> {
+        let threads = || self.processes.iter().flat_map(|process| &self.recorded(process).threads);
+        let (events, details) = threads().fold((0, 0), |(events, details), thread| {
+            (events + thread.event_count(), details + thread.detail().map_or(0, |detail| detail.len()))
+        });
+        let is_partial = details < events / 4;
+        is_partial.then_some(
+            "only those of signals, qsort, atexit and pthread_once can be told, and those in windows of detail: \
+             others need registers (ada trace --detail all)",
+        )
+    }
+
+    /// The signal that ended a process.
+    pub(crate) fn fatal_signal(&self, process: &OpenedProcess) -> Option<i32> {
+        let manifest = self.recorded(process).manifest.as_ref()?;
+        let exit = manifest.exit.as_ref().and_then(|exit| exit.signal);
+        exit.or_else(|| manifest.crashes.first().map(|crash| crash.signal))
     }
 
     /// Where the source has a function of a process; nothing where no debug information says so.
@@ -227,6 +251,8 @@ fn open(path: &Path, args: &SessionArgs) -> anyhow::Result<OpenedSession> {
             pid: process.pid.unwrap_or(0),
             tables,
             names,
+            correction: process.manifest.as_ref().and_then(Correction::of),
+            switched: Switched::of(process.manifest.as_ref()),
             logical: OnceCell::new(),
             pthreads: OnceCell::new(),
             runs: OnceCell::new(),

@@ -5,7 +5,7 @@ use ada_image::SourcePlace;
 use ada_span::callback::CallbackSpan;
 use ada_span::pthread::PthreadSpan;
 use ada_span::table::{Column, Columns};
-use ada_span::{NONE, Outcome, Reason, SpanError};
+use ada_span::{NONE, Outcome, Reason, SpanError, Status};
 use serde_json::{Map, Value, json};
 
 use super::block_record::BlockView;
@@ -319,11 +319,20 @@ impl Row {
             }
         }
         let outcome = self.outcome();
-        if outcome.reason == Reason::Timeout {
+        if outcome.reason == Reason::Timeout && outcome.status == Status::Completed {
             attributes.insert("resumed_ns".into(), self.start().saturating_add(self.duration()).into());
         }
         if outcome.is_uncertain {
             attributes.insert("uncertain".into(), true.into());
+        }
+        let switched = process.switched.overlapping(self.start(), self.start().saturating_add(self.duration()));
+        if switched > 0 {
+            attributes.insert("may_lack_calls_of".into(), switched.into());
+        }
+        if outcome.reason == Reason::Crash
+            && let Some(signal) = opened.fatal_signal(process)
+        {
+            attributes.insert("signal".into(), signal.into());
         }
         let reason = (outcome.reason != Reason::None).then(|| outcome.reason.word());
         let mut record = json!({

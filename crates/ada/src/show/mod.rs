@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 
 use crate::analysis::{
     BlockView, CallbackView, ListFormat, OpenedSession, Out, PthreadView, Reference, Row, SessionArgs, Target,
-    TaskView, csv, read_frame, refer, with_tables,
+    TaskView, csv, put_corrected, read_frame, refer, with_tables,
 };
 use crate::exit::Outcome;
 use crate::top;
@@ -89,7 +89,7 @@ fn show(args: &Args, opened: &OpenedSession) -> anyhow::Result<Value> {
             let spans = &opened.processes[process].tables.meta().callbacks;
             let span = spans.iter().find(|span| span.thread == place.thread as u64 && span.seq == seq);
             let row = span.map(|&span| Row::Callback(CallbackView { process, span }));
-            Ok(row.with_context(nowhere)?.json(opened))
+            Ok(with_corrected(&row.with_context(nowhere)?, opened))
         }
         Target::Task(id) => Ok(find_task(opened, reference.pid, id)?.with_context(nowhere)?.json(opened)),
         Target::Block(id, seq) => {
@@ -129,10 +129,17 @@ fn find_thread(opened: &OpenedSession, pid: Option<u32>, id: u32) -> anyhow::Res
     Ok(place)
 }
 
+/// The record of a span, with its duration without what recording took.
+fn with_corrected(row: &Row, opened: &OpenedSession) -> Value {
+    let mut record = row.json(opened);
+    put_corrected(&mut record, "corrected", row.corrected(opened));
+    record
+}
+
 fn show_frame(place: &Place<'_>, seq: u64, limit: usize) -> anyhow::Result<Option<Value>> {
     let &Place { opened, process, thread } = place;
     let Some(frame) = read_frame(opened, process, thread, seq)? else { return Ok(None) };
-    let mut shown = Row::Frame(frame).json(opened);
+    let mut shown = with_corrected(&Row::Frame(frame), opened);
     if let Some(parent) = frame.parent
         && let Some(parent) = read_frame(opened, process, thread, parent)?
     {
@@ -156,7 +163,7 @@ fn show_thread(place: &Place<'_>, seq: u64) -> anyhow::Result<Value> {
     let process = &place.opened.processes[place.process];
     let entry = &process.tables.meta().threads[place.thread];
     let mut shown = match process.pthread(place.thread as u64, seq) {
-        Some(&span) => Row::Pthread(PthreadView { process: place.process, span }).json(place.opened),
+        Some(&span) => with_corrected(&Row::Pthread(PthreadView { process: place.process, span }), place.opened),
         None => json!({ "thread_id": entry.id, "name": "main", "pid": process.pid }),
     };
     let facts = &entry.facts;
@@ -182,7 +189,7 @@ fn show_function(opened: &OpenedSession, pid: Option<u32>, function: FunctionId)
         |(process, it)| {
             let meta = it.tables.meta();
             let stats = &meta.functions[meta.function_index(function)?];
-            let mut shown = top::to_json(opened, &top::Use { process, stats });
+            let mut shown = top::to_json(opened, &top::Use::new(process, stats));
             shown["symbol"] = it.names.raw(function).filter(|raw| !raw.is_empty()).into();
             shown["reference"] = refer(opened, process, Target::Function(function)).to_string().into();
             Some(shown)

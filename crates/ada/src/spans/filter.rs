@@ -99,6 +99,11 @@ pub(super) struct Filter {
 }
 
 impl FilterArgs {
+    /// Whether callbacks are what is wanted.
+    pub(super) fn asks_for_callbacks(&self) -> bool {
+        self.runtime.contains(&Runtime::Callback)
+    }
+
     pub(super) fn prepare(&self, opened: &OpenedSession) -> anyhow::Result<Filter> {
         for id in &self.thread {
             let has = |id: u32| opened.processes.iter().any(|it| it.tables.meta().thread_index(id).is_some());

@@ -9,7 +9,7 @@ use ada_control::Progress;
 const EVERY: Duration = Duration::from_millis(500);
 
 /// Writes to stderr, and only where that is a terminal.
-pub(super) struct LiveLine {
+pub(crate) struct LiveLine {
     shown: Option<Mutex<Shown>>,
 }
 
@@ -20,7 +20,7 @@ struct Shown {
 }
 
 impl LiveLine {
-    pub(super) fn new(quiet: bool) -> Self {
+    pub(crate) fn new(quiet: bool) -> Self {
         let wanted = !quiet && std::io::stderr().is_terminal();
         let shown = Shown { at: Instant::now(), events: 0, is_on_screen: false };
         Self { shown: wanted.then_some(Mutex::new(shown)) }
@@ -35,7 +35,9 @@ impl Progress for LiveLine {
     fn hooking(&self, files: usize, allowed: Duration) {
         if let Some(shown) = &self.shown {
             shown.lock().expect("printing does not panic").is_on_screen = true;
-            self.show(&format!("ada: hooking {files} files, {:.0} s at most", allowed.as_secs_f64()));
+            let limit =
+                if allowed.is_zero() { String::new() } else { format!(", {:.0} s at most", allowed.as_secs_f64()) };
+            self.show(&format!("ada: hooking {files} files{limit}"));
         }
     }
 

@@ -2,15 +2,17 @@
 
 use std::time::Duration;
 
-use ada_control::{End, SwitchedFunction, TraceReport};
+use ada_control::{End, StoodStill, SwitchedFunction, TraceReport};
 
 use crate::exit::say;
 
 /// Prints the summary to stderr: stdout is the program's.
-pub(super) fn print(report: &TraceReport) {
+pub(crate) fn print(report: &TraceReport) {
     let end = match report.end {
         End::Exited(code) => format!("exit code {code}"),
         End::Killed(signal) => format!("killed by signal {signal}"),
+        End::Unknown => "the process has ended".to_owned(),
+        End::Detached => "detached".to_owned(),
     };
     let threads = if report.threads == 1 { "1 thread".to_owned() } else { format!("{} threads", report.threads) };
     say(format_args!(
@@ -20,6 +22,14 @@ pub(super) fn print(report: &TraceReport) {
         report.found,
         report.start_up.as_secs_f64() * 1e3
     ));
+    if let Some(StoodStill { attaching, detaching }) = report.stood_still {
+        let left = detaching.map(|time| format!(", {:.1} ms while they were removed", time.as_secs_f64() * 1e3));
+        say(format_args!(
+            "ada: the process stood still for {:.1} ms while hooks were written{}\n",
+            attaching.as_secs_f64() * 1e3,
+            left.unwrap_or_default()
+        ));
+    }
     for crash in &report.crashes {
         let place = crash.function.as_ref().map(|name| format!(" in {name}")).unwrap_or_default();
         say(format_args!("ada: signal {} hit thread {}{place}\n", crash.signal, crash.tid));
@@ -61,13 +71,22 @@ fn switched(functions: &[SwitchedFunction]) {
         return;
     }
     let calls: u64 = functions.iter().map(|function| function.calls).sum();
-    let uncounted = functions.iter().filter(|function| !function.is_exact).count();
+    let unhooked = functions.iter().filter(|function| function.is_unhooked).count();
+    let uncounted = functions.iter().filter(|function| !function.is_exact).count() - unhooked;
     say(format_args!(
         "ada: {} functions were not recorded all the time: {}; {calls} of their calls were counted{}\n",
         functions.len(),
         some(functions.iter().map(|function| function.name.as_str())),
         if uncounted > 0 { format!(", and {uncounted} of them were switched off for a time") } else { String::new() }
     ));
+    if unhooked > 0 {
+        let names = functions.iter().filter(|function| function.is_unhooked).map(|function| function.name.as_str());
+        say(format_args!(
+            "ada: {} were called too often even to be counted within the budget, and were left alone from then on \
+             (--exact-counts counts on)\n",
+            some(names.collect::<Vec<&str>>().into_iter())
+        ));
+    }
 }
 
 /// The first few of a list, and how many more there are.

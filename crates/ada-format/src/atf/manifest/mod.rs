@@ -5,11 +5,13 @@
 //! level and written back.
 
 mod crash;
+mod gap;
 mod hook_cost;
 mod module;
 mod switch;
 
 pub use crash::Crash;
+pub use gap::Gap;
 pub use hook_cost::HookCost;
 pub use module::{BuildId, Coverage, HexAddr, Module};
 pub use switch::Switch;
@@ -75,6 +77,9 @@ pub struct Manifest {
     /// Events that were lost, by lane and reason.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub drops: Vec<Drops>,
+    /// Where in the threads' events some are missing, or where a thread had to wait to record one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub gaps: Vec<Gap>,
     /// The pool of pieces of the rings.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pool: Option<PoolFigures>,
@@ -128,7 +133,7 @@ pub struct ThreadEntry {
     pub extra: Map<String, Value>,
 }
 
-/// How a process ended: `code` or `signal`.
+/// How a process ended: `code` or `signal`, or neither where that is not known.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Exit {
     /// The exit code, if it exited.
@@ -137,6 +142,9 @@ pub struct Exit {
     /// The signal, if one killed it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub signal: Option<i32>,
+    /// Whose word that is: `wait`, `kernel`, `exit_call`, `crash` or `nobody`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub known_by: Option<String>,
     /// Fields that this version does not know.
     #[serde(flatten)]
     pub extra: Map<String, Value>,
@@ -213,6 +221,9 @@ pub struct Drops {
     pub reason: String,
     /// How many.
     pub count: u64,
+    /// How many of them are missing where no [`Gap`] says so; absent where nobody has looked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unplaced: Option<u64>,
     /// Fields that this version does not know.
     #[serde(flatten)]
     pub extra: Map<String, Value>,
@@ -318,7 +329,8 @@ mod tests {
             "modules": [{"module_id": 3, "path": "/bin/x", "load_base": "0x7f0000001000", "build_id": "00ff",
                          "coverage": {"found": 9, "hooked": 8, "entry_only": 0, "skipped": {"too_short": 1}, "new": 1},
                          "future": {"a": [1, 2]}}],
-            "drops": [{"lane": "detail", "reason": "ring_full", "count": 7, "since": 1}],
+            "drops": [{"lane": "detail", "reason": "ring_full", "count": 7, "unplaced": 1, "since": 1}],
+            "gaps": [{"thread": 1, "time_ns": 2, "lost": 3, "waited_ns": 4, "why": "disk"}],
             "windows": [{"trigger": "crash", "start_ns": 1, "end_ns": 2, "id": 4}],
             "crashes": [{"thread": 1, "time_ns": 2, "signal": 11, "code": 1, "address": "0x10", "depth": 3,
                          "registers": {"rip": "0x401000"}, "frames": ["1:5", "1:0"], "core": "core.17"}],

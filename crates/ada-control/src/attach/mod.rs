@@ -1,0 +1,247 @@
+//! Attaches to a process that runs already, and leaves it as it was.
+//!
+//! Files are read and planned while it runs. Then one thread is halted for a moment, to map ada's memory; the stubs are
+//! written while all run again; and all are halted once more for as long as it takes to write the jumps. Nothing is
+//! attached to the process while it is recorded.
+
+mod halted;
+mod open_frames;
+mod stop;
+mod target;
+mod unhook;
+mod whereabouts;
+
+use std::collections::{BTreeSet, HashSet};
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::ops::Range;
+use std::os::unix::fs::FileExt;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use ada_patch::StubOptions;
+
+pub use self::stop::{StopSwitch, stop_on_signals};
+
+use self::halted::Halted;
+use self::unhook::{Unhooked, unhook};
+use self::whereabouts::CodeInUse;
+use crate::ControlError;
+use crate::crash_handlers;
+use crate::deadline::Deadline;
+use crate::error::Doing;
+use crate::gate::{self, LoaderNotification};
+use crate::hooking::{HookedProgram, Workshop, shape};
+use crate::installer::{self, Filled, Installer};
+use crate::live::Handler;
+use crate::living;
+use crate::maps::{self, LoadedFile, Mapping};
+use crate::plan_cache::PlanCache;
+use crate::planned_image::PlannedImage;
+use crate::programs::{ProcessFacts, command_line_of, parent_of};
+use crate::recorder::{self, Beginning, End, Ending, Progress, Subject, TraceOptions, TraceReport};
+use crate::remote::{OpenInTarget, Remote, injected};
+use crate::session::SessionFiles;
+use crate::shared_memory::SharedMemory;
+use crate::sites::Site;
+use crate::target_memory::{Program, TargetMemory};
+
+/// For how long a process stood still.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StoodStill {
+    /// While it was hooked.
+    pub attaching: Duration,
+    /// While the hooks were removed; nothing where it ended before that.
+    pub detaching: Option<Duration>,
+}
+
+/// Records a process that runs already, until it ends, the time is over, or `stop` says so. Then all hooks are removed.
+pub fn attach(
+    pid: u32,
+    options: &TraceOptions,
+    duration: Option<Duration>,
+    stop: &StopSwitch,
+    progress: &dyn Progress,
+) -> Result<TraceReport, ControlError> {
+    target::check(pid)?;
+    let beginning = Beginning::now(options);
+    let mappings = maps::of_process(pid).doing("reading the process's mappings")?;
+    target::check_memory(pid, &mappings)?;
+    let loader = find_loader(pid)?;
+    let files = maps::loaded_files(&mappings);
+    progress.hooking(files.len(), Duration::ZERO);
+    let plans = PlanCache::new(options.plan_folder.clone());
+    let loader_function = loader.map_or(0, |loader| loader.function);
+    let images = installer::plan(files, &plans, loader_function, &options.exclude, &Deadline::never());
+
+    let files = SessionFiles::create(&options.output, pid)?;
+    let prepared = Prepared::in_process(pid, options, plans, loader, images);
+    let (workshop, hooked) = prepared.and_then(|prepared| prepared.hook(pid, options)).inspect_err(|_| {
+        // It has nothing but a manifest.
+        let _ = std::fs::remove_dir_all(files.path());
+    })?;
+    let Hooked { program, sites, stood_still: attaching } = hooked;
+    let facts = ProcessFacts { command_line: command_line_of(pid), parent: parent_of(pid), ..ProcessFacts::default() };
+    let own_handlers: [&dyn Handler; 1] = [stop];
+    let subject = Subject { pid, program, facts, files, handlers: &own_handlers };
+    let inode = workshop.shared.inode().doing("looking at the shared memory")?;
+    let until = duration.map(|duration| Instant::now() + duration);
+    let mut detaching = None;
+    let wait = |programs: &crate::programs::Programs, process: &std::os::fd::OwnedFd| {
+        while !stop.is_wanted() && until.is_none_or(|until| Instant::now() < until) {
+            if living::wait(process, 20) {
+                // Its children may live on.
+                programs.first_ended.store(true, Ordering::Release);
+                if programs.has_ended() {
+                    return Ok(Ending { end: End::Unknown, cpu_time: None, trouble: None });
+                }
+                std::thread::sleep(Duration::from_millis(5));
+            }
+        }
+        let end = if living::wait(process, 0) { End::Unknown } else { End::Detached };
+        programs.ending.store(true, Ordering::Release);
+        let (sites, known) = {
+            let hooked = programs.lock();
+            let installers = hooked.installers.values();
+            let sites: Vec<Vec<Site>> =
+                installers.flat_map(|(installer, _)| installer.sites().map(<[Site]>::to_vec)).collect();
+            (sites, hooked.processes.keys().copied().chain([pid]).collect::<BTreeSet<u32>>())
+        };
+        let Unhooked { stood_still, left } = unhook(&sites, inode, known);
+        detaching = (end == End::Detached).then_some(stood_still);
+        programs.detached.store(true, Ordering::Release);
+        stop.is_done();
+        Ok(Ending { end, cpu_time: None, trouble: (!left.is_empty()).then(|| left.join("; ")) })
+    };
+    let recorded = recorder::record(beginning, subject, &workshop, options, progress, || Ok(()), wait);
+    if recorded.is_err() {
+        // Nobody would read what it writes.
+        unhook(&sites, inode, BTreeSet::from([pid]));
+    }
+    let mut report = recorded?;
+    report.stood_still = Some(StoodStill { attaching, detaching });
+    Ok(report)
+}
+
+/// A process that has ada's memory, and runs as if it had not.
+struct Prepared {
+    workshop: Workshop,
+    installer: Installer,
+    filled: Filled,
+    memory: TargetMemory,
+    files: Vec<LoadedFile>,
+    mappings: Vec<Mapping>,
+}
+
+/// A process that is hooked, and runs.
+struct Hooked {
+    program: HookedProgram,
+    sites: Vec<Vec<Site>>,
+    stood_still: Duration,
+}
+
+impl Prepared {
+    fn in_process(
+        pid: u32,
+        options: &TraceOptions,
+        plans: PlanCache,
+        loader: Option<LoaderNotification>,
+        images: Vec<PlannedImage>,
+    ) -> Result<Self, ControlError> {
+        let mut mappings = maps::of_process(pid).doing("reading the process's mappings")?;
+        let halted = Halted::one(pid, &mappings).map_err(|error| target::refused(pid, &error))?;
+        let registers = halted.threads()[0].registers().map_err(|error| target::refused(pid, &error))?;
+        // A name that is there already: the zeroes in the header of an image.
+        let name = mappings.iter().find(|mapping| mapping.path.starts_with('/')).map_or(0, |mapping| mapping.start + 8);
+        let descriptor = halted
+            .system_call(libc::SYS_memfd_create, [name, libc::MFD_CLOEXEC.into(), 0, 0, 0, 0])
+            .map_err(injected("making shared memory"))?;
+        let open = OpenInTarget::known(descriptor);
+        let file = OpenOptions::new().read(true).write(true).open(format!("/proc/{pid}/fd/{descriptor}"));
+        let shared = file
+            .and_then(|file| SharedMemory::in_file(file, options.chunks, options.on_full, options.detail))
+            .doing("making shared memory");
+        let prepared = shared.and_then(|shared| {
+            let workshop = Workshop::with_plans(shared, plans, options);
+            let fs_base = registers.fs_base;
+            let mut word = [0; 8];
+            let owner_by_word =
+                fs_base != 0 && halted.read(fs_base, &mut word).is_ok() && u64::from_le_bytes(word) == fs_base;
+            let program = Program {
+                image: workshop.next_image(),
+                loader,
+                max_depth: options.max_depth,
+                stubs: StubOptions { owner_by_word, detail: shape(options) },
+            };
+            let covered = workshop.shared.covered_table().doing("making a table of covered pages")?;
+            let memory = TargetMemory::set_up(&halted, &open, &workshop.shared, covered.offset, &program)?;
+            let mut installer = workshop.installer(covered, &program, memory.entries);
+            let files = images.iter().map(|image| image.file.clone()).collect();
+            let mut placed = installer.place(&halted, &open, &mut mappings, images);
+            if loader.is_some() {
+                installer.place_loader(&halted, &open, &mut mappings, &mut placed)?;
+            }
+            Ok((workshop, installer, placed, memory, files))
+        });
+        let closed = open.close(&halted);
+        drop(halted);
+        let (workshop, installer, placed, memory, files) = prepared?;
+        let inode = workshop.shared.inode();
+        let filled = closed.and_then(|()| installer.fill(placed));
+        match filled {
+            Ok(filled) => Ok(Self { workshop, installer, filled, memory, files, mappings }),
+            Err(error) => {
+                inode.iter().for_each(|&inode| drop(unhook(&[], inode, BTreeSet::from([pid]))));
+                Err(error)
+            }
+        }
+    }
+
+    fn hook(self, pid: u32, options: &TraceOptions) -> Result<(Workshop, Hooked), ControlError> {
+        let Self { workshop, mut installer, mut filled, memory, files, mappings } = self;
+        let inode = workshop.shared.inode().doing("looking at the shared memory")?;
+        let hooked = (|| {
+            let halted = Halted::all(pid, &mappings).map_err(|error| target::refused(pid, &error))?;
+            let mappings = maps::of_process(pid).doing("reading the process's mappings")?;
+            let loaded: HashSet<LoadedFile> = maps::loaded_files(&mappings).into_iter().collect();
+            filled.keep(|file| loaded.contains(file));
+            for thread in halted.threads() {
+                let registers = thread.registers().map_err(|error| target::refused(pid, &error))?;
+                if registers.gs_base != 0 {
+                    let reason = "it uses the GS register itself, which ada needs".to_owned();
+                    return Err(ControlError::NotAttached { pid, reason });
+                }
+            }
+            let code: Vec<Range<u64>> = files.iter().map(|file| file.start..file.end).collect();
+            let in_use = CodeInUse::of(&halted, &mappings, &code).doing("looking for its threads")?;
+            for thread in halted.threads() {
+                thread.set_gs_base(memory.nobodys_state).map_err(|error| target::refused(pid, &error))?;
+            }
+            let modules = installer.patch(&halted, filled, &|site| in_use.has(site))?;
+            let no_crashes = crash_handlers::obstacle(&modules, options.max_depth.is_some());
+            if no_crashes.is_none() {
+                crash_handlers::install(&halted, &memory)?;
+            }
+            Ok((modules, loaded, no_crashes, halted.release()))
+        })();
+        let sites: Vec<Vec<Site>> = installer.sites().map(<[Site]>::to_vec).collect();
+        let (modules, files, no_crashes, stood_still) = match hooked {
+            Ok(hooked) => hooked,
+            Err(error) => {
+                unhook(&sites, inode, BTreeSet::from([pid]));
+                return Err(error);
+            }
+        };
+        let program = HookedProgram { installer, modules, files, pool_in_target: memory.pool, no_crashes };
+        Ok((workshop, Hooked { program, sites, stood_still }))
+    }
+}
+
+fn find_loader(pid: u32) -> Result<Option<LoaderNotification>, ControlError> {
+    let memory = File::open(format!("/proc/{pid}/mem")).map_err(|error| target::refused(pid, &error))?;
+    gate::find_loader(pid, |address| {
+        let mut word = [0; 8];
+        memory.read_exact_at(&mut word, address)?;
+        io::Result::Ok(u64::from_le_bytes(word))
+    })
+}

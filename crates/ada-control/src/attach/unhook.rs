@@ -1,0 +1,141 @@
+//! Takes everything of ada's out of processes, and leaves them as they were.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io;
+use std::ops::Range;
+use std::time::Duration;
+
+use ada_ring::state::private;
+
+use super::halted::Halted;
+use super::open_frames;
+use super::whereabouts::is_within;
+use crate::crash_handlers;
+use crate::maps::{self, Mapping};
+use crate::remote::Remote;
+use crate::sites::{Site, write_originals};
+use crate::target_memory::PRIVATE;
+
+/// How often threads that are in ada's code get the time to leave it …
+const ATTEMPTS: u32 = 500;
+/// … and how much.
+const BETWEEN_ATTEMPTS: Duration = Duration::from_millis(2);
+
+/// How that went.
+#[derive(Default)]
+pub(super) struct Unhooked {
+    /// The longest time for which a process stood still.
+    pub(super) stood_still: Duration,
+    /// Processes that keep what they have of ada's, and why.
+    pub(super) left: Vec<String>,
+}
+
+/// Takes the hooks out of processes that have the shared memory with this inode, and of all that they have forked since.
+/// Nothing is hooked any more meanwhile.
+pub(super) fn unhook(sites: &[Vec<Site>], inode: u64, mut processes: BTreeSet<u32>) -> Unhooked {
+    let mut unhooked = Unhooked::default();
+    let mut done = BTreeSet::new();
+    // Processes that are not halted yet may fork.
+    loop {
+        with_children(&mut processes);
+        let Some(&pid) = processes.difference(&done).next() else { break };
+        done.insert(pid);
+        let is_ours = |mapping: &Mapping| mapping.inode == inode && mapping.path.starts_with("/memfd:");
+        let Ok(mappings) = maps::of_process(pid) else { continue };
+        if !mappings.iter().any(is_ours) {
+            continue;
+        }
+        let ours: Vec<Mapping> = mappings.iter().filter(|mapping| is_ours(mapping)).cloned().collect();
+        match unhook_process(pid, &mappings, &ours, sites) {
+            Ok(stood_still) => unhooked.stood_still = unhooked.stood_still.max(stood_still),
+            // It has ended meanwhile.
+            Err(error) if error.raw_os_error() == Some(libc::ESRCH) => {}
+            Err(error) => unhooked.left.push(format!("process {pid} keeps its hooks, which do no harm: {error}")),
+        }
+    }
+    unhooked
+}
+
+fn unhook_process(pid: u32, mappings: &[Mapping], ours: &[Mapping], sites: &[Vec<Site>]) -> io::Result<Duration> {
+    let code: Vec<Range<u64>> =
+        ours.iter().filter(|mapping| mapping.executable).map(|mapping| mapping.start..mapping.end).collect();
+    let mut copies: Vec<(u64, &Site)> =
+        sites.iter().flatten().filter_map(|site| Some((site.site.copy?.at.0, site))).collect();
+    copies.sort_unstable_by_key(|(at, _)| *at);
+    let has_states = mappings.iter().any(|mapping| mapping.start == PRIVATE.start);
+    let mut stood_still = Duration::ZERO;
+    for attempt in 0..ATTEMPTS {
+        let halted = Halted::all(pid, mappings)?;
+        if attempt == 0 {
+            for sites in sites {
+                // What is not mapped any more has no hooks.
+                let _ = write_originals(&halted, sites);
+            }
+        }
+        let is_clean = !has_states || leave(&halted, mappings, &code, &copies)?;
+        if is_clean {
+            if has_states {
+                crash_handlers::remove(&halted, PRIVATE.start + private::PROCESS_AT as u64)?;
+            }
+            for thread in halted.threads() {
+                thread.set_gs_base(0)?;
+            }
+        }
+        stood_still = stood_still.max(halted.release());
+        if is_clean {
+            unmap(pid, mappings, ours)?;
+            return Ok(stood_still);
+        }
+        std::thread::sleep(BETWEEN_ATTEMPTS);
+    }
+    Err(io::Error::other("one of its threads does not leave them"))
+}
+
+/// Sees to it that threads do not come back to ada's code. False where one is in there: it needs time to leave.
+fn leave(halted: &Halted, mappings: &[Mapping], code: &[Range<u64>], copies: &[(u64, &Site)]) -> io::Result<bool> {
+    let mut within = BTreeSet::new();
+    for thread in halted.threads() {
+        let mut registers = thread.registers()?;
+        // Displaced instructions do the same where they were before: the thread may be waiting in one.
+        if let Some(original) = original_place(registers.rip, copies) {
+            thread.set_instruction_pointer(original)?;
+            registers.rip = original;
+        }
+        if is_within(halted, mappings, &registers, code) {
+            within.insert(thread.tid());
+        }
+    }
+    open_frames::put_back(halted, |thread| within.contains(&thread))?;
+    Ok(within.is_empty())
+}
+
+/// Nobody uses ada's memory any more, so that one thread is enough.
+fn unmap(pid: u32, mappings: &[Mapping], ours: &[Mapping]) -> io::Result<()> {
+    let halted = Halted::one(pid, mappings)?;
+    for range in ours.iter().map(|mapping| mapping.start..mapping.end).chain([PRIVATE]) {
+        halted.system_call(libc::SYS_munmap, [range.start, range.end - range.start, 0, 0, 0, 0])?;
+    }
+    Ok(())
+}
+
+/// Where the instruction at an address was before it was displaced.
+fn original_place(address: u64, copies: &[(u64, &Site)]) -> Option<u64> {
+    let before = copies.partition_point(|(at, _)| *at <= address).checked_sub(1)?;
+    let (at, site) = copies[before];
+    let distance = address - at;
+    (distance <= u64::from(site.site.copy?.length)).then_some(site.site.jump.at.0 + distance)
+}
+
+/// Adds the children of processes, and theirs.
+fn with_children(processes: &mut BTreeSet<u32>) {
+    let mut to_ask: Vec<u32> = processes.iter().copied().collect();
+    while let Some(pid) = to_ask.pop() {
+        let Ok(threads) = fs::read_dir(format!("/proc/{pid}/task")) else { continue };
+        for thread in threads.flatten() {
+            let text = fs::read_to_string(thread.path().join("children")).unwrap_or_default();
+            let children = text.split_whitespace().filter_map(|child| child.parse().ok());
+            to_ask.extend(children.filter(|&child| processes.insert(child)));
+        }
+    }
+}

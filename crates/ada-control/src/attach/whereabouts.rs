@@ -1,0 +1,76 @@
+//! Where the threads of a halted process are, and where they will come back to.
+
+use std::io;
+use std::ops::Range;
+
+use super::halted::Halted;
+use crate::maps::Mapping;
+use crate::remote::Remote;
+use crate::sites::Site;
+
+/// As much of a stack as is looked at.
+const STACK: u64 = 256 << 10;
+/// From the return address of a signal handler to the interrupted instruction's, in words: `rt_sigframe` of the kernel.
+const INTERRUPTED: usize = 22;
+/// `mov rax, 15; syscall`: where a signal handler returns to.
+const SIGRETURN: [u8; 9] = [0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05];
+
+/// Addresses that some thread is at, or may come back to.
+pub(super) struct CodeInUse(Vec<u64>);
+
+impl CodeInUse {
+    /// Looks at registers, and at everything on the stacks that could be the address of an instruction.
+    pub(super) fn of(halted: &Halted, mappings: &[Mapping], code: &[Range<u64>]) -> io::Result<Self> {
+        let mut addresses = Vec::new();
+        let is_code = |address: &u64| code.iter().any(|range| range.contains(address));
+        for thread in halted.threads() {
+            let registers = thread.registers()?;
+            addresses.push(registers.rip);
+            addresses.extend(stack(halted, mappings, registers.rsp).into_iter().filter(is_code));
+        }
+        addresses.sort_unstable();
+        addresses.dedup();
+        Ok(Self(addresses))
+    }
+
+    /// Whether a hook would change an instruction behind the first that it replaces, and some thread is there.
+    pub(super) fn has(&self, site: &Site) -> bool {
+        site.ranges().any(|range| {
+            let first = self.0.partition_point(|&address| address <= range.start);
+            self.0.get(first).is_some_and(|&address| address < range.end)
+        })
+    }
+}
+
+/// Whether a thread with these registers is in some code, or will be once a signal handler of its returns.
+pub(super) fn is_within(
+    halted: &Halted,
+    mappings: &[Mapping],
+    registers: &libc::user_regs_struct,
+    code: &[Range<u64>],
+) -> bool {
+    let is_code = |address: u64| code.iter().any(|range| range.contains(&address));
+    let is_handler_return = |address: u64| {
+        let mut bytes = [0; SIGRETURN.len()];
+        halted.read(address, &mut bytes).is_ok() && bytes == SIGRETURN
+    };
+    if is_code(registers.rip) {
+        return true;
+    }
+    let words = stack(halted, mappings, registers.rsp);
+    words.windows(INTERRUPTED + 1).any(|window| is_code(window[INTERRUPTED]) && is_handler_return(window[0]))
+}
+
+/// The words of a stack from its top, as far as they can be read.
+fn stack(halted: &Halted, mappings: &[Mapping], top: u64) -> Vec<u64> {
+    let top = top & !7;
+    let Some(mapping) = mappings.iter().find(|mapping| (mapping.start..mapping.end).contains(&top)) else {
+        return Vec::new();
+    };
+    let mut bytes = vec![0; STACK.min(mapping.end - top) as usize];
+    if halted.read(top, &mut bytes).is_err() {
+        return Vec::new();
+    }
+    let (words, _) = bytes.as_chunks::<8>();
+    words.iter().map(|word| u64::from_le_bytes(*word)).collect()
+}

@@ -1,0 +1,66 @@
+//! `ada attach` and `ada detach`: recording a process that runs already.
+
+use std::io::{self, Write};
+use std::time::Duration;
+
+use ada_control::live::{self, Answer, Request};
+use ada_control::{End, StopSwitch};
+
+use crate::exit::{Blame, Outcome};
+use crate::trace::live::LiveLine;
+use crate::trace::options::{RecordingArgs, WhenFull};
+use crate::trace::{quantity, report};
+
+const EXAMPLES: &str = "\
+Examples:
+  ada attach 4711 --duration 5s
+  ada attach $(pidof redis-server) --max-overhead 10%     (until Ctrl-C, or `ada detach`)
+
+All hooks are removed at the end, and the process goes on as it was. Exit codes: 0 when it was recorded, 125 when it could
+not be attached to.";
+
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Args {
+    /// The process
+    #[arg(value_name = "PID", value_parser = clap::value_parser!(u32).range(1..))]
+    pid: u32,
+    /// How long to record, such as 5s [default: until the process ends, Ctrl-C, or `ada detach`]
+    #[arg(long, value_name = "DURATION", value_parser = quantity::parse_duration)]
+    duration: Option<Duration>,
+    #[command(flatten)]
+    recording: RecordingArgs,
+}
+
+pub(crate) fn run(args: Args) -> anyhow::Result<Outcome> {
+    let quiet = args.recording.quiet;
+    let options = args.recording.into_options(WhenFull::Drop)?;
+    ada_control::stop_on_signals();
+    let live = LiveLine::new(quiet);
+    let recorded = ada_control::attach(args.pid, &options, args.duration, &StopSwitch::default(), &live);
+    drop(live);
+    let report = recorded.not_traced(125)?;
+    if !quiet {
+        report::print(&report);
+    }
+    // Whoever asked for a time has got it; a process that keeps its hooks has been told of.
+    Ok(if report.end == End::Detached && report.failure.is_some() { Outcome::Findings } else { Outcome::Clean })
+}
+
+#[derive(clap::Args)]
+#[command(after_help = "Ends `ada attach` for that process: all hooks are removed, and the session is complete.")]
+pub(crate) struct DetachArgs {
+    /// The process, as `ada ps` shows it
+    #[arg(value_name = "PID", value_parser = clap::value_parser!(u32).range(1..))]
+    pid: u32,
+}
+
+pub(crate) fn detach(args: &DetachArgs) -> anyhow::Result<Outcome> {
+    match live::ask(args.pid, &Request::Detach)? {
+        Answer::Detached => {}
+        _ => anyhow::bail!("the trace of process {} gave another answer than asked for", args.pid),
+    }
+    writeln!(io::stdout().lock(), "process {} goes on without hooks", args.pid)
+        .output_failed(|| "cannot write to stdout".into())?;
+    Ok(Outcome::Clean)
+}

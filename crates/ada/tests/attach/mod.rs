@@ -1,0 +1,78 @@
+//! Attaching to processes that run already, and leaving them as they were.
+
+mod refusals;
+mod target;
+
+use self::target::Target;
+use crate::run::text;
+
+/// Text and mappings are the same before and after, and the program did its work.
+#[test]
+fn a_busy_process_is_recorded_and_left_as_it_was() {
+    let target = Target::busy();
+    let before = target.picture();
+    let recorded = target.attach(&["--duration", "300ms", "--on-full", "wait"]);
+    assert_eq!(target.picture(), before);
+    for function in ["fibonacci", "sort_some", "compare", "handler"] {
+        assert!(recorded.counts(function).calls > 0, "{function}");
+    }
+    recorded.assert_nested();
+    target.end_busy();
+}
+
+#[test]
+fn twenty_times_in_a_row() {
+    let target = Target::busy();
+    let before = target.picture();
+    let calls = |_| target.attach(&["--duration", "20ms"]).counts("fibonacci").calls;
+    assert!((0..20).map(calls).sum::<u64>() > 0);
+    assert_eq!(target.picture(), before);
+    target.end_busy();
+}
+
+/// Frames that were open before return unseen; those that are open at the end return to where they should.
+#[test]
+fn frames_in_flight_come_back() {
+    let mut target = Target::new("long_calls.c");
+    target.have_done("down");
+    let attached = target.attach_until_detached(&[]);
+    target.have_done("up");
+    target.have_done("down");
+    let recorded = attached.detach(&target);
+    target.tell("up");
+    let output = target.finish();
+    assert_eq!(output.status.code(), Some(32), "{}", text(&output.stdout));
+    assert!(text(&output.stdout).ends_with("32\n"));
+    // The outer ones of the second descent, and none of the first.
+    let nested = recorded.counts("nested");
+    assert_eq!((nested.calls, nested.returns), (21, 0));
+    assert_eq!(recorded.counts("innermost").calls, 1);
+}
+
+#[test]
+fn a_process_that_ends_by_itself_leaves_a_whole_session() {
+    let mut target = Target::new("long_calls.c");
+    let attached = target.attach_until_detached(&[]);
+    for word in ["down", "up", "down", "up"] {
+        target.tell(word);
+    }
+    let output = target.finish();
+    assert_eq!(output.status.code(), Some(32));
+    let recorded = attached.finish();
+    recorded.assert_balanced("nested", 32);
+    recorded.assert_nested();
+}
+
+/// Fork children have the hooks, and lose them too.
+#[test]
+fn children_of_an_attached_process_are_recorded_and_left() {
+    let mut target = Target::command("sh", &["-c", "read go; (read go; expr 6 '*' 7) ; echo end"]);
+    let attached = target.attach_until_detached(&["--no-follow"]);
+    target.tell("go");
+    target.wait_for_child();
+    let recorded = attached.detach(&target);
+    assert!(recorded.processes.len() >= 2, "the shell and its child");
+    target.tell("go");
+    let output = target.finish();
+    assert_eq!(text(&output.stdout), "42\nend\n");
+}

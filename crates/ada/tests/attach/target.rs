@@ -1,0 +1,216 @@
+//! A process that was started without ada.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::os::unix::fs::FileExt;
+use std::path::PathBuf;
+use std::process::{Child, ChildStdin, ChildStdout, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::run::{self, bounded, text};
+use crate::trace::program::Program;
+use crate::trace::recorded::Recorded;
+
+const PATIENCE: Duration = Duration::from_secs(60);
+
+pub(super) struct Target {
+    process: Child,
+    stdin: Option<ChildStdin>,
+    stdout: BufReader<ChildStdout>,
+    program: PathBuf,
+    folder: TempDir,
+}
+
+/// `ada attach` under way.
+pub(super) struct Attached {
+    ada: run::Started,
+    sessions: TempDir,
+    program: PathBuf,
+}
+
+impl Target {
+    pub(super) fn new(program: &'static str) -> Self {
+        Self::start(Program::new(program).build(), &[])
+    }
+
+    pub(super) fn command(program: &str, arguments: &[&str]) -> Self {
+        Self::start(format!("/usr/bin/{program}").into(), arguments)
+    }
+
+    /// Eight threads that call, wait, and handle signals.
+    pub(super) fn busy() -> Self {
+        let mut target = Self::new("busy_server.c");
+        let mut line = String::new();
+        target.stdout.read_line(&mut line).unwrap();
+        assert_eq!(line, "ready\n");
+        target
+    }
+
+    fn start(program: PathBuf, arguments: &[&str]) -> Self {
+        let mut command = Command::new(&program);
+        command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut process = command.spawn().unwrap();
+        let stdin = process.stdin.take();
+        let stdout = BufReader::new(process.stdout.take().unwrap());
+        let target = Self { process, stdin, stdout, program, folder: tempfile::tempdir().unwrap() };
+        // Until it runs, it is a copy of this test.
+        target.wait_until("it runs", || {
+            fs::read_link(format!("/proc/{}/exe", target.id()))
+                .is_ok_and(|exe| exe == fs::canonicalize(&target.program).unwrap())
+                && target.waits_in() != "0"
+        });
+        target
+    }
+
+    pub(super) fn id(&self) -> u32 {
+        self.process.id()
+    }
+
+    /// Writes a line to its input.
+    pub(super) fn tell(&mut self, line: &str) {
+        writeln!(self.stdin.as_mut().unwrap(), "{line}").unwrap();
+    }
+
+    /// Writes a line, and waits until the program, which repeats it, reads again.
+    pub(super) fn have_done(&mut self, line: &str) {
+        self.tell(line);
+        let mut repeated = String::new();
+        self.stdout.read_line(&mut repeated).unwrap();
+        assert_eq!(repeated, format!("{line}\n"));
+        self.wait_until("it reads", || self.waits_in().contains("pipe_read"));
+    }
+
+    /// Waits until it has a child that waits for input.
+    pub(super) fn wait_for_child(&self) {
+        self.wait_until("it has a child", || {
+            let children = fs::read_to_string(format!("/proc/{0}/task/{0}/children", self.id())).unwrap_or_default();
+            let child = children.split_whitespace().next().map(str::to_owned);
+            child.is_some_and(|child| {
+                fs::read_to_string(format!("/proc/{child}/wchan")).is_ok_and(|place| place.contains("pipe_read"))
+            })
+        });
+    }
+
+    /// Where in the kernel it waits.
+    fn waits_in(&self) -> String {
+        fs::read_to_string(format!("/proc/{}/wchan", self.id())).unwrap_or_default()
+    }
+
+    fn wait_until(&self, what: &str, is_so: impl Fn() -> bool) {
+        let until = Instant::now() + PATIENCE;
+        while !is_so() {
+            assert!(Instant::now() < until, "{what}: not after {PATIENCE:?}");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+
+    /// An ada that keeps its sockets in the target's folder.
+    pub(super) fn ada(&self, words: &[&str]) -> Command {
+        let mut command = run::command();
+        command.args(words).env("XDG_RUNTIME_DIR", self.folder.path());
+        command
+    }
+
+    /// Attaches for as long as the options say.
+    pub(super) fn attach(&self, options: &[&str]) -> Recorded {
+        let sessions = tempfile::tempdir().unwrap();
+        let mut command = self.ada(&["attach", &self.id().to_string(), "--output"]);
+        command.arg(sessions.path()).args(options);
+        let output = bounded(command, b"");
+        assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+        session_in(sessions.path(), &self.program)
+    }
+
+    /// Attaches, and gives control once the target is hooked.
+    pub(super) fn attach_until_detached(&self, options: &[&str]) -> Attached {
+        let sessions = tempfile::tempdir().unwrap();
+        let mut command = self.ada(&["attach", &self.id().to_string(), "--output"]);
+        command.arg(sessions.path()).args(options);
+        let ada = run::Started::new(command, b"");
+        self.wait_until("attached", || self.status().is_some());
+        Attached { ada, sessions, program: self.program.clone() }
+    }
+
+    fn status(&self) -> Option<Value> {
+        let output = self.ada(&["ps", "--format", "json"]).output().unwrap();
+        let lines = text(&output.stdout);
+        lines.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()).find(|status| status["pid"] == self.id())
+    }
+
+    /// Everything of the process that attaching could change: where its memory is and what its code says.
+    pub(super) fn picture(&self) -> BTreeMap<String, Vec<u8>> {
+        let maps = fs::read_to_string(format!("/proc/{}/maps", self.id())).unwrap();
+        let memory = File::open(format!("/proc/{}/mem", self.id())).unwrap();
+        let mut picture = BTreeMap::new();
+        for line in maps.lines() {
+            let (range, rest) = line.split_once(' ').unwrap();
+            let (start, end) = range.split_once('-').unwrap();
+            let [start, end] = [start, end].map(|address| u64::from_str_radix(address, 16).unwrap());
+            let is_code = rest.starts_with("r-xp") && rest.contains('/');
+            // Heaps, which have no names, grow while it works.
+            if is_code || rest.contains("memfd") || (0x1000_0000_0000..0x1300_0000_0000).contains(&start) {
+                let mut bytes = vec![0; if is_code { (end - start) as usize } else { 0 }];
+                memory.read_exact_at(&mut bytes, start).unwrap();
+                picture.insert(line.to_owned(), bytes);
+            }
+        }
+        picture
+    }
+
+    /// Ends the busy program, which says whether all went well.
+    pub(super) fn end_busy(self) {
+        let status = Command::new("kill").arg(self.id().to_string()).status().unwrap();
+        assert!(status.success());
+        let output = self.finish();
+        assert_eq!(text(&output.stdout), "0 wrong, busy, interrupted\n");
+        assert_eq!(output.status.code(), Some(0));
+    }
+
+    pub(super) fn finish(mut self) -> Output {
+        drop(self.stdin.take());
+        let mut status = None;
+        let until = Instant::now() + PATIENCE;
+        while status.is_none() {
+            assert!(Instant::now() < until, "still running after {PATIENCE:?}");
+            status = self.process.try_wait().unwrap();
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        let mut stdout = Vec::new();
+        self.stdout.read_to_end(&mut stdout).unwrap();
+        Output { status: status.expect("it has ended"), stdout, stderr: Vec::new() }
+    }
+}
+
+/// A test that fails leaves nothing running.
+impl Drop for Target {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+impl Attached {
+    /// Ends it as another user of the machine would.
+    pub(super) fn detach(self, target: &Target) -> Recorded {
+        let output = bounded(target.ada(&["detach", &target.id().to_string()]), b"");
+        assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+        assert_eq!(text(&output.stdout), format!("process {} goes on without hooks\n", target.id()));
+        self.finish()
+    }
+
+    /// Waits for ada's own end.
+    pub(super) fn finish(self) -> Recorded {
+        let output = self.ada.finish();
+        assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+        session_in(self.sessions.path(), &self.program)
+    }
+}
+
+fn session_in(sessions: &std::path::Path, program: &std::path::Path) -> Recorded {
+    let session = fs::read_dir(sessions).unwrap().next().unwrap().unwrap().path();
+    Recorded::open(&session, program)
+}
