@@ -334,6 +334,8 @@ pub(crate) fn record(
     if drain.untold_crashes() > 0 {
         hooked.limits.push(format!("{} crashes could not be recorded", drain.untold_crashes()));
     }
+    let missing = crate::probes::limits(&hooked.modules);
+    hooked.limits.extend(missing);
     let drops = dropped(&pool, &drain);
     drain.flush(&mut files);
     let figures = drain.figures();

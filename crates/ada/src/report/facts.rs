@@ -130,6 +130,12 @@ pub(super) fn logical(opened: &OpenedSession) -> Vec<Item> {
             has_callbacks = true;
             count("callback", span.outcome(), span.end.saturating_sub(span.start));
         }
+        for span in &meta.tasks {
+            count("swift", span.outcome(), span.end.saturating_sub(span.start));
+        }
+        for span in &meta.dispatched {
+            count("gcd", span.outcome(), span.end.saturating_sub(span.start));
+        }
         left_out += meta.callbacks_left_out;
     }
     let mut items: Vec<Item> = counts
