@@ -75,9 +75,8 @@ impl Living {
 pub(crate) fn users_of(inode: u64) -> Vec<u32> {
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
     let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
-    let maps_it = |pid: &u32| {
-        fs::read_to_string(format!("/proc/{pid}/maps")).is_ok_and(|maps| has_memory(&maps, inode))
-    };
+    let maps_it =
+        |pid: &u32| fs::read_to_string(format!("/proc/{pid}/maps")).is_ok_and(|maps| has_memory(&maps, inode));
     pids.filter(|pid| *pid != std::process::id()).filter(maps_it).collect()
 }
 

@@ -172,7 +172,8 @@ impl Done {
     fn of(manifest: &Value, recorded: u64) -> Self {
         let switches = || manifest["switches"].as_array().into_iter().flatten();
         let functions = |mode: &str| {
-            let ids = switches().filter(|switch| switch["mode"] == mode).filter_map(|switch| switch["function_id"].as_u64());
+            let ids =
+                switches().filter(|switch| switch["mode"] == mode).filter_map(|switch| switch["function_id"].as_u64());
             ids.collect::<std::collections::HashSet<u64>>().len()
         };
         let calls = switches().filter_map(|switch| switch["count"].as_u64()).sum();

@@ -78,7 +78,8 @@ impl Unhooking {
             wait();
             programs.switches.record_for_now(*function, false);
         }
-        let gone: Vec<FunctionId> = given.iter().filter(|(_, number)| is_done(*number)).map(|(known, _)| *known).collect();
+        let gone: Vec<FunctionId> =
+            given.iter().filter(|(_, number)| is_done(*number)).map(|(known, _)| *known).collect();
         self.functions.extend(&gone);
         gone
     }

@@ -31,8 +31,7 @@ fn a_library_that_is_loaded_again_and_again_is_hooked_each_time() {
 
 #[test]
 fn forks_that_load_the_same_library_at_the_same_place_each_have_it_hooked() {
-    let traced =
-        Tracing::new(&Program::new("prefork_dlopen.c")).argument(plugin()).argument("plugin_work").check();
+    let traced = Tracing::new(&Program::new("prefork_dlopen.c")).argument(plugin()).argument("plugin_work").check();
     let recorded = &traced.recorded;
     assert_eq!(recorded.processes.len(), 5);
     let mut loaded: Vec<u64> = recorded.processes.iter().map(|process| counts(process, "plugin_work").calls).collect();
