@@ -68,7 +68,7 @@ pub unsafe fn place(state: *mut ThreadState) -> u64 {
     }
 }
 
-/// Claims a chunk by the rules of the session, and says how long that took.
+/// Claims a chunk by the rules of the session, and says how long the thread had to wait for it, by the time-stamp counter.
 ///
 /// # Safety
 /// `state` is the calling thread's own.
@@ -82,7 +82,14 @@ pub(crate) unsafe fn obtain(state: *mut ThreadState, lane: Lane, blocked: &mut S
     // SAFETY: the thread's own state.
     let (process, thread, position) = unsafe { ((*state).pid, (*state).tid, (*state).index_position) };
     if control.on_full.load(Ordering::Relaxed) == OnFull::Drop as u32 {
-        return pool.reclaim_oldest(process, thread, lane).map(|chunk| (chunk, 0));
+        let reclaimed = pool.reclaim_oldest(process, thread, lane)?;
+        let old = pool.header(reclaimed);
+        if old.lane.load(Ordering::Relaxed) == Lane::Index as u32 {
+            // What was lost before it is lost before the next one.
+            // SAFETY: the thread's own state.
+            unsafe { (*state).lost += old.lost_before.load(Ordering::Relaxed) };
+        }
+        return Some((reclaimed, 0));
     }
     if lane == Lane::Index && is_in_dump(position) {
         // It has waited in vain before.
@@ -91,12 +98,11 @@ pub(crate) unsafe fn obtain(state: *mut ThreadState, lane: Lane, blocked: &mut S
     let mut patience = Patience::new(control);
     let mut looks = control.looks_for_ended.load(Ordering::Relaxed);
     let mut claims = control.claims.load(Ordering::Relaxed);
-    let (mut hopeless, mut waited) = (0, 0);
+    let (mut hopeless, begun) = (0, registers::clock());
     while patience.is_left() {
         blocked.pause(|| syscall::sleep_nanoseconds(WAIT_STEP));
-        waited += u64::from(WAIT_STEP);
         if let Some(chunk) = pool.claim() {
-            return Some((chunk, waited));
+            return Some((chunk, registers::clock().saturating_sub(begun)));
         }
         // All chunks belong to living threads, which may be waiting for this one.
         let looked = control.looks_for_ended.load(Ordering::Relaxed);
@@ -169,7 +175,7 @@ pub(crate) unsafe fn label(pool: &Pool, chunk: usize, state: *mut ThreadState, l
         header.thread_pointer.store(registers::fs_base(), Ordering::Relaxed);
         header.shadow_base_low.store((*state).shadow_base as u32, Ordering::Relaxed);
         header.lost_before.store((*state).lost, Ordering::Relaxed);
-        header.waited_ns.store(waited, Ordering::Relaxed);
+        header.waited_ticks.store(waited, Ordering::Relaxed);
         header.drained.store(0, Ordering::Relaxed);
         header.forked_by.store((*state).forked_by, Ordering::Relaxed);
         header.exit_status.store(0, Ordering::Relaxed);

@@ -66,9 +66,10 @@ pub(crate) fn wait_for_chunk(blocked: &mut SignalsBlocked) -> Option<(usize, u64
     let pool = pool();
     let control = pool.control();
     let mut rounds = control.heartbeats.load(Ordering::Relaxed);
-    let (mut idle, mut waited) = (0, 0);
+    let (mut idle, mut has_waited, begun) = (0, false, registers::clock());
     loop {
         if let Some(chunk) = pool.claim_leaving(LEFT_FOR_EVENTS) {
+            let waited = if has_waited { registers::clock().saturating_sub(begun) } else { 0 };
             return Some((chunk, waited));
         }
         let may_wait = control.on_full.load(Ordering::Relaxed) == OnFull::Wait as u32
@@ -79,7 +80,7 @@ pub(crate) fn wait_for_chunk(blocked: &mut SignalsBlocked) -> Option<(usize, u64
             return None;
         }
         blocked.pause(|| syscall::sleep_nanoseconds(WAIT_STEP));
-        waited += u64::from(WAIT_STEP);
+        has_waited = true;
         let now = control.heartbeats.load(Ordering::Relaxed);
         idle = if now == rounds { idle + 1 } else { 0 };
         rounds = now;

@@ -11,6 +11,8 @@ use ada_ring::pool::Lane;
 use ada_ring::probe::PROBE_WORDS;
 use ada_ring::{ChunkReader, ChunkState, Pool, RECORDS_END};
 
+use crate::gaps::Wait;
+
 /// How many of a thread's newest events are remembered, so that kept detail can be linked to them: more than two chunks
 /// of detail hold.
 pub(crate) const REMEMBERED: usize = 8192;
@@ -170,24 +172,39 @@ impl Waiting {
 }
 
 impl ThreadDetails {
-    /// Takes records of a thread's detail chunks, and frees the chunks that are read to their end. Gives the time that
-    /// the thread waited for these.
+    /// Takes records of a thread's detail chunks, and frees the chunks that are read to their end. Gives the waits of
+    /// the thread for these.
     ///
     /// No further than to the time stamp of the last event that is being written: what is left in the rings makes a
     /// thread wait that is too fast for the disk.
-    pub(crate) fn collect(&mut self, pool: &Pool, lane: Lane, stride: usize, pid: u32, tid: u32, limit: u64) -> u64 {
+    pub(crate) fn collect(
+        &mut self,
+        pool: &Pool,
+        lane: Lane,
+        stride: usize,
+        pid: u32,
+        tid: u32,
+        limit: u64,
+    ) -> Vec<Wait> {
         self.collect_from(pool, chunks_of(pool, lane, pid, tid), stride, limit)
     }
 
     /// The same for the chunks that a thread has handed over, which otherwise overwrites its oldest detail.
-    pub(crate) fn collect_handed_over(&mut self, pool: &Pool, stride: usize, pid: u32, tid: u32, limit: u64) -> u64 {
+    pub(crate) fn collect_handed_over(
+        &mut self,
+        pool: &Pool,
+        stride: usize,
+        pid: u32,
+        tid: u32,
+        limit: u64,
+    ) -> Vec<Wait> {
         let mut chunks = chunks_of(pool, Lane::Detail, pid, tid);
         chunks.retain(|&chunk| pool.state(chunk) == ChunkState::Full as u32);
         self.collect_from(pool, chunks, stride, limit)
     }
 
-    fn collect_from(&mut self, pool: &Pool, chunks: Vec<usize>, stride: usize, limit: u64) -> u64 {
-        let mut waited = 0;
+    fn collect_from(&mut self, pool: &Pool, chunks: Vec<usize>, stride: usize, limit: u64) -> Vec<Wait> {
+        let mut waits = Vec::new();
         let before = self.waiting.places.len();
         for chunk in chunks {
             let is_full = pool.state(chunk) == ChunkState::Full as u32;
@@ -207,20 +224,24 @@ impl ThreadDetails {
                 break;
             }
             if is_full {
-                waited += pool.header(chunk).waited_ns.load(Ordering::Relaxed);
+                let ticks = pool.header(chunk).waited_ticks.load(Ordering::Relaxed);
+                let mut first = vec![0; stride];
+                if ticks > 0 && copy_record(pool, chunk, 0, &mut first) {
+                    waits.push(Wait { ticks, until: Captured { bytes: &first }.tsc() });
+                }
                 free(pool, chunk);
             }
         }
         if self.waiting.places.len() > before {
             self.waiting.sort();
         }
-        waited
+        waits
     }
 
     /// Takes all that a thread has of the events up to a time stamp: copies of what is in the chunks that it is still
     /// writing, which it is asked to hand over from now on, and then those that it has handed over. In this order, because
     /// a chunk may become full in between.
-    pub(crate) fn collect_kept(&mut self, pool: &Pool, stride: usize, pid: u32, tid: u32, limit: u64) -> u64 {
+    pub(crate) fn collect_kept(&mut self, pool: &Pool, stride: usize, pid: u32, tid: u32, limit: u64) -> Vec<Wait> {
         self.copied.clear();
         let mut record = vec![0; stride];
         for chunk in chunks_of(pool, Lane::Detail, pid, tid) {

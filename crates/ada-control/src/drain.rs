@@ -6,16 +6,19 @@ use std::sync::{Arc, MutexGuard, RwLock};
 use std::time::{Duration, Instant};
 
 use ada_event::{DetailSeq, Event, EventKind, EventSeq, FunctionId, ThreadId, TraceNanos};
-use ada_format::atf::{Crash, HexAddr, LaneFigures, LatencyFigures, PoolFigures, ThreadWriter, Window};
+use ada_format::atf::{Crash, Gap, HexAddr, LaneFigures, LatencyFigures, PoolFigures, ThreadWriter, Window};
 use ada_ring::chunk::IS_EXITING;
 use ada_ring::probe::RawProbe;
 use ada_ring::record::RecordKind;
-use ada_ring::{ChunkReader, ChunkState, DetailMode, DetailShape, Lane, Pool, RECORDS_END, RawRecord};
+use ada_ring::{
+    ChunkReader, ChunkState, DetailMode, DetailShape, Lane, Pool, RECORDS_END, RECORDS_PER_CHUNK, RawRecord,
+};
 
 use crate::ControlError;
 use crate::clock::Clock;
 use crate::crash_lane::CrashLane;
 use crate::detail_lane::{self, REMEMBERED, Remembered, ThreadDetails};
+use crate::gaps::{GapLog, Wait};
 use crate::latency::Latencies;
 use crate::order::put_in_order;
 use crate::overhead::SharedTally;
@@ -57,6 +60,7 @@ pub(crate) struct Drain {
     /// What opens windows; `None` where detail is not kept for them.
     watch: Option<Watch>,
     windows: WindowLog,
+    gaps: GapLog,
     detail: DetailMode,
     shape: DetailShape,
     batch: Vec<RawRecord>,
@@ -83,8 +87,31 @@ pub(crate) struct Drain {
 #[derive(Default)]
 struct ThreadProgress {
     last: TraceNanos,
+    chunk: Option<ChunkProgress>,
+    /// Whether events of it could not be written.
+    is_cut: bool,
     details: ThreadDetails,
     window: ThreadWindow,
+}
+
+/// How far the chunk of a thread that was read last has got.
+#[derive(Clone, Copy)]
+struct ChunkProgress {
+    image: u32,
+    ordinal: u64,
+    records: u64,
+}
+
+/// What is missing before a batch of records, or made it late.
+#[derive(Default)]
+struct BatchGaps {
+    /// Records in chunks that the thread took back unread.
+    taken_back: u64,
+    /// Records that found no chunk.
+    without_chunk: u64,
+    waits: Vec<Wait>,
+    /// Behind each record that was reserved and never written.
+    torn: Vec<u64>,
 }
 
 /// A chunk with something to read.
@@ -132,6 +159,7 @@ impl Drain {
             crashes: CrashLane::default(),
             watch: None,
             windows: WindowLog::default(),
+            gaps: GapLog::default(),
             detail,
             shape,
             batch: Vec::new(),
@@ -162,6 +190,16 @@ impl Drain {
         if let Some(watch) = self.watch.as_mut().filter(|watch| watch.is_stale(functions)) {
             watch.refresh(&lock().modules, functions);
         }
+    }
+
+    /// Where a process's threads lost events or waited.
+    pub(crate) fn gaps(&self, pid: u32) -> Vec<Gap> {
+        self.gaps.of_process(pid)
+    }
+
+    /// Of so many events that were dropped for a reason, how many may be missing anywhere.
+    pub(crate) fn unplaced(&self, reason: &str, count: u64) -> u64 {
+        self.gaps.unplaced(reason, count)
     }
 
     /// A process's windows, and how many more there were than are told of.
@@ -350,7 +388,10 @@ impl Drain {
             return true;
         };
         self.batch.clear();
-        let (mut has_holes, mut torn) = (false, 0);
+        let (mut has_holes, mut gaps) = (false, BatchGaps::default());
+        // Read while nobody can take the chunk back.
+        let header = pool.header(held.chunk);
+        let (lost, ticks) = (header.lost_before.load(Ordering::Relaxed), header.waited_ticks.load(Ordering::Relaxed));
         loop {
             while let Some(record) = reader.next_record() {
                 self.batch.push(record);
@@ -369,10 +410,10 @@ impl Drain {
             }
             self.batch.extend(next);
             if told == 0 {
-                torn += 1;
+                gaps.torn.extend(next.map(|next| next.tsc));
+                self.torn += 1;
             }
         }
-        self.torn += torn;
         let (at_end, used) = (reader.is_at_end(), reader.position());
         let is_done = at_end && is_full || ended;
         if is_done {
@@ -384,19 +425,23 @@ impl Drain {
         if at_end && is_full {
             self.read_interrupting(held);
         }
-        let header = pool.header(held.chunk);
+        let first = self.batch.iter().map(|record| record.tsc).find(|tsc| *tsc > 0);
         let shadow_base_low = header.shadow_base_low.load(Ordering::Relaxed);
         // After the events: what belongs to them was written before them.
         let progress = self.threads.entry((held.pid, held.tid)).or_default();
+        if progress.is_new_chunk(held, used, &self.batch, &mut gaps) {
+            gaps.without_chunk = lost;
+            gaps.waits.extend(first.filter(|_| ticks > 0).map(|until| Wait { ticks, until }));
+        }
         let limit = self.batch.iter().map(|record| record.tsc).max().unwrap_or(0);
         let (details, stride) = (&mut progress.details, self.shape.stride());
         if self.detail == DetailMode::All {
-            self.waited_ns += details.collect(&pool, Lane::Detail, stride, held.pid, held.tid, limit);
+            gaps.waits.extend(details.collect(&pool, Lane::Detail, stride, held.pid, held.tid, limit));
         } else if self.watch.is_some() {
-            self.waited_ns += details.collect_handed_over(&pool, stride, held.pid, held.tid, limit);
+            gaps.waits.extend(details.collect_handed_over(&pool, stride, held.pid, held.tid, limit));
         }
         if self.batch.iter().any(|record| record.is_probed()) {
-            self.waited_ns += details.collect(&pool, Lane::Probe, RawProbe::SIZE, held.pid, held.tid, limit);
+            gaps.waits.extend(details.collect(&pool, Lane::Probe, RawProbe::SIZE, held.pid, held.tid, limit));
         }
         if self.failure.is_none()
             && let Err(error) = self.write(held, shadow_base_low, files)
@@ -409,6 +454,7 @@ impl Drain {
         if self.failure.is_some() {
             self.unwritten += self.batch.len() as u64;
         }
+        self.tell_gaps(held, gaps, first, files);
         if is_full && !at_end && !ended {
             return false;
         }
@@ -417,7 +463,6 @@ impl Drain {
             if status & IS_EXITING != 0 {
                 self.exit_calls.insert(held.pid, (status & !IS_EXITING) as i32);
             }
-            self.waited_ns += header.waited_ns.load(Ordering::Relaxed);
             self.stuck.remove(&held.chunk);
             self.free(held.chunk, used, has_holes && !ended);
             if ended && is_last && !is_left && !final_round && !self.has_later_chunks(held) {
@@ -432,6 +477,29 @@ impl Drain {
             }
         }
         true
+    }
+
+    /// Writes down where a thread's events are missing or late. `first` is the first of the batch.
+    fn tell_gaps(&mut self, held: &Held, gaps: BatchGaps, first: Option<u64>, files: &SessionFiles) {
+        let thread = files.thread_id(held.pid, held.tid).unwrap_or(ThreadId(held.tid));
+        let Some(begin) = first.map(|tsc| self.clock.at(tsc).0) else { return };
+        if gaps.taken_back > 0 {
+            self.gaps.lost(held.pid, thread, begin, gaps.taken_back);
+        }
+        if gaps.without_chunk > 0 {
+            self.gaps.lost_without_chunk(held.pid, thread, begin, gaps.without_chunk);
+        }
+        for tsc in gaps.torn {
+            self.gaps.lost(held.pid, thread, self.clock.at(tsc).0, 1);
+        }
+        for wait in gaps.waits {
+            self.waited_ns += self.gaps.waited(held.pid, thread, &self.clock, wait);
+        }
+        // All that comes is missing too, and one word of it is enough.
+        let progress = self.threads.entry((held.pid, held.tid)).or_default();
+        if self.failure.is_some() && !std::mem::replace(&mut progress.is_cut, true) {
+            self.gaps.lost(held.pid, thread, begin, self.batch.len() as u64);
+        }
     }
 
     /// Whether a thread has left chunks that were not there when the round began. A new thread with the same id counts
@@ -511,7 +579,9 @@ impl Drain {
         if has_windows {
             let limit = self.batch.iter().map(|record| record.tsc).max().unwrap_or(0);
             let stride = self.shape.stride();
-            self.waited_ns += progress.details.collect_kept(&self.pool, stride, held.pid, held.tid, limit);
+            for wait in progress.details.collect_kept(&self.pool, stride, held.pid, held.tid, limit) {
+                self.waited_ns += self.gaps.waited(held.pid, thread.thread(), &self.clock, wait);
+            }
             progress.write_remembered(thread, base, &self.known, &self.shape, &mut self.details)?;
         }
         self.bytes.clear();
@@ -585,7 +655,10 @@ impl Drain {
             progress.window.begin_file(end, id).for_each(|window| self.windows.push(pid, window));
         }
         match files.turn_segment() {
-            Ok(Some(gone_before)) => self.windows.forget_before(gone_before),
+            Ok(Some(gone_before)) => {
+                self.windows.forget_before(gone_before);
+                self.gaps.forget_before(gone_before);
+            }
             Ok(None) => {}
             Err(error) => self.failure = Some(error),
         }
@@ -610,7 +683,9 @@ impl Drain {
             let events = BatchEvents { remembered: progress.details.remembered(), base: end, times: &[] };
             let fired = Fired { name: name.to_owned(), event: last, time: progress.last };
             progress.window.advance(vec![fired], &events, watch.pre_roll(), watch.post_roll());
-            self.waited_ns += progress.details.collect_kept(&self.pool, self.shape.stride(), pid, tid, u64::MAX);
+            for wait in progress.details.collect_kept(&self.pool, self.shape.stride(), pid, tid, u64::MAX) {
+                self.waited_ns += self.gaps.waited(pid, thread.thread(), &self.clock, wait);
+            }
             progress.write_remembered(thread, end, &self.known, &self.shape, &mut self.details)?;
         }
         Ok(())
@@ -631,6 +706,30 @@ impl Drain {
 }
 
 impl ThreadProgress {
+    /// Takes note of a chunk that was read up to a position. True the first time that it had records; then its header
+    /// tells what the thread went through before it had the chunk.
+    fn is_new_chunk(&mut self, held: &Held, read: usize, batch: &[RawRecord], gaps: &mut BatchGaps) -> bool {
+        if batch.is_empty() {
+            return false;
+        }
+        let now = ChunkProgress {
+            image: held.image,
+            ordinal: held.ordinal,
+            records: (read.min(RECORDS_END) / RawRecord::SIZE) as u64,
+        };
+        let last = self.chunk.replace(now).filter(|last| last.image == held.image && last.ordinal <= held.ordinal);
+        if last.is_some_and(|last| last.ordinal == held.ordinal) {
+            return false;
+        }
+        let per_chunk = RECORDS_PER_CHUNK as u64;
+        gaps.taken_back = match last {
+            Some(last) => per_chunk - last.records + (held.ordinal - last.ordinal - 1) * per_chunk,
+            None if self.last == TraceNanos::default() => held.ordinal * per_chunk,
+            None => 0,
+        };
+        true
+    }
+
     /// Writes the detail of events that were written without, and lie in windows, up to the position `base`.
     fn write_remembered(
         &mut self,
@@ -670,6 +769,7 @@ fn to_event(
         function: known.get(record.function as usize).copied().unwrap_or_default(),
         thread,
         kind: match record.kind() {
+            RecordKind::EntryOnly if record.is_uncaught() => EventKind::ENTRY,
             RecordKind::Call | RecordKind::EntryOnly => EventKind::CALL,
             RecordKind::Return => EventKind::RETURN,
             RecordKind::Unwound => EventKind::EXCEPTION,

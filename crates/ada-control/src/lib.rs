@@ -18,6 +18,7 @@ mod error;
 mod follow;
 pub mod function_pattern;
 mod futex;
+mod gaps;
 mod gate;
 mod hooking;
 mod image_file;

@@ -10,7 +10,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use ada_event::ImageOffset;
-use ada_format::atf::RingFigures;
+use ada_format::atf::{Drops, RingFigures};
 use ada_patch::StubOptions;
 use ada_ring::{DetailMode, DropReason, OnFull};
 
@@ -319,6 +319,8 @@ pub(crate) fn record(
         (ending, drained, governed.and_then(|governed| governed.join().ok().flatten()))
     });
     let (mut drain, mut files, mut living) = drained;
+    // Some may have come since the drain last looked.
+    drain.images().keys().for_each(|&process| living.saw(process));
     living.look();
     let Ending { end, cpu_time, trouble } = ending?;
     if let End::Killed(signal) = end
@@ -332,6 +334,8 @@ pub(crate) fn record(
     if drain.untold_crashes() > 0 {
         hooked.limits.push(format!("{} crashes could not be recorded", drain.untold_crashes()));
     }
+    let missing = crate::probes::limits(&hooked.modules);
+    hooked.limits.extend(missing);
     let drops = dropped(&pool, &drain);
     drain.flush(&mut files);
     let figures = drain.figures();
@@ -348,15 +352,17 @@ pub(crate) fn record(
             End::Exited(_) | End::Killed(_) if process == pid => {
                 Some(KnownEnd { end: Some(end), known_by: "wait", cpu_time })
             }
+            End::Detached if process == pid => None,
             _ => end_of_other(process, &living, &drain),
         };
-        summary::complete(end, &hooked.modules_of(process), &drops, &figures, writer);
+        summary::complete(end, &hooked.modules_of(process), placed(&drops, &drain), &figures, writer);
         summary::add_facts(&hooked, process, pid, writer);
         summary::add_switches(&switches, &hooked, process, writer);
         summary::add_windows(drain.windows(process), writer);
         let manifest = writer.manifest_mut();
         manifest.ring = let_go.get(&process).cloned();
         manifest.crashes = drain.crashes(process);
+        manifest.gaps = drain.gaps(process);
         manifest.hook_cost_ns.clone_from(&hook_cost);
         manifest.max_overhead = options.max_overhead;
         let folder = writer.process_path().to_owned();
@@ -521,6 +527,16 @@ fn dropped(pool: &ada_ring::Pool, drain: &Drain) -> Vec<(&'static str, u64)> {
         .chain([("torn", drain.torn()), ("detail_lost", drain.details_lost()), ("disk_full", drain.unwritten())])
         .filter(|&(_, count)| count > 0)
         .collect()
+}
+
+/// The same for manifests: by lane, and how many are missing nobody knows where.
+fn placed(drops: &[(&'static str, u64)], drain: &Drain) -> Vec<Drops> {
+    let told = |&(reason, count): &(&'static str, u64)| {
+        let lane = if reason == "detail_lost" { "detail" } else { "index" };
+        let unplaced = Some(drain.unplaced(reason, count)).filter(|_| lane == "index");
+        Drops { lane: lane.into(), reason: reason.into(), count, unplaced, ..Drops::default() }
+    };
+    drops.iter().map(told).collect()
 }
 
 /// Hooks libraries as they are loaded.

@@ -31,7 +31,7 @@ pub(crate) struct KnownEnd {
 pub(crate) fn complete(
     end: Option<KnownEnd>,
     modules: &[&Module],
-    drops: &[(&'static str, u64)],
+    drops: Vec<Drops>,
     (lanes, pool): &(BTreeMap<String, LaneFigures>, PoolFigures),
     writer: &mut SessionWriter,
 ) {
@@ -50,10 +50,7 @@ pub(crate) fn complete(
         };
         manifest.exit = Some(Exit { code, signal, known_by: Some(known_by.into()), ..Exit::default() });
     }
-    manifest.drops = drops
-        .iter()
-        .map(|&(reason, count)| Drops { lane: "index".into(), reason: reason.into(), count, ..Drops::default() })
-        .collect();
+    manifest.drops = drops;
 }
 
 /// Tells of the windows of detail, and of how many more there were.
@@ -103,6 +100,8 @@ pub(crate) fn add_facts(hooked: &Hooked, pid: u32, first: u32, writer: &mut Sess
     let manifest = writer.manifest_mut();
     if let Some(process) = hooked.processes.get(&pid) {
         manifest.command_line.clone_from(&process.command_line);
+        manifest.open_calls.clone_from(&process.open_calls);
+        manifest.attached = process.is_attached;
         manifest.parent_pid = process.parent.filter(|parent| hooked.processes.contains_key(parent));
     }
     if pid == first {

@@ -16,6 +16,14 @@ impl EventKind {
     pub const RETURN: Self = Self(2);
     /// A frame was unwound without returning.
     pub const EXCEPTION: Self = Self(3);
+    /// A function was entered whose returns are recorded otherwise, but not to this caller: no end belongs to it.
+    pub const ENTRY: Self = Self(4);
+
+    /// Whether a function was entered.
+    #[inline]
+    pub const fn is_call(self) -> bool {
+        matches!(self, Self::CALL | Self::ENTRY)
+    }
 
     /// The kind's name, if it is a defined one.
     pub const fn name(self) -> Option<&'static str> {
@@ -23,6 +31,7 @@ impl EventKind {
             Self::CALL => Some("call"),
             Self::RETURN => Some("return"),
             Self::EXCEPTION => Some("exception"),
+            Self::ENTRY => Some("entry"),
             _ => None,
         }
     }

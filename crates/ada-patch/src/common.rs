@@ -2,7 +2,7 @@
 
 use std::mem::offset_of;
 
-use ada_ring::record::{HAS_DETAIL, RecordKind};
+use ada_ring::record::{HAS_DETAIL, IS_UNCAUGHT, RecordKind};
 use ada_ring::state::{FRAME_RETURNING, ShadowFrame};
 use iced_x86::code_asm::{
     CodeAssembler, CodeLabel, dword_ptr, eax, qword_ptr, r8, r9, r10, r11, r12, r13, r14, rax, rbp, rcx, rdi, rdx,
@@ -191,7 +191,7 @@ fn record_entry_only(
     a.pop(rax)?;
     a.mov(dword_ptr(rcx + 8), eax)?;
     a.mov(rdx, qword_ptr(SHADOW_TOP).gs())?;
-    a.lea(eax, dword_ptr(rdx + kind_bits(RecordKind::EntryOnly, options)))?;
+    a.lea(eax, dword_ptr(rdx + (kind_bits(RecordKind::EntryOnly, options) | IS_UNCAUGHT as i32)))?;
     a.mov(dword_ptr(rcx + 12), eax)?;
     match options.detail {
         Some(shape) => {

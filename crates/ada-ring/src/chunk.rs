@@ -46,8 +46,8 @@ pub struct ChunkHeader {
     pub reader_busy: AtomicU32,
     /// Records of this thread that were given up before this chunk's first one.
     pub lost_before: AtomicU64,
-    /// Nanoseconds that the thread waited for this chunk.
-    pub waited_ns: AtomicU64,
+    /// How long the thread waited for this chunk, by the time-stamp counter.
+    pub waited_ticks: AtomicU64,
     /// Bytes of records that the drain has taken.
     pub drained: AtomicU64,
     /// [`crate::Lane`] as a number.

@@ -33,6 +33,9 @@ pub const HAS_DETAIL: u32 = 4;
 /// Set beside the kind where a [`crate::probe::RawProbe`] with the same time stamp was written.
 pub const IS_PROBED: u32 = 8;
 
+/// Set beside [`RecordKind::EntryOnly`] where the function's returns are caught, but not to this caller.
+pub const IS_UNCAUGHT: u32 = 16;
+
 impl RawRecord {
     /// Bytes of a record.
     pub const SIZE: usize = 16;
@@ -45,6 +48,11 @@ impl RawRecord {
     /// Whether a runtime probe kept what it saw.
     pub const fn is_probed(self) -> bool {
         self.top_and_kind & IS_PROBED != 0
+    }
+
+    /// Whether it is only because of the caller that the return of this call is not caught.
+    pub const fn is_uncaught(self) -> bool {
+        matches!(self.kind(), RecordKind::EntryOnly) && self.top_and_kind & IS_UNCAUGHT != 0
     }
 
     /// The kind, which no bit pattern can make invalid.
@@ -81,6 +89,17 @@ mod tests {
         let back = RawRecord { tsc: 2, function: 7, top_and_kind: (base + 96) | RecordKind::Return as u32 };
         assert_eq!((call.kind(), call.depth(base)), (RecordKind::Call, 2));
         assert_eq!((back.kind(), back.depth(base)), (RecordKind::Return, 2));
+    }
+
+    #[test]
+    fn only_calls_can_be_uncaught_and_their_depth_does_not_change() {
+        let base = 0x1000;
+        let entry =
+            RawRecord { tsc: 1, function: 7, top_and_kind: (base + 64) | RecordKind::EntryOnly as u32 | IS_UNCAUGHT };
+        assert!(entry.is_uncaught());
+        assert_eq!((entry.kind(), entry.depth(base)), (RecordKind::EntryOnly, 2));
+        let call = RawRecord { top_and_kind: base + 64, ..entry };
+        assert!(!call.is_uncaught());
     }
 
     #[test]

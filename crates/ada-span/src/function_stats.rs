@@ -3,7 +3,7 @@
 use ada_event::FunctionId;
 
 use crate::histogram::Histogram;
-use crate::outcome::Status;
+use crate::outcome::{Outcome, Reason, Status};
 
 /// The sums of one function over all threads.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -33,7 +33,8 @@ pub struct FunctionStats {
 impl FunctionStats {
     /// Counts a span that has ended. `is_outermost`: the function is not open below.
     #[inline]
-    pub fn add(&mut self, thread: u32, seq: u64, duration: u64, self_ns: u64, status: Status, is_outermost: bool) {
+    pub fn add(&mut self, thread: u32, seq: u64, duration: u64, self_ns: u64, outcome: Outcome, is_outermost: bool) {
+        let status = outcome.status;
         self.spans += 1;
         self.by_status[status as usize] += 1;
         if status == Status::EntryOnly {
@@ -43,7 +44,9 @@ impl FunctionStats {
         if is_outermost {
             self.total_ns += duration;
         }
-        if status == Status::Unmatched || status == Status::Open {
+        // Where a function jumps to another one is known as well as where it returns.
+        let has_no_end = matches!(status, Status::Unmatched | Status::Open) && outcome.reason != Reason::TailCall;
+        if has_no_end || outcome.is_uncertain {
             return;
         }
         if self.timed == 0 || duration < self.min_ns {

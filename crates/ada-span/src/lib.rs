@@ -11,9 +11,12 @@
 mod analysis;
 mod anomaly;
 pub mod callback;
+pub mod concurrency;
+mod correction;
 mod detail;
 mod error;
 mod function_stats;
+pub mod gcd;
 mod histogram;
 mod observer;
 mod outcome;
@@ -22,11 +25,13 @@ mod replay;
 mod routine;
 mod session;
 mod source;
+pub mod swift;
 pub mod table;
 mod traits;
 
 pub use analysis::{ANALYSIS_VERSION, analyze};
 pub use anomaly::{Anomaly, AnomalyKind};
+pub use correction::{Corrected, Correction, Costs, SelfCosts, SpanEnds};
 pub use detail::{DetailSource, EventDetail};
 pub use error::SpanError;
 pub use function_stats::FunctionStats;

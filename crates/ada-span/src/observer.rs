@@ -4,11 +4,12 @@
 use ada_event::FunctionId;
 
 use crate::callback::{CallbackObserved, CallbackTracker, CodeAddresses};
+use crate::concurrency::LogicalCalls;
 use crate::detail::DetailSource;
 use crate::outcome::Reason;
 use crate::pthread::ThreadCall;
 use crate::replay::{Closed, Opened};
-use crate::traits::Role;
+use crate::traits::{FunctionTraits, Role};
 
 /// A call of the C library's first function of a thread.
 #[derive(Clone, Copy, Debug)]
@@ -25,10 +26,12 @@ pub(crate) struct Observed {
     pub(crate) thread_calls: Vec<ThreadCall>,
     pub(crate) starts: Vec<ThreadStart>,
     pub(crate) callbacks: CallbackObserved,
+    pub(crate) logical: LogicalCalls,
 }
 
 /// A worker's observer.
 pub(crate) struct Observer<'a> {
+    traits: &'a FunctionTraits,
     detail: Option<Box<dyn DetailSource + 'a>>,
     thread_calls: Vec<ThreadCall>,
     /// Places in `thread_calls` of those that have not returned, oldest first.
@@ -36,44 +39,85 @@ pub(crate) struct Observer<'a> {
     /// One that has just ended by jumping to the next call, and its depth.
     jumped: Option<(usize, u32)>,
     starts: Vec<ThreadStart>,
+    /// Calls that tell of tasks and blocks.
+    logical: LogicalCalls,
     callbacks: Option<CallbackTracker<'a>>,
-    /// Whether callbacks are looked for on the current thread.
-    follows: bool,
+    /// Which calls of the current thread are looked at for callbacks.
+    follows: Follows,
+    /// By number: whether some call was handed the function's address.
+    handed_over: Vec<bool>,
+}
+
+/// Which calls are looked at for callbacks.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Follows {
+    /// None.
+    Nothing,
+    /// Those with registers, and those of functions whose addresses were handed over.
+    Some,
+    /// All.
+    All,
 }
 
 impl<'a> Observer<'a> {
     /// `addresses` if callbacks are to be looked for.
-    pub(crate) fn new(addresses: Option<&'a CodeAddresses>) -> Self {
+    pub(crate) fn new(traits: &'a FunctionTraits, addresses: Option<&'a CodeAddresses>) -> Self {
         let callbacks = addresses.map(CallbackTracker::new);
         Self {
+            traits,
             detail: None,
             thread_calls: Vec::new(),
             open_calls: Vec::new(),
             jumped: None,
             starts: Vec::new(),
+            logical: LogicalCalls::default(),
             callbacks,
-            follows: false,
+            follows: Follows::Nothing,
+            handed_over: Vec::new(),
         }
     }
 
-    pub(crate) fn begin_thread(&mut self, detail: Option<Box<dyn DetailSource + 'a>>, follows: bool) {
+    pub(crate) fn begin_thread(&mut self, detail: Option<Box<dyn DetailSource + 'a>>, follows: Follows) {
         self.detail = detail;
-        self.follows = follows && self.callbacks.is_some();
+        self.follows = if self.callbacks.is_some() { follows } else { Follows::Nothing };
         self.open_calls.clear();
+        self.logical.begin_thread();
         self.jumped = None;
     }
 
     #[inline]
     pub(crate) fn wants(&self, opened: &Opened) -> bool {
-        opened.role.is_thread_call() || opened.role == Role::ThreadStart || self.follows || self.jumped.is_some()
+        // Most are plain, and that is one comparison.
+        opened.role != Role::Plain && self.wants_role(opened.role)
+            || self.jumped.is_some()
+            || self.logical.wants_next()
+            || self.follows != Follows::Nothing && self.follows_call(opened)
+    }
+
+    fn wants_role(&self, role: Role) -> bool {
+        role.is_thread_call() || role.is_concurrency() || role == Role::ThreadStart
+    }
+
+    #[inline]
+    fn follows_call(&self, opened: &Opened) -> bool {
+        self.follows == Follows::All
+            || opened.detail.get().is_some()
+            || self.handed_over.get(opened.function as usize).is_some_and(|it| *it)
+    }
+
+    /// Takes note of a function, whose number is the next one.
+    pub(crate) fn learn(&mut self, function: FunctionId) {
+        self.handed_over.push(self.callbacks.as_ref().is_some_and(|callbacks| callbacks.is_handed_over(function)));
     }
 
     #[inline]
     pub(crate) fn has_open(&self) -> bool {
-        !self.open_calls.is_empty() || self.follows
+        !self.open_calls.is_empty()
+            || self.logical.has_open()
+            || self.callbacks.as_ref().is_some_and(CallbackTracker::has_open)
     }
 
-    pub(crate) fn open(&mut self, thread: u32, opened: &Opened, function: FunctionId) {
+    pub(crate) fn open(&mut self, thread: u32, opened: &Opened, function: FunctionId, caller: Option<FunctionId>) {
         let detail = self.detail.as_mut().and_then(|source| source.detail(opened.detail));
         // `pthread_join` jumps to a function that often has no name, and ends when that does.
         let continued = self.jumped.take().filter(|&(_, depth)| depth == opened.depth && opened.is_frame);
@@ -84,11 +128,21 @@ impl<'a> Observer<'a> {
             self.open_calls.push(self.thread_calls.len());
             self.thread_calls.push(ThreadCall::begun(thread, opened, detail.as_ref()));
         }
+        if self.logical.wants_next() {
+            let known = self.traits.get(function);
+            self.logical.next(opened, function, !known.is_runtime && known.role == Role::Plain);
+        }
+        if opened.role.is_concurrency() {
+            self.logical.open(thread, opened, function, detail.as_ref());
+        }
         if opened.role == Role::ThreadStart {
             self.starts.push(ThreadStart { thread, seq: opened.seq, time: opened.start });
         }
-        if let Some(callbacks) = self.callbacks.as_mut().filter(|_| self.follows) {
-            callbacks.open(thread, opened, function, detail.as_ref());
+        if self.follows != Follows::Nothing
+            && self.follows_call(opened)
+            && let Some(callbacks) = &mut self.callbacks
+        {
+            callbacks.open(thread, opened, function, caller, detail.as_ref());
         }
     }
 
@@ -104,13 +158,15 @@ impl<'a> Observer<'a> {
             let detail = self.detail.as_mut().and_then(|source| source.detail(closed.detail));
             call.ended(closed, detail.as_ref());
         }
-        if let Some(callbacks) = self.callbacks.as_mut().filter(|_| self.follows) {
+        let source = &mut self.detail;
+        self.logical.close(closed, || source.as_mut()?.detail(closed.detail));
+        if let Some(callbacks) = &mut self.callbacks {
             callbacks.close(thread, closed);
         }
     }
 
     pub(crate) fn finish(self) -> Observed {
         let callbacks = self.callbacks.map(CallbackTracker::finish).unwrap_or_default();
-        Observed { thread_calls: self.thread_calls, starts: self.starts, callbacks }
+        Observed { thread_calls: self.thread_calls, starts: self.starts, callbacks, logical: self.logical }
     }
 }

@@ -30,6 +30,8 @@ pub struct Opened {
     pub depth: u32,
     /// The opening event of the span that encloses it.
     pub parent: Option<u64>,
+    /// That one's function, by its number.
+    pub caller: Option<u32>,
     /// The opening event's detail.
     pub detail: DetailSeq,
     /// Whether it stays open.
@@ -116,7 +118,7 @@ pub enum ProcessEnd {
 /// What is known of the trace as a whole.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ReplayOptions {
-    /// Whether events were lost, and counted: a missing partner is then put down to that.
+    /// Whether events were lost nobody knows where: any missing partner is then put down to that.
     pub has_drops: bool,
     /// How the process ended.
     pub end: ProcessEnd,
@@ -161,6 +163,12 @@ enum CauseKind {
 pub struct Replay<S> {
     sink: S,
     options: ReplayOptions,
+    /// Times of the first events behind losses that are yet to come, the next one last.
+    losses: Vec<u64>,
+    /// The time of the next one.
+    next_loss: u64,
+    /// The time of the last one that is past; 0 where there is none.
+    last_loss: u64,
     stack: Vec<Frame>,
     next_seq: u64,
     first_time: u64,
@@ -195,6 +203,9 @@ impl<S: SpanSink> Replay<S> {
         Self {
             sink,
             options,
+            losses: Vec::new(),
+            next_loss: u64::MAX,
+            last_loss: 0,
             stack: Vec::new(),
             next_seq: 0,
             first_time: 0,
@@ -205,6 +216,33 @@ impl<S: SpanSink> Replay<S> {
             cause: None,
             deepest: 0,
         }
+    }
+
+    /// Tells where events of the thread were lost: the times of the first events behind, in order.
+    pub fn with_losses(mut self, mut losses: Vec<u64>) -> Self {
+        losses.reverse();
+        self.next_loss = losses.last().copied().unwrap_or(u64::MAX);
+        self.losses = losses;
+        self
+    }
+
+    #[cold]
+    fn pass_losses(&mut self) {
+        while let Some(loss) = self.losses.pop_if(|loss| *loss <= self.time) {
+            self.last_loss = loss;
+        }
+        self.next_loss = self.losses.last().copied().unwrap_or(u64::MAX);
+    }
+
+    /// Whether events were lost since a time.
+    #[inline]
+    fn has_lost_since(&self, time: u64) -> bool {
+        time < self.last_loss
+    }
+
+    /// Whether an event may be missing since a time.
+    fn may_lack_since(&self, time: u64) -> bool {
+        self.options.has_drops || self.has_lost_since(time)
     }
 
     /// The thread's next events.
@@ -221,7 +259,7 @@ impl<S: SpanSink> Replay<S> {
         self.next_seq += 1;
         if seq == 0 {
             (self.first_time, self.time) = (event.timestamp.0, event.timestamp.0);
-            self.unknown_below = event.depth.saturating_add(u32::from(event.kind != EventKind::CALL));
+            self.unknown_below = event.depth.saturating_add(u32::from(!event.kind.is_call()));
             self.begun_at_depth = self.unknown_below;
         }
         if event.timestamp.0 < self.time {
@@ -229,21 +267,29 @@ impl<S: SpanSink> Replay<S> {
         }
         self.time_before = self.time;
         self.time = self.time.max(event.timestamp.0);
+        if self.time >= self.next_loss {
+            self.pass_losses();
+        }
         match event.kind {
-            EventKind::CALL => self.call(seq, event),
+            EventKind::CALL => self.call(seq, event, false),
             EventKind::RETURN => self.end(seq, event, true),
             EventKind::EXCEPTION => self.end(seq, event, false),
+            EventKind::ENTRY => self.call(seq, event, true),
             _ => self.odd(AnomalyKind::UnknownEvent, seq),
         }
     }
 
     #[inline]
-    fn call(&mut self, seq: u64, event: &Event) {
+    fn call(&mut self, seq: u64, event: &Event, is_entry: bool) {
         let depth = event.depth;
         let function = self.sink.function(event.function);
+        let is_entry_only = is_entry || function.is_entry_only;
         if self.stack.last().is_some_and(|top| top.depth >= depth) {
             if function.role == Role::ThreadStart {
-                self.end_life(depth);
+                self.end_life(Outcome::new(Status::Exited, Reason::None), depth);
+            } else if depth == 0 && self.stack.last().is_some_and(|top| top.role == Role::Exec) {
+                // Another program runs in this one's place.
+                self.end_life(Outcome::new(Status::Unmatched, Reason::ProcessExit), 0);
             } else {
                 self.replace(seq, depth);
             }
@@ -255,18 +301,19 @@ impl<S: SpanSink> Replay<S> {
         }
         let parent = self.stack.last();
         let expected = parent.map_or(self.unknown_below, |parent| parent.depth.saturating_add(1));
-        let parent = parent.map(|parent| parent.seq);
+        let (parent, caller) = (parent.map(|parent| parent.seq), parent.map(|parent| parent.number));
         if depth > expected {
             self.odd(AnomalyKind::DepthJump, seq);
         }
         let is_too_deep = self.stack.len() >= DEEPEST;
-        let is_frame = !function.is_entry_only && !is_too_deep;
+        let is_frame = !is_entry_only && !is_too_deep;
         let opened = Opened {
             seq,
             start: self.time,
             function: function.number,
             depth,
             parent,
+            caller,
             detail: event.detail,
             is_frame,
             role: function.role,
@@ -289,7 +336,7 @@ impl<S: SpanSink> Replay<S> {
             });
             return;
         }
-        let outcome = if function.is_entry_only {
+        let outcome = if is_entry_only {
             Outcome::new(Status::EntryOnly, Reason::None)
         } else {
             self.odd(AnomalyKind::TooDeep, seq);
@@ -301,9 +348,11 @@ impl<S: SpanSink> Replay<S> {
     /// A call at `depth` ends what is open there: the caller has jumped to it, or events are missing.
     fn replace(&mut self, seq: u64, depth: u32) {
         let above = self.stack.iter().rev().take_while(|frame| frame.depth >= depth).count();
-        if above == 1 && self.stack.last().is_some_and(|top| top.depth == depth) {
-            let outcome =
-                Outcome { status: Status::Unmatched, reason: Reason::TailCall, is_uncertain: self.options.has_drops };
+        if above == 1
+            && let Some(top) = self.stack.last().filter(|top| top.depth == depth)
+        {
+            let is_uncertain = self.may_lack_since(top.start);
+            let outcome = Outcome { status: Status::Unmatched, reason: Reason::TailCall, is_uncertain };
             self.close_top(None, DetailSeq::NONE, outcome, None);
         } else {
             self.vanish(seq, depth);
@@ -312,10 +361,10 @@ impl<S: SpanSink> Replay<S> {
 
     /// A thread begins where one has ended: the system uses ids again, and a trace may have two threads under one.
     #[cold]
-    fn end_life(&mut self, depth: u32) {
+    fn end_life(&mut self, outcome: Outcome, depth: u32) {
         let now = std::mem::replace(&mut self.time, self.time_before);
         while self.stack.last().is_some_and(|top| top.depth >= depth) {
-            self.close_top(None, DetailSeq::NONE, Outcome::new(Status::Exited, Reason::None), None);
+            self.close_top(None, DetailSeq::NONE, outcome, None);
         }
         self.time = now;
         self.cause = None;
@@ -324,15 +373,17 @@ impl<S: SpanSink> Replay<S> {
     /// Frames at `depth` and above are gone, and no event says how.
     #[cold]
     fn vanish(&mut self, seq: u64, depth: u32) {
-        while self.stack.last().is_some_and(|top| top.depth >= depth) {
+        while let Some(top) = self.stack.last().filter(|top| top.depth >= depth) {
+            let outcome = self.lost_since(top.start);
             self.odd(AnomalyKind::BeginningWithoutEnd, seq);
-            self.close_top(None, DetailSeq::NONE, self.lost(), None);
+            self.close_top(None, DetailSeq::NONE, outcome, None);
         }
     }
 
-    /// The outcome of a span whose partner is missing.
-    fn lost(&self) -> Outcome {
-        Outcome::new(Status::Unmatched, if self.options.has_drops { Reason::Dropped } else { Reason::None })
+    /// The outcome of a span whose partner is missing, somewhere between a time and now.
+    fn lost_since(&self, time: u64) -> Outcome {
+        let reason = if self.may_lack_since(time) { Reason::Dropped } else { Reason::None };
+        Outcome::new(Status::Unmatched, reason)
     }
 
     #[inline]
@@ -349,11 +400,20 @@ impl<S: SpanSink> Replay<S> {
             if self.cause.is_some_and(|cause| depth < cause.lowest && cause.lowest != u32::MAX) {
                 self.cause = None;
             }
-            self.close_top(Some(seq), event.detail, Outcome::default(), None);
+            let outcome = Outcome { is_uncertain: self.partner_is_a_guess(), ..Outcome::default() };
+            self.close_top(Some(seq), event.detail, outcome, None);
         } else {
             let (outcome, context) = self.unwound(depth);
+            let outcome = Outcome { is_uncertain: self.partner_is_a_guess(), ..outcome };
             self.close_top(Some(seq), event.detail, outcome, context);
         }
+    }
+
+    /// Whether events were lost since the newest open call began: it may have ended among them, and this may be the end of
+    /// another call of the same function.
+    #[inline]
+    fn partner_is_a_guess(&self) -> bool {
+        self.stack.last().is_some_and(|top| self.has_lost_since(top.start))
     }
 
     /// An end whose beginning is not on the stack is a span of its own, at the one moment that is known.
@@ -375,6 +435,7 @@ impl<S: SpanSink> Replay<S> {
             function: function.number,
             depth,
             parent: self.stack.last().map(|parent| parent.seq),
+            caller: self.stack.last().map(|parent| parent.number),
             detail: event.detail,
             is_frame: false,
             role: Role::Plain,
@@ -385,7 +446,8 @@ impl<S: SpanSink> Replay<S> {
         let place = self.sink.open(&opened);
         let outcome = match began_before {
             true => Outcome::new(Status::Unmatched, Reason::AttachedMidway),
-            false => self.lost(),
+            // The beginning lies behind that of whatever encloses it.
+            false => self.lost_since(self.stack.last().map_or(0, |parent| parent.start)),
         };
         self.close_at_once(place, &opened, outcome);
     }
@@ -491,7 +553,10 @@ impl<S: SpanSink> Replay<S> {
         if !ended_in_library {
             self.time = self.time.max(self.options.end_time);
         }
+        // What was open may have ended among events that were lost since.
+        let is_cut = !self.losses.is_empty();
         let outcome = match self.options.end {
+            _ if is_cut => Outcome::new(Status::Unmatched, Reason::Dropped),
             _ if ended_in_library => Outcome::new(Status::Exited, Reason::None),
             ProcessEnd::Exited => Outcome::new(Status::Unmatched, Reason::ProcessExit),
             ProcessEnd::Killed => Outcome::new(Status::Unmatched, Reason::Crash),

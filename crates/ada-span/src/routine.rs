@@ -6,7 +6,7 @@ use ada_event::FunctionId;
 
 use crate::error::SpanError;
 use crate::observer::ThreadStart;
-use crate::outcome::Outcome;
+use crate::outcome::{Outcome, Reason};
 use crate::pthread::{Routine, ThreadLife};
 use crate::source::{ProcessSource, ThreadInfo};
 use crate::table::{Column, Columns, Tables};
@@ -36,6 +36,19 @@ pub(crate) fn lives(
         if info.is_first || is_continued || rows.is_empty() {
             continue;
         }
+        if count == 0 && (entry.facts.begun_at_depth > 0 || info.is_attached) {
+            lives.push(ThreadLife {
+                thread: place as u32,
+                begin_seq: 0,
+                first_time: entry.facts.first_time,
+                last_time: entry.facts.last_time,
+                handle: info.handle,
+                tid: info.tid,
+                routine: routine_begun_before(tables, place, traits, entry.facts.first_time)?,
+                is_midway: true,
+            });
+            continue;
+        }
         // What comes before the library's first function, or without it, is the first life.
         let begin = ThreadStart { thread: place as u32, seq: 0, time: entry.facts.first_time };
         let begins: Vec<ThreadStart> = std::iter::once(begin).chain(starts.iter().skip(1).copied()).collect();
@@ -52,11 +65,51 @@ pub(crate) fn lives(
                 last_time: next.map_or(entry.facts.last_time, |next| next.time),
                 handle: info.handle.or_else(|| of_life.handed_to_start(source, place)),
                 tid: info.tid,
-                routine: of_life.routine().map(|it| with_registers(it, source, place)),
+                routine: match of_life.routine() {
+                    Some(routine) => {
+                        let whole = after_jumps(tables, place, routine, until)?;
+                        Some(with_registers(whole, source, place))
+                    }
+                    None => None,
+                },
+                is_midway: false,
             });
         }
     }
     Ok(lives)
+}
+
+/// What a thread ran that began before the recording, if its end is there: the outermost of the program's own functions
+/// that returned to callers from before.
+fn routine_begun_before(
+    tables: &Tables,
+    thread: usize,
+    traits: &FunctionTraits,
+    first_time: u64,
+) -> Result<Option<Routine>, SpanError> {
+    let mut columns = Columns::new();
+    let Some(last) = tables.blocks_of(thread).last() else { return Ok(None) };
+    tables.read(last, |_| true, &mut columns)?;
+    let rows = Rows { tables, columns: &columns, traits, range: 0..columns.rows() };
+    let outcome = |row: usize| Outcome::from_byte(columns.at(Column::Outcome, row) as u8).unwrap_or_default();
+    let began_before = (0..columns.rows()).filter(|&row| outcome(row).reason == Reason::AttachedMidway);
+    let outermost = began_before.filter(|&row| rows.is_own(row)).min_by_key(|&row| columns.at(Column::Depth, row));
+    Ok(outermost.map(|row| {
+        let (seq, function) = (columns.at(Column::OpenSeq, row), rows.function(row));
+        Routine {
+            seq,
+            depth: columns.at(Column::Depth, row),
+            close_seq: None,
+            start: first_time,
+            end: columns.at(Column::Start, row),
+            outcome: outcome(row),
+            function: function.0,
+            address: traits.get(function).address,
+            argument: None,
+            result: None,
+            user_function: function.0,
+        }
+    }))
 }
 
 fn row_range(columns: &Columns, from: u64, until: u64) -> Range<usize> {
@@ -125,6 +178,7 @@ impl Rows<'_> {
         let (seq, start, close_delta) = (at(Column::OpenSeq, top), at(Column::Start, top), at(Column::CloseDelta, top));
         Some(Routine {
             seq,
+            depth: at(Column::Depth, top),
             close_seq: (close_delta > 0).then(|| seq + close_delta),
             start,
             end: start.saturating_add(at(Column::Duration, top)),
@@ -136,6 +190,37 @@ impl Rows<'_> {
             user_function: self.function(row).0,
         })
     }
+}
+
+/// A start routine that ends by jumping to another function goes on in that: the thread ends when the last one does.
+fn after_jumps(tables: &Tables, thread: usize, mut routine: Routine, until: u64) -> Result<Routine, SpanError> {
+    let mut columns = Columns::new();
+    let mut seq = routine.seq;
+    for block in tables.blocks_of(thread) {
+        let entry = tables.block(block);
+        if routine.outcome.reason != Reason::TailCall || entry.first_seq >= until {
+            break;
+        }
+        if entry.last_seq <= seq || u64::from(entry.min_depth) > routine.depth {
+            continue;
+        }
+        tables.read(block, |column| column != Column::SelfTime && column != Column::Context, &mut columns)?;
+        for row in 0..columns.rows() {
+            let at = |column: Column| columns.at(column, row);
+            let open = at(Column::OpenSeq);
+            if open <= seq || at(Column::Depth) > routine.depth {
+                continue;
+            }
+            if routine.outcome.reason != Reason::TailCall || open >= until || at(Column::Depth) < routine.depth {
+                return Ok(routine);
+            }
+            seq = open;
+            routine.end = at(Column::Start).saturating_add(at(Column::Duration));
+            routine.outcome = Outcome::from_byte(at(Column::Outcome) as u8).unwrap_or_default();
+            routine.close_seq = (at(Column::CloseDelta) > 0).then(|| open + at(Column::CloseDelta));
+        }
+    }
+    Ok(routine)
 }
 
 fn with_registers(routine: Routine, source: &dyn ProcessSource, thread: usize) -> Routine {

@@ -15,6 +15,8 @@ pub struct ThreadInfo {
     pub handle: Option<u64>,
     /// The operating system's id, which may be used again after its end.
     pub tid: Option<u64>,
+    /// Whether its process ran already when the recording began: then it may have, too, though no depth tells.
+    pub is_attached: bool,
     /// Whether it is the one that the process began with.
     pub is_first: bool,
 }
@@ -29,6 +31,11 @@ pub trait ProcessSource: Sync {
 
     /// A thread's detail, if there is any.
     fn details(&self, thread: usize) -> Option<Box<dyn DetailSource + '_>>;
+
+    /// Where events of a thread were lost: the times of the first events behind, in order.
+    fn losses(&self, _thread: usize) -> Vec<u64> {
+        Vec::new()
+    }
 
     /// The detail of one event.
     fn event_detail(&self, thread: usize, seq: u64) -> Option<EventDetail>;

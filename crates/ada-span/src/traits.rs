@@ -4,6 +4,9 @@ use std::collections::HashMap;
 
 use ada_event::FunctionId;
 
+use crate::gcd::GcdCall;
+use crate::swift::SwiftCall;
+
 /// A part that a function plays for others' spans.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Role {
@@ -36,12 +39,20 @@ pub enum Role {
     ThreadCancel,
     /// Names the function that a signal will call.
     SignalHandler,
+    /// Takes one function, and runs it now or later: which argument that is.
+    TakesFunction(u8),
     /// Finds a function at its first call, with that call's arguments still in the registers.
     LazyBinding,
+    /// Runs another program in this one's place.
+    Exec,
     /// Calls `main`.
     ProgramStart,
     /// The program's `main`.
     Main,
+    /// Tells of Swift's tasks.
+    Swift(SwiftCall),
+    /// Tells of dispatched blocks.
+    Gcd(GcdCall),
 }
 
 impl Role {
@@ -71,19 +82,45 @@ impl Role {
             "pthread_cancel" | "__pthread_cancel" => Self::ThreadCancel,
             "signal" | "bsd_signal" | "ssignal" | "sysv_signal" | "__sysv_signal" | "sigaction" | "__sigaction"
             | "__libc_sigaction" | "sigset" => Self::SignalHandler,
+            "qsort" | "qsort_r" | "__qsort_r" => Self::TakesFunction(3),
+            "bsearch" => Self::TakesFunction(4),
+            "pthread_once" | "__pthread_once" => Self::TakesFunction(1),
+            "atexit" | "__cxa_atexit" | "on_exit" | "at_quick_exit" | "__cxa_at_quick_exit" => Self::TakesFunction(0),
+            "execve" | "__execve" | "execveat" | "fexecve" => Self::Exec,
             "main" => Self::Main,
             "_dl_fixup" | "_dl_profile_fixup" | "_dl_runtime_resolve" => Self::LazyBinding,
             "__libc_start_main" | "__libc_start_call_main" | "__libc_start_main_impl" => Self::ProgramStart,
             name if name.starts_with("_dl_runtime_resolve_") || name.starts_with("_dl_runtime_profile_") => {
                 Self::LazyBinding
             }
-            _ => Self::Plain,
+            name => {
+                let swift = SwiftCall::of(name).map(Self::Swift);
+                swift.or_else(|| GcdCall::of(name).map(Self::Gcd)).unwrap_or_default()
+            }
         }
+    }
+
+    /// Whether it tells of tasks or blocks.
+    pub const fn is_concurrency(self) -> bool {
+        matches!(self, Self::Swift(_) | Self::Gcd(_))
     }
 
     /// Whether addresses in its registers are somebody else's.
     pub const fn hands_nothing_over(self) -> bool {
-        self.is_thread_call() || matches!(self, Self::LazyBinding | Self::ProgramStart | Self::Main)
+        self.is_thread_call()
+            || self.is_concurrency()
+            || matches!(self, Self::LazyBinding | Self::Exec | Self::ProgramStart | Self::Main)
+    }
+
+    /// Whether an argument, or a word behind the six of them that a probe has read, can be a function that is handed over.
+    /// Registers behind a call's last argument hold what was left there.
+    pub const fn may_hand_over(self, argument: usize) -> bool {
+        match self {
+            Self::TakesFunction(own) => argument == own as usize,
+            // `signal` has it in a register, `sigaction` in memory.
+            Self::SignalHandler => argument == 1 || argument == 6,
+            _ => !self.hands_nothing_over(),
+        }
     }
 
     /// Whether the function is one whose registers the thread correlator wants.
@@ -140,6 +177,12 @@ impl FunctionTraits {
     pub fn get(&self, function: FunctionId) -> FunctionTrait {
         let module = self.modules.get(&function.module().0);
         module.and_then(|functions| functions.get(function.symbol_index() as usize)).copied().unwrap_or_default()
+    }
+
+    /// Whether there are functions that tell of tasks or blocks.
+    pub fn has_concurrency(&self) -> bool {
+        let is_telling = |role: Role| role.is_concurrency() && role != Role::Swift(SwiftCall::ProcessExit);
+        self.modules.values().flatten().any(|function| is_telling(function.role))
     }
 
     /// Module numbers and how many functions each has.

@@ -15,12 +15,14 @@ mod heph;
 mod hooks;
 mod names;
 mod ps;
+mod queues;
 mod report;
 mod show;
 mod snapshot;
 mod spans;
 mod switch_list;
 mod symbols;
+mod tasks;
 mod threads;
 mod top;
 mod trace;
@@ -52,6 +54,8 @@ fn main() -> std::process::ExitCode {
         cli::Command::Tree(args) => tree::run(&args),
         cli::Command::Top(args) => top::run(&args),
         cli::Command::Threads(args) => threads::run(&args),
+        cli::Command::Tasks(args) => tasks::run(&args),
+        cli::Command::Queues(args) => queues::run(&args),
         cli::Command::Show(args) => show::run(&args),
         cli::Command::Atf(args) => atf::run(args),
         cli::Command::Heph(args) => heph::run(args),

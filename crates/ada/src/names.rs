@@ -75,6 +75,11 @@ impl Names {
         self.modules.get(&module).map_or_else(|| format!("module {module}"), |it| it.file_name.clone())
     }
 
+    /// All functions.
+    pub(crate) fn rows(&self) -> impl Iterator<Item = &FunctionRow> {
+        self.modules.values().flat_map(|module| &module.functions)
+    }
+
     /// The name as the linker saw it.
     pub(crate) fn raw(&self, function: FunctionId) -> Option<&str> {
         let functions = &self.modules.get(&function.module().0)?.functions;

@@ -2,13 +2,13 @@
 
 use ada_control::function_pattern::matches;
 use ada_event::FunctionId;
-use ada_span::{FunctionStats, Status};
+use ada_span::{Corrected, FunctionStats, Status};
 use clap::ValueEnum;
 use serde_json::{Value, json};
 
 use crate::analysis::{
-    ListFormat, Listing, OpenedProcess, OpenedSession, Out, SessionArgs, Target, csv, nanoseconds, put_place, refer,
-    source_text, thousands, with_tables,
+    ListFormat, Listing, OpenedProcess, OpenedSession, Out, SessionArgs, Target, check_correctable, corrected_text,
+    csv, nanoseconds, put_corrected, put_place, refer, source_text, thousands, with_tables,
 };
 use crate::exit::Outcome;
 
@@ -18,6 +18,7 @@ Examples:
   ada top --sort calls --module 'libc*'
   ada top --lines                      with file and line of each function
   ada top --sort p99 --limit 10 --format json
+  ada top --corrected                  without what recording took, and sorted so
 
 total counts a function that calls itself once; p50, p95 and p99 are to within 6 %.";
 
@@ -44,6 +45,9 @@ pub(crate) struct Args {
     /// Print file and line of functions in tables too
     #[arg(long)]
     lines: bool,
+    /// Sort by self and total times without what recording took; print them, and how far they may be off
+    #[arg(long)]
+    corrected: bool,
     /// How to print
     #[arg(long, value_enum, default_value_t = ListFormat::Table)]
     format: ListFormat,
@@ -68,9 +72,24 @@ pub(crate) enum Sort {
 pub(crate) struct Use<'a> {
     pub(crate) process: usize,
     pub(crate) stats: &'a FunctionStats,
+    /// Times without what recording took, if they were asked for and can be told.
+    corrected: Option<CorrectedTimes>,
 }
 
-const FIELDS: [&str; 17] = [
+impl<'a> Use<'a> {
+    pub(crate) fn new(process: usize, stats: &'a FunctionStats) -> Self {
+        Self { process, stats, corrected: None }
+    }
+}
+
+/// The times of a function without what recording took.
+#[derive(Clone, Copy)]
+struct CorrectedTimes {
+    own: Corrected,
+    total: Corrected,
+}
+
+const FIELDS: [&str; 22] = [
     "function_id",
     "reference",
     "name",
@@ -87,13 +106,21 @@ const FIELDS: [&str; 17] = [
     "p95_ns",
     "p99_ns",
     "unmatched",
+    "unrecorded_calls",
     "longest_span_id",
+    "corrected_self_ns",
+    "corrected_self_error_ns",
+    "corrected_total_ns",
+    "corrected_total_error_ns",
 ];
+
+/// How many of them, the last, are only there where they are asked for.
+const CORRECTED_FIELDS: usize = 4;
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<Outcome> {
     let mut out = Out::new();
     let outcome = with_tables(&args.session, &mut out, |opened, out| {
-        let mut uses = sorted(opened, args.sort);
+        let mut uses = sorted(opened, args.sort, args.corrected)?;
         uses.retain(|it| args.wants(&opened.processes[it.process], it.stats.function));
         let end = if args.limit == 0 { uses.len() } else { uses.len().min(args.cursor.saturating_add(args.limit)) };
         let next = (end < uses.len()).then_some(end);
@@ -107,7 +134,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Outcome> {
                 let functions: Vec<Value> = page.iter().map(|it| to_json(opened, it)).collect();
                 out.json(&json!({ "functions": functions, "next_cursor": next }))
             }
-            ListFormat::Csv => csv(out, &FIELDS, &page.iter().map(|it| to_json(opened, it)).collect::<Vec<_>>()),
+            ListFormat::Csv => csv(out, args.fields(), &page.iter().map(|it| to_json(opened, it)).collect::<Vec<_>>()),
         }
     })?;
     out.finish()?;
@@ -115,6 +142,10 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Outcome> {
 }
 
 impl Args {
+    fn fields(&self) -> &'static [&'static str] {
+        &FIELDS[..FIELDS.len() - if self.corrected { 0 } else { CORRECTED_FIELDS }]
+    }
+
     fn wants(&self, process: &OpenedProcess, function: FunctionId) -> bool {
         let name = process.names.name(function);
         let plain = name.split('(').next().unwrap_or_default();
@@ -123,27 +154,66 @@ impl Args {
     }
 }
 
-/// All functions, the ones that lead by `sort` first.
-pub(crate) fn sorted(opened: &OpenedSession, sort: Sort) -> Vec<Use<'_>> {
-    let mut uses: Vec<Use<'_>> = Vec::new();
-    for (process, it) in opened.processes.iter().enumerate() {
-        uses.extend(it.tables.meta().functions.iter().map(|stats| Use { process, stats }));
+/// All functions, the ones that lead by `sort` first. With times without what recording took if told, which takes one
+/// pass over all spans.
+pub(crate) fn sorted(opened: &OpenedSession, sort: Sort, corrected: bool) -> anyhow::Result<Vec<Use<'_>>> {
+    let mut uses = all(opened);
+    if corrected {
+        correct(opened, &mut uses)?;
     }
-    let measure = |stats: &FunctionStats| match sort {
-        Sort::SelfTime => stats.self_ns,
-        Sort::Total => stats.total_ns,
-        Sort::Calls => stats.spans,
-        Sort::P99 => stats.quantile(0.99).unwrap_or(0),
-        Sort::Max => stats.max_ns,
+    sort_uses(&mut uses, sort);
+    Ok(uses)
+}
+
+/// All functions, in no order.
+pub(crate) fn all(opened: &OpenedSession) -> Vec<Use<'_>> {
+    let processes = opened.processes.iter().enumerate();
+    processes
+        .flat_map(|(process, it)| it.tables.meta().functions.iter().map(move |stats| Use::new(process, stats)))
+        .collect()
+}
+
+/// Adds the times without what recording took.
+pub(crate) fn correct(opened: &OpenedSession, uses: &mut [Use<'_>]) -> anyhow::Result<()> {
+    check_correctable(opened)?;
+    for (number, process) in opened.processes.iter().enumerate() {
+        let Some(correction) = &process.correction else { continue };
+        let costs = correction.functions(&process.tables)?;
+        for it in uses.iter_mut().filter(|it| it.process == number) {
+            let Some(place) = process.tables.meta().function_index(it.stats.function) else { continue };
+            let (total, own) = &costs[place];
+            it.corrected = Some(CorrectedTimes {
+                own: correction.of_self(it.stats.self_ns, own),
+                total: correction.total(it.stats.total_ns, total),
+            });
+        }
+    }
+    Ok(())
+}
+
+/// The ones that lead by `sort` first.
+pub(crate) fn sort_uses(uses: &mut [Use<'_>], sort: Sort) {
+    let measure = |it: &Use<'_>| match sort {
+        Sort::SelfTime => it.corrected.map_or(it.stats.self_ns, |corrected| corrected.own.ns),
+        Sort::Total => it.corrected.map_or(it.stats.total_ns, |corrected| corrected.total.ns),
+        Sort::Calls => it.stats.spans,
+        Sort::P99 => it.stats.quantile(0.99).unwrap_or(0),
+        Sort::Max => it.stats.max_ns,
     };
-    uses.sort_by_cached_key(|it| (std::cmp::Reverse(measure(it.stats)), it.process, it.stats.function));
-    uses
+    uses.sort_by_cached_key(|it| (std::cmp::Reverse(measure(it)), it.process, it.stats.function));
 }
 
 /// A table of functions.
 pub(crate) fn table(opened: &OpenedSession, uses: &[Use<'_>], with_lines: bool) -> Listing {
-    let titles = ["function", ">calls", ">self", ">total", ">p50", ">p95", ">p99", ">max", "module", "name", "source"];
-    let mut listing = Listing::new(&titles[..titles.len() - usize::from(!with_lines)]);
+    let mut titles = vec!["function", ">calls", ">self", ">total", ">p50", ">p95", ">p99", ">max", "module", "name"];
+    let is_corrected = uses.iter().any(|it| it.corrected.is_some());
+    if is_corrected {
+        titles.splice(4..4, [">corrected self", ">corrected total"]);
+    }
+    if with_lines {
+        titles.push("source");
+    }
+    let mut listing = Listing::new(&titles);
     for it in uses {
         let stats = it.stats;
         let names = &opened.processes[it.process].names;
@@ -160,6 +230,10 @@ pub(crate) fn table(opened: &OpenedSession, uses: &[Use<'_>], with_lines: bool) 
             names.module(stats.function),
             names.name(stats.function),
         ];
+        if is_corrected {
+            let texts = [it.corrected.map(|it| it.own), it.corrected.map(|it| it.total)].map(corrected_text);
+            cells.splice(4..4, texts);
+        }
         if with_lines {
             cells.push(source_text(opened.source(it.process, stats.function)));
         }
@@ -194,10 +268,15 @@ pub(crate) fn to_json(opened: &OpenedSession, it: &Use<'_>) -> Value {
         "p95_ns": stats.quantile(0.95),
         "p99_ns": stats.quantile(0.99),
         "unmatched": stats.by_status[Status::Unmatched as usize],
+        "unrecorded_calls": process.switched.of_function(stats.function).map(|it| it.counted),
         "by_status": by_status,
         "longest_span_id": longest(opened, it),
     });
     put_place(&mut record, opened.source(it.process, stats.function));
+    if let Some(corrected) = it.corrected {
+        put_corrected(&mut record, "corrected_self", Some(corrected.own));
+        put_corrected(&mut record, "corrected_total", Some(corrected.total));
+    }
     record
 }
 

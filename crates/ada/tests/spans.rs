@@ -15,6 +15,8 @@ mod callbacks;
 mod commands;
 #[path = "spans/endings.rs"]
 mod endings;
+#[path = "spans/recording.rs"]
+mod recording;
 #[path = "spans/source_lines.rs"]
 mod source_lines;
 #[path = "spans/threads.rs"]

@@ -86,7 +86,7 @@ impl Counts {
     const LARGEST: usize = 1 << 24;
 
     fn add(&mut self, events: &[[u8; Event::SIZE]]) {
-        for event in events.iter().map(Event::from_le_bytes).filter(|event| event.kind == EventKind::CALL) {
+        for event in events.iter().map(Event::from_le_bytes).filter(|event| event.kind.is_call()) {
             let (module, symbol) = ((event.function.0 >> 32) as usize, event.function.0 as u32 as usize);
             if module.max(symbol) > Self::LARGEST {
                 continue;

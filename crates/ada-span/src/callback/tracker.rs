@@ -112,9 +112,27 @@ impl<'a> CallbackTracker<'a> {
         }
     }
 
-    pub(crate) fn open(&mut self, thread: u32, opened: &Opened, function: FunctionId, detail: Option<&EventDetail>) {
+    /// Whether some call was handed the function's address.
+    pub(crate) fn is_handed_over(&self, function: FunctionId) -> bool {
+        self.addresses.is_handed_over(function)
+    }
+
+    /// Whether a call is open that was told of.
+    pub(crate) fn has_open(&self) -> bool {
+        !self.stack.is_empty()
+    }
+
+    /// A call. Those that have no detail, and whose function nobody was handed, need not be told of.
+    pub(crate) fn open(
+        &mut self,
+        thread: u32,
+        opened: &Opened,
+        function: FunctionId,
+        caller: Option<FunctionId>,
+        detail: Option<&EventDetail>,
+    ) {
         let execution = match self.addresses.is_handed_over(function) && opened.role != Role::Main {
-            true => self.execution(thread, opened, function, detail),
+            true => self.execution(thread, opened, function, caller, detail),
             false => Execution::No,
         };
         let held = self.held(opened, function, detail);
@@ -173,6 +191,9 @@ impl<'a> CallbackTracker<'a> {
         };
         let mut held: Vec<(FunctionId, usize)> = Vec::new();
         for (position, &number) in detail.registers.iter().chain(&detail.words).enumerate() {
+            if !opened.role.may_hand_over(position) {
+                continue;
+            }
             // A function's own address is what an indirect call has left in a register.
             if let Some(function) = self.addresses.function(number).filter(|&function| function != own)
                 && !held.iter().any(|(known, _)| *known == function)
@@ -188,6 +209,7 @@ impl<'a> CallbackTracker<'a> {
         thread: u32,
         opened: &Opened,
         function: FunctionId,
+        caller: Option<FunctionId>,
         detail: Option<&EventDetail>,
     ) -> Execution {
         let is_holder = |call: &OpenCall| call.holds(function);
@@ -232,7 +254,6 @@ impl<'a> CallbackTracker<'a> {
         {
             return Execution::No;
         }
-        let caller = self.stack.last().map(|call| call.function);
         Execution::Deferred(Entry { span, caller, arguments: detail.map(|detail| detail.registers) })
     }
 
@@ -262,13 +283,15 @@ impl<'a> CallbackTracker<'a> {
         if call.has_run {
             return;
         }
-        // One that only passed an address on need not be told of twice: the outermost call registers.
-        match self.stack.last_mut() {
-            Some(outer) if call.held.iter().all(|(function, _)| outer.holds(*function)) => {
+        // What was only passed on need not be told of twice: the outermost call registers.
+        let mut own = call.held.clone();
+        if let Some(outer) = self.stack.last_mut() {
+            own.retain(|(function, _)| !outer.holds(*function));
+            if own.len() < call.held.len() {
                 outer.through.extend(&call.through);
             }
-            _ => self.register(thread, &call.initiator, &call.through, &call.held),
         }
+        self.register(thread, &call.initiator, &call.through, &own);
     }
 
     pub(crate) fn close(&mut self, thread: u32, closed: &Closed) {

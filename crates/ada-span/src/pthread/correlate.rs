@@ -14,6 +14,7 @@ use crate::traits::Role;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Routine {
     pub(crate) seq: u64,
+    pub(crate) depth: u64,
     pub(crate) close_seq: Option<u64>,
     pub(crate) start: u64,
     pub(crate) end: u64,
@@ -38,6 +39,8 @@ pub(crate) struct ThreadLife {
     pub(crate) handle: Option<u64>,
     pub(crate) tid: Option<u64>,
     pub(crate) routine: Option<Routine>,
+    /// Whether it was there before the recording; nobody is seen to create it.
+    pub(crate) is_midway: bool,
 }
 
 /// Places of spans by thread and beginning.
@@ -60,6 +63,7 @@ pub(crate) fn correlate(lives: &[ThreadLife], mut calls: Vec<ThreadCall>, proces
     let started: Vec<Started> = lives
         .iter()
         .zip(0..)
+        .filter(|(life, _)| !life.is_midway)
         .map(|(life, number)| Started {
             number,
             first_time: life.first_time,
@@ -117,9 +121,10 @@ fn life_span(life: &ThreadLife, process: ProcessEnd) -> PthreadSpan {
         ..PthreadSpan::default()
     };
     let Some(routine) = life.routine else {
+        let reason = if life.is_midway { Reason::AttachedMidway } else { Reason::None };
         let outcome = match process {
-            ProcessEnd::Alive => Outcome::new(Status::Open, Reason::None),
-            _ => Outcome::new(Status::Exited, Reason::None),
+            ProcessEnd::Alive => Outcome::new(Status::Open, reason),
+            _ => Outcome::new(Status::Exited, reason),
         };
         return PthreadSpan {
             start: life.first_time,
@@ -134,6 +139,7 @@ fn life_span(life: &ThreadLife, process: ProcessEnd) -> PthreadSpan {
         Status::Exited => ThreadEnd::Exit,
         Status::Canceled => ThreadEnd::Cancel,
         Status::Open => ThreadEnd::Alive,
+        _ if routine.outcome.reason == Reason::AttachedMidway => ThreadEnd::Return,
         _ => ThreadEnd::ProcessEnd,
     };
     PthreadSpan {
@@ -173,6 +179,10 @@ fn add_endings(spans: &mut [PthreadSpan], places: &Lives, calls: &[ThreadCall]) 
             {
                 span.exit_seq = call.seq;
                 span.exit_value = call.arguments.map_or(NONE, |arguments| arguments[0]);
+                if span.end_how() == ThreadEnd::Return {
+                    // Only the end of its routine was seen, which was not a return.
+                    span.end_how = ThreadEnd::Exit as u64;
+                }
             }
             continue;
         }

@@ -7,6 +7,8 @@ mod late;
 mod meta;
 mod reader;
 mod store;
+#[doc(hidden)]
+pub mod unchecked;
 mod words;
 mod writer;
 

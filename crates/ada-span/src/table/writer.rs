@@ -13,7 +13,7 @@ use crate::anomaly::{Anomaly, AnomalyKind};
 use crate::function_stats::FunctionStats;
 use crate::histogram::Histogram;
 use crate::observer::{Observed, Observer};
-use crate::outcome::{Outcome, Status};
+use crate::outcome::Outcome;
 use crate::replay::{Closed, KnownFunction, Opened, Place, SpanSink, ThreadFacts};
 use crate::traits::FunctionTraits;
 
@@ -199,6 +199,7 @@ impl SpanSink for ShardSink<'_> {
             let durations = (self.stats.len() < MOST_HISTOGRAMS).then(Histogram::default);
             self.stats.push(FunctionStats { durations, ..FunctionStats::default() });
             self.open_counts.push(0);
+            self.observer.learn(function);
         }
         known
     }
@@ -218,7 +219,9 @@ impl SpanSink for ShardSink<'_> {
             self.open_counts[opened.function as usize] += 1;
         }
         if self.observer.wants(opened) {
-            self.observer.open(self.thread, opened, self.numbers.ids[opened.function as usize]);
+            let ids = &self.numbers.ids;
+            let caller = opened.caller.map(|caller| ids[caller as usize]);
+            self.observer.open(self.thread, opened, ids[opened.function as usize], caller);
         }
         Place(row as u64)
     }
@@ -253,12 +256,7 @@ impl SpanSink for ShardSink<'_> {
         };
         self.outcomes[usize::from(closed.outcome.to_byte())] += 1;
         let stats = &mut self.stats[closed.function as usize];
-        let status = if closed.is_frame || closed.outcome.status == Status::EntryOnly {
-            closed.outcome.status
-        } else {
-            Status::Unmatched
-        };
-        stats.add(self.thread, closed.seq, closed.duration, closed.self_ns, status, is_outermost);
+        stats.add(self.thread, closed.seq, closed.duration, closed.self_ns, closed.outcome, is_outermost);
         if self.observer.has_open() {
             self.observer.close(self.thread, closed);
         }

@@ -62,8 +62,18 @@ impl SpanSink for Collected {
 
 /// Replays a thread.
 pub(crate) fn replay(events: &[Event], traits: &FunctionTraits, options: ReplayOptions) -> Collected {
+    replay_with_losses(events, traits, options, &[])
+}
+
+/// Replays a thread of which events were lost before the first ones at these times.
+pub(crate) fn replay_with_losses(
+    events: &[Event],
+    traits: &FunctionTraits,
+    options: ReplayOptions,
+    losses: &[u64],
+) -> Collected {
     let sink = Collected { traits: traits.clone(), ..Collected::default() };
-    let mut replay = Replay::new(sink, options);
+    let mut replay = Replay::new(sink, options).with_losses(losses.to_vec());
     events.iter().for_each(|event| replay.event(event));
     let (collected, facts) = replay.finish();
     assert_eq!(facts.events, events.len() as u64);

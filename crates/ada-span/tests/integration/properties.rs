@@ -6,7 +6,7 @@ use ada_event::{Event, EventKind, TraceNanos};
 use ada_span::{AnomalyKind, ReplayOptions, Status};
 use proptest::prelude::*;
 
-use crate::collected::{Collected, replay};
+use crate::collected::{Collected, replay, replay_with_losses};
 use crate::program::{Machine, PLAIN, Step, traits};
 
 const NEVER: ReplayOptions =
@@ -153,7 +153,7 @@ proptest! {
     fn random_events_are_accounted_for(events in prop::collection::vec(any::<[u8; 32]>(), 0..200)) {
         let events: Vec<Event> = events.iter().map(|bytes| {
             let event = Event::from_le_bytes(bytes);
-            Event { kind: EventKind(event.kind.0 % 5), depth: event.depth % 40, ..event }
+            Event { kind: EventKind(event.kind.0 % 6), depth: event.depth % 40, ..event }
         }).collect();
         let collected = replay(&events, &traits(), NEVER);
         check_nesting(&collected);
@@ -171,7 +171,8 @@ proptest! {
         let end = (from + count).min(machine.events.len());
         let mut events = machine.events.clone();
         events.drain(from..end);
-        let collected = replay(&events, &traits(), ReplayOptions { has_drops: true, ..NEVER });
+        let loss = events.get(from).map_or(u64::MAX, |event| event.timestamp.0);
+        let collected = replay_with_losses(&events, &traits(), NEVER, &[loss]);
         // Positions behind the hole have moved up.
         let moved = |seq: u64| if seq < from as u64 { seq } else { seq - (end - from) as u64 };
         let is_whole = |seq: u64| seq < from as u64 || seq >= end as u64;

@@ -2,7 +2,7 @@
 
 use ada_event::{DetailSeq, Event, EventKind, FunctionId, ModuleId, ThreadId, TraceNanos};
 use ada_span::pthread::{PthreadSpan, ThreadEnd};
-use ada_span::{FunctionTrait, FunctionTraits, NONE, ProcessEnd, ReplayOptions, Role, Status};
+use ada_span::{FunctionTrait, FunctionTraits, NONE, ProcessEnd, Reason, ReplayOptions, Role, Status};
 
 use crate::memory::{InMemory, MemoryThread, tables_of};
 
@@ -270,6 +270,44 @@ fn a_thread_without_a_routine_is_inferred() {
     let [span] = spans[..] else { panic!("one thread") };
     assert_eq!((span.function, span.end_how(), span.creator), (NONE, ThreadEnd::Inferred, 0));
     assert!(span.outcome().is_uncertain);
+}
+
+#[test]
+fn a_routine_that_jumps_to_another_function_goes_on_in_it() {
+    let main = Script::new(1).call(0, MAIN).create(100, BODY, 0, 0x9000);
+    let thread = body(2, 150).call(160, OTHER_BODY).back(170).jump(200, OTHER_BODY).jump(300, BODY);
+    let thread = thread.call(310, OTHER_BODY).back(320).back_with(800, 7, &[]).with_handle(0x9000);
+    let spans = spans_of(vec![main.first(), thread]);
+    let [span] = spans[..] else { panic!("one thread: {spans:?}") };
+    assert_eq!((span.start, span.end, span.exit_value), (150, 800, 7));
+    assert_eq!((span.end_how(), span.outcome().status), (ThreadEnd::Return, Status::Completed));
+    assert_eq!(span.routine_function, FunctionId::new(ModuleId(1), BODY).0);
+}
+
+#[test]
+fn a_thread_from_before_the_recording_has_no_creator_and_is_named_by_what_returned() {
+    let mut thread =
+        body(2, 150).call(160, OTHER_BODY).call(170, BODY).back(180).back(500).back(600).with_handle(0x9000);
+    thread.events.drain(..3);
+    let main = Script::new(1).call(0, MAIN).call_with(140, CREATE, [0; 6]).back_with(145, 0, &[0x8000]);
+    let spans = spans_of(vec![main.first(), thread]);
+    let [span] = spans[..] else { panic!("one thread: {spans:?}") };
+    assert_eq!((span.creator, span.function), (NONE, FunctionId::new(ModuleId(1), BODY).0));
+    assert_eq!((span.end, span.end_how()), (600, ThreadEnd::Return));
+    assert_eq!((span.outcome().status, span.outcome().reason), (Status::Unmatched, Reason::AttachedMidway));
+}
+
+#[test]
+fn threads_of_a_process_that_was_attached_to_may_have_been_there_before() {
+    let main = Script::new(1).call(0, MAIN).create(100, BODY, 0x55, 0x9000);
+    let mut before = Script::new(2).call(50, OTHER_BODY).back(60).call(70, BODY).back(80).with_handle(0x8000);
+    let mut after = body(3, 150).back(800).with_handle(0x9000);
+    (before.info.is_attached, after.info.is_attached) = (true, true);
+    let spans = spans_of(vec![main.first(), before, after]);
+    let [before, after] = spans[..] else { panic!("two threads: {spans:?}") };
+    assert_eq!((before.function, before.creator, before.end_how()), (NONE, NONE, ThreadEnd::Inferred));
+    assert_eq!((before.start, before.end, before.outcome().reason), (50, 80, Reason::AttachedMidway));
+    assert_eq!((after.create_time, after.end_how(), after.end), (100, ThreadEnd::Return, 800));
 }
 
 #[test]

@@ -1,9 +1,9 @@
 //! Single situations, and what the replay says of them.
 
-use ada_event::{Event, EventKind};
-use ada_span::{AnomalyKind, Outcome, ProcessEnd, Reason, ReplayOptions, Status};
+use ada_event::{Event, EventKind, TraceNanos};
+use ada_span::{AnomalyKind, Outcome, ProcessEnd, Reason, ReplayOptions, Role, Status};
 
-use crate::collected::{Collected, replay};
+use crate::collected::{Collected, replay, replay_with_losses};
 use crate::program::{Machine, Step, THREAD_START, traits};
 
 const ALIVE: ReplayOptions =
@@ -115,6 +115,84 @@ fn lost_ends_are_put_down_to_drops_only_if_there_were_some() {
         assert_eq!(outcomes(&collected)[0], (Status::Completed, Reason::None));
         assert_eq!(kinds(&collected), [AnomalyKind::BeginningWithoutEnd; 2]);
     }
+}
+
+#[test]
+fn a_loss_explains_only_what_it_can_have_cut() {
+    let mut machine =
+        Machine::run(&[Step::Call(0), Step::Call(1), Step::Call(2), Step::Return, Step::Return, Step::Return]);
+    machine.events.drain(3..5);
+    let time = |at: usize| machine.events[at].timestamp.0;
+    // Before the first call, before that of the innermost, and where the two ends are missing.
+    for (loss, expected) in [
+        (time(0), [Reason::None, Reason::None]),
+        (time(2), [Reason::Dropped, Reason::None]),
+        (time(3), [Reason::Dropped, Reason::Dropped]),
+    ] {
+        let collected = replay_with_losses(&machine.events, &traits(), ALIVE, &[loss]);
+        assert_eq!(outcomes(&collected)[1..], expected.map(|reason| (Status::Unmatched, reason)), "{loss}");
+    }
+}
+
+#[test]
+fn an_end_behind_a_loss_may_be_that_of_another_call() {
+    let steps = [Step::Call(0), Step::Call(1), Step::Return, Step::Call(1), Step::Return, Step::Call(1), Step::Return];
+    let mut machine = Machine::run(&steps);
+    // A return, and the next call of the same function.
+    machine.events.drain(2..4);
+    let collected = replay_with_losses(&machine.events, &traits(), ALIVE, &[machine.events[2].timestamp.0]);
+    let ends: Vec<Outcome> = collected.spans.iter().map(|span| span.closed().outcome).collect();
+    assert_eq!(ends[1], Outcome { is_uncertain: true, ..Outcome::default() });
+    assert_eq!(ends[2], Outcome::default(), "what begins behind it is as certain as ever");
+}
+
+#[test]
+fn what_was_open_when_the_rest_was_lost_has_that_reason() {
+    let machine = Machine::run(&[Step::Call(0), Step::Call(1), Step::Return]);
+    let after = machine.events[2].timestamp.0 + 1;
+    let exited = ReplayOptions { end: ProcessEnd::Exited, ..ALIVE };
+    let collected = replay_with_losses(&machine.events, &traits(), exited, &[after]);
+    assert_eq!(outcomes(&collected)[0], (Status::Unmatched, Reason::Dropped));
+    let collected = replay_with_losses(&machine.events, &traits(), exited, &[after - 1]);
+    assert_eq!(outcomes(&collected)[0], (Status::Unmatched, Reason::ProcessExit));
+}
+
+#[test]
+fn a_call_whose_caller_is_not_caught_has_no_end_and_ends_nothing() {
+    let mut machine = Machine::run(&[
+        Step::Call(0),
+        Step::Call(1),
+        Step::Call(2),
+        Step::Return,
+        Step::Return,
+        Step::Call(1),
+        Step::Return,
+        Step::Return,
+    ]);
+    // The first call of function 1 comes from code that nobody knows: no frame of its own, no return.
+    machine.events.remove(4);
+    machine.events[1].kind = EventKind::ENTRY;
+    machine.events[2].depth = 1;
+    machine.events[3].depth = 1;
+    let collected = replay(&machine.events, &traits(), ALIVE);
+    let completed = (Status::Completed, Reason::None);
+    assert_eq!(outcomes(&collected), [completed, (Status::EntryOnly, Reason::None), completed, completed]);
+    assert!(collected.anomalies.is_empty(), "{:?}", collected.anomalies);
+}
+
+#[test]
+fn another_program_in_this_ones_place_ends_what_is_open() {
+    let machine = Machine::run(&[Step::Call(0), Step::Call(1), Step::Call(2)]);
+    let next = Machine::run(&[Step::Call(3), Step::Return]).events;
+    let begin = machine.events[2].timestamp.0 + 10;
+    let moved = next.iter().map(|event| Event { timestamp: TraceNanos(event.timestamp.0 + begin), ..*event });
+    let events: Vec<Event> = machine.events.iter().copied().chain(moved).collect();
+    let mut traits = traits();
+    traits.set_role(machine.events[2].function, Role::Exec);
+    let collected = replay(&events, &traits, ALIVE);
+    let gone = (Status::Unmatched, Reason::ProcessExit);
+    assert_eq!(outcomes(&collected), [gone, gone, gone, (Status::Completed, Reason::None)]);
+    assert!(collected.anomalies.is_empty(), "{:?}", collected.anomalies);
 }
 
 #[test]

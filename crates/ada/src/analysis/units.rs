@@ -27,6 +27,11 @@ pub(crate) fn thousands(number: u64) -> String {
     text
 }
 
+/// `1 call`, `20 000 calls`.
+pub(crate) fn counted(number: u64, what: &str) -> String {
+    format!("{} {what}{}", thousands(number), if number == 1 { "" } else { "s" })
+}
+
 /// `250us`, `5ms`, `1.5s`, `100ns`.
 pub(crate) fn parse_nanos(text: &str) -> Result<u64, String> {
     if let Some(digits) = text.strip_suffix("ns") {

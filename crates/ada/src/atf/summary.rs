@@ -65,11 +65,11 @@ impl Summary {
         let mut stack: Vec<Frame> = Vec::new();
         for event in thread.chunks().flatten().map(Event::from_le_bytes) {
             // Frames that are still open at this depth ended without an event.
-            stack.truncate(event.depth as usize + usize::from(event.kind != EventKind::CALL));
-            if event.kind == EventKind::CALL {
+            stack.truncate(event.depth as usize + usize::from(!event.kind.is_call()));
+            if event.kind.is_call() {
                 self.deepest = self.deepest.max(event.depth.saturating_add(1));
                 uses.entry(event.function).or_default().0 += 1;
-                if stack.len() < DEEPEST_TIMED {
+                if event.kind != EventKind::ENTRY && stack.len() < DEEPEST_TIMED {
                     stack.push(Frame { function: event.function, entered: event.timestamp, callees_ns: 0 });
                 }
             } else if let Some(frame) = stack.pop_if(|frame| frame.function == event.function) {

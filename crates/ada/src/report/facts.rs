@@ -6,9 +6,9 @@ use ada_span::Outcome;
 use serde_json::{Value, json};
 
 use super::Item;
-use crate::analysis::{OpenedSession, nanoseconds, thousands};
+use crate::analysis::{OpenedSession, counted, nanoseconds, thousands};
 
-fn fact(name: &str, value: String, json: Value) -> Item {
+pub(super) fn fact(name: &str, value: String, json: Value) -> Item {
     Item { section: "run", name: name.into(), value, reference: None, json }
 }
 
@@ -30,8 +30,11 @@ pub(super) fn gather(opened: &OpenedSession) -> Vec<Item> {
             None => "still running when the recording ended".to_owned(),
         };
         let pid = process.pid;
-        let words =
-            if command.is_empty() { format!("pid {pid}: {end}") } else { format!("{command} (pid {pid}): {end}") };
+        let by = manifest.parent_pid.map_or_else(String::new, |parent| format!(", started by {parent}"));
+        let words = match command.is_empty() {
+            true => format!("pid {pid}{by}: {end}"),
+            false => format!("{} (pid {pid}{by}): {end}", one_line(&command)),
+        };
         items.push(fact("process", words, json!({ "command": command, "pid": pid, "end": end })));
         // A fork's child has its parent's images.
         let new = manifest.modules.iter().filter(|module| seen.insert(&module.path));
@@ -78,6 +81,7 @@ pub(super) fn gather(opened: &OpenedSession) -> Vec<Item> {
             json!({ "found": found, "hooked": hooked }),
         ));
     }
+    items.extend(crate::report::recording::gather(opened));
     let dropped: u64 = drops.values().fold(0, |sum, count| sum.saturating_add(*count));
     let words = match dropped {
         0 => "none".to_owned(),
@@ -89,6 +93,16 @@ pub(super) fn gather(opened: &OpenedSession) -> Vec<Item> {
         items.push(fact("damage", words.clone(), words.into()));
     }
     items
+}
+
+/// A command in one line that a screen has room for.
+fn one_line(command: &str) -> String {
+    const LONGEST: usize = 120;
+    let line: String = command.split_whitespace().collect::<Vec<_>>().join(" ").replace(char::is_control, "?");
+    match line.char_indices().nth(LONGEST) {
+        Some((at, _)) => format!("{}…", &line[..at]),
+        None => line,
+    }
 }
 
 /// JSON has one `process` object, or a list where there are several.
@@ -106,14 +120,21 @@ pub(super) fn logical(opened: &OpenedSession) -> Vec<Item> {
         let sum = counts.entry((runtime, outcome.status.word(), outcome.reason.word())).or_default();
         *sum = (sum.0 + 1, sum.1.saturating_add(duration));
     };
-    let mut left_out = 0;
+    let (mut left_out, mut has_callbacks) = (0, false);
     for process in &opened.processes {
         let meta = process.tables.meta();
         for span in &meta.pthreads {
             count("pthread", span.outcome(), span.end.saturating_sub(span.start));
         }
         for span in &meta.callbacks {
+            has_callbacks = true;
             count("callback", span.outcome(), span.end.saturating_sub(span.start));
+        }
+        for span in &meta.tasks {
+            count("swift", span.outcome(), span.end.saturating_sub(span.start));
+        }
+        for span in &meta.dispatched {
+            count("gcd", span.outcome(), span.end.saturating_sub(span.start));
         }
         left_out += meta.callbacks_left_out;
     }
@@ -125,11 +146,21 @@ pub(super) fn logical(opened: &OpenedSession) -> Vec<Item> {
                 "{runtime} {status}{}",
                 if reason == "none" { String::new() } else { format!(" ({reason})") }
             ),
-            value: format!("{} spans, {} in all", thousands(count), nanoseconds(total)),
+            value: format!("{}, {} in all", counted(count, "span"), nanoseconds(total)),
             reference: None,
             json: json!({ "runtime": runtime, "status": status, "reason": reason, "count": count, "total_ns": total }),
         })
         .collect();
+    if let Some(words) = opened.why_few_callbacks() {
+        let name = if has_callbacks { "further callbacks" } else { "callbacks" };
+        items.push(Item {
+            section: "logical",
+            name: name.into(),
+            value: words.into(),
+            reference: None,
+            json: json!({ "runtime": "callback", "limit": words }),
+        });
+    }
     if left_out > 0 {
         items.push(Item {
             section: "logical",

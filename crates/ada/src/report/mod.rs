@@ -1,13 +1,15 @@
 //! `ada report [SESSION]`: what a person wants to know first.
 
 mod facts;
+mod imbalances;
 mod oddities;
+mod recording;
 
 use serde_json::{Value, json};
 
 use crate::analysis::{ListFormat, OpenedSession, Out, SessionArgs, csv, with_tables};
 use crate::exit::Outcome;
-use crate::top::{self, Sort};
+use crate::top::{self, Sort, Use};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -28,6 +30,9 @@ pub(crate) struct Args {
     /// Print file and line of functions in tables too
     #[arg(long)]
     lines: bool,
+    /// Sort functions by times without what recording took; print these, and how far they may be off
+    #[arg(long)]
+    corrected: bool,
     /// How to print
     #[arg(long, value_enum, default_value_t = ListFormat::Table)]
     format: ListFormat,
@@ -50,11 +55,15 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Outcome> {
         let facts = facts::gather(opened);
         let logical = facts::logical(opened);
         let oddities = oddities::gather(opened, args.limit);
+        let mut functions = top::all(opened);
+        if args.corrected {
+            top::correct(opened, &mut functions)?;
+        }
         match args.format {
-            ListFormat::Table => print(args, opened, out, &facts, &logical, &oddities),
-            ListFormat::Json => out.json(&to_json(args, opened, &facts, &logical, &oddities)),
+            ListFormat::Table => print(args, opened, out, &mut functions, &facts, &logical, &oddities),
+            ListFormat::Json => out.json(&to_json(args, opened, &mut functions, &facts, &logical, &oddities)),
             ListFormat::Csv => {
-                let functions = top::sorted(opened, Sort::SelfTime);
+                top::sort_uses(&mut functions, Sort::SelfTime);
                 let functions = functions.iter().take(args.limit).map(|it| {
                     let function = top::to_json(opened, it);
                     json!({
@@ -80,6 +89,7 @@ fn print(
     args: &Args,
     opened: &OpenedSession,
     out: &mut Out,
+    functions: &mut [Use<'_>],
     facts: &[Item],
     logical: &[Item],
     oddities: &[Item],
@@ -90,8 +100,8 @@ fn print(
     for (title, sort) in
         [("most time in themselves", Sort::SelfTime), ("most time in all", Sort::Total), ("most calls", Sort::Calls)]
     {
-        let uses = top::sorted(opened, sort);
-        let shown = &uses[..uses.len().min(args.limit)];
+        top::sort_uses(functions, sort);
+        let shown = &functions[..functions.len().min(args.limit)];
         if !shown.is_empty() {
             out.line(&format!("\nFunctions with the {title}"))?;
             top::table(opened, shown, args.lines).print(out)?;
@@ -111,7 +121,14 @@ fn print(
     out.line("\nnext       ada spans, ada tree, ada top, ada threads, ada show REF")
 }
 
-fn to_json(args: &Args, opened: &OpenedSession, facts: &[Item], logical: &[Item], oddities: &[Item]) -> Value {
+fn to_json(
+    args: &Args,
+    opened: &OpenedSession,
+    functions: &mut [Use<'_>],
+    facts: &[Item],
+    logical: &[Item],
+    oddities: &[Item],
+) -> Value {
     let object = |items: &[Item]| -> Value {
         items.iter().map(|item| (item.name.clone(), item.json.clone())).collect::<serde_json::Map<_, _>>().into()
     };
@@ -126,8 +143,9 @@ fn to_json(args: &Args, opened: &OpenedSession, facts: &[Item], logical: &[Item]
         };
         items.iter().map(one).collect()
     };
-    let functions = |sort: Sort| -> Vec<Value> {
-        top::sorted(opened, sort).iter().take(args.limit).map(|it| top::to_json(opened, it)).collect()
+    let mut functions = |sort: Sort| -> Vec<Value> {
+        top::sort_uses(functions, sort);
+        functions.iter().take(args.limit).map(|it| top::to_json(opened, it)).collect()
     };
     json!({
         "run": object(facts),

@@ -1,6 +1,6 @@
 //! One event, and the events around it.
 
-use ada_event::{Event, EventKind, EventSeq};
+use ada_event::{Event, EventSeq};
 use ada_format::atf::Payload;
 use ada_span::table::{Column, Columns};
 use serde_json::{Value, json};
@@ -69,7 +69,7 @@ fn span_of(place: &Place<'_>, seq: u64, event: &Event) -> anyhow::Result<Option<
     if let Some(opening) = read_frame(opened, process, thread, seq)? {
         return Ok(Some(opening));
     }
-    if event.kind == EventKind::CALL {
+    if event.kind.is_call() {
         return Ok(None);
     }
     let it = &opened.processes[process];

@@ -8,8 +8,8 @@ use anyhow::{Context, bail};
 use serde_json::{Map, Value, json};
 
 use crate::analysis::{
-    CallbackView, ListFormat, OpenedSession, Out, PthreadView, Reference, Row, SessionArgs, Target, csv, read_frame,
-    refer, with_tables,
+    BlockView, CallbackView, ListFormat, OpenedSession, Out, PthreadView, Reference, Row, SessionArgs, Target,
+    TaskView, csv, put_corrected, read_frame, refer, with_tables,
 };
 use crate::exit::Outcome;
 use crate::top;
@@ -20,6 +20,8 @@ Examples:
   ada show event:4712:91               an event with its registers and stack, and the events around it
   ada show thread:4712                 a thread: who made it, what it ran, how it ended
   ada show callback:4712:90            a callback and the call that was handed its address
+  ada show task:7                      a Swift task: who made it, when it ran, what it waited for
+  ada show block:4712:90               a dispatched block: who submitted it, and to which queue
   ada show function:1:42 SESSION       a function's calls and times
 
 Other commands print such references. Registers and stack are there where the recording kept them
@@ -87,10 +89,32 @@ fn show(args: &Args, opened: &OpenedSession) -> anyhow::Result<Value> {
             let spans = &opened.processes[process].tables.meta().callbacks;
             let span = spans.iter().find(|span| span.thread == place.thread as u64 && span.seq == seq);
             let row = span.map(|&span| Row::Callback(CallbackView { process, span }));
+            Ok(with_corrected(&row.with_context(nowhere)?, opened))
+        }
+        Target::Task(id) => Ok(find_task(opened, reference.pid, id)?.with_context(nowhere)?.json(opened)),
+        Target::Block(id, seq) => {
+            let place = find_thread(opened, reference.pid, id)?;
+            let process = place.process;
+            let spans = &opened.processes[process].tables.meta().dispatched;
+            let span = spans.iter().find(|span| span.thread == place.thread as u64 && span.seq == seq);
+            let row = span.map(|&span| Row::Block(BlockView { process, span }));
             Ok(row.with_context(nowhere)?.json(opened))
         }
         Target::Thread(id, seq) => show_thread(&find_thread(opened, reference.pid, id)?, seq),
     }
+}
+
+fn find_task(opened: &OpenedSession, pid: Option<u32>, id: u64) -> anyhow::Result<Option<Row>> {
+    let mut found = opened.processes.iter().enumerate().filter_map(|(process, it)| {
+        let is_meant = pid.is_none_or(|pid| pid == it.pid);
+        let task = it.tables.meta().tasks.iter().find(|task| task.id == id).filter(|_| is_meant);
+        task.map(|&span| Row::Task(TaskView { process, span }))
+    });
+    let row = found.next();
+    if found.next().is_some() {
+        bail!("several processes have a task {id}; write PID/ before the reference");
+    }
+    Ok(row)
 }
 
 fn find_thread(opened: &OpenedSession, pid: Option<u32>, id: u32) -> anyhow::Result<Place<'_>> {
@@ -105,10 +129,17 @@ fn find_thread(opened: &OpenedSession, pid: Option<u32>, id: u32) -> anyhow::Res
     Ok(place)
 }
 
+/// The record of a span, with its duration without what recording took.
+fn with_corrected(row: &Row, opened: &OpenedSession) -> Value {
+    let mut record = row.json(opened);
+    put_corrected(&mut record, "corrected", row.corrected(opened));
+    record
+}
+
 fn show_frame(place: &Place<'_>, seq: u64, limit: usize) -> anyhow::Result<Option<Value>> {
     let &Place { opened, process, thread } = place;
     let Some(frame) = read_frame(opened, process, thread, seq)? else { return Ok(None) };
-    let mut shown = Row::Frame(frame).json(opened);
+    let mut shown = with_corrected(&Row::Frame(frame), opened);
     if let Some(parent) = frame.parent
         && let Some(parent) = read_frame(opened, process, thread, parent)?
     {
@@ -132,7 +163,7 @@ fn show_thread(place: &Place<'_>, seq: u64) -> anyhow::Result<Value> {
     let process = &place.opened.processes[place.process];
     let entry = &process.tables.meta().threads[place.thread];
     let mut shown = match process.pthread(place.thread as u64, seq) {
-        Some(&span) => Row::Pthread(PthreadView { process: place.process, span }).json(place.opened),
+        Some(&span) => with_corrected(&Row::Pthread(PthreadView { process: place.process, span }), place.opened),
         None => json!({ "thread_id": entry.id, "name": "main", "pid": process.pid }),
     };
     let facts = &entry.facts;
@@ -158,7 +189,7 @@ fn show_function(opened: &OpenedSession, pid: Option<u32>, function: FunctionId)
         |(process, it)| {
             let meta = it.tables.meta();
             let stats = &meta.functions[meta.function_index(function)?];
-            let mut shown = top::to_json(opened, &top::Use { process, stats });
+            let mut shown = top::to_json(opened, &top::Use::new(process, stats));
             shown["symbol"] = it.names.raw(function).filter(|raw| !raw.is_empty()).into();
             shown["reference"] = refer(opened, process, Target::Function(function)).to_string().into();
             Some(shown)

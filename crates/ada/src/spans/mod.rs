@@ -8,7 +8,8 @@ use serde_json::{Value, json};
 
 use crate::analysis::OpenedSession;
 use crate::analysis::{
-    ListFormat, Listing, Out, Row, SessionArgs, csv_row, csv_titles, nanoseconds, source_text, with_tables,
+    ListFormat, Listing, Out, Row, SessionArgs, check_correctable, corrected_text, csv_row, csv_titles, nanoseconds,
+    put_corrected, source_text, with_tables,
 };
 use crate::exit::{Outcome, say};
 
@@ -16,7 +17,7 @@ use filter::FilterArgs;
 use order::{Cursor, Sort};
 
 /// The fields of a record that CSV has, in its order.
-const FIELDS: [&str; 23] = [
+const FIELDS: [&str; 25] = [
     "span_id",
     "pid",
     "type",
@@ -40,7 +41,12 @@ const FIELDS: [&str; 23] = [
     "correlation_key",
     "evidence",
     "attributes",
+    "corrected_ns",
+    "corrected_error_ns",
 ];
+
+/// How many of them, the last, are only there where they are asked for.
+const CORRECTED_FIELDS: usize = 2;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -73,6 +79,9 @@ pub(crate) struct Args {
     /// Print file and line of functions in tables too
     #[arg(long)]
     lines: bool,
+    /// Also print durations without what recording took, and how far these may be off
+    #[arg(long)]
+    corrected: bool,
     /// How to print
     #[arg(long, value_enum, default_value_t = ListFormat::Table)]
     format: ListFormat,
@@ -87,7 +96,15 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Outcome> {
     }
     let mut out = Out::new();
     let outcome = with_tables(&args.session, &mut out, |opened, out| {
+        if args.corrected {
+            check_correctable(opened)?;
+        }
         let filter = args.filter.prepare(opened)?;
+        if args.filter.asks_for_callbacks()
+            && let Some(words) = opened.why_few_callbacks()
+        {
+            say(format_args!("ada: of callbacks, {words}\n"));
+        }
         if args.limit == 0 {
             return print_all(args, opened, &filter, out);
         }
@@ -99,15 +116,29 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Outcome> {
     Ok(outcome)
 }
 
+impl Args {
+    fn fields(&self) -> &'static [&'static str] {
+        &FIELDS[..FIELDS.len() - if self.corrected { 0 } else { CORRECTED_FIELDS }]
+    }
+}
+
+fn to_json(args: &Args, opened: &OpenedSession, row: &Row) -> Value {
+    let mut record = row.json(opened);
+    if args.corrected {
+        put_corrected(&mut record, "corrected", row.corrected(opened));
+    }
+    record
+}
+
 fn print(args: &Args, opened: &OpenedSession, rows: &[Row], next: Option<Cursor>, out: &mut Out) -> anyhow::Result<()> {
     match args.format {
         ListFormat::Json => {
-            let spans: Vec<Value> = rows.iter().map(|row| row.json(opened)).collect();
+            let spans: Vec<Value> = rows.iter().map(|row| to_json(args, opened, row)).collect();
             out.json(&json!({ "spans": spans, "next_cursor": next.map(|it| it.to_string()) }))
         }
         ListFormat::Csv => {
-            csv_titles(out, &FIELDS)?;
-            rows.iter().try_for_each(|row| csv_row(out, &FIELDS, &row.json(opened)))?;
+            csv_titles(out, args.fields())?;
+            rows.iter().try_for_each(|row| csv_row(out, args.fields(), &to_json(args, opened, row)))?;
             if let Some(next) = next {
                 say(format_args!("more with --cursor {next}\n"));
             }
@@ -117,8 +148,14 @@ fn print(args: &Args, opened: &OpenedSession, rows: &[Row], next: Option<Cursor>
             if rows.is_empty() {
                 return out.line("no span is like that");
             }
-            let titles = ["span", ">start", ">duration", ">self", ">thread", "status", "name", "source"];
-            let mut listing = Listing::new(&titles[..titles.len() - usize::from(!args.lines)]);
+            let mut titles = vec!["span", ">start", ">duration", ">self", ">thread", "status", "name"];
+            if args.corrected {
+                titles.insert(3, ">corrected");
+            }
+            if args.lines {
+                titles.push("source");
+            }
+            let mut listing = Listing::new(&titles);
             rows.iter().for_each(|row| listing.row(cells(args, opened, row)));
             listing.print(out)?;
             match next {
@@ -133,16 +170,16 @@ fn print(args: &Args, opened: &OpenedSession, rows: &[Row], next: Option<Cursor>
 fn print_all(args: &Args, opened: &OpenedSession, filter: &filter::Filter, out: &mut Out) -> anyhow::Result<()> {
     let mut is_first = true;
     match args.format {
-        ListFormat::Csv => csv_titles(out, &FIELDS)?,
+        ListFormat::Csv => csv_titles(out, args.fields())?,
         ListFormat::Json => out.print(|to| write!(to, "{{\"spans\":["))?,
         ListFormat::Table => (),
     }
     scan::each_by_start(opened, filter, args.cursor, |row| {
         match args.format {
-            ListFormat::Csv => csv_row(out, &FIELDS, &row.json(opened))?,
+            ListFormat::Csv => csv_row(out, args.fields(), &to_json(args, opened, &row))?,
             ListFormat::Json => {
                 let separator = if is_first { "\n" } else { ",\n" };
-                out.print(|to| write!(to, "{separator}{}", row.json(opened)))?;
+                out.print(|to| write!(to, "{separator}{}", to_json(args, opened, &row)))?;
             }
             ListFormat::Table => out.line(&cells(args, opened, &row).join("  "))?,
         }
@@ -178,6 +215,9 @@ fn cells(args: &Args, opened: &OpenedSession, row: &Row) -> Vec<String> {
         status,
         name,
     ];
+    if args.corrected {
+        cells.insert(3, corrected_text(row.corrected(opened)));
+    }
     if args.lines {
         cells.push(source_text(row.source(opened)));
     }

@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
-use ada_span::SpanError;
 use ada_span::table::{Column, Columns, Tables};
+use ada_span::{Correction, Costs, SelfCosts, SpanEnds, SpanError};
 
 /// Call paths that are told apart; beyond, calls are only counted.
 const MOST_NODES: usize = 1 << 20;
@@ -16,6 +16,9 @@ pub(super) struct Node {
     pub(super) count: u64,
     pub(super) total_ns: u64,
     pub(super) self_ns: u64,
+    /// What recording took in these calls, and in them alone.
+    pub(super) costs: Costs,
+    pub(super) self_costs: SelfCosts,
     /// Calls below it that are too deep to be shown.
     pub(super) hidden: u64,
     /// The first one: the place of its thread, and its opening event.
@@ -24,7 +27,9 @@ pub(super) struct Node {
 }
 
 /// Which calls are folded.
-pub(super) struct Wanted {
+pub(super) struct Wanted<'a> {
+    /// Where times are to be had without what recording took.
+    pub(super) correction: Option<&'a Correction>,
     pub(super) since: u64,
     pub(super) until: u64,
     /// By place of the function: where the tree begins. None: at the outermost calls.
@@ -44,7 +49,10 @@ pub(super) struct Folded {
 
 /// An open call on the way through a thread.
 struct Open {
-    seq: u64,
+    ends: SpanEnds,
+    /// Its own node, if it is shown.
+    node: Option<usize>,
+    waited_ns: u64,
     /// The node that is shown nearest above, and its level.
     shown: Option<(usize, usize)>,
 }
@@ -63,7 +71,7 @@ impl Folded {
     }
 
     /// Adds the calls of a thread.
-    pub(super) fn add_thread(&mut self, tables: &Tables, thread: usize, wanted: &Wanted) -> Result<(), SpanError> {
+    pub(super) fn add_thread(&mut self, tables: &Tables, thread: usize, wanted: &Wanted<'_>) -> Result<(), SpanError> {
         let mut open: Vec<Open> = Vec::new();
         let mut columns = Columns::new();
         for block in tables.blocks_of(thread) {
@@ -78,22 +86,47 @@ impl Folded {
             }
             tables.read(
                 block,
-                |column| !matches!(column, Column::CloseDelta | Column::Outcome | Column::Context),
+                |column| match column {
+                    Column::CloseDelta | Column::Outcome => wanted.correction.is_some(),
+                    column => column != Column::Context,
+                },
                 &mut columns,
             )?;
             for row in 0..columns.rows() {
-                self.add_row(&columns, row, thread as u32, wanted, &mut open);
+                self.add_row(&columns, row, thread, tables, wanted, &mut open);
             }
         }
+        let events = tables.meta().threads[thread].facts.events;
+        open.drain(..).for_each(|it| self.end(&it, events));
         Ok(())
     }
 
-    fn add_row(&mut self, columns: &Columns, row: usize, thread: u32, wanted: &Wanted, open: &mut Vec<Open>) {
+    /// A call is over; where nothing says when, before an event.
+    fn end(&mut self, open: &Open, before: u64) {
+        if let Some(node) = open.node.filter(|_| open.ends.has_length()) {
+            self.nodes[node].costs.add(&open.ends.costs(before, open.waited_ns));
+        }
+    }
+
+    fn add_row(
+        &mut self,
+        columns: &Columns,
+        row: usize,
+        thread: usize,
+        tables: &Tables,
+        wanted: &Wanted<'_>,
+        open: &mut Vec<Open>,
+    ) {
         let at = |column: Column| columns.at(column, row);
-        let (seq, function) = (at(Column::OpenSeq), at(Column::Function) as u32);
-        let parent = seq - at(Column::ParentDelta).min(seq);
-        while open.last().is_some_and(|top| top.seq != parent || parent == seq) {
-            open.pop();
+        let ends = SpanEnds::read(columns, row);
+        let (seq, function) = (ends.seq, at(Column::Function) as u32);
+        while let Some(last) = open.pop_if(|top| ends.parent != Some(top.ends.seq)) {
+            self.end(&last, seq);
+        }
+        let id = tables.meta().threads[thread].id;
+        let waited_ns = wanted.correction.map_or(0, |it| it.waited(id, ends.start, ends.end));
+        if let Some(parent) = open.last().and_then(|parent| parent.node) {
+            self.nodes[parent].self_costs.add_below(&ends, waited_ns);
         }
         let start = at(Column::Start);
         let above = open.last().and_then(|top| top.shown);
@@ -108,13 +141,14 @@ impl Folded {
                     self.nodes[shown].hidden += 1;
                 }
             } else {
-                node = self.node(above.map(|(node, _)| node), function, (thread, seq));
+                node = self.node(above.map(|(node, _)| node), function, (thread as u32, seq));
                 match node {
                     Some(node) => {
                         let node = &mut self.nodes[node];
                         node.count += 1;
                         node.total_ns = node.total_ns.saturating_add(at(Column::Duration));
                         node.self_ns = node.self_ns.saturating_add(at(Column::SelfTime));
+                        node.self_costs.add(&ends, waited_ns);
                     }
                     None => self.left_out += 1,
                 }
@@ -125,7 +159,7 @@ impl Folded {
             Some(node) => Some((node, level)),
             None => above.map(|(node, level)| (node, if level + 1 >= wanted.depth { wanted.depth - 1 } else { level })),
         };
-        open.push(Open { seq, shown });
+        open.push(Open { ends, node, waited_ns, shown });
     }
 
     fn node(&mut self, parent: Option<usize>, function: u32, first: (u32, u64)) -> Option<usize> {
@@ -136,7 +170,19 @@ impl Folded {
             return None;
         }
         let node = self.nodes.len();
-        self.nodes.push(Node { function, count: 0, total_ns: 0, self_ns: 0, hidden: 0, first, children: Vec::new() });
+        let (costs, self_costs) = (Costs::default(), SelfCosts::default());
+        let children = Vec::new();
+        self.nodes.push(Node {
+            function,
+            count: 0,
+            total_ns: 0,
+            self_ns: 0,
+            costs,
+            self_costs,
+            hidden: 0,
+            first,
+            children,
+        });
         self.known.insert((parent, function), node);
         match parent {
             Some(parent) => self.nodes[parent].children.push(node),

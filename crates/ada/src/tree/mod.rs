@@ -1,24 +1,27 @@
 //! `ada tree [SESSION]`.
 
 mod fold;
+mod logical;
 
 use ada_control::function_pattern::matches;
 use ada_event::FunctionId;
+use ada_span::Corrected;
 use serde_json::{Value, json};
 
 use crate::analysis::{
-    ListFormat, Moment, OpenedSession, Out, SessionArgs, Target, csv, nanoseconds, parse_nanos, put_place, refer,
-    thousands, with_tables,
+    ListFormat, Moment, OpenedSession, Out, SessionArgs, Target, check_correctable, corrected_text, csv, nanoseconds,
+    parse_nanos, put_corrected, put_place, refer, thousands, with_tables,
 };
 use crate::exit::Outcome;
 
-use fold::{Folded, Wanted};
+use fold::{Folded, Node, Wanted};
 
 const EXAMPLES: &str = "\
 Examples:
   ada tree                                   the whole program, calls of all threads folded together
   ada tree --thread 4711 --depth 5
   ada tree --function handle_request         what happens below one function
+  ada tree --logical                         threads, Swift's tasks and dispatched blocks below what made them
   ada tree --since 1.5s --until 1.6s         calls that began in a stretch of time
 
 Calls of the same function by the same caller are one line, with how many there were.";
@@ -28,6 +31,9 @@ Calls of the same function by the same caller are one line, with how many there 
 pub(crate) struct Args {
     #[command(flatten)]
     session: SessionArgs,
+    /// The tree of threads, tasks, blocks and callbacks instead of calls
+    #[arg(long, conflicts_with_all = ["function", "lines"])]
+    logical: bool,
     /// Calls of this thread; may be given several times
     #[arg(long, value_name = "ID")]
     thread: Vec<u32>,
@@ -55,6 +61,9 @@ pub(crate) struct Args {
     /// Print file and line of functions in tables too
     #[arg(long)]
     lines: bool,
+    /// Print times without what recording took too, and how far these may be off
+    #[arg(long)]
+    corrected: bool,
     /// How to print
     #[arg(long, value_enum, default_value_t = ListFormat::Table)]
     format: ListFormat,
@@ -74,6 +83,12 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Outcome> {
             if !opened.processes.iter().any(|it| it.tables.meta().thread_index(*id).is_some()) {
                 anyhow::bail!("thread {id} is not in the session; `ada threads` lists them");
             }
+        }
+        if args.logical {
+            return logical::print(args, opened, out);
+        }
+        if args.corrected {
+            check_correctable(opened)?;
         }
         let folded = fold_all(args, opened)?;
         if args.function.is_some() && folded.iter().all(Folded::is_empty) {
@@ -98,7 +113,8 @@ fn fold_all(args: &Args, opened: &OpenedSession) -> anyhow::Result<Vec<Folded>> 
             };
             functions.map(|stats| is_wanted(stats.function)).collect::<Vec<bool>>()
         });
-        let wanted = Wanted { since, until, is_root, depth: args.depth.max(1) };
+        let correction = process.correction.as_ref().filter(|_| args.corrected);
+        let wanted = Wanted { correction, since, until, is_root, depth: args.depth.max(1) };
         let mut tree = Folded::default();
         for (thread, entry) in process.tables.meta().threads.iter().enumerate() {
             if args.thread.is_empty() || args.thread.contains(&entry.id) {
@@ -120,7 +136,12 @@ fn print(args: &Args, opened: &OpenedSession, folded: &[Folded], out: &mut Out) 
     let page = &lines[args.cursor.min(end)..end];
     match args.format {
         ListFormat::Table => {
-            out.line(&format!("{:>11} {:>11} {:>10}  call", "total", "self", "count"))?;
+            let titles = if args.corrected {
+                format!(" {:>22} {:>22}", "corrected total", "corrected self")
+            } else {
+                String::new()
+            };
+            out.line(&format!("{:>11} {:>11}{titles} {:>10}  call", "total", "self", "count"))?;
             for line in page {
                 let node = &folded[line.process].nodes()[line.node];
                 let function = opened.processes[line.process].function(node.function as usize);
@@ -132,8 +153,12 @@ fn print(args: &Args, opened: &OpenedSession, folded: &[Folded], out: &mut Out) 
                 } else {
                     String::new()
                 };
+                let corrected = match corrected(args, opened, line, node) {
+                    Some(times) => times.map(|it| format!(" {:>22}", corrected_text(Some(it)))).concat(),
+                    None => String::new(),
+                };
                 out.line(&format!(
-                    "{:>11} {:>11} {:>10}  {:indent$}{name}{}{source}{more}",
+                    "{:>11} {:>11}{corrected} {:>10}  {:indent$}{name}{}{source}{more}",
                     nanoseconds(node.total_ns),
                     nanoseconds(node.self_ns),
                     thousands(node.count),
@@ -151,7 +176,7 @@ fn print(args: &Args, opened: &OpenedSession, folded: &[Folded], out: &mut Out) 
             })
         }
         ListFormat::Json => {
-            let nodes: Vec<Value> = page.iter().map(|line| to_json(opened, folded, line)).collect();
+            let nodes: Vec<Value> = page.iter().map(|line| to_json(args, opened, folded, line)).collect();
             out.json(&json!({ "nodes": nodes, "next_cursor": next }))
         }
         ListFormat::Csv => {
@@ -166,13 +191,24 @@ fn print(args: &Args, opened: &OpenedSession, folded: &[Folded], out: &mut Out) 
                 "total_ns",
                 "self_ns",
                 "first_span_id",
+                "corrected_total_ns",
+                "corrected_total_error_ns",
+                "corrected_self_ns",
+                "corrected_self_error_ns",
             ];
-            csv(out, &fields, &page.iter().map(|line| to_json(opened, folded, line)).collect::<Vec<_>>())
+            let fields = &fields[..fields.len() - if args.corrected { 0 } else { 4 }];
+            csv(out, fields, &page.iter().map(|line| to_json(args, opened, folded, line)).collect::<Vec<_>>())
         }
     }
 }
 
-fn to_json(opened: &OpenedSession, folded: &[Folded], line: &Line) -> Value {
+/// Total and self time without what recording took.
+fn corrected(args: &Args, opened: &OpenedSession, line: &Line, node: &Node) -> Option<[Corrected; 2]> {
+    let correction = opened.processes[line.process].correction.as_ref().filter(|_| args.corrected)?;
+    Some([correction.total(node.total_ns, &node.costs), correction.of_self(node.self_ns, &node.self_costs)])
+}
+
+fn to_json(args: &Args, opened: &OpenedSession, folded: &[Folded], line: &Line) -> Value {
     let node = &folded[line.process].nodes()[line.node];
     let process = &opened.processes[line.process];
     let function = process.function(node.function as usize);
@@ -188,5 +224,9 @@ fn to_json(opened: &OpenedSession, folded: &[Folded], line: &Line) -> Value {
         "first_span_id": refer(opened, line.process, Target::Frame(thread, node.first.1)).to_string(),
     });
     put_place(&mut record, opened.source(line.process, function));
+    if let Some([total, own]) = corrected(args, opened, line, node) {
+        put_corrected(&mut record, "corrected_total", Some(total));
+        put_corrected(&mut record, "corrected_self", Some(own));
+    }
     record
 }

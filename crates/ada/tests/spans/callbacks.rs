@@ -27,6 +27,33 @@ fn a_comparator_is_certainly_called_back_by_qsort() {
 }
 
 #[test]
+fn sessions_without_registers_have_the_callbacks_of_the_c_library_and_say_what_they_lack() {
+    let told = Told::trace(&Program::new("callbacks.c"));
+    for (function, count, initiator, confidence) in
+        [("initialise", 1, "pthread_once", 1.0), ("handler", 2, "signal", 0.6), ("at_exit", 1, "atexit", 0.6)]
+    {
+        let found = callbacks(&told, function);
+        assert_eq!(found.len(), count, "{function}");
+        for attributes in found.iter().map(|span| &span["attributes"]) {
+            let by = attributes["initiator"].as_str().unwrap_or_default();
+            assert!(by.ends_with(initiator), "{function} by {by}");
+            assert_eq!(attributes["confidence"], confidence, "{function}");
+        }
+    }
+    assert_eq!(callbacks(&told, "compare").len(), 0, "bsearch is called too often to be looked at each time");
+    let sorted = Told::trace(&Program::new("callback.c").flags(&["-lm"]));
+    let calls = sorted.spans(&["--type", "frame", "--function", "compare"]).len();
+    assert_eq!(callbacks(&sorted, "compare").len(), calls);
+    let words = "others need registers (ada trace --detail all)";
+    assert!(told.text("report", &[]).contains(words));
+    let output = told.ada("spans", &["--runtime", "callback"]);
+    assert!(crate::run::text(&output.stderr).contains(words), "{}", crate::run::text(&output.stderr));
+    let with_registers = Told::trace_with_registers(&Program::new("callbacks.c"));
+    assert!(!with_registers.text("report", &[]).contains(words));
+    assert!(with_registers.ada("spans", &["--runtime", "callback"]).stderr.is_empty());
+}
+
+#[test]
 fn functions_that_are_called_later_know_who_registered_them() {
     let told = Told::trace_with_registers(&Program::new("callbacks.c"));
     for (function, count, initiator, least) in [

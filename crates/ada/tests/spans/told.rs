@@ -27,15 +27,26 @@ impl Told {
         Self::trace_with(program, &["--detail", "all"])
     }
 
-    fn trace_with(program: &Program, options: &[&str]) -> Self {
+    /// Traces a program with options.
+    pub(crate) fn trace_with(program: &Program, options: &[&str]) -> Self {
         Self::trace_file(&program.build(), options)
+    }
+
+    /// The same with arguments.
+    pub(crate) fn trace_running(program: &Program, options: &[&str], arguments: &[&str]) -> Self {
+        Self::trace_command(&program.build(), options, arguments)
     }
 
     /// Traces a program that is there.
     pub(crate) fn trace_file(path: &Path, options: &[&str]) -> Self {
+        Self::trace_command(path, options, &[])
+    }
+
+    fn trace_command(path: &Path, options: &[&str], arguments: &[&str]) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let mut command = run::command();
         command.args(["trace", "--quiet", "--output"]).arg(folder.path()).args(options).arg("--").arg(path);
+        command.args(arguments);
         run::bounded(command, b"");
         let program = path.file_name().expect("a program has a name").to_string_lossy().into_owned();
         Self { folder, program }

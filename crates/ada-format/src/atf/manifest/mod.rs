@@ -5,13 +5,17 @@
 //! level and written back.
 
 mod crash;
+mod gap;
 mod hook_cost;
 mod module;
+mod open_calls;
 mod switch;
 
 pub use crash::Crash;
+pub use gap::Gap;
 pub use hook_cost::HookCost;
 pub use module::{BuildId, Coverage, HexAddr, Module};
+pub use open_calls::OpenCalls;
 pub use switch::Switch;
 
 use std::collections::BTreeMap;
@@ -57,6 +61,9 @@ pub struct Manifest {
     /// The process that started it, if that is traced too.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent_pid: Option<u32>,
+    /// Whether it ran already when the recording began.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub attached: bool,
     /// How the process ended, if it has.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exit: Option<Exit>,
@@ -75,6 +82,9 @@ pub struct Manifest {
     /// Events that were lost, by lane and reason.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub drops: Vec<Drops>,
+    /// Where in the threads' events some are missing, or where a thread had to wait to record one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub gaps: Vec<Gap>,
     /// The pool of pieces of the rings.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pool: Option<PoolFigures>,
@@ -96,12 +106,19 @@ pub struct Manifest {
     /// Fatal signals that hit the process's threads.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub crashes: Vec<Crash>,
+    /// What each thread was doing when ada attached to the process.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub open_calls: Vec<OpenCalls>,
     /// What could not be recorded and why: sentences, or objects with more to say.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub limits: Vec<Value>,
     /// Fields that this version does not know.
     #[serde(flatten)]
     pub extra: Map<String, Value>,
+}
+
+fn is_false(value: &bool) -> bool {
+    !value
 }
 
 /// A thread of the process.
@@ -216,6 +233,9 @@ pub struct Drops {
     pub reason: String,
     /// How many.
     pub count: u64,
+    /// How many of them are missing where no [`Gap`] says so; absent where nobody has looked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unplaced: Option<u64>,
     /// Fields that this version does not know.
     #[serde(flatten)]
     pub extra: Map<String, Value>,
@@ -321,7 +341,8 @@ mod tests {
             "modules": [{"module_id": 3, "path": "/bin/x", "load_base": "0x7f0000001000", "build_id": "00ff",
                          "coverage": {"found": 9, "hooked": 8, "entry_only": 0, "skipped": {"too_short": 1}, "new": 1},
                          "future": {"a": [1, 2]}}],
-            "drops": [{"lane": "detail", "reason": "ring_full", "count": 7, "since": 1}],
+            "drops": [{"lane": "detail", "reason": "ring_full", "count": 7, "unplaced": 1, "since": 1}],
+            "gaps": [{"thread": 1, "time_ns": 2, "lost": 3, "waited_ns": 4, "why": "disk"}],
             "windows": [{"trigger": "crash", "start_ns": 1, "end_ns": 2, "id": 4}],
             "crashes": [{"thread": 1, "time_ns": 2, "signal": 11, "code": 1, "address": "0x10", "depth": 3,
                          "registers": {"rip": "0x401000"}, "frames": ["1:5", "1:0"], "core": "core.17"}],

@@ -1,0 +1,313 @@
+//! Durations without what recording them took: the hooks inside them, and waits for room to record into.
+//!
+//! Hooks were calibrated when the trace began; `docs/overhead.md` has the formula. What is left is an estimate, and comes
+//! with how far it may be off.
+
+use std::collections::HashMap;
+
+use ada_format::atf::Manifest;
+
+use crate::error::SpanError;
+use crate::outcome::{Outcome, Status};
+use crate::table::{Column, Columns, Tables};
+
+/// What recording took in a process.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Correction {
+    /// Nanoseconds of a recorded call and its return.
+    pair: f64,
+    pair_error: f64,
+    /// How many of them lie between the two time stamps.
+    inside: f64,
+    inside_error: f64,
+    /// Waits of each thread: when they ended, and the sum up to then.
+    waits: HashMap<u32, Vec<(u64, u64)>>,
+}
+
+/// A duration without what recording took.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Corrected {
+    /// Nanoseconds.
+    pub ns: u64,
+    /// How far they may be off.
+    pub error_ns: u64,
+}
+
+/// What recording took within a number of spans: counts, whose prices the [`Correction`] knows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Costs {
+    /// Ends of spans whose hooks lie partly inside them: two of one that returned, one of another.
+    pub ends: u64,
+    /// Events between those, of calls that they made at any depth.
+    pub events: u64,
+    /// Nanoseconds of waits in them.
+    pub waited_ns: u64,
+}
+
+/// What recording took within spans, without the spans that these enclose.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SelfCosts {
+    /// As [`Costs::ends`].
+    pub ends: u64,
+    /// The same of the spans that they enclose directly: what lies outside those lies in here.
+    pub ends_below: u64,
+    /// Events of calls without a length that they made.
+    pub entries: u64,
+    /// Nanoseconds of waits; those of enclosed spans are taken off.
+    pub waited_ns: i64,
+}
+
+impl Correction {
+    /// What a manifest knows of it; nothing where hooks were not calibrated.
+    pub fn of(manifest: &Manifest) -> Option<Self> {
+        let cost = manifest.hook_cost_ns.as_ref()?;
+        let mut waits: HashMap<u32, Vec<(u64, u64)>> = HashMap::new();
+        for gap in manifest.gaps.iter().filter(|gap| gap.waited_ns > 0) {
+            waits.entry(gap.thread).or_default().push((gap.time_ns, gap.waited_ns));
+        }
+        for waits in waits.values_mut() {
+            waits.sort_unstable();
+            let mut sum = 0_u64;
+            for (_, waited) in waits {
+                sum = sum.saturating_add(*waited);
+                *waited = sum;
+            }
+        }
+        let usable = |value: f64| if value.is_finite() { value.max(0.0) } else { 0.0 };
+        let (pair, inside) = (usable(cost.pair), usable(cost.inside));
+        Some(Self {
+            pair,
+            pair_error: usable(cost.pair_error),
+            inside: inside.min(pair),
+            inside_error: usable(cost.inside_error),
+            waits,
+        })
+    }
+
+    /// How long a thread waited for room behind one time, up to another.
+    #[inline]
+    pub fn waited(&self, thread: u32, after: u64, until: u64) -> u64 {
+        let Some(waits) = self.waits.get(&thread) else { return 0 };
+        let sum_at = |time: u64| match waits.partition_point(|&(end, _)| end <= time) {
+            0 => 0,
+            count => waits[count - 1].1,
+        };
+        sum_at(until).saturating_sub(sum_at(after))
+    }
+
+    /// A sum of durations without what recording took in them.
+    pub fn total(&self, ns: u64, costs: &Costs) -> Corrected {
+        let (ends, events) = (costs.ends as f64 / 2.0, costs.events as f64 / 2.0);
+        let hooks = ends * self.inside + events * self.pair;
+        let error = ends * self.inside_error + events * self.pair_error;
+        corrected(ns, hooks + costs.waited_ns as f64, error)
+    }
+
+    /// The same for a sum of self times.
+    pub fn of_self(&self, ns: u64, costs: &SelfCosts) -> Corrected {
+        let [ends, below, entries] = [costs.ends, costs.ends_below, costs.entries].map(|count| count as f64 / 2.0);
+        let hooks = ends * self.inside + below * (self.pair - self.inside) + entries * self.pair;
+        // The two errors of what lies outside a span are of one measurement, and not independent.
+        let error = ends * self.inside_error + (below + entries) * self.pair_error;
+        corrected(ns, hooks + costs.waited_ns as f64, error)
+    }
+
+    /// What recording took in each function of the tables, by its place: in all, where a function that calls itself counts
+    /// once, and in itself.
+    pub fn functions(&self, tables: &Tables) -> Result<Vec<(Costs, SelfCosts)>, SpanError> {
+        let mut functions = vec![(Costs::default(), SelfCosts::default()); tables.meta().functions.len()];
+        let mut columns = Columns::new();
+        let mut open_counts = vec![0_u32; functions.len()];
+        for (thread, entry) in tables.meta().threads.iter().enumerate() {
+            let mut open: Vec<OpenSpan> = Vec::new();
+            for block in tables.blocks_of(thread) {
+                tables.read(block, |column| !matches!(column, Column::SelfTime | Column::Context), &mut columns)?;
+                for row in 0..columns.rows() {
+                    let span = SpanEnds::read(&columns, row);
+                    while let Some(last) = open.pop_if(|last| span.parent != Some(last.seq)) {
+                        last.end(span.seq, &mut open_counts, &mut functions);
+                    }
+                    self.add(&span, entry.id, &mut open, &mut open_counts, &mut functions);
+                }
+            }
+            while let Some(last) = open.pop() {
+                last.end(entry.facts.events, &mut open_counts, &mut functions);
+            }
+        }
+        Ok(functions)
+    }
+
+    fn add(
+        &self,
+        span: &SpanEnds,
+        thread: u32,
+        open: &mut Vec<OpenSpan>,
+        open_counts: &mut [u32],
+        functions: &mut [(Costs, SelfCosts)],
+    ) {
+        let waited = self.waited(thread, span.start, span.end);
+        if let Some(parent) = open.last() {
+            functions[parent.function].1.add_below(span, waited);
+        }
+        let (total, own) = &mut functions[span.function];
+        own.add(span, waited);
+        if span.has_length() {
+            let is_outermost = open_counts[span.function] == 0;
+            open_counts[span.function] += 1;
+            if is_outermost {
+                total.ends += span.ends();
+                total.waited_ns = total.waited_ns.saturating_add(waited);
+            }
+            open.push(OpenSpan { seq: span.seq, close: span.close, function: span.function, is_outermost });
+        }
+    }
+}
+
+fn corrected(ns: u64, cost: f64, error: f64) -> Corrected {
+    Corrected { ns: (ns as f64 - cost).max(0.0).round() as u64, error_ns: error.ceil() as u64 }
+}
+
+/// The ends of a span in the tables: what its costs follow from.
+#[derive(Clone, Copy, Debug)]
+pub struct SpanEnds {
+    /// Its opening event.
+    pub seq: u64,
+    /// The opening event of the span that encloses it.
+    pub parent: Option<u64>,
+    /// The event that closed it.
+    pub close: Option<u64>,
+    /// Its function's place.
+    pub function: usize,
+    /// When it began.
+    pub start: u64,
+    /// When it ended.
+    pub end: u64,
+    is_entry_only: bool,
+}
+
+impl SpanEnds {
+    /// Those of a row, of which all columns but self time and context were read.
+    pub fn read(columns: &Columns, row: usize) -> Self {
+        let at = |column: Column| columns.at(column, row);
+        let (seq, start) = (at(Column::OpenSeq), at(Column::Start));
+        let delta = |delta: u64, to: u64| (delta > 0).then_some(to);
+        let outcome = Outcome::from_byte(at(Column::Outcome) as u8).unwrap_or_default();
+        Self {
+            seq,
+            parent: delta(at(Column::ParentDelta), seq.wrapping_sub(at(Column::ParentDelta))),
+            close: delta(at(Column::CloseDelta), seq.wrapping_add(at(Column::CloseDelta))),
+            function: at(Column::Function) as usize,
+            start,
+            end: start.saturating_add(at(Column::Duration)),
+            is_entry_only: outcome.status == Status::EntryOnly,
+        }
+    }
+
+    /// Whether it is more than one event.
+    pub fn has_length(&self) -> bool {
+        !self.is_entry_only && (self.close.is_some() || self.end > self.start)
+    }
+
+    fn ends(&self) -> u64 {
+        1 + u64::from(self.close.is_some())
+    }
+
+    /// What recording took in it, if it ended before an event.
+    pub fn costs(&self, until: u64, waited_ns: u64) -> Costs {
+        let events = self.close.unwrap_or(until).saturating_sub(self.seq + 1);
+        Costs { ends: self.ends(), events, waited_ns }
+    }
+}
+
+impl SelfCosts {
+    /// Adds a span.
+    pub fn add(&mut self, span: &SpanEnds, waited_ns: u64) {
+        if span.has_length() {
+            self.ends += span.ends();
+            self.waited_ns = self.waited_ns.saturating_add_unsigned(waited_ns);
+        }
+    }
+
+    /// Adds a span that one of these encloses directly.
+    pub fn add_below(&mut self, span: &SpanEnds, waited_ns: u64) {
+        if span.has_length() {
+            self.ends_below += span.ends();
+            self.waited_ns = self.waited_ns.saturating_sub_unsigned(waited_ns);
+        } else {
+            self.entries += 1;
+        }
+    }
+}
+
+impl Costs {
+    /// Adds those of another span.
+    pub fn add(&mut self, other: &Self) {
+        self.ends += other.ends;
+        self.events = self.events.saturating_add(other.events);
+        self.waited_ns = self.waited_ns.saturating_add(other.waited_ns);
+    }
+}
+
+struct OpenSpan {
+    seq: u64,
+    close: Option<u64>,
+    function: usize,
+    is_outermost: bool,
+}
+
+impl OpenSpan {
+    /// The span is over; where nothing says when, before this event.
+    fn end(self, before: u64, open_counts: &mut [u32], functions: &mut [(Costs, SelfCosts)]) {
+        open_counts[self.function] -= 1;
+        if self.is_outermost {
+            let total = &mut functions[self.function].0;
+            total.events = total.events.saturating_add(self.close.unwrap_or(before).saturating_sub(self.seq + 1));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ada_format::atf::{Gap, HookCost};
+
+    use super::*;
+
+    fn correction() -> Correction {
+        let cost = HookCost { pair: 40.0, pair_error: 2.0, inside: 10.0, inside_error: 1.0, ..HookCost::default() };
+        let gap = |time_ns: u64, waited_ns: u64| Gap { thread: 7, time_ns, waited_ns, ..Gap::default() };
+        let gaps = vec![gap(500, 100), gap(200, 50)];
+        Correction::of(&Manifest { hook_cost_ns: Some(cost), gaps, ..Manifest::default() }).unwrap()
+    }
+
+    #[test]
+    fn a_span_loses_its_own_hook_those_below_and_the_waits() {
+        let costs = Costs { ends: 2, events: 6, waited_ns: 100 };
+        assert_eq!(correction().total(1000, &costs), Corrected { ns: 1000 - 10 - 120 - 100, error_ns: 7 });
+        assert_eq!(correction().total(20, &costs).ns, 0, "never less than nothing");
+    }
+
+    #[test]
+    fn self_times_of_a_tree_lose_what_its_root_loses() {
+        // A root with two children, one of which has a child and makes an entry-only call.
+        let root = SelfCosts { ends: 2, ends_below: 4, entries: 0, waited_ns: 0 };
+        let first = SelfCosts { ends: 2, ends_below: 2, entries: 1, waited_ns: 0 };
+        let leaf = SelfCosts { ends: 2, ..SelfCosts::default() };
+        let cost = |costs: &SelfCosts| 1000 - correction().of_self(1000, costs).ns;
+        let whole = 1000 - correction().total(1000, &Costs { ends: 2, events: 7, waited_ns: 0 }).ns;
+        assert_eq!(cost(&root) + cost(&first) + 2 * cost(&leaf), whole);
+    }
+
+    #[test]
+    fn a_wait_belongs_to_what_was_open_when_it_ended() {
+        let correction = correction();
+        let waited =
+            [(100, 600), (200, 500), (100, 200), (0, 199), (500, 900)].map(|(a, b)| correction.waited(7, a, b));
+        assert_eq!(waited, [150, 100, 50, 0, 0]);
+        assert_eq!(correction.waited(8, 0, 1000), 0);
+    }
+
+    #[test]
+    fn without_a_calibration_there_is_nothing_to_take_out() {
+        assert_eq!(Correction::of(&Manifest::default()), None);
+    }
+}

@@ -1,0 +1,145 @@
+//! What the recording did to the program, and what it left out.
+
+use std::collections::BTreeMap;
+
+use ada_event::{FunctionId, ModuleId};
+use serde_json::json;
+
+use super::Item;
+use super::facts::fact;
+use crate::analysis::{OpenedSession, Target, nanoseconds, refer, thousands};
+
+/// What was open when ada attached, crashes, what a ring has let go, functions that were switched, what hooks took, and waits.
+pub(super) fn gather(opened: &OpenedSession) -> Vec<Item> {
+    let mut items = open_before(opened);
+    items.extend(crashes(opened));
+    items.extend(rings(opened));
+    items.extend(switched(opened));
+    items.extend(hooks(opened));
+    items
+}
+
+/// The calls that no event tells of, because they were open before the first: one line for threads that did the same.
+fn open_before(opened: &OpenedSession) -> Vec<Item> {
+    const NAMED: usize = 6;
+    let mut threads: BTreeMap<Vec<String>, Vec<u32>> = BTreeMap::new();
+    for process in &opened.processes {
+        for open in opened.recorded(process).manifest.iter().flat_map(|manifest| &manifest.open_calls) {
+            let names = open.functions.iter().filter_map(|id| function(id)).map(|id| process.names.name(id));
+            threads.entry(names.collect()).or_default().push(open.tid);
+        }
+    }
+    let item = |(names, tids): (Vec<String>, Vec<u32>)| {
+        let who = match tids[..] {
+            [tid] => format!("thread {tid}"),
+            _ => format!("{} threads", tids.len()),
+        };
+        let more = match names.len().saturating_sub(NAMED) {
+            0 => String::new(),
+            more => format!(" < {more} more"),
+        };
+        let calls = names.iter().take(NAMED).map(String::as_str).collect::<Vec<&str>>().join(" < ");
+        let words = format!("{who}, {} calls open before: {calls}{more}", names.len());
+        fact("attached", words, json!({ "tids": tids, "open_calls": names }))
+    };
+    threads.into_iter().map(item).collect()
+}
+
+fn crashes(opened: &OpenedSession) -> Vec<Item> {
+    let mut items = Vec::new();
+    for (number, process) in opened.processes.iter().enumerate() {
+        for crash in opened.recorded(process).manifest.iter().flat_map(|manifest| &manifest.crashes) {
+            let function = crash.frames.first().and_then(|id| function(id)).map(|id| process.names.name(id));
+            let place = function.map_or_else(String::new, |name| format!(" in {name}"));
+            let address = crash.address.map_or_else(String::new, |address| format!(" at {:#x}", address.0));
+            let reference = refer(opened, number, Target::Thread(crash.thread, 0)).to_string();
+            let moment = nanoseconds(crash.time_ns.saturating_sub(opened.start));
+            let words = format!(
+                "signal {}{address}{place}, after {moment}, {} calls open; ada spans --thread {} --reason crash",
+                crash.signal,
+                thousands(crash.depth),
+                crash.thread,
+            );
+            let mut item = fact(
+                "crash",
+                words,
+                json!({
+                    "signal": crash.signal,
+                    "code": crash.code,
+                    "address": crash.address.map(|it| format!("{:#x}", it.0)),
+                    "time_ns": crash.time_ns,
+                    "thread": reference,
+                    "open_calls": crash.depth,
+                    "frames": crash.frames,
+                }),
+            );
+            item.reference = Some(reference);
+            items.push(item);
+        }
+    }
+    items
+}
+
+/// A function as manifests write it, `module:symbol`.
+fn function(id: &str) -> Option<FunctionId> {
+    let (module, symbol) = id.split_once(':')?;
+    Some(FunctionId::new(ModuleId(module.parse().ok()?), symbol.parse().ok()?))
+}
+
+fn rings(opened: &OpenedSession) -> Option<Item> {
+    let rings = opened.processes.iter().filter_map(|it| opened.recorded(it).manifest.as_ref()?.ring.as_ref());
+    let let_go: u64 = rings.map(|ring| ring.let_go_events).sum();
+    let words =
+        format!("{} earlier events were let go: calls may have begun before the first event", thousands(let_go));
+    (let_go > 0).then(|| fact("ring", words, json!({ "let_go_events": let_go })))
+}
+
+fn switched(opened: &OpenedSession) -> Option<Item> {
+    let (mut functions, mut counted, mut is_inexact) = (0, 0_u64, false);
+    for process in &opened.processes {
+        let (count, calls) = process.switched.sums();
+        functions += count;
+        counted = counted.saturating_add(calls.counted);
+        is_inexact |= calls.is_inexact;
+    }
+    let more = if is_inexact { " or more" } else { "" };
+    let words = format!(
+        "{functions} functions were not recorded all the time; {}{more} calls of these are not in the spans \
+         (`ada hooks SESSION --switched`)",
+        thousands(counted)
+    );
+    let json = json!({ "functions": functions, "unrecorded_calls": counted, "is_exact": !is_inexact });
+    (functions > 0).then(|| fact("switched", words, json))
+}
+
+/// What hooks took, and how long threads waited to record.
+fn hooks(opened: &OpenedSession) -> Vec<Item> {
+    let (mut hooks_ns, mut error_ns, mut waited) = (0.0, 0.0, 0_u64);
+    for process in &opened.processes {
+        let Some(manifest) = &opened.recorded(process).manifest else { continue };
+        let events: u64 = process.tables.meta().threads.iter().map(|thread| thread.facts.events).sum();
+        if let Some(cost) = &manifest.hook_cost_ns {
+            hooks_ns += events as f64 / 2.0 * cost.pair;
+            error_ns += events as f64 / 2.0 * cost.pair_error;
+        }
+        waited = manifest.gaps.iter().fold(waited, |sum, gap| sum.saturating_add(gap.waited_ns));
+    }
+    let mut items = Vec::new();
+    if hooks_ns > 0.0 {
+        let (hooks_ns, error_ns) = (hooks_ns as u64, error_ns as u64);
+        let words = format!(
+            "took about {} ±{} of the threads' time; --corrected takes that out of durations",
+            nanoseconds(hooks_ns),
+            nanoseconds(error_ns)
+        );
+        items.push(fact("hooks", words, json!({ "hooks_ns": hooks_ns, "error_ns": error_ns })));
+    }
+    if waited > 0 {
+        let words = format!(
+            "threads waited {} for room to record into; --corrected takes that out of durations",
+            nanoseconds(waited)
+        );
+        items.push(fact("waits", words, json!({ "waited_ns": waited })));
+    }
+    items
+}
