@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::fs;
 use std::path::Path;
 
-use ada_event::{Event, EventKind};
+use ada_event::Event;
 use ada_format::atf::{FunctionRow, Session, functions_file, read_functions};
 use anyhow::Context;
 use serde_json::{Value, json};
