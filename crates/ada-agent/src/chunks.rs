@@ -82,7 +82,14 @@ pub(crate) unsafe fn obtain(state: *mut ThreadState, lane: Lane, blocked: &mut S
     // SAFETY: the thread's own state.
     let (process, thread, position) = unsafe { ((*state).pid, (*state).tid, (*state).index_position) };
     if control.on_full.load(Ordering::Relaxed) == OnFull::Drop as u32 {
-        return pool.reclaim_oldest(process, thread, lane).map(|chunk| (chunk, 0));
+        let reclaimed = pool.reclaim_oldest(process, thread, lane)?;
+        let old = pool.header(reclaimed);
+        if old.lane.load(Ordering::Relaxed) == Lane::Index as u32 {
+            // What was lost before it is lost before the next one.
+            // SAFETY: the thread's own state.
+            unsafe { (*state).lost += old.lost_before.load(Ordering::Relaxed) };
+        }
+        return Some((reclaimed, 0));
     }
     if lane == Lane::Index && is_in_dump(position) {
         // It has waited in vain before.

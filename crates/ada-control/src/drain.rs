@@ -303,7 +303,7 @@ impl Drain {
 
     /// Reads all that is there. `final_round` once the target has ended. Gives the number of events.
     pub(crate) fn round(&mut self, files: &mut SessionFiles, final_round: bool) -> u64 {
-        self.pool.control().drain_rounds.fetch_add(1, Ordering::Relaxed);
+        self.pool.control().heartbeats.fetch_add(1, Ordering::Relaxed);
         self.end_quarantine();
         let crashed: Vec<(u32, i32)> =
             self.crashes.collect(&self.pool).iter().map(|crash| (crash.pid, crash.signal)).collect();

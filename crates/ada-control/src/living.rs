@@ -70,16 +70,23 @@ impl Living {
     }
 }
 
-/// The processes, other than this one, that have the file with this inode mapped. A process that was forked off a moment
+/// The processes, other than this one, that have the memory with this inode mapped. A process that was forked off a moment
 /// ago has not been heard of yet, but it has its parent's mappings.
 pub(crate) fn users_of(inode: u64) -> Vec<u32> {
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
     let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
-    let maps_it = |pid: &u32| {
-        let maps = fs::read_to_string(format!("/proc/{pid}/maps")).unwrap_or_default();
-        maps.lines().any(|line| line.split_ascii_whitespace().nth(4).is_some_and(|known| known.parse() == Ok(inode)))
-    };
+    let maps_it =
+        |pid: &u32| fs::read_to_string(format!("/proc/{pid}/maps")).is_ok_and(|maps| has_memory(&maps, inode));
     pids.filter(|pid| *pid != std::process::id()).filter(maps_it).collect()
+}
+
+fn has_memory(maps: &str, inode: u64) -> bool {
+    maps.lines().any(|line| {
+        let mut fields = line.split_ascii_whitespace().skip(4);
+        // Inodes of other file systems have the same numbers.
+        fields.next().is_some_and(|known| known.parse() == Ok(inode))
+            && fields.next().is_some_and(|path| path.starts_with("/memfd:"))
+    })
 }
 
 /// A descriptor that can be read from once the process has ended.
@@ -186,18 +193,13 @@ mod tests {
     }
 
     #[test]
-    fn whoever_has_a_file_mapped_is_found() {
-        use std::os::unix::fs::MetadataExt;
-        let mut child = Command::new("sleep").arg("60").spawn().unwrap();
-        let program = fs::canonicalize("/bin/sleep").unwrap();
-        let inode = fs::metadata(program).unwrap().ino();
-        // It may not have come to its exec yet.
-        while !users_of(inode).contains(&child.id()) {
-            assert!(child.try_wait().unwrap().is_none());
-        }
-        assert!(!users_of(inode + 1).contains(&child.id()));
-        child.kill().unwrap();
-        child.wait().unwrap();
+    fn whoever_has_the_memory_mapped_is_told_from_others() {
+        let maps = "55d0c0000000-55d0c0001000 r--p 00000000 fe:01 1057 /usr/bin/x\n\
+            100000000000-100004000000 rw-s 00000000 00:01 1058 /memfd:ada (deleted)\n\
+            7ffc00000000-7ffc00021000 rw-p 00000000 00:00 0 [stack]\n";
+        assert!(has_memory(maps, 1058));
+        assert!(!has_memory(maps, 1057), "a file of the same number");
+        assert!(!has_memory(maps, 105) && !has_memory("", 1058));
     }
 
     #[test]

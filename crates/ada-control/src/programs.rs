@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, RwLock};
 
 use ada_event::FunctionId;
+use ada_format::atf::OpenCalls;
 
 use crate::drain::FunctionNumbers;
 use crate::hooking::HookedProgram;
@@ -58,8 +59,12 @@ pub(crate) struct Hooked {
 pub(crate) struct ProcessFacts {
     pub(crate) command_line: Vec<String>,
     pub(crate) parent: Option<u32>,
+    /// It ran already when the recording began.
+    pub(crate) is_attached: bool,
     /// The programs that it has run.
     pub(crate) images: BTreeSet<u32>,
+    /// The calls that were open when ada attached to it.
+    pub(crate) open_calls: Vec<OpenCalls>,
     /// The manifest does not tell of it yet.
     pub(crate) is_news: bool,
 }

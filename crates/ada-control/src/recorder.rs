@@ -301,6 +301,7 @@ pub(crate) fn record(
             programs.lock().write_lists(&folder, pid);
             serve_loader(&programs, &workshop.plans, options, pool);
         });
+        scope.spawn(|| beat(&programs, pool));
         if options.follow {
             scope.spawn(|| follow_execs(&programs, workshop, options, pool));
         }
@@ -397,6 +398,16 @@ pub(crate) fn record(
     })
 }
 
+/// Gives a sign of life, however long the drain has to wait for a disk, or for a processor: whoever waits for a recorder
+/// that is gone goes on without it.
+fn beat(programs: &Programs, pool: ada_ring::Pool) {
+    const EVERY: Duration = Duration::from_millis(50);
+    while !programs.has_ended() {
+        pool.control().heartbeats.fetch_add(1, Ordering::Relaxed);
+        std::thread::sleep(EVERY);
+    }
+}
+
 /// How a process that is not ada's child ended; none for one that lives on.
 fn end_of_other(process: u32, living: &Living, drain: &Drain) -> Option<KnownEnd> {
     if !living.is_over(process) {
@@ -451,8 +462,9 @@ fn run_drain(
         if first_ended {
             living.look();
         }
+        let is_last_gone = |living: &mut Living| !living.any() && !finds_others(programs, living);
         let ended = programs.detached.load(Ordering::Acquire)
-            || first_ended && (options.until_exit || !living.any() && !finds_others(programs, &mut living));
+            || first_ended && (options.until_exit || is_last_gone(&mut living));
         drain.refresh_watch(|| programs.lock());
         let count = drain.round(&mut files, ended);
         progress.recorded(
@@ -464,6 +476,9 @@ fn run_drain(
             programs.ended.store(true, Ordering::Release);
             pool.control().recorder_gone.store(1, Ordering::Release);
             desk.close();
+            // Those that were first heard of just now may live on.
+            programs.take_followed(&mut living);
+            drain.newcomers().into_iter().for_each(|pid| living.saw(pid));
             programs.saw_forks(drain.forks());
             return (drain, files, living);
         }
@@ -541,10 +556,21 @@ fn serve_loader(programs: &Programs, plans: &PlanCache, options: &TraceOptions, 
         let now: HashSet<LoadedFile> = maps::loaded_files(&mappings).into_iter().collect();
         let mut hooked = programs.lock();
         let Some((installer, first)) = hooked.installers.get_mut(&thread.image()) else { continue };
-        let before = known.entry((thread.pid(), thread.image())).or_insert_with(|| first.clone());
+        let own = (thread.pid(), thread.image());
+        let before = known.entry(own).or_insert_with(|| first.clone());
         let new: Vec<LoadedFile> = now.difference(before).cloned().collect();
-        before.difference(&now).for_each(|gone| installer.unloaded(gone));
+        let gone: Vec<LoadedFile> = before.difference(&now).cloned().collect();
         *before = now;
+        known.retain(|(pid, _), _| Path::new(&format!("/proc/{pid}")).exists());
+        for gone in gone {
+            // Forks have the same libraries at the same places, and one table of them.
+            let has_it = |((_, image), files): (&(u32, u32), &HashSet<LoadedFile>)| {
+                *image == thread.image() && files.contains(&gone)
+            };
+            if !known.iter().any(has_it) {
+                installer.unloaded(&gone);
+            }
+        }
         if new.is_empty() {
             continue;
         }

@@ -100,6 +100,8 @@ pub(crate) fn add_facts(hooked: &Hooked, pid: u32, first: u32, writer: &mut Sess
     let manifest = writer.manifest_mut();
     if let Some(process) = hooked.processes.get(&pid) {
         manifest.command_line.clone_from(&process.command_line);
+        manifest.open_calls.clone_from(&process.open_calls);
+        manifest.attached = process.is_attached;
         manifest.parent_pid = process.parent.filter(|parent| hooked.processes.contains_key(parent));
     }
     if pid == first {

@@ -111,8 +111,9 @@ pub struct Control {
     pub recorder_gone: AtomicU32,
     /// [`DetailMode`] as a number.
     pub detail_mode: AtomicU32,
-    /// Grows with every round of the drain: a wait during which it stands still is a wait for a dead recorder.
-    pub drain_rounds: AtomicU64,
+    /// Grows for as long as the recorder lives, whatever it is busy with: a wait during which it stands still is a wait
+    /// for a dead one.
+    pub heartbeats: AtomicU64,
     /// Grows with every round in which the drain has looked for the chunks of threads that have ended.
     pub looks_for_ended: AtomicU64,
     /// How many chunks have been given to threads.

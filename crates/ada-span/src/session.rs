@@ -28,7 +28,10 @@ impl ProcessSource for ProcessTrace<'_> {
             manifest.iter().flat_map(|manifest| &manifest.threads).map(|entry| (entry.id, entry)).collect();
         let first = self.0.threads.iter().find(|thread| Some(thread.id().0) == self.0.pid);
         // A fork's child keeps the id of the thread that forked; a trace from elsewhere may have any.
-        let first = first.or_else(|| self.0.threads.iter().min_by_key(|thread| first_time(thread)));
+        // What a ring has kept may have no event of the first one.
+        let is_cut = manifest.and_then(|it| it.ring.as_ref()).is_some_and(|ring| ring.let_go_events > 0);
+        let earliest = || self.0.threads.iter().filter(|_| !is_cut).min_by_key(|thread| first_time(thread));
+        let first = first.or_else(earliest);
         let to_info = |thread: &ThreadTrace| {
             let entry = listed.get(&thread.id().0);
             ThreadInfo {
@@ -36,6 +39,7 @@ impl ProcessSource for ProcessTrace<'_> {
                 events: thread.event_count(),
                 handle: entry.and_then(|entry| entry.handle).map(|handle| handle.0),
                 tid: entry.and_then(|entry| entry.tid).map(u64::from),
+                is_attached: manifest.is_some_and(|manifest| manifest.attached),
                 is_first: first.is_some_and(|first| first.id() == thread.id()),
             }
         };
@@ -182,7 +186,8 @@ pub fn function_traits(process: &Process, beside: &[Process]) -> FunctionTraits 
 /// What the threads that somebody created begin with. Without debug files, the C library's first function has no name.
 fn first_functions(process: &Process) -> impl Iterator<Item = FunctionId> {
     let infos = ProcessTrace(process).threads();
-    let created = process.threads.iter().zip(infos).filter(|(_, info)| !info.is_first);
+    // A thread that was there before begins with whatever it called next.
+    let created = process.threads.iter().zip(infos).filter(|(_, info)| !info.is_first && !info.is_attached);
     let firsts = created.filter_map(|(thread, _)| thread.index().event(EventSeq(0)));
     firsts.filter(|event| event.depth == 0 && event.kind == EventKind::CALL).map(|event| event.function)
 }

@@ -76,7 +76,7 @@ impl<'a> Governor<'a> {
 
     /// Governs until nothing more is recorded. Gives the share that hooks had by its own estimate, once it had settled.
     pub(crate) fn run(mut self) -> Option<f64> {
-        while !self.programs.has_ended() {
+        while !self.programs.has_ended() && !self.programs.is_ending() {
             self.look();
             std::thread::sleep(EVERY);
         }

@@ -9,7 +9,7 @@ use super::tracing::Tracing;
 use crate::run::{self, text};
 
 fn manifests(tracing: &Tracing) -> HashMap<u32, Manifest> {
-    let session = Session::open(&tracing.session()).unwrap();
+    let session = Session::open(tracing.session()).unwrap();
     let manifest_of = |process: &ada_format::atf::Process| process.manifest.clone().expect("it has one");
     session.processes().iter().map(|process| (process.pid.unwrap(), manifest_of(process))).collect()
 }
