@@ -119,7 +119,7 @@ fn describe(module: &str, row: &FunctionRow) -> CalledFunction {
 
 #[cfg(test)]
 mod tests {
-    use ada_event::{FunctionId, ThreadId};
+    use ada_event::{EventKind, FunctionId, ThreadId};
 
     use super::*;
 
