@@ -20,7 +20,7 @@ use crate::crash_lane::CrashLane;
 use crate::detail_lane::{self, REMEMBERED, Remembered, ThreadDetails};
 use crate::gaps::{GapLog, Wait};
 use crate::latency::Latencies;
-use crate::order::put_in_order;
+use crate::order::{add_interrupting, put_in_order};
 use crate::overhead::SharedTally;
 use crate::programs::Hooked;
 use crate::session::{SessionFiles, failed};
@@ -422,7 +422,7 @@ impl Drain {
         } else {
             drop(reader);
         }
-        if at_end && is_full {
+        if at_end && !self.batch.is_empty() {
             self.read_interrupting(held);
         }
         let first = self.batch.iter().map(|record| record.tsc).find(|tsc| *tsc > 0);
@@ -509,19 +509,15 @@ impl Drain {
         self.held_chunks().iter().any(is_later)
     }
 
-    /// A handler that interrupted the stub of a chunk's last record has its own records in the next chunk, with earlier
-    /// times: they are put in order together.
+    /// Reads on in the next chunk as far as its records were written before the last of this one.
     fn read_interrupting(&mut self, held: &Held) {
-        let Some(last) = self.batch.last().map(|record| record.tsc) else { return };
         let is_next = |next: &Held| {
             (next.pid, next.tid, next.image, next.ordinal) == (held.pid, held.tid, held.image, held.ordinal + 1)
         };
         let pool = self.pool;
         let Some(next) = self.held_chunks().into_iter().find(is_next) else { return };
         let Some(mut reader) = ChunkReader::begin(&pool, next.chunk) else { return };
-        while let Some(record) = reader.next_record_before(last) {
-            self.batch.push(record);
-        }
+        add_interrupting(&mut self.batch, |limit| reader.next_record_before(limit));
     }
 
     fn has_lost_patience(&mut self, chunk: usize) -> bool {
