@@ -1,0 +1,194 @@
+//! Sessions that are asked together, with the names of all that is in them.
+
+use std::collections::HashMap;
+use std::sync::OnceLock;
+
+use ada_event::FunctionId;
+use ada_format::atf::{Manifest, Process, Session};
+use ada_span::NONE;
+use ada_span::pthread::PthreadSpan;
+use ada_span::table::Tables;
+
+use crate::names::Names;
+use crate::reference::{Reference, Target};
+
+/// Sessions that are asked together.
+pub struct Trace {
+    sessions: Vec<TraceSession>,
+    processes: Vec<TraceProcess>,
+}
+
+/// One of them.
+pub struct TraceSession {
+    /// Its folder's name, unique among the sessions.
+    pub name: String,
+    /// Its files.
+    pub session: Session,
+    /// The earliest event's time.
+    pub start: u64,
+    /// The latest one's.
+    pub end: u64,
+    processes: usize,
+}
+
+/// A process of a session.
+pub struct TraceProcess {
+    /// The place of its session.
+    pub session: usize,
+    /// Its place in the session.
+    number: usize,
+    /// Its id.
+    pub pid: u32,
+    /// Its spans.
+    pub tables: Tables,
+    /// Its functions' names.
+    pub names: Names,
+    labels: OnceLock<Vec<FunctionLabel>>,
+    logical: OnceLock<HashMap<(u32, u64), Target>>,
+}
+
+/// How a function is called.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FunctionLabel {
+    /// `module:symbol`.
+    pub id: String,
+    /// The demangled name, or module and offset.
+    pub name: String,
+    /// The module's file name.
+    pub module: String,
+}
+
+impl Trace {
+    /// Sessions, each with the derived tables of its processes in their order.
+    pub fn new(sessions: Vec<(Session, Vec<Tables>)>) -> Self {
+        let mut trace = Self { sessions: Vec::new(), processes: Vec::new() };
+        for (place, (session, tables)) in sessions.into_iter().enumerate() {
+            let facts = || tables.iter().flat_map(|it| &it.meta().threads).map(|it| it.facts).filter(|it| it.events > 0);
+            let start = facts().map(|facts| facts.first_time).min().unwrap_or(0);
+            let end = facts().map(|facts| facts.last_time).max().unwrap_or(0);
+            let all_names: Vec<Names> = session.processes().iter().map(Names::of).collect();
+            // A fork's child has its parent's images under the same numbers; the lists are in the parent's folder.
+            let lender = all_names.iter().position(|names| !names.is_empty());
+            let count = tables.len();
+            for (number, (tables, names)) in tables.into_iter().zip(all_names).enumerate() {
+                let names = match lender {
+                    Some(lender) if names.is_empty() => Names::of(&session.processes()[lender]),
+                    _ => names,
+                };
+                trace.processes.push(TraceProcess {
+                    session: place,
+                    number,
+                    pid: session.processes()[number].pid.unwrap_or(0),
+                    tables,
+                    names,
+                    labels: OnceLock::new(),
+                    logical: OnceLock::new(),
+                });
+            }
+            let name = trace.unique_name(&session);
+            trace.sessions.push(TraceSession { name, session, start, end, processes: count });
+        }
+        trace
+    }
+
+    fn unique_name(&self, session: &Session) -> String {
+        let path = session.path().canonicalize().unwrap_or_else(|_| session.path().to_owned());
+        let name = path.file_name().map_or_else(|| "session".to_owned(), |it| it.to_string_lossy().into_owned());
+        let is_taken = |name: &str| self.sessions.iter().any(|it| it.name == name);
+        let numbered = (2..).map(|number| format!("{name}#{number}"));
+        std::iter::once(name.clone()).chain(numbered).find(|name| !is_taken(name)).unwrap_or(name)
+    }
+
+    /// The sessions.
+    pub fn sessions(&self) -> &[TraceSession] {
+        &self.sessions
+    }
+
+    /// The processes of all sessions.
+    pub fn processes(&self) -> &[TraceProcess] {
+        &self.processes
+    }
+
+    /// The session of a process.
+    pub fn session_of(&self, process: &TraceProcess) -> &TraceSession {
+        &self.sessions[process.session]
+    }
+
+    /// A process's files.
+    pub fn recorded(&self, process: &TraceProcess) -> &Process {
+        &self.sessions[process.session].session.processes()[process.number]
+    }
+
+    /// A process's manifest, if it has a readable one.
+    pub fn manifest(&self, process: &TraceProcess) -> Option<&Manifest> {
+        self.recorded(process).manifest.as_ref()
+    }
+
+    /// What commands call something of a process.
+    pub fn refer(&self, process: &TraceProcess, target: Target) -> String {
+        let has_many = self.sessions[process.session].processes > 1;
+        Reference { pid: has_many.then_some(process.pid), target }.to_string()
+    }
+
+    /// The process and place of a thread that is meant; none if there is no such thread, or several.
+    pub fn find_thread(&self, session: Option<&str>, pid: Option<u32>, id: u32) -> Option<(usize, usize)> {
+        let mut found = self.processes.iter().enumerate().filter_map(|(at, it)| {
+            let is_meant = pid.is_none_or(|pid| pid == it.pid)
+                && session.is_none_or(|name| self.sessions[it.session].name == name);
+            it.tables.meta().thread_index(id).filter(|_| is_meant).map(|thread| (at, thread))
+        });
+        let first = found.next()?;
+        found.next().is_none().then_some(first)
+    }
+}
+
+impl TraceProcess {
+    /// How the functions that have spans are called, by their places in the tables.
+    pub fn labels(&self) -> &[FunctionLabel] {
+        self.labels.get_or_init(|| self.tables.meta().functions.iter().map(|it| self.make_label(it.function)).collect())
+    }
+
+    /// How any function is called.
+    pub fn label(&self, function: FunctionId) -> FunctionLabel {
+        match self.tables.meta().function_index(function) {
+            Some(place) => self.labels()[place].clone(),
+            None => self.make_label(function),
+        }
+    }
+
+    fn make_label(&self, function: FunctionId) -> FunctionLabel {
+        FunctionLabel {
+            id: function.to_string(),
+            name: self.names.name(function),
+            module: self.names.module(function),
+        }
+    }
+
+    /// The id of a thread by its place.
+    pub fn thread_id(&self, place: usize) -> u32 {
+        self.tables.meta().threads.get(place).map_or(0, |thread| thread.id)
+    }
+
+    /// The logical span that a call, by its thread's place and opening event, stands behind.
+    pub fn logical_of(&self, thread: u32, seq: u64) -> Option<Target> {
+        let logical = self.logical.get_or_init(|| {
+            let meta = self.tables.meta();
+            let id = |place: u64| self.thread_id(place as usize);
+            let callbacks =
+                meta.callbacks.iter().map(|it| ((it.thread as u32, it.seq), Target::Callback(id(it.thread), it.seq)));
+            let routines = meta.pthreads.iter().filter(|it| it.routine_seq != NONE);
+            let threads = routines
+                .map(|it| ((it.thread as u32, it.routine_seq), Target::Thread(id(it.thread), it.begin_seq)));
+            callbacks.chain(threads).collect()
+        });
+        logical.get(&(thread, seq)).copied()
+    }
+
+    /// What a thread ran, as people know it.
+    pub fn thread_name(&self, span: &PthreadSpan) -> String {
+        match span.function {
+            NONE => "pthread_start_routine".to_owned(),
+            function => self.names.name(FunctionId(function)),
+        }
+    }
+}
