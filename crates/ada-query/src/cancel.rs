@@ -36,7 +36,7 @@ impl Cancel {
     }
 
     /// Begins a new question, which may take so long.
-    pub(crate) fn begin(&self, time: Option<Duration>) {
+    pub fn begin(&self, time: Option<Duration>) {
         self.0.is_cancelled.store(false, Ordering::Relaxed);
         let nanos = |duration: Duration| u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
         let deadline = time.map_or(u64::MAX, |time| nanos(self.0.begun.elapsed()).saturating_add(nanos(time)));

@@ -50,5 +50,6 @@ pub use nearest::nearest;
 pub use reference::{Reference, Target};
 pub use rows::Rows;
 pub use rusqlite::types::Value;
+pub use sql_functions::documented_functions;
 pub use tables::documented;
 pub use trace::{FunctionLabel, Trace, TraceProcess, TraceSession};

@@ -7,8 +7,12 @@ use rusqlite::{Connection, Result};
 /// Our functions, for completion and for suggestions.
 pub(crate) const NAMES: [&str; 6] = ["demangle", "duration", "percentile", "median", "p95", "p99"];
 
-/// What `ada query --schema` says of them.
-pub(crate) const ABOUT: [(&str, &str); 4] = [
+/// Our functions, with what they do.
+pub fn documented_functions() -> &'static [(&'static str, &'static str)] {
+    &ABOUT
+}
+
+const ABOUT: [(&str, &str); 4] = [
     ("demangle(symbol)", "a linker's name as people write it"),
     ("duration(ns)", "nanoseconds with a unit that fits: 1.50 µs"),
     ("percentile(value, p)", "the value that p percent do not exceed, exactly; an aggregate"),

@@ -7,8 +7,7 @@ use clap::{Parser, Subcommand};
 
 use crate::exit::say;
 use crate::{
-    atf, attach, completions, demo, doctor, filter, heph, hooks, ps, report, show, snapshot, spans, symbols, threads,
-    top, trace, tree, trigger, workload,
+    ask, atf, attach, completions, demo, doctor, export, filter, heph, hooks, mcp, ps, query, report, show, snapshot, spans, symbols, threads, top, trace, tree, trigger, workload,
 };
 
 const EXIT_CODES: &str = "\
@@ -57,6 +56,14 @@ pub(crate) enum Command {
     Threads(threads::Args),
     /// Show one event, span, thread or function with all that is known of it
     Show(show::Args),
+    /// Ask in SQL, or in a shell
+    Query(query::Args),
+    /// Ask in words: was a function called, why was a span slow, what may be wrong
+    Ask(ask::Args),
+    /// Write the tables as Parquet or SQLite for other programs
+    Export(export::Args),
+    /// Serve sessions to agents: the Model Context Protocol
+    Mcp(mcp::Args),
     /// Record, count or ignore functions of a running trace
     Filter(filter::Args),
     /// List what was hooked, and what was not and why

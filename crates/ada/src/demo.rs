@@ -10,7 +10,7 @@ use anyhow::Context;
 
 use crate::atf::summary::Summary;
 use crate::exit::{Blame, Outcome};
-use crate::names::Names;
+use ada_query::Names;
 use crate::trace;
 
 #[derive(clap::Args)]

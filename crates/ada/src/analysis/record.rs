@@ -9,7 +9,7 @@ use ada_span::{NONE, Outcome, Reason, SpanError, Status};
 use serde_json::{Map, Value, json};
 
 use super::opened::{OpenedProcess, OpenedSession};
-use super::reference::{Reference, Target};
+use ada_query::{Reference, Target};
 use super::source_files::put_place;
 
 /// The name of a thread whose start routine is not known.

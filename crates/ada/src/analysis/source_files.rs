@@ -10,7 +10,7 @@ use ada_format::atf::{Mapping, Session};
 use ada_image::{SourceLines, SourcePlace};
 use serde_json::Value;
 
-use crate::names::Code;
+use ada_query::Code;
 use crate::symbols::{DebugFolder, usual_path};
 
 /// Where distributions put debug files.
