@@ -5,6 +5,8 @@ import json
 import re
 import subprocess
 import sys
+import urllib.error
+import urllib.request
 
 import jsonschema
 from mcp import ClientSession, StdioServerParameters
@@ -133,9 +135,10 @@ async def drive(session, allows_record):
     await call(session, tools, "spans", {"thread_id": "seven"}, fails=True)
 
     if allows_record:
+        alone = subprocess.run([program], stdout=subprocess.DEVNULL).returncode
         for budget in BUDGETS:
             recorded = await call(session, tools, "record", {"command": [program], "token_budget": budget})
-            assert recorded["answer"]["exit_code"] == 0, recorded
+            assert recorded["answer"]["exit_code"] == alone, recorded
             summary = await call(session, tools, "summary", {"session": recorded["answer"]["session"]})
             assert summary["answer"]["processes"][0]["command"] == program
     else:
@@ -146,20 +149,36 @@ async def drive(session, allows_record):
             assert "no tool" in str(error), error
 
 
-async def main():
-    for allows_record in [False, True]:
-        options = ["mcp", traces] + (["--allow-record"] if allows_record else [])
-        async with stdio_client(StdioServerParameters(command=ada, args=options)) as streams:
-            async with ClientSession(*streams) as session:
-                await drive(session, allows_record)
+async def over_stdio(allows_record):
+    options = ["mcp", traces] + (["--allow-record"] if allows_record else [])
+    async with stdio_client(StdioServerParameters(command=ada, args=options)) as streams:
+        async with ClientSession(*streams) as session:
+            await drive(session, allows_record)
+
+
+async def over_http():
     server = subprocess.Popen([ada, "mcp", traces, "--http", "0"], stderr=subprocess.PIPE, text=True)
     try:
         address = re.search(r"http://127\.0\.0\.1:\d+/mcp", server.stderr.readline()).group()
         async with streamable_http_client(address) as streams:
             async with ClientSession(*streams[:2]) as session:
                 await drive(session, False)
+        for header, value in [("Origin", "http://evil.example"), ("Host", "evil.example")]:
+            request = urllib.request.Request(address, data=b"{}", headers={header: value, "Content-Type": "application/json"})
+            try:
+                urllib.request.urlopen(request)
+                raise AssertionError(f"a request with {header}: {value} was answered")
+            except urllib.error.HTTPError as error:
+                assert error.code == 403, error
     finally:
         server.kill()
+
+
+async def main():
+    await over_stdio(False)
+    await over_http()
+    # Last, because its recordings are then the newest sessions.
+    await over_stdio(True)
     print("all tools answered within their budgets")
 
 

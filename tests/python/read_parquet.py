@@ -15,9 +15,9 @@ by_name = "SELECT name, count(*), sum(duration_ns)::BIGINT FROM '{}/spans/**/*.p
 read = {"duckdb": {}, "pandas": {}}
 for table in tables:
     source = f"'{folder}/{table}/**/*.parquet'"
-    found = {"count": duckdb.sql(f"SELECT count(*) FROM {source}").fetchone()[0]}
+    found = {"count": duckdb.sql(f"SELECT count(*) FROM {source}").fetchall()[0][0]}
     for column, how in sums.get(table, []):
-        found[column] = int(duckdb.sql(f"SELECT {how}({column}) FROM {source}").fetchone()[0])
+        found[column] = int(duckdb.sql(f"SELECT {how}({column}) FROM {source}").fetchall()[0][0])
     read["duckdb"][table] = found
     frame = pandas.read_parquet(folder / table)
     assert {"session", "pid"} <= set(frame.columns), table

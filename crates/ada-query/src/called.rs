@@ -131,7 +131,9 @@ fn judge(wanted: &str, functions: &[Meant], left_out: usize) -> (Verdict, String
         return (Verdict::Yes, words);
     }
     if functions.is_empty() {
-        let words = format!("no function called {wanted} was found: it may be inlined, have another name, or be in a module without symbols");
+        let words = format!(
+            "no function called {wanted} was found: it may be inlined, have another name, or be in a module without symbols"
+        );
         return (Verdict::Unknown, words);
     }
     let doubts: BTreeSet<&str> = functions.iter().flat_map(|it| &it.doubts).map(String::as_str).collect();
@@ -287,7 +289,8 @@ fn near_names(trace: &Trace, wanted: &str) -> Vec<String> {
             }
         }
     }
-    let mut near: Vec<String> = nearest(wanted, names.iter().map(String::as_str)).map(str::to_owned).into_iter().collect();
+    let mut near: Vec<String> =
+        nearest(wanted, names.iter().map(String::as_str)).map(str::to_owned).into_iter().collect();
     near.extend(parts.into_iter().filter(|it| Some(it) != near.first().as_ref().map(|it| *it)).collect::<Vec<_>>());
     near.truncate(8);
     near

@@ -86,7 +86,10 @@ impl Engine {
 
     fn explain(&self, error: rusqlite::Error, sql: &str) -> QueryError {
         if let Err(reason) = self.shared.cancel.check()
-            && matches!(error.sqlite_error_code(), Some(ErrorCode::OperationInterrupted) | None | Some(ErrorCode::Unknown))
+            && matches!(
+                error.sqlite_error_code(),
+                Some(ErrorCode::OperationInterrupted) | None | Some(ErrorCode::Unknown)
+            )
         {
             return reason;
         }
@@ -154,7 +157,9 @@ fn allow(context: AuthContext<'_>) -> Authorization {
             _ => Authorization::Allow,
         },
         AuthAction::Pragma { pragma_name, .. } => match pragma_name.to_ascii_lowercase().as_str() {
-            "table_info" | "table_xinfo" | "table_list" | "function_list" | "pragma_list" | "compile_options" => Authorization::Allow,
+            "table_info" | "table_xinfo" | "table_list" | "function_list" | "pragma_list" | "compile_options" => {
+                Authorization::Allow
+            }
             _ => Authorization::Deny,
         },
         _ => Authorization::Deny,

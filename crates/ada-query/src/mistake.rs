@@ -24,8 +24,11 @@ impl Mistake {
 
     /// Suggests the known name that is nearest to the one that SQLite complains of.
     pub(crate) fn with_suggestion<'a>(mut self, known: impl Fn(What) -> Vec<&'a str>) -> Self {
-        let complaints =
-            [("no such column: ", What::Column), ("no such table: ", What::Table), ("no such function: ", What::Function)];
+        let complaints = [
+            ("no such column: ", What::Column),
+            ("no such table: ", What::Table),
+            ("no such function: ", What::Function),
+        ];
         for (complaint, what) in complaints {
             if let Some((_, name)) = self.words.split_once(complaint) {
                 let name = name.rsplit('.').next().unwrap_or_default().trim_matches(['"', '\'', '`']);
@@ -72,9 +75,6 @@ mod tests {
             What::Column => vec!["name", "module"],
             _ => vec![],
         });
-        assert_eq!(
-            mistake.to_string(),
-            "no such column: nmae; did you mean name?\n    nmae FROM spans\n    ^"
-        );
+        assert_eq!(mistake.to_string(), "no such column: nmae; did you mean name?\n    nmae FROM spans\n    ^");
     }
 }

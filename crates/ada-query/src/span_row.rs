@@ -19,13 +19,21 @@ use crate::trace::{Trace, TraceProcess};
 pub(crate) const COLUMNS: &[ColumnDoc] = &[
     pushed("session", Kind::Text, "the session's folder"),
     pushed("pid", Kind::Integer, "the process"),
-    pushed("span_id", Kind::Text, "its reference, which ada show and table functions take: frame:THREAD:N, callback:THREAD:N, thread:THREAD"),
+    pushed(
+        "span_id",
+        Kind::Text,
+        "its reference, which ada show and table functions take: frame:THREAD:N, callback:THREAD:N, thread:THREAD",
+    ),
     pushed("type", Kind::Text, "frame: one call of a function; logical: what a runtime meant by it"),
     pushed("runtime", Kind::Text, "sync (calls), pthread (threads), callback"),
     pushed("function_id", Kind::Text, "the function as module:symbol"),
     pushed("name", Kind::Text, "the function's demangled name, or module+0xoffset"),
     pushed("module", Kind::Text, "the file name of the function's module"),
-    pushed("parent_span_id", Kind::Text, "the enclosing call; of a thread, the call that created it; of a callback, the call that was handed its address"),
+    pushed(
+        "parent_span_id",
+        Kind::Text,
+        "the enclosing call; of a thread, the call that created it; of a callback, the call that was handed its address",
+    ),
     pushed("start_ns", Kind::Integer, "when it began, on the trace's clock"),
     pushed("end_ns", Kind::Integer, "when it ended"),
     pushed("duration_ns", Kind::Integer, "end_ns - start_ns"),
@@ -33,7 +41,11 @@ pub(crate) const COLUMNS: &[ColumnDoc] = &[
     pushed("depth", Kind::Integer, "open calls below it; of a thread, creations that lead to it"),
     pushed("thread_id", Kind::Integer, "the thread that it began on"),
     pushed("status", Kind::Text, "completed, exited, canceled, unmatched, open or entry_only"),
-    pushed("reason", Kind::Text, "why: tail_call, exception, unwind, canceled, crash, timeout, process_exit, dropped, attached_midway; null for nothing special"),
+    pushed(
+        "reason",
+        Kind::Text,
+        "why: tail_call, exception, unwind, canceled, crash, timeout, process_exit, dropped, attached_midway; null for nothing special",
+    ),
     plain("is_uncertain", Kind::Integer, "1 where the trace also allows another reading"),
     plain("open_seq", Kind::Integer, "the position of the event that began it, among its thread's"),
     plain("close_seq", Kind::Integer, "the position of the event that ended it; null if none did"),
@@ -211,7 +223,9 @@ pub(crate) fn put_frame(
             0 => out.set_result(Null),
             delta => out.set_result(signed(of(Column::OpenSeq).saturating_add(delta))),
         },
-        at::SPAN_ID => out.set_result(trace.refer(process, Target::Frame(process.thread_id(thread), of(Column::OpenSeq)))),
+        at::SPAN_ID => {
+            out.set_result(trace.refer(process, Target::Frame(process.thread_id(thread), of(Column::OpenSeq))))
+        }
         at::PARENT => match of(Column::ParentDelta) {
             0 => out.set_result(Null),
             delta => {

@@ -63,7 +63,8 @@ impl Trace {
     pub fn new(sessions: Vec<(Session, Vec<Tables>)>) -> Self {
         let mut trace = Self { sessions: Vec::new(), processes: Vec::new() };
         for (place, (session, tables)) in sessions.into_iter().enumerate() {
-            let facts = || tables.iter().flat_map(|it| &it.meta().threads).map(|it| it.facts).filter(|it| it.events > 0);
+            let facts =
+                || tables.iter().flat_map(|it| &it.meta().threads).map(|it| it.facts).filter(|it| it.events > 0);
             let start = facts().map(|facts| facts.first_time).min().unwrap_or(0);
             let end = facts().map(|facts| facts.last_time).max().unwrap_or(0);
             let all_names: Vec<Names> = session.processes().iter().map(Names::of).collect();
@@ -157,11 +158,7 @@ impl TraceProcess {
     }
 
     fn make_label(&self, function: FunctionId) -> FunctionLabel {
-        FunctionLabel {
-            id: function.to_string(),
-            name: self.names.name(function),
-            module: self.names.module(function),
-        }
+        FunctionLabel { id: function.to_string(), name: self.names.name(function), module: self.names.module(function) }
     }
 
     /// The id of a thread by its place.
@@ -177,8 +174,8 @@ impl TraceProcess {
             let callbacks =
                 meta.callbacks.iter().map(|it| ((it.thread as u32, it.seq), Target::Callback(id(it.thread), it.seq)));
             let routines = meta.pthreads.iter().filter(|it| it.routine_seq != NONE);
-            let threads = routines
-                .map(|it| ((it.thread as u32, it.routine_seq), Target::Thread(id(it.thread), it.begin_seq)));
+            let threads =
+                routines.map(|it| ((it.thread as u32, it.routine_seq), Target::Thread(id(it.thread), it.begin_seq)));
             callbacks.chain(threads).collect()
         });
         logical.get(&(thread, seq)).copied()

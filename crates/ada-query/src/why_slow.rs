@@ -201,7 +201,9 @@ fn explain(trace: &Trace, row: SpanRow, answer: &mut WhySlow) {
             duration if duration > p50.saturating_mul(2) => {
                 format!("it took {}, where half of {calls} calls take {} at most", time(duration), time(p50))
             }
-            duration => format!("it took {}, which is usual: half of {calls} calls take up to {}", time(duration), time(p50)),
+            duration => {
+                format!("it took {}, which is usual: half of {calls} calls take up to {}", time(duration), time(p50))
+            }
         };
         because.push(words);
     }
@@ -223,7 +225,11 @@ fn explain(trace: &Trace, row: SpanRow, answer: &mut WhySlow) {
         }
     }
     if let Some(hooks) = answer.hooks_ns.filter(|it| share(*it) >= 0.1) {
-        because.push(format!("about {} of it ({:.0} %) are hooks, not the program", time(hooks), share(hooks).min(1.0) * 100.0));
+        because.push(format!(
+            "about {} of it ({:.0} %) are hooks, not the program",
+            time(hooks),
+            share(hooks).min(1.0) * 100.0
+        ));
     }
     if because.is_empty() {
         because.push(format!("it took {}; nothing inside it stands out", time(answer.duration_ns)));

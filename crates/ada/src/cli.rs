@@ -7,7 +7,8 @@ use clap::{Parser, Subcommand};
 
 use crate::exit::say;
 use crate::{
-    ask, atf, attach, completions, demo, doctor, export, filter, heph, hooks, mcp, ps, query, report, show, snapshot, spans, symbols, threads, top, trace, tree, trigger, workload,
+    ask, atf, attach, completions, demo, doctor, export, filter, heph, hooks, mcp, ps, query, report, show, snapshot,
+    spans, symbols, threads, top, trace, tree, trigger, workload,
 };
 
 const EXIT_CODES: &str = "\

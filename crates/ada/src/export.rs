@@ -54,8 +54,7 @@ enum Target {
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<Outcome> {
     for name in &args.table {
-        let known: Vec<&str> =
-            documented().iter().filter(|it| it.parameters.is_empty()).map(|it| it.name).collect();
+        let known: Vec<&str> = documented().iter().filter(|it| it.parameters.is_empty()).map(|it| it.name).collect();
         if !known.contains(&name.as_str()) {
             let hint = nearest(name, known).map_or_else(String::new, |it| format!("; did you mean {it}?"));
             return Err(anyhow::anyhow!("there is no table {name}{hint}")).mistyped();

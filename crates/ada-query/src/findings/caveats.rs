@@ -26,7 +26,8 @@ pub fn caveats(trace: &Trace) -> Vec<String> {
             say("the recording was cut short".into());
         }
         if !manifest.switches.is_empty() {
-            let functions: std::collections::BTreeSet<u64> = manifest.switches.iter().map(|it| it.function_id).collect();
+            let functions: std::collections::BTreeSet<u64> =
+                manifest.switches.iter().map(|it| it.function_id).collect();
             say(format!("{} functions were not recorded all the time (table hooks: unrecorded_ns)", functions.len()));
         }
         let coverage = || manifest.modules.iter().filter_map(|it| it.coverage.as_ref());

@@ -20,8 +20,9 @@ pub(super) fn find(about: &About<'_>, survey: &Survey) -> Vec<Finding> {
             continue;
         }
         // Who took more than it gave back; what one function takes another may give back, so that not all of them leak.
-        let mut keepers: Vec<(u32, &Taken)> =
-            of_pair().filter(|(own, it)| *own != NOBODY && it.taken > it.given + it.given / 10 + KEPT_BY_ALL / 4).collect();
+        let mut keepers: Vec<(u32, &Taken)> = of_pair()
+            .filter(|(own, it)| *own != NOBODY && it.taken > it.given + it.given / 10 + KEPT_BY_ALL / 4)
+            .collect();
         keepers.sort_by_key(|(own, it)| (std::cmp::Reverse(it.taken - it.given), *own));
         for (rank, (own, it)) in keepers.iter().take(3).enumerate() {
             let name = about.name(*own as usize);
@@ -49,7 +50,8 @@ pub(super) fn find(about: &About<'_>, survey: &Survey) -> Vec<Finding> {
         }
         if keepers.is_empty() {
             let title = format!("{} was taken {taken} times, and given back {given} times", pair.what);
-            let mut finding = about.finding("leak", 30.0, title, "No function of the program's own can be told to keep it.");
+            let mut finding =
+                about.finding("leak", 30.0, title, "No function of the program's own can be told to keep it.");
             finding.facts = json!({ "what": pair.what, "taken_in_all": taken, "given_in_all": given });
             found.push(finding);
         }

@@ -31,7 +31,8 @@ fn recursion(about: &About<'_>, survey: &Survey) -> Vec<Finding> {
     let finding = |(place, count, (thread, seq)): (usize, u32, (usize, u64))| {
         let name = about.name(place);
         let title = format!("{name} calls itself {count} levels deep");
-        let rationale = "Directly, or through others. A stack of 8 MB ends at some 100 000 levels, and earlier with large frames.";
+        let rationale =
+            "Directly, or through others. A stack of 8 MB ends at some 100 000 levels, and earlier with large frames.";
         let score = 10.0 + f64::from(count).log10() * 8.0;
         let mut finding = about.finding("recursion", score, title, rationale);
         finding.function = Some(name);
@@ -63,7 +64,10 @@ fn hot_tiny(about: &About<'_>) -> Vec<Finding> {
         let usual = nanoseconds(it.quantile(0.5).unwrap_or(0));
         let title = format!("{name} makes {:.0} % of all calls ({}), {usual} each", share * 100.0, it.spans);
         let hooks = cost.map_or_else(String::new, |pair| {
-            format!(" Hooks alone took about {} of the traced program's time for it.", nanoseconds((it.spans as f64 * pair) as u64))
+            format!(
+                " Hooks alone took about {} of the traced program's time for it.",
+                nanoseconds((it.spans as f64 * pair) as u64)
+            )
         });
         let rationale = format!(
             "So short a call costs as much as what it does: inline it, or call it less.{hooks} `ada trace --exclude` leaves it out."

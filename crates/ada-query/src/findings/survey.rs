@@ -102,7 +102,8 @@ impl Survey {
         let mut open: Vec<Open> = Vec::new();
         let mut counts = vec![0_u32; parts.len()];
         let mut columns = Columns::new();
-        let wanted = |column| !matches!(column, Column::SelfTime | Column::CloseDelta | Column::Context | Column::Depth);
+        let wanted =
+            |column| !matches!(column, Column::SelfTime | Column::CloseDelta | Column::Context | Column::Depth);
         for block in tables.blocks_of(thread) {
             about.cancel.check()?;
             tables.read(block, wanted, &mut columns)?;

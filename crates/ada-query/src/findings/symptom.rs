@@ -22,7 +22,8 @@ const WORDS: [(&[&str], &[&str]); 7] = [
 /// Brings what fits the symptom to the front.
 pub(super) fn weigh(symptom: &str, findings: &mut [Finding]) {
     let symptom = symptom.to_lowercase();
-    let words: Vec<&str> = symptom.split(|it: char| !(it.is_alphanumeric() || it == '_')).filter(|it| !it.is_empty()).collect();
+    let words: Vec<&str> =
+        symptom.split(|it: char| !(it.is_alphanumeric() || it == '_')).filter(|it| !it.is_empty()).collect();
     let meant: Vec<&str> = WORDS
         .iter()
         .filter(|(beginnings, _)| words.iter().any(|word| beginnings.iter().any(|it| word.starts_with(it))))

@@ -23,7 +23,10 @@ pub(super) fn find(about: &About<'_>, survey: &Survey) -> Vec<Finding> {
             "longest_ns": waited.longest.0, "unfinished": waited.unfinished,
         });
         let (duration, thread, seq) = waited.longest_unfinished;
-        if waited.unfinished > 0 && duration >= SHORTEST && duration * 100 / life >= LONG_SHARE {
+        // The trace ends with its last event, and threads that wait for each other make none: how long a lock was waited
+        // for at the end is not known, and that it was is enough.
+        let is_long = duration >= SHORTEST && duration.saturating_mul(100) / life >= LONG_SHARE;
+        if waited.unfinished > 0 && (is_long || wait == Wait::Lock) {
             // Pools wait for work until the end; a lock that never comes is another matter.
             let score = match wait {
                 Wait::Lock => 95.0,
@@ -32,11 +35,8 @@ pub(super) fn find(about: &About<'_>, survey: &Survey) -> Vec<Finding> {
                 Wait::Input => 45.0,
                 Wait::Sleep => 30.0,
             };
-            let title = format!(
-                "{who} waited for {} when the process ended, {} by then",
-                wait.words(),
-                nanoseconds(duration)
-            );
+            let by_then = if is_long { format!(", {} by then", nanoseconds(duration)) } else { String::new() };
+            let title = format!("{who} waited for {} when the process ended{by_then}", wait.words());
             let mut rationale = format!("{} of its waits never ended. ", waited.unfinished);
             rationale.push_str(match wait {
                 Wait::Lock if stuck_on_locks > 1 => {
@@ -62,12 +62,8 @@ pub(super) fn find(about: &About<'_>, survey: &Survey) -> Vec<Finding> {
                 Wait::Condition => 25.0,
                 Wait::Thread => 15.0,
             };
-            let title = format!(
-                "{who} waited {} for {} in {} calls",
-                nanoseconds(waited.total_ns),
-                wait.words(),
-                waited.count
-            );
+            let title =
+                format!("{who} waited {} for {} in {} calls", nanoseconds(waited.total_ns), wait.words(), waited.count);
             let rationale = format!(
                 "That is {:.0} % of the process's life (over all threads); the longest wait took {}.",
                 waited.total_ns as f64 / life as f64 * 100.0,

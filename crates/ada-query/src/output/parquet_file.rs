@@ -77,8 +77,7 @@ impl ParquetFile {
         }
         let schema = Type::group_type_builder("row").with_fields(fields).build().map_err(failed)?;
         let file = File::create(path).map_err(QueryError::output(path))?;
-        let writer =
-            SerializedFileWriter::new(file, Arc::new(schema), Arc::new(properties.build())).map_err(failed)?;
+        let writer = SerializedFileWriter::new(file, Arc::new(schema), Arc::new(properties.build())).map_err(failed)?;
         let values = columns.iter().map(|_| Values::new()).collect();
         Ok(Self { path: path.to_owned(), writer, columns, values, rows: 0, written: 0 })
     }

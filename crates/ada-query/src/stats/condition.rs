@@ -43,7 +43,8 @@ fn tokens(text: &str) -> Result<Vec<(usize, Token)>, Mistake> {
             found.push((at, Token::Constant(Value::Text(value))));
             at += length;
         } else if letter.is_ascii_digit() {
-            let length = rest.find(|it: char| !(it.is_ascii_alphanumeric() || it == '.' || it == '_')).unwrap_or(rest.len());
+            let length =
+                rest.find(|it: char| !(it.is_ascii_alphanumeric() || it == '.' || it == '_')).unwrap_or(rest.len());
             let digits = rest[..length].replace('_', "");
             let value = match digits.parse::<i64>() {
                 Ok(number) => Value::Integer(number),
@@ -218,7 +219,9 @@ impl Parser<'_> {
     }
 
     fn field(&mut self) -> Result<Field, Mistake> {
-        let Some(Token::Word(name)) = self.peek().cloned() else { return Err(self.wrong("expected a column of spans")) };
+        let Some(Token::Word(name)) = self.peek().cloned() else {
+            return Err(self.wrong("expected a column of spans"));
+        };
         match Field::from_name(&name) {
             Some(field) => {
                 self.at += 1;
@@ -256,7 +259,9 @@ impl Parser<'_> {
             Value::Integer(number) if is_negative => Value::Integer(-number),
             Value::Real(number) if is_negative => Value::Real(-number),
             Value::Text(_) if is_negative || field.is_number() => return Err(self.wrong("expected a number")),
-            Value::Integer(_) | Value::Real(_) if !field.is_number() => return Err(self.wrong("expected a text in quotes")),
+            Value::Integer(_) | Value::Real(_) if !field.is_number() => {
+                return Err(self.wrong("expected a text in quotes"));
+            }
             value => value,
         };
         self.at += 1;

@@ -189,15 +189,18 @@ pub(super) fn aggregate(
         .zip(&dictionaries)
         .map(|(part, dictionary)| (!is_measure(part.field)).then_some(dictionary.values.len().max(1)))
         .collect();
-    let dense = sizes.filter(|sizes| sizes.iter().try_fold(1_usize, |all, it| all.checked_mul(*it)).is_some_and(|it| it <= MOST_DENSE));
+    let dense = sizes.filter(|sizes| {
+        sizes.iter().try_fold(1_usize, |all, it| all.checked_mul(*it)).is_some_and(|it| it <= MOST_DENSE)
+    });
     let shape = Shape { parts: parts.len(), dense, wants_quantiles };
     let mut groups = Groups::new(&shape);
     for (key, duration, self_ns) in logical {
         groups.sums(&shape, key)?.add(duration, self_ns);
     }
     for (process, plan) in trace.processes().iter().zip(&plans) {
-        let blocks: Vec<usize> =
-            (0..process.tables.meta().blocks.len()).filter(|&it| plan.ready.can_be_in(process.tables.block(it))).collect();
+        let blocks: Vec<usize> = (0..process.tables.meta().blocks.len())
+            .filter(|&it| plan.ready.can_be_in(process.tables.block(it)))
+            .collect();
         let state = || Worker { groups: Groups::new(&shape), columns: Columns::new(), flags: Vec::new() };
         let states = in_parallel(blocks.len(), &shared.cancel, state, |worker, piece| {
             worker.add_block(&process.tables, blocks[piece], plan, &shape)

@@ -42,8 +42,16 @@ impl Relation for Stats {
             plain("p99_ns", Kind::Integer, "the 99th percentile, to within 6 %"),
         ],
         parameters: &[
-            plain("by", Kind::Text, "up to four columns of spans, separated by commas; start_ns/1000000 groups by milliseconds; '' makes one group"),
-            plain("condition", Kind::Text, "like a WHERE over columns of spans: AND, OR, NOT, comparisons, LIKE, GLOB, IN, BETWEEN, IS NULL"),
+            plain(
+                "by",
+                Kind::Text,
+                "up to four columns of spans, separated by commas; start_ns/1000000 groups by milliseconds; '' makes one group",
+            ),
+            plain(
+                "condition",
+                Kind::Text,
+                "like a WHERE over columns of spans: AND, OR, NOT, comparisons, LIKE, GLOB, IN, BETWEEN, IS NULL",
+            ),
         ],
     };
 

@@ -58,7 +58,8 @@ impl Relation for Details {
         for (number, process) in shared.trace.processes().iter().enumerate() {
             if is_wanted(&shared.trace, process, ask) {
                 let functions = wanted_functions(process, ask);
-                places.extend((0..process.tables.meta().threads.len()).map(|thread| (number, thread, functions.clone())));
+                places
+                    .extend((0..process.tables.meta().threads.len()).map(|thread| (number, thread, functions.clone())));
             }
         }
         let (shared, ask) = (shared.clone(), ask.clone());

@@ -16,7 +16,11 @@ impl Relation for Drops {
         columns: &[
             plain("session", Kind::Text, "the session's folder"),
             plain("pid", Kind::Integer, "the process"),
-            plain("lane", Kind::Text, "index (events), detail (registers), probe, ring (let go on purpose) or callback"),
+            plain(
+                "lane",
+                Kind::Text,
+                "index (events), detail (registers), probe, ring (let go on purpose) or callback",
+            ),
             plain("reason", Kind::Text, "why, such as ring_full or memory_limit"),
             plain("count", Kind::Integer, "how many"),
         ],

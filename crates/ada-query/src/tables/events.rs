@@ -88,7 +88,8 @@ impl Relation for Events {
     }
 
     fn expect(shared: &Shared, conditions: &[(usize, Op)]) -> f64 {
-        let events = |process: &TraceProcess| process.tables.meta().threads.iter().map(|it| it.facts.events).sum::<u64>();
+        let events =
+            |process: &TraceProcess| process.tables.meta().threads.iter().map(|it| it.facts.events).sum::<u64>();
         let mut rows = shared.trace.processes().iter().map(events).sum::<u64>() as f64;
         for (column, op) in conditions {
             rows /= match (*column, op) {
@@ -160,7 +161,8 @@ pub(super) fn wanted_range(trace: &Trace, process: &TraceProcess, thread: usize,
     }
     // Time runs backwards in few threads; those have to be looked through.
     let anomalies = &process.tables.meta().anomalies;
-    let is_ordered = !anomalies.iter().any(|it| it.thread as usize == thread && it.kind == AnomalyKind::TimeBackwards as u32);
+    let is_ordered =
+        !anomalies.iter().any(|it| it.thread as usize == thread && it.kind == AnomalyKind::TimeBackwards as u32);
     let (low, high) = ask.range(TIME);
     if is_ordered && low <= high && (low, high) != (0, u64::MAX) {
         let events = index.raw_events();
@@ -259,7 +261,9 @@ impl RowCursor for EventCursor {
     }
 
     fn put(&self, column: usize, out: &mut Context) -> rusqlite::Result<()> {
-        let (Some(lane), Some((seq, event))) = (&self.lane, self.batch.get(self.at)) else { return out.set_result(Null) };
+        let (Some(lane), Some((seq, event))) = (&self.lane, self.batch.get(self.at)) else {
+            return out.set_result(Null);
+        };
         let trace = &self.shared.trace;
         let process = &trace.processes()[lane.process];
         match column {

@@ -65,7 +65,8 @@ impl Relation for Hooks {
     }
 
     fn expect(shared: &Shared, conditions: &[(usize, Op)]) -> f64 {
-        let modules = shared.trace.processes().iter().filter_map(|it| shared.trace.manifest(it)).flat_map(|it| &it.modules);
+        let modules =
+            shared.trace.processes().iter().filter_map(|it| shared.trace.manifest(it)).flat_map(|it| &it.modules);
         let found: u64 = modules.filter_map(|it| it.coverage.as_ref()).map(|it| it.found).sum();
         if conditions.iter().any(|it| *it == (NAME, Op::Eq)) { 1.0 } else { found as f64 }
     }

@@ -20,7 +20,11 @@ impl Relation for Links {
         columns: &[
             plain("session", Kind::Text, "the session's folder"),
             plain("pid", Kind::Integer, "the process"),
-            plain("kind", Kind::Text, "create (call to thread), join (thread to waiting call), cancel, callback (call to callback)"),
+            plain(
+                "kind",
+                Kind::Text,
+                "create (call to thread), join (thread to waiting call), cancel, callback (call to callback)",
+            ),
             plain("from_span_id", Kind::Text, "the cause"),
             plain("to_span_id", Kind::Text, "the effect"),
             plain("from_thread_id", Kind::Integer, "the cause's thread"),

@@ -37,7 +37,8 @@ impl Relation for Spans {
             };
             return SpanCursor::of(shared.clone(), rows);
         }
-        let mut scan = SpanScan { test: Test::All(hints(ask)), used: used_columns(ask), within: None, with_logical: true };
+        let mut scan =
+            SpanScan { test: Test::All(hints(ask)), used: used_columns(ask), within: None, with_logical: true };
         if let Some(parent) = ask.text(at::PARENT).and_then(|id| id.parse::<Reference>().ok()) {
             // Children of a call lie behind it on its thread; logical ones can be anywhere, and are few.
             scan.within = Some(find::extent(&shared.trace, session, parent)?);
@@ -46,7 +47,8 @@ impl Relation for Spans {
     }
 
     fn expect(shared: &Shared, conditions: &[(usize, Op)]) -> f64 {
-        let spans = |process: &crate::TraceProcess| process.tables.meta().threads.iter().map(|it| it.spans).sum::<u64>();
+        let spans =
+            |process: &crate::TraceProcess| process.tables.meta().threads.iter().map(|it| it.spans).sum::<u64>();
         let mut rows = shared.trace.processes().iter().map(spans).sum::<u64>() as f64;
         for (column, op) in conditions {
             rows /= match (*column, op) {
@@ -161,7 +163,8 @@ impl SpanCursor {
         let Some(process) = trace.processes().get(self.process) else { return };
         if self.scan.with_logical {
             let rows = logical_rows(trace, self.process);
-            let rows: Vec<SpanRow> = rows.filter(|row| self.scan.test.matches(&|field| row.field(trace, field))).collect();
+            let rows: Vec<SpanRow> =
+                rows.filter(|row| self.scan.test.matches(&|field| row.field(trace, field))).collect();
             self.held = rows.into_iter();
         }
         let ready = prepare(&self.scan.test, trace, process);

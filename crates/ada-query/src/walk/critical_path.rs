@@ -147,7 +147,8 @@ impl Walk<'_> {
             let seq = values[Column::OpenSeq as usize];
             let children = calls.by_parent.get(&seq).map_or(&[][..], Vec::as_slice);
             let inside = |it: &&FrameValues| clip(it, window).0 < clip(it, window).1;
-            let covered: u64 = children.iter().filter(inside).map(|it| clip(it, window)).map(|(from, to)| to - from).sum();
+            let covered: u64 =
+                children.iter().filter(inside).map(|it| clip(it, window)).map(|(from, to)| to - from).sum();
             let row = SpanRow::Frame(calls.process, calls.thread, values);
             let own_ns = end.saturating_sub(start).saturating_sub(covered);
             self.steps.push(Step { row, level, via, start, end, own_ns });

@@ -32,7 +32,9 @@ pub(crate) fn one(trace: &Trace, session: Option<&str>, id: &str) -> Result<Span
     match found[..] {
         [row] => Ok(row),
         [] => Err(wrong(format!("no span is {id}"))),
-        _ => Err(wrong(format!("several sessions or processes have a span {id}; write PID/ before it, or name the session"))),
+        _ => Err(wrong(format!(
+            "several sessions or processes have a span {id}; write PID/ before it, or name the session"
+        ))),
     }
 }
 

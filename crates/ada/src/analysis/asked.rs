@@ -37,9 +37,8 @@ pub(crate) fn open_trace(named: &[PathBuf], args: &AskArgs) -> anyhow::Result<(T
         let mut tables = Vec::new();
         for process in session.processes() {
             let made = tables_of(process, session.processes(), args.timeout, &progress);
-            tables.push(
-                made.output_failed(|| format!("cannot write the derived tables of {}", process.path.display()))?,
-            );
+            tables
+                .push(made.output_failed(|| format!("cannot write the derived tables of {}", process.path.display()))?);
         }
         drop(progress);
         sessions.push((session, tables));

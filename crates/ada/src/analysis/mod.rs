@@ -11,11 +11,11 @@ mod source_files;
 mod switched;
 mod units;
 
+pub(crate) use ada_query::{Reference, Target};
 pub(crate) use asked::{AskArgs, open_trace};
 pub(crate) use corrected::{check_correctable, corrected_text, put_corrected};
 pub(crate) use listing::{ListFormat, Listing, Out, csv, csv_row, csv_titles};
 pub(crate) use opened::{OpenedProcess, OpenedSession, SessionArgs, open as open_session_tables, with_tables};
 pub(crate) use record::{CallbackView, FrameView, PthreadView, Row, read_frame, refer, thread_name};
-pub(crate) use ada_query::{Reference, Target};
 pub(crate) use source_files::{put_place, source_text};
 pub(crate) use units::{Moment, counted, nanoseconds, parse_nanos, thousands};

@@ -15,12 +15,12 @@ use anyhow::{Context, bail};
 use super::listing::Out;
 use super::newest;
 use super::progress::Progress;
-use ada_query::Target;
 use super::source_files::SourceFiles;
 use super::switched::Switched;
 use super::units::parse_nanos;
 use crate::exit::{Blame, Outcome, say};
 use ada_query::Names;
+use ada_query::Target;
 
 /// Findings of a damaged session that are told one by one.
 const FINDINGS_TOLD: usize = 5;
@@ -231,7 +231,12 @@ pub(crate) fn open(path: &Path, args: &SessionArgs) -> anyhow::Result<OpenedSess
     Ok(OpenedSession { session, processes, start, end, sources })
 }
 
-pub(super) fn tables_of(process: &Process, beside: &[Process], timeout_ns: u64, progress: &Progress) -> Result<Tables, SpanError> {
+pub(super) fn tables_of(
+    process: &Process,
+    beside: &[Process],
+    timeout_ns: u64,
+    progress: &Progress,
+) -> Result<Tables, SpanError> {
     let own = DerivedFolder::new(&process.path, content_key(process, timeout_ns));
     match own.find() {
         Cached::Good(tables) => return Ok(*tables),

@@ -9,8 +9,8 @@ use ada_span::{NONE, Outcome, Reason, SpanError, Status};
 use serde_json::{Map, Value, json};
 
 use super::opened::{OpenedProcess, OpenedSession};
-use ada_query::{Reference, Target};
 use super::source_files::put_place;
+use ada_query::{Reference, Target};
 
 /// The name of a thread whose start routine is not known.
 const PLACEHOLDER: &str = "pthread_start_routine";

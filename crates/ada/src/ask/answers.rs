@@ -38,7 +38,10 @@ pub(super) fn called_lines(trace: &Trace, answer: &Called) -> Vec<String> {
             Some(reason) => format!("{} ({reason})", it.hook),
             None => it.hook.clone(),
         };
-        lines.push(format!("  {} {} [{}] pid {}: {hooked}, {} calls", it.reference, it.name, it.module, it.pid, it.calls));
+        lines.push(format!(
+            "  {} {} [{}] pid {}: {hooked}, {} calls",
+            it.reference, it.name, it.module, it.pid, it.calls
+        ));
         if let (Some(first), Some(last)) = (&it.first, &it.last) {
             lines.push(format!("    first {}   {}", since_start(start, first.time_ns), first.span_id));
             lines.push(format!("    last  {}   {}", since_start(start, last.time_ns), last.span_id));
@@ -64,7 +67,8 @@ pub(super) fn why_slow_lines(answer: &WhySlow) -> Vec<String> {
     }
     for it in &answer.inside {
         let time = nanoseconds(it.self_ns);
-        lines.push(format!("  {time:>10}  {:>8} calls  {} [{}]   {}", it.calls, it.name, it.module, it.longest_span_id));
+        lines
+            .push(format!("  {time:>10}  {:>8} calls  {} [{}]   {}", it.calls, it.name, it.module, it.longest_span_id));
     }
     if answer.path.len() > 1 {
         lines.push("steps of the critical path with the most time of their own".into());

@@ -32,9 +32,7 @@ impl Arguments {
         let wrong = || anyhow!("{name} must be a list of texts");
         match self.0.get(name) {
             None | Some(Value::Null) => Ok(Vec::new()),
-            Some(Value::Array(all)) => {
-                all.iter().map(|it| it.as_str().map(str::to_owned).ok_or_else(wrong)).collect()
-            }
+            Some(Value::Array(all)) => all.iter().map(|it| it.as_str().map(str::to_owned).ok_or_else(wrong)).collect(),
             Some(_) => Err(wrong()),
         }
     }

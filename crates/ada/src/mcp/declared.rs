@@ -60,7 +60,11 @@ pub(super) fn all(allows_record: bool) -> Vec<Declared> {
         Declared {
             name: "findings",
             about: "What may be wrong with the program, the worst first: crashes, hangs, leaks, slow calls, long waits, threads never joined, recursion, hot tiny functions. Each with its rationale and evidence.",
-            arguments: vec![session(), ("symptom", text("what was noticed, in words: 'requests hang', 'memory grows'"), false), cursor()],
+            arguments: vec![
+                session(),
+                ("symptom", text("what was noticed, in words: 'requests hang', 'memory grows'"), false),
+                cursor(),
+            ],
             answer: vec![("count", json!({ "type": "integer" }))],
             item: vec![
                 ("kind", json!({ "type": "string" })),
@@ -79,7 +83,13 @@ pub(super) fn all(allows_record: bool) -> Vec<Declared> {
                 ("module", text("only modules whose file name matches"), false),
                 ("thread_id", number("only this thread"), false),
                 ("status", text("completed, exited, canceled, unmatched, open or entry_only"), false),
-                ("reason", text("tail_call, exception, unwind, canceled, crash, timeout, process_exit, dropped, attached_midway"), false),
+                (
+                    "reason",
+                    text(
+                        "tail_call, exception, unwind, canceled, crash, timeout, process_exit, dropped, attached_midway",
+                    ),
+                    false,
+                ),
                 ("type", json!({ "type": "string", "enum": ["frame", "logical"] }), false),
                 ("min_duration_ns", number("only spans that took at least so long"), false),
                 ("since_ns", number("only spans that began at or after this moment of the trace's clock"), false),
@@ -119,7 +129,10 @@ pub(super) fn all(allows_record: bool) -> Vec<Declared> {
         Declared {
             name: "neighbourhood",
             about: "All that is known of a span, event, thread or function, with what called it, what it called, and what came before and after.",
-            arguments: vec![session(), ("reference", text("such as frame:4712:90, event:4712:91, thread:4712, function:1:42"), true)],
+            arguments: vec![
+                session(),
+                ("reference", text("such as frame:4712:90, event:4712:91, thread:4712, function:1:42"), true),
+            ],
             answer: vec![("reference", json!({ "type": "string" }))],
             item: vec![("field", json!({ "type": "string" }))],
         },
@@ -161,7 +174,11 @@ pub(super) fn all(allows_record: bool) -> Vec<Declared> {
         Declared {
             name: "source",
             about: "File and line of functions, from debug information with the recorded module's build-id.",
-            arguments: vec![session(), ("function", text("functions whose name matches; * and ? are wild"), true), cursor()],
+            arguments: vec![
+                session(),
+                ("function", text("functions whose name matches; * and ? are wild"), true),
+                cursor(),
+            ],
             answer: vec![("session", json!({ "type": "string" }))],
             item: vec![("name", json!({ "type": "string" })), ("file", some("string")), ("line", some("integer"))],
         },
@@ -175,7 +192,11 @@ pub(super) fn all(allows_record: bool) -> Vec<Declared> {
         Declared {
             name: "was_called",
             about: "Was a function called? yes (how often, when), no (it was hooked all the time and nothing was dropped), or unknown, and why.",
-            arguments: vec![session(), ("function", text("its name, demangled or as linkers spell it; * and ? are wild"), true), cursor()],
+            arguments: vec![
+                session(),
+                ("function", text("its name, demangled or as linkers spell it; * and ? are wild"), true),
+                cursor(),
+            ],
             answer: vec![
                 ("answer", json!({ "type": "string", "enum": ["yes", "no", "unknown"] })),
                 ("because", json!({ "type": "string" })),
@@ -245,7 +266,10 @@ impl Declared {
         put("items", json!({ "type": "array", "items": fields(&self.item) }));
         put("did_truncate", json!({ "type": "boolean", "description": "whether something was left out or cut" }));
         put("next_cursor", json!({ "type": ["string", "null"], "description": "goes on behind the last item" }));
-        put("caveats", json!({ "type": "array", "items": { "type": "string" }, "description": "what the trace does not have" }));
+        put(
+            "caveats",
+            json!({ "type": "array", "items": { "type": "string" }, "description": "what the trace does not have" }),
+        );
         put("token_budget", json!({ "type": "integer" }));
         let required = properties.keys().map(|name| name.clone().into()).collect();
         object(properties, required, false)

@@ -22,7 +22,8 @@ pub(super) async fn serve(
     ready: impl FnOnce(SocketAddr),
 ) -> anyhow::Result<()> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await;
-    let listener = listener.with_context(|| format!("cannot listen on port {port}; another one may be free (0 takes one)"))?;
+    let listener =
+        listener.with_context(|| format!("cannot listen on port {port}; another one may be free (0 takes one)"))?;
     ready(listener.local_addr().context("the listener has no address")?);
     // Web pages can reach loopback too: only requests that name it as their host are answered, and none that come from
     // a page.

@@ -75,7 +75,8 @@ impl Library {
             match name {
                 Some(name) => {
                     let near = ada_query::nearest(name, all.iter().map(|(it, _)| it.as_str()));
-                    let hint = near.map_or_else(|| "list_sessions names them".into(), |it| format!("did you mean {it}?"));
+                    let hint =
+                        near.map_or_else(|| "list_sessions names them".into(), |it| format!("did you mean {it}?"));
                     bail!("there is no session {name}; {hint}")
                 }
                 None => bail!("there is no session yet"),
@@ -110,7 +111,8 @@ impl Library {
 
 fn is_session(path: &Path) -> bool {
     let entries = std::fs::read_dir(path).into_iter().flatten().flatten();
-    entries.into_iter().any(|it| it.file_name().to_string_lossy().starts_with("pid_")) || path.join("manifest.json").is_file()
+    entries.into_iter().any(|it| it.file_name().to_string_lossy().starts_with("pid_"))
+        || path.join("manifest.json").is_file()
 }
 
 fn name_of(path: &Path) -> Option<String> {

@@ -67,10 +67,12 @@ pub(crate) fn run(mut args: Args) -> anyhow::Result<Outcome> {
     let runtime = runtime.context("cannot start the server")?;
     runtime.block_on(async {
         match http {
-            Some(port) => http::serve(worker, allows_record, port, |address| {
-                say(format_args!("ada: serving on http://{address}/mcp\n"));
-            })
-            .await,
+            Some(port) => {
+                http::serve(worker, allows_record, port, |address| {
+                    say(format_args!("ada: serving on http://{address}/mcp\n"));
+                })
+                .await
+            }
             None => server::serve_stdio(worker, allows_record).await,
         }
     })?;

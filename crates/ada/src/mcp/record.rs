@@ -71,7 +71,8 @@ fn wait(mut child: Child, time: Duration) -> anyhow::Result<(Streams, Option<i32
         }
         std::thread::sleep(Duration::from_millis(20));
     };
-    let text = |thread: Option<std::thread::JoinHandle<String>>| thread.and_then(|it| it.join().ok()).unwrap_or_default();
+    let text =
+        |thread: Option<std::thread::JoinHandle<String>>| thread.and_then(|it| it.join().ok()).unwrap_or_default();
     Ok((vec![("stdout", text(stdout)), ("stderr", text(stderr))], status.code(), did_time_out))
 }
 

@@ -108,7 +108,9 @@ impl Completer for Names {
     fn complete(&self, line: &str, position: usize, _: &Context<'_>) -> rustyline::Result<(usize, Vec<String>)> {
         let before = line.get(..position).unwrap_or(line);
         let is_part = |it: char| it.is_alphanumeric() || it == '_' || it == '.';
-        let begin = before.rfind(|it: char| !is_part(it)).map_or(0, |at| at + before[at..].chars().next().map_or(1, char::len_utf8));
+        let begin = before
+            .rfind(|it: char| !is_part(it))
+            .map_or(0, |at| at + before[at..].chars().next().map_or(1, char::len_utf8));
         // `s.name` completes behind the dot.
         let begin = before[begin..].rfind('.').map_or(begin, |dot| begin + dot + 1);
         let typed = before[begin..].to_lowercase();

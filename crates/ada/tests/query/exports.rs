@@ -11,20 +11,25 @@ use crate::run;
 use crate::told::Told;
 
 const TABLES: [&str; 11] = [
-    "spans", "events", "functions", "modules", "threads", "processes", "hooks", "drops", "windows", "details", "links",
+    "spans",
+    "events",
+    "functions",
+    "modules",
+    "threads",
+    "processes",
+    "hooks",
+    "drops",
+    "windows",
+    "details",
+    "links",
 ];
 
 #[test]
 fn duckdb_and_pandas_read_the_same_from_parquet() {
     let told = Told::trace_with_registers(&Program::new("callbacks.c"));
     let folder = told.path().join("export/parquet");
-    let output = run::ada([
-        "export".as_ref(),
-        "--to".as_ref(),
-        "parquet".as_ref(),
-        folder.as_os_str(),
-        told.path().as_os_str(),
-    ]);
+    let output =
+        run::ada(["export".as_ref(), "--to".as_ref(), "parquet".as_ref(), folder.as_os_str(), told.path().as_os_str()]);
     assert!(output.status.success(), "{}", run::text(&output.stderr));
     let read: Value = serde_json::from_str(&script("read_parquet.py", &[&folder])).unwrap();
     for reader in ["duckdb", "pandas"] {
@@ -37,7 +42,8 @@ fn duckdb_and_pandas_read_the_same_from_parquet() {
         assert_eq!(of_spans["self_ns"], number(&told, "SELECT sum(self_ns) FROM spans"), "{reader}");
         assert_eq!(read[reader]["events"]["time_ns"], number(&told, "SELECT max(time_ns) FROM events"), "{reader}");
         assert_eq!(read[reader]["functions"]["calls"], number(&told, "SELECT sum(calls) FROM functions"), "{reader}");
-        let by_name = rows(&told, "SELECT name, count(*) AS n, sum(duration_ns) AS t FROM spans GROUP BY name ORDER BY name");
+        let by_name =
+            rows(&told, "SELECT name, count(*) AS n, sum(duration_ns) AS t FROM spans GROUP BY name ORDER BY name");
         let expected: Vec<Value> = by_name.iter().map(|it| serde_json::json!([it["name"], it["n"], it["t"]])).collect();
         assert_eq!(read[reader]["by_name"], Value::from(expected), "{reader}");
     }
@@ -69,6 +75,7 @@ fn a_sqlite_file_has_the_same_tables() {
         let counted = Command::new("sqlite3").arg(&file).arg(&sql).output().expect("sqlite3 is there");
         assert_eq!(run::text(&counted.stdout).trim(), number(&told, &sql).to_string(), "{table}");
     }
-    let again = run::ada(["export".as_ref(), "--to".as_ref(), "sqlite".as_ref(), file.as_os_str(), told.path().as_os_str()]);
+    let again =
+        run::ada(["export".as_ref(), "--to".as_ref(), "sqlite".as_ref(), file.as_os_str(), told.path().as_os_str()]);
     assert_eq!(again.status.code(), Some(3), "a file that is there is not written over");
 }

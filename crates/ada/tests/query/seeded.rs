@@ -20,9 +20,10 @@ fn findings(told: &Told, symptom: Option<&str>) -> Vec<Value> {
 /// The first three findings name one of these functions, with evidence that can be looked at.
 fn assert_named(told: &Told, symptom: Option<&str>, kind: &str, functions: &[&str]) {
     let all = findings(told, symptom);
-    let named = all.iter().take(3).find(|it| {
-        it["kind"] == kind && it["function"].as_str().is_some_and(|function| functions.contains(&function))
-    });
+    let named = all
+        .iter()
+        .take(3)
+        .find(|it| it["kind"] == kind && it["function"].as_str().is_some_and(|function| functions.contains(&function)));
     let finding = named.unwrap_or_else(|| panic!("{kind} in {functions:?}: {all:#?}"));
     let evidence = finding["evidence"][0].as_str().unwrap_or_else(|| panic!("evidence: {finding:#}"));
     told.json("show", &[evidence]);
@@ -74,11 +75,15 @@ fn whether_a_function_was_called_is_yes_no_or_unknown() {
     assert_eq!(told.json("show", &[first])["name"], "main");
     let no = ask("regcomp");
     assert_eq!(no["answer"], "no", "{no:#}");
-    assert!(no["functions"][0]["hooked_from_ns"].as_u64().unwrap() < no["functions"][0]["hooked_until_ns"].as_u64().unwrap());
+    assert!(
+        no["functions"][0]["hooked_from_ns"].as_u64().unwrap()
+            < no["functions"][0]["hooked_until_ns"].as_u64().unwrap()
+    );
     let unknown = ask("no_such_function_anywhere");
     assert_eq!(unknown["answer"], "unknown");
     assert!(unknown["because"].as_str().unwrap().contains("inlined"));
-    let skipped = crate::asked::rows(&told, "SELECT symbol FROM hooks WHERE verdict = 'skipped' AND symbol IS NOT NULL LIMIT 1");
+    let skipped =
+        crate::asked::rows(&told, "SELECT symbol FROM hooks WHERE verdict = 'skipped' AND symbol IS NOT NULL LIMIT 1");
     let skipped = ask(skipped[0]["symbol"].as_str().expect("libc has a function that is not hooked"));
     assert_eq!(skipped["answer"], "unknown", "{skipped:#}");
 }

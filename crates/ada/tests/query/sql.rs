@@ -94,7 +94,10 @@ fn stats_are_what_group_by_gives() {
                 .map(|row| {
                     let cells = row.as_object().expect("a row is an object").values();
                     // Keys are texts in stats, whatever their columns are.
-                    cells.map(|it| it.as_str().map_or_else(|| it.to_string(), str::to_owned)).collect::<Vec<_>>().join("|")
+                    cells
+                        .map(|it| it.as_str().map_or_else(|| it.to_string(), str::to_owned))
+                        .collect::<Vec<_>>()
+                        .join("|")
                 })
                 .collect();
             lines.sort();
@@ -186,7 +189,8 @@ fn several_sessions_are_told_apart() {
     let both: Vec<Value> = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(both.len(), 2, "{both:?}");
     let mut counts: Vec<i64> = both.iter().map(|it| it["n"].as_i64().unwrap()).collect();
-    let mut expected = vec![number(&first, "SELECT count(*) FROM spans"), number(&second, "SELECT count(*) FROM spans")];
+    let mut expected =
+        vec![number(&first, "SELECT count(*) FROM spans"), number(&second, "SELECT count(*) FROM spans")];
     counts.sort();
     expected.sort();
     assert_eq!(counts, expected);

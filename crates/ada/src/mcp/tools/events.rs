@@ -13,7 +13,8 @@ use crate::mcp::library::Asked;
 const MOST: usize = 2000;
 
 pub(super) fn events(asked: &Asked, limits: &Limits, arguments: &Arguments) -> anyhow::Result<Answer> {
-    let thread = arguments.number("thread_id")?.ok_or_else(|| anyhow!("thread_id is missing; table threads lists them"))?;
+    let thread =
+        arguments.number("thread_id")?.ok_or_else(|| anyhow!("thread_id is missing; table threads lists them"))?;
     // The cursor is the next event's position.
     let from = match arguments.text("cursor")? {
         Some(_) => arguments.place()? as u64,
@@ -56,7 +57,9 @@ fn add_registers(asked: &Asked, limits: &Limits, thread: u64, items: &mut [Value
             && let (Some(item), Some(detail)) = (item.as_object_mut(), detail.as_object())
         {
             item.remove("has_detail");
-            item.extend(detail.iter().filter(|(_, value)| !value.is_null()).map(|(name, value)| (name.clone(), value.clone())));
+            item.extend(
+                detail.iter().filter(|(_, value)| !value.is_null()).map(|(name, value)| (name.clone(), value.clone())),
+            );
         }
     }
     Ok(())

@@ -51,7 +51,8 @@ pub(super) fn summary(asked: &Asked, limits: &Limits, arguments: &Arguments) -> 
         limits,
         "SELECT thread_id, name, given_name, end_by, spans FROM threads ORDER BY spans DESC LIMIT 20",
     )?;
-    let (outcomes, _) = objects(asked, limits, "SELECT key1 AS status, key2 AS reason, count FROM stats('status, reason')")?;
+    let (outcomes, _) =
+        objects(asked, limits, "SELECT key1 AS status, key2 AS reason, count FROM stats('status, reason')")?;
     let sql = format!(
         "SELECT name, module, calls, self_ns, total_ns, p99_ns, reference FROM functions ORDER BY self_ns DESC, function_id LIMIT {MOST_FUNCTIONS}"
     );

@@ -50,7 +50,9 @@ pub(super) fn query(asked: &Asked, limits: &Limits, arguments: &Arguments) -> an
     let count = rows.len();
     let mut answer = Answer::list(rows, from).fact("columns", columns);
     if is_cut {
-        answer = answer.fact("rows_at_least", count).fact("advice", "there are more rows; add LIMIT and OFFSET, or aggregate");
+        answer = answer
+            .fact("rows_at_least", count)
+            .fact("advice", "there are more rows; add LIMIT and OFFSET, or aggregate");
     }
     Ok(answer)
 }
@@ -60,7 +62,8 @@ pub(super) fn function_stats(asked: &Asked, limits: &Limits, arguments: &Argumen
     if let Some(pattern) = arguments.text("function")? {
         let pattern = quoted(pattern);
         // C++ names have their arguments, which people rarely type.
-        conditions.push(format!("(name GLOB {pattern} OR substr(name, 1, instr(name || '(', '(') - 1) GLOB {pattern})"));
+        conditions
+            .push(format!("(name GLOB {pattern} OR substr(name, 1, instr(name || '(', '(') - 1) GLOB {pattern})"));
     }
     if let Some(module) = arguments.text("module")? {
         conditions.push(format!("module GLOB {}", quoted(module)));
