@@ -9,13 +9,14 @@ use rusqlite::{Connection, ErrorCode};
 
 use crate::cancel::Cancel;
 use crate::error::QueryError;
+use crate::exported::ParquetFolder;
 use crate::heap;
 use crate::limits::Limits;
 use crate::mistake::{Mistake, What};
 use crate::rows::Rows;
 use crate::shared::Shared;
 use crate::sql_functions;
-use crate::tables::{documented, register_all};
+use crate::tables::{documented, register_all, register_exported};
 use crate::trace::Trace;
 
 /// Instructions of SQLite's between two looks at the clock and at whether somebody has cancelled.
@@ -31,7 +32,21 @@ impl Engine {
     /// An engine over a trace.
     pub fn new(trace: Arc<Trace>, cancel: Cancel) -> Result<Self, QueryError> {
         let shared = Shared { trace, cancel };
+        Self::with_tables(shared, register_all)
+    }
+
+    /// An engine over folders that were exported: the tables, but not the functions that walk through spans.
+    pub fn over_parquet(folders: &[ParquetFolder], cancel: Cancel) -> Result<Self, QueryError> {
+        let shared = Shared { trace: Arc::new(Trace::new(Vec::new())), cancel };
+        Self::with_tables(shared, |connection, shared| register_exported(connection, folders, shared))
+    }
+
+    fn with_tables(
+        shared: Shared,
+        register: impl FnOnce(&Connection, &Shared) -> rusqlite::Result<()>,
+    ) -> Result<Self, QueryError> {
         let mut connection = Connection::open_in_memory().map_err(QueryError::Sqlite)?;
+        register(&connection, &shared).map_err(QueryError::Sqlite)?;
         set_up(&mut connection, &shared).map_err(QueryError::Sqlite)?;
         Ok(Self { connection, shared })
     }
@@ -131,7 +146,6 @@ impl Engine {
 }
 
 fn set_up(connection: &mut Connection, shared: &Shared) -> rusqlite::Result<()> {
-    register_all(connection, shared)?;
     sql_functions::register(connection)?;
     // Sorting goes to memory, which is limited, and never to files.
     connection.execute_batch("PRAGMA temp_store=MEMORY; PRAGMA trusted_schema=OFF; PRAGMA query_only=ON;")?;

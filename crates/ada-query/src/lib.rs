@@ -14,6 +14,7 @@ mod doc;
 mod engine;
 mod error;
 pub mod export;
+mod exported;
 pub mod findings;
 #[allow(unsafe_code, reason = "one call of SQLite's")]
 mod heap;
@@ -43,6 +44,7 @@ pub use cancel::Cancel;
 pub use doc::{ColumnDoc, Kind, TableDoc};
 pub use engine::Engine;
 pub use error::QueryError;
+pub use exported::ParquetFolder;
 pub use limits::Limits;
 pub use mistake::Mistake;
 pub use names::{Code, Names};

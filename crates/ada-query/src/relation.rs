@@ -5,7 +5,6 @@ use rusqlite::vtab::Context;
 
 use crate::doc::TableDoc;
 use crate::error::QueryError;
-use crate::shared::Shared;
 
 /// A condition on a column that need not be looked at row by row. SQLite checks all rows again: a table may use a
 /// condition, use a part of it, or let it be.
@@ -103,16 +102,25 @@ pub(crate) fn number_range(op: Op, value: &Value) -> Option<(u64, u64)> {
     Some(if high < 0 || low > high { EMPTY } else { (clamp(low), clamp(high)) })
 }
 
+/// A table whose description is always the same.
+pub(crate) trait Described {
+    const DOC: &'static TableDoc;
+}
+
 /// A table.
 pub(crate) trait Relation: 'static {
     type Cursor: RowCursor;
-    const DOC: &'static TableDoc;
+    /// What rows are read from.
+    type Source: Clone + Send + Sync + 'static;
+
+    /// What the table is.
+    fn doc(source: &Self::Source) -> &'static TableDoc;
 
     /// Goes to the first row.
-    fn open(shared: &Shared, ask: &Ask) -> Result<Self::Cursor, QueryError>;
+    fn open(source: &Self::Source, ask: &Ask) -> Result<Self::Cursor, QueryError>;
 
     /// How many rows there are, roughly; conditions are what [`Ask`] will have, without their values.
-    fn expect(shared: &Shared, conditions: &[(usize, Op)]) -> f64;
+    fn expect(source: &Self::Source, conditions: &[(usize, Op)]) -> f64;
 }
 
 /// A place in a table.

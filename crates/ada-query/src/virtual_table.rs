@@ -2,7 +2,6 @@
 
 use std::borrow::Cow;
 use std::ffi::{CStr, CString, c_int};
-use std::marker::PhantomData;
 
 use rusqlite::types::Value;
 use rusqlite::vtab::{
@@ -12,19 +11,18 @@ use rusqlite::vtab::{
 use rusqlite::{Connection, Error, Result};
 
 use crate::relation::{Ask, Condition, Op, Relation, RowCursor};
-use crate::shared::Shared;
 
 /// Makes a relation a table of the connection.
-pub(crate) fn register<R: Relation>(connection: &Connection, shared: &Shared) -> Result<()> {
-    connection.create_module(R::DOC.name, const { &Module::<Table<R>>::eponymous_only_module() }, Some(shared.clone()))
+pub(crate) fn register<R: Relation>(connection: &Connection, source: &R::Source) -> Result<()> {
+    let module = const { &Module::<Table<R>>::eponymous_only_module() };
+    connection.create_module(R::doc(source).name, module, Some(source.clone()))
 }
 
 #[repr(C)]
-struct Table<R> {
+struct Table<R: Relation> {
     /// SQLite's part, which has to come first.
     base: sqlite3_vtab,
-    shared: Shared,
-    relation: PhantomData<R>,
+    source: R::Source,
 }
 
 /// What is said of conditions between planning and running: a column, an operator and a colon for each, then the used
@@ -84,25 +82,27 @@ fn operator(op: &IndexConstraintOp) -> Option<Op> {
 
 // SAFETY: the struct is `repr(C)` and begins with SQLite's part.
 unsafe impl<R: Relation> VTab<'_> for Table<R> {
-    type Aux = Shared;
+    type Aux = R::Source;
     type Cursor = Cursor<R>;
 
     fn connect(
         db: &mut VTabConnection,
-        aux: Option<&Shared>,
+        aux: Option<&R::Source>,
         _module: &[u8],
         _database: &[u8],
         _table: &[u8],
         _arguments: &[&[u8]],
     ) -> Result<(Cow<'static, CStr>, Self)> {
         db.config(VTabConfig::Innocuous)?;
-        let shared = aux.cloned().ok_or_else(|| Error::ModuleError("a table without a trace".into()))?;
-        let declaration = CString::new(R::DOC.declaration()).map_err(|error| Error::ModuleError(error.to_string()))?;
-        Ok((Cow::Owned(declaration), Self { base: sqlite3_vtab::default(), shared, relation: PhantomData }))
+        let source = aux.cloned().ok_or_else(|| Error::ModuleError("a table without a trace".into()))?;
+        let declaration =
+            CString::new(R::doc(&source).declaration()).map_err(|error| Error::ModuleError(error.to_string()))?;
+        Ok((Cow::Owned(declaration), Self { base: sqlite3_vtab::default(), source }))
     }
 
     fn best_index(&self, info: &mut IndexInfo) -> Result<bool> {
-        let columns = R::DOC.columns.len();
+        let doc = R::doc(&self.source);
+        let columns = doc.columns.len();
         let used = info.col_used();
         let mut chosen: Vec<(usize, usize, Op)> = Vec::new();
         for (place, constraint) in info.constraints().enumerate() {
@@ -117,7 +117,7 @@ unsafe impl<R: Relation> VTab<'_> for Table<R> {
                 if op == Op::Eq {
                     chosen.push((place, column, op));
                 }
-            } else if constraint.is_usable() && R::DOC.columns[column].is_pushed {
+            } else if constraint.is_usable() && doc.columns[column].is_pushed {
                 chosen.push((place, column, op));
             }
         }
@@ -129,7 +129,7 @@ unsafe impl<R: Relation> VTab<'_> for Table<R> {
             usage.set_omit(*column >= columns);
         }
         let conditions: Vec<(usize, Op)> = chosen.iter().map(|(_, column, op)| (*column, *op)).collect();
-        let rows = R::expect(&self.shared, &conditions).max(1.0);
+        let rows = R::expect(&self.source, &conditions).max(1.0);
         info.set_estimated_rows(rows as i64);
         info.set_estimated_cost(rows * 10.0);
         info.set_idx_str(&encode(&conditions, used));
@@ -138,7 +138,7 @@ unsafe impl<R: Relation> VTab<'_> for Table<R> {
 
     fn open(&mut self) -> Result<Cursor<R>> {
         let cursor = sqlite3_vtab_cursor::default();
-        Ok(Cursor { base: cursor, shared: self.shared.clone(), rows: None, row: 0 })
+        Ok(Cursor { base: cursor, source: self.source.clone(), rows: None, row: 0 })
     }
 }
 
@@ -146,7 +146,7 @@ unsafe impl<R: Relation> VTab<'_> for Table<R> {
 struct Cursor<R: Relation> {
     /// SQLite's part, which has to come first.
     base: sqlite3_vtab_cursor,
-    shared: Shared,
+    source: R::Source,
     rows: Option<R::Cursor>,
     row: i64,
 }
@@ -161,7 +161,7 @@ unsafe impl<R: Relation> VTabCursor for Cursor<R> {
             conditions.push(Condition { column, op, value });
         }
         self.row = 0;
-        self.rows = Some(R::open(&self.shared, &Ask::new(conditions, plan.1))?);
+        self.rows = Some(R::open(&self.source, &Ask::new(conditions, plan.1))?);
         Ok(())
     }
 

@@ -10,7 +10,7 @@ use crate::doc::{Kind, TableDoc, plain};
 use crate::error::QueryError;
 use crate::mistake::Mistake;
 use crate::predicate::Test;
-use crate::relation::{Ask, Listed, Op, Relation, maybe, number};
+use crate::relation::{Ask, Described, Listed, Op, Relation, maybe, number};
 use crate::shared::Shared;
 
 use group::{MOST_PARTS, aggregate, parse_parts};
@@ -21,8 +21,7 @@ const P50: usize = KEYS + 6;
 /// The table.
 pub(crate) struct Stats;
 
-impl Relation for Stats {
-    type Cursor = Listed;
+impl Described for Stats {
     const DOC: &'static TableDoc = &TableDoc {
         name: "stats",
         about: "sums over spans in groups, by all processors: stats('name'), stats('thread_id, status', 'duration_ns > 1000000'), stats('start_ns/1000000')",
@@ -54,6 +53,15 @@ impl Relation for Stats {
             ),
         ],
     };
+}
+
+impl Relation for Stats {
+    type Cursor = Listed;
+    type Source = Shared;
+
+    fn doc(_: &Shared) -> &'static TableDoc {
+        Self::DOC
+    }
 
     fn open(shared: &Shared, ask: &Ask) -> Result<Listed, QueryError> {
         let columns = Self::DOC.columns.len();

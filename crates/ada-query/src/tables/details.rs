@@ -8,7 +8,7 @@ use super::events::{is_wanted, wanted_functions, wanted_range};
 use crate::doc::{Kind, TableDoc, plain, pushed};
 use crate::error::QueryError;
 use crate::reference::Target;
-use crate::relation::{Ask, Batched, Op, Relation, maybe, number, text};
+use crate::relation::{Ask, Batched, Described, Op, Relation, maybe, number, text};
 use crate::shared::Shared;
 use crate::trace::{Trace, TraceProcess};
 
@@ -20,8 +20,7 @@ const FIRST_REGISTER: usize = 10;
 /// Registers and stack of the events that have them.
 pub(super) struct Details;
 
-impl Relation for Details {
-    type Cursor = Batched;
+impl Described for Details {
     const DOC: &'static TableDoc = &TableDoc {
         name: "details",
         about: "registers and stack of the events that have them; values are hex texts, because SQL's numbers have a sign",
@@ -52,6 +51,15 @@ impl Relation for Details {
         ],
         parameters: &[],
     };
+}
+
+impl Relation for Details {
+    type Cursor = Batched;
+    type Source = Shared;
+
+    fn doc(_: &Shared) -> &'static TableDoc {
+        Self::DOC
+    }
 
     fn open(shared: &Shared, ask: &Ask) -> Result<Batched, QueryError> {
         let mut places = Vec::new();

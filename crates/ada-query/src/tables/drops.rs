@@ -2,14 +2,13 @@
 
 use crate::doc::{Kind, TableDoc, plain};
 use crate::error::QueryError;
-use crate::relation::{Ask, Listed, Op, Relation, number, text};
+use crate::relation::{Ask, Described, Listed, Op, Relation, number, text};
 use crate::shared::Shared;
 
 /// What is not in the trace.
 pub(super) struct Drops;
 
-impl Relation for Drops {
-    type Cursor = Listed;
+impl Described for Drops {
     const DOC: &'static TableDoc = &TableDoc {
         name: "drops",
         about: "what was lost or left out, by lane and reason; no row means that nothing was",
@@ -26,6 +25,15 @@ impl Relation for Drops {
         ],
         parameters: &[],
     };
+}
+
+impl Relation for Drops {
+    type Cursor = Listed;
+    type Source = Shared;
+
+    fn doc(_: &Shared) -> &'static TableDoc {
+        Self::DOC
+    }
 
     fn open(shared: &Shared, _: &Ask) -> Result<Listed, QueryError> {
         let trace = &shared.trace;

@@ -11,7 +11,7 @@ use crate::doc::{Kind, TableDoc, plain, pushed};
 use crate::error::QueryError;
 use crate::pattern::{glob, like};
 use crate::reference::{Reference, Target};
-use crate::relation::{Ask, Op, Relation, RowCursor, signed};
+use crate::relation::{Ask, Described, Op, Relation, RowCursor, signed};
 use crate::shared::Shared;
 use crate::trace::{FunctionLabel, Trace, TraceProcess};
 
@@ -36,8 +36,7 @@ const RELEASE_EVERY: u64 = 1 << 17;
 /// Calls and returns as they were recorded, by thread.
 pub(super) struct Events;
 
-impl Relation for Events {
-    type Cursor = EventCursor;
+impl Described for Events {
     const DOC: &'static TableDoc = &TableDoc {
         name: "events",
         about: "calls, returns and exceptions as they were recorded, by thread and time",
@@ -57,6 +56,15 @@ impl Relation for Events {
         ],
         parameters: &[],
     };
+}
+
+impl Relation for Events {
+    type Cursor = EventCursor;
+    type Source = Shared;
+
+    fn doc(_: &Shared) -> &'static TableDoc {
+        Self::DOC
+    }
 
     fn open(shared: &Shared, ask: &Ask) -> Result<EventCursor, QueryError> {
         let mut lanes = Vec::new();

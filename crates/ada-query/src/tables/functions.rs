@@ -6,7 +6,7 @@ use rusqlite::types::Value;
 use crate::doc::{Kind, TableDoc, plain, pushed};
 use crate::error::QueryError;
 use crate::reference::Target;
-use crate::relation::{Ask, Listed, Op, Relation, maybe, number, text};
+use crate::relation::{Ask, Described, Listed, Op, Relation, maybe, number, text};
 use crate::shared::Shared;
 use crate::trace::{FunctionLabel, Trace, TraceProcess};
 
@@ -19,8 +19,7 @@ const MODULE: usize = 5;
 /// The functions that were called, with their sums, which are kept beside the spans and cost no reading of these.
 pub(super) struct Functions;
 
-impl Relation for Functions {
-    type Cursor = Listed;
+impl Described for Functions {
     const DOC: &'static TableDoc = &TableDoc {
         name: "functions",
         about: "the functions that were called, with sums over all their calls; ready at once, whatever the trace's size",
@@ -56,6 +55,15 @@ impl Relation for Functions {
         ],
         parameters: &[],
     };
+}
+
+impl Relation for Functions {
+    type Cursor = Listed;
+    type Source = Shared;
+
+    fn doc(_: &Shared) -> &'static TableDoc {
+        Self::DOC
+    }
 
     fn open(shared: &Shared, ask: &Ask) -> Result<Listed, QueryError> {
         let trace = &shared.trace;

@@ -7,7 +7,7 @@ use rusqlite::types::Value;
 
 use crate::doc::{Kind, TableDoc, plain, pushed};
 use crate::error::QueryError;
-use crate::relation::{Ask, Batched, Op, Relation, maybe, number, text};
+use crate::relation::{Ask, Batched, Described, Op, Relation, maybe, number, text};
 use crate::shared::Shared;
 
 const SESSION: usize = 0;
@@ -19,8 +19,7 @@ const VERDICT: usize = 8;
 /// The verdict on every function, called or not.
 pub(super) struct Hooks;
 
-impl Relation for Hooks {
-    type Cursor = Batched;
+impl Described for Hooks {
     const DOC: &'static TableDoc = &TableDoc {
         name: "hooks",
         about: "every function that was found, called or not, with the verdict on it and the times in which it was recorded",
@@ -43,6 +42,15 @@ impl Relation for Hooks {
         ],
         parameters: &[],
     };
+}
+
+impl Relation for Hooks {
+    type Cursor = Batched;
+    type Source = Shared;
+
+    fn doc(_: &Shared) -> &'static TableDoc {
+        Self::DOC
+    }
 
     fn open(shared: &Shared, ask: &Ask) -> Result<Batched, QueryError> {
         let trace = &shared.trace;

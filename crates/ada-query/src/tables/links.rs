@@ -6,14 +6,13 @@ use rusqlite::types::Value;
 use crate::doc::{Kind, TableDoc, plain};
 use crate::error::QueryError;
 use crate::reference::Target;
-use crate::relation::{Ask, Listed, Op, Relation, number, text};
+use crate::relation::{Ask, Described, Listed, Op, Relation, number, text};
 use crate::shared::Shared;
 
 /// Causal edges between spans.
 pub(super) struct Links;
 
-impl Relation for Links {
-    type Cursor = Listed;
+impl Described for Links {
     const DOC: &'static TableDoc = &TableDoc {
         name: "links",
         about: "causal edges between spans beyond plain calls, which parent_span_id has",
@@ -36,6 +35,15 @@ impl Relation for Links {
         ],
         parameters: &[],
     };
+}
+
+impl Relation for Links {
+    type Cursor = Listed;
+    type Source = Shared;
+
+    fn doc(_: &Shared) -> &'static TableDoc {
+        Self::DOC
+    }
 
     fn open(shared: &Shared, _: &Ask) -> Result<Listed, QueryError> {
         let trace = &shared.trace;

@@ -18,7 +18,8 @@ pub(crate) use spans::{Extent, SpanCursor, SpanScan, hints, used_columns};
 use rusqlite::Connection;
 
 use crate::doc::TableDoc;
-use crate::relation::Relation;
+use crate::exported::{Exported, ExportedTable, ParquetFolder};
+use crate::relation::Described;
 use crate::shared::Shared;
 use crate::stats::Stats;
 use crate::virtual_table::register;
@@ -28,7 +29,7 @@ macro_rules! tables {
     ($($relation:ty),* $(,)?) => {
         /// All tables, and functions that give some.
         pub fn documented() -> &'static [&'static TableDoc] {
-            const { &[$(<$relation as Relation>::DOC),*] }
+            const { &[$(<$relation as Described>::DOC),*] }
         }
 
         pub(crate) fn register_all(connection: &Connection, shared: &Shared) -> rusqlite::Result<()> {
@@ -57,6 +58,18 @@ tables![
     Stats,
     schema::Schema,
 ];
+
+/// Makes exported files tables, and describes them.
+pub(crate) fn register_exported(
+    connection: &Connection,
+    folders: &[ParquetFolder],
+    shared: &Shared,
+) -> rusqlite::Result<()> {
+    for table in exported() {
+        register::<Exported>(connection, &ExportedTable::new(table, folders, shared.cancel.clone()))?;
+    }
+    register::<schema::Schema>(connection, shared)
+}
 
 /// The tables that are a part of the trace, and not functions or descriptions: what an export has.
 pub(crate) fn exported() -> impl Iterator<Item = &'static TableDoc> {

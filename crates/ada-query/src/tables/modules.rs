@@ -2,14 +2,13 @@
 
 use crate::doc::{Kind, TableDoc, plain};
 use crate::error::QueryError;
-use crate::relation::{Ask, Listed, Op, Relation, maybe, number, text};
+use crate::relation::{Ask, Described, Listed, Op, Relation, maybe, number, text};
 use crate::shared::Shared;
 
 /// The images that were loaded.
 pub(super) struct Modules;
 
-impl Relation for Modules {
-    type Cursor = Listed;
+impl Described for Modules {
     const DOC: &'static TableDoc = &TableDoc {
         name: "modules",
         about: "the program and its libraries, and how much of each was hooked",
@@ -28,6 +27,15 @@ impl Relation for Modules {
         ],
         parameters: &[],
     };
+}
+
+impl Relation for Modules {
+    type Cursor = Listed;
+    type Source = Shared;
+
+    fn doc(_: &Shared) -> &'static TableDoc {
+        Self::DOC
+    }
 
     fn open(shared: &Shared, _: &Ask) -> Result<Listed, QueryError> {
         let trace = &shared.trace;

@@ -4,14 +4,13 @@ use rusqlite::types::Value;
 
 use crate::doc::{Kind, TableDoc, plain};
 use crate::error::QueryError;
-use crate::relation::{Ask, Listed, Op, Relation, maybe, number, text};
+use crate::relation::{Ask, Described, Listed, Op, Relation, maybe, number, text};
 use crate::shared::Shared;
 
 /// The traced processes.
 pub(super) struct Processes;
 
-impl Relation for Processes {
-    type Cursor = Listed;
+impl Described for Processes {
     const DOC: &'static TableDoc = &TableDoc {
         name: "processes",
         about: "the traced processes: what was run, how it ended, what was recorded",
@@ -36,6 +35,15 @@ impl Relation for Processes {
         ],
         parameters: &[],
     };
+}
+
+impl Relation for Processes {
+    type Cursor = Listed;
+    type Source = Shared;
+
+    fn doc(_: &Shared) -> &'static TableDoc {
+        Self::DOC
+    }
 
     fn open(shared: &Shared, _: &Ask) -> Result<Listed, QueryError> {
         let trace = &shared.trace;

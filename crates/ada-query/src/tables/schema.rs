@@ -2,15 +2,14 @@
 
 use crate::doc::{Kind, TableDoc, plain};
 use crate::error::QueryError;
-use crate::relation::{Ask, Listed, Op, Relation, text};
+use crate::relation::{Ask, Described, Listed, Op, Relation, text};
 use crate::shared::Shared;
 
 pub(super) const NAME: &str = "ada_schema";
 
 pub(super) struct Schema;
 
-impl Relation for Schema {
-    type Cursor = Listed;
+impl Described for Schema {
     const DOC: &'static TableDoc = &TableDoc {
         name: NAME,
         about: "the columns of all tables, and what they mean",
@@ -23,6 +22,15 @@ impl Relation for Schema {
         ],
         parameters: &[],
     };
+}
+
+impl Relation for Schema {
+    type Cursor = Listed;
+    type Source = Shared;
+
+    fn doc(_: &Shared) -> &'static TableDoc {
+        Self::DOC
+    }
 
     fn open(_: &Shared, _: &Ask) -> Result<Listed, QueryError> {
         let mut rows = Vec::new();

@@ -10,7 +10,7 @@ use crate::doc::TableDoc;
 use crate::error::QueryError;
 use crate::predicate::{Ready, Test, prepare};
 use crate::reference::Reference;
-use crate::relation::{Ask, Op, Relation, RowCursor};
+use crate::relation::{Ask, Described, Op, Relation, RowCursor};
 use crate::scan::{ALL_COLUMNS, Matching};
 use crate::shared::Shared;
 use crate::span_row::{self, SpanRow, at, field, logical_rows, put_frame};
@@ -19,14 +19,22 @@ use crate::walk::find;
 /// All spans: threads and callbacks of a process, then its calls by thread and start.
 pub(crate) struct Spans;
 
-impl Relation for Spans {
-    type Cursor = SpanCursor;
+impl Described for Spans {
     const DOC: &'static TableDoc = &TableDoc {
         name: "spans",
         about: "calls of functions, and the threads and callbacks that they stand for",
         columns: span_row::COLUMNS,
         parameters: &[],
     };
+}
+
+impl Relation for Spans {
+    type Cursor = SpanCursor;
+    type Source = Shared;
+
+    fn doc(_: &Shared) -> &'static TableDoc {
+        Self::DOC
+    }
 
     fn open(shared: &Shared, ask: &Ask) -> Result<SpanCursor, QueryError> {
         let session = ask.text(at::SESSION);

@@ -7,14 +7,13 @@ use rusqlite::types::Value;
 use crate::doc::{Kind, TableDoc, plain};
 use crate::error::QueryError;
 use crate::reference::Target;
-use crate::relation::{Ask, Listed, Op, Relation, known, maybe, number, text};
+use crate::relation::{Ask, Described, Listed, Op, Relation, known, maybe, number, text};
 use crate::shared::Shared;
 
 /// Threads, those that share an id one by one.
 pub(super) struct Threads;
 
-impl Relation for Threads {
-    type Cursor = Listed;
+impl Described for Threads {
     const DOC: &'static TableDoc = &TableDoc {
         name: "threads",
         about: "threads: who made them, what they ran, how they ended, who waited for them",
@@ -48,6 +47,15 @@ impl Relation for Threads {
         ],
         parameters: &[],
     };
+}
+
+impl Relation for Threads {
+    type Cursor = Listed;
+    type Source = Shared;
+
+    fn doc(_: &Shared) -> &'static TableDoc {
+        Self::DOC
+    }
 
     fn open(shared: &Shared, _: &Ask) -> Result<Listed, QueryError> {
         let trace = &shared.trace;

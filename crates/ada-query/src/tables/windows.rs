@@ -2,14 +2,13 @@
 
 use crate::doc::{Kind, TableDoc, plain};
 use crate::error::QueryError;
-use crate::relation::{Ask, Listed, Op, Relation, maybe, number, text};
+use crate::relation::{Ask, Described, Listed, Op, Relation, maybe, number, text};
 use crate::shared::Shared;
 
 /// The windows in which detail was written.
 pub(super) struct Windows;
 
-impl Relation for Windows {
-    type Cursor = Listed;
+impl Described for Windows {
     const DOC: &'static TableDoc = &TableDoc {
         name: "windows",
         about: "stretches of time in which registers and stack were kept, and what opened them",
@@ -26,6 +25,15 @@ impl Relation for Windows {
         ],
         parameters: &[],
     };
+}
+
+impl Relation for Windows {
+    type Cursor = Listed;
+    type Source = Shared;
+
+    fn doc(_: &Shared) -> &'static TableDoc {
+        Self::DOC
+    }
 
     fn open(shared: &Shared, _: &Ask) -> Result<Listed, QueryError> {
         let trace = &shared.trace;

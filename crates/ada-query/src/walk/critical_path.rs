@@ -15,7 +15,7 @@ use crate::cancel::Cancel;
 use crate::doc::{Kind, TableDoc, plain};
 use crate::error::QueryError;
 use crate::predicate::{Measure, Ready};
-use crate::relation::{Ask, Listed, Op, Relation, number, text};
+use crate::relation::{Ask, Described, Listed, Op, Relation, number, text};
 use crate::scan::{ALL_COLUMNS, FrameValues, Matching};
 use crate::shared::Shared;
 use crate::span_row::{SpanRow, at};
@@ -192,8 +192,7 @@ fn clip(values: &FrameValues, window: (u64, u64)) -> (u64, u64) {
 /// The table.
 pub(crate) struct CriticalPath;
 
-impl Relation for CriticalPath {
-    type Cursor = Listed;
+impl Described for CriticalPath {
     const DOC: &'static TableDoc = &TableDoc {
         name: "critical_path",
         about: "what a span's time was spent on, step by step and across threads that it waited for; calls below 1 % count as their caller's",
@@ -215,6 +214,15 @@ impl Relation for CriticalPath {
             plain("in_session", Kind::Text, "its session, where several are asked"),
         ],
     };
+}
+
+impl Relation for CriticalPath {
+    type Cursor = Listed;
+    type Source = Shared;
+
+    fn doc(_: &Shared) -> &'static TableDoc {
+        Self::DOC
+    }
 
     fn open(shared: &Shared, ask: &Ask) -> Result<Listed, QueryError> {
         let row = span_argument(shared, ask, Self::DOC.columns.len(), "critical_path")?;

@@ -9,7 +9,7 @@ use crate::doc::{ColumnDoc, Kind, TableDoc, plain};
 use crate::error::QueryError;
 use crate::mistake::Mistake;
 use crate::predicate::{Field, Test};
-use crate::relation::{Ask, Op, Relation};
+use crate::relation::{Ask, Described, Op, Relation};
 use crate::scan::read_frame;
 use crate::shared::Shared;
 use crate::span_row::{COLUMNS, SpanRow};
@@ -45,14 +45,22 @@ pub(super) fn span_argument(shared: &Shared, ask: &Ask, columns: usize, name: &s
 /// What led to a span: its callers, and across threads the calls that made its thread or handed its address over.
 pub(crate) struct Ancestors;
 
-impl Relation for Ancestors {
-    type Cursor = SpanCursor;
+impl Described for Ancestors {
     const DOC: &'static TableDoc = &TableDoc {
         name: "ancestors",
         about: "what led to a span, nearest first: callers, and the calls that created its thread or registered its callback",
         columns: COLUMNS,
         parameters: SPAN_PARAMETERS,
     };
+}
+
+impl Relation for Ancestors {
+    type Cursor = SpanCursor;
+    type Source = Shared;
+
+    fn doc(_: &Shared) -> &'static TableDoc {
+        Self::DOC
+    }
 
     fn open(shared: &Shared, ask: &Ask) -> Result<SpanCursor, QueryError> {
         let row = span_argument(shared, ask, COLUMNS.len(), "ancestors")?;
@@ -112,14 +120,22 @@ fn parent(trace: &Trace, row: SpanRow) -> Result<Option<SpanRow>, QueryError> {
 /// The calls that a span encloses, at any depth.
 pub(crate) struct Descendants;
 
-impl Relation for Descendants {
-    type Cursor = SpanCursor;
+impl Described for Descendants {
     const DOC: &'static TableDoc = &TableDoc {
         name: "descendants",
         about: "the calls that a span encloses, at any depth, in the order of their start",
         columns: COLUMNS,
         parameters: SPAN_PARAMETERS,
     };
+}
+
+impl Relation for Descendants {
+    type Cursor = SpanCursor;
+    type Source = Shared;
+
+    fn doc(_: &Shared) -> &'static TableDoc {
+        Self::DOC
+    }
 
     fn open(shared: &Shared, ask: &Ask) -> Result<SpanCursor, QueryError> {
         let row = span_argument(shared, ask, COLUMNS.len(), "descendants")?;
@@ -144,8 +160,7 @@ impl Relation for Descendants {
 /// The spans that were under way in a stretch of time.
 pub(crate) struct Overlaps;
 
-impl Relation for Overlaps {
-    type Cursor = SpanCursor;
+impl Described for Overlaps {
     const DOC: &'static TableDoc = &TableDoc {
         name: "overlaps",
         about: "the spans that were under way between two moments of the trace's clock",
@@ -155,6 +170,15 @@ impl Relation for Overlaps {
             plain("to_ns", Kind::Integer, "the last moment"),
         ],
     };
+}
+
+impl Relation for Overlaps {
+    type Cursor = SpanCursor;
+    type Source = Shared;
+
+    fn doc(_: &Shared) -> &'static TableDoc {
+        Self::DOC
+    }
 
     fn open(shared: &Shared, ask: &Ask) -> Result<SpanCursor, QueryError> {
         let (Some(from), Some(to)) = (argument(ask, 0), argument(ask, 1)) else {

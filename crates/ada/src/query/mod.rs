@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use ada_query::{Cancel, Engine, Limits, QueryError};
+use ada_query::{Cancel, Engine, Limits, ParquetFolder, QueryError};
 use anyhow::{Context, bail};
 use clap::ValueEnum;
 use signal_hook::consts::SIGINT;
@@ -36,7 +36,7 @@ The dialect is SQLite's, read-only. docs/query.md describes the tables.";
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// Sessions' folders, and a query behind them [default: the newest session in ada_traces; a shell]
+    /// Sessions' folders, or folders that `ada export --to parquet` wrote, and a query behind them [default: the newest session in ada_traces; a shell]
     #[arg(value_name = "SESSION|SQL")]
     words: Vec<String>,
     #[command(flatten)]
@@ -83,10 +83,18 @@ pub(crate) fn run(args: Args) -> anyhow::Result<Outcome> {
     if args.format == Format::Parquet && args.output.is_none() {
         bail!("--format parquet writes a file; name it with --output");
     }
-    let (trace, outcome) = open_trace(&sessions, &args.ask)?;
     let flag = Arc::new(AtomicBool::new(false));
-    flag::register(SIGINT, flag.clone()).context("cannot catch Ctrl-C")?;
-    let engine = Engine::new(Arc::new(trace), Cancel::watching(flag))?;
+    let exported: Vec<ParquetFolder> = sessions.iter().filter_map(|path| ParquetFolder::find(path)).collect();
+    let (engine, outcome) = if exported.is_empty() {
+        let (trace, outcome) = open_trace(&sessions, &args.ask)?;
+        (Engine::new(Arc::new(trace), Cancel::watching(flag.clone()))?, outcome)
+    } else if exported.len() == sessions.len() {
+        (Engine::over_parquet(&exported, Cancel::watching(flag.clone()))?, Outcome::Clean)
+    } else {
+        bail!("sessions and exported folders cannot be asked together");
+    };
+    // Only now: a session that takes long to be analysed is ended by Ctrl-C as usual.
+    flag::register(SIGINT, flag).context("cannot catch Ctrl-C")?;
     let limits = Limits { rows: args.max_rows, time: args.max_time, memory: args.max_memory };
     let how = answer::How { format: args.format, output: args.output.as_deref(), limits };
     let sql = match sql {

@@ -32,6 +32,21 @@ fn duckdb_and_pandas_read_the_same_from_parquet() {
         run::ada(["export".as_ref(), "--to".as_ref(), "parquet".as_ref(), folder.as_os_str(), told.path().as_os_str()]);
     assert!(output.status.success(), "{}", run::text(&output.stderr));
     let read: Value = serde_json::from_str(&script("read_parquet.py", &[&folder])).unwrap();
+    let own = |sql: &str| {
+        let output = run::ada(["query", folder.to_str().unwrap(), sql, "--format", "csv"]);
+        assert!(output.status.success(), "{}", run::text(&output.stderr));
+        run::text(&output.stdout).to_owned()
+    };
+    for sql in [
+        "SELECT count(*), sum(duration_ns), sum(self_ns), min(session), max(pid) FROM spans",
+        "SELECT name, count(*), sum(duration_ns), avg(depth) FROM spans GROUP BY name ORDER BY name",
+        "SELECT * FROM functions ORDER BY function_id",
+        "SELECT * FROM spans WHERE duration_ns > 20000 AND name LIKE '%a%' ORDER BY span_id",
+        "SELECT * FROM details ORDER BY event_id LIMIT 50",
+    ] {
+        let asked = crate::asked::query(&told, &[sql, "--format", "csv"]);
+        assert_eq!(own(sql), run::text(&asked.stdout), "{sql}");
+    }
     for reader in ["duckdb", "pandas"] {
         for table in TABLES {
             let count = number(&told, &format!("SELECT count(*) FROM {table}"));
