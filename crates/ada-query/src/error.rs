@@ -15,6 +15,9 @@ pub enum QueryError {
     /// The question would change something.
     #[error("traces are read-only: {0}")]
     ReadOnly(String),
+    /// It failed while rows were read; [`crate::Engine::ask`] gives the reason instead.
+    #[error("the query failed")]
+    Failed,
     /// Somebody has cancelled it.
     #[error("cancelled")]
     Cancelled,

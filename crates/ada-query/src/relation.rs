@@ -129,18 +129,27 @@ pub(crate) trait RowCursor {
 
     fn advance(&mut self) -> Result<(), QueryError>;
 
+    /// A number that the current row has in every scan: SQLite knows rows by it where it joins several scans into one.
+    fn id(&self) -> i64;
+
     /// Gives a value of the current row.
     fn put(&self, column: usize, out: &mut Context) -> rusqlite::Result<()>;
 }
 
 /// The cursor of a table whose rows were all made when it was opened.
 pub(crate) struct Listed {
-    rows: std::vec::IntoIter<Vec<Value>>,
-    current: Option<Vec<Value>>,
+    rows: std::vec::IntoIter<(i64, Vec<Value>)>,
+    current: Option<(i64, Vec<Value>)>,
 }
 
 impl Listed {
+    /// All rows of a table, whatever was asked: their places are their ids.
     pub(crate) fn new(rows: Vec<Vec<Value>>) -> Self {
+        Self::with_ids((0..).zip(rows).collect())
+    }
+
+    /// Rows that conditions have left over, with the ids that they have without these.
+    pub(crate) fn with_ids(rows: Vec<(i64, Vec<Value>)>) -> Self {
         let mut rows = rows.into_iter();
         let current = rows.next();
         Self { rows, current }
@@ -157,16 +166,20 @@ impl RowCursor for Listed {
         Ok(())
     }
 
+    fn id(&self) -> i64 {
+        self.current.as_ref().map_or(0, |(id, _)| *id)
+    }
+
     fn put(&self, column: usize, out: &mut Context) -> rusqlite::Result<()> {
-        match self.current.as_ref().and_then(|row| row.get(column)) {
+        match self.current.as_ref().and_then(|(_, row)| row.get(column)) {
             Some(value) => out.set_result(value),
             None => out.set_result(rusqlite::types::Null),
         }
     }
 }
 
-/// Makes the next rows of a table; none at its end.
-pub(crate) type NextRows = Box<dyn FnMut() -> Result<Option<Vec<Vec<Value>>>, QueryError>>;
+/// Makes the next rows of a table with their ids; none at its end.
+pub(crate) type NextRows = Box<dyn FnMut() -> Result<Option<Vec<(i64, Vec<Value>)>>, QueryError>>;
 
 /// The cursor of a table whose rows are made many at a time.
 pub(crate) struct Batched {
@@ -184,7 +197,7 @@ impl Batched {
     fn fill(&mut self) -> Result<(), QueryError> {
         while self.rows.is_done() {
             match (self.next)()? {
-                Some(rows) => self.rows = Listed::new(rows),
+                Some(rows) => self.rows = Listed::with_ids(rows),
                 None => break,
             }
         }
@@ -200,6 +213,10 @@ impl RowCursor for Batched {
     fn advance(&mut self) -> Result<(), QueryError> {
         self.rows.advance()?;
         self.fill()
+    }
+
+    fn id(&self) -> i64 {
+        self.rows.id()
     }
 
     fn put(&self, column: usize, out: &mut Context) -> rusqlite::Result<()> {

@@ -34,17 +34,15 @@ impl<'a> Rows<'a> {
         self.did_truncate
     }
 
-    /// Hands the next row to `read`, cell by cell. False at the end; whoever asked is told of errors.
+    /// Hands the next row to `read`, cell by cell. False at the end. What fails is told to whoever
+    /// asked, instead of [`QueryError::Failed`].
     pub fn next(&mut self, mut read: impl FnMut(usize, ValueRef<'_>)) -> Result<bool, QueryError> {
-        if self.failure.is_some() {
-            return Ok(false);
-        }
         let row = match self.rows.next() {
             Ok(Some(row)) => row,
             Ok(None) => return Ok(false),
             Err(error) => {
                 self.failure = Some(error);
-                return Ok(false);
+                return Err(QueryError::Failed);
             }
         };
         if self.limit.is_some_and(|limit| self.given >= limit) {
@@ -56,7 +54,7 @@ impl<'a> Rows<'a> {
                 Ok(value) => read(column, value),
                 Err(error) => {
                     self.failure = Some(error);
-                    return Ok(false);
+                    return Err(QueryError::Failed);
                 }
             }
         }

@@ -122,6 +122,16 @@ impl SpanRow {
         }
     }
 
+    /// A number that no other span of the trace has.
+    pub(crate) fn id(&self, trace: &Trace) -> i64 {
+        let process = &trace.processes()[self.process()];
+        match *self {
+            Self::Frame(_, thread, values) => process.event_number(thread, values[Column::OpenSeq as usize]),
+            Self::Pthread(_, place) => process.logical_number(place),
+            Self::Callback(_, place) => process.logical_number(process.tables.meta().pthreads.len() + place),
+        }
+    }
+
     pub(crate) fn put(&self, trace: &Trace, column: usize, out: &mut Context) -> rusqlite::Result<()> {
         let process = &trace.processes()[self.process()];
         match self {

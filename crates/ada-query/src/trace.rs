@@ -11,6 +11,7 @@ use ada_span::table::Tables;
 
 use crate::names::Names;
 use crate::reference::{Reference, Target};
+use crate::relation::signed;
 
 /// Sessions that are asked together.
 pub struct Trace {
@@ -43,6 +44,9 @@ pub struct TraceProcess {
     pub tables: Tables,
     /// Its functions' names.
     pub names: Names,
+    /// The ids of each thread's first event, and of the process's first logical span, among those of all sessions.
+    first_events: Vec<i64>,
+    first_logical: i64,
     labels: OnceLock<Vec<FunctionLabel>>,
     logical: OnceLock<HashMap<(u32, u64), Target>>,
 }
@@ -62,6 +66,7 @@ impl Trace {
     /// Sessions, each with the derived tables of its processes in their order.
     pub fn new(sessions: Vec<(Session, Vec<Tables>)>) -> Self {
         let mut trace = Self { sessions: Vec::new(), processes: Vec::new() };
+        let (mut next_event, mut next_logical) = (0_i64, 0_i64);
         for (place, (session, tables)) in sessions.into_iter().enumerate() {
             let facts =
                 || tables.iter().flat_map(|it| &it.meta().threads).map(|it| it.facts).filter(|it| it.events > 0);
@@ -76,7 +81,16 @@ impl Trace {
                     Some(lender) if names.is_empty() => Names::of(&session.processes()[lender]),
                     _ => names,
                 };
+                let mut first_events = Vec::new();
+                let first_logical = next_logical;
+                for thread in &tables.meta().threads {
+                    first_events.push(next_event);
+                    next_event += signed(thread.facts.events);
+                }
+                next_logical += (tables.meta().pthreads.len() + tables.meta().callbacks.len()) as i64;
                 trace.processes.push(TraceProcess {
+                    first_events,
+                    first_logical,
                     session: place,
                     number,
                     pid: session.processes()[number].pid.unwrap_or(0),
@@ -159,6 +173,17 @@ impl TraceProcess {
 
     fn make_label(&self, function: FunctionId) -> FunctionLabel {
         FunctionLabel { id: function.to_string(), name: self.names.name(function), module: self.names.module(function) }
+    }
+
+    /// A number for an event, by the place of its thread, that no other event of all sessions has. The call that it opens
+    /// has the same among spans.
+    pub(crate) fn event_number(&self, thread: usize, seq: u64) -> i64 {
+        self.first_events.get(thread).copied().unwrap_or(0).saturating_add(signed(seq))
+    }
+
+    /// A number for a thread's or callback's span, by its place among both, that no other span has.
+    pub(crate) fn logical_number(&self, place: usize) -> i64 {
+        -1 - self.first_logical - place as i64
     }
 
     /// The id of a thread by its place.

@@ -138,7 +138,7 @@ unsafe impl<R: Relation> VTab<'_> for Table<R> {
 
     fn open(&mut self) -> Result<Cursor<R>> {
         let cursor = sqlite3_vtab_cursor::default();
-        Ok(Cursor { base: cursor, source: self.source.clone(), rows: None, row: 0 })
+        Ok(Cursor { base: cursor, source: self.source.clone(), rows: None })
     }
 }
 
@@ -148,7 +148,6 @@ struct Cursor<R: Relation> {
     base: sqlite3_vtab_cursor,
     source: R::Source,
     rows: Option<R::Cursor>,
-    row: i64,
 }
 
 // SAFETY: the struct is `repr(C)` and begins with SQLite's part.
@@ -160,14 +159,12 @@ unsafe impl<R: Relation> VTabCursor for Cursor<R> {
             let value = Value::try_from(value).map_err(|error| Error::ModuleError(error.to_string()))?;
             conditions.push(Condition { column, op, value });
         }
-        self.row = 0;
         self.rows = Some(R::open(&self.source, &Ask::new(conditions, plan.1))?);
         Ok(())
     }
 
     #[inline]
     fn next(&mut self) -> Result<()> {
-        self.row += 1;
         match &mut self.rows {
             Some(rows) => Ok(rows.advance()?),
             None => Ok(()),
@@ -188,7 +185,7 @@ unsafe impl<R: Relation> VTabCursor for Cursor<R> {
     }
 
     fn rowid(&self) -> Result<i64> {
-        Ok(self.row)
+        Ok(self.rows.as_ref().map_or(0, RowCursor::id))
     }
 }
 

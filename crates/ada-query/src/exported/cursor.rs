@@ -33,6 +33,8 @@ pub(crate) struct PartCursor {
     columns: Vec<Column>,
     rows: usize,
     row: usize,
+    /// The place of the row group's first row in its file.
+    first_row: i64,
     is_done: bool,
 }
 
@@ -47,6 +49,7 @@ impl PartCursor {
             columns: Vec::new(),
             rows: 0,
             row: 0,
+            first_row: 0,
             is_done: false,
         };
         cursor.next_rows()?;
@@ -75,9 +78,12 @@ impl PartCursor {
             let failed = |error: ParquetError| QueryError::Parquet { path: path.clone(), reason: error.to_string() };
             let group = self.next_group;
             self.next_group += 1;
+            let before = reader.metadata().row_groups().iter().take(group);
+            let first_row = before.map(|it| it.num_rows()).fold(0, i64::saturating_add);
             if self.can_match(reader, group) {
                 let (columns, rows) = read(reader, group, &self.table, &self.ask).map_err(failed)?;
                 (self.columns, self.rows, self.row) = (columns, rows, 0);
+                self.first_row = first_row;
                 if rows > 0 {
                     return Ok(());
                 }
@@ -175,6 +181,10 @@ impl RowCursor for PartCursor {
     fn advance(&mut self) -> Result<(), QueryError> {
         self.row += 1;
         if self.row < self.rows { Ok(()) } else { self.next_rows() }
+    }
+
+    fn id(&self) -> i64 {
+        (self.next_file as i64) << 40 | (self.first_row + self.row as i64)
     }
 
     fn put(&self, column: usize, out: &mut Context) -> rusqlite::Result<()> {

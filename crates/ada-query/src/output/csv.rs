@@ -10,7 +10,7 @@ use crate::rows::Rows;
 pub fn write_csv(rows: &mut Rows<'_>, out: &mut dyn Write) -> Result<(), QueryError> {
     let failed = |error: io::Error| QueryError::output("the answer")(error);
     let names: Vec<String> = rows.columns().iter().map(|name| quoted(name)).collect();
-    writeln!(out, "{}", names.join(",")).map_err(failed)?;
+    let mut titles = Some(names.join(","));
     let mut line = String::new();
     loop {
         line.clear();
@@ -20,6 +20,10 @@ pub fn write_csv(rows: &mut Rows<'_>, out: &mut dyn Write) -> Result<(), QueryEr
             }
             line.push_str(&quoted(&to_text(value)));
         })?;
+        // A query that fails at once prints nothing.
+        if let Some(titles) = titles.take() {
+            writeln!(out, "{titles}").map_err(failed)?;
+        }
         if !has_row {
             return Ok(());
         }

@@ -135,7 +135,7 @@ fn rows(
     from: u64,
     until_event: u64,
     functions: Option<&[u64]>,
-) -> Option<Vec<Vec<Value>>> {
+) -> Option<Vec<(i64, Vec<Value>)>> {
     let process = &trace.processes()[process];
     let recorded = &trace.recorded(process).threads[thread];
     let view = recorded.detail()?;
@@ -166,7 +166,7 @@ fn rows(
             ];
             debug_assert_eq!(row.len(), FIRST_REGISTER);
             row.extend(registers(&payload));
-            rows.push(row);
+            rows.push((process.event_number(thread, seq), row));
         }
     }
     Some(rows)

@@ -268,6 +268,13 @@ impl RowCursor for EventCursor {
         if self.at < self.batch.len() { Ok(()) } else { self.fill() }
     }
 
+    fn id(&self) -> i64 {
+        match (&self.lane, self.batch.get(self.at)) {
+            (Some(lane), Some((seq, _))) => self.shared.trace.processes()[lane.process].event_number(lane.thread, *seq),
+            _ => 0,
+        }
+    }
+
     fn put(&self, column: usize, out: &mut Context) -> rusqlite::Result<()> {
         let (Some(lane), Some((seq, event))) = (&self.lane, self.batch.get(self.at)) else {
             return out.set_result(Null);

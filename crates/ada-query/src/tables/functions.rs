@@ -68,7 +68,10 @@ impl Relation for Functions {
     fn open(shared: &Shared, ask: &Ask) -> Result<Listed, QueryError> {
         let trace = &shared.trace;
         let mut rows = Vec::new();
+        let mut first_id = 0_i64;
         for process in trace.processes() {
+            let first = first_id;
+            first_id += process.tables.meta().functions.len() as i64;
             let is_wanted = ask.text(SESSION).is_none_or(|name| name == trace.session_of(process).name)
                 && ask.number(PID).is_none_or(|pid| pid == i64::from(process.pid));
             if !is_wanted {
@@ -80,19 +83,19 @@ impl Relation for Functions {
                 let place = id.and_then(|id| process.tables.meta().function_index(id));
                 if let Some(place) = place {
                     let stats = &process.tables.meta().functions[place];
-                    rows.push(row(trace, process, stats, &process.labels()[place], ask));
+                    rows.push((first + place as i64, row(trace, process, stats, &process.labels()[place], ask)));
                 }
                 continue;
             }
-            for (stats, label) in process.tables.meta().functions.iter().zip(process.labels()) {
+            for (id, (stats, label)) in (first..).zip(process.tables.meta().functions.iter().zip(process.labels())) {
                 if ask.text(NAME).is_none_or(|name| name == label.name)
                     && ask.text(MODULE).is_none_or(|module| module == label.module)
                 {
-                    rows.push(row(trace, process, stats, label, ask));
+                    rows.push((id, row(trace, process, stats, label, ask)));
                 }
             }
         }
-        Ok(Listed::new(rows))
+        Ok(Listed::with_ids(rows))
     }
 
     fn expect(shared: &Shared, conditions: &[(usize, Op)]) -> f64 {

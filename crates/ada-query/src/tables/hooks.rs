@@ -80,8 +80,9 @@ impl Relation for Hooks {
     }
 }
 
-fn rows(shared: &Shared, ask: &Ask, process: usize, module: u32) -> Vec<Vec<Value>> {
+fn rows(shared: &Shared, ask: &Ask, process: usize, module: u32) -> Vec<(i64, Vec<Value>)> {
     let trace = &shared.trace;
+    let place_of_process = process as i64;
     let process = &trace.processes()[process];
     let session = trace.session_of(process);
     let Some(manifest) = trace.manifest(process) else { return Vec::new() };
@@ -101,7 +102,9 @@ fn rows(shared: &Shared, ask: &Ask, process: usize, module: u32) -> Vec<Vec<Valu
         let off: u64 = switches().map(|it| it.to_ns.unwrap_or(end).saturating_sub(it.from_ns)).sum();
         let counted: u64 = switches().filter_map(|it| it.count).sum();
         let is_hooked = function.verdict != "skipped";
-        rows.push(vec![
+        // Modules have 16 bits, functions 32: enough for ids that differ.
+        let row_id = place_of_process << 48 | i64::from(module) << 32 | index as i64;
+        let row = vec![
             text(&session.name),
             number(process.pid.into()),
             text(id.to_string()),
@@ -117,7 +120,8 @@ fn rows(shared: &Shared, ask: &Ask, process: usize, module: u32) -> Vec<Vec<Valu
             number(place.map_or(0, |place| process.tables.meta().functions[place].spans)),
             number(off),
             maybe((counted > 0).then_some(counted), number),
-        ]);
+        ];
+        rows.push((row_id, row));
     }
     rows
 }

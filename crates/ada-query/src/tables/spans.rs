@@ -198,8 +198,7 @@ impl SpanCursor {
             let tables = &trace.processes()[self.process].tables;
             if let Some((block, chosen)) = matching.next(tables, &self.shared.cancel)? {
                 let used = &self.scan.used;
-                let needs_seq = self.scan.within.is_some();
-                tables.read(block, |it| used.contains(&it) || needs_seq && it == Column::OpenSeq, &mut self.columns)?;
+                tables.read(block, |it| used.contains(&it) || it == Column::OpenSeq, &mut self.columns)?;
                 self.thread = tables.block(block).thread as usize;
                 self.chosen = self.within_extent(chosen);
                 self.count = self.chosen.as_ref().map_or(self.columns.rows(), Vec::len);
@@ -261,6 +260,16 @@ impl RowCursor for SpanCursor {
                 self.row = self.chosen.as_ref().map_or(0, |rows| usize::from(rows[0]));
                 self.next = 1;
                 return Ok(());
+            }
+        }
+    }
+
+    fn id(&self) -> i64 {
+        let trace = &self.shared.trace;
+        match &self.current {
+            Some(row) => row.id(trace),
+            None => {
+                trace.processes()[self.process].event_number(self.thread, self.columns.at(Column::OpenSeq, self.row))
             }
         }
     }

@@ -106,7 +106,7 @@ pub(crate) fn lines(opened: &OpenedSession, options: &[String]) -> anyhow::Resul
     for (process, tree) in folded.iter().enumerate() {
         tree.walk(args.min_duration, |level, node| lines.push(Line { process, level, node }));
     }
-    Ok(lines.iter().map(|line| to_json(opened, &folded, line)).collect())
+    Ok(lines.iter().map(|line| to_json(&args, opened, &folded, line)).collect())
 }
 
 fn fold_all(args: &Args, opened: &OpenedSession) -> anyhow::Result<Vec<Folded>> {

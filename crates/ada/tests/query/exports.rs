@@ -68,14 +68,14 @@ fn duckdb_and_pandas_read_the_same_from_parquet() {
 fn an_answer_can_be_a_parquet_file() {
     let told = Told::trace(&Program::new("tree.c"));
     let file = told.path().join("answer.parquet");
-    let sql = "SELECT name, calls, avg_ns, NULL AS nothing FROM functions ORDER BY name";
+    let sql = "SELECT name, calls, avg_ns, NULL AS empty FROM functions ORDER BY name";
     let words = [sql, "--format", "parquet", "--output", file.to_str().unwrap()];
     let output = crate::asked::query(&told, &words);
     assert!(output.status.success(), "{}", run::text(&output.stderr));
     let read: Value = serde_json::from_str(&script("read_file.py", &[&file])).unwrap();
     assert_eq!(read["count"], number(&told, "SELECT count(*) FROM functions"));
     assert_eq!(read["calls"], number(&told, "SELECT sum(calls) FROM functions"));
-    assert_eq!(read["columns"], serde_json::json!(["name", "calls", "avg_ns", "nothing"]));
+    assert_eq!(read["columns"], serde_json::json!(["name", "calls", "avg_ns", "empty"]));
 }
 
 #[test]

@@ -30,8 +30,8 @@ fn statements_that_are_not_questions_are_refused() {
         "SELECT fts3_tokenizer('simple')".to_owned(),
         "BEGIN IMMEDIATE".to_owned(),
         "DETACH main".to_owned(),
-        "REINDEX".to_owned(),
-        "ANALYZE".to_owned(),
+        "REINDEX main".to_owned(),
+        "ANALYZE main".to_owned(),
     ] {
         let output = query(&told, &[&sql]);
         assert_eq!(output.status.code(), Some(2), "{sql}: {}", run::text(&output.stderr));

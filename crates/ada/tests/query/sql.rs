@@ -9,7 +9,7 @@ use crate::told::Told;
 
 #[test]
 fn spans_are_those_of_the_command() {
-    let told = Told::trace(&Program::new("threads.c"));
+    let told = Told::trace(&Program::new("thread_tree.c").flags(&["-pthread"]));
     let mut listed: Vec<String> = told
         .spans(&["--type", "frame"])
         .iter()
@@ -28,7 +28,7 @@ fn spans_are_those_of_the_command() {
 
 #[test]
 fn what_is_pushed_down_is_what_sqlite_finds_itself() {
-    let told = Told::trace(&Program::new("threads.c"));
+    let told = Told::trace(&Program::new("thread_tree.c").flags(&["-pthread"]));
     let start = number(&told, "SELECT min(start_ns) + 100000 FROM spans");
     let thread = number(&told, "SELECT max(thread_id) FROM threads");
     for condition in [
@@ -68,7 +68,7 @@ fn what_is_pushed_down_is_what_sqlite_finds_itself() {
 
 #[test]
 fn stats_are_what_group_by_gives() {
-    let told = Told::trace(&Program::new("threads.c"));
+    let told = Told::trace(&Program::new("thread_tree.c").flags(&["-pthread"]));
     for (by, condition) in [
         ("name", "1"),
         ("thread_id, status", "1"),
@@ -80,14 +80,22 @@ fn stats_are_what_group_by_gives() {
         let grouped = rows(
             &told,
             &format!(
-                "SELECT {by}, count(*) AS n, sum(duration_ns) AS total, sum(ifnull(self_ns, 0)) AS own, min(duration_ns), \
-                 max(duration_ns) FROM spans WHERE {condition} GROUP BY {by}"
+                "SELECT {by}, count(*) AS n, sum(duration_ns) AS s1, sum(ifnull(self_ns, 0)) AS s2, min(duration_ns) AS s3, \
+                 max(duration_ns) AS s4 FROM spans WHERE {condition} GROUP BY {by}"
             ),
         );
         let quoted = if condition == "1" { String::new() } else { format!(", '{}'", condition.replace('\'', "''")) };
         let keys = ["key1", "key2", "key3"][..by.split(',').count()].join(", ");
-        let summed =
-            rows(&told, &format!("SELECT {keys}, count, total_ns, self_ns, min_ns, max_ns FROM stats('{by}'{quoted})"));
+        // Fields come in the order of their names, so that both have to have the same.
+        let keys: Vec<String> =
+            keys.split(", ").zip(by.split(", ")).map(|(key, column)| format!("{key} AS {column}")).collect();
+        let keys = keys.join(", ");
+        let summed = rows(
+            &told,
+            &format!(
+                "SELECT {keys}, count AS n, total_ns AS s1, self_ns AS s2, min_ns AS s3, max_ns AS s4 FROM stats('{by}'{quoted})"
+            ),
+        );
         let lines = |rows: &[Value]| {
             let mut lines: Vec<String> = rows
                 .iter()
@@ -127,7 +135,7 @@ fn functions_sum_up_their_spans() {
 
 #[test]
 fn a_span_leads_to_its_relatives() {
-    let told = Told::trace(&Program::new("threads.c"));
+    let told = Told::trace(&Program::new("thread_tree.c").flags(&["-pthread"]));
     let leaf = value(&told, "SELECT span_id FROM spans WHERE type = 'frame' ORDER BY depth DESC, start_ns LIMIT 1");
     let leaf = leaf.as_str().unwrap();
     let depth = number(&told, &format!("SELECT depth FROM spans WHERE span_id = '{leaf}'"));
@@ -162,7 +170,7 @@ fn a_span_leads_to_its_relatives() {
 
 #[test]
 fn threads_and_links_agree() {
-    let told = Told::trace(&Program::new("threads.c"));
+    let told = Told::trace(&Program::new("thread_tree.c").flags(&["-pthread"]));
     let threads = number(&told, "SELECT count(*) FROM threads WHERE create_span_id IS NOT NULL");
     assert!(threads > 0);
     assert_eq!(threads, number(&told, "SELECT count(*) FROM links WHERE kind = 'create'"));
@@ -183,7 +191,8 @@ fn registers_are_a_table() {
 
 #[test]
 fn several_sessions_are_told_apart() {
-    let (first, second) = (Told::trace(&Program::new("tree.c")), Told::trace(&Program::new("threads.c")));
+    let (first, second) =
+        (Told::trace(&Program::new("tree.c")), Told::trace(&Program::new("thread_tree.c").flags(&["-pthread"])));
     let sql = "SELECT session, count(*) AS n FROM spans GROUP BY session ORDER BY session";
     let output = query(&first, &[second.path().to_str().unwrap(), sql, "--format", "json"]);
     let both: Vec<Value> = serde_json::from_slice(&output.stdout).unwrap();
