@@ -7,6 +7,7 @@ use core::sync::atomic::{AtomicU64, Ordering};
 
 use crate::config::{Item, get};
 use crate::memory::pool;
+use crate::orders;
 use crate::recorder::Patience;
 use crate::registers;
 use crate::syscall::{self, SignalsBlocked};
@@ -36,6 +37,7 @@ pub unsafe fn place(state: *mut ThreadState) -> u64 {
     // SAFETY: the thread's own state, and no handler comes in between.
     let past = unsafe { (*state).index_position };
     if is_past_end(past) {
+        orders::carry_out();
         // SAFETY: as above.
         let Some((chunk, waited)) = (unsafe { obtain(state, Lane::Index, &mut blocked) }) else {
             // SAFETY: as above.
@@ -80,7 +82,14 @@ pub(crate) unsafe fn obtain(state: *mut ThreadState, lane: Lane, blocked: &mut S
     // SAFETY: the thread's own state.
     let (process, thread, position) = unsafe { ((*state).pid, (*state).tid, (*state).index_position) };
     if control.on_full.load(Ordering::Relaxed) == OnFull::Drop as u32 {
-        return pool.reclaim_oldest(process, thread, lane).map(|chunk| (chunk, 0));
+        let reclaimed = pool.reclaim_oldest(process, thread, lane)?;
+        let old = pool.header(reclaimed);
+        if old.lane.load(Ordering::Relaxed) == Lane::Index as u32 {
+            // What was lost before it is lost before the next one.
+            // SAFETY: the thread's own state.
+            unsafe { (*state).lost += old.lost_before.load(Ordering::Relaxed) };
+        }
+        return Some((reclaimed, 0));
     }
     if lane == Lane::Index && is_in_dump(position) {
         // It has waited in vain before.
@@ -168,6 +177,8 @@ pub(crate) unsafe fn label(pool: &Pool, chunk: usize, state: *mut ThreadState, l
         header.lost_before.store((*state).lost, Ordering::Relaxed);
         header.waited_ticks.store(waited, Ordering::Relaxed);
         header.drained.store(0, Ordering::Relaxed);
+        header.forked_by.store((*state).forked_by, Ordering::Relaxed);
+        header.exit_status.store(0, Ordering::Relaxed);
         if lane == Lane::Index {
             (*state).lost = 0;
         }

@@ -163,7 +163,7 @@ fn control() -> &'static Control {
 /// A free slot, waited for as long as the recorder lives: it empties them in no time.
 fn wait_for_slot() -> Option<&'static CrashSlot> {
     let control = control();
-    let mut rounds = control.drain_rounds.load(Ordering::Relaxed);
+    let mut rounds = control.heartbeats.load(Ordering::Relaxed);
     let mut idle = 0;
     loop {
         if let Some(slot) = control.crashes.claim() {
@@ -173,7 +173,7 @@ fn wait_for_slot() -> Option<&'static CrashSlot> {
             return None;
         }
         syscall::sleep_nanoseconds(WAIT_STEP);
-        let now = control.drain_rounds.load(Ordering::Relaxed);
+        let now = control.heartbeats.load(Ordering::Relaxed);
         idle = if now == rounds { idle + 1 } else { 0 };
         rounds = now;
     }

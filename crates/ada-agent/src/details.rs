@@ -125,14 +125,14 @@ pub(crate) fn first_stack(slot: u64) -> (u64, u64) {
     (page, page + pages as u64 * PAGE)
 }
 
-/// Copies as much of a stack window as can be read.
+/// Copies as much of a stack window as can be read, from the return slot at `slot` on. Nothing is read from the record: where
+/// there is no room, threads of all processes write theirs to the same place.
 ///
 /// # Safety
-/// `state` is the calling thread's own; `record` is reserved, and its stack pointer filled in.
-pub unsafe fn copy_stack(state: *mut ThreadState, record: *mut RawDetail) {
+/// `state` is the calling thread's own; `record` is reserved.
+pub unsafe fn copy_stack(state: *mut ThreadState, record: *mut RawDetail, slot: u64) {
     // SAFETY: the caller's promise; what is copied was found to be mapped.
     unsafe {
-        let slot = (*record).rsp;
         let page = slot & !(PAGE - 1);
         if slot < (*state).stack_low && is_one_stack(slot, (*state).stack_low) {
             (*state).stack_low = page;

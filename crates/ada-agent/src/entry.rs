@@ -96,10 +96,10 @@ extern "C" fn ada_detail_chunk(_slot: *mut u64, _position: u64) -> u64 {
     unsafe { details::place(gs_base() as *mut ThreadState) }
 }
 
-/// Copies a stack window into the detail record at `record`.
+/// Copies the stack window at `from` into the detail record at `record`.
 #[unsafe(no_mangle)]
-extern "C" fn ada_stack(_slot: *mut u64, record: u64) -> u64 {
-    // SAFETY: the stub has reserved the record and filled in its stack pointer.
-    unsafe { details::copy_stack(gs_base() as *mut ThreadState, record as *mut RawDetail) };
+extern "C" fn ada_stack(_slot: *mut u64, record: u64, from: u64) -> u64 {
+    // SAFETY: the stub has reserved the record, and passes the address of its own return slot.
+    unsafe { details::copy_stack(gs_base() as *mut ThreadState, record as *mut RawDetail, from) };
     0
 }

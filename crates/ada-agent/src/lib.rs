@@ -21,6 +21,7 @@ mod freestanding;
 mod jumps;
 mod loader;
 pub mod memory;
+mod orders;
 mod probes;
 mod recorder;
 mod registers;

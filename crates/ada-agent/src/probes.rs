@@ -1,6 +1,6 @@
 //! Runtime probes: what is kept of certain calls and returns in every session, memory included.
 
-use ada_ring::chunk::is_past_end;
+use ada_ring::chunk::{IS_EXITING, is_past_end};
 use ada_ring::detail::{CALL, RETURN};
 use ada_ring::probe::{BASES, Base, PROBE_WORDS, RawProbe, Role, UNREADABLE};
 use ada_ring::record::{IS_PROBED, RecordKind};
@@ -48,6 +48,23 @@ pub(crate) unsafe fn call(state: *mut ThreadState, slot: *mut u64, place: *mut R
     }
     if has_role(probe, Role::Exec) {
         exec::ask(saved.rdi);
+    }
+    if has_role(probe, Role::Exit) {
+        // SAFETY: the caller's promise.
+        unsafe { note_exit(state, saved.rdi as u32) };
+    }
+}
+
+/// Leaves word of what the process is about to end with: whoever reads its records may not be its parent.
+///
+/// # Safety
+/// `state` is the calling thread's own.
+unsafe fn note_exit(state: *mut ThreadState, status: u32) {
+    // SAFETY: the caller's promise.
+    let (process, position) = unsafe { ((*state).pid, (*state).index_position) };
+    // A child of vfork runs as its parent's thread.
+    if let Some(chunk) = chunks::chunk_of(position).filter(|_| syscall::process() == process) {
+        pool().header(chunk).exit_status.store(status & 0xff | IS_EXITING, Ordering::Relaxed);
     }
 }
 

@@ -20,12 +20,12 @@ pub(crate) struct Patience<'c> {
 
 impl<'c> Patience<'c> {
     pub(crate) fn new(control: &'c Control) -> Self {
-        Self { control, rounds: control.drain_rounds.load(Ordering::Relaxed), seen: syscall::now() }
+        Self { control, rounds: control.heartbeats.load(Ordering::Relaxed), seen: syscall::now() }
     }
 
     /// Whether to wait once more.
     pub(crate) fn is_left(&mut self) -> bool {
-        let (rounds, now) = (self.control.drain_rounds.load(Ordering::Relaxed), syscall::now());
+        let (rounds, now) = (self.control.heartbeats.load(Ordering::Relaxed), syscall::now());
         if rounds != self.rounds {
             (self.rounds, self.seen) = (rounds, now);
         } else if now - self.seen >= PATIENCE {

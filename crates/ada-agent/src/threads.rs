@@ -31,9 +31,12 @@ pub fn acquire(slot: u64) -> Option<*mut ThreadState> {
         if owner(number).load(Ordering::Relaxed) == 0 {
             // A fork child: the state is the copy of the forking thread's, open frames included. Its chunk is not.
             process_block().state_threads[number].store(thread, Ordering::Relaxed);
+            // Whoever was at it is not here.
+            process_block().orders_busy.store(0, Ordering::Relaxed);
             // SAFETY: the only thread of a new process, and this is its copy of the state.
             unsafe {
                 (*current).tid = thread;
+                (*current).forked_by = (*current).pid;
                 (*current).pid = syscall::process();
                 give_counters(current);
                 start_without_chunk(current);
@@ -102,6 +105,7 @@ unsafe fn prepare(fresh: *mut ThreadState, number: usize, thread: u32, slot: u64
         (*fresh).tid = thread;
         (*fresh).pid = syscall::process();
         (*fresh).number = number as u32;
+        (*fresh).forked_by = 0;
         (*fresh).lost = 0;
         (*fresh).buried = 0;
         (*fresh).probe_calls = 0;

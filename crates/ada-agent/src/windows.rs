@@ -65,7 +65,7 @@ unsafe fn is_open(state: *mut ThreadState) -> bool {
 pub(crate) fn wait_for_chunk(blocked: &mut SignalsBlocked) -> Option<(usize, u64)> {
     let pool = pool();
     let control = pool.control();
-    let mut rounds = control.drain_rounds.load(Ordering::Relaxed);
+    let mut rounds = control.heartbeats.load(Ordering::Relaxed);
     let (mut idle, mut has_waited, begun) = (0, false, registers::clock());
     loop {
         if let Some(chunk) = pool.claim_leaving(LEFT_FOR_EVENTS) {
@@ -81,7 +81,7 @@ pub(crate) fn wait_for_chunk(blocked: &mut SignalsBlocked) -> Option<(usize, u64
         }
         blocked.pause(|| syscall::sleep_nanoseconds(WAIT_STEP));
         has_waited = true;
-        let now = control.drain_rounds.load(Ordering::Relaxed);
+        let now = control.heartbeats.load(Ordering::Relaxed);
         idle = if now == rounds { idle + 1 } else { 0 };
         rounds = now;
     }

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use ada_event::{DetailSeq, Event, EventKind, EventSeq, FunctionId, ThreadId, TraceNanos};
 use ada_format::atf::{Crash, Gap, HexAddr, LaneFigures, LatencyFigures, PoolFigures, ThreadWriter, Window};
+use ada_ring::chunk::IS_EXITING;
 use ada_ring::probe::RawProbe;
 use ada_ring::record::RecordKind;
 use ada_ring::{
@@ -49,6 +50,12 @@ pub(crate) struct Drain {
     quarantine: VecDeque<(Instant, usize)>,
     threads: HashMap<(u32, u32), ThreadProgress>,
     images: HashMap<u32, BTreeSet<u32>>,
+    /// Those of them that nobody has asked for.
+    newcomers: Vec<u32>,
+    /// Who forked each process, as it knows itself.
+    forks: HashMap<u32, u32>,
+    /// What processes were about to exit with when they were last heard of.
+    exit_calls: HashMap<u32, i32>,
     crashes: CrashLane,
     /// What opens windows; `None` where detail is not kept for them.
     watch: Option<Watch>,
@@ -114,6 +121,7 @@ struct Held {
     image: u32,
     ordinal: u64,
     thread_pointer: u64,
+    forked_by: u32,
     chunk: usize,
 }
 
@@ -145,6 +153,9 @@ impl Drain {
             quarantine: VecDeque::new(),
             threads: HashMap::new(),
             images: HashMap::new(),
+            newcomers: Vec::new(),
+            forks: HashMap::new(),
+            exit_calls: HashMap::new(),
             crashes: CrashLane::default(),
             watch: None,
             windows: WindowLog::default(),
@@ -223,6 +234,21 @@ impl Drain {
         &self.images
     }
 
+    /// The processes that were first heard of since the last question.
+    pub(crate) fn newcomers(&mut self) -> Vec<u32> {
+        std::mem::take(&mut self.newcomers)
+    }
+
+    /// Who forked each process that is a fork.
+    pub(crate) fn forks(&self) -> &HashMap<u32, u32> {
+        &self.forks
+    }
+
+    /// The status that a process called `_exit` with, if it did.
+    pub(crate) fn exit_call(&self, pid: u32) -> Option<i32> {
+        self.exit_calls.get(&pid).copied()
+    }
+
     /// Nothing is written any more, for this reason.
     pub(crate) fn fail(&mut self, error: ControlError) {
         self.failure.get_or_insert(error);
@@ -277,7 +303,7 @@ impl Drain {
 
     /// Reads all that is there. `final_round` once the target has ended. Gives the number of events.
     pub(crate) fn round(&mut self, files: &mut SessionFiles, final_round: bool) -> u64 {
-        self.pool.control().drain_rounds.fetch_add(1, Ordering::Relaxed);
+        self.pool.control().heartbeats.fetch_add(1, Ordering::Relaxed);
         self.end_quarantine();
         let crashed: Vec<(u32, i32)> =
             self.crashes.collect(&self.pool).iter().map(|crash| (crash.pid, crash.signal)).collect();
@@ -291,7 +317,14 @@ impl Drain {
             self.looked = Instant::now();
         }
         for held in &held {
-            self.images.entry(held.pid).or_default().insert(held.image);
+            let images = self.images.entry(held.pid).or_default();
+            if images.is_empty() {
+                self.newcomers.push(held.pid);
+            }
+            images.insert(held.image);
+            if held.forked_by != 0 {
+                self.forks.insert(held.pid, held.forked_by);
+            }
         }
         let mut blocked = None;
         for (number, chunk) in held.iter().enumerate() {
@@ -332,6 +365,7 @@ impl Drain {
                     image: header.image.load(Ordering::Relaxed),
                     ordinal: header.ordinal.load(Ordering::Relaxed),
                     thread_pointer: header.thread_pointer.load(Ordering::Relaxed),
+                    forked_by: header.forked_by.load(Ordering::Relaxed),
                     chunk,
                 }
             })
@@ -425,6 +459,10 @@ impl Drain {
             return false;
         }
         if is_done {
+            let status = header.exit_status.load(Ordering::Relaxed);
+            if status & IS_EXITING != 0 {
+                self.exit_calls.insert(held.pid, (status & !IS_EXITING) as i32);
+            }
             self.stuck.remove(&held.chunk);
             self.free(held.chunk, used, has_holes && !ended);
             if ended && is_last && !is_left && !final_round && !self.has_later_chunks(held) {

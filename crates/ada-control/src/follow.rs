@@ -19,6 +19,7 @@ use crate::deadline::Deadline;
 use crate::futex;
 use crate::gate::Gate;
 use crate::hooking::Workshop;
+use crate::living;
 use crate::program_file;
 use crate::programs::{ProcessFacts, Programs, command_line_of, parent_of};
 use crate::recorder::TraceOptions;
@@ -34,7 +35,10 @@ pub(crate) fn follow_execs(programs: &Programs, workshop: &Workshop, options: &T
             continue;
         }
         let (pid, tid) = (exec.pid.load(Ordering::Relaxed), exec.tid.load(Ordering::Relaxed));
-        if let Err(reason) = follow(programs, workshop, options, exec, pid, tid) {
+        programs.on_their_way.fetch_add(1, Ordering::AcqRel);
+        let followed = follow(programs, workshop, options, exec, pid, tid);
+        programs.on_their_way.fetch_sub(1, Ordering::AcqRel);
+        if let Err(reason) = followed {
             programs.lock().limits.push(format!("process {pid} ran a program that is not traced: {reason}"));
         }
         // Whoever asked has seen the answer by now, or is gone.
@@ -85,6 +89,9 @@ fn follow(
             let program = workshop.hook(&gate, options, deadline, &());
             let facts =
                 ProcessFacts { command_line: command_line_of(pid), parent: parent_of(pid), ..Default::default() };
+            if let Ok(descriptor) = living::open(pid) {
+                programs.followed.lock().expect("nobody panics with the lock").push((pid, descriptor));
+            }
             let released = gate.release();
             let program = program.map_err(|error| error.to_string())?;
             programs.add(&mut hooked, pid, program, facts);

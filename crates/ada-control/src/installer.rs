@@ -1,12 +1,13 @@
 //! Puts hooks into a target: lays stubs out near each image and writes the jumps.
 
 use std::collections::HashMap;
+use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 
 use ada_event::{ModuleId, RuntimeAddr};
-use ada_patch::{AgentEntries, Arena, PatchPlan, SkipReason, StubKind, StubOptions, Verdict};
+use ada_patch::{AgentEntries, Arena, Patch, PatchPlan, SkipReason, StubKind, StubOptions, Verdict};
 
 use crate::ControlError;
 use crate::covered_pages::CoveredPages;
@@ -46,10 +47,12 @@ pub(crate) struct Numbering {
     last_module: AtomicU32,
 }
 
-/// The jumps of an image.
+/// The jumps of an image, and where the stubs are that they lead to: in the process, and in the shared memory.
 struct Written {
     table_hash: u64,
     sites: Vec<Site>,
+    arena: Range<u64>,
+    offset: u64,
 }
 
 /// Images with places for their stubs, and those for which there is none.
@@ -90,6 +93,7 @@ impl Filled {
 struct FilledImage {
     image: PlannedImage,
     first_function: u32,
+    arena: u64,
     offset: u64,
     sites: Vec<Site>,
 }
@@ -144,7 +148,7 @@ impl Installer {
                 let range = range.start.wrapping_add(image.bias)..range.end.wrapping_add(image.bias);
                 self.covered.mark(&mut self.covered_table.bytes, range, true);
             }
-            if self.write_again(remote, &image) {
+            if self.write_again(remote, open, mappings, &image) {
                 continue;
             }
             let count = image.functions.len();
@@ -215,12 +219,14 @@ impl Installer {
         });
         let mut modules = filled.unplaced;
         for filled in done {
-            let FilledImage { image, first_function, offset, sites } =
+            let FilledImage { image, first_function, arena, offset, sites } =
                 filled.map_err(crate::remote::injected("writing hooks"))?;
             let id = self.id_of(&image);
             let known = self.shared.add_switches(offset, id, image.functions.len());
             known.map_err(|source| ControlError::System { doing: "mapping switches", source })?;
-            self.written.insert(image.file.clone(), Written { table_hash: image.table_hash, sites });
+            let arena = arena..arena + Arena::room_for(image.functions.len()) as u64;
+            let written = Written { table_hash: image.table_hash, sites, arena, offset };
+            self.written.insert(image.file.clone(), written);
             modules.push(Module::new(self.image, id, first_function, image));
         }
         if let Some(site) = filled.loader.filter(|site| !is_in_use(site)) {
@@ -279,10 +285,36 @@ impl Installer {
         *self.ids.entry(key).or_insert_with(next)
     }
 
-    /// A file that comes back to where it was finds its stubs still there, and only needs its jumps.
-    fn write_again(&self, remote: &dyn Remote, image: &PlannedImage) -> bool {
-        let Some(written) = self.written.get(&image.file) else { return false };
-        written.table_hash == image.table_hash && write_jumps(remote, &written.sites).is_ok()
+    /// A file that comes back to where it was finds its stubs still there, and only needs its jumps. A process whose
+    /// sibling has loaded the file at the same place needs the mapping of the stubs, too: both were forked before.
+    fn write_again(
+        &self,
+        remote: &dyn Remote,
+        open: &OpenInTarget,
+        mappings: &[Mapping],
+        image: &PlannedImage,
+    ) -> bool {
+        let Some(written) = self.written.get(&image.file).filter(|known| known.table_hash == image.table_hash) else {
+            return false;
+        };
+        let (arena, offset) = (&written.arena, written.offset);
+        let has_stubs = |mapping: &Mapping| {
+            // Neighbours in memory and file are shown as one.
+            self.shared.inode().is_ok_and(|inode| mapping.inode == inode)
+                && mapping.start <= arena.start
+                && arena.end <= mapping.end
+                && mapping.file_offset.wrapping_add(arena.start - mapping.start) == offset
+        };
+        let protection = libc::PROT_READ | libc::PROT_EXEC;
+        let is_mapped = mappings.iter().any(has_stubs)
+            || open.map(remote, arena.start, arena.end - arena.start, protection, offset).is_ok();
+        is_mapped && write_jumps(remote, &written.sites).is_ok()
+    }
+
+    /// The jump of a function that has one of its own, and the bytes that it replaces.
+    pub(crate) fn jump_of(&self, file: &LoadedFile, index: usize) -> Option<(Patch, [u8; 5])> {
+        let found = self.written.get(file)?.sites.iter().find(|site| site.function == index)?;
+        found.site.relay.is_none().then_some((found.site.jump, found.originals[0]))
     }
 
     /// Forgets that the pages of an unloaded file had code: something else may come there.
@@ -327,7 +359,7 @@ fn fill(
     }
     write_arena(shared, offset, arena)?;
     sites.sort_unstable_by_key(|site| site.site.jump.at);
-    Ok(FilledImage { image, first_function, offset, sites })
+    Ok(FilledImage { image, first_function, arena: address, offset, sites })
 }
 
 fn write_arena(shared: &SharedMemory, offset: u64, arena: Arena) -> Result<(), ControlError> {

@@ -11,6 +11,7 @@ mod covered_pages;
 mod crash_handlers;
 mod crash_lane;
 mod deadline;
+mod descriptors;
 mod detail_lane;
 mod drain;
 mod error;

@@ -2,15 +2,18 @@
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fs;
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, RwLock};
 
 use ada_event::FunctionId;
+use ada_format::atf::OpenCalls;
 
 use crate::drain::FunctionNumbers;
 use crate::hooking::HookedProgram;
 use crate::installer::Installer;
+use crate::living::{self, Living};
 use crate::maps::LoadedFile;
 use crate::module::Module;
 use crate::shared_memory::SharedMemory;
@@ -31,6 +34,10 @@ pub(crate) struct Programs {
     pub(crate) detached: AtomicBool,
     /// Nothing more is recorded.
     pub(crate) ended: AtomicBool,
+    /// How many processes are on their way into other programs: these have left the shared memory, and are not yet held.
+    pub(crate) on_their_way: AtomicUsize,
+    /// Processes that run other programs, as those who follow them hold them.
+    pub(crate) followed: Mutex<Vec<(u32, OwnedFd)>>,
 }
 
 /// What is behind the lock: whoever holds it may hook.
@@ -52,8 +59,12 @@ pub(crate) struct Hooked {
 pub(crate) struct ProcessFacts {
     pub(crate) command_line: Vec<String>,
     pub(crate) parent: Option<u32>,
+    /// It ran already when the recording began.
+    pub(crate) is_attached: bool,
     /// The programs that it has run.
     pub(crate) images: BTreeSet<u32>,
+    /// The calls that were open when ada attached to it.
+    pub(crate) open_calls: Vec<OpenCalls>,
     /// The manifest does not tell of it yet.
     pub(crate) is_news: bool,
 }
@@ -69,6 +80,8 @@ impl Programs {
             ending: AtomicBool::new(false),
             detached: AtomicBool::new(false),
             ended: AtomicBool::new(false),
+            on_their_way: AtomicUsize::new(0),
+            followed: Mutex::default(),
         }
     }
 
@@ -88,11 +101,45 @@ impl Programs {
         self.ending.load(Ordering::Acquire)
     }
 
+    /// The processes that have the session's memory.
+    pub(crate) fn users(&self) -> Vec<u32> {
+        self.switches.inode().map(living::users_of).unwrap_or_default()
+    }
+
+    /// Hands over the processes that were followed into other programs.
+    pub(crate) fn take_followed(&self, living: &mut Living) {
+        for (pid, descriptor) in self.followed.lock().expect("nobody panics with the lock").drain(..) {
+            living.holds(pid, descriptor);
+        }
+    }
+
     /// Notes which programs processes were seen to run: fork children run those of their parents.
     pub(crate) fn saw_images(&self, seen: &HashMap<u32, BTreeSet<u32>>) {
         let mut hooked = self.lock();
         for (pid, images) in seen {
             hooked.processes.entry(*pid).or_default().images.extend(images);
+        }
+    }
+
+    /// Notes who forked processes: until they run other programs, these have the command lines of those they are forks of.
+    pub(crate) fn saw_forks(&self, forks: &HashMap<u32, u32>) {
+        let mut hooked = self.lock();
+        for (&child, &parent) in forks {
+            let known = hooked.processes.entry(child).or_default();
+            known.is_news |= known.parent != Some(parent);
+            known.parent = Some(parent);
+        }
+        for &child in forks.keys() {
+            let line_of = |pid: &u32| hooked.processes.get(pid).map(|known| &known.command_line);
+            if line_of(&child).is_some_and(|line| !line.is_empty()) {
+                continue;
+            }
+            // Ids are used again, so that the row of forks may be a circle.
+            let ancestors = std::iter::successors(Some(child), |pid| forks.get(pid).copied()).take(forks.len() + 1);
+            let line = ancestors.filter_map(|pid| line_of(&pid)).find(|line| !line.is_empty()).cloned();
+            if let Some(line) = line {
+                hooked.processes.entry(child).or_default().command_line = line;
+            }
         }
     }
 

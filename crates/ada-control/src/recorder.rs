@@ -18,6 +18,7 @@ use crate::ControlError;
 use crate::attach::StoodStill;
 use crate::clock::{Calibration, Clock};
 use crate::deadline::Deadline;
+use crate::descriptors;
 use crate::drain::Drain;
 use crate::error::Doing;
 use crate::follow::follow_execs;
@@ -35,7 +36,7 @@ use crate::remote::OpenInTarget;
 use crate::ring::{SnapshotDesk, SnapshotHandler};
 use crate::session::{self, SessionFiles};
 use crate::shared_memory::SharedMemory;
-use crate::summary;
+use crate::summary::{self, KnownEnd};
 use crate::switches::{FilterHandler, SwitchedFunction};
 use crate::tracee::{self, CpuTime, Halt};
 use crate::windows::{Roll, Trigger, TriggerList, Watch};
@@ -80,6 +81,8 @@ pub struct TraceOptions {
     pub plan_folder: Option<PathBuf>,
     /// The share of the program's time that hooks may take: 0.1 is ten percent.
     pub max_overhead: Option<f64>,
+    /// Whether functions are counted even where that alone takes more than the share.
+    pub exact_counts: bool,
     /// Which modules (by path) or functions (by name) to leave alone.
     pub exclude: Box<Exclusion>,
 }
@@ -174,6 +177,7 @@ pub fn trace(command: Command, options: &TraceOptions, progress: &dyn Progress) 
     let shared = SharedMemory::new(options.chunks, options.on_full, options.detail).doing("making shared memory")?;
     let workshop = Workshop::new(shared, options);
     let gate = Gate::start(command)?;
+    descriptors::allow_many();
     let pid = gate.tracee.pid();
     let deadline = |files: &[LoadedFile]| Deadline::new(beginning.started, files, options.start_up_timeout);
     let program = workshop.hook(&gate, options, deadline, progress)?;
@@ -297,11 +301,12 @@ pub(crate) fn record(
             programs.lock().write_lists(&folder, pid);
             serve_loader(&programs, &workshop.plans, options, pool);
         });
+        scope.spawn(|| beat(&programs, pool));
         if options.follow {
             scope.spawn(|| follow_execs(&programs, workshop, options, pool));
         }
         let governed = hook_cost.as_ref().zip(options.max_overhead).map(|(cost, max_overhead)| {
-            let governor = Governor::new(&programs, tally.clone(), cost, max_overhead);
+            let governor = Governor::new(&programs, tally.clone(), cost, max_overhead, options.exact_counts);
             scope.spawn(|| governor.run())
         });
         if let Ok(live) = &live {
@@ -313,7 +318,10 @@ pub(crate) fn record(
         live.iter().for_each(LiveServer::stop);
         (ending, drained, governed.and_then(|governed| governed.join().ok().flatten()))
     });
-    let (mut drain, mut files) = drained;
+    let (mut drain, mut files, mut living) = drained;
+    // Some may have come since the drain last looked.
+    drain.images().keys().for_each(|&process| living.saw(process));
+    living.look();
     let Ending { end, cpu_time, trouble } = ending?;
     if let End::Killed(signal) = end
         && drain.crashes(pid).is_empty()
@@ -326,6 +334,8 @@ pub(crate) fn record(
     if drain.untold_crashes() > 0 {
         hooked.limits.push(format!("{} crashes could not be recorded", drain.untold_crashes()));
     }
+    let missing = crate::probes::limits(&hooked.modules);
+    hooked.limits.extend(missing);
     let drops = dropped(&pool, &drain);
     drain.flush(&mut files);
     let figures = drain.figures();
@@ -338,7 +348,13 @@ pub(crate) fn record(
         hooked.processes.entry(*process).or_default().images.extend(images);
     }
     let finished = files.finish(|process, writer| {
-        let end = (process == pid).then_some((end, cpu_time));
+        let end = match end {
+            End::Exited(_) | End::Killed(_) if process == pid => {
+                Some(KnownEnd { end: Some(end), known_by: "wait", cpu_time })
+            }
+            End::Detached if process == pid => None,
+            _ => end_of_other(process, &living, &drain),
+        };
         summary::complete(end, &hooked.modules_of(process), placed(&drops, &drain), &figures, writer);
         summary::add_facts(&hooked, process, pid, writer);
         summary::add_switches(&switches, &hooked, process, writer);
@@ -382,6 +398,28 @@ pub(crate) fn record(
     })
 }
 
+/// Gives a sign of life, however long the drain has to wait for a disk, or for a processor: whoever waits for a recorder
+/// that is gone goes on without it.
+fn beat(programs: &Programs, pool: ada_ring::Pool) {
+    const EVERY: Duration = Duration::from_millis(50);
+    while !programs.has_ended() {
+        pool.control().heartbeats.fetch_add(1, Ordering::Relaxed);
+        std::thread::sleep(EVERY);
+    }
+}
+
+/// How a process that is not ada's child ended; none for one that lives on.
+fn end_of_other(process: u32, living: &Living, drain: &Drain) -> Option<KnownEnd> {
+    if !living.is_over(process) {
+        return None;
+    }
+    let by_crash = || drain.crashes(process).last().map(|crash| (Some(End::Killed(crash.signal)), "crash"));
+    let by_call = || drain.exit_call(process).map(|status| (Some(End::Exited(status)), "exit_call"));
+    let by_kernel = living.end_of(process).map(|end| (Some(end), "kernel"));
+    let (end, known_by) = by_kernel.or_else(by_crash).or_else(by_call).unwrap_or((None, "nobody"));
+    Some(KnownEnd { end, known_by, cpu_time: None })
+}
+
 /// Puts what is known of processes into their manifests, so that they can be read should ada be killed.
 fn tell_news(programs: &Programs, files: &mut SessionFiles) -> Result<(), ControlError> {
     let mut hooked = programs.lock();
@@ -410,7 +448,7 @@ fn run_drain(
     first: u32,
     progress: &dyn Progress,
     desk: &SnapshotDesk,
-) -> (Drain, SessionFiles) {
+) -> (Drain, SessionFiles, Living) {
     const QUIET: Duration = Duration::from_millis(2);
     const IN_DEMAND: Duration = Duration::from_micros(100);
     const FLUSH_EVERY: Duration = Duration::from_millis(10);
@@ -421,7 +459,12 @@ fn run_drain(
     let mut flushed = Instant::now();
     loop {
         let first_ended = programs.first_ended.load(Ordering::Acquire);
-        let ended = programs.detached.load(Ordering::Acquire) || first_ended && (options.until_exit || !living.any());
+        if first_ended {
+            living.look();
+        }
+        let is_last_gone = |living: &mut Living| !living.any() && !finds_others(programs, living);
+        let ended = programs.detached.load(Ordering::Acquire)
+            || first_ended && (options.until_exit || is_last_gone(&mut living));
         drain.refresh_watch(|| programs.lock());
         let count = drain.round(&mut files, ended);
         progress.recorded(
@@ -433,8 +476,15 @@ fn run_drain(
             programs.ended.store(true, Ordering::Release);
             pool.control().recorder_gone.store(1, Ordering::Release);
             desk.close();
-            return (drain, files);
+            // Those that were first heard of just now may live on.
+            programs.take_followed(&mut living);
+            drain.newcomers().into_iter().for_each(|pid| living.saw(pid));
+            programs.saw_forks(drain.forks());
+            return (drain, files, living);
         }
+        programs.take_followed(&mut living);
+        // As soon as they are heard of: they may be gone in no time.
+        drain.newcomers().into_iter().for_each(|pid| living.saw(pid));
         if desk.is_wanted() {
             programs.saw_images(drain.images());
             drain.turn_segment(&mut files);
@@ -443,9 +493,8 @@ fn run_drain(
         if flushed.elapsed() >= FLUSH_EVERY {
             drain.flush(&mut files);
             flushed = Instant::now();
-            drain.images().keys().for_each(|&pid| {
-                living.saw(pid);
-            });
+            living.look();
+            programs.saw_forks(drain.forks());
             if let Err(error) = tell_news(programs, &mut files) {
                 drain.fail(error);
             }
@@ -459,6 +508,15 @@ fn run_drain(
             std::thread::sleep(QUIET);
         }
     }
+}
+
+/// Whether there are processes that have not been heard of: forked off a moment ago, or running another program by now.
+/// Asked in this order, so that none slips through on its way from one to the other.
+fn finds_others(programs: &Programs, living: &mut Living) -> bool {
+    programs.users().into_iter().for_each(|pid| living.saw(pid));
+    let is_any_on_its_way = programs.on_their_way.load(Ordering::Acquire) > 0;
+    programs.take_followed(living);
+    is_any_on_its_way || living.any()
 }
 
 fn dropped(pool: &ada_ring::Pool, drain: &Drain) -> Vec<(&'static str, u64)> {
@@ -498,10 +556,21 @@ fn serve_loader(programs: &Programs, plans: &PlanCache, options: &TraceOptions, 
         let now: HashSet<LoadedFile> = maps::loaded_files(&mappings).into_iter().collect();
         let mut hooked = programs.lock();
         let Some((installer, first)) = hooked.installers.get_mut(&thread.image()) else { continue };
-        let before = known.entry((thread.pid(), thread.image())).or_insert_with(|| first.clone());
+        let own = (thread.pid(), thread.image());
+        let before = known.entry(own).or_insert_with(|| first.clone());
         let new: Vec<LoadedFile> = now.difference(before).cloned().collect();
-        before.difference(&now).for_each(|gone| installer.unloaded(gone));
+        let gone: Vec<LoadedFile> = before.difference(&now).cloned().collect();
         *before = now;
+        known.retain(|(pid, _), _| Path::new(&format!("/proc/{pid}")).exists());
+        for gone in gone {
+            // Forks have the same libraries at the same places, and one table of them.
+            let has_it = |((_, image), files): (&(u32, u32), &HashSet<LoadedFile>)| {
+                *image == thread.image() && files.contains(&gone)
+            };
+            if !known.iter().any(has_it) {
+                installer.unloaded(&gone);
+            }
+        }
         if new.is_empty() {
             continue;
         }

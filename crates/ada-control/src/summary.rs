@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::fs::File;
 use std::io::BufWriter;
 use std::path::Path;
+use std::time::Duration;
 
 use ada_event::ModuleId;
 use ada_format::atf::{
@@ -17,9 +18,18 @@ use crate::recorder::{CrashSummary, End};
 use crate::switches::Switchboard;
 use crate::tracee::CpuTime;
 
-/// Completes a process's manifest. The end is known of the program that was started, not of its fork children.
+/// How a process ended, and whose word that is.
+pub(crate) struct KnownEnd {
+    /// None where nobody knows.
+    pub(crate) end: Option<End>,
+    pub(crate) known_by: &'static str,
+    /// Known of the program that was started only.
+    pub(crate) cpu_time: Option<CpuTime>,
+}
+
+/// Completes a process's manifest. No end is given for one that lives on.
 pub(crate) fn complete(
-    end: Option<(End, Option<CpuTime>)>,
+    end: Option<KnownEnd>,
     modules: &[&Module],
     drops: Vec<Drops>,
     (lanes, pool): &(BTreeMap<String, LaneFigures>, PoolFigures),
@@ -29,14 +39,16 @@ pub(crate) fn complete(
     let manifest = writer.manifest_mut();
     manifest.lanes.clone_from(lanes);
     manifest.pool = Some(pool.clone());
-    if let Some((end, cpu_time)) = end {
-        manifest.cpu_user_ns = cpu_time.and_then(|time| u64::try_from(time.user.as_nanos()).ok());
-        manifest.cpu_system_ns = cpu_time.and_then(|time| u64::try_from(time.system.as_nanos()).ok());
-        manifest.exit = match end {
-            End::Exited(code) => Some(Exit { code: Some(code), ..Exit::default() }),
-            End::Killed(signal) => Some(Exit { signal: Some(signal), ..Exit::default() }),
-            End::Unknown | End::Detached => None,
+    if let Some(KnownEnd { end, known_by, cpu_time }) = end {
+        let nanoseconds = |time: Duration| u64::try_from(time.as_nanos()).ok();
+        manifest.cpu_user_ns = cpu_time.and_then(|time| nanoseconds(time.user));
+        manifest.cpu_system_ns = cpu_time.and_then(|time| nanoseconds(time.system));
+        let (code, signal) = match end {
+            Some(End::Exited(code)) => (Some(code), None),
+            Some(End::Killed(signal)) => (None, Some(signal)),
+            Some(End::Unknown | End::Detached) | None => (None, None),
         };
+        manifest.exit = Some(Exit { code, signal, known_by: Some(known_by.into()), ..Exit::default() });
     }
     manifest.drops = drops;
 }
@@ -88,7 +100,9 @@ pub(crate) fn add_facts(hooked: &Hooked, pid: u32, first: u32, writer: &mut Sess
     let manifest = writer.manifest_mut();
     if let Some(process) = hooked.processes.get(&pid) {
         manifest.command_line.clone_from(&process.command_line);
-        manifest.parent_pid = process.parent;
+        manifest.open_calls.clone_from(&process.open_calls);
+        manifest.attached = process.is_attached;
+        manifest.parent_pid = process.parent.filter(|parent| hooked.processes.contains_key(parent));
     }
     if pid == first {
         manifest.limits = hooked.limits.iter().map(|limit| limit.as_str().into()).collect();

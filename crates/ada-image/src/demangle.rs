@@ -4,6 +4,8 @@ use std::borrow::Cow;
 use std::fmt::{self, Write};
 
 use cpp_demangle::{BorrowedSymbol, DemangleOptions};
+use symbolic_common::{Language, Name, NameMangling};
+use symbolic_demangle::Demangle;
 
 /// A name may refer back to its own parts and so grow exponentially; nobody reads more than this.
 const MAX_LENGTH: usize = 64 * 1024;
@@ -11,12 +13,12 @@ const MAX_LENGTH: usize = 64 * 1024;
 /// The name as its language writes it, or `raw` itself where no language's mangling is recognised.
 ///
 /// Rust's hash and LLVM's number are left out. What else a compiler appended to the name (`.cold`, `.isra.0`) stays.
-/// Swift's mangling (`$s…`) is not read yet.
 pub fn demangle(raw: &str) -> Cow<'_, str> {
     let demangled = match raw.as_bytes() {
         // Rust's older mangling is a special case of C++'s, so Rust is asked first.
         [b'_', b'R', ..] => rust(raw),
         [b'_', b'Z', ..] => rust(raw).or_else(|| cpp(raw)),
+        [b'$', b's' | b'S', ..] => swift(raw),
         _ => None,
     };
     demangled.map_or(Cow::Borrowed(raw), Cow::Owned)
@@ -37,6 +39,19 @@ fn cpp(raw: &str) -> Option<String> {
     let mut text = BoundedText::default();
     symbol.structured_demangle(&mut text, &DemangleOptions::new()).ok()?;
     text.write_str(std::str::from_utf8(suffix).ok()?).ok()?;
+    Some(text.0)
+}
+
+/// Swift's newer mangling, with arguments and results: functions may differ in nothing else.
+fn swift(raw: &str) -> Option<String> {
+    // What LLVM appended to tell copies apart is not part of the mangling.
+    let (mangled, suffix) = raw.split_once('.').map_or((raw, ""), |(mangled, _)| (mangled, &raw[mangled.len()..]));
+    let name = Name::new(mangled, NameMangling::Mangled, Language::Swift);
+    let mut text = BoundedText::default();
+    text.write_str(&name.demangle(symbolic_demangle::DemangleOptions::complete())?).ok()?;
+    if !suffix[1.min(suffix.len())..].bytes().all(|byte| byte.is_ascii_digit()) {
+        text.write_str(suffix).ok()?;
+    }
     Some(text.0)
 }
 
@@ -64,6 +79,10 @@ mod tests {
             ("_RNvC6_123foo3bar", "123foo::bar"),
             ("_ZNSt6vectorIiSaIiEE9push_backERKi", "std::vector<int, std::allocator<int> >::push_back(int const&)"),
             ("_Z3fooi", "foo(int)"),
+            ("$s4demo3addyS2i_SitYaF", "demo.add(Swift.Int, Swift.Int) async -> Swift.Int"),
+            ("$s4demo3addyS2i_SitYaF.5", "demo.add(Swift.Int, Swift.Int) async -> Swift.Int"),
+            ("$s4demo3addyS2i_SitYaF.cold", "demo.add(Swift.Int, Swift.Int) async -> Swift.Int.cold"),
+            ("$sound", "$sound"),
             ("main", "main"),
             ("_Zebra", "_Zebra"),
             ("_start", "_start"),

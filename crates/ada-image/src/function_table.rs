@@ -121,6 +121,11 @@ impl FunctionTable {
         self.functions.binary_search_by_key(&start, |function| function.start).ok()
     }
 
+    /// The index of the function that an address belongs to: the last that starts before it, or there.
+    pub fn index_containing(&self, address: ImageOffset) -> Option<usize> {
+        self.functions.partition_point(|function| function.start <= address).checked_sub(1)
+    }
+
     /// The table's [hash](function_table_hash), with the best name of each function.
     pub fn hash(&self) -> u64 {
         let functions = self.functions.iter().enumerate();

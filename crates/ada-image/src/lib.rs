@@ -25,6 +25,7 @@
 #![forbid(unsafe_code)]
 
 mod build_id;
+mod callers;
 mod code_range;
 mod debug_image;
 mod demangle;
@@ -50,6 +51,7 @@ mod unit_starts;
 mod unwind_table;
 
 pub use build_id::build_id;
+pub use callers::{Callers, FrameRegisters, INSTRUCTION, STACK_POINTER};
 pub use code_range::CodeRange;
 pub use debug_image::DebugImage;
 pub use demangle::demangle;

@@ -76,7 +76,7 @@ impl Engine {
         if !statement.readonly() || statement.column_count() == 0 {
             return Err(QueryError::ReadOnly("only SELECT, WITH, VALUES, EXPLAIN and DESCRIBE are answered".into()));
         }
-        let columns: Vec<String> = statement.column_names().into_iter().map(str::to_owned).collect();
+        let columns: Vec<String> = statement.column_names().map(str::to_owned).collect();
         let rows = statement.query([]).map_err(|error| self.explain(error, sql))?;
         let mut rows = Rows::new(columns, rows, limits.rows);
         let answer = read(&mut rows);

@@ -24,6 +24,10 @@ pub enum Target {
     /// A thread, and its logical span: `thread:4712`; with the event that it begins with, `thread:4712:90`, where it is
     /// not the first under its id.
     Thread(u32, u64),
+    /// A Swift task, by the runtime's id: `task:7`.
+    Task(u64),
+    /// A dispatched block, by the thread and event of its run, or of its submission if it never ran: `block:4712:90`.
+    Block(u32, u64),
     /// An event, by its thread and position: `event:4712:91`.
     Event(u32, u64),
     /// A function: `function:1:42`.
@@ -40,6 +44,8 @@ impl fmt::Display for Reference {
             Target::Callback(thread, seq) => write!(f, "callback:{thread}:{seq}"),
             Target::Thread(thread, 0) => write!(f, "thread:{thread}"),
             Target::Thread(thread, seq) => write!(f, "thread:{thread}:{seq}"),
+            Target::Task(id) => write!(f, "task:{id}"),
+            Target::Block(thread, seq) => write!(f, "block:{thread}:{seq}"),
             Target::Event(thread, seq) => write!(f, "event:{thread}:{seq}"),
             Target::Function(function) => write!(f, "function:{function}"),
         }
@@ -51,8 +57,8 @@ impl FromStr for Reference {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let wrong = || {
-            "a reference is frame:THREAD:N, callback:THREAD:N, event:THREAD:N, thread:THREAD or function:MODULE:N, \
-             after PID/ where a session has several processes"
+            "a reference is frame:THREAD:N, callback:THREAD:N, block:THREAD:N, event:THREAD:N, thread:THREAD, task:ID or \
+             function:MODULE:N, after PID/ where a session has several processes"
                 .to_owned()
         };
         let (pid, rest) = match text.split_once('/') {
@@ -62,8 +68,11 @@ impl FromStr for Reference {
         let mut parts = rest.split(':');
         let kind = parts.next().unwrap_or_default();
         let mut number = || parts.next().and_then(|part| part.parse::<u64>().ok()).ok_or_else(wrong);
-        let first = u32::try_from(number()?).map_err(|_| wrong())?;
+        let whole = number()?;
+        let first = u32::try_from(whole).or(if kind == "task" { Ok(0) } else { Err(wrong()) })?;
         let target = match kind {
+            "task" => Target::Task(whole),
+            "block" | "b" => Target::Block(first, number()?),
             "frame" | "f" => Target::Frame(first, number()?),
             "callback" | "c" => Target::Callback(first, number()?),
             "event" | "e" => Target::Event(first, number()?),
@@ -92,13 +101,17 @@ mod tests {
             "7/callback:1:2",
             "thread:9",
             "thread:9:5",
+            "task:4294967297",
+            "7/block:1:2",
             "event:1:18446744073709551615",
             "7/function:1:42",
         ] {
             assert_eq!(text.parse::<Reference>().unwrap().to_string(), text);
         }
         assert_eq!("f:1:2".parse::<Reference>().unwrap().to_string(), "frame:1:2");
-        for wrong in ["", "frame", "frame:1", "frame:1:2:3", "x/frame:1:2", "frame:-1:2", "span:1:2", "thread:1:2:3"] {
+        for wrong in
+            ["", "frame", "frame:1", "frame:1:2:3", "x/frame:1:2", "frame:-1:2", "span:1:2", "thread:1:2:3", "task:1:2"]
+        {
             assert!(wrong.parse::<Reference>().is_err(), "{wrong}");
         }
     }

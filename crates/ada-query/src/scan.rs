@@ -33,7 +33,7 @@ pub(crate) fn in_parallel<S: Send>(
             if piece >= pieces {
                 return Ok(state);
             }
-            if piece % 16 == 0 {
+            if piece.is_multiple_of(16) {
                 cancel.check()?;
             }
             job(&mut state, piece)?;
@@ -55,13 +55,15 @@ pub(crate) fn in_parallel<S: Send>(
     results.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner()).into_iter().collect()
 }
 
+/// A block with the rows that match; none for all of them.
+type Chosen = (usize, Option<Vec<u16>>);
+
 /// Finds the rows of a process's blocks that match, a window of blocks at a time.
 pub(crate) struct Matching {
     blocks: std::vec::IntoIter<usize>,
     ready: Ready,
     window: usize,
-    /// Blocks with the rows that match; none for all of them.
-    found: std::collections::VecDeque<(usize, Option<Vec<u16>>)>,
+    found: std::collections::VecDeque<Chosen>,
 }
 
 impl Matching {
@@ -72,11 +74,7 @@ impl Matching {
     }
 
     /// The next block that has matching rows.
-    pub(crate) fn next(
-        &mut self,
-        tables: &Tables,
-        cancel: &Cancel,
-    ) -> Result<Option<(usize, Option<Vec<u16>>)>, QueryError> {
+    pub(crate) fn next(&mut self, tables: &Tables, cancel: &Cancel) -> Result<Option<Chosen>, QueryError> {
         loop {
             if let Some(found) = self.found.pop_front() {
                 return Ok(Some(found));
@@ -97,7 +95,7 @@ impl Matching {
             self.found.extend(window.iter().map(|&block| (block, None)));
             return Ok(());
         }
-        type Found = Vec<(usize, Option<Vec<u16>>)>;
+        type Found = Vec<Chosen>;
         let state = || (Columns::new(), Vec::new(), Found::new());
         let states = in_parallel(window.len(), cancel, state, |(columns, flags, found), piece| {
             let block = window[piece];

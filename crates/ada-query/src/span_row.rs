@@ -2,13 +2,16 @@
 
 use ada_event::FunctionId;
 use ada_span::callback::CallbackSpan;
+use ada_span::gcd::BlockSpan;
 use ada_span::pthread::PthreadSpan;
+use ada_span::swift::TaskSpan;
 use ada_span::table::Column;
 use ada_span::{NONE, Outcome, Reason};
 use rusqlite::types::{Null, Value};
 use rusqlite::vtab::Context;
 
 use crate::doc::{ColumnDoc, Kind, plain, pushed};
+use crate::plain_names::plain_name;
 use crate::predicate::Field;
 use crate::reference::Target;
 use crate::relation::{known, maybe, number, signed, text};
@@ -22,10 +25,10 @@ pub(crate) const COLUMNS: &[ColumnDoc] = &[
     pushed(
         "span_id",
         Kind::Text,
-        "its reference, which ada show and table functions take: frame:THREAD:N, callback:THREAD:N, thread:THREAD",
+        "its reference, which ada show and table functions take: frame:THREAD:N, callback:THREAD:N, thread:THREAD, task:ID, block:THREAD:N",
     ),
     pushed("type", Kind::Text, "frame: one call of a function; logical: what a runtime meant by it"),
-    pushed("runtime", Kind::Text, "sync (calls), pthread (threads), callback"),
+    pushed("runtime", Kind::Text, "sync (calls), pthread (threads), callback, swift (tasks), gcd (dispatched blocks)"),
     pushed("function_id", Kind::Text, "the function as module:symbol"),
     pushed("name", Kind::Text, "the function's demangled name, or module+0xoffset"),
     pushed("module", Kind::Text, "the file name of the function's module"),
@@ -40,7 +43,7 @@ pub(crate) const COLUMNS: &[ColumnDoc] = &[
     pushed("self_ns", Kind::Integer, "without the calls that it encloses; null of logical spans"),
     pushed("depth", Kind::Integer, "open calls below it; of a thread, creations that lead to it"),
     pushed("thread_id", Kind::Integer, "the thread that it began on"),
-    pushed("status", Kind::Text, "completed, exited, canceled, unmatched, open or entry_only"),
+    pushed("status", Kind::Text, "completed, exited, canceled, unmatched, open, pending or entry_only"),
     pushed(
         "reason",
         Kind::Text,
@@ -113,22 +116,35 @@ pub(crate) enum SpanRow {
     Pthread(usize, usize),
     /// A callback: process, place in the tables.
     Callback(usize, usize),
+    /// A Swift task: process, place in the tables.
+    Task(usize, usize),
+    /// A dispatched block: process, place in the tables.
+    Block(usize, usize),
 }
 
 impl SpanRow {
     pub(crate) fn process(&self) -> usize {
         match *self {
-            Self::Frame(process, ..) | Self::Pthread(process, _) | Self::Callback(process, _) => process,
+            Self::Frame(process, ..)
+            | Self::Pthread(process, _)
+            | Self::Callback(process, _)
+            | Self::Task(process, _)
+            | Self::Block(process, _) => process,
         }
     }
 
     /// A number that no other span of the trace has.
     pub(crate) fn id(&self, trace: &Trace) -> i64 {
         let process = &trace.processes()[self.process()];
+        let meta = process.tables.meta();
         match *self {
             Self::Frame(_, thread, values) => process.event_number(thread, values[Column::OpenSeq as usize]),
             Self::Pthread(_, place) => process.logical_number(place),
-            Self::Callback(_, place) => process.logical_number(process.tables.meta().pthreads.len() + place),
+            Self::Callback(_, place) => process.logical_number(meta.pthreads.len() + place),
+            Self::Task(_, place) => process.logical_number(meta.pthreads.len() + meta.callbacks.len() + place),
+            Self::Block(_, place) => {
+                process.logical_number(meta.pthreads.len() + meta.callbacks.len() + meta.tasks.len() + place)
+            }
         }
     }
 
@@ -150,6 +166,8 @@ impl SpanRow {
             Self::Frame(_, thread, values) => frame_value(trace, process, thread, &values, column),
             Self::Pthread(_, place) => pthread_value(trace, process, &meta.pthreads[place], column),
             Self::Callback(_, place) => callback_value(trace, process, &meta.callbacks[place], column),
+            Self::Task(_, place) => task_value(trace, process, &meta.tasks[place], column),
+            Self::Block(_, place) => block_value(trace, process, &meta.dispatched[place], column),
         }
     }
 
@@ -167,6 +185,8 @@ impl SpanRow {
             Self::Frame(_, _, values) => values[Column::Start as usize],
             Self::Pthread(_, place) => meta.pthreads[place].start,
             Self::Callback(_, place) => meta.callbacks[place].start,
+            Self::Task(_, place) => meta.tasks[place].start,
+            Self::Block(_, place) => meta.dispatched[place].start,
         }
     }
 
@@ -176,6 +196,8 @@ impl SpanRow {
             Self::Frame(_, _, values) => values[Column::Duration as usize],
             Self::Pthread(_, place) => meta.pthreads[place].end.saturating_sub(meta.pthreads[place].start),
             Self::Callback(_, place) => meta.callbacks[place].end.saturating_sub(meta.callbacks[place].start),
+            Self::Task(_, place) => meta.tasks[place].end.saturating_sub(meta.tasks[place].start),
+            Self::Block(_, place) => meta.dispatched[place].end.saturating_sub(meta.dispatched[place].start),
         }
     }
 
@@ -337,6 +359,50 @@ fn callback_value(trace: &Trace, process: &TraceProcess, span: &CallbackSpan, co
     }
 }
 
+fn task_value(trace: &Trace, process: &TraceProcess, span: &TaskSpan, column: usize) -> Value {
+    let thread = |place: u64| (place != NONE).then(|| process.thread_id(place as usize));
+    let label = (span.function != NONE).then(|| process.label(FunctionId(span.function)));
+    match column {
+        at::SPAN_ID => text(trace.refer(process, Target::Task(span.id))),
+        at::RUNTIME => text("swift"),
+        at::FUNCTION_ID => maybe(label, |label| text(label.id)),
+        at::NAME => text(label.map_or_else(|| format!("task {}", span.id), |label| plain_name(label.name))),
+        at::MODULE => maybe(label, |label| text(label.module)),
+        at::PARENT => {
+            let create = thread(span.create_thread).filter(|_| span.create_seq != NONE);
+            let create = create.map(|id| Target::Frame(id, span.create_seq));
+            maybe(process.target_of(span.parent()).or(create), |target| text(trace.refer(process, target)))
+        }
+        at::OPEN_SEQ => known(span.begin_seq),
+        at::CLOSE_SEQ => known(span.end_seq),
+        _ => {
+            let id = thread(span.thread).unwrap_or_default();
+            logical_value(trace, process, id, span.start, span.end, span.outcome(), column)
+        }
+    }
+}
+
+fn block_value(trace: &Trace, process: &TraceProcess, span: &BlockSpan, column: usize) -> Value {
+    let id = process.thread_id(span.thread as usize);
+    let label = (span.function != NONE).then(|| process.label(FunctionId(span.function)));
+    match column {
+        at::SPAN_ID => text(trace.refer(process, Target::Block(id, span.seq))),
+        at::RUNTIME => text("gcd"),
+        at::FUNCTION_ID => maybe(label, |label| text(label.id)),
+        at::NAME => text(label.map_or_else(|| "block".to_owned(), |label| plain_name(label.name))),
+        at::MODULE => maybe(label, |label| text(label.module)),
+        at::PARENT => {
+            let submit = Target::Frame(process.thread_id(span.submit_thread as usize), span.submit_seq);
+            text(trace.refer(process, process.target_of(span.parent()).unwrap_or(submit)))
+        }
+        at::OPEN_SEQ => known(span.seq),
+        at::CLOSE_SEQ => known(span.close_seq),
+        at::OTHER if span.has_run() => text(trace.refer(process, Target::Frame(id, span.seq))),
+        at::CONFIDENCE => share(span.confidence),
+        _ => logical_value(trace, process, id, span.start, span.end, span.outcome(), column),
+    }
+}
+
 fn share(percent: u64) -> Value {
     if percent == NONE { Value::Null } else { Value::Real(percent as f64 / 100.0) }
 }
@@ -369,5 +435,8 @@ fn logical_value(
 pub(crate) fn logical_rows(trace: &Trace, process: usize) -> impl Iterator<Item = SpanRow> {
     let meta = trace.processes()[process].tables.meta();
     let threads = (0..meta.pthreads.len()).map(move |place| SpanRow::Pthread(process, place));
-    threads.chain((0..meta.callbacks.len()).map(move |place| SpanRow::Callback(process, place)))
+    threads
+        .chain((0..meta.callbacks.len()).map(move |place| SpanRow::Callback(process, place)))
+        .chain((0..meta.tasks.len()).map(move |place| SpanRow::Task(process, place)))
+        .chain((0..meta.dispatched.len()).map(move |place| SpanRow::Block(process, place)))
 }

@@ -6,10 +6,12 @@ use std::sync::OnceLock;
 use ada_event::FunctionId;
 use ada_format::atf::{Manifest, Process, Session};
 use ada_span::NONE;
+use ada_span::concurrency::Context;
 use ada_span::pthread::PthreadSpan;
 use ada_span::table::Tables;
 
 use crate::names::Names;
+use crate::plain_names::closure_name;
 use crate::reference::{Reference, Target};
 use crate::relation::signed;
 
@@ -87,7 +89,9 @@ impl Trace {
                     first_events.push(next_event);
                     next_event += signed(thread.facts.events);
                 }
-                next_logical += (tables.meta().pthreads.len() + tables.meta().callbacks.len()) as i64;
+                let meta = tables.meta();
+                let logical = meta.pthreads.len() + meta.callbacks.len() + meta.tasks.len() + meta.dispatched.len();
+                next_logical += logical as i64;
                 trace.processes.push(TraceProcess {
                     first_events,
                     first_logical,
@@ -201,16 +205,31 @@ impl TraceProcess {
             let routines = meta.pthreads.iter().filter(|it| it.routine_seq != NONE);
             let threads =
                 routines.map(|it| ((it.thread as u32, it.routine_seq), Target::Thread(id(it.thread), it.begin_seq)));
-            callbacks.chain(threads).collect()
+            let blocks = meta.dispatched.iter().filter(|it| it.has_run());
+            let blocks = blocks.map(|it| ((it.thread as u32, it.seq), Target::Block(id(it.thread), it.seq)));
+            callbacks.chain(blocks).chain(threads).collect()
         });
         logical.get(&(thread, seq)).copied()
+    }
+
+    /// The task or block that a context means.
+    pub fn target_of(&self, context: Context) -> Option<Target> {
+        let meta = self.tables.meta();
+        match context {
+            Context::Thread => None,
+            Context::Task(place) => meta.tasks.get(place as usize).map(|task| Target::Task(task.id)),
+            Context::Block(place) => {
+                let block = meta.dispatched.get(place as usize)?;
+                Some(Target::Block(self.thread_id(block.thread as usize), block.seq))
+            }
+        }
     }
 
     /// What a thread ran, as people know it.
     pub fn thread_name(&self, span: &PthreadSpan) -> String {
         match span.function {
             NONE => "pthread_start_routine".to_owned(),
-            function => self.names.name(FunctionId(function)),
+            function => closure_name(&self.names.name(FunctionId(function))),
         }
     }
 }

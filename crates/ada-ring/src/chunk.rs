@@ -58,7 +58,14 @@ pub struct ChunkHeader {
     pub image: AtomicU32,
     /// The thread's FS base: its `pthread_t` in the C libraries.
     pub thread_pointer: AtomicU64,
+    /// The process that made this one by a fork, where its first thread knows; 0 for none.
+    pub forked_by: AtomicU32,
+    /// What the process is about to exit with, with [`IS_EXITING`]; 0 before.
+    pub exit_status: AtomicU32,
 }
+
+/// In [`ChunkHeader::exit_status`]: the process has called `_exit`.
+pub const IS_EXITING: u32 = 1 << 31;
 
 const _: () = {
     assert!(HEADER_OFFSET > RECORDS_END + 1024, "room for many nested reservations");

@@ -16,6 +16,7 @@ pub mod counters;
 pub mod crash;
 pub mod detail;
 pub mod marks;
+pub mod orders;
 pub mod pool;
 pub mod probe;
 pub mod record;

@@ -15,6 +15,7 @@ use crate::chunk::{CHUNK_SIZE, ChunkHeader, HEADER_OFFSET, RECORDS_END};
 use crate::counters;
 use crate::crash::CrashSlots;
 use crate::marks::Marks;
+use crate::orders::Orders;
 use crate::probe::{MAX_PROBES, Probe};
 
 /// The most chunks that a session's shared memory can have.
@@ -110,8 +111,9 @@ pub struct Control {
     pub recorder_gone: AtomicU32,
     /// [`DetailMode`] as a number.
     pub detail_mode: AtomicU32,
-    /// Grows with every round of the drain: a wait during which it stands still is a wait for a dead recorder.
-    pub drain_rounds: AtomicU64,
+    /// Grows for as long as the recorder lives, whatever it is busy with: a wait during which it stands still is a wait
+    /// for a dead one.
+    pub heartbeats: AtomicU64,
     /// Grows with every round in which the drain has looked for the chunks of threads that have ended.
     pub looks_for_ended: AtomicU64,
     /// How many chunks have been given to threads.
@@ -128,6 +130,8 @@ pub struct Control {
     pub crashes: CrashSlots,
     /// Which functions the triggers are about.
     pub marks: Marks,
+    /// What is to be changed in the program's code.
+    pub orders: Orders,
     /// What runtime probes read.
     pub probes: [Probe; MAX_PROBES],
     /// How many threads share the block of counters that is nobody's.

@@ -112,6 +112,8 @@ pub enum Role {
     SignalAction = 1,
     /// The call runs another program: the agent tells the recorder first.
     Exec = 2,
+    /// The call ends the process, with the status in its first argument.
+    Exit = 3,
 }
 
 impl Probe {

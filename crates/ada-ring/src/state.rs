@@ -148,6 +148,10 @@ pub struct ProcessBlock {
     pub crash_signals: AtomicU64,
     /// The default actions that it stands for, by signal, as the kernel gave them: a program may have set flags.
     pub default_actions: [[AtomicU64; 4]; 32],
+    /// How many orders this process has carried out, or need not.
+    pub orders_done: AtomicU32,
+    /// 1 while one of its threads carries orders out.
+    pub orders_busy: AtomicU32,
     /// Room for the arguments of system calls that the recorder has made.
     pub scratch: [AtomicU64; 8],
 }
@@ -200,6 +204,8 @@ pub struct ThreadState {
     pub pid: u32,
     /// This state's number.
     pub number: u32,
+    /// The process that this one is a fork of, if the thread is the one that was forked; 0 for none.
+    pub forked_by: u32,
     /// How many chunks the thread has had.
     pub chunks_taken: u64,
     /// How many chunks of the detail lane the thread has had.

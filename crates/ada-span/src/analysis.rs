@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use ada_event::FunctionId;
 
 use crate::callback::{self, CodeAddresses};
+use crate::concurrency;
 use crate::detail::DetailSource;
 use crate::error::SpanError;
 use crate::function_stats::FunctionStats;
@@ -25,7 +26,7 @@ use crate::table::{
 use crate::traits::FunctionTraits;
 
 /// Raised whenever the same events make other tables.
-pub const ANALYSIS_VERSION: u64 = 2;
+pub const ANALYSIS_VERSION: u64 = 5;
 
 /// Analyses a process and writes its tables into an empty folder. `progress` hears of each few thousand events.
 pub fn analyze(
@@ -37,18 +38,23 @@ pub fn analyze(
     progress: &(dyn Fn(u64) + Sync),
 ) -> Result<Tables, SpanError> {
     let threads = source.threads();
+    let found = concurrency::with_found_functions(source, &threads, traits);
+    let traits = found.as_ref().unwrap_or(traits);
     let addresses = handed_over(source, &threads, traits);
     let work = Work { source, threads: &threads, traits, options, addresses: addresses.as_ref(), folder, progress };
     let mut shards = work.run()?;
     let observed: Vec<Observed> = shards.iter_mut().map(|shard| std::mem::take(&mut shard.observed)).collect();
     let mut meta = merge(key, shards);
     let (mut thread_calls, mut callbacks, mut starts) = (Vec::new(), Vec::new(), Vec::new());
+    let mut logical = Vec::new();
     for part in observed {
         thread_calls.extend(part.thread_calls);
         starts.extend(part.starts);
         callbacks.push(part.callbacks);
+        logical.push(part.logical);
     }
     (meta.callbacks, meta.callbacks_left_out) = callback::join(callbacks);
+    concurrency::tell(logical, traits, options, &mut meta);
     write_meta(folder, &meta)?;
     // Start routines are found in the frame spans, which can be read now.
     let tables = Tables::open(folder)?;
@@ -121,7 +127,8 @@ impl Work<'_> {
         let [spans, late, anomalies] =
             [spans_file(worker), late_file(worker), anomalies_file(worker)].map(|name| create(&self.folder.join(name)));
         let failed = SpanError::at(self.folder);
-        let mut sink = ShardSink::new(spans?, late?, anomalies?, self.traits, Observer::new(self.addresses));
+        let mut sink =
+            ShardSink::new(spans?, late?, anomalies?, self.traits, Observer::new(self.traits, self.addresses));
         while let Some(&thread) = order.get(next.fetch_add(1, Ordering::Relaxed)) {
             sink.begin_thread(thread as u32);
             let details = self.source.details(thread);

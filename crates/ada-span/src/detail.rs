@@ -21,4 +21,7 @@ pub trait DetailSource {
 
     /// The function, and the integer arguments or the words read from memory, of every call that has detail.
     fn all_arguments(&self, each: &mut dyn FnMut(FunctionId, &[u64]));
+
+    /// Every call (false) and return (true) of which a runtime probe read memory, with its function.
+    fn probed(&self, _each: &mut dyn FnMut(FunctionId, bool, &EventDetail)) {}
 }

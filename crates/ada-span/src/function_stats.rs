@@ -45,7 +45,8 @@ impl FunctionStats {
             self.total_ns += duration;
         }
         // Where a function jumps to another one is known as well as where it returns.
-        if matches!(status, Status::Unmatched | Status::Open) && outcome.reason != Reason::TailCall {
+        let has_no_end = matches!(status, Status::Unmatched | Status::Open) && outcome.reason != Reason::TailCall;
+        if has_no_end || outcome.is_uncertain {
             return;
         }
         if self.timed == 0 || duration < self.min_ns {

@@ -11,10 +11,12 @@
 mod analysis;
 mod anomaly;
 pub mod callback;
+pub mod concurrency;
 mod correction;
 mod detail;
 mod error;
 mod function_stats;
+pub mod gcd;
 mod histogram;
 mod observer;
 mod outcome;
@@ -23,6 +25,7 @@ mod replay;
 mod routine;
 mod session;
 mod source;
+pub mod swift;
 pub mod table;
 mod traits;
 

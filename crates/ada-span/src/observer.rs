@@ -4,11 +4,12 @@
 use ada_event::FunctionId;
 
 use crate::callback::{CallbackObserved, CallbackTracker, CodeAddresses};
+use crate::concurrency::LogicalCalls;
 use crate::detail::DetailSource;
 use crate::outcome::Reason;
 use crate::pthread::ThreadCall;
 use crate::replay::{Closed, Opened};
-use crate::traits::Role;
+use crate::traits::{FunctionTraits, Role};
 
 /// A call of the C library's first function of a thread.
 #[derive(Clone, Copy, Debug)]
@@ -25,10 +26,12 @@ pub(crate) struct Observed {
     pub(crate) thread_calls: Vec<ThreadCall>,
     pub(crate) starts: Vec<ThreadStart>,
     pub(crate) callbacks: CallbackObserved,
+    pub(crate) logical: LogicalCalls,
 }
 
 /// A worker's observer.
 pub(crate) struct Observer<'a> {
+    traits: &'a FunctionTraits,
     detail: Option<Box<dyn DetailSource + 'a>>,
     thread_calls: Vec<ThreadCall>,
     /// Places in `thread_calls` of those that have not returned, oldest first.
@@ -36,6 +39,8 @@ pub(crate) struct Observer<'a> {
     /// One that has just ended by jumping to the next call, and its depth.
     jumped: Option<(usize, u32)>,
     starts: Vec<ThreadStart>,
+    /// Calls that tell of tasks and blocks.
+    logical: LogicalCalls,
     callbacks: Option<CallbackTracker<'a>>,
     /// Which calls of the current thread are looked at for callbacks.
     follows: Follows,
@@ -56,14 +61,16 @@ pub(crate) enum Follows {
 
 impl<'a> Observer<'a> {
     /// `addresses` if callbacks are to be looked for.
-    pub(crate) fn new(addresses: Option<&'a CodeAddresses>) -> Self {
+    pub(crate) fn new(traits: &'a FunctionTraits, addresses: Option<&'a CodeAddresses>) -> Self {
         let callbacks = addresses.map(CallbackTracker::new);
         Self {
+            traits,
             detail: None,
             thread_calls: Vec::new(),
             open_calls: Vec::new(),
             jumped: None,
             starts: Vec::new(),
+            logical: LogicalCalls::default(),
             callbacks,
             follows: Follows::Nothing,
             handed_over: Vec::new(),
@@ -74,15 +81,21 @@ impl<'a> Observer<'a> {
         self.detail = detail;
         self.follows = if self.callbacks.is_some() { follows } else { Follows::Nothing };
         self.open_calls.clear();
+        self.logical.begin_thread();
         self.jumped = None;
     }
 
     #[inline]
     pub(crate) fn wants(&self, opened: &Opened) -> bool {
-        opened.role.is_thread_call()
-            || opened.role == Role::ThreadStart
+        // Most are plain, and that is one comparison.
+        opened.role != Role::Plain && self.wants_role(opened.role)
             || self.jumped.is_some()
+            || self.logical.wants_next()
             || self.follows != Follows::Nothing && self.follows_call(opened)
+    }
+
+    fn wants_role(&self, role: Role) -> bool {
+        role.is_thread_call() || role.is_concurrency() || role == Role::ThreadStart
     }
 
     #[inline]
@@ -99,7 +112,9 @@ impl<'a> Observer<'a> {
 
     #[inline]
     pub(crate) fn has_open(&self) -> bool {
-        !self.open_calls.is_empty() || self.callbacks.as_ref().is_some_and(CallbackTracker::has_open)
+        !self.open_calls.is_empty()
+            || self.logical.has_open()
+            || self.callbacks.as_ref().is_some_and(CallbackTracker::has_open)
     }
 
     pub(crate) fn open(&mut self, thread: u32, opened: &Opened, function: FunctionId, caller: Option<FunctionId>) {
@@ -112,6 +127,13 @@ impl<'a> Observer<'a> {
         } else if opened.role.is_thread_call() {
             self.open_calls.push(self.thread_calls.len());
             self.thread_calls.push(ThreadCall::begun(thread, opened, detail.as_ref()));
+        }
+        if self.logical.wants_next() {
+            let known = self.traits.get(function);
+            self.logical.next(opened, function, !known.is_runtime && known.role == Role::Plain);
+        }
+        if opened.role.is_concurrency() {
+            self.logical.open(thread, opened, function, detail.as_ref());
         }
         if opened.role == Role::ThreadStart {
             self.starts.push(ThreadStart { thread, seq: opened.seq, time: opened.start });
@@ -136,6 +158,8 @@ impl<'a> Observer<'a> {
             let detail = self.detail.as_mut().and_then(|source| source.detail(closed.detail));
             call.ended(closed, detail.as_ref());
         }
+        let source = &mut self.detail;
+        self.logical.close(closed, || source.as_mut()?.detail(closed.detail));
         if let Some(callbacks) = &mut self.callbacks {
             callbacks.close(thread, closed);
         }
@@ -143,6 +167,6 @@ impl<'a> Observer<'a> {
 
     pub(crate) fn finish(self) -> Observed {
         let callbacks = self.callbacks.map(CallbackTracker::finish).unwrap_or_default();
-        Observed { thread_calls: self.thread_calls, starts: self.starts, callbacks }
+        Observed { thread_calls: self.thread_calls, starts: self.starts, callbacks, logical: self.logical }
     }
 }

@@ -61,6 +61,8 @@ words! {
         Open = 4, "open";
         /// Only its beginning is recorded, by design: the function's return cannot be caught safely.
         EntryOnly = 5, "entry_only";
+        /// It was made or submitted, and never ran.
+        Pending = 6, "pending";
     }
 }
 

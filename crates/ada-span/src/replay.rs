@@ -163,8 +163,12 @@ enum CauseKind {
 pub struct Replay<S> {
     sink: S,
     options: ReplayOptions,
-    /// Times of the first events behind losses, in order.
+    /// Times of the first events behind losses that are yet to come, the next one last.
     losses: Vec<u64>,
+    /// The time of the next one.
+    next_loss: u64,
+    /// The time of the last one that is past; 0 where there is none.
+    last_loss: u64,
     stack: Vec<Frame>,
     next_seq: u64,
     first_time: u64,
@@ -200,6 +204,8 @@ impl<S: SpanSink> Replay<S> {
             sink,
             options,
             losses: Vec::new(),
+            next_loss: u64::MAX,
+            last_loss: 0,
             stack: Vec::new(),
             next_seq: 0,
             first_time: 0,
@@ -213,15 +219,30 @@ impl<S: SpanSink> Replay<S> {
     }
 
     /// Tells where events of the thread were lost: the times of the first events behind, in order.
-    pub fn with_losses(mut self, losses: Vec<u64>) -> Self {
+    pub fn with_losses(mut self, mut losses: Vec<u64>) -> Self {
+        losses.reverse();
+        self.next_loss = losses.last().copied().unwrap_or(u64::MAX);
         self.losses = losses;
         self
     }
 
-    /// Whether an event may be missing behind one time, up to another.
-    fn may_lack(&self, after: u64, until: u64) -> bool {
-        let first = self.losses.partition_point(|&loss| loss <= after);
-        self.options.has_drops || self.losses.get(first).is_some_and(|&loss| loss <= until)
+    #[cold]
+    fn pass_losses(&mut self) {
+        while let Some(loss) = self.losses.pop_if(|loss| *loss <= self.time) {
+            self.last_loss = loss;
+        }
+        self.next_loss = self.losses.last().copied().unwrap_or(u64::MAX);
+    }
+
+    /// Whether events were lost since a time.
+    #[inline]
+    fn has_lost_since(&self, time: u64) -> bool {
+        time < self.last_loss
+    }
+
+    /// Whether an event may be missing since a time.
+    fn may_lack_since(&self, time: u64) -> bool {
+        self.options.has_drops || self.has_lost_since(time)
     }
 
     /// The thread's next events.
@@ -246,6 +267,9 @@ impl<S: SpanSink> Replay<S> {
         }
         self.time_before = self.time;
         self.time = self.time.max(event.timestamp.0);
+        if self.time >= self.next_loss {
+            self.pass_losses();
+        }
         match event.kind {
             EventKind::CALL => self.call(seq, event, false),
             EventKind::RETURN => self.end(seq, event, true),
@@ -327,7 +351,7 @@ impl<S: SpanSink> Replay<S> {
         if above == 1
             && let Some(top) = self.stack.last().filter(|top| top.depth == depth)
         {
-            let is_uncertain = self.may_lack(top.start, self.time);
+            let is_uncertain = self.may_lack_since(top.start);
             let outcome = Outcome { status: Status::Unmatched, reason: Reason::TailCall, is_uncertain };
             self.close_top(None, DetailSeq::NONE, outcome, None);
         } else {
@@ -358,7 +382,7 @@ impl<S: SpanSink> Replay<S> {
 
     /// The outcome of a span whose partner is missing, somewhere between a time and now.
     fn lost_since(&self, time: u64) -> Outcome {
-        let reason = if self.may_lack(time, self.time) { Reason::Dropped } else { Reason::None };
+        let reason = if self.may_lack_since(time) { Reason::Dropped } else { Reason::None };
         Outcome::new(Status::Unmatched, reason)
     }
 
@@ -376,11 +400,20 @@ impl<S: SpanSink> Replay<S> {
             if self.cause.is_some_and(|cause| depth < cause.lowest && cause.lowest != u32::MAX) {
                 self.cause = None;
             }
-            self.close_top(Some(seq), event.detail, Outcome::default(), None);
+            let outcome = Outcome { is_uncertain: self.partner_is_a_guess(), ..Outcome::default() };
+            self.close_top(Some(seq), event.detail, outcome, None);
         } else {
             let (outcome, context) = self.unwound(depth);
+            let outcome = Outcome { is_uncertain: self.partner_is_a_guess(), ..outcome };
             self.close_top(Some(seq), event.detail, outcome, context);
         }
+    }
+
+    /// Whether events were lost since the newest open call began: it may have ended among them, and this may be the end of
+    /// another call of the same function.
+    #[inline]
+    fn partner_is_a_guess(&self) -> bool {
+        self.stack.last().is_some_and(|top| self.has_lost_since(top.start))
     }
 
     /// An end whose beginning is not on the stack is a span of its own, at the one moment that is known.
@@ -521,7 +554,7 @@ impl<S: SpanSink> Replay<S> {
             self.time = self.time.max(self.options.end_time);
         }
         // What was open may have ended among events that were lost since.
-        let is_cut = self.losses.last().is_some_and(|&loss| loss > facts.last_time);
+        let is_cut = !self.losses.is_empty();
         let outcome = match self.options.end {
             _ if is_cut => Outcome::new(Status::Unmatched, Reason::Dropped),
             _ if ended_in_library => Outcome::new(Status::Exited, Reason::None),

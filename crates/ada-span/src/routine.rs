@@ -36,7 +36,7 @@ pub(crate) fn lives(
         if info.is_first || is_continued || rows.is_empty() {
             continue;
         }
-        if entry.facts.begun_at_depth > 0 && count == 0 {
+        if count == 0 && (entry.facts.begun_at_depth > 0 || info.is_attached) {
             lives.push(ThreadLife {
                 thread: place as u32,
                 begin_seq: 0,

@@ -28,7 +28,10 @@ impl ProcessSource for ProcessTrace<'_> {
             manifest.iter().flat_map(|manifest| &manifest.threads).map(|entry| (entry.id, entry)).collect();
         let first = self.0.threads.iter().find(|thread| Some(thread.id().0) == self.0.pid);
         // A fork's child keeps the id of the thread that forked; a trace from elsewhere may have any.
-        let first = first.or_else(|| self.0.threads.iter().min_by_key(|thread| first_time(thread)));
+        // What a ring has kept may have no event of the first one.
+        let is_cut = manifest.and_then(|it| it.ring.as_ref()).is_some_and(|ring| ring.let_go_events > 0);
+        let earliest = || self.0.threads.iter().filter(|_| !is_cut).min_by_key(|thread| first_time(thread));
+        let first = first.or_else(earliest);
         let to_info = |thread: &ThreadTrace| {
             let entry = listed.get(&thread.id().0);
             ThreadInfo {
@@ -36,6 +39,7 @@ impl ProcessSource for ProcessTrace<'_> {
                 events: thread.event_count(),
                 handle: entry.and_then(|entry| entry.handle).map(|handle| handle.0),
                 tid: entry.and_then(|entry| entry.tid).map(u64::from),
+                is_attached: manifest.is_some_and(|manifest| manifest.attached),
                 is_first: first.is_some_and(|first| first.id() == thread.id()),
             }
         };
@@ -119,6 +123,23 @@ impl DetailSource for SessionDetails<'_> {
         }
         self.thread.release();
     }
+
+    fn probed(&self, each: &mut dyn FnMut(FunctionId, bool, &EventDetail)) {
+        for (record, number) in self.view.records().map_while(Result::ok).zip(1_u32..) {
+            let probed = match record.payload() {
+                Ok(Payload::X86Call(call)) if call.probes.is_some() => Some((call.function, false)),
+                Ok(Payload::X86Return(back)) if back.probes.is_some() => Some((back.function, true)),
+                _ => None,
+            };
+            if let (Some((function, is_return)), Some(detail)) = (probed, to_detail(&record)) {
+                each(function, is_return, &detail);
+            }
+            if number.is_multiple_of(RELEASE_EVERY) {
+                self.thread.release();
+            }
+        }
+        self.thread.release();
+    }
 }
 
 fn words(probes: Option<Probes<'_>>) -> Vec<u64> {
@@ -165,7 +186,8 @@ pub fn function_traits(process: &Process, beside: &[Process]) -> FunctionTraits 
 /// What the threads that somebody created begin with. Without debug files, the C library's first function has no name.
 fn first_functions(process: &Process) -> impl Iterator<Item = FunctionId> {
     let infos = ProcessTrace(process).threads();
-    let created = process.threads.iter().zip(infos).filter(|(_, info)| !info.is_first);
+    // A thread that was there before begins with whatever it called next.
+    let created = process.threads.iter().zip(infos).filter(|(_, info)| !info.is_first && !info.is_attached);
     let firsts = created.filter_map(|(thread, _)| thread.index().event(EventSeq(0)));
     firsts.filter(|event| event.depth == 0 && event.kind == EventKind::CALL).map(|event| event.function)
 }
@@ -197,7 +219,10 @@ fn is_loader(path: &str) -> bool {
 
 /// Whether a module is part of a language's or the system's runtime.
 fn is_runtime_library(path: &str) -> bool {
-    const LIBRARIES: [&str; 10] = [
+    const LIBRARIES: [&str; 13] = [
+        "libswift",
+        "libdispatch",
+        "libBlocksRuntime",
         "libc.so",
         "libc-",
         "libc.musl",
@@ -237,7 +262,21 @@ fn is_runtime_name(raw: &str) -> bool {
     ];
     PARTS.iter().any(|part| raw.contains(part))
         || is_rust_v0_runtime(raw)
+        || is_swift_runtime(raw)
         || matches!(raw, "start" | "start_c11" | "_init" | "call_init")
+}
+
+/// Swift's own functions, where they are part of the program, and the thunks that lead from one kind of closure to
+/// another.
+fn is_swift_runtime(raw: &str) -> bool {
+    const BEGINNINGS: [&str; 6] = ["$ss", "$sSc", "swift_", "_swift_", "dispatch_", "_dispatch_"];
+    // A thunk's name has types alone; all else begins with the name of its module.
+    let is_thunk = raw
+        .strip_prefix("$s")
+        .is_some_and(|rest| !rest.starts_with(|letter: char| letter.is_ascii_digit()) && rest.contains("TR"));
+    // The runtime is C++, and its functions are about its own types.
+    let is_of_runtime = raw.starts_with("_Z") && raw.contains("5swift");
+    is_thunk || is_of_runtime || BEGINNINGS.iter().any(|beginning| raw.starts_with(beginning))
 }
 
 /// `_R…` names, by the first crate that they name: Rust's own crates, but for the function that bears a closure's name.

@@ -4,6 +4,9 @@ use std::collections::HashMap;
 
 use ada_event::FunctionId;
 
+use crate::gcd::GcdCall;
+use crate::swift::SwiftCall;
+
 /// A part that a function plays for others' spans.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Role {
@@ -46,6 +49,10 @@ pub enum Role {
     ProgramStart,
     /// The program's `main`.
     Main,
+    /// Tells of Swift's tasks.
+    Swift(SwiftCall),
+    /// Tells of dispatched blocks.
+    Gcd(GcdCall),
 }
 
 impl Role {
@@ -86,13 +93,23 @@ impl Role {
             name if name.starts_with("_dl_runtime_resolve_") || name.starts_with("_dl_runtime_profile_") => {
                 Self::LazyBinding
             }
-            _ => Self::Plain,
+            name => {
+                let swift = SwiftCall::of(name).map(Self::Swift);
+                swift.or_else(|| GcdCall::of(name).map(Self::Gcd)).unwrap_or_default()
+            }
         }
+    }
+
+    /// Whether it tells of tasks or blocks.
+    pub const fn is_concurrency(self) -> bool {
+        matches!(self, Self::Swift(_) | Self::Gcd(_))
     }
 
     /// Whether addresses in its registers are somebody else's.
     pub const fn hands_nothing_over(self) -> bool {
-        self.is_thread_call() || matches!(self, Self::LazyBinding | Self::Exec | Self::ProgramStart | Self::Main)
+        self.is_thread_call()
+            || self.is_concurrency()
+            || matches!(self, Self::LazyBinding | Self::Exec | Self::ProgramStart | Self::Main)
     }
 
     /// Whether an argument, or a word behind the six of them that a probe has read, can be a function that is handed over.
@@ -160,6 +177,12 @@ impl FunctionTraits {
     pub fn get(&self, function: FunctionId) -> FunctionTrait {
         let module = self.modules.get(&function.module().0);
         module.and_then(|functions| functions.get(function.symbol_index() as usize)).copied().unwrap_or_default()
+    }
+
+    /// Whether there are functions that tell of tasks or blocks.
+    pub fn has_concurrency(&self) -> bool {
+        let is_telling = |role: Role| role.is_concurrency() && role != Role::Swift(SwiftCall::ProcessExit);
+        self.modules.values().flatten().any(|function| is_telling(function.role))
     }
 
     /// Module numbers and how many functions each has.

@@ -7,8 +7,8 @@ use clap::{Parser, Subcommand};
 
 use crate::exit::say;
 use crate::{
-    ask, atf, attach, completions, demo, doctor, export, filter, heph, hooks, mcp, ps, query, report, show, snapshot,
-    spans, symbols, threads, top, trace, tree, trigger, workload,
+    ask, atf, attach, completions, demo, doctor, export, filter, heph, hooks, mcp, ps, query, queues, report, show,
+    snapshot, spans, symbols, tasks, threads, top, trace, tree, trigger, workload,
 };
 
 const EXIT_CODES: &str = "\
@@ -55,6 +55,10 @@ pub(crate) enum Command {
     Top(top::Args),
     /// List threads: who made them, what they ran, how they ended
     Threads(threads::Args),
+    /// List Swift's tasks: who made them, when they ran, what they waited for
+    Tasks(tasks::Args),
+    /// List dispatch queues: blocks, how long they waited and ran
+    Queues(queues::Args),
     /// Show one event, span, thread or function with all that is known of it
     Show(show::Args),
     /// Ask in SQL, or in a shell

@@ -41,7 +41,7 @@ pub(crate) fn run(args: Args) -> anyhow::Result<Outcome> {
         if patterns.is_empty() {
             continue;
         }
-        let Answer::Filtered { matched, changed, without_counter } =
+        let Answer::Filtered { matched, changed, without_counter, unhooked } =
             live::ask(args.pid, &Request::Filter { mode, patterns })?
         else {
             anyhow::bail!("the trace of process {} answered something else", args.pid);
@@ -50,6 +50,9 @@ pub(crate) fn run(args: Args) -> anyhow::Result<Outcome> {
             .output_failed(|| "cannot write to stdout".into())?;
         if without_counter > 0 {
             say(format_args!("ada: {without_counter} functions stay as they were: no counter is left for them\n"));
+        }
+        if unhooked > 0 {
+            say(format_args!("ada: {unhooked} functions stay as they are: the budget has removed their hooks\n"));
         }
     }
     Ok(Outcome::Clean)

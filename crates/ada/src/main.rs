@@ -18,12 +18,14 @@ mod hooks;
 mod mcp;
 mod ps;
 mod query;
+mod queues;
 mod report;
 mod show;
 mod snapshot;
 mod spans;
 mod switch_list;
 mod symbols;
+mod tasks;
 mod threads;
 mod top;
 mod trace;
@@ -55,6 +57,8 @@ fn main() -> std::process::ExitCode {
         cli::Command::Tree(args) => tree::run(&args),
         cli::Command::Top(args) => top::run(&args),
         cli::Command::Threads(args) => threads::run(&args),
+        cli::Command::Tasks(args) => tasks::run(&args),
+        cli::Command::Queues(args) => queues::run(&args),
         cli::Command::Show(args) => show::run(&args),
         cli::Command::Query(args) => query::run(args),
         cli::Command::Ask(args) => ask::run(&args),

@@ -87,14 +87,14 @@ impl Ada {
     }
 }
 
-/// The manifest of the process that was started: of all processes only its end is known.
+/// The manifest of the process that was started: of all processes only its processor time is known.
 fn first_manifest(session: &Path) -> anyhow::Result<Value> {
     for entry in fs::read_dir(session).with_context(|| format!("cannot read {}", session.display()))? {
         let path = entry?.path().join("manifest.json");
         if let Ok(bytes) = fs::read(&path) {
             let manifest: Value =
                 serde_json::from_slice(&bytes).with_context(|| format!("{} is damaged", path.display()))?;
-            if manifest.get("exit").is_some() {
+            if manifest.get("cpu_user_ns").is_some() {
                 return Ok(manifest);
             }
         }
@@ -161,14 +161,14 @@ mod tests {
     }
 
     #[test]
-    fn the_manifest_of_the_first_process_is_the_one_with_an_end() {
+    fn the_manifest_of_the_first_process_is_the_one_with_a_time() {
         let session = std::env::temp_dir().join(format!("xtask-session-{}", std::process::id()));
-        for (process, text) in [("pid_1", r#"{"pid": 1}"#), ("pid_2", r#"{"pid": 2, "exit": {"code": 0}}"#)] {
+        for (process, text) in [("pid_1", r#"{"pid": 1}"#), ("pid_2", r#"{"pid": 2, "cpu_user_ns": 70000}"#)] {
             fs::create_dir_all(session.join(process)).unwrap();
             fs::write(session.join(process).join("manifest.json"), text).unwrap();
         }
         assert_eq!(first_manifest(&session).unwrap()["pid"], 2);
-        assert_eq!(size_of_tree(&session), 10 + 31);
+        assert_eq!(size_of_tree(&session), 10 + 32);
         fs::remove_dir_all(session.join("pid_2")).unwrap();
         assert!(first_manifest(&session).is_err());
         fs::remove_dir_all(&session).unwrap();

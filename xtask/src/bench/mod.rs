@@ -5,6 +5,7 @@ mod call_profile;
 mod child;
 mod footprint;
 mod goal;
+mod governor;
 mod hooking;
 mod inputs;
 mod machine;
@@ -74,6 +75,8 @@ enum Part {
     Throughput,
     /// Processor time of real programs
     Overhead,
+    /// Dense programs with a budget: --max-overhead 10%
+    Governor,
     /// Bytes per event, memory of ada and of the program
     Footprint,
 }
@@ -121,6 +124,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
             Part::Hooking => hooking::measure(&bench),
             Part::Throughput => throughput::measure(&bench),
             Part::Overhead => overhead::measure(&bench),
+            Part::Governor => governor::measure(&bench),
             Part::Footprint => footprint::measure(&bench),
         };
         let section: Section = section.with_context(|| format!("the section {name} failed"))?;

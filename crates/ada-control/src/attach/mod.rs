@@ -5,6 +5,7 @@
 //! attached to the process while it is recorded.
 
 mod halted;
+mod open_calls;
 mod open_frames;
 mod stop;
 mod target;
@@ -19,13 +20,14 @@ use std::os::unix::fs::FileExt;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
+use ada_format::atf::OpenCalls;
 use ada_patch::StubOptions;
 
 pub use self::stop::{StopSwitch, stop_on_signals};
 
 use self::halted::Halted;
 use self::unhook::{Unhooked, unhook};
-use self::whereabouts::CodeInUse;
+use self::whereabouts::{CodeInUse, ThreadStack};
 use crate::ControlError;
 use crate::crash_handlers;
 use crate::deadline::Deadline;
@@ -80,8 +82,14 @@ pub fn attach(
         // It has nothing but a manifest.
         let _ = std::fs::remove_dir_all(files.path());
     })?;
-    let Hooked { program, sites, stood_still: attaching } = hooked;
-    let facts = ProcessFacts { command_line: command_line_of(pid), parent: parent_of(pid), ..ProcessFacts::default() };
+    let Hooked { program, sites, open_calls, stood_still: attaching } = hooked;
+    let facts = ProcessFacts {
+        command_line: command_line_of(pid),
+        parent: parent_of(pid),
+        open_calls,
+        is_attached: true,
+        ..ProcessFacts::default()
+    };
     let own_handlers: [&dyn Handler; 1] = [stop];
     let subject = Subject { pid, program, facts, files, handlers: &own_handlers };
     let inode = workshop.shared.inode().doing("looking at the shared memory")?;
@@ -137,6 +145,7 @@ struct Prepared {
 struct Hooked {
     program: HookedProgram,
     sites: Vec<Vec<Site>>,
+    open_calls: Vec<OpenCalls>,
     stood_still: Duration,
 }
 
@@ -213,7 +222,8 @@ impl Prepared {
                 }
             }
             let code: Vec<Range<u64>> = files.iter().map(|file| file.start..file.end).collect();
-            let in_use = CodeInUse::of(&halted, &mappings, &code).doing("looking for its threads")?;
+            let stacks = ThreadStack::all(&halted, &mappings).doing("looking for its threads")?;
+            let in_use = CodeInUse::of(&stacks, &code);
             for thread in halted.threads() {
                 thread.set_gs_base(memory.nobodys_state).map_err(|error| target::refused(pid, &error))?;
             }
@@ -222,18 +232,19 @@ impl Prepared {
             if no_crashes.is_none() {
                 crash_handlers::install(&halted, &memory)?;
             }
-            Ok((modules, loaded, no_crashes, halted.release()))
+            Ok((modules, loaded, no_crashes, stacks, halted.release()))
         })();
         let sites: Vec<Vec<Site>> = installer.sites().map(<[Site]>::to_vec).collect();
-        let (modules, files, no_crashes, stood_still) = match hooked {
+        let (modules, files, no_crashes, stacks, stood_still) = match hooked {
             Ok(hooked) => hooked,
             Err(error) => {
                 unhook(&sites, inode, BTreeSet::from([pid]));
                 return Err(error);
             }
         };
+        let open_calls = open_calls::of(&stacks, &modules);
         let program = HookedProgram { installer, modules, files, pool_in_target: memory.pool, no_crashes };
-        Ok((workshop, Hooked { program, sites, stood_still }))
+        Ok((workshop, Hooked { program, sites, open_calls, stood_still }))
     }
 }
 

@@ -3,7 +3,7 @@
 use std::io;
 use std::ops::Range;
 
-use super::halted::Halted;
+use super::halted::{Halted, HaltedThread};
 use crate::maps::Mapping;
 use crate::remote::Remote;
 use crate::sites::Site;
@@ -15,22 +15,46 @@ const INTERRUPTED: usize = 22;
 /// `mov rax, 15; syscall`: where a signal handler returns to.
 const SIGRETURN: [u8; 9] = [0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05];
 
+/// What a thread was doing when it was halted.
+pub(super) struct ThreadStack {
+    pub(super) tid: u32,
+    pub(super) registers: libc::user_regs_struct,
+    /// The words from its stack pointer on.
+    words: Vec<u64>,
+}
+
+impl ThreadStack {
+    /// Of each thread of a process.
+    pub(super) fn all(halted: &Halted, mappings: &[Mapping]) -> io::Result<Vec<Self>> {
+        let of_thread = |thread: &HaltedThread| {
+            let registers = thread.registers()?;
+            Ok(Self { tid: thread.tid(), registers, words: stack(halted, mappings, registers.rsp) })
+        };
+        halted.threads().iter().map(of_thread).collect()
+    }
+
+    /// A word of the stack.
+    pub(super) fn word(&self, address: u64) -> Option<u64> {
+        let distance = address.checked_sub(self.registers.rsp & !7)?;
+        self.words.get(usize::try_from(distance / 8).ok()?).copied().filter(|_| distance.is_multiple_of(8))
+    }
+}
+
 /// Addresses that some thread is at, or may come back to.
 pub(super) struct CodeInUse(Vec<u64>);
 
 impl CodeInUse {
     /// Looks at registers, and at everything on the stacks that could be the address of an instruction.
-    pub(super) fn of(halted: &Halted, mappings: &[Mapping], code: &[Range<u64>]) -> io::Result<Self> {
-        let mut addresses = Vec::new();
+    pub(super) fn of(stacks: &[ThreadStack], code: &[Range<u64>]) -> Self {
         let is_code = |address: &u64| code.iter().any(|range| range.contains(address));
-        for thread in halted.threads() {
-            let registers = thread.registers()?;
-            addresses.push(registers.rip);
-            addresses.extend(stack(halted, mappings, registers.rsp).into_iter().filter(is_code));
+        let mut addresses: Vec<u64> = Vec::new();
+        for stack in stacks {
+            addresses.push(stack.registers.rip);
+            addresses.extend(stack.words.iter().copied().filter(is_code));
         }
         addresses.sort_unstable();
         addresses.dedup();
-        Ok(Self(addresses))
+        Self(addresses)
     }
 
     /// Whether a hook would change an instruction behind the first that it replaces, and some thread is there.

@@ -47,6 +47,9 @@ pub enum SwitchMode {
     Off,
     /// They are counted.
     Count,
+    /// Nothing: the hook is gone, and does not come back.
+    #[serde(skip)]
+    Unhooked,
 }
 
 impl SwitchMode {
@@ -56,6 +59,7 @@ impl SwitchMode {
             Self::Full => "full",
             Self::Off => "off",
             Self::Count => "count",
+            Self::Unhooked => "unhooked",
         }
     }
 }
@@ -87,6 +91,9 @@ pub enum Answer {
         changed: usize,
         /// How many could not be counted, because no counter is left.
         without_counter: usize,
+        /// How many have no hook any more, because counting them took too long.
+        #[serde(default)]
+        unhooked: usize,
     },
     /// Nothing was done.
     Refused {

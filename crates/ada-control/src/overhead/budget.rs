@@ -34,6 +34,8 @@ pub(super) struct Window {
     pub(super) other_events: u64,
     /// Calls of functions that are counted now, and may be switched back.
     pub(super) counted: Vec<(FunctionId, u64)>,
+    /// Calls of functions that some process still counts, though their hooks are to go.
+    pub(super) still_counted: Vec<(FunctionId, u64)>,
     /// Calls of others that are counted, by somebody's wish.
     pub(super) other_counted: u64,
 }
@@ -43,10 +45,14 @@ pub(super) struct Window {
 pub(super) struct Decision {
     pub(super) count: Vec<FunctionId>,
     pub(super) record: Vec<FunctionId>,
+    /// Those that are too hot even to be counted.
+    pub(super) unhook: Vec<FunctionId>,
 }
 
 /// Once over the budget, functions are switched until this share of it is used: the next moment may have more calls.
 const TARGET: f64 = 0.7;
+/// Of this, what recording and counting have each when they compete.
+const PART: f64 = TARGET / 2.0;
 /// Functions come back while less than this share is used.
 const ROOM: f64 = 0.5;
 
@@ -56,7 +62,8 @@ impl Window {
     }
 
     fn counted_calls(&self) -> u64 {
-        self.counted.iter().map(|(_, calls)| calls).sum::<u64>() + self.other_counted
+        let sum = |counts: &[(FunctionId, u64)]| counts.iter().map(|(_, calls)| calls).sum::<u64>();
+        sum(&self.counted) + sum(&self.still_counted) + self.other_counted
     }
 
     /// Time in hooks.
@@ -77,21 +84,35 @@ impl Window {
     /// What to switch for a budget.
     pub(super) fn decide(&self, costs: Costs, max_overhead: f64) -> Decision {
         let budget = max_overhead * self.bare_ns(costs);
-        let mut spent = self.hook_ns(costs);
+        let mut counting = self.counted_calls() as f64 * costs.count;
+        let mut recording = self.events() as f64 * costs.event;
         let mut decision = Decision::default();
-        if spent > budget {
-            let mut hottest = self.recorded.clone();
-            hottest.sort_by_key(|&(_, events)| std::cmp::Reverse(events));
-            for (function, events) in hottest {
+        if recording + counting > budget {
+            // Recording always has its part, or else a program that is dear to count would have nothing recorded.
+            let allowed = (TARGET * budget - counting).max(PART * budget);
+            for (function, events) in hottest(&self.recorded) {
                 // A call is two events, unless its return is not caught.
-                let saved = events as f64 * costs.event - events as f64 / 2.0 * costs.count;
-                if spent <= TARGET * budget || saved <= 0.0 {
+                let calls = events as f64 / 2.0;
+                if recording <= allowed || calls * costs.count >= events as f64 * costs.event {
                     break;
                 }
-                spent -= saved;
+                recording -= events as f64 * costs.event;
+                counting += calls * costs.count;
                 decision.count.push(function);
             }
-        } else if spent < ROOM * budget {
+            // Where counting takes too long, the hottest hooks have to go.
+            if recording + counting > budget {
+                let counted: Vec<(FunctionId, u64)> = self.counted.iter().chain(&self.still_counted).copied().collect();
+                for (function, calls) in hottest(&counted) {
+                    if recording + counting <= TARGET * budget || calls == 0 {
+                        break;
+                    }
+                    counting -= calls as f64 * costs.count;
+                    decision.unhook.push(function);
+                }
+            }
+        } else if recording + counting < ROOM * budget {
+            let mut spent = recording + counting;
             let mut coldest = self.counted.clone();
             coldest.sort_by_key(|&(_, calls)| calls);
             for (function, calls) in coldest {
@@ -104,6 +125,12 @@ impl Window {
         }
         decision
     }
+}
+
+fn hottest(functions: &[(FunctionId, u64)]) -> Vec<(FunctionId, u64)> {
+    let mut hottest = functions.to_vec();
+    hottest.sort_by_key(|&(_, count)| std::cmp::Reverse(count));
+    hottest
 }
 
 #[cfg(test)]
@@ -125,7 +152,8 @@ mod tests {
             ..Window::default()
         };
         assert!(window.overhead(COSTS) > 20.0);
-        assert_eq!(window.decide(COSTS, 0.1).count, [FunctionId(2), FunctionId(3), FunctionId(1)]);
+        assert_eq!(window.decide(COSTS, 0.1).count, [FunctionId(2), FunctionId(3)]);
+        assert_eq!(window.decide(COSTS, 0.01).count, [FunctionId(2), FunctionId(3), FunctionId(1)]);
         assert_eq!(window.decide(COSTS, 10.0).count, [FunctionId(2)]);
         assert_eq!(window.decide(COSTS, 100.0), Decision::default());
     }
@@ -142,6 +170,37 @@ mod tests {
         assert_eq!(at(0).decide(COSTS, 0.1).record, [FunctionId(2), FunctionId(3)]);
         assert_eq!(at(2_000_000).decide(COSTS, 0.1), Decision::default());
         assert_eq!(at(3_000_000).decide(COSTS, 0.1).count, [FunctionId(9)]);
+    }
+
+    #[test]
+    fn hooks_go_where_counting_takes_too_long_and_no_sooner() {
+        let with = |counted: &[(u64, u64)], recorded: u64| Window {
+            cpu_ns: 1e9 + counted.iter().map(|(_, calls)| *calls as f64).sum::<f64>() + recorded as f64 * 25.0,
+            counted: functions(counted),
+            recorded: functions(&[(9, recorded)]),
+            ..Window::default()
+        };
+        // 120 ms of counting, of a budget of 100: 70 are left to it.
+        let decision = with(&[(1, 30_000_000), (2, 60_000_000), (3, 30_000_000)], 1_000).decide(COSTS, 0.1);
+        assert_eq!((decision.count, decision.unhook), (vec![], vec![FunctionId(2)]));
+        assert_eq!(with(&[(1, 30_000_000), (2, 50_000_000)], 0).decide(COSTS, 0.1), Decision::default());
+        // What can be counted instead of recorded comes first.
+        let decision = with(&[(1, 30_000_000)], 4_000_000).decide(COSTS, 0.1);
+        assert_eq!((decision.count, decision.unhook), (vec![FunctionId(9)], vec![]));
+    }
+
+    #[test]
+    fn recording_has_a_part_of_the_budget_however_dear_counting_is() {
+        let recorded: Vec<(u64, u64)> = (10..1000).map(|id| (id, 2_000)).collect();
+        let window = Window {
+            cpu_ns: 1.5e9 + 990.0 * 2_000.0 * 25.0,
+            counted: functions(&[(1, 500_000_000)]),
+            recorded: functions(&recorded),
+            ..Window::default()
+        };
+        let left = 990 - window.decide(COSTS, 0.1).count.len();
+        // 35 of the 100 ms, at 50 us a function.
+        assert_eq!(left, 700);
     }
 
     #[test]

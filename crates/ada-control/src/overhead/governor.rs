@@ -8,6 +8,7 @@ use ada_patch::Verdict;
 
 use super::budget::{Advice, Costs, Window};
 use super::cpu_time::CpuTimes;
+use super::unhooking::Unhooking;
 use super::{Calibrated, EventTally, SharedTally};
 use crate::live::SwitchMode;
 use crate::probes;
@@ -36,6 +37,8 @@ pub(crate) struct Governor<'a> {
     seen_counts: HashMap<FunctionId, u64>,
     /// What this governor has switched.
     own: HashSet<FunctionId>,
+    /// What is too hot to be counted; none where counts are to stay exact.
+    unhooking: Option<Unhooking>,
     looks_with_room: u32,
     /// Time in hooks and of the program itself, since it has settled.
     settled: (f64, f64),
@@ -48,8 +51,15 @@ impl Costs {
 }
 
 impl<'a> Governor<'a> {
-    pub(crate) fn new(programs: &'a Programs, tally: SharedTally, cost: &Calibrated, max_overhead: f64) -> Self {
+    pub(crate) fn new(
+        programs: &'a Programs,
+        tally: SharedTally,
+        cost: &Calibrated,
+        max_overhead: f64,
+        exact_counts: bool,
+    ) -> Self {
         Self {
+            unhooking: (!exact_counts).then(Unhooking::default),
             programs,
             tally,
             costs: Costs::of(cost),
@@ -66,7 +76,7 @@ impl<'a> Governor<'a> {
 
     /// Governs until nothing more is recorded. Gives the share that hooks had by its own estimate, once it had settled.
     pub(crate) fn run(mut self) -> Option<f64> {
-        while !self.programs.has_ended() {
+        while !self.programs.has_ended() && !self.programs.is_ending() {
             self.look();
             std::thread::sleep(EVERY);
         }
@@ -94,6 +104,11 @@ impl<'a> Governor<'a> {
             switches.switch(&decision.count, SwitchMode::Count, WHY);
             self.own.extend(&decision.count);
         }
+        if let Some(unhooking) = self.unhooking.as_mut().filter(|_| !decision.unhook.is_empty()) {
+            let gone = unhooking.remove(self.programs, self.seen.processes(), &decision.unhook);
+            switches.switch(&gone, SwitchMode::Unhooked, WHY);
+            self.own.retain(|function| !gone.contains(function));
+        }
         self.looks_with_room = if decision.record.is_empty() { 0 } else { self.looks_with_room + 1 };
         if self.looks_with_room >= PATIENCE {
             self.looks_with_room = 0;
@@ -112,9 +127,13 @@ impl<'a> Governor<'a> {
             let new = events - self.seen.by_function().get(number).copied().unwrap_or(0);
             let Some(&function) = numbers.get(number).filter(|_| new > 0) else { continue };
             // Events of one that is counted already were made before it was.
-            if !self.own.contains(&function) && is_switchable(&hooked, function) {
+            let is_over = |unhooking: &Unhooking| unhooking.has(function);
+            if self.own.contains(&function) || self.unhooking.as_ref().is_some_and(is_over) {
+                continue;
+            }
+            if is_switchable(&hooked, function) {
                 window.recorded.push((function, new));
-            } else if !self.own.contains(&function) {
+            } else {
                 window.other_events += new;
             }
         }
@@ -123,6 +142,8 @@ impl<'a> Governor<'a> {
             let new = count - self.seen_counts.get(&function).copied().unwrap_or(0).min(count);
             if self.own.contains(&function) {
                 window.counted.push((function, new));
+            } else if self.unhooking.as_ref().is_some_and(|unhooking| unhooking.has(function)) {
+                window.still_counted.push((function, new));
             } else {
                 window.other_counted += new;
             }

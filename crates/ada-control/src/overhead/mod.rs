@@ -11,6 +11,7 @@ mod calibration;
 mod cpu_time;
 mod governor;
 mod tally;
+mod unhooking;
 
 pub use budget::Advice;
 pub(crate) use calibration::{Calibrated, calibrate};

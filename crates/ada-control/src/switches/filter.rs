@@ -36,6 +36,7 @@ impl Handler for FilterHandler<'_> {
             matched: functions.len(),
             changed: switched.changed,
             without_counter: switched.without_counter,
+            unhooked: switched.unhooked,
         })
     }
 }

@@ -2,9 +2,11 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, OnceLock};
+use std::time::Duration;
 
 use ada_event::{FunctionId, TraceNanos};
 use ada_format::atf;
+use ada_ring::Pool;
 use ada_ring::counters::{FIRST, SLOTS, UNWANTED, switch_word};
 
 use super::call_counts::{ByProcess, CallCounts, are_exact, of_slot};
@@ -46,6 +48,8 @@ pub(crate) struct Switched {
     pub(crate) changed: usize,
     /// Functions for which no counter is left.
     pub(crate) without_counter: usize,
+    /// Functions that have no hook any more.
+    pub(crate) unhooked: usize,
 }
 
 /// A function that was not recorded all the time, for the summary.
@@ -59,6 +63,8 @@ pub struct SwitchedFunction {
     pub calls: u64,
     /// Whether that is every call: it was counted, and not switched off.
     pub is_exact: bool,
+    /// Whether its hook was removed, because counting took too long.
+    pub is_unhooked: bool,
 }
 
 impl Switchboard {
@@ -69,6 +75,23 @@ impl Switchboard {
     /// From now on switches have times.
     pub(crate) fn start(&self, clock: Clock) {
         let _ = self.clock.set(clock);
+    }
+
+    /// The memory that the program's threads share with the recorder.
+    pub(crate) fn pool(&self) -> Pool {
+        self.shared.pool()
+    }
+
+    /// By which whoever has that memory is known.
+    pub(crate) fn inode(&self) -> Option<u64> {
+        self.shared.inode().ok()
+    }
+
+    /// What the processor's clock will show after a time.
+    pub(crate) fn ticks_in(&self, time: Duration) -> u64 {
+        // SAFETY: every x86-64 processor has the counter.
+        let now = unsafe { core::arch::x86_64::_rdtsc() };
+        now.saturating_add(self.clock.get().map_or(0, |clock| clock.ticks(time)))
     }
 
     fn now(&self) -> TraceNanos {
@@ -83,7 +106,12 @@ impl Switchboard {
         let before = state.sums(&self.shared);
         let mut ended = Vec::new();
         for &function in functions {
-            if state.open.get(&function).map_or(SwitchMode::Full, |interval| interval.mode) == mode {
+            let known = state.open.get(&function).map_or(SwitchMode::Full, |interval| interval.mode);
+            if known == mode {
+                continue;
+            }
+            if known == SwitchMode::Unhooked {
+                switched.unhooked += 1;
                 continue;
             }
             let Some(word) = state.word(function, mode) else {
@@ -152,6 +180,15 @@ impl Switchboard {
         entries
     }
 
+    /// Has the calls of a function recorded for a moment though it is counted, or counted again: whichever happens, each
+    /// call is the one or the other.
+    pub(crate) fn record_for_now(&self, function: FunctionId, is_recorded: bool) {
+        let state = self.state.lock().expect("nobody panics with the lock");
+        if let Some(&slot) = state.slots.get(&function) {
+            self.shared.switches.set(function, if is_recorded { 0 } else { switch_word(slot) });
+        }
+    }
+
     /// How often each function that has a counter was called while it was counted, in all processes.
     pub(crate) fn counts(&self) -> HashMap<FunctionId, u64> {
         let mut state = self.state.lock().expect("nobody panics with the lock");
@@ -164,17 +201,20 @@ impl Switchboard {
         let counts = self.counts();
         let is_exact = are_exact(&self.shared.pool());
         let state = self.state.lock().expect("nobody panics with the lock");
-        let mut functions: BTreeMap<FunctionId, bool> = BTreeMap::new();
+        let mut functions: BTreeMap<FunctionId, (bool, bool)> = BTreeMap::new();
         for interval in state.closed.iter().chain(state.open.values()) {
-            *functions.entry(interval.function).or_insert(is_exact) &= interval.mode == SwitchMode::Count;
+            let (is_exact, is_unhooked) = functions.entry(interval.function).or_insert((is_exact, false));
+            *is_exact &= interval.mode == SwitchMode::Count;
+            *is_unhooked |= interval.mode == SwitchMode::Unhooked;
         }
         let mut all: Vec<SwitchedFunction> = functions
             .into_iter()
-            .map(|(function, is_exact)| SwitchedFunction {
+            .map(|(function, (is_exact, is_unhooked))| SwitchedFunction {
                 function,
                 name: name_of(function),
                 calls: counts.get(&function).copied().unwrap_or(0),
                 is_exact,
+                is_unhooked,
             })
             .collect();
         all.sort_by_key(|function| std::cmp::Reverse(function.calls));
@@ -192,7 +232,8 @@ impl State {
         match mode {
             SwitchMode::Full => Some(0),
             SwitchMode::Off => Some(switch_word(UNWANTED)),
-            SwitchMode::Count => {
+            // Processes that have not come to it yet go on counting.
+            SwitchMode::Count | SwitchMode::Unhooked => {
                 let next = FIRST + self.slots.len();
                 if next >= SLOTS && !self.slots.contains_key(&function) {
                     return None;

@@ -32,7 +32,7 @@ pub use functions::{FunctionRow, functions_file, read_functions, write_functions
 pub use index::{IndexFooter, IndexHeader, IndexView, IndexWriter};
 pub use manifest::{
     BuildId, Coverage, Crash, Drops, Exit, Gap, HexAddr, HookCost, LaneFigures, LatencyFigures, MANIFEST_VERSION,
-    Manifest, Module, PoolFigures, RingFigures, Switch, ThreadEntry, Window,
+    Manifest, Module, OpenCalls, PoolFigures, RingFigures, Switch, ThreadEntry, Window,
 };
 pub use map::Mapping;
 pub use merge::{Merge, MergedEvent};

@@ -1,6 +1,7 @@
 //! What may be wrong with a program, with the reasons and the places to look at.
 
 mod caveats;
+mod concurrency;
 mod crash;
 mod leaks;
 mod ownership;
@@ -26,8 +27,8 @@ use survey::Survey;
 /// Something worth a look.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Finding {
-    /// What kind: crash, hang, long_wait, leak, slow_outlier, hot_function, unmatched, never_joined, recursion or
-    /// hot_tiny_function.
+    /// What kind: crash, hang, long_wait, leak, slow_outlier, hot_function, unmatched, never_joined, never_resumed,
+    /// never_left, recursion or hot_tiny_function.
     pub kind: &'static str,
     /// How much it matters, from 0 to 100.
     pub score: f64,
@@ -59,6 +60,7 @@ pub fn findings(trace: &Trace, cancel: &Cancel, symptom: Option<&str>) -> Result
         all.extend(slow::find(&about)?);
         all.extend(unmatched::find(&about)?);
         all.extend(threads::find(&about));
+        all.extend(concurrency::find(&about));
         all.extend(shape::find(&about, &survey));
     }
     if let Some(symptom) = symptom {

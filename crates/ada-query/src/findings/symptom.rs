@@ -6,7 +6,7 @@ use super::Finding;
 const WORDS: [(&[&str], &[&str]); 7] = [
     (
         &["hang", "hung", "stuck", "deadlock", "freez", "froze", "block", "respond", "lock", "wait"],
-        &["hang", "long_wait", "never_joined"],
+        &["hang", "long_wait", "never_joined", "never_resumed", "never_left"],
     ),
     (&["leak", "memory", "grow", "oom", "descriptor", "handle", "exhaust"], &["leak", "never_joined"]),
     (

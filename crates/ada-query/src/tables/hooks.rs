@@ -76,7 +76,7 @@ impl Relation for Hooks {
         let modules =
             shared.trace.processes().iter().filter_map(|it| shared.trace.manifest(it)).flat_map(|it| &it.modules);
         let found: u64 = modules.filter_map(|it| it.coverage.as_ref()).map(|it| it.found).sum();
-        if conditions.iter().any(|it| *it == (NAME, Op::Eq)) { 1.0 } else { found as f64 }
+        if conditions.contains(&(NAME, Op::Eq)) { 1.0 } else { found as f64 }
     }
 }
 

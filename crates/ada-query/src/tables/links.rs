@@ -22,7 +22,7 @@ impl Described for Links {
             plain(
                 "kind",
                 Kind::Text,
-                "create (call to thread), join (thread to waiting call), cancel, callback (call to callback)",
+                "create (call to thread), join (thread to waiting call), cancel, callback (call to callback), task (call to task), submit (call to block)",
             ),
             plain("from_span_id", Kind::Text, "the cause"),
             plain("to_span_id", Kind::Text, "the effect"),
@@ -86,6 +86,19 @@ impl Relation for Links {
                     let from = Target::Frame(id(span.canceler), span.cancel_seq);
                     link("cancel", from, own, (span.canceler, span.thread), (NONE, span.end), NONE);
                 }
+            }
+            for span in
+                process.tables.meta().tasks.iter().filter(|it| it.create_thread != NONE && it.create_seq != NONE)
+            {
+                let from = Target::Frame(id(span.create_thread), span.create_seq);
+                let times = (span.create_time, span.start);
+                link("task", from, Target::Task(span.id), (span.create_thread, span.thread), times, NONE);
+            }
+            for span in &process.tables.meta().dispatched {
+                let from = Target::Frame(id(span.submit_thread), span.submit_seq);
+                let to = Target::Block(id(span.thread), span.seq);
+                let times = (span.submit_time, span.start);
+                link("submit", from, to, (span.submit_thread, span.thread), times, span.confidence);
             }
             for span in &process.tables.meta().callbacks {
                 let from = Target::Frame(id(span.initiator_thread), span.initiator_seq);

@@ -42,7 +42,12 @@ fn in_process(trace: &Trace, number: usize, target: Target) -> Result<Option<Spa
     let process = &trace.processes()[number];
     let meta = process.tables.meta();
     let (id, seq) = match target {
-        Target::Frame(id, seq) | Target::Callback(id, seq) | Target::Thread(id, seq) => (id, seq),
+        Target::Frame(id, seq) | Target::Callback(id, seq) | Target::Thread(id, seq) | Target::Block(id, seq) => {
+            (id, seq)
+        }
+        Target::Task(id) => {
+            return Ok(meta.tasks.iter().position(|it| it.id == id).map(|at| SpanRow::Task(number, at)));
+        }
         Target::Event(..) | Target::Function(_) => return Ok(None),
     };
     let Some(thread) = meta.thread_index(id) else { return Ok(None) };
@@ -54,6 +59,10 @@ fn in_process(trace: &Trace, number: usize, target: Target) -> Result<Option<Spa
         Target::Callback(..) => {
             let at = meta.callbacks.iter().position(|it| it.thread == place && it.seq == seq);
             at.map(|at| SpanRow::Callback(number, at))
+        }
+        Target::Block(..) => {
+            let at = meta.dispatched.iter().position(|it| it.thread == place && it.seq == seq);
+            at.map(|at| SpanRow::Block(number, at))
         }
         _ => {
             let at = meta.pthreads.iter().position(|it| it.thread == place && it.begin_seq == seq);
@@ -69,6 +78,12 @@ pub(crate) fn call_of(trace: &Trace, row: SpanRow) -> Result<Option<SpanRow>, Qu
     let (thread, seq) = match row {
         SpanRow::Frame(..) => return Ok(Some(row)),
         SpanRow::Pthread(_, at) => (tables.meta().pthreads[at].thread as usize, tables.meta().pthreads[at].routine_seq),
+        // A task runs in many pieces, and no call holds them.
+        SpanRow::Task(..) => return Ok(None),
+        SpanRow::Block(_, at) => {
+            let span = &tables.meta().dispatched[at];
+            (span.thread as usize, if span.has_run() { span.seq } else { NONE })
+        }
         SpanRow::Callback(_, at) => (tables.meta().callbacks[at].thread as usize, tables.meta().callbacks[at].seq),
     };
     if seq == NONE {

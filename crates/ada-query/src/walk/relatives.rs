@@ -1,6 +1,7 @@
 //! `ancestors(span_id)`, `descendants(span_id)` and `overlaps(t0, t1)`.
 
 use ada_span::NONE;
+use ada_span::concurrency::Context;
 use ada_span::table::Column;
 use rusqlite::types::Value;
 
@@ -109,12 +110,28 @@ fn parent(trace: &Trace, row: SpanRow) -> Result<Option<SpanRow>, QueryError> {
         }
         SpanRow::Pthread(_, at) => (meta.pthreads[at].creator, meta.pthreads[at].create_seq),
         SpanRow::Callback(_, at) => (meta.callbacks[at].initiator_thread, meta.callbacks[at].initiator_seq),
+        SpanRow::Task(_, at) => match meta.tasks[at].parent() {
+            Context::Thread => (meta.tasks[at].create_thread, meta.tasks[at].create_seq),
+            context => return Ok(of_context(number, context)),
+        },
+        SpanRow::Block(_, at) => match meta.dispatched[at].parent() {
+            Context::Thread => (meta.dispatched[at].submit_thread, meta.dispatched[at].submit_seq),
+            context => return Ok(of_context(number, context)),
+        },
     };
     if thread == NONE || seq == NONE {
         return Ok(None);
     }
     let values = read_frame(&process.tables, thread as usize, seq)?;
     Ok(values.map(|values| SpanRow::Frame(number, thread as usize, values)))
+}
+
+fn of_context(process: usize, context: Context) -> Option<SpanRow> {
+    match context {
+        Context::Thread => None,
+        Context::Task(place) => Some(SpanRow::Task(process, place as usize)),
+        Context::Block(place) => Some(SpanRow::Block(process, place as usize)),
+    }
 }
 
 /// The calls that a span encloses, at any depth.

@@ -283,13 +283,15 @@ impl<'a> CallbackTracker<'a> {
         if call.has_run {
             return;
         }
-        // One that only passed an address on need not be told of twice: the outermost call registers.
-        match self.stack.last_mut() {
-            Some(outer) if call.held.iter().all(|(function, _)| outer.holds(*function)) => {
+        // What was only passed on need not be told of twice: the outermost call registers.
+        let mut own = call.held.clone();
+        if let Some(outer) = self.stack.last_mut() {
+            own.retain(|(function, _)| !outer.holds(*function));
+            if own.len() < call.held.len() {
                 outer.through.extend(&call.through);
             }
-            _ => self.register(thread, &call.initiator, &call.through, &call.held),
         }
+        self.register(thread, &call.initiator, &call.through, &own);
     }
 
     pub(crate) fn close(&mut self, thread: u32, closed: &Closed) {

@@ -121,9 +121,10 @@ fn life_span(life: &ThreadLife, process: ProcessEnd) -> PthreadSpan {
         ..PthreadSpan::default()
     };
     let Some(routine) = life.routine else {
+        let reason = if life.is_midway { Reason::AttachedMidway } else { Reason::None };
         let outcome = match process {
-            ProcessEnd::Alive => Outcome::new(Status::Open, Reason::None),
-            _ => Outcome::new(Status::Exited, Reason::None),
+            ProcessEnd::Alive => Outcome::new(Status::Open, reason),
+            _ => Outcome::new(Status::Exited, reason),
         };
         return PthreadSpan {
             start: life.first_time,

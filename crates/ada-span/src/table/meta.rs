@@ -5,11 +5,14 @@ use ada_event::FunctionId;
 use super::block::BlockEntry;
 use super::bytes::{Decoder, Encoder};
 use crate::callback::CallbackSpan;
+use crate::concurrency::Context;
 use crate::function_stats::FunctionStats;
+use crate::gcd::{BlockSpan, GroupEntry, QueueEntry};
 use crate::histogram::Histogram;
 use crate::outcome::Status;
 use crate::pthread::PthreadSpan;
 use crate::replay::ThreadFacts;
+use crate::swift::{Suspension, TaskRun, TaskSpan};
 
 const MAGIC: u64 = u64::from_le_bytes(*b"ADASPAN1");
 
@@ -34,6 +37,20 @@ pub struct Meta {
     pub callbacks: Vec<CallbackSpan>,
     /// Callbacks that were found and not kept, because there were too many.
     pub callbacks_left_out: u64,
+    /// Logical spans of Swift's tasks.
+    pub tasks: Vec<TaskSpan>,
+    /// When they ran: those of a task follow each other.
+    pub task_runs: Vec<TaskRun>,
+    /// When they waited: likewise.
+    pub suspensions: Vec<Suspension>,
+    /// Calls that resumed continuations which nobody waited for: the thread's place, and the event.
+    pub orphans: Vec<(u32, u64)>,
+    /// Logical spans of dispatched blocks.
+    pub dispatched: Vec<BlockSpan>,
+    /// The queues that they went through.
+    pub queues: Vec<QueueEntry>,
+    /// The groups that they belong to.
+    pub groups: Vec<GroupEntry>,
 }
 
 /// A thread in the tables.
@@ -107,6 +124,15 @@ impl Meta {
         out.list(&self.pthreads, |out, it| it.encode(out));
         out.list(&self.callbacks, |out, it| it.encode(out));
         out.u64(self.callbacks_left_out);
+        out.list(&self.tasks, |out, it| it.encode(out));
+        out.list(&self.task_runs, |out, it| it.encode(out));
+        out.list(&self.suspensions, |out, it| it.encode(out));
+        out.list(&self.orphans, |out, &(thread, seq)| {
+            out.u32(thread).u64(seq);
+        });
+        out.list(&self.dispatched, |out, it| it.encode(out));
+        out.list(&self.queues, |out, it| it.encode(out));
+        out.list(&self.groups, |out, it| it.encode(out));
         let crc = crc32fast::hash(&out.0);
         out.u32(crc);
         out.0
@@ -152,6 +178,13 @@ impl Meta {
             pthreads: from.list(PthreadSpan::decode)?,
             callbacks: from.list(CallbackSpan::decode)?,
             callbacks_left_out: from.u64()?,
+            tasks: from.list(TaskSpan::decode)?,
+            task_runs: from.list(TaskRun::decode)?,
+            suspensions: from.list(Suspension::decode)?,
+            orphans: from.list(|from| Some((from.u32()?, from.u64()?)))?,
+            dispatched: from.list(BlockSpan::decode)?,
+            queues: from.list(QueueEntry::decode)?,
+            groups: from.list(GroupEntry::decode)?,
         };
         (from.0.is_empty() && meta.is_consistent()).then_some(meta)
     }
@@ -169,6 +202,19 @@ impl Meta {
             && self.anomalies.iter().all(|it| (it.thread as usize) < threads)
             && self.pthreads.iter().all(|it| it.is_consistent(threads))
             && self.callbacks.iter().all(|it| it.is_consistent(threads))
+            && self.is_concurrency_consistent()
+    }
+
+    fn is_concurrency_consistent(&self) -> bool {
+        let (threads, tasks, queues) = (self.threads.len(), self.tasks.len(), self.queues.len());
+        let (runs, suspensions) = (self.task_runs.len(), self.suspensions.len());
+        let has = |word: u64| Context::exists(word, tasks, self.dispatched.len());
+        self.tasks.iter().all(|it| it.is_consistent(threads, runs, suspensions, &has))
+            && self.task_runs.iter().all(|it| it.is_consistent(threads, tasks))
+            && self.suspensions.iter().all(|it| it.is_consistent(threads, tasks, &has))
+            && self.orphans.iter().all(|&(thread, _)| (thread as usize) < threads)
+            && self.dispatched.iter().all(|it| it.is_consistent(threads, queues, self.groups.len(), &has))
+            && self.queues.iter().all(|it| it.target == crate::NONE || it.target < queues as u64)
     }
 
     /// The thread with an id.

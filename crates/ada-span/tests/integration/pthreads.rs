@@ -298,6 +298,19 @@ fn a_thread_from_before_the_recording_has_no_creator_and_is_named_by_what_return
 }
 
 #[test]
+fn threads_of_a_process_that_was_attached_to_may_have_been_there_before() {
+    let main = Script::new(1).call(0, MAIN).create(100, BODY, 0x55, 0x9000);
+    let mut before = Script::new(2).call(50, OTHER_BODY).back(60).call(70, BODY).back(80).with_handle(0x8000);
+    let mut after = body(3, 150).back(800).with_handle(0x9000);
+    (before.info.is_attached, after.info.is_attached) = (true, true);
+    let spans = spans_of(vec![main.first(), before, after]);
+    let [before, after] = spans[..] else { panic!("two threads: {spans:?}") };
+    assert_eq!((before.function, before.creator, before.end_how()), (NONE, NONE, ThreadEnd::Inferred));
+    assert_eq!((before.start, before.end, before.outcome().reason), (50, 80, Reason::AttachedMidway));
+    assert_eq!((after.create_time, after.end_how(), after.end), (100, ThreadEnd::Return, 800));
+}
+
+#[test]
 fn threads_that_create_threads_have_levels() {
     let main = Script::new(1).call(0, MAIN).create(100, BODY, 0, 2);
     let mut threads = vec![main.first()];

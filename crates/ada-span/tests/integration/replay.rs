@@ -135,6 +135,18 @@ fn a_loss_explains_only_what_it_can_have_cut() {
 }
 
 #[test]
+fn an_end_behind_a_loss_may_be_that_of_another_call() {
+    let steps = [Step::Call(0), Step::Call(1), Step::Return, Step::Call(1), Step::Return, Step::Call(1), Step::Return];
+    let mut machine = Machine::run(&steps);
+    // A return, and the next call of the same function.
+    machine.events.drain(2..4);
+    let collected = replay_with_losses(&machine.events, &traits(), ALIVE, &[machine.events[2].timestamp.0]);
+    let ends: Vec<Outcome> = collected.spans.iter().map(|span| span.closed().outcome).collect();
+    assert_eq!(ends[1], Outcome { is_uncertain: true, ..Outcome::default() });
+    assert_eq!(ends[2], Outcome::default(), "what begins behind it is as certain as ever");
+}
+
+#[test]
 fn what_was_open_when_the_rest_was_lost_has_that_reason() {
     let machine = Machine::run(&[Step::Call(0), Step::Call(1), Step::Return]);
     let after = machine.events[2].timestamp.0 + 1;

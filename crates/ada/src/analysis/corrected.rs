@@ -39,6 +39,9 @@ impl Row {
             Self::Frame(it) => (it.seq, it.close_seq),
             Self::Pthread(it) => (it.span.routine_seq, Some(it.span.routine_close_seq)),
             Self::Callback(it) => (it.span.seq, Some(it.span.close_seq)),
+            Self::Block(it) if it.span.has_run() => (it.span.seq, Some(it.span.close_seq)),
+            // What hooks took on the threads that a task runs on is not what they took of its waits.
+            Self::Block(_) | Self::Task(_) => return None,
         };
         let outcome = self.outcome();
         if first == NONE || outcome.status == Status::EntryOnly || last.is_none() && self.duration() == 0 {

@@ -7,10 +7,11 @@ use std::path::{Path, PathBuf};
 use ada_event::FunctionId;
 use ada_format::atf::{Problem, Process, Session};
 use ada_image::SourcePlace;
+use ada_span::concurrency::Context;
 use ada_span::pthread::PthreadSpan;
 use ada_span::table::{Cached, DerivedFolder, Tables};
 use ada_span::{Correction, ProcessTrace, SpanError, analyze, content_key, function_traits, replay_options};
-use anyhow::{Context, bail};
+use anyhow::{Context as _, bail};
 
 use super::listing::Out;
 use super::newest;
@@ -63,6 +64,8 @@ pub(crate) struct OpenedProcess {
     logical: OnceCell<HashMap<(u32, u64), Target>>,
     /// Places of the spans of threads, by the place of the thread and the event that they begin with.
     pthreads: OnceCell<BTreeMap<(u64, u64), usize>>,
+    /// Runs of tasks and blocks: the events that they begin and end with, by the place of the thread.
+    runs: OnceCell<BTreeMap<(u64, u64), (u64, Context)>>,
 }
 
 impl OpenedSession {
@@ -143,8 +146,42 @@ impl OpenedProcess {
                 .iter()
                 .filter(|it| it.routine_seq != ada_span::NONE)
                 .map(|it| ((it.thread as u32, it.routine_seq), Target::Thread(id(it.thread), it.begin_seq)));
-            callbacks.chain(threads).collect()
+            let blocks = meta.dispatched.iter().filter(|it| it.has_run());
+            let blocks = blocks.map(|it| ((it.thread as u32, it.seq), Target::Block(id(it.thread), it.seq)));
+            callbacks.chain(threads).chain(blocks).collect()
         })
+    }
+
+    /// What a task or block is called.
+    pub(crate) fn target_of(&self, context: Context) -> Option<Target> {
+        let meta = self.tables.meta();
+        match context {
+            Context::Thread => None,
+            Context::Task(place) => Some(Target::Task(meta.tasks[place as usize].id)),
+            Context::Block(place) => {
+                let span = &meta.dispatched[place as usize];
+                Some(Target::Block(meta.threads[span.thread as usize].id, span.seq))
+            }
+        }
+    }
+
+    /// The task or block on whose behalf a thread, by its place, ran at an event: the innermost.
+    pub(crate) fn context_at(&self, thread: u64, seq: u64) -> Context {
+        /// How many runs may be open around an event.
+        const NESTED: usize = 64;
+        let runs = self.runs.get_or_init(|| {
+            let meta = self.tables.meta();
+            let tasks = meta
+                .task_runs
+                .iter()
+                .map(|run| ((run.thread, run.start_seq), (run.end_seq, Context::Task(run.task as u32))));
+            let blocks = meta.dispatched.iter().zip(0..).filter(|(span, _)| span.has_run());
+            tasks
+                .chain(blocks.map(|(span, place)| ((span.thread, span.seq), (span.close_seq, Context::Block(place)))))
+                .collect()
+        });
+        let before = runs.range((thread, 0)..=(thread, seq)).rev().take(NESTED);
+        before.map(|(_, run)| run).find(|(end, _)| *end >= seq).map_or(Context::Thread, |(_, context)| *context)
     }
 }
 
@@ -219,6 +256,7 @@ pub(crate) fn open(path: &Path, args: &SessionArgs) -> anyhow::Result<OpenedSess
             switched: Switched::of(process.manifest.as_ref()),
             logical: OnceCell::new(),
             pthreads: OnceCell::new(),
+            runs: OnceCell::new(),
         });
     }
     drop(progress);

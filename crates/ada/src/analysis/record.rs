@@ -8,9 +8,11 @@ use ada_span::table::{Column, Columns};
 use ada_span::{NONE, Outcome, Reason, SpanError, Status};
 use serde_json::{Map, Value, json};
 
+use super::block_record::BlockView;
 use super::opened::{OpenedProcess, OpenedSession};
 use super::source_files::put_place;
-use ada_query::{Reference, Target};
+use super::task_record::TaskView;
+use ada_query::{Reference, Target, closure_name};
 
 /// The name of a thread whose start routine is not known.
 const PLACEHOLDER: &str = "pthread_start_routine";
@@ -21,6 +23,8 @@ pub(crate) enum Row {
     Frame(FrameView),
     Pthread(PthreadView),
     Callback(CallbackView),
+    Task(TaskView),
+    Block(BlockView),
 }
 
 /// A frame span.
@@ -101,36 +105,14 @@ pub(crate) fn thread_name(opened: &OpenedProcess, span: &PthreadSpan) -> String 
     }
 }
 
-/// The closure in the name of the function that runs it.
-fn closure_name(name: &str) -> String {
-    for (begin, end) in [("_Invoker<std::tuple<", '>'), ("__rust_begin_short_backtrace::<", '>')] {
-        // Of several the innermost: `std::async` wraps its runner into another.
-        if let Some((_, rest)) = name.rsplit_once(begin) {
-            let mut depth = 0_u32;
-            let length = rest.find(|letter: char| {
-                match letter {
-                    '<' | '(' | '{' => depth += 1,
-                    _ if letter == end && depth == 0 => return true,
-                    ',' if depth == 0 => return true,
-                    '>' | ')' | '}' => depth = depth.saturating_sub(1),
-                    _ => (),
-                }
-                false
-            });
-            if let Some(length) = length {
-                return rest[..length].trim().to_owned();
-            }
-        }
-    }
-    name.to_owned()
-}
-
 impl Row {
     pub(crate) fn process(&self) -> usize {
         match self {
             Self::Frame(it) => it.process,
             Self::Pthread(it) => it.process,
             Self::Callback(it) => it.process,
+            Self::Task(it) => it.process,
+            Self::Block(it) => it.process,
         }
     }
 
@@ -139,6 +121,8 @@ impl Row {
             Self::Frame(it) => it.start,
             Self::Pthread(it) => it.span.start,
             Self::Callback(it) => it.span.start,
+            Self::Task(it) => it.span.start,
+            Self::Block(it) => it.span.start,
         }
     }
 
@@ -147,6 +131,8 @@ impl Row {
             Self::Frame(it) => it.duration,
             Self::Pthread(it) => it.span.end.saturating_sub(it.span.start),
             Self::Callback(it) => it.span.end.saturating_sub(it.span.start),
+            Self::Task(it) => it.span.end.saturating_sub(it.span.start),
+            Self::Block(it) => it.span.end.saturating_sub(it.span.start),
         }
     }
 
@@ -163,6 +149,8 @@ impl Row {
             Self::Frame(it) => it.outcome,
             Self::Pthread(it) => it.span.outcome(),
             Self::Callback(it) => it.span.outcome(),
+            Self::Task(it) => it.span.outcome(),
+            Self::Block(it) => it.span.outcome(),
         }
     }
 
@@ -171,6 +159,8 @@ impl Row {
             Self::Frame(it) => it.function.0,
             Self::Pthread(it) => it.span.function,
             Self::Callback(it) => it.span.function,
+            Self::Task(it) => it.span.function,
+            Self::Block(it) => it.span.function,
         };
         (function != NONE).then_some(FunctionId(function))
     }
@@ -180,6 +170,8 @@ impl Row {
             Self::Frame(_) => "sync",
             Self::Pthread(_) => "pthread",
             Self::Callback(_) => "callback",
+            Self::Task(_) => "swift",
+            Self::Block(_) => "gcd",
         }
     }
 
@@ -189,6 +181,8 @@ impl Row {
             Self::Frame(it) => it.thread as usize,
             Self::Pthread(it) => it.span.thread as usize,
             Self::Callback(it) => it.span.thread as usize,
+            Self::Task(it) => it.span.thread as usize,
+            Self::Block(it) => it.span.thread as usize,
         }
     }
 
@@ -196,6 +190,8 @@ impl Row {
         let process = &opened.processes[self.process()];
         match self {
             Self::Pthread(it) => thread_name(process, &it.span),
+            Self::Task(it) => it.name(process),
+            Self::Block(it) => it.name(process),
             _ => self.function().map_or_else(String::new, |function| process.names.name(function)),
         }
     }
@@ -211,6 +207,8 @@ impl Row {
             Self::Frame(it) => Target::Frame(id, it.seq),
             Self::Pthread(it) => Target::Thread(id, it.span.begin_seq),
             Self::Callback(it) => Target::Callback(id, it.span.seq),
+            Self::Task(it) => Target::Task(it.span.id),
+            Self::Block(it) => Target::Block(id, it.span.seq),
         }
     }
 
@@ -232,7 +230,18 @@ impl Row {
         let mut evidence = Vec::new();
         let parent;
         let (mut key, mut depth, mut kind) = (Value::Null, Value::Null, "logical");
+        let (mut thread_ids, mut end_thread) = (vec![own_thread], own_thread);
         match self {
+            Self::Task(it) => {
+                let told = it.tell(opened);
+                (parent, key, evidence, attributes) = (told.parent, told.key, told.evidence, told.attributes);
+                thread_ids = told.threads;
+                end_thread = id(it.span.end_thread).unwrap_or(own_thread);
+            }
+            Self::Block(it) => {
+                let told = it.tell(opened);
+                (parent, key, evidence, attributes) = (told.parent, told.key, told.evidence, told.attributes);
+            }
             Self::Frame(it) => {
                 kind = "frame";
                 parent = it.parent.map(|seq| Target::Frame(own_thread, seq));
@@ -269,10 +278,11 @@ impl Row {
                 key = if span.handle != NONE { hex(span.handle) } else { Value::from(format!("tid {own_thread}")) };
                 // The first thread has no span; the call that it made does.
                 let created = process.pthread(span.creator, span.create_seq);
-                parent = creator.map(|creator| match created {
+                let context = process.target_of(process.context_at(span.creator, span.create_seq));
+                parent = context.or(creator.map(|creator| match created {
                     Some(created) => Target::Thread(creator, created.begin_seq),
                     None => Target::Frame(creator, span.create_seq),
-                });
+                }));
                 evidence.extend(creator.map(|creator| to(Target::Event(creator, span.create_seq))));
                 let own = [span.routine_seq, span.exit_seq, span.routine_close_seq];
                 evidence.extend(own.into_iter().filter(|&seq| seq != NONE).map(event));
@@ -316,8 +326,8 @@ impl Row {
             "self_ns": self.self_ns(),
             "depth": depth,
             "thread_id": own_thread,
-            "end_thread_id": own_thread,
-            "thread_ids": [own_thread],
+            "end_thread_id": end_thread,
+            "thread_ids": thread_ids,
             "status": outcome.status.word(),
             "reason": reason,
             "correlation_key": key,
@@ -363,7 +373,7 @@ fn pthread_attributes(
     put("given_name", span.given_name().into());
 }
 
-fn hex(value: u64) -> Value {
+pub(super) fn hex(value: u64) -> Value {
     Value::String(format!("{value:#x}"))
 }
 
@@ -373,19 +383,12 @@ pub(crate) fn refer(opened: &OpenedSession, process: usize, target: Target) -> R
     Reference { pid, target }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn closures_are_named_after_themselves() {
-        let cpp = "std::thread::_State_impl<std::thread::_Invoker<std::tuple<main::{lambda(int)#1}, int> > >::_M_run()";
-        assert_eq!(closure_name(cpp), "main::{lambda(int)#1}");
-        let rust = "std::sys::backtrace::__rust_begin_short_backtrace::<app::main::{closure#0}, ()>";
-        assert_eq!(closure_name(rust), "app::main::{closure#0}");
-        let wrapped = "std::thread::_State_impl<std::thread::_Invoker<std::tuple<void (std::_Async_state_impl<\
-                       std::thread::_Invoker<std::tuple<main::{lambda(long)#2}, long> >, long>::*)()> > >::_M_run()";
-        assert_eq!(closure_name(wrapped), "main::{lambda(long)#2}");
-        assert_eq!(closure_name("body"), "body");
-    }
+/// What the record of a task or block has beside what all have.
+pub(super) struct Told {
+    pub(super) parent: Option<Target>,
+    pub(super) key: Value,
+    pub(super) evidence: Vec<Value>,
+    pub(super) attributes: Map<String, Value>,
+    /// The threads that it ran on, in their order.
+    pub(super) threads: Vec<u32>,
 }

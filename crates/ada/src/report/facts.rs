@@ -25,10 +25,9 @@ pub(super) fn gather(opened: &OpenedSession) -> Vec<Item> {
         let end = match &manifest.exit {
             Some(exit) if exit.signal.is_some() => format!("killed by signal {}", exit.signal.unwrap_or_default()),
             Some(exit) if exit.code.is_some() => format!("exit code {}", exit.code.unwrap_or_default()),
-            Some(_) => "it ended".to_owned(),
-            _ if manifest.finished == Some(false) => "the recording was cut short".to_owned(),
-            _ if manifest.parent_pid.is_some() => "how it ended was not seen".to_owned(),
-            _ => "still running when the recording ended".to_owned(),
+            Some(_) => "ended, nobody knows how".to_owned(),
+            None if manifest.finished == Some(false) => "the recording was cut short".to_owned(),
+            None => "still running when the recording ended".to_owned(),
         };
         let pid = process.pid;
         let by = manifest.parent_pid.map_or_else(String::new, |parent| format!(", started by {parent}"));
@@ -130,6 +129,12 @@ pub(super) fn logical(opened: &OpenedSession) -> Vec<Item> {
         for span in &meta.callbacks {
             has_callbacks = true;
             count("callback", span.outcome(), span.end.saturating_sub(span.start));
+        }
+        for span in &meta.tasks {
+            count("swift", span.outcome(), span.end.saturating_sub(span.start));
+        }
+        for span in &meta.dispatched {
+            count("gcd", span.outcome(), span.end.saturating_sub(span.start));
         }
         left_out += meta.callbacks_left_out;
     }

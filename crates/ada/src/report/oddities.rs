@@ -6,7 +6,7 @@ use ada_span::{AnomalyKind, Outcome, Reason, Status};
 use serde_json::json;
 
 use super::{Item, imbalances};
-use crate::analysis::{OpenedSession, Target, counted, nanoseconds, refer};
+use crate::analysis::{OpenedSession, Target, counted, nanoseconds, refer, thousands};
 use crate::top::{self, Sort, Use};
 
 /// A call this much longer than the 99th percentile of its function is worth a look.
@@ -20,6 +20,8 @@ pub(super) fn gather(opened: &OpenedSession, limit: usize) -> Vec<Item> {
     let (usual, mut items): (Vec<_>, Vec<_>) = outcomes(opened).into_iter().partition(|(is_usual, _)| *is_usual);
     let mut items: Vec<Item> = items.drain(..).map(|(_, item)| item).collect();
     items.extend(anomalies(opened));
+    items.extend(orphans(opened));
+    items.extend(pending_groups(opened));
     items.extend(outliers(opened).into_iter().take(limit));
     items.extend(imbalances::gather(opened));
     items.extend(usual.into_iter().map(|(_, item)| item));
@@ -92,6 +94,30 @@ fn anomalies(opened: &OpenedSession) -> Vec<Item> {
             item(kind.word().replace('_', " "), format!("{}, first at", counted(count, "time")), Some(reference), json)
         })
         .collect()
+}
+
+/// Continuations that were resumed though no task waited for them.
+fn orphans(opened: &OpenedSession) -> Option<Item> {
+    let mut all = opened
+        .processes
+        .iter()
+        .enumerate()
+        .flat_map(|(process, it)| it.tables.meta().orphans.iter().map(move |&orphan| (process, orphan)));
+    let count = all.clone().count() as u64;
+    let (process, (thread, seq)) = all.next()?;
+    let thread = opened.processes[process].tables.meta().threads[thread as usize].id;
+    let reference = refer(opened, process, Target::Event(thread, seq)).to_string();
+    let json = json!({ "kind": "orphaned_resume", "count": count });
+    Some(item("orphaned resume".into(), format!("{} times, first at", thousands(count)), Some(reference), json))
+}
+
+/// Groups that wait for something to the end.
+fn pending_groups(opened: &OpenedSession) -> Option<Item> {
+    let groups = opened.processes.iter().flat_map(|it| &it.tables.meta().groups).filter(|group| group.left() > 0);
+    let (count, left) = groups.fold((0_u64, 0_u64), |(count, left), group| (count + 1, left + group.left()));
+    let json = json!({ "kind": "pending_group", "count": count, "left": left });
+    let words = format!("{} dispatch groups never became empty", thousands(count));
+    (count > 0).then(|| item("pending groups".into(), words, Some("ada queues".into()), json))
 }
 
 /// Calls that took much longer than others of the same function.

@@ -1,5 +1,7 @@
 //! What the recording did to the program, and what it left out.
 
+use std::collections::BTreeMap;
+
 use ada_event::{FunctionId, ModuleId};
 use serde_json::json;
 
@@ -7,13 +9,40 @@ use super::Item;
 use super::facts::fact;
 use crate::analysis::{OpenedSession, Target, nanoseconds, refer, thousands};
 
-/// Crashes, what a ring has let go, functions that were switched, what hooks took, and waits.
+/// What was open when ada attached, crashes, what a ring has let go, functions that were switched, what hooks took, and waits.
 pub(super) fn gather(opened: &OpenedSession) -> Vec<Item> {
-    let mut items = crashes(opened);
+    let mut items = open_before(opened);
+    items.extend(crashes(opened));
     items.extend(rings(opened));
     items.extend(switched(opened));
     items.extend(hooks(opened));
     items
+}
+
+/// The calls that no event tells of, because they were open before the first: one line for threads that did the same.
+fn open_before(opened: &OpenedSession) -> Vec<Item> {
+    const NAMED: usize = 6;
+    let mut threads: BTreeMap<Vec<String>, Vec<u32>> = BTreeMap::new();
+    for process in &opened.processes {
+        for open in opened.recorded(process).manifest.iter().flat_map(|manifest| &manifest.open_calls) {
+            let names = open.functions.iter().filter_map(|id| function(id)).map(|id| process.names.name(id));
+            threads.entry(names.collect()).or_default().push(open.tid);
+        }
+    }
+    let item = |(names, tids): (Vec<String>, Vec<u32>)| {
+        let who = match tids[..] {
+            [tid] => format!("thread {tid}"),
+            _ => format!("{} threads", tids.len()),
+        };
+        let more = match names.len().saturating_sub(NAMED) {
+            0 => String::new(),
+            more => format!(" < {more} more"),
+        };
+        let calls = names.iter().take(NAMED).map(String::as_str).collect::<Vec<&str>>().join(" < ");
+        let words = format!("{who}, {} calls open before: {calls}{more}", names.len());
+        fact("attached", words, json!({ "tids": tids, "open_calls": names }))
+    };
+    threads.into_iter().map(item).collect()
 }
 
 fn crashes(opened: &OpenedSession) -> Vec<Item> {

@@ -8,8 +8,8 @@ use anyhow::{Context, bail};
 use serde_json::{Map, Value, json};
 
 use crate::analysis::{
-    CallbackView, ListFormat, OpenedSession, Out, PthreadView, Reference, Row, SessionArgs, Target, csv, put_corrected,
-    read_frame, refer, with_tables,
+    BlockView, CallbackView, ListFormat, OpenedSession, Out, PthreadView, Reference, Row, SessionArgs, Target,
+    TaskView, csv, put_corrected, read_frame, refer, with_tables,
 };
 use crate::exit::Outcome;
 use crate::top;
@@ -20,6 +20,8 @@ Examples:
   ada show event:4712:91               an event with its registers and stack, and the events around it
   ada show thread:4712                 a thread: who made it, what it ran, how it ended
   ada show callback:4712:90            a callback and the call that was handed its address
+  ada show task:7                      a Swift task: who made it, when it ran, what it waited for
+  ada show block:4712:90               a dispatched block: who submitted it, and to which queue
   ada show function:1:42 SESSION       a function's calls and times
 
 Other commands print such references. Registers and stack are there where the recording kept them
@@ -89,8 +91,30 @@ pub(crate) fn find(opened: &OpenedSession, reference: Reference, limit: usize) -
             let row = span.map(|&span| Row::Callback(CallbackView { process, span }));
             Ok(with_corrected(&row.with_context(nowhere)?, opened))
         }
+        Target::Task(id) => Ok(find_task(opened, reference.pid, id)?.with_context(nowhere)?.json(opened)),
+        Target::Block(id, seq) => {
+            let place = find_thread(opened, reference.pid, id)?;
+            let process = place.process;
+            let spans = &opened.processes[process].tables.meta().dispatched;
+            let span = spans.iter().find(|span| span.thread == place.thread as u64 && span.seq == seq);
+            let row = span.map(|&span| Row::Block(BlockView { process, span }));
+            Ok(row.with_context(nowhere)?.json(opened))
+        }
         Target::Thread(id, seq) => show_thread(&find_thread(opened, reference.pid, id)?, seq),
     }
+}
+
+fn find_task(opened: &OpenedSession, pid: Option<u32>, id: u64) -> anyhow::Result<Option<Row>> {
+    let mut found = opened.processes.iter().enumerate().filter_map(|(process, it)| {
+        let is_meant = pid.is_none_or(|pid| pid == it.pid);
+        let task = it.tables.meta().tasks.iter().find(|task| task.id == id).filter(|_| is_meant);
+        task.map(|&span| Row::Task(TaskView { process, span }))
+    });
+    let row = found.next();
+    if found.next().is_some() {
+        bail!("several processes have a task {id}; write PID/ before the reference");
+    }
+    Ok(row)
 }
 
 fn find_thread(opened: &OpenedSession, pid: Option<u32>, id: u32) -> anyhow::Result<Place<'_>> {

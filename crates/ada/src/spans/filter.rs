@@ -12,13 +12,13 @@ use crate::analysis::{Moment, OpenedSession, Row, parse_nanos};
 /// Options that choose spans.
 #[derive(clap::Args)]
 pub(crate) struct FilterArgs {
-    /// Calls, or threads and callbacks
+    /// Calls, or threads, callbacks, tasks and blocks
     #[arg(long = "type", value_enum)]
     kind: Option<Kind>,
     /// What made them; may be given several times
     #[arg(long, value_enum)]
     runtime: Vec<Runtime>,
-    /// How they ended: completed, exited, canceled, unmatched, open or entry_only
+    /// How they ended: completed, exited, canceled, unmatched, open, entry_only or pending
     #[arg(long)]
     status: Vec<Status>,
     /// Why: tail_call, exception, unwind, canceled, crash, timeout, process_exit, dropped, attached_midway or none
@@ -48,7 +48,7 @@ pub(crate) struct FilterArgs {
 enum Kind {
     /// Calls of functions
     Frame,
-    /// Threads and callbacks
+    /// Threads, callbacks, tasks and blocks
     Logical,
 }
 

@@ -8,7 +8,7 @@ use ada_span::table::{Column, Columns};
 
 use super::filter::Filter;
 use super::order::{Cursor, Position, Sort};
-use crate::analysis::{CallbackView, FrameView, OpenedSession, PthreadView, Row};
+use crate::analysis::{BlockView, CallbackView, FrameView, OpenedSession, PthreadView, Row, TaskView};
 
 /// The first `limit` wanted rows behind the cursor.
 pub(super) fn first(
@@ -76,7 +76,10 @@ fn logical<'a>(opened: &'a OpenedSession, filter: &'a Filter) -> impl Iterator<I
     let all = opened.processes.iter().enumerate().filter(|_| filter.wants_logical()).flat_map(|(process, it)| {
         let meta = it.tables.meta();
         let threads = meta.pthreads.iter().map(move |&span| Row::Pthread(PthreadView { process, span }));
-        threads.chain(meta.callbacks.iter().map(move |&span| Row::Callback(CallbackView { process, span })))
+        let callbacks = meta.callbacks.iter().map(move |&span| Row::Callback(CallbackView { process, span }));
+        let tasks = meta.tasks.iter().map(move |&span| Row::Task(TaskView { process, span }));
+        let blocks = meta.dispatched.iter().map(move |&span| Row::Block(BlockView { process, span }));
+        threads.chain(callbacks).chain(tasks).chain(blocks)
     });
     all.filter(|row| filter.wants_row(opened, row))
 }

@@ -65,6 +65,10 @@ pub(crate) struct RecordingArgs {
     /// instead of recorded, exactly, and the session says which and when
     #[arg(long, value_name = "PERCENT", value_parser = quantity::parse_share)]
     max_overhead: Option<f64>,
+    /// With --max-overhead: count on, though a program that calls something every few nanoseconds then stays above its
+    /// share. Without this the hooks of its hottest functions are removed, and the session says so
+    #[arg(long, requires = "max_overhead")]
+    exact_counts: bool,
     /// Say nothing unless something goes wrong
     #[arg(long, short)]
     pub(crate) quiet: bool,
@@ -107,6 +111,7 @@ impl RecordingArgs {
             ring_memory: 64 << 20,
             ring: None,
             max_overhead: None,
+            exact_counts: false,
             no_plan_cache: false,
             quiet: true,
         }
@@ -136,6 +141,7 @@ impl RecordingArgs {
             pre_roll: self.pre_roll,
             post_roll: self.post_roll,
             max_overhead: self.max_overhead,
+            exact_counts: self.exact_counts,
             vectors: self.vectors,
             follow: !self.no_follow,
             until_exit: self.until_exit,

@@ -71,13 +71,22 @@ fn switched(functions: &[SwitchedFunction]) {
         return;
     }
     let calls: u64 = functions.iter().map(|function| function.calls).sum();
-    let uncounted = functions.iter().filter(|function| !function.is_exact).count();
+    let unhooked = functions.iter().filter(|function| function.is_unhooked).count();
+    let uncounted = functions.iter().filter(|function| !function.is_exact).count() - unhooked;
     say(format_args!(
         "ada: {} functions were not recorded all the time: {}; {calls} of their calls were counted{}\n",
         functions.len(),
         some(functions.iter().map(|function| function.name.as_str())),
         if uncounted > 0 { format!(", and {uncounted} of them were switched off for a time") } else { String::new() }
     ));
+    if unhooked > 0 {
+        let names = functions.iter().filter(|function| function.is_unhooked).map(|function| function.name.as_str());
+        say(format_args!(
+            "ada: {} were called too often even to be counted within the budget, and were left alone from then on \
+             (--exact-counts counts on)\n",
+            some(names.collect::<Vec<&str>>().into_iter())
+        ));
+    }
 }
 
 /// The first few of a list, and how many more there are.

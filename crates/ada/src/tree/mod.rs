@@ -1,6 +1,7 @@
 //! `ada tree [SESSION]`.
 
 mod fold;
+mod logical;
 
 use ada_control::function_pattern::matches;
 use ada_event::FunctionId;
@@ -20,6 +21,7 @@ Examples:
   ada tree                                   the whole program, calls of all threads folded together
   ada tree --thread 4711 --depth 5
   ada tree --function handle_request         what happens below one function
+  ada tree --logical                         threads, Swift's tasks and dispatched blocks below what made them
   ada tree --since 1.5s --until 1.6s         calls that began in a stretch of time
 
 Calls of the same function by the same caller are one line, with how many there were.";
@@ -29,6 +31,9 @@ Calls of the same function by the same caller are one line, with how many there 
 pub(crate) struct Args {
     #[command(flatten)]
     session: SessionArgs,
+    /// The tree of threads, tasks, blocks and callbacks instead of calls
+    #[arg(long, conflicts_with_all = ["function", "lines"])]
+    logical: bool,
     /// Calls of this thread; may be given several times
     #[arg(long, value_name = "ID")]
     thread: Vec<u32>,
@@ -78,6 +83,9 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Outcome> {
             if !opened.processes.iter().any(|it| it.tables.meta().thread_index(*id).is_some()) {
                 anyhow::bail!("thread {id} is not in the session; `ada threads` lists them");
             }
+        }
+        if args.logical {
+            return logical::print(args, opened, out);
         }
         if args.corrected {
             check_correctable(opened)?;

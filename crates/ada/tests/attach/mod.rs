@@ -38,7 +38,7 @@ fn frames_in_flight_come_back() {
     let attached = target.attach_until_detached(&[]);
     target.have_done("up");
     target.have_done("down");
-    let recorded = attached.detach(&target);
+    let (recorded, report) = attached.detach_with_report(&target);
     target.tell("up");
     let output = target.finish();
     assert_eq!(output.status.code(), Some(32), "{}", text(&output.stdout));
@@ -47,6 +47,10 @@ fn frames_in_flight_come_back() {
     let nested = recorded.counts("nested");
     assert_eq!((nested.calls, nested.returns), (21, 0));
     assert_eq!(recorded.counts("innermost").calls, 1);
+    // What was open before is told, though no event is about it.
+    let before = report.lines().find(|line| line.starts_with("attached")).unwrap_or_else(|| panic!("{report}"));
+    // Up to the read: step, innermost, nested eleven times, main, and what calls it.
+    assert!(before.contains(" calls open before: read < ") && before.contains(" < fgets < step < "), "{before}");
 }
 
 #[test]

@@ -196,10 +196,19 @@ impl Drop for Target {
 impl Attached {
     /// Ends it as another user of the machine would.
     pub(super) fn detach(self, target: &Target) -> Recorded {
+        self.detach_with_report(target).0
+    }
+
+    /// The same, with what `ada report` says.
+    pub(super) fn detach_with_report(self, target: &Target) -> (Recorded, String) {
         let output = bounded(target.ada(&["detach", &target.id().to_string()]), b"");
         assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
         assert_eq!(text(&output.stdout), format!("process {} goes on without hooks\n", target.id()));
-        self.finish()
+        let output = self.ada.finish();
+        assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+        let recorded = session_in(self.sessions.path(), &self.program);
+        let report = run::ada(["report".as_ref(), recorded.path().as_os_str()]);
+        (recorded, text(&report.stdout).to_owned())
     }
 
     /// Waits for ada's own end.

@@ -6,7 +6,7 @@ use crate::run::text;
 #[test]
 fn the_hottest_function_is_counted_and_no_call_is_lost() {
     const CALLS: u64 = 40_000_000;
-    let mut running = Running::start(&["--max-overhead", "10%", "--detail", "off"]);
+    let mut running = Running::start(&["--max-overhead", "10%", "--exact-counts", "--detail", "off"]);
     running.have_done(&format!("tick {CALLS} 2"));
     let ended = running.end();
     let switches = &ended.switches("tick")[0];
@@ -19,6 +19,27 @@ fn the_hottest_function_is_counted_and_no_call_is_lost() {
     assert_eq!(manifest.max_overhead, Some(0.1));
     let words = text(&ended.output.stderr);
     assert!(words.contains("not recorded all the time: tick"), "{words}");
+}
+
+#[test]
+fn a_function_that_is_too_hot_to_be_counted_loses_its_hook_and_the_session_says_so() {
+    let mut running = Running::start(&["--max-overhead", "1%", "--detail", "off"]);
+    running.have_done("tick 200000000 2");
+    let answer = running.filter(&["--on", "tick"]);
+    let ended = running.end();
+    let switches = &ended.switches("tick")[0];
+    let modes: Vec<&str> = switches.iter().map(|switch| &*switch.mode).collect();
+    assert!(modes.contains(&"count") && modes.last() == Some(&"unhooked"), "{switches:?}");
+    let last = switches.last().unwrap();
+    assert_eq!((last.to_ns, last.count, &*last.why), (None, None, "budget"));
+    assert_eq!(answer, "0 of 1 functions are now recorded\n");
+    // What was begun before goes on as it was begun.
+    let recorded = ended.recorded().counts("tick");
+    assert_eq!(recorded.calls, recorded.returns);
+    let counted: u64 = switches.iter().filter_map(|switch| switch.count).sum();
+    assert!(recorded.calls + counted < 400_000_000, "{} and {counted}", recorded.calls);
+    let words = text(&ended.output.stderr);
+    assert!(words.contains("left alone") && words.contains("tick"), "{words}");
 }
 
 #[test]

@@ -55,7 +55,7 @@ fn calls_by_generated_code_have_no_end_and_cost_no_other_span() {
 #[test]
 fn a_loss_is_the_reason_on_its_own_thread_at_its_own_time() {
     let options = ["--ring-memory", "4M", "--on-full", "drop"];
-    let told = Told::trace_with(&Program::new("busy_threads.c"), &options);
+    let told = Told::trace_with(&Program::new("busy_nest.c"), &options);
     told.text("report", &[]);
     let manifest = manifest(&told);
     let gaps: Vec<(u64, u64, u64)> = manifest["gaps"]
@@ -78,7 +78,7 @@ fn a_loss_is_the_reason_on_its_own_thread_at_its_own_time() {
         let is_near = |time: u64| if end > start { start < time && time <= end } else { time <= end };
         assert!(gaps.iter().any(|&(of, time, _)| of == thread && is_near(time)), "{span}");
     }
-    let without = told.spans(&["--type", "frame", "--status", "unmatched", "--reason", "none", "--limit", "3"]);
+    let without = told.spans(&["--type", "frame", "--status", "unmatched", "--reason", "none"]);
     assert!(without.is_empty(), "{without:?}");
     assert_eq!(told.outcomes("main"), all("completed", 1));
 }
@@ -94,7 +94,8 @@ fn what_a_ring_let_go_was_begun_before() {
         assert_eq!(span["attributes"]["end_by"], "return");
         assert_eq!(span["attributes"]["create_ns"], Value::Null, "that was let go");
     }
-    assert_eq!(told.outcomes("main"), all("unmatched attached_midway", 1));
+    // The newest events of the first thread can be the oldest to be written.
+    assert!(told.outcomes("main").keys().all(|outcome| outcome == "unmatched attached_midway"));
     let unexplained = told.spans(&["--type", "frame", "--status", "unmatched", "--reason", "none"]);
     assert!(unexplained.is_empty(), "{unexplained:?}");
     let run = &told.json("report", &[])["run"];

@@ -30,6 +30,22 @@ fn a_library_that_is_loaded_again_and_again_is_hooked_each_time() {
 }
 
 #[test]
+fn forks_that_load_the_same_library_at_the_same_place_each_have_it_hooked() {
+    let traced = Tracing::new(&Program::new("prefork_dlopen.c")).argument(plugin()).argument("plugin_work").check();
+    let recorded = &traced.recorded;
+    assert_eq!(recorded.processes.len(), 5);
+    let mut loaded: Vec<u64> = recorded.processes.iter().map(|process| counts(process, "plugin_work").calls).collect();
+    loaded.sort_unstable();
+    assert_eq!(loaded, [0, 10, 10, 10, 20]);
+    for process in &recorded.processes {
+        let calls = counts(process, "plugin_work").calls;
+        assert_eq!(counts(process, "plugin_work"), balanced(calls));
+        // Twice in each call, and once at the beginning and end of each loading.
+        assert_eq!(counts(process, "plugin_leaf"), balanced(2 * calls + calls / 5));
+    }
+}
+
+#[test]
 fn the_constructors_of_libraries_that_come_with_the_program_are_traced() {
     let plugin = plugin();
     let (folder, file): (&Path, &str) = (plugin.parent().unwrap(), "plugin");

@@ -5,6 +5,7 @@
 
 mod builds;
 mod calls;
+mod ends;
 mod loading;
 mod nesting;
 mod options;

@@ -123,3 +123,14 @@ fn children_of_vfork_and_posix_spawn_run_and_their_parent_goes_on() {
         assert_eq!((counts.calls, counts.returns, counts.unwound), (1, 1, 0), "{name}");
     }
 }
+
+#[test]
+fn programs_that_share_too_little_memory_for_their_detail_run_on() {
+    let program = Program::new("wide_frames.c").build();
+    let line = format!("for i in 1 2 3 4 5 6 7 8; do {0} & done; wait", program.display());
+    let tracing = Tracing::of(std::path::Path::new("/bin/sh")).argument("-c").argument(line);
+    // Four pieces, and eight programs that want three each.
+    let output = run::bounded(tracing.option(&["--ring-memory", "1M"]).command(), b"");
+    assert_eq!(text(&output.stdout), "10504000\n".repeat(8), "{}", text(&output.stderr));
+    assert_eq!(output.status.code(), Some(0));
+}

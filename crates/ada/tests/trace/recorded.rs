@@ -152,7 +152,7 @@ impl RecordedProcess {
                 continue;
             }
             match event.kind {
-                EventKind::CALL => counts.calls += 1,
+                EventKind::CALL | EventKind::ENTRY => counts.calls += 1,
                 EventKind::RETURN => counts.returns += 1,
                 EventKind::EXCEPTION => counts.unwound += 1,
                 other => panic!("an event of kind {other}"),

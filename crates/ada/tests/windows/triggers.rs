@@ -59,11 +59,9 @@ impl Contents {
 
     /// How many events have detail, but for those that a runtime probe always keeps.
     fn details(&self) -> usize {
-        self.threads
-            .iter()
-            .flatten()
-            .filter(|seen| seen.has_detail && !["_exit", "_Exit"].contains(&seen.name.as_str()))
-            .count()
+        const PROBED: [&str; 4] = ["_exit", "_Exit", "__cxa_atexit", "pthread_once"];
+        let is_window = |seen: &&Seen| seen.has_detail && !PROBED.contains(&seen.name.as_str());
+        self.threads.iter().flatten().filter(is_window).count()
     }
 
     /// What the manifest says of windows agrees with what is there.

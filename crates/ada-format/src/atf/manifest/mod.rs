@@ -8,12 +8,14 @@ mod crash;
 mod gap;
 mod hook_cost;
 mod module;
+mod open_calls;
 mod switch;
 
 pub use crash::Crash;
 pub use gap::Gap;
 pub use hook_cost::HookCost;
 pub use module::{BuildId, Coverage, HexAddr, Module};
+pub use open_calls::OpenCalls;
 pub use switch::Switch;
 
 use std::collections::BTreeMap;
@@ -59,6 +61,9 @@ pub struct Manifest {
     /// The process that started it, if that is traced too.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent_pid: Option<u32>,
+    /// Whether it ran already when the recording began.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub attached: bool,
     /// How the process ended, if it has.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub exit: Option<Exit>,
@@ -101,12 +106,19 @@ pub struct Manifest {
     /// Fatal signals that hit the process's threads.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub crashes: Vec<Crash>,
+    /// What each thread was doing when ada attached to the process.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub open_calls: Vec<OpenCalls>,
     /// What could not be recorded and why: sentences, or objects with more to say.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub limits: Vec<Value>,
     /// Fields that this version does not know.
     #[serde(flatten)]
     pub extra: Map<String, Value>,
+}
+
+fn is_false(value: &bool) -> bool {
+    !value
 }
 
 /// A thread of the process.
@@ -133,7 +145,7 @@ pub struct ThreadEntry {
     pub extra: Map<String, Value>,
 }
 
-/// How a process ended: `code` or `signal`.
+/// How a process ended: `code` or `signal`, or neither where that is not known.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Exit {
     /// The exit code, if it exited.
@@ -142,6 +154,9 @@ pub struct Exit {
     /// The signal, if one killed it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub signal: Option<i32>,
+    /// Whose word that is: `wait`, `kernel`, `exit_call`, `crash` or `nobody`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub known_by: Option<String>,
     /// Fields that this version does not know.
     #[serde(flatten)]
     pub extra: Map<String, Value>,

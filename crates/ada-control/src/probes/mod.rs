@@ -4,6 +4,12 @@
 //! A probe is found by its function's name, in whatever image has it. The table says what is read beside the registers;
 //! the words follow each other in the order of the reads. What they mean is the analysis's business.
 
+mod dispatch;
+mod limits;
+mod swift;
+
+pub(crate) use limits::limits;
+
 use std::collections::HashMap;
 use std::sync::LazyLock;
 use std::sync::atomic::Ordering;
@@ -35,7 +41,26 @@ const fn signal_action(name: &'static str, call: &'static [Read]) -> Probe {
     Probe { role: Role::SignalAction, ..probe(name, call, &[]) }
 }
 
-const PROBES: &[Probe] = &[
+/// What a runtime loses when functions of it are not to be found: for the limits of a session.
+struct Runtime {
+    /// As people call it.
+    name: &'static str,
+    /// Whoever has one of these has the runtime.
+    marks: &'static [&'static str],
+    /// No program that has the runtime can do without these.
+    vital: &'static [&'static str],
+    /// Functions that do the same in one version or another, and what is not known without any of them.
+    needs: &'static [(&'static [&'static str], &'static str)],
+}
+
+const RUNTIMES: [Runtime; 2] = [swift::RUNTIME, dispatch::RUNTIME];
+
+/// All rows, in the order of their numbers.
+fn rows() -> impl Iterator<Item = &'static Probe> {
+    [SYSTEM, swift::PROBES, dispatch::PROBES].into_iter().flatten()
+}
+
+const SYSTEM: &[Probe] = &[
     // Threads. Of a new one: whether it starts detached (glibc's attribute flags), and the entry function of a C++
     // `std::thread` (its state's virtual function) and of a Rust thread (its boxed closure's). Back: its handle.
     probe(
@@ -58,7 +83,7 @@ const PROBES: &[Probe] = &[
     exec("execve", &[Read::words(Base::Rdi, 0, 8)]),
     exec("execveat", &[Read::words(Base::Rsi, 0, 8)]),
     exec("fexecve", &[]),
-    probe("_exit", &[], &[]),
+    Probe { role: Role::Exit, ..probe("_exit", &[], &[]) },
     // Signals. The handler is the first word of the action; `signal` has it in a register.
     signal_action("__libc_sigaction", &[Read::words(Base::Rsi, 0, 1)]),
     signal_action("sigaction", &[Read::words(Base::Rsi, 0, 1)]),
@@ -72,13 +97,13 @@ const PROBES: &[Probe] = &[
 ];
 
 static NUMBERS: LazyLock<HashMap<&'static str, u32>> =
-    LazyLock::new(|| (0..).zip(PROBES).map(|(number, probe)| (probe.name, number)).collect());
+    LazyLock::new(|| (0..).zip(rows()).map(|(number, probe)| (probe.name, number)).collect());
 
-const _: () = assert!(PROBES.len() <= MAX_PROBES);
+const _: () = assert!(SYSTEM.len() + swift::PROBES.len() + dispatch::PROBES.len() <= MAX_PROBES);
 
 /// Puts the table where the agent finds it. `follow` says whether other programs are of interest.
 pub(crate) fn publish(pool: Pool, follow: bool) {
-    for (place, probe) in pool.control().probes.iter().zip(PROBES) {
+    for (place, probe) in pool.control().probes.iter().zip(rows()) {
         let role = if probe.role == Role::Exec && !follow { Role::None } else { probe.role };
         place.role.store(role as u64, Ordering::Relaxed);
         for (words, reads) in [(&place.call, probe.call), (&place.back, probe.back)] {
@@ -89,12 +114,19 @@ pub(crate) fn publish(pool: Pool, follow: bool) {
     }
 }
 
+fn number_of_name(name: &str) -> Option<u32> {
+    let known = NUMBERS.get(name).copied();
+    known.or_else(|| dispatch::is_block_invoke(name).then(|| NUMBERS.get(dispatch::BLOCK_INVOKE).copied()).flatten())
+}
+
 /// The probe that a function is, if it is one.
 pub(crate) fn number_of(functions: &FunctionTable, index: usize) -> Option<u32> {
-    functions.names(index).find_map(|name| NUMBERS.get(name).copied())
+    functions.names(index).find_map(number_of_name)
 }
 
 /// Whether a function is one by which programs change and ask for the actions of signals.
 pub(crate) fn is_signal_action(functions: &FunctionTable, index: usize) -> bool {
-    number_of(functions, index).is_some_and(|number| PROBES[number as usize].role == Role::SignalAction)
+    number_of(functions, index)
+        .and_then(|number| rows().nth(number as usize))
+        .is_some_and(|probe| probe.role == Role::SignalAction)
 }

@@ -1,0 +1,51 @@
+//! The calls that were open when ada attached: their beginnings were not seen, and their ends are not.
+
+use std::cell::OnceCell;
+
+use ada_event::{FunctionId, ImageOffset};
+use ada_format::atf::OpenCalls;
+use ada_image::{Callers, FrameRegisters, INSTRUCTION, Image, STACK_POINTER};
+
+use super::whereabouts::ThreadStack;
+use crate::image_file::ImageFile;
+use crate::module::Module;
+
+/// No more of a stack is told.
+const MOST: usize = 256;
+
+/// The open calls of each thread, newest first, as far as unwind tables tell.
+pub(super) fn of(stacks: &[ThreadStack], modules: &[Module]) -> Vec<OpenCalls> {
+    let files: Vec<Option<ImageFile>> = modules.iter().map(|module| ImageFile::open(&module.file.path).ok()).collect();
+    let callers: Vec<OnceCell<Option<Callers<'_>>>> = modules.iter().map(|_| OnceCell::new()).collect();
+    let callers_of = |number: usize| {
+        callers[number].get_or_init(|| Callers::new(&Image::parse(files[number].as_ref()?.bytes()).ok()?)).as_ref()
+    };
+    let of_thread = |stack: &ThreadStack| {
+        let mut registers = frame_registers(&stack.registers);
+        let mut functions = Vec::new();
+        // A return address may lie behind the last instruction of its function; the first is none.
+        let mut back = 0;
+        while functions.len() < MOST {
+            let address = registers[INSTRUCTION].wrapping_sub(back);
+            let is_in = |module: &Module| (module.file.start..module.file.end).contains(&address);
+            let Some(number) = modules.iter().position(is_in) else { break };
+            let module = &modules[number];
+            let place = ImageOffset(address.wrapping_sub(module.bias));
+            if let Some(index) = module.functions.index_containing(place) {
+                functions.push(FunctionId::new(module.id, index as u32).to_string());
+            }
+            let caller = callers_of(number).and_then(|callers| callers.caller(place, &registers, |at| stack.word(at)));
+            // A stack only shrinks towards its beginning.
+            let Some(caller) = caller.filter(|caller| caller[STACK_POINTER] > registers[STACK_POINTER]) else { break };
+            (registers, back) = (caller, 1);
+        }
+        OpenCalls { tid: stack.tid, functions, ..OpenCalls::default() }
+    };
+    stacks.iter().map(of_thread).collect()
+}
+
+fn frame_registers(registers: &libc::user_regs_struct) -> FrameRegisters {
+    let libc::user_regs_struct { rax, rdx, rcx, rbx, rsi, rdi, rbp, rsp, .. } = *registers;
+    let libc::user_regs_struct { r8, r9, r10, r11, r12, r13, r14, r15, rip, .. } = *registers;
+    [rax, rdx, rcx, rbx, rsi, rdi, rbp, rsp, r8, r9, r10, r11, r12, r13, r14, r15, rip]
+}

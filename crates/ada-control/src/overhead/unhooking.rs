@@ -1,0 +1,164 @@
+//! Removes the hooks of functions that are called too often even to be counted.
+//!
+//! Counting a call takes two jumps at least, and a program that calls something every five nanoseconds feels them. So
+//! where counting alone is over the budget, the first bytes of the hottest functions are put back. Threads of the program
+//! do it themselves, see [`ada_ring::orders`]; nothing is stopped. It cannot be undone while the program runs: a thread
+//! may be in the middle of the bytes that a jump would overwrite.
+
+use std::collections::{BTreeSet, HashSet};
+use std::fs::{self, File};
+use std::os::unix::fs::FileExt;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use ada_event::FunctionId;
+
+use crate::programs::Programs;
+
+/// How long an order is good for.
+const GOOD_FOR: Duration = Duration::from_millis(200);
+/// How long to wait for threads to come by themselves, and then for ones that were made to.
+const PATIENCE: Duration = Duration::from_millis(5);
+const STEP: Duration = Duration::from_micros(200);
+
+/// Who is, or is about to be, without a hook.
+#[derive(Default)]
+pub(super) struct Unhooking {
+    functions: HashSet<FunctionId>,
+    /// Those that cannot be: they go on being counted.
+    kept: HashSet<FunctionId>,
+}
+
+/// A word of code, and how to change it.
+struct Change {
+    function: FunctionId,
+    image: u32,
+    address: u64,
+    old: u64,
+    new: u64,
+}
+
+impl Unhooking {
+    /// Whether a function has lost its hook in some process.
+    pub(super) fn has(&self, function: FunctionId) -> bool {
+        self.functions.contains(&function)
+    }
+
+    /// Removes hooks, the hottest function's first. Gives the functions that have lost theirs in some process.
+    pub(super) fn remove(
+        &mut self,
+        programs: &Programs,
+        processes: &BTreeSet<u32>,
+        functions: &[FunctionId],
+    ) -> Vec<FunctionId> {
+        let wanted: Vec<FunctionId> = functions.iter().copied().filter(|known| !self.kept.contains(known)).collect();
+        let changes = changes(programs, processes, &wanted);
+        self.kept.extend(wanted.iter().filter(|wanted| changes.iter().all(|change| change.function != **wanted)));
+        let pool = programs.switches.pool();
+        let orders = &pool.control().orders;
+        let until = programs.switches.ticks_in(GOOD_FOR);
+        let given: Vec<(FunctionId, usize)> = changes
+            .iter()
+            .filter_map(|change| {
+                let number = orders.give(change.image, change.address, change.old, change.new, until)?;
+                Some((change.function, number))
+            })
+            .collect();
+        let is_done = |number: usize| orders.get(number).is_some_and(|order| order.done.load(Ordering::Relaxed) > 0);
+        let wait = || {
+            let begun = Instant::now();
+            while begun.elapsed() < PATIENCE && !given.iter().all(|(_, number)| is_done(*number)) {
+                std::thread::sleep(STEP);
+            }
+        };
+        wait();
+        if let Some((function, _)) = given.iter().find(|(_, number)| !is_done(*number)) {
+            // Threads come by when they have filled a chunk, and whoever only counts fills none.
+            programs.switches.record_for_now(*function, true);
+            wait();
+            programs.switches.record_for_now(*function, false);
+        }
+        let gone: Vec<FunctionId> =
+            given.iter().filter(|(_, number)| is_done(*number)).map(|(known, _)| *known).collect();
+        self.functions.extend(&gone);
+        gone
+    }
+}
+
+/// What has to be changed in which program.
+fn changes(programs: &Programs, processes: &BTreeSet<u32>, functions: &[FunctionId]) -> Vec<Change> {
+    let hooked = programs.lock();
+    let mut changes = Vec::new();
+    for &function in functions {
+        let Some(module) = hooked.modules.iter().find(|module| module.id == function.module()) else { continue };
+        let Some((installer, first)) = hooked.installers.get(&module.image) else { continue };
+        // A library that was loaded later can be gone at any moment.
+        let Some((jump, original)) =
+            installer.jump_of(&module.file, function.symbol_index() as usize).filter(|_| first.contains(&module.file))
+        else {
+            continue;
+        };
+        let (address, within) = (jump.at.0 & !7, (jump.at.0 & 7) as usize);
+        if within + jump.bytes().len() > 8 || jump.bytes().len() != original.len() {
+            continue;
+        }
+        let runs = |pid: &&u32| hooked.processes.get(pid).is_some_and(|known| known.images.contains(&module.image));
+        let mut those: Vec<&u32> = processes.iter().filter(runs).collect();
+        // A program that has shut itself in may be killed for what its threads would have to do.
+        if those.iter().any(|pid| is_shut_in(**pid)) {
+            continue;
+        }
+        those.retain(|pid| fs::metadata(format!("/proc/{pid}")).is_ok());
+        let word = those.iter().find_map(|pid| {
+            let word = word_at(**pid, address)?;
+            (word[within..][..jump.bytes().len()] == *jump.bytes()).then_some(word)
+        });
+        if let Some(old) = word {
+            let mut new = old;
+            new[within..][..original.len()].copy_from_slice(&original);
+            let (old, new) = (u64::from_le_bytes(old), u64::from_le_bytes(new));
+            changes.push(Change { function, image: module.image, address, old, new });
+        }
+    }
+    in_turn(changes)
+}
+
+/// Two functions can share a word: the second change has to find what the first leaves.
+fn in_turn(mut changes: Vec<Change>) -> Vec<Change> {
+    for number in 0..changes.len() {
+        let (before, rest) = changes.split_at_mut(number);
+        let change = &mut rest[0];
+        let same = |other: &&Change| (other.image, other.address) == (change.image, change.address);
+        if let Some(earlier) = before.iter().rfind(same) {
+            let own = change.old ^ change.new;
+            change.old = earlier.new;
+            change.new = earlier.new ^ own;
+        }
+    }
+    changes
+}
+
+fn word_at(pid: u32, address: u64) -> Option<[u8; 8]> {
+    let mut word = [0; 8];
+    File::open(format!("/proc/{pid}/mem")).ok()?.read_exact_at(&mut word, address).ok()?;
+    Some(word)
+}
+
+/// Whether a process has restricted its own system calls.
+fn is_shut_in(pid: u32) -> bool {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    status.lines().any(|line| line.strip_prefix("Seccomp:").is_some_and(|mode| mode.trim() != "0"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_second_change_of_a_word_builds_on_the_first() {
+        let change = |address, old, new| Change { function: FunctionId(1), image: 1, address, old, new };
+        let changes = in_turn(vec![change(8, 0xaabb, 0x11bb), change(16, 1, 2), change(8, 0xaabb, 0xaa22)]);
+        assert_eq!((changes[2].old, changes[2].new), (0x11bb, 0x1122));
+        assert_eq!((changes[1].old, changes[1].new), (1, 2));
+    }
+}

@@ -1,0 +1,17 @@
+//! What a process was doing when the recording began.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+/// Calls of a thread that were open when it was attached to. No event tells of them: their beginnings came before the
+/// recording, and their returns are not caught.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct OpenCalls {
+    /// The thread, by the kernel's id.
+    pub tid: u32,
+    /// The functions as `module:symbol`, newest first, as far as unwind tables tell.
+    pub functions: Vec<String>,
+    /// Fields that this version does not know.
+    #[serde(flatten)]
+    pub extra: Map<String, Value>,
+}

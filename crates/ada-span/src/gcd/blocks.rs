@@ -1,0 +1,442 @@
+//! What became of each block, from the calls of libdispatch in the order of their times.
+//!
+//! The dequeue is not to be seen. What is: the submission with the block's address and function, the copy to the heap
+//! that is made within it, and calls of the function. Whose run such a call is, is known by the first of these that
+//! there is: the block's address, which is the call's argument, where registers were kept; a submission that waits for it
+//! on the same thread; the release of the block that follows the call at once; the order of the submissions.
+
+use std::collections::{HashMap, VecDeque};
+
+use ada_event::FunctionId;
+
+use super::queues::Queues;
+use super::{BlockSpan, GcdCall, GroupEntry, How, QueueEntry, Submit};
+use crate::NONE;
+use crate::concurrency::{Context, Contexts, Label, LogicalCall, Words};
+use crate::outcome::{Outcome, Reason, Status};
+use crate::replay::{ProcessEnd, ReplayOptions};
+
+/// In the place of a block's first capture: libdispatch has wrapped another block into it.
+const WRAPPER: u64 = 0xD159_B10C;
+
+/// How sure a match is, in percent.
+const CERTAIN: u64 = 100;
+const BY_RELEASE: u64 = 90;
+const THE_ONLY_ONE: u64 = 90;
+const BY_ORDER: u64 = 30;
+
+/// Work that was submitted and has not begun to run.
+struct Waiting {
+    span: BlockSpan,
+    /// Addresses that its run may be called with.
+    keys: [u64; 2],
+    /// The functions that its run may begin with.
+    functions: [Option<FunctionId>; 2],
+    /// The span of the parallel loop that runs it, again and again.
+    of_loop: Option<u32>,
+    has_ended: bool,
+    runs: u64,
+}
+
+impl Waiting {
+    /// Whether a run of it may still come.
+    fn waits(&self) -> bool {
+        !self.has_ended && (self.runs == 0 || self.of_loop.is_some())
+    }
+}
+
+/// A call of the program into libdispatch that has not returned.
+#[derive(Clone, Copy)]
+struct OpenSubmit {
+    close_seq: u64,
+    /// Its place in `waiting`.
+    waiting: Option<u32>,
+    /// The block as it was handed over.
+    block: u64,
+}
+
+/// What is open on a thread, innermost last.
+#[derive(Clone, Copy)]
+enum Open {
+    Submit(OpenSubmit),
+    /// A run, by its place in the spans.
+    Run(u32),
+}
+
+#[derive(Default)]
+struct Thread {
+    open: Vec<Open>,
+    /// Calls up to this event are made by a function of Swift's runtime that submits jobs.
+    swift_until: u64,
+}
+
+/// All blocks of a process.
+#[derive(Default)]
+pub(crate) struct Blocks {
+    waiting: Vec<Waiting>,
+    by_key: HashMap<u64, VecDeque<u32>>,
+    by_function: HashMap<FunctionId, VecDeque<u32>>,
+    spans: Vec<BlockSpan>,
+    /// Runs that are under way, by thread and event.
+    running: HashMap<(u32, u64), u32>,
+    /// The function of each block that was copied, and what it captured first, by its address.
+    copied: HashMap<u64, (u64, u64)>,
+    queues: Queues,
+    threads: HashMap<u32, Thread>,
+}
+
+/// The tables of blocks.
+#[derive(Default)]
+pub(crate) struct BlockTables {
+    pub(crate) blocks: Vec<BlockSpan>,
+    pub(crate) queues: Vec<QueueEntry>,
+    pub(crate) groups: Vec<GroupEntry>,
+}
+
+/// What blocks need to know beside their calls.
+pub(crate) struct Surroundings<'a> {
+    /// Finds functions by their addresses.
+    pub(crate) function_at: &'a dyn Fn(u64) -> Option<FunctionId>,
+    /// Whether a function is shared by closures, so that its blocks say which closure is meant.
+    pub(crate) is_shared: &'a dyn Fn(FunctionId) -> bool,
+    /// The block that the first release behind an event of a thread, at a depth, is about.
+    pub(crate) released_after: &'a dyn Fn(u32, u64, u32) -> Option<u64>,
+    pub(crate) labels: &'a [Label],
+}
+
+impl Surroundings<'_> {
+    /// The function that a block calls first, and the one that it is about.
+    fn functions_of(&self, invoke: u64, captured: u64) -> (Option<FunctionId>, Option<FunctionId>) {
+        let invoked = (self.function_at)(invoke);
+        let closure = invoked.filter(|&it| (self.is_shared)(it)).and_then(|_| (self.function_at)(captured));
+        let closure = closure.filter(|&it| !(self.is_shared)(it));
+        (invoked, closure.or(invoked))
+    }
+}
+
+impl Blocks {
+    /// A call of Swift's runtime that puts a job into a queue begins.
+    pub(crate) fn swift_enqueues(&mut self, call: &LogicalCall) {
+        let until = if call.close_seq == NONE { 0 } else { call.close_seq };
+        self.threads.entry(call.thread).or_default().swift_until = until;
+    }
+
+    /// A call begins.
+    pub(crate) fn begin(
+        &mut self,
+        call: &LogicalCall,
+        gcd: GcdCall,
+        contexts: &mut Contexts,
+        around: &Surroundings<'_>,
+    ) {
+        let label = call.label.and_then(|label| around.labels.get(label as usize)).copied();
+        let [first, second, third, _] = call.arguments;
+        match gcd {
+            GcdCall::Submit(submit) => self.submit(call, submit, label, contexts, around),
+            GcdCall::GroupCreate => self.queues.group_created(call.result, call.time),
+            GcdCall::GroupEnter => {
+                if let Some(group) = self.queues.group(first) {
+                    self.queues.groups[group as usize].enters += 1;
+                }
+            }
+            GcdCall::GroupLeave => {
+                if let Some(group) = self.queues.group(first) {
+                    self.queues.groups[group as usize].leaves += 1;
+                }
+            }
+            GcdCall::GroupWait => {
+                if let Some(group) = self.queues.group(first) {
+                    let group = &mut self.queues.groups[group as usize];
+                    group.waits += 1;
+                    group.wait_ns += if call.end == NONE { 0 } else { call.end - call.time };
+                }
+            }
+            GcdCall::QueueCreate if !self.is_inside(call) => self.queues.create(call.result, label, NONE, call.time),
+            GcdCall::QueueCreateOn => self.queues.create(call.result, label, third, call.time),
+            GcdCall::QueueCreate => (),
+            GcdCall::SetTarget => self.queues.set_target(first, second),
+            GcdCall::BlockCopy => self.copy(call),
+            GcdCall::BlockWrap | GcdCall::BlockRelease => (),
+            GcdCall::BlockCancel => {
+                for &place in self.by_key.get(&first).into_iter().flatten() {
+                    self.waiting[place as usize].span.is_canceled = 1;
+                }
+            }
+            GcdCall::Invoke | GcdCall::InvokeShared => self.run(call, contexts, around),
+        }
+    }
+
+    /// A call has ended.
+    pub(crate) fn end(&mut self, call: &LogicalCall, gcd: GcdCall, contexts: &mut Contexts) {
+        let Some(thread) = self.threads.get_mut(&call.thread) else { return };
+        match gcd {
+            GcdCall::Submit(_) => {
+                let is_it = |open: &Open| matches!(open, Open::Submit(it) if it.close_seq == call.close_seq);
+                let Some(place) = thread.open.iter().rposition(is_it) else { return };
+                let Open::Submit(OpenSubmit { waiting: Some(waiting), .. }) = thread.open.remove(place) else { return };
+                let waiting = &mut self.waiting[waiting as usize];
+                if let Some(of_loop) = waiting.of_loop {
+                    waiting.has_ended = true;
+                    let span = &mut self.spans[of_loop as usize];
+                    span.end = call.end;
+                    span.close_seq = call.close_seq;
+                    span.outcome = call.outcome.to_byte().into();
+                }
+            }
+            GcdCall::Invoke | GcdCall::InvokeShared => {
+                let Some(run) = self.running.remove(&(call.thread, call.seq)) else { return };
+                if let Some(place) = thread.open.iter().rposition(|open| matches!(open, Open::Run(it) if *it == run)) {
+                    thread.open.remove(place);
+                }
+                contexts.leave(call.thread, Context::Block(run));
+                let span = &mut self.spans[run as usize];
+                span.end = call.end;
+                span.close_seq = call.close_seq;
+                span.outcome = call.outcome.to_byte().into();
+            }
+            _ => (),
+        }
+    }
+
+    /// Whether a call of the program into libdispatch is open, and no run within it: then this call is made by that one.
+    fn is_inside(&self, call: &LogicalCall) -> bool {
+        let open = self.threads.get(&call.thread).and_then(|thread| thread.open.last());
+        matches!(open, Some(Open::Submit(it)) if call.seq < it.close_seq)
+    }
+
+    fn submit(
+        &mut self,
+        call: &LogicalCall,
+        submit: Submit,
+        label: Option<Label>,
+        contexts: &mut Contexts,
+        around: &Surroundings<'_>,
+    ) {
+        let [first, second, third, fourth] = call.arguments;
+        let thread = self.threads.entry(call.thread).or_default();
+        thread.open.retain(|open| !matches!(open, Open::Submit(it) if it.close_seq < call.seq));
+        let (queue, block, function) = match submit.has_first {
+            true => (second, third, fourth),
+            false => (first, second, third),
+        };
+        let is_swift = call.seq < thread.swift_until;
+        if self.is_inside(call) {
+            return;
+        }
+        let queue = self.queues.place(queue, label);
+        if is_swift {
+            // A job, not a block: the task that it runs has a span of its own.
+            if let Some(queue) = queue {
+                self.queues.queues[queue as usize].swift_jobs += 1;
+            }
+            return;
+        }
+        let group = if matches!(submit.how, How::Group | How::Notify) { self.queues.group(first) } else { None };
+        if let Some(group) = group {
+            let group = &mut self.queues.groups[group as usize];
+            match submit.how {
+                How::Notify => group.notifies += 1,
+                _ => group.blocks += 1,
+            }
+        }
+        let mut functions = [None, None];
+        let mut keys = [block, NONE];
+        let mut named = None;
+        match call.words {
+            Words::Block { invoke, captured, wrapped, .. } => {
+                (functions[0], named) = around.functions_of(invoke, captured);
+                if captured == WRAPPER {
+                    keys[1] = wrapped;
+                    let (invoke, captured) = self.copied.get(&wrapped).copied().unwrap_or((NONE, NONE));
+                    let (inner, meant) = around.functions_of(invoke, captured);
+                    functions[1] = inner;
+                    named = meant.or(named);
+                }
+            }
+            _ if submit.is_function => {
+                functions[0] = (around.function_at)(function);
+                named = functions[0];
+            }
+            _ => (),
+        }
+        let is_loop = submit.how == How::Apply;
+        let place = self.waiting.len() as u32;
+        let word = |place: Option<u32>| place.map_or(NONE, u64::from);
+        let span = BlockSpan {
+            how: submit.how as u64,
+            thread: call.thread.into(),
+            seq: call.seq,
+            start: call.time,
+            end: call.time,
+            function: named.map_or(NONE, |function| function.0),
+            submit_thread: call.thread.into(),
+            submit_seq: call.seq,
+            submit_time: call.time,
+            parent: contexts.now(call.thread).to_word(),
+            queue: word(queue),
+            block,
+            group: word(group),
+            index: if is_loop { first } else { NONE },
+            is_canceled: 0,
+            confidence: CERTAIN,
+            ..BlockSpan::default()
+        };
+        let of_loop = is_loop.then_some(self.spans.len() as u32);
+        self.spans.extend(is_loop.then_some(span));
+        self.waiting.push(Waiting { span, keys, functions, of_loop, has_ended: false, runs: 0 });
+        for key in keys.into_iter().filter(|&key| key != NONE && key != 0) {
+            self.by_key.entry(key).or_default().push_back(place);
+        }
+        for function in functions.into_iter().flatten() {
+            self.by_function.entry(function).or_default().push_back(place);
+        }
+        let open = OpenSubmit { close_seq: call.close_seq, waiting: Some(place), block };
+        self.threads.entry(call.thread).or_default().open.push(Open::Submit(open));
+    }
+
+    /// A block that is copied while it is submitted runs as its copy.
+    fn copy(&mut self, call: &LogicalCall) {
+        if call.result == NONE {
+            return;
+        }
+        if let Words::Block { invoke, captured, .. } = call.words {
+            self.copied.insert(call.result, (invoke, captured));
+        }
+        let open = self.threads.get(&call.thread).and_then(|thread| thread.open.last());
+        let Some(Open::Submit(OpenSubmit { close_seq, waiting: Some(place), block })) = open.copied() else { return };
+        if call.seq > close_seq || call.arguments[0] != block || call.result == block {
+            return;
+        }
+        let waiting = &mut self.waiting[place as usize];
+        waiting.keys[0] = call.result;
+        waiting.span.block = call.result;
+        if let Some(places) = self.by_key.get_mut(&block) {
+            places.retain(|it| *it != place);
+        }
+        self.by_key.entry(call.result).or_default().push_back(place);
+    }
+
+    /// Finds whose run a call is.
+    fn find(&mut self, call: &LogicalCall, around: &Surroundings<'_>) -> Option<(u32, u64)> {
+        // By the block's address. A function's argument may be nothing.
+        if call.arguments[0] != NONE && call.arguments[0] != 0 {
+            return self.of_block(call.arguments[0], call.function).map(|place| (place, CERTAIN));
+        }
+        // By a submission that waits for it.
+        if let Some(Open::Submit(OpenSubmit { waiting: Some(place), .. })) =
+            self.threads.get(&call.thread).and_then(|thread| thread.open.last()).copied()
+        {
+            let waiting = &self.waiting[place as usize];
+            let is_waited_for = matches!(waiting.span.how(), How::Sync | How::BarrierSync | How::Apply);
+            if is_waited_for && waiting.waits() && waiting.functions.contains(&Some(call.function)) {
+                return Some((place, CERTAIN));
+            }
+        }
+        let waiting = &self.waiting;
+        let places = self.by_function.get_mut(&call.function)?;
+        while places.front().is_some_and(|&place| !waiting[place as usize].waits()) {
+            places.pop_front();
+        }
+        let mut candidates = places.iter().copied().filter(|&place| waiting[place as usize].waits());
+        let oldest = candidates.next()?;
+        if candidates.next().is_none() {
+            return Some((oldest, THE_ONLY_ONE));
+        }
+        // By the release that follows the run.
+        let released =
+            (call.close_seq != NONE).then(|| (around.released_after)(call.thread, call.close_seq, call.depth));
+        let found = released.flatten().and_then(|block| self.of_block(block, call.function));
+        Some(found.map_or((oldest, BY_ORDER), |place| (place, BY_RELEASE)))
+    }
+
+    /// The oldest submission of a block that is to run with a function.
+    fn of_block(&self, block: u64, function: FunctionId) -> Option<u32> {
+        self.by_key.get(&block)?.iter().copied().find(|&place| {
+            let it = &self.waiting[place as usize];
+            it.waits() && it.functions.contains(&Some(function))
+        })
+    }
+
+    fn run(&mut self, call: &LogicalCall, contexts: &mut Contexts, around: &Surroundings<'_>) {
+        let Some((place, confidence)) = self.find(call, around) else { return };
+        let run = self.spans.len() as u32;
+        let waiting = &mut self.waiting[place as usize];
+        let mut span = waiting.span;
+        (span.thread, span.seq) = (call.thread.into(), call.seq);
+        (span.start, span.end) = (call.time, call.time);
+        span.confidence = confidence;
+        let is_named = FunctionId(span.function) != call.function && span.function != NONE;
+        if !is_named && (around.is_shared)(call.function) {
+            span.function = call.leads_to.unwrap_or(call.function).0;
+        }
+        if let Some(of_loop) = waiting.of_loop {
+            span.how = How::Iteration as u64;
+            span.parent = Context::Block(of_loop).to_word();
+            span.index = if call.arguments[1] == NONE { waiting.runs } else { call.arguments[1] };
+        }
+        waiting.runs += 1;
+        if waiting.of_loop.is_none() {
+            self.forget(place);
+        }
+        self.spans.push(span);
+        self.running.insert((call.thread, call.seq), run);
+        contexts.push(call.thread, Context::Block(run));
+        self.threads.entry(call.thread).or_default().open.push(Open::Run(run));
+    }
+
+    /// What has begun to run need not be looked for any more.
+    fn forget(&mut self, place: u32) {
+        for key in self.waiting[place as usize].keys {
+            if let Some(places) = self.by_key.get_mut(&key) {
+                places.retain(|it| *it != place);
+                if places.is_empty() {
+                    self.by_key.remove(&key);
+                }
+            }
+        }
+    }
+
+    /// Ends what is open, and gives the tables.
+    pub(crate) fn finish(mut self, options: &ReplayOptions) -> BlockTables {
+        let pending = match options.end {
+            ProcessEnd::Alive => Outcome::new(Status::Pending, Reason::None),
+            ProcessEnd::Exited => Outcome::new(Status::Pending, Reason::ProcessExit),
+            ProcessEnd::Killed => Outcome::new(Status::Pending, Reason::Crash),
+        };
+        let open = match options.end {
+            ProcessEnd::Alive => Outcome::new(Status::Open, Reason::None),
+            ProcessEnd::Exited => Outcome::new(Status::Unmatched, Reason::ProcessExit),
+            ProcessEnd::Killed => Outcome::new(Status::Unmatched, Reason::Crash),
+        };
+        for run in self.running.into_values() {
+            let span = &mut self.spans[run as usize];
+            span.end = options.end_time.max(span.start);
+            span.outcome = open.to_byte().into();
+        }
+        for waiting in self.waiting {
+            let mut span = waiting.span;
+            if let Some(of_loop) = waiting.of_loop {
+                if !waiting.has_ended {
+                    let span = &mut self.spans[of_loop as usize];
+                    (span.end, span.outcome) = (options.end_time.max(span.start), open.to_byte().into());
+                }
+            } else if waiting.runs == 0 {
+                let outcome = match span.is_canceled {
+                    1 => Outcome::new(Status::Canceled, Reason::Canceled),
+                    _ => pending,
+                };
+                span.outcome = outcome.to_byte().into();
+                self.spans.push(span);
+            }
+        }
+        for span in &mut self.spans {
+            let mut outcome = span.outcome();
+            if span.end - span.start > options.timeout_ns && outcome.reason == Reason::None {
+                outcome.reason = Reason::Timeout;
+            }
+            outcome.is_uncertain |= span.confidence < THE_ONLY_ONE;
+            span.outcome = outcome.to_byte().into();
+        }
+        BlockTables { blocks: self.spans, queues: self.queues.queues, groups: self.queues.groups }
+    }
+}

@@ -1,0 +1,170 @@
+//! Dispatched blocks as logical spans: who submitted them, to which queue, when and where they ran.
+//!
+//! `docs/swift.md` tells from which functions each of this is taken.
+
+mod blocks;
+mod call;
+mod queues;
+
+pub(crate) use blocks::{Blocks, Surroundings};
+pub use call::{GcdCall, How, Submit};
+
+use crate::NONE;
+use crate::concurrency::Context;
+use crate::outcome::Outcome;
+use crate::table::word_struct;
+
+word_struct! {
+    /// One run of a block or function that was submitted, or its submission if it never ran. [`crate::NONE`] where
+    /// something is not known.
+    pub struct BlockSpan {
+        /// [`How`]'s number.
+        pub how,
+        /// The place of the thread that it ran on; if it never ran, of the one that submitted it.
+        pub thread,
+        /// The event that its run begins with; if it never ran, its submission.
+        pub seq,
+        /// When it began to run; if it never did, when it was submitted.
+        pub start,
+        /// When it ended.
+        pub end,
+        /// [`Outcome::to_byte`].
+        pub outcome,
+        /// The event that ended it.
+        pub close_seq,
+        /// The function that it ran.
+        pub function,
+        /// The place of the thread that submitted it.
+        pub submit_thread,
+        /// The call that did.
+        pub submit_seq,
+        /// When that was.
+        pub submit_time,
+        /// The task or block that did: a [`Context`] as a word.
+        pub parent,
+        /// The queue's place in the table of queues.
+        pub queue,
+        /// The block's address, on the heap where it was copied; of a function, its argument.
+        pub block,
+        /// The group's place in the table of groups.
+        pub group,
+        /// How many times the call will run it, or which of these this one is.
+        pub index,
+        /// How sure it is that this run is of this submission, in percent.
+        pub confidence,
+        /// 1 if it was cancelled before it ran.
+        pub is_canceled,
+    }
+}
+
+word_struct! {
+    /// A queue.
+    pub struct QueueEntry {
+        /// Its address, which others may have had before and after.
+        pub address,
+        /// Its label: 48 bytes.
+        pub label_0,
+        /// More of it.
+        pub label_1,
+        /// More of it.
+        pub label_2,
+        /// More of it.
+        pub label_3,
+        /// More of it.
+        pub label_4,
+        /// The last of it.
+        pub label_5,
+        /// The place of the queue that it hands its work to, if the program said so.
+        pub target,
+        /// When it was made, if that was seen.
+        pub create_time,
+        /// Jobs of Swift's runtime that went through it.
+        pub swift_jobs,
+    }
+}
+
+word_struct! {
+    /// A group.
+    pub struct GroupEntry {
+        /// Its address, which others may have had before and after.
+        pub address,
+        /// When it was made, if that was seen.
+        pub create_time,
+        /// Explicit entries.
+        pub enters,
+        /// Leaves, also those of its blocks.
+        pub leaves,
+        /// Blocks that were submitted to it.
+        pub blocks,
+        /// Blocks that wait for it.
+        pub notifies,
+        /// Waits for it.
+        pub waits,
+        /// How long they took.
+        pub wait_ns,
+    }
+}
+
+impl BlockSpan {
+    pub(crate) fn is_consistent(
+        &self,
+        threads: usize,
+        queues: usize,
+        groups: usize,
+        has: crate::swift::HasContext<'_>,
+    ) -> bool {
+        let may_exist = |place: u64, count: usize| place == NONE || place < count as u64;
+        self.thread < threads as u64
+            && self.submit_thread < threads as u64
+            && may_exist(self.queue, queues)
+            && may_exist(self.group, groups)
+            && has(self.parent)
+            && How::from_number(self.how).is_some()
+            && u8::try_from(self.outcome).ok().and_then(Outcome::from_byte).is_some()
+    }
+
+    /// How it was submitted.
+    pub fn how(&self) -> How {
+        How::from_number(self.how).unwrap_or_default()
+    }
+
+    /// How and why it ended.
+    pub fn outcome(&self) -> Outcome {
+        Outcome::from_byte(self.outcome as u8).unwrap_or_default()
+    }
+
+    /// Who submitted it.
+    pub fn parent(&self) -> Context {
+        Context::from_word(self.parent)
+    }
+
+    /// Whether it ran.
+    pub fn has_run(&self) -> bool {
+        self.submit_seq != self.seq || self.submit_thread != self.thread || self.how() == How::Apply
+    }
+
+    /// From its submission to its run.
+    pub fn latency(&self) -> Option<u64> {
+        self.has_run().then(|| self.start.saturating_sub(self.submit_time))
+    }
+}
+
+impl QueueEntry {
+    /// Its label.
+    pub fn label(&self) -> Option<String> {
+        let words = [self.label_0, self.label_1, self.label_2, self.label_3, self.label_4, self.label_5];
+        if words[0] == NONE {
+            return None;
+        }
+        let bytes = words.map(u64::to_le_bytes);
+        let text = bytes.as_flattened().split(|&byte| byte == 0).next().unwrap_or_default();
+        Some(String::from_utf8_lossy(text).replace(char::is_control, "?"))
+    }
+}
+
+impl GroupEntry {
+    /// What it still waits for.
+    pub fn left(&self) -> u64 {
+        (self.enters + self.blocks).saturating_sub(self.leaves)
+    }
+}

@@ -1,0 +1,96 @@
+//! The queues and groups of a process. Their addresses are used again: each means the newest that has it.
+
+use std::collections::HashMap;
+
+use super::{GroupEntry, QueueEntry};
+use crate::NONE;
+use crate::concurrency::Label;
+
+#[derive(Default)]
+pub(crate) struct Queues {
+    pub(crate) queues: Vec<QueueEntry>,
+    by_address: HashMap<u64, u32>,
+    pub(crate) groups: Vec<GroupEntry>,
+    groups_by_address: HashMap<u64, u32>,
+}
+
+impl Queues {
+    /// A queue was made.
+    pub(crate) fn create(&mut self, address: u64, label: Option<Label>, target: u64, time: u64) {
+        if address == NONE || address == 0 {
+            return;
+        }
+        let target = self.by_address.get(&target).map_or(NONE, |&place| place.into());
+        self.by_address.insert(address, self.queues.len() as u32);
+        self.queues.push(QueueEntry { target, create_time: time, ..entry(address, label) });
+    }
+
+    /// A queue was put on top of another.
+    pub(crate) fn set_target(&mut self, address: u64, target: u64) {
+        let target = self.by_address.get(&target).copied();
+        if let (Some(&queue), Some(target)) = (self.by_address.get(&address), target) {
+            self.queues[queue as usize].target = target.into();
+        }
+    }
+
+    /// The place of the queue at an address that work is submitted to.
+    pub(crate) fn place(&mut self, address: u64, label: Option<Label>) -> Option<u32> {
+        if address == NONE || address == 0 {
+            return None;
+        }
+        let known = self.by_address.get(&address).copied();
+        // A queue that was released, and another with its address whose creation was not seen.
+        let is_same = |place: u32| label.is_none_or(|label| labels(&self.queues[place as usize]) == label);
+        if let Some(place) = known.filter(|&place| is_same(place)) {
+            return Some(place);
+        }
+        if let (Some(place), Some(label)) = (known, label)
+            && self.queues[place as usize].label_0 == NONE
+        {
+            self.queues[place as usize] = QueueEntry { ..with_label(self.queues[place as usize], label) };
+            return Some(place);
+        }
+        let place = self.queues.len() as u32;
+        self.by_address.insert(address, place);
+        self.queues.push(entry(address, label));
+        Some(place)
+    }
+
+    pub(crate) fn group_created(&mut self, address: u64, time: u64) {
+        if address != NONE && address != 0 {
+            self.groups_by_address.insert(address, self.groups.len() as u32);
+            self.groups.push(GroupEntry { create_time: time, ..group(address) });
+        }
+    }
+
+    /// The place of the group at an address.
+    pub(crate) fn group(&mut self, address: u64) -> Option<u32> {
+        if address == NONE || address == 0 {
+            return None;
+        }
+        let next = self.groups.len() as u32;
+        let place = *self.groups_by_address.entry(address).or_insert(next);
+        if place == next {
+            self.groups.push(group(address));
+        }
+        Some(place)
+    }
+}
+
+fn entry(address: u64, label: Option<Label>) -> QueueEntry {
+    let entry = QueueEntry { address, swift_jobs: 0, ..QueueEntry::default() };
+    label.map_or(entry, |label| with_label(entry, label))
+}
+
+fn with_label(entry: QueueEntry, label: Label) -> QueueEntry {
+    let [label_0, label_1, label_2, label_3, label_4, label_5] = label;
+    QueueEntry { label_0, label_1, label_2, label_3, label_4, label_5, ..entry }
+}
+
+fn labels(entry: &QueueEntry) -> Label {
+    [entry.label_0, entry.label_1, entry.label_2, entry.label_3, entry.label_4, entry.label_5]
+}
+
+fn group(address: u64) -> GroupEntry {
+    GroupEntry { address, create_time: NONE, enters: 0, leaves: 0, blocks: 0, notifies: 0, waits: 0, wait_ns: 0 }
+}

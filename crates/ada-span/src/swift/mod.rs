@@ -1,0 +1,343 @@
+//! Swift's tasks as logical spans: who made them, when they ran and where, what they waited for, how they ended.
+//!
+//! `docs/swift.md` tells from which of the runtime's functions each of this is taken.
+
+mod call;
+mod tasks;
+
+pub use call::SwiftCall;
+pub(crate) use tasks::Tasks;
+
+use crate::NONE;
+use crate::concurrency::Context;
+use crate::outcome::Outcome;
+use crate::table::word_struct;
+
+word_struct! {
+    /// The life of one task. [`crate::NONE`] where something is not known.
+    pub struct TaskSpan {
+        /// The runtime's id of it, which is never used again.
+        pub id,
+        /// [`TaskKind`]'s number.
+        pub kind,
+        /// The place of the thread that it ran on first; if it never ran, of the one that made it.
+        pub thread,
+        /// The event that its first run begins with; if it never ran, its creation.
+        pub begin_seq,
+        /// When it ran first; if it never did, when it was made.
+        pub start,
+        /// When it ended, or was last heard of.
+        pub end,
+        /// [`Outcome::to_byte`].
+        pub outcome,
+        /// The function that it was made to run.
+        pub function,
+        /// The place of the thread that made it.
+        pub create_thread,
+        /// The call that made it.
+        pub create_seq,
+        /// When that was.
+        pub create_time,
+        /// The task or block that made it: a [`Context`] as a word.
+        pub parent,
+        /// When it could run for the first time.
+        pub ready_time,
+        /// How long it ran.
+        pub running_ns,
+        /// How long it did not, between its start and its end.
+        pub suspended_ns,
+        /// The place of its first run, and how many there are.
+        pub first_run,
+        /// How often it ran.
+        pub runs,
+        /// The place of its first suspension.
+        pub first_suspension,
+        /// How often it was suspended.
+        pub suspensions,
+        /// The place of the thread that it ended on.
+        pub end_thread,
+        /// The event that ended it.
+        pub end_seq,
+        /// [`TaskEnd`]'s number.
+        pub end_how,
+        /// When it was first asked to end.
+        pub cancel_time,
+        /// The place of the thread that asked.
+        pub cancel_thread,
+        /// The call that asked.
+        pub cancel_seq,
+        /// The task or block that asked.
+        pub canceler,
+        /// The continuation that it was waiting for when it was asked.
+        pub canceled_continuation,
+    }
+}
+
+word_struct! {
+    /// A stretch of time in which a task ran.
+    pub struct TaskRun {
+        /// The task's place.
+        pub task,
+        /// The thread's place.
+        pub thread,
+        /// When it began.
+        pub start,
+        /// When it ended.
+        pub end,
+        /// The event that it began with.
+        pub start_seq,
+        /// The event that it ended with.
+        pub end_seq,
+    }
+}
+
+word_struct! {
+    /// A stretch of time in which a task waited.
+    pub struct Suspension {
+        /// The task's place.
+        pub task,
+        /// When it began.
+        pub start,
+        /// When it ended; none if it never did.
+        pub end,
+        /// [`WaitKind`]'s number.
+        pub kind,
+        /// What it waited for: the continuation's address, the other task's id, the group's or the executor's address.
+        pub key,
+        /// The place of the thread that it ran on before.
+        pub thread,
+        /// The event that it began with.
+        pub seq,
+        /// When what it waited for happened: the continuation was resumed.
+        pub resume_time,
+        /// The place of the thread that resumed it.
+        pub resume_thread,
+        /// The call that did.
+        pub resume_seq,
+        /// The task or block that did.
+        pub resumer,
+        /// When it could run again.
+        pub ready_time,
+    }
+}
+
+/// How a task came to be.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(u8)]
+pub enum TaskKind {
+    /// Its creation was not seen.
+    #[default]
+    Unknown = 0,
+    /// The program's asynchronous `main`.
+    Main = 1,
+    /// `Task { … }`.
+    Unstructured = 2,
+    /// `Task.detached { … }`.
+    Detached = 3,
+    /// `async let`.
+    AsyncLet = 4,
+    /// A task group's child.
+    Group = 5,
+    /// The runtime's own, as that which ends a sleep.
+    Helper = 6,
+}
+
+impl TaskKind {
+    const ALL: [Self; 7] =
+        [Self::Unknown, Self::Main, Self::Unstructured, Self::Detached, Self::AsyncLet, Self::Group, Self::Helper];
+
+    /// By the flags of `swift_task_create`, and those of the new task.
+    pub(crate) fn of(create_flags: u64, task_flags: u32) -> Self {
+        const IS_GROUP_CHILD: u32 = 1 << 26;
+        const IS_ASYNC_LET: u32 = 1 << 28;
+        const INHERITS: u64 = 1 << 11;
+        const IS_ENQUEUED: u64 = 1 << 12;
+        if task_flags & IS_ASYNC_LET != 0 {
+            return Self::AsyncLet;
+        }
+        if task_flags & IS_GROUP_CHILD != 0 {
+            return Self::Group;
+        }
+        match (create_flags & IS_ENQUEUED != 0, create_flags & INHERITS != 0) {
+            (true, true) => Self::Unstructured,
+            (true, false) => Self::Detached,
+            (false, true) => Self::Main,
+            (false, false) => Self::Helper,
+        }
+    }
+
+    /// The one word for it.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Unknown => "unknown",
+            Self::Main => "main",
+            Self::Unstructured => "task",
+            Self::Detached => "detached",
+            Self::AsyncLet => "async_let",
+            Self::Group => "group",
+            Self::Helper => "helper",
+        }
+    }
+}
+
+/// What a task waits for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(u8)]
+pub enum WaitKind {
+    /// Nobody knows.
+    #[default]
+    Unknown = 0,
+    /// Somebody to resume its continuation.
+    Continuation = 1,
+    /// Another task's end.
+    Task = 2,
+    /// A child of a group.
+    Group = 3,
+    /// Its turn on another executor: an actor, the main thread.
+    Executor = 4,
+    /// Its next turn on the same.
+    Yield = 5,
+    /// Some time to pass.
+    Sleep = 6,
+}
+
+impl WaitKind {
+    const ALL: [Self; 7] =
+        [Self::Unknown, Self::Continuation, Self::Task, Self::Group, Self::Executor, Self::Yield, Self::Sleep];
+
+    /// The one word for it.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Unknown => "unknown",
+            Self::Continuation => "continuation",
+            Self::Task => "task",
+            Self::Group => "group",
+            Self::Executor => "executor",
+            Self::Yield => "yield",
+            Self::Sleep => "sleep",
+        }
+    }
+}
+
+/// How a task's end is known.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(u8)]
+pub enum TaskEnd {
+    /// It has not ended.
+    #[default]
+    None = 0,
+    /// The runtime's completion function was entered.
+    Completion = 1,
+    /// It ran, did not pause, and its executor went on to something else.
+    Inferred = 2,
+    /// It ended the process: an asynchronous `main` does so.
+    Exit = 3,
+}
+
+impl TaskEnd {
+    const ALL: [Self; 4] = [Self::None, Self::Completion, Self::Inferred, Self::Exit];
+
+    /// The one word for it.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Completion => "completion",
+            Self::Inferred => "inferred",
+            Self::Exit => "exit",
+        }
+    }
+}
+
+fn by_number<T: Copy + Default>(all: &[T], number: u64) -> T {
+    usize::try_from(number).ok().and_then(|number| all.get(number)).copied().unwrap_or_default()
+}
+
+impl TaskSpan {
+    /// Whether all places that it names exist.
+    pub(crate) fn is_consistent(&self, threads: usize, runs: usize, suspensions: usize, has: HasContext<'_>) -> bool {
+        let may_exist = |place: u64| place == NONE || place < threads as u64;
+        let fits = |first: u64, count: u64, all: usize| first.checked_add(count).is_some_and(|end| end <= all as u64);
+        self.thread < threads as u64
+            && [self.create_thread, self.end_thread, self.cancel_thread].into_iter().all(may_exist)
+            && has(self.parent)
+            && has(self.canceler)
+            && fits(self.first_run, self.runs, runs)
+            && fits(self.first_suspension, self.suspensions, suspensions)
+            && u8::try_from(self.outcome).ok().and_then(Outcome::from_byte).is_some()
+    }
+
+    /// How it came to be.
+    pub fn kind(&self) -> TaskKind {
+        by_number(&TaskKind::ALL, self.kind)
+    }
+
+    /// How its end is known.
+    pub fn end_how(&self) -> TaskEnd {
+        by_number(&TaskEnd::ALL, self.end_how)
+    }
+
+    /// How and why it ended.
+    pub fn outcome(&self) -> Outcome {
+        Outcome::from_byte(self.outcome as u8).unwrap_or_default()
+    }
+
+    /// Who made it.
+    pub fn parent(&self) -> Context {
+        Context::from_word(self.parent)
+    }
+}
+
+/// Tells whether what a context's word names exists.
+pub(crate) type HasContext<'a> = &'a dyn Fn(u64) -> bool;
+
+impl TaskRun {
+    pub(crate) fn is_consistent(&self, threads: usize, tasks: usize) -> bool {
+        self.thread < threads as u64 && self.task < tasks as u64
+    }
+}
+
+impl Suspension {
+    pub(crate) fn is_consistent(&self, threads: usize, tasks: usize, has: HasContext<'_>) -> bool {
+        self.thread < threads as u64
+            && self.task < tasks as u64
+            && (self.resume_thread == NONE || self.resume_thread < threads as u64)
+            && has(self.resumer)
+    }
+
+    /// What the task waited for.
+    pub fn kind(&self) -> WaitKind {
+        by_number(&WaitKind::ALL, self.kind)
+    }
+
+    /// Who resumed it.
+    pub fn resumer(&self) -> Context {
+        Context::from_word(self.resumer)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kinds_follow_from_the_flags_of_creation() {
+        for (create, task, kind) in [
+            (0x800, 0, TaskKind::Main),
+            (0x1c15, 0, TaskKind::Unstructured),
+            (0x1000, 0, TaskKind::Detached),
+            (0x1000, 1 << 28 | 1 << 24, TaskKind::AsyncLet),
+            (0x3100, 1 << 26 | 1 << 24, TaskKind::Group),
+            (0x7100, 1 << 26 | 1 << 24, TaskKind::Group),
+            (0, 0, TaskKind::Helper),
+        ] {
+            assert_eq!(TaskKind::of(create, task), kind, "{create:#x} {task:#x}");
+        }
+    }
+
+    #[test]
+    fn numbers_are_places_in_the_lists() {
+        assert!(TaskKind::ALL.iter().enumerate().all(|(number, kind)| *kind as usize == number));
+        assert!(WaitKind::ALL.iter().enumerate().all(|(number, kind)| *kind as usize == number));
+        assert!(TaskEnd::ALL.iter().enumerate().all(|(number, end)| *end as usize == number));
+    }
+}

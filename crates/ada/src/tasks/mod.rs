@@ -1,0 +1,196 @@
+//! `ada tasks [SESSION]`.
+
+mod hierarchy;
+
+use ada_control::function_pattern::matches;
+use ada_span::Status;
+use ada_span::swift::{TaskKind, WaitKind};
+use serde_json::{Value, json};
+
+use crate::analysis::{
+    ListFormat, Listing, OpenedSession, Out, Row, SessionArgs, TaskView, csv, nanoseconds, with_tables,
+};
+use crate::exit::Outcome;
+
+use hierarchy::{Line, hierarchy};
+
+const EXAMPLES: &str = "\
+Examples:
+  ada tasks                            Swift's tasks below the ones that made them
+  ada tasks --status canceled --format json
+  ada show task:7                      each run and each wait of one
+
+Running and suspended time add up to a task's duration. A task is named after the function that it was made to run.";
+
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Args {
+    #[command(flatten)]
+    session: SessionArgs,
+    /// Tasks whose name matches; `*` and `?` are wild
+    #[arg(long, value_name = "PATTERN")]
+    name: Option<String>,
+    /// How they ended: completed, canceled, unmatched, open or pending
+    #[arg(long)]
+    status: Vec<Status>,
+    /// Also tasks that the runtime makes for itself, as to end a sleep
+    #[arg(long)]
+    all: bool,
+    /// Print so many; 0 prints all
+    #[arg(long, value_name = "N", default_value_t = 100)]
+    limit: usize,
+    /// Begin behind so many: what the page before said
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    cursor: usize,
+    /// How to print
+    #[arg(long, value_enum, default_value_t = ListFormat::Table)]
+    format: ListFormat,
+}
+
+const FIELDS: [&str; 21] = [
+    "reference",
+    "pid",
+    "task_id",
+    "kind",
+    "name",
+    "file",
+    "line",
+    "level",
+    "parent_span_id",
+    "create_ns",
+    "start_latency_ns",
+    "start_ns",
+    "end_ns",
+    "duration_ns",
+    "running_ns",
+    "suspended_ns",
+    "run_count",
+    "suspension_count",
+    "thread_ids",
+    "status",
+    "reason",
+];
+
+pub(crate) fn run(args: &Args) -> anyhow::Result<Outcome> {
+    let mut out = Out::new();
+    let outcome = with_tables(&args.session, &mut out, |opened, out| {
+        let mut lines = hierarchy(opened);
+        lines.retain(|line| is_wanted(args, opened, line));
+        let end = if args.limit == 0 { lines.len() } else { lines.len().min(args.cursor.saturating_add(args.limit)) };
+        let next = (end < lines.len()).then_some(end);
+        let page = &lines[args.cursor.min(end)..end];
+        match args.format {
+            ListFormat::Table if lines.is_empty() => out.line("no task is like that"),
+            ListFormat::Table => {
+                table(opened, page).print(out)?;
+                next.map_or(Ok(()), |next| out.line(&format!("more with --cursor {next}")))
+            }
+            ListFormat::Json => {
+                let tasks: Vec<Value> = page.iter().map(|line| to_json(opened, line)).collect();
+                out.json(&json!({ "tasks": tasks, "count": lines.len(), "next_cursor": next }))
+            }
+            ListFormat::Csv => csv(out, &FIELDS, &page.iter().map(|line| to_json(opened, line)).collect::<Vec<_>>()),
+        }
+    })?;
+    out.finish()?;
+    Ok(outcome)
+}
+
+fn is_wanted(args: &Args, opened: &OpenedSession, line: &Line) -> bool {
+    let TaskView { process, span } = line.task;
+    (args.all || span.kind() != TaskKind::Helper)
+        && (args.status.is_empty() || args.status.contains(&span.outcome().status))
+        && args.name.as_ref().is_none_or(|pattern| {
+            let name = line.task.name(&opened.processes[process]);
+            matches(pattern, &name) || matches(pattern, name.split('(').next().unwrap_or_default())
+        })
+}
+
+fn table(opened: &OpenedSession, lines: &[Line]) -> Listing {
+    let mut listing = Listing::new(&[
+        "task",
+        "kind",
+        ">start",
+        ">duration",
+        ">running",
+        ">suspended",
+        "waited for",
+        "threads",
+        "status",
+        "name",
+    ]);
+    for line in lines {
+        let row = Row::Task(line.task);
+        let process = &opened.processes[line.task.process];
+        let span = &line.task.span;
+        let outcome = span.outcome();
+        let threads: Vec<String> = line.task.threads(process).iter().map(u32::to_string).collect();
+        listing.row(vec![
+            format!("{:1$}{2}", "", 2 * line.level.min(20), row.reference(opened)),
+            span.kind().word().to_owned(),
+            nanoseconds(span.start.saturating_sub(opened.start)),
+            nanoseconds(row.duration()),
+            nanoseconds(span.running_ns),
+            nanoseconds(span.suspended_ns),
+            waits(line, opened),
+            shortened(&threads),
+            format!("{}{}", outcome.status, if outcome.is_uncertain { "?" } else { "" }),
+            row.name(opened),
+        ]);
+    }
+    listing
+}
+
+/// What a task waited for, and how often: `task 2, sleep`.
+fn waits(line: &Line, opened: &OpenedSession) -> String {
+    let waits = line.task.suspensions(&opened.processes[line.task.process]);
+    let mut counts: Vec<(WaitKind, u64)> = Vec::new();
+    for wait in waits {
+        match counts.iter_mut().find(|(kind, _)| *kind == wait.kind()) {
+            Some((_, count)) => *count += 1,
+            None => counts.push((wait.kind(), 1)),
+        }
+    }
+    let words = counts.iter().map(|(kind, count)| match count {
+        1 => kind.word().to_owned(),
+        _ => format!("{} {count}", kind.word()),
+    });
+    words.collect::<Vec<_>>().join(", ")
+}
+
+/// The first few of a list.
+fn shortened(threads: &[String]) -> String {
+    const SHOWN: usize = 4;
+    let mut text = threads[..threads.len().min(SHOWN)].join(" ");
+    if threads.len() > SHOWN {
+        text.push_str(&format!(" … {} more", threads.len() - SHOWN));
+    }
+    text
+}
+
+fn to_json(opened: &OpenedSession, line: &Line) -> Value {
+    let record = Row::Task(line.task).json(opened);
+    let mut json = json!({ "reference": record["span_id"], "level": line.level });
+    for name in [
+        "pid",
+        "name",
+        "file",
+        "line",
+        "parent_span_id",
+        "start_ns",
+        "end_ns",
+        "duration_ns",
+        "thread_id",
+        "end_thread_id",
+        "thread_ids",
+        "status",
+        "reason",
+        "evidence",
+    ] {
+        json[name] = record[name].clone();
+    }
+    if let Some(attributes) = record["attributes"].as_object() {
+        attributes.iter().for_each(|(name, value)| json[name.as_str()] = value.clone());
+    }
+    json
+}

@@ -1,0 +1,101 @@
+//! The tree of logical spans: threads, tasks, blocks and callbacks below what made them, across runtimes.
+
+use std::collections::HashMap;
+
+use serde_json::{Value, json};
+
+use super::Args;
+use crate::analysis::{
+    BlockView, CallbackView, ListFormat, OpenedSession, Out, PthreadView, Row, TaskView, csv, nanoseconds,
+};
+
+/// A span in its place.
+struct Line {
+    level: usize,
+    record: Value,
+}
+
+pub(super) fn print(args: &Args, opened: &OpenedSession, out: &mut Out) -> anyhow::Result<()> {
+    let since = args.since.map_or(0, |it| it.on_clock(opened.start));
+    let until = args.until.map_or(u64::MAX, |it| it.on_clock(opened.start));
+    let mut lines = hierarchy(opened, args.depth.max(1));
+    lines.retain(|line| {
+        let number = |name: &str| line.record[name].as_u64().unwrap_or(0);
+        let is_of_thread = args.thread.is_empty() || args.thread.iter().any(|id| u64::from(*id) == number("thread_id"));
+        is_of_thread && (since..until).contains(&number("start_ns")) && number("duration_ns") >= args.min_duration
+    });
+    let end = if args.limit == 0 { lines.len() } else { lines.len().min(args.cursor.saturating_add(args.limit)) };
+    let next = (end < lines.len()).then_some(end);
+    let page = &lines[args.cursor.min(end)..end];
+    let fields = ["level", "span_id", "runtime", "name", "status", "start_ns", "duration_ns", "parent_span_id"];
+    match args.format {
+        ListFormat::Table => {
+            for line in page {
+                let word = |name: &str| line.record[name].as_str().unwrap_or_default();
+                let duration = nanoseconds(line.record["duration_ns"].as_u64().unwrap_or(0));
+                out.line(&format!(
+                    "{duration:>11}  {:indent$}{} {}  {}  {}",
+                    "",
+                    word("runtime"),
+                    word("span_id"),
+                    word("status"),
+                    word("name"),
+                    indent = 2 * line.level.min(60),
+                ))?;
+            }
+            next.map_or(Ok(()), |next| {
+                out.line(&format!("{} more lines; go on with --cursor {next}", lines.len() - end))
+            })
+        }
+        ListFormat::Json => {
+            let nodes: Vec<Value> = page.iter().map(|line| short(line, &fields)).collect();
+            out.json(&json!({ "nodes": nodes, "next_cursor": next }))
+        }
+        ListFormat::Csv => csv(out, &fields, &page.iter().map(|line| short(line, &fields)).collect::<Vec<_>>()),
+    }
+}
+
+fn short(line: &Line, fields: &[&str]) -> Value {
+    let mut shown = json!({ "level": line.level });
+    for field in fields.iter().filter(|field| **field != "level") {
+        shown[*field] = line.record[*field].clone();
+    }
+    shown
+}
+
+/// Each span behind its parent, in the order of their starts. What no logical span made is at the top.
+fn hierarchy(opened: &OpenedSession, depth: usize) -> Vec<Line> {
+    let mut records: Vec<Value> = rows(opened).map(|row| row.json(opened)).collect();
+    records.sort_by_key(|record| record["start_ns"].as_u64());
+    let text = |record: &Value, name: &str| record[name].as_str().unwrap_or_default().to_owned();
+    let places: HashMap<String, usize> =
+        records.iter().enumerate().map(|(place, record)| (text(record, "span_id"), place)).collect();
+    let mut below: Vec<Vec<usize>> = vec![Vec::new(); records.len()];
+    let mut stack = Vec::new();
+    for (place, record) in records.iter().enumerate() {
+        match places.get(&text(record, "parent_span_id")) {
+            Some(&parent) if parent != place => below[parent].push(place),
+            _ => stack.push((place, 0)),
+        }
+    }
+    stack.reverse();
+    let mut lines = Vec::new();
+    while let Some((place, level)) = stack.pop() {
+        if level < depth {
+            lines.push(Line { level, record: records[place].take() });
+            stack.extend(std::mem::take(&mut below[place]).into_iter().rev().map(|child| (child, level + 1)));
+        }
+    }
+    lines
+}
+
+fn rows(opened: &OpenedSession) -> impl Iterator<Item = Row> + '_ {
+    opened.processes.iter().enumerate().flat_map(|(process, it)| {
+        let meta = it.tables.meta();
+        let threads = meta.pthreads.iter().map(move |&span| Row::Pthread(PthreadView { process, span }));
+        let callbacks = meta.callbacks.iter().map(move |&span| Row::Callback(CallbackView { process, span }));
+        let tasks = meta.tasks.iter().map(move |&span| Row::Task(TaskView { process, span }));
+        let blocks = meta.dispatched.iter().map(move |&span| Row::Block(BlockView { process, span }));
+        threads.chain(callbacks).chain(tasks).chain(blocks)
+    })
+}

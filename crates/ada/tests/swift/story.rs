@@ -1,0 +1,118 @@
+//! What ada tells of a program, and what must be true of every story.
+
+use std::path::Path;
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::run::{self, text};
+use crate::toolchain::{Build, build, in_swift};
+
+/// A traced program's tasks and blocks.
+pub(crate) struct Story {
+    folder: TempDir,
+    /// All tasks, each behind the one that made it.
+    pub(crate) tasks: Vec<Value>,
+    /// All blocks by start.
+    pub(crate) blocks: Vec<Value>,
+}
+
+impl Story {
+    /// Runs a program alone and traced, which must make no difference, and reads its story.
+    pub(crate) fn of(source: &str, how: Build) -> Self {
+        let program = build(source, how);
+        let mut alone = in_swift();
+        alone.arg(&program);
+        let alone = run::bounded(alone, b"");
+        let folder = tempfile::tempdir().unwrap();
+        let mut traced = in_swift();
+        traced.args(["ada", "trace", "--quiet", "--output"]).arg(folder.path()).arg("--").arg(&program);
+        let traced = run::bounded(traced, b"");
+        assert_eq!(alone.status.code(), Some(0), "{source} {how:?}: {}", text(&alone.stderr));
+        assert_eq!(traced.status.code(), alone.status.code(), "{source} {how:?}: {}", text(&traced.stderr));
+        assert_eq!(text(&traced.stdout), text(&alone.stdout), "{source} {how:?}");
+        let told = |command: &str, options: &[&str]| json(folder.path(), command, options);
+        let tasks = list(told("tasks", &["--all", "--limit", "0"]), "tasks");
+        let blocks = list(told("spans", &["--runtime", "gcd", "--limit", "0"]), "spans");
+        let story = Self { folder, tasks, blocks };
+        story.tasks.iter().for_each(check_times);
+        assert!(story.tasks.iter().all(|task| task["uncertain"].is_null()), "{source} {how:?}: nothing is in doubt");
+        let report = story.json("report", &[]);
+        assert_eq!(report["run"]["drops"], serde_json::json!({}), "{source} {how:?}");
+        assert_eq!(report["run"]["limit"], Value::Null, "{source} {how:?}");
+        let oddities = list(report["anomalies"].clone(), "");
+        assert!(oddities.iter().all(|it| it["kind"] != "orphaned_resume"), "{source} {how:?}");
+        story
+    }
+
+    pub(crate) fn json(&self, command: &str, options: &[&str]) -> Value {
+        json(self.folder.path(), command, options)
+    }
+
+    /// Tasks that the program made, not its runtime.
+    pub(crate) fn own(&self) -> impl Iterator<Item = &Value> {
+        self.tasks.iter().filter(|task| task["kind"] != "helper")
+    }
+
+    /// The program's own tasks: level, kind, status and name; the first one is named differently by each build.
+    pub(crate) fn outline(&self) -> Vec<String> {
+        let line = |task: &Value| {
+            let name = if task["kind"] == "main" { "" } else { word(task, "name") };
+            format!("{} {} {} {name}", task["level"], word(task, "kind"), word(task, "status")).trim_end().to_owned()
+        };
+        self.own().map(line).collect()
+    }
+}
+
+fn json(session: &Path, command: &str, options: &[&str]) -> Value {
+    let mut ada = run::command();
+    ada.arg(command).arg(session).args(options).args(["--format", "json"]);
+    let output = run::bounded(ada, b"");
+    assert_eq!(output.status.code(), Some(0), "{command} {options:?}: {}", text(&output.stderr));
+    serde_json::from_slice(&output.stdout).expect("it prints JSON")
+}
+
+fn list(value: Value, name: &str) -> Vec<Value> {
+    let found = if name.is_empty() { &value } else { &value[name] };
+    found.as_array().expect("a list").clone()
+}
+
+pub(crate) fn word<'a>(value: &'a Value, name: &str) -> &'a str {
+    value[name].as_str().unwrap_or_default()
+}
+
+pub(crate) fn number(value: &Value, name: &str) -> u64 {
+    value[name].as_u64().unwrap_or_else(|| panic!("{name} is a number in {value}"))
+}
+
+/// The kinds of a task's waits, in their order.
+pub(crate) fn waits(task: &Value) -> Vec<&str> {
+    task["suspensions"].as_array().expect("a list").iter().map(|wait| word(wait, "kind")).collect()
+}
+
+pub(crate) fn count(kinds: &[&str], kind: &str) -> usize {
+    kinds.iter().filter(|it| **it == kind).count()
+}
+
+/// Running and waiting take turns without a gap or an overlap, and add up.
+pub(crate) fn check_times(task: &Value) {
+    let has_ended = matches!(word(task, "status"), "completed" | "canceled") && !task["end_by"].is_null();
+    let (runs, waits) = (task["runs"].as_array().expect("a list"), task["suspensions"].as_array().expect("a list"));
+    if !has_ended {
+        return;
+    }
+    assert_eq!(number(task, "running_ns") + number(task, "suspended_ns"), number(task, "duration_ns"), "{task}");
+    assert_eq!(runs.len(), waits.len() + 1, "{task}");
+    let mut now = number(task, "start_ns");
+    for (place, run) in runs.iter().enumerate() {
+        assert_eq!(number(run, "start_ns"), now, "{task}");
+        now = number(run, "end_ns");
+        assert!(now >= number(run, "start_ns"), "{task}");
+        if let Some(wait) = waits.get(place) {
+            assert_eq!(number(wait, "start_ns"), now, "{task}");
+            now = number(wait, "end_ns");
+            assert!(now >= number(wait, "start_ns"), "{task}");
+        }
+    }
+    assert_eq!(now, number(task, "end_ns"), "{task}");
+}

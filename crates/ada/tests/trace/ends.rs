@@ -1,0 +1,51 @@
+//! How every process of a session ended, and who its parent is.
+
+use std::collections::HashMap;
+
+use ada_format::atf::{Manifest, Session};
+
+use super::program::Program;
+use super::tracing::Tracing;
+use crate::run::{self, text};
+
+fn manifests(tracing: &Tracing) -> HashMap<u32, Manifest> {
+    let session = Session::open(tracing.session()).unwrap();
+    let manifest_of = |process: &ada_format::atf::Process| process.manifest.clone().expect("it has one");
+    session.processes().iter().map(|process| (process.pid.unwrap(), manifest_of(process))).collect()
+}
+
+#[test]
+fn every_process_tells_how_it_ended_and_who_made_it() {
+    let tracing = Tracing::new(&Program::new("ends.c"));
+    let output = run::bounded(tracing.command(), b"");
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let manifests = manifests(&tracing);
+    let lines: Vec<&str> = text(&output.stdout).lines().collect();
+    assert_eq!((lines.len(), manifests.len()), (11, 12));
+    for line in lines {
+        let words: Vec<&str> = line.split(' ').collect();
+        let [pid, parent, how, number] = words[..] else { panic!("{line}") };
+        let manifest = &manifests[&pid.parse().unwrap()];
+        assert_eq!(manifest.parent_pid, Some(parent.parse().unwrap()), "{line}");
+        assert!(!manifest.command_line.is_empty(), "{line}");
+        let exit = manifest.exit.as_ref().unwrap_or_else(|| panic!("{line}: it has no end"));
+        let number = Some(number.parse().unwrap());
+        let expected = if how == "exit" { (number, None) } else { (None, number) };
+        assert_eq!((exit.code, exit.signal), expected, "{line}: {exit:?}");
+    }
+    let first = manifests.values().find(|manifest| manifest.parent_pid.is_none()).unwrap();
+    assert_eq!(first.exit.as_ref().unwrap().known_by.as_deref(), Some("wait"));
+}
+
+#[test]
+fn a_process_that_lives_on_has_no_end() {
+    let tracing = Tracing::new(&Program::new("ends.c")).option(&["--until-exit"]);
+    let output = run::bounded(tracing.command(), b"");
+    let last = text(&output.stdout).lines().last().unwrap().split(' ').next().unwrap().parse().unwrap();
+    let manifests = manifests(&tracing);
+    // It may not have come to its first call by then.
+    if let Some(manifest) = manifests.get(&last) {
+        assert_eq!(manifest.exit, None);
+    }
+    assert!(manifests.len() >= 11);
+}
