@@ -1,5 +1,7 @@
 //! Calls that took much longer than others of the same function, and functions that take most of the time.
 
+use std::collections::BTreeMap;
+
 use ada_span::FunctionStats;
 use ada_span::table::{Column, Columns};
 use serde_json::json;
@@ -7,7 +9,8 @@ use serde_json::json;
 use super::ownership::own_functions;
 use super::{About, Finding, nanoseconds};
 use crate::error::QueryError;
-use crate::scan::read_frame;
+use crate::predicate::{Measure, Ready};
+use crate::scan::{Matching, read_frame};
 use crate::walk::find;
 
 /// A call this much longer than half of its function's is worth a look.
@@ -18,6 +21,8 @@ const ENOUGH_CALLS: u64 = 10;
 const SHORTEST_OUTLIER: u64 = 100_000;
 /// Outliers that are looked into.
 const MOST_LOOKED_INTO: usize = 8;
+/// Slow calls of one function that are compared.
+const MOST_COMPARED: usize = 9;
 /// A function that takes this share of all time in itself is hot.
 const HOT_SHARE: f64 = 0.25;
 
@@ -36,38 +41,102 @@ pub(super) fn find(about: &About<'_>) -> Result<Vec<Finding>, QueryError> {
     // The program's own first: a slow read or malloc shows in whoever called it.
     outliers.sort_by_key(|(place, it)| (!is_own[*place], std::cmp::Reverse(it.max_ns), *place));
     for (place, it) in outliers.into_iter().take(MOST_LOOKED_INTO) {
-        let name = about.name(place);
-        let usual = it.quantile(0.5).unwrap_or(0);
-        let (thread, seq) = (it.longest.0 as usize, it.longest.1);
-        let inside = hottest_inside(about, thread, seq, &is_own)?;
-        let mut title =
-            format!("{name} took {} once, where half of its calls take {}", nanoseconds(it.max_ns), nanoseconds(usual));
-        let mut function = name.clone();
-        if let Some((hottest, own_ns)) = inside.filter(|(hottest, _)| *hottest != place) {
-            let culprit = about.name(hottest);
-            title.push_str(&format!("; {} of it in {culprit}", nanoseconds(own_ns)));
-            if is_own[hottest] && own_ns * 2 > it.max_ns {
-                function = culprit;
-            }
+        let Some(slow) = Slow::of(about, place, it, &is_own)? else { continue };
+        // A slow call is slow in all its callers; the outermost tells most, and comes first.
+        let is_known = found.iter().any(|known: &Finding| known.function.as_deref() == Some(&about.name(slow.culprit)));
+        if !is_known {
+            found.push(slow.told(about, place, it, life));
         }
-        let slow = (it.max_ns as f64 / life).min(1.0);
-        let score = if is_own[place] { 45.0 } else { 20.0 } + 25.0 * slow.sqrt();
-        let rationale = format!(
-            "Of {} calls, 99 % took {} at most. `ada ask why-slow {}` looks into the slowest.",
-            it.timed,
-            nanoseconds(it.quantile(0.99).unwrap_or(0)),
-            about.frame(thread, seq),
-        );
-        let mut finding = about.finding("slow_outlier", score, title, rationale);
-        finding.function = Some(function);
-        finding.evidence = vec![about.frame(thread, seq)];
-        finding.facts = json!({
-            "outlier": name, "max_ns": it.max_ns, "p50_ns": usual, "p99_ns": it.quantile(0.99), "calls": it.spans,
-        });
-        found.push(finding);
     }
     found.extend(hot(about, &is_own));
     Ok(found)
+}
+
+/// A slow call: its duration, the time in the function that most of it went into, its thread and opening event.
+type Example = (u64, u64, usize, u64);
+
+/// The slow calls of a function, and what most of them spend their time in.
+struct Slow {
+    count: u64,
+    total_ns: u64,
+    culprit: usize,
+    /// The slowest call whose time went there.
+    example: Example,
+    is_own: bool,
+}
+
+impl Slow {
+    fn of(about: &About<'_>, place: usize, it: &FunctionStats, is_own: &[bool]) -> Result<Option<Self>, QueryError> {
+        let tables = &about.process.tables;
+        let least = it.quantile(0.5).unwrap_or(0).saturating_mul(OUTLIER).max(SHORTEST_OUTLIER);
+        let mut flags = vec![false; is_own.len()];
+        flags[place] = true;
+        let ready = Ready::All(vec![Ready::Function(flags), Ready::Range(Measure::Duration, least, u64::MAX)]);
+        let mut matching = Matching::new(tables, ready, 0..tables.meta().blocks.len());
+        let mut columns = Columns::new();
+        let (mut count, mut total_ns) = (0, 0_u64);
+        let mut slowest: Vec<(u64, usize, u64)> = Vec::new();
+        while let Some((block, rows)) = matching.next(tables, about.cancel)? {
+            tables.read(block, |column| matches!(column, Column::Duration | Column::OpenSeq), &mut columns)?;
+            let thread = tables.block(block).thread as usize;
+            for row in rows.unwrap_or_else(|| (0..columns.rows() as u16).collect()) {
+                let (duration, seq) =
+                    (columns.at(Column::Duration, row.into()), columns.at(Column::OpenSeq, row.into()));
+                count += 1;
+                total_ns = total_ns.saturating_add(duration);
+                slowest.push((duration, thread, seq));
+            }
+            slowest.sort_unstable_by(|left, right| right.cmp(left));
+            slowest.truncate(MOST_COMPARED);
+        }
+        // The machine can stop any call for a while; what most slow calls have in common is the program's doing.
+        let mut votes: BTreeMap<usize, (u64, Example)> = BTreeMap::new();
+        for (duration, thread, seq) in slowest {
+            if let Some((hottest, inside)) = hottest_inside(about, thread, seq, is_own)? {
+                let vote = votes.entry(hottest).or_insert((0, (duration, inside, thread, seq)));
+                vote.0 += 1;
+            }
+        }
+        let winner = votes.into_iter().max_by_key(|(_, (votes, example))| (*votes, example.0));
+        let is_own = is_own[place];
+        Ok(winner.map(|(culprit, (_, example))| Self { count, total_ns, culprit, example, is_own }))
+    }
+
+    fn told(&self, about: &About<'_>, place: usize, it: &FunctionStats, life: f64) -> Finding {
+        let (duration, inside, thread, seq) = self.example;
+        let (name, culprit) = (about.name(place), about.name(self.culprit));
+        let usual = it.quantile(0.5).unwrap_or(0);
+        let times = if self.count == 1 { "once".to_owned() } else { format!("{} times", self.count) };
+        let mut title = format!(
+            "{name} was slow {times} of {}: {}, where half of its calls take {}",
+            it.timed,
+            nanoseconds(duration),
+            nanoseconds(usual)
+        );
+        if self.culprit != place {
+            title.push_str(&format!("; {} of it in {culprit}", nanoseconds(inside)));
+        }
+        let share = (self.total_ns as f64 / life).min(1.0);
+        // One slow call of a function that calls nothing is what a busy machine looks like.
+        let may_be_chance = self.count == 1 && self.culprit == place;
+        let base = if self.is_own { 45.0 } else { 20.0 } - if may_be_chance { 20.0 } else { 0.0 };
+        let mut rationale = format!(
+            "99 % took {} at most. `ada ask why-slow {}` looks into this one.",
+            nanoseconds(it.quantile(0.99).unwrap_or(0)),
+            about.frame(thread, seq),
+        );
+        if may_be_chance {
+            rationale.push_str(" It happened once, in its own code: the machine may have been busy elsewhere.");
+        }
+        let mut finding = about.finding("slow_outlier", base + 25.0 * share.sqrt(), title, rationale);
+        finding.function = Some(culprit);
+        finding.evidence = vec![about.frame(thread, seq)];
+        finding.facts = json!({
+            "outlier": name, "slow_calls": self.count, "slow_total_ns": self.total_ns, "duration_ns": duration,
+            "max_ns": it.max_ns, "p50_ns": usual, "p99_ns": it.quantile(0.99), "calls": it.spans,
+        });
+        finding
+    }
 }
 
 /// The function with the most time in itself inside a call, and how much.

@@ -110,16 +110,12 @@ impl Walk<'_> {
         }
         let mut joins = HashMap::new();
         for (place, span) in tables.meta().pthreads.iter().enumerate() {
-            if span.joiner == thread as u64 && span.join_seq != NONE {
-                // The deepest call worth telling in which the wait lies.
+            if span.joiner == thread as u64 && span.join_time != NONE && span.join_end != NONE {
+                // The deepest call worth telling in which the whole wait lies.
                 let all = by_parent.values().flatten().chain([root]);
                 let around = all.filter(|it| {
-                    let seq = it[Column::OpenSeq as usize];
-                    let last = match it[Column::CloseDelta as usize] {
-                        0 => u64::MAX,
-                        delta => seq.saturating_add(delta),
-                    };
-                    (seq..=last).contains(&span.join_seq)
+                    let start = it[Column::Start as usize];
+                    start <= span.join_time && start.saturating_add(it[Column::Duration as usize]) >= span.join_end
                 });
                 if let Some(call) = around.max_by_key(|it| it[Column::Depth as usize]) {
                     joins.insert(call[Column::OpenSeq as usize], place);
@@ -152,8 +148,11 @@ impl Walk<'_> {
             let row = SpanRow::Frame(calls.process, calls.thread, values);
             let own_ns = end.saturating_sub(start).saturating_sub(covered);
             self.steps.push(Step { row, level, via, start, end, own_ns });
-            if let Some(&place) = calls.joins.get(&seq) {
-                self.follow(calls.process, place, (start, end), level + 1)?;
+            // What a wait calls is how it waits; the way goes through whom it waits for.
+            if let Some(&place) = calls.joins.get(&seq)
+                && self.follow(calls.process, place, (start, end), level + 1)?
+            {
+                continue;
             }
             let later = children.iter().rev().filter(inside);
             open.extend(later.map(|it| (*it, "call", level + 1)));
@@ -161,25 +160,26 @@ impl Walk<'_> {
         Ok(())
     }
 
-    /// Goes on in a thread that was waited for.
-    fn follow(&mut self, process: usize, place: usize, window: (u64, u64), level: usize) -> Result<(), QueryError> {
+    /// Goes on in a thread that was waited for. False if it did nothing meanwhile.
+    fn follow(&mut self, process: usize, place: usize, window: (u64, u64), level: usize) -> Result<bool, QueryError> {
         if self.jumps >= MOST_JUMPS {
-            return Ok(());
+            return Ok(false);
         }
         self.jumps += 1;
         let waiting = self.steps.len() - 1;
-        if let Some(SpanRow::Frame(process, thread, values)) =
+        let Some(SpanRow::Frame(process, thread, values)) =
             find::call_of(self.trace, SpanRow::Pthread(process, place))?
-        {
-            let (start, end) = clip(&values, window);
-            if start < end {
-                // The wait itself is what the other thread did meanwhile.
-                let step = &mut self.steps[waiting];
-                step.own_ns = step.own_ns.saturating_sub(end - start);
-                self.call(process, thread, values, (start, end), "join", level)?;
-            }
+        else {
+            return Ok(false);
+        };
+        let (start, end) = clip(&values, window);
+        if start >= end {
+            return Ok(false);
         }
-        Ok(())
+        // The wait itself is what the other thread did meanwhile.
+        self.steps[waiting].own_ns = (window.1 - window.0).saturating_sub(end - start);
+        self.call(process, thread, values, (start, end), "join", level)?;
+        Ok(true)
     }
 }
 

@@ -165,7 +165,9 @@ fn a_span_leads_to_its_relatives() {
     assert_eq!(overlapping, by_hand);
     // The path's own times are the span's duration, and it goes through threads that main waited for.
     let total = number(&told, &format!("SELECT sum(own_ns) FROM critical_path('{main}')"));
-    assert!((total - (end - start)).abs() * 10 <= end - start, "{total} of {}", end - start);
+    assert_eq!(total, end - start);
+    let joined = number(&told, &format!("SELECT count(*) FROM critical_path('{main}') WHERE via = 'join'"));
+    assert!(joined > 0);
 }
 
 #[test]
