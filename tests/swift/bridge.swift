@@ -11,7 +11,7 @@ final class Box: @unchecked Sendable {
 func startThread(_ box: Box) {
     var thread = pthread_t()
     pthread_create(&thread, nil, { argument in
-        usleep(1_000)
+        usleep(50_000)
         Unmanaged<Box>.fromOpaque(argument!).takeRetainedValue().resume()
         return nil
     }, Unmanaged.passRetained(box).toOpaque())

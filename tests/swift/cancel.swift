@@ -41,7 +41,7 @@ func sleepLong() async -> String {
             return await sleepLong()
         }
         await started.pass()
-        try? await Task.sleep(nanoseconds: 20_000_000)
+        try? await Task.sleep(nanoseconds: 200_000_000)
         during.cancel()
         print("during:", await during.value)
 

@@ -1,4 +1,4 @@
-// Continuations, checked and unsafe, that a dispatch queue and a pthread resume.
+// Continuations, checked and unsafe, that a dispatch queue and a pthread resume, long after the task has paused.
 import Dispatch
 import Glibc
 
@@ -14,7 +14,7 @@ func onThread(_ resume: @escaping () -> Void) {
     var thread = pthread_t()
     let argument = Unmanaged.passRetained(Box(resume)).toOpaque()
     pthread_create(&thread, nil, { argument in
-        usleep(2_000)
+        usleep(50_000)
         Unmanaged<Box>.fromOpaque(argument!).takeRetainedValue().resume()
         return nil
     }, argument)
@@ -24,7 +24,7 @@ func onThread(_ resume: @escaping () -> Void) {
 @inline(never)
 func later(_ resume: @escaping @Sendable () -> Void) {
     queue.async {
-        usleep(2_000)
+        usleep(50_000)
         resume()
     }
 }

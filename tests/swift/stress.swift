@@ -40,11 +40,13 @@ final class Total: @unchecked Sendable {
         let serial = DispatchQueue(label: "org.example.stress")
         let total = Total()
         await withCheckedContinuation { (done: CheckedContinuation<Void, Never>) in
-            for number in 0..<99_999 {
+            for number in 0..<99_998 {
                 serial.async { total.value += number & 7 }
             }
             serial.async { done.resume() }
         }
+        // Else the process may end before the block that resumed this task has returned.
+        serial.sync {}
         print("blocks", total.value)
     }
 }

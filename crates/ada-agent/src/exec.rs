@@ -19,18 +19,25 @@ pub(crate) fn ask(path: u64) {
         }
         syscall::futex_wait(stage, other, WAIT_STEP);
     }
+    let thread = syscall::thread();
     exec.pid.store(syscall::process(), Ordering::Relaxed);
-    exec.tid.store(syscall::thread(), Ordering::Relaxed);
+    exec.tid.store(thread, Ordering::Relaxed);
     exec.path.store(path, Ordering::Relaxed);
     stage.store(ExecStage::Asked as u32, Ordering::Release);
     syscall::futex_wake(stage);
-    while stage.load(Ordering::Acquire) != ExecStage::Go as u32 {
+    // Any other stage is an answer, which the recorder may have taken back since, and so is another thread's question.
+    let is_open =
+        || stage.load(Ordering::Acquire) == ExecStage::Asked as u32 && exec.tid.load(Ordering::Relaxed) == thread;
+    while is_open() {
         if !patience.is_left() {
+            let _ = change(control, ExecStage::Asked, ExecStage::Free);
             break;
         }
         syscall::futex_wait(stage, ExecStage::Asked as u32, WAIT_STEP);
     }
-    stage.store(ExecStage::Free as u32, Ordering::Release);
+    if exec.tid.load(Ordering::Relaxed) == thread {
+        let _ = change(control, ExecStage::Go, ExecStage::Free);
+    }
     syscall::futex_wake(stage);
 }
 

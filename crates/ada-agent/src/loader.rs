@@ -34,13 +34,15 @@ pub(crate) fn libraries_changed() {
             Err(_) => return,
         }
     }
+    let process = syscall::process();
     loader.image.store(get(Item::Image) as u32, Ordering::Relaxed);
-    loader.waiting.store(syscall::process(), Ordering::Release);
+    loader.waiting.store(process, Ordering::Release);
     syscall::futex_wake(&loader.waiting);
     loop {
         // Read before the stage, so that what is said between the look and the wait ends the wait.
         let said = loader.said.load(Ordering::Acquire);
-        if loader.waiting.load(Ordering::Acquire) == 0 {
+        // Another process may be in line already, and what the recorder asks for is asked of that one.
+        if loader.waiting.load(Ordering::Acquire) != process {
             return;
         }
         if loader.stage.load(Ordering::Acquire) == 1 {
@@ -54,7 +56,7 @@ pub(crate) fn libraries_changed() {
         }
         syscall::futex_wait(&loader.said, said, WAIT_STEP);
         if !patience.is_left() {
-            loader.waiting.store(0, Ordering::Relaxed);
+            let _ = loader.waiting.compare_exchange(process, 0, Ordering::AcqRel, Ordering::Relaxed);
             return;
         }
     }

@@ -185,6 +185,12 @@ impl FunctionTraits {
         self.modules.values().flatten().any(|function| is_telling(function.role))
     }
 
+    /// The modules that have a function with this part.
+    pub(crate) fn modules_with(&self, role: Role) -> Vec<u32> {
+        let has = |functions: &[FunctionTrait]| functions.iter().any(|function| function.role == role);
+        self.modules.iter().filter(|(_, functions)| has(functions)).map(|(&module, _)| module).collect()
+    }
+
     /// Module numbers and how many functions each has.
     pub fn modules(&self) -> impl Iterator<Item = (u32, usize)> {
         self.modules.iter().map(|(&module, functions)| (module, functions.len()))

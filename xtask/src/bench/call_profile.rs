@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::fs;
 use std::path::Path;
 
-use ada_event::{Event, EventKind};
+use ada_event::Event;
 use ada_format::atf::{FunctionRow, Session, functions_file, read_functions};
 use anyhow::Context;
 use serde_json::{Value, json};
@@ -119,7 +119,7 @@ fn describe(module: &str, row: &FunctionRow) -> CalledFunction {
 
 #[cfg(test)]
 mod tests {
-    use ada_event::{FunctionId, ThreadId};
+    use ada_event::{EventKind, FunctionId, ThreadId};
 
     use super::*;
 

@@ -13,7 +13,7 @@ use crate::maps::Mapping;
 use crate::remote::Remote;
 
 /// How long a thread may take to come to a halt: one in the middle of a vfork does not before its child has left.
-const PATIENCE: Duration = Duration::from_secs(2);
+const PATIENCE: Duration = Duration::from_secs(10);
 /// How often to look whether it has.
 const LOOK: Duration = Duration::from_micros(20);
 const PTRACE_GETSIGMASK: libc::c_uint = 0x420a;

@@ -21,6 +21,8 @@ use crate::target_memory::PRIVATE;
 const ATTEMPTS: u32 = 500;
 /// … and how much.
 const BETWEEN_ATTEMPTS: Duration = Duration::from_millis(2);
+/// How often a thread may be too late to halt.
+const LATE: u32 = 6;
 
 /// How that went.
 #[derive(Default)]
@@ -65,13 +67,22 @@ fn unhook_process(pid: u32, mappings: &[Mapping], ours: &[Mapping], sites: &[Vec
     copies.sort_unstable_by_key(|(at, _)| *at);
     let has_states = mappings.iter().any(|mapping| mapping.start == PRIVATE.start);
     let mut stood_still = Duration::ZERO;
-    for attempt in 0..ATTEMPTS {
-        let halted = Halted::all(pid, mappings)?;
-        if attempt == 0 {
+    let (mut late, mut is_written) = (0, false);
+    for _ in 0..ATTEMPTS {
+        let halted = match Halted::all(pid, mappings) {
+            // A busy machine gives a thread no time to halt in.
+            Err(error) if error.kind() == io::ErrorKind::TimedOut && late < LATE => {
+                late += 1;
+                continue;
+            }
+            halted => halted?,
+        };
+        if !is_written {
             for sites in sites {
                 // What is not mapped any more has no hooks.
                 let _ = write_originals(&halted, sites);
             }
+            is_written = true;
         }
         let is_clean = !has_states || leave(&halted, mappings, &code, &copies)?;
         if is_clean {
@@ -84,7 +95,12 @@ fn unhook_process(pid: u32, mappings: &[Mapping], ours: &[Mapping], sites: &[Vec
         }
         stood_still = stood_still.max(halted.release());
         if is_clean {
-            unmap(pid, mappings, ours)?;
+            while let Err(error) = unmap(pid, mappings, ours) {
+                late += 1;
+                if error.kind() != io::ErrorKind::TimedOut || late > LATE {
+                    return Err(error);
+                }
+            }
             return Ok(stood_still);
         }
         std::thread::sleep(BETWEEN_ATTEMPTS);

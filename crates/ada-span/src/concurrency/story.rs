@@ -42,7 +42,10 @@ pub(crate) fn tell(parts: Vec<LogicalCalls>, traits: &FunctionTraits, options: &
         let known = traits.get(function);
         known.role == Role::Gcd(GcdCall::InvokeShared) || known.is_runtime
     };
+    let swift = traits.modules_with(Role::Swift(SwiftCall::JobRun));
+    let is_job = |function: FunctionId| traits.get(function).is_runtime && swift.contains(&function.module().0);
     let around = Surroundings {
+        is_job: &is_job,
         function_at: &function_at,
         is_shared: &is_shared,
         released_after: &released_after,

@@ -97,6 +97,8 @@ pub(crate) struct BlockTables {
 pub(crate) struct Surroundings<'a> {
     /// Finds functions by their addresses.
     pub(crate) function_at: &'a dyn Fn(u64) -> Option<FunctionId>,
+    /// Whether a function that is submitted is the one by which Swift's runtime runs jobs.
+    pub(crate) is_job: &'a dyn Fn(FunctionId) -> bool,
     /// Whether a function is shared by closures, so that its blocks say which closure is meant.
     pub(crate) is_shared: &'a dyn Fn(FunctionId) -> bool,
     /// The block that the first release behind an event of a thread, at a depth, is about.
@@ -219,7 +221,8 @@ impl Blocks {
             true => (second, third, fourth),
             false => (first, second, third),
         };
-        let is_swift = call.seq < thread.swift_until;
+        let is_job = submit.is_function && (around.function_at)(function).is_some_and(|it| (around.is_job)(it));
+        let is_swift = is_job || call.seq < thread.swift_until;
         if self.is_inside(call) {
             return;
         }

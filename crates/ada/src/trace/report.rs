@@ -82,17 +82,25 @@ fn switched(functions: &[SwitchedFunction]) {
     if unhooked > 0 {
         let names = functions.iter().filter(|function| function.is_unhooked).map(|function| function.name.as_str());
         say(format_args!(
-            "ada: {} were called too often even to be counted within the budget, and were left alone from then on \
+            "ada: of these, {unhooked} took more than the budget even to be counted, and were left alone from then on: {} \
              (--exact-counts counts on)\n",
-            some(names.collect::<Vec<&str>>().into_iter())
+            some(names)
         ));
     }
 }
 
-/// The first few of a list, and how many more there are.
-fn some<'a>(names: impl ExactSizeIterator<Item = &'a str>) -> String {
+/// The first few names of a list, and how many more there are. Programs that run one after the other have the same.
+fn some<'a>(names: impl Iterator<Item = &'a str>) -> String {
     const NAMED: usize = 5;
-    let more = names.len().saturating_sub(NAMED);
-    let named = names.take(NAMED).collect::<Vec<&str>>().join(", ");
+    let mut all: Vec<&str> = Vec::new();
+    let mut more = 0;
+    for name in names {
+        match all.contains(&name) {
+            true => {}
+            false if all.len() < NAMED => all.push(name),
+            false => more += 1,
+        }
+    }
+    let named = all.join(", ");
     if more > 0 { format!("{named} and {more} more") } else { named }
 }

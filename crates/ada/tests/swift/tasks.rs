@@ -63,11 +63,12 @@ fn tasks_of_tasks_are_below_each_other() {
         ];
         assert_eq!(story.outline(), outline, "{build:?}");
         // Each of the three outer ones waits for the next.
-        for pair in story.tasks.windows(2) {
+        let own: Vec<&Value> = story.own().collect();
+        for pair in own.windows(2) {
             let awaited = pair[0]["suspensions"].as_array().expect("a list");
             let awaited: Vec<&str> =
                 awaited.iter().filter(|it| it["kind"] == "task").map(|it| word(it, "task_span_id")).collect();
-            assert_eq!(awaited, [word(&pair[1], "reference")], "{build:?}");
+            assert_eq!(awaited, [word(pair[1], "reference")], "{build:?}");
         }
     }
 }
@@ -145,7 +146,9 @@ fn a_stream_is_read_while_another_task_feeds_it() {
         let story = Story::of("stream.swift", build);
         let producer = "1 task completed closure #1 () async -> () in static stream.Program.main() async -> ()";
         assert_eq!(story.outline(), ["0 main completed", producer], "{build:?}");
-        assert_eq!(count(&waits(&story.tasks[1]), "sleep"), 10, "{build:?}");
+        // A sleep that is over before the task has paused is no wait.
+        let feeder = waits(&story.tasks[1]);
+        assert!((1..=10).contains(&count(&feeder, "sleep")), "{build:?} {feeder:?}");
         let reader = waits(&story.tasks[0]);
         assert!((1..=11).contains(&count(&reader, "continuation")), "{build:?} {reader:?}");
         let helpers: Vec<&Value> = story.tasks.iter().filter(|task| task["kind"] == "helper").collect();

@@ -8,7 +8,7 @@ use super::recorded::{RecordedEvent, RecordedProcess};
 /// in the end are no fault: programs exit anywhere.
 pub(super) fn check(process: &RecordedProcess, thread: &[RecordedEvent]) -> Result<(), String> {
     // A fork's child begins inside its parent's frames, whose calls are not its own.
-    let inherited = |event: &RecordedEvent| event.depth as usize + usize::from(event.kind != EventKind::CALL);
+    let inherited = |event: &RecordedEvent| event.depth as usize + usize::from(!event.kind.is_call());
     let mut open = vec![None; thread.first().map_or(0, inherited)];
     for (at, event) in thread.iter().enumerate() {
         let row = process.row(event.function);
@@ -27,12 +27,12 @@ pub(super) fn check(process: &RecordedProcess, thread: &[RecordedEvent]) -> Resu
         };
         let depth = event.depth as usize;
         match event.kind {
-            EventKind::CALL => {
+            EventKind::CALL | EventKind::ENTRY => {
                 if depth != open.len() && depth + 1 != open.len() {
                     return wrong(&format!("{} frames are open", open.len()));
                 }
                 open.truncate(depth);
-                if row.verdict == "hooked" {
+                if row.verdict == "hooked" && event.kind == EventKind::CALL {
                     open.push(Some(event.function));
                 }
             }

@@ -188,12 +188,12 @@ impl RecordedProcess {
                 continue;
             }
             let name = ada_image::demangle(&self.row(event.function).name).into_owned();
-            is_inside |= name == "main" && event.kind == EventKind::CALL;
+            is_inside |= name == "main" && event.kind.is_call();
             if is_inside {
                 let indent = usize::try_from(i64::from(event.depth) - main).expect("nothing is above main");
                 tree.push_str(&format!("{:1$}{2} {name}\n", "", indent * 2, event.kind));
             }
-            is_inside &= name != "main" || event.kind == EventKind::CALL;
+            is_inside &= name != "main" || event.kind.is_call();
         }
         tree
     }
