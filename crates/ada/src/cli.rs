@@ -7,8 +7,8 @@ use clap::{Parser, Subcommand};
 
 use crate::exit::say;
 use crate::{
-    atf, attach, completions, demo, doctor, filter, heph, hooks, ps, queues, report, show, snapshot, spans, symbols,
-    tasks, threads, top, trace, tree, trigger, workload,
+    ask, atf, attach, completions, demo, doctor, export, filter, heph, hooks, mcp, ps, query, queues, report, show,
+    snapshot, spans, symbols, tasks, threads, top, trace, tree, trigger, workload,
 };
 
 const EXIT_CODES: &str = "\
@@ -61,6 +61,14 @@ pub(crate) enum Command {
     Queues(queues::Args),
     /// Show one event, span, thread or function with all that is known of it
     Show(show::Args),
+    /// Ask in SQL, or in a shell
+    Query(query::Args),
+    /// Ask in words: was a function called, why was a span slow, what may be wrong
+    Ask(ask::Args),
+    /// Write the tables as Parquet or SQLite for other programs
+    Export(export::Args),
+    /// Serve sessions to agents: the Model Context Protocol
+    Mcp(mcp::Args),
     /// Record, count or ignore functions of a running trace
     Filter(filter::Args),
     /// List what was hooked, and what was not and why

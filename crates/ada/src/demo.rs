@@ -10,8 +10,8 @@ use anyhow::Context;
 
 use crate::atf::summary::Summary;
 use crate::exit::{Blame, Outcome};
-use crate::names::Names;
 use crate::trace;
+use ada_query::Names;
 
 #[derive(clap::Args)]
 pub(crate) struct Args {

@@ -22,6 +22,9 @@ pub(crate) trait Blame<T> {
     /// The output, or a connection, failed: exit code 4. The words say what was being done, and what to do now.
     fn output_failed(self, words: impl FnOnce() -> String) -> anyhow::Result<T>;
 
+    /// What the user typed is wrong: exit code 2.
+    fn mistyped(self) -> anyhow::Result<T>;
+
     /// The program was not traced: one of the codes that `timeout`, `env` and shells use for what they could not run.
     fn not_traced(self, code: u8) -> anyhow::Result<T>;
 }
@@ -29,6 +32,10 @@ pub(crate) trait Blame<T> {
 impl<T, E: Into<Error>> Blame<T> for Result<T, E> {
     fn output_failed(self, words: impl FnOnce() -> String) -> anyhow::Result<T> {
         self.map_err(|error| Error::new(Blamed { words: words(), cause: Some(error.into()), code: OUTPUT_FAILED }))
+    }
+
+    fn mistyped(self) -> anyhow::Result<T> {
+        self.not_traced(MISTYPED)
     }
 
     fn not_traced(self, code: u8) -> anyhow::Result<T> {
@@ -40,6 +47,7 @@ impl<T, E: Into<Error>> Blame<T> for Result<T, E> {
 }
 
 const OUTPUT_FAILED: u8 = 4;
+const MISTYPED: u8 = 2;
 
 /// An error that is not the input's.
 #[derive(Debug)]

@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 mod analysis;
+mod ask;
 mod atf;
 mod attach;
 mod cli;
@@ -9,12 +10,14 @@ mod completions;
 mod demo;
 mod doctor;
 mod exit;
+mod export;
 mod filter;
 mod format;
 mod heph;
 mod hooks;
-mod names;
+mod mcp;
 mod ps;
+mod query;
 mod queues;
 mod report;
 mod show;
@@ -57,6 +60,10 @@ fn main() -> std::process::ExitCode {
         cli::Command::Tasks(args) => tasks::run(&args),
         cli::Command::Queues(args) => queues::run(&args),
         cli::Command::Show(args) => show::run(&args),
+        cli::Command::Query(args) => query::run(args),
+        cli::Command::Ask(args) => ask::run(&args),
+        cli::Command::Export(args) => export::run(&args),
+        cli::Command::Mcp(args) => mcp::run(args),
         cli::Command::Atf(args) => atf::run(args),
         cli::Command::Heph(args) => heph::run(args),
         cli::Command::Completions(args) => completions::run(&args),

@@ -7,8 +7,7 @@ use serde_json::{Map, Value};
 
 use super::opened::{OpenedProcess, OpenedSession};
 use super::record::{Told, hex, refer};
-use super::reference::Target;
-use super::task_record::plain_name;
+use ada_query::{Target, plain_name};
 
 /// A block's logical span.
 #[derive(Clone, Copy, Debug)]

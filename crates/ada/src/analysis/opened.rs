@@ -16,12 +16,12 @@ use anyhow::{Context as _, bail};
 use super::listing::Out;
 use super::newest;
 use super::progress::Progress;
-use super::reference::Target;
 use super::source_files::SourceFiles;
 use super::switched::Switched;
 use super::units::parse_nanos;
 use crate::exit::{Blame, Outcome, say};
-use crate::names::Names;
+use ada_query::Names;
+use ada_query::Target;
 
 /// Findings of a damaged session that are told one by one.
 const FINDINGS_TOLD: usize = 5;
@@ -209,7 +209,7 @@ pub(crate) fn with_tables(
     Ok(outcome)
 }
 
-fn tell_findings(session: &Session) -> Outcome {
+pub(super) fn tell_findings(session: &Session) -> Outcome {
     let findings = session.findings();
     for finding in findings.iter().take(FINDINGS_TOLD) {
         say(format_args!("ada: {finding}\n"));
@@ -224,7 +224,8 @@ fn is_damage(error: &anyhow::Error) -> bool {
     error.chain().any(|cause| matches!(cause.downcast_ref(), Some(SpanError::Damaged { .. })))
 }
 
-fn open(path: &Path, args: &SessionArgs) -> anyhow::Result<OpenedSession> {
+/// Opens a session, and makes its tables where need be.
+pub(crate) fn open(path: &Path, args: &SessionArgs) -> anyhow::Result<OpenedSession> {
     let timeout_ns = args.timeout;
     let session = Session::open(path)?;
     if session.threads().next().is_none()
@@ -268,7 +269,12 @@ fn open(path: &Path, args: &SessionArgs) -> anyhow::Result<OpenedSession> {
     Ok(OpenedSession { session, processes, start, end, sources })
 }
 
-fn tables_of(process: &Process, beside: &[Process], timeout_ns: u64, progress: &Progress) -> Result<Tables, SpanError> {
+pub(super) fn tables_of(
+    process: &Process,
+    beside: &[Process],
+    timeout_ns: u64,
+    progress: &Progress,
+) -> Result<Tables, SpanError> {
     let own = DerivedFolder::new(&process.path, content_key(process, timeout_ns));
     match own.find() {
         Cached::Good(tables) => return Ok(*tables),

@@ -10,9 +10,9 @@ use serde_json::{Map, Value, json};
 
 use super::block_record::BlockView;
 use super::opened::{OpenedProcess, OpenedSession};
-use super::reference::{Reference, Target};
 use super::source_files::put_place;
 use super::task_record::TaskView;
+use ada_query::{Reference, Target, closure_name};
 
 /// The name of a thread whose start routine is not known.
 const PLACEHOLDER: &str = "pthread_start_routine";
@@ -103,30 +103,6 @@ pub(crate) fn thread_name(opened: &OpenedProcess, span: &PthreadSpan) -> String 
         NONE => PLACEHOLDER.to_owned(),
         function => closure_name(&opened.names.name(FunctionId(function))),
     }
-}
-
-/// The closure in the name of the function that runs it.
-fn closure_name(name: &str) -> String {
-    for (begin, end) in [("_Invoker<std::tuple<", '>'), ("__rust_begin_short_backtrace::<", '>')] {
-        // Of several the innermost: `std::async` wraps its runner into another.
-        if let Some((_, rest)) = name.rsplit_once(begin) {
-            let mut depth = 0_u32;
-            let length = rest.find(|letter: char| {
-                match letter {
-                    '<' | '(' | '{' => depth += 1,
-                    _ if letter == end && depth == 0 => return true,
-                    ',' if depth == 0 => return true,
-                    '>' | ')' | '}' => depth = depth.saturating_sub(1),
-                    _ => (),
-                }
-                false
-            });
-            if let Some(length) = length {
-                return rest[..length].trim().to_owned();
-            }
-        }
-    }
-    name.to_owned()
 }
 
 impl Row {
@@ -415,21 +391,4 @@ pub(super) struct Told {
     pub(super) attributes: Map<String, Value>,
     /// The threads that it ran on, in their order.
     pub(super) threads: Vec<u32>,
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn closures_are_named_after_themselves() {
-        let cpp = "std::thread::_State_impl<std::thread::_Invoker<std::tuple<main::{lambda(int)#1}, int> > >::_M_run()";
-        assert_eq!(closure_name(cpp), "main::{lambda(int)#1}");
-        let rust = "std::sys::backtrace::__rust_begin_short_backtrace::<app::main::{closure#0}, ()>";
-        assert_eq!(closure_name(rust), "app::main::{closure#0}");
-        let wrapped = "std::thread::_State_impl<std::thread::_Invoker<std::tuple<void (std::_Async_state_impl<\
-                       std::thread::_Invoker<std::tuple<main::{lambda(long)#2}, long> >, long>::*)()> > >::_M_run()";
-        assert_eq!(closure_name(wrapped), "main::{lambda(long)#2}");
-        assert_eq!(closure_name("body"), "body");
-    }
 }

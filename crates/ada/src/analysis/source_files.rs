@@ -10,8 +10,8 @@ use ada_format::atf::{Mapping, Session};
 use ada_image::{SourceLines, SourcePlace};
 use serde_json::Value;
 
-use crate::names::Code;
 use crate::symbols::{DebugFolder, usual_path};
+use ada_query::Code;
 
 /// Where distributions put debug files.
 const SYSTEM_FOLDER: &str = "/usr/lib/debug";

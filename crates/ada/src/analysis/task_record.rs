@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 use super::opened::{OpenedProcess, OpenedSession};
 use super::record::{Told, hex, refer};
-use super::reference::Target;
+use ada_query::{Target, plain_name};
 
 /// A task's logical span.
 #[derive(Clone, Copy, Debug)]
@@ -131,46 +131,4 @@ impl TaskView {
 /// An executor: nothing is the pool of threads, anything else an actor, or the main thread.
 fn executor(identity: u64) -> Value {
     if identity == 0 { "pool".into() } else { hex(identity) }
-}
-
-/// The name without what the compiler put around it.
-pub(super) fn plain_name(name: String) -> String {
-    const AROUND: [&str; 3] = ["partial apply forwarder for ", "partial apply for ", "merged "];
-    const SPECIALIZED: [&str; 3] =
-        ["function signature specialization ", "generic specialization ", "generic not re-abstracted specialization "];
-    let mut rest = name.as_str();
-    loop {
-        if let Some(inner) = AROUND.iter().find_map(|around| rest.strip_prefix(around)) {
-            rest = inner;
-        } else if SPECIALIZED.iter().any(|around| rest.starts_with(around))
-            && let Some((_, inner)) = rest.split_once("> of ")
-        {
-            rest = inner;
-        } else {
-            return rest.to_owned();
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn names_lose_what_the_compiler_put_around_them() {
-        for (name, plain) in [
-            (
-                "partial apply forwarder for closure #1 () -> () in demo.f() -> ()",
-                "closure #1 () -> () in demo.f() -> ()",
-            ),
-            (
-                "function signature specialization <Arg[0] = Dead> of merged static demo.P.main() async -> ()",
-                "static demo.P.main() async -> ()",
-            ),
-            ("generic specialization <Swift.Int> of demo.f<A>(A) -> ()", "demo.f<A>(A) -> ()"),
-            ("body", "body"),
-        ] {
-            assert_eq!(plain_name(name.to_owned()), plain);
-        }
-    }
 }

@@ -11,7 +11,7 @@ use anyhow::{Context, bail};
 use super::{event_json, event_text, report};
 use crate::exit::{Blame, Outcome, say};
 use crate::format::Format;
-use crate::names::Names;
+use ada_query::Names;
 
 /// Events between two releases of the pages that detail has touched.
 const RELEASE_EVERY: u64 = 1 << 14;

@@ -46,7 +46,7 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args) -> anyhow::Result<Outcome> {
     let mut out = Out::new();
     let outcome = with_tables(&args.session, &mut out, |opened, out| {
-        let shown = show(args, opened)?;
+        let shown = find(opened, args.reference, args.limit)?;
         match args.format {
             ListFormat::Json => out.json(&shown),
             ListFormat::Csv => {
@@ -68,18 +68,18 @@ struct Place<'a> {
     thread: usize,
 }
 
-fn show(args: &Args, opened: &OpenedSession) -> anyhow::Result<Value> {
-    let reference = args.reference;
+/// All that is known of what a reference means, with `limit` neighbours of each kind.
+pub(crate) fn find(opened: &OpenedSession, reference: Reference, limit: usize) -> anyhow::Result<Value> {
     let nowhere = || format!("{reference} is not in the session");
     match reference.target {
         Target::Function(function) => show_function(opened, reference.pid, function).with_context(nowhere),
         Target::Event(id, seq) => {
             let place = find_thread(opened, reference.pid, id)?;
-            event::show(&place, seq, args.limit)?.with_context(nowhere)
+            event::show(&place, seq, limit)?.with_context(nowhere)
         }
         Target::Frame(id, seq) => {
             let place = find_thread(opened, reference.pid, id)?;
-            show_frame(&place, seq, args.limit)?.with_context(|| {
+            show_frame(&place, seq, limit)?.with_context(|| {
                 format!("no call begins at event:{id}:{seq}; `ada show event:{id}:{seq}` says what is there")
             })
         }

@@ -130,6 +130,29 @@ fn to_json(args: &Args, opened: &OpenedSession, row: &Row) -> Value {
     record
 }
 
+/// Spans by the command's own options, each with the cursor that goes on behind it, and whether there are more.
+pub(crate) fn list(
+    opened: &OpenedSession,
+    options: &[String],
+    limit: usize,
+) -> anyhow::Result<(Vec<(Row, String)>, bool)> {
+    #[derive(clap::Parser)]
+    #[command(no_binary_name = true)]
+    struct Options {
+        #[command(flatten)]
+        args: Args,
+    }
+    let args = <Options as clap::Parser>::try_parse_from(options)?.args;
+    if args.cursor.is_some_and(|cursor| cursor.sort != args.sort) {
+        anyhow::bail!("the cursor is of another order");
+    }
+    let filter = args.filter.prepare(opened)?;
+    let rows = scan::first(opened, &filter, args.sort, args.cursor, limit + 1)?;
+    let has_more = rows.len() > limit;
+    let with_cursor = |row: Row| (row, Cursor::after(args.sort, opened, &row).to_string());
+    Ok((rows.into_iter().take(limit).map(with_cursor).collect(), has_more))
+}
+
 fn print(args: &Args, opened: &OpenedSession, rows: &[Row], next: Option<Cursor>, out: &mut Out) -> anyhow::Result<()> {
     match args.format {
         ListFormat::Json => {

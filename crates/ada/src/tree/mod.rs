@@ -100,6 +100,23 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Outcome> {
     Ok(outcome)
 }
 
+/// The lines of a tree as JSON, by the command's own options.
+pub(crate) fn lines(opened: &OpenedSession, options: &[String]) -> anyhow::Result<Vec<Value>> {
+    #[derive(clap::Parser)]
+    #[command(no_binary_name = true)]
+    struct Options {
+        #[command(flatten)]
+        args: Args,
+    }
+    let args = <Options as clap::Parser>::try_parse_from(options)?.args;
+    let folded = fold_all(&args, opened)?;
+    let mut lines: Vec<Line> = Vec::new();
+    for (process, tree) in folded.iter().enumerate() {
+        tree.walk(args.min_duration, |level, node| lines.push(Line { process, level, node }));
+    }
+    Ok(lines.iter().map(|line| to_json(&args, opened, &folded, line)).collect())
+}
+
 fn fold_all(args: &Args, opened: &OpenedSession) -> anyhow::Result<Vec<Folded>> {
     let since = args.since.map_or(0, |it| it.on_clock(opened.start));
     let until = args.until.map_or(u64::MAX, |it| it.on_clock(opened.start));

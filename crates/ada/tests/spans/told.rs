@@ -70,7 +70,7 @@ impl Told {
     pub(crate) fn ada(&self, command: &str, options: &[&str]) -> Output {
         let mut ada = run::command();
         ada.arg(command);
-        if command == "show" {
+        if matches!(command, "show" | "ask") {
             ada.args(options).arg(self.path());
         } else {
             ada.arg(self.path()).args(options);

@@ -8,7 +8,7 @@ use ada_format::atf::{FunctionRow, Process, functions_file, read_functions};
 
 /// What a process's function lists say.
 #[derive(Default)]
-pub(crate) struct Names {
+pub struct Names {
     modules: HashMap<u32, Module>,
 }
 
@@ -22,16 +22,18 @@ struct Module {
 }
 
 /// A piece of code by its file, which is known by its build-id.
-pub(crate) struct Code<'a> {
-    pub(crate) path: &'a str,
-    pub(crate) build_id: &'a [u8],
+pub struct Code<'a> {
+    /// The file.
+    pub path: &'a str,
+    /// Its build-id.
+    pub build_id: &'a [u8],
     /// Before the loader's bias.
-    pub(crate) offset: u64,
+    pub offset: u64,
 }
 
 impl Names {
     /// Reads the lists of a process. Modules without a readable one have no names.
-    pub(crate) fn of(process: &Process) -> Self {
+    pub fn of(process: &Process) -> Self {
         let modules = process.manifest.iter().flat_map(|manifest| &manifest.modules).map(|module| {
             let file_name = Path::new(&module.path).file_name().map(|name| name.to_string_lossy().into_owned());
             let text = std::fs::read_to_string(process.path.join(functions_file(module.module_id))).unwrap_or_default();
@@ -49,17 +51,17 @@ impl Names {
     }
 
     /// Whether no function has a name.
-    pub(crate) fn is_empty(&self) -> bool {
+    pub fn is_empty(&self) -> bool {
         self.modules.values().all(|module| module.functions.is_empty())
     }
 
     /// `function` as people know it: its demangled name, or its module and offset, or its id.
-    pub(crate) fn name(&self, function: FunctionId) -> String {
+    pub fn name(&self, function: FunctionId) -> String {
         self.known_name(function).unwrap_or_else(|| function.to_string())
     }
 
     /// The demangled name, or the module and offset; nothing of a function that no list has.
-    pub(crate) fn known_name(&self, function: FunctionId) -> Option<String> {
+    pub fn known_name(&self, function: FunctionId) -> Option<String> {
         let module = self.modules.get(&function.module().0)?;
         let row = module.functions.get(function.symbol_index() as usize)?;
         Some(match row.name.as_str() {
@@ -70,30 +72,35 @@ impl Names {
     }
 
     /// The file name of the function's module; its number where that is not known.
-    pub(crate) fn module(&self, function: FunctionId) -> String {
+    pub fn module(&self, function: FunctionId) -> String {
         let module = function.module().0;
         self.modules.get(&module).map_or_else(|| format!("module {module}"), |it| it.file_name.clone())
     }
 
     /// All functions.
-    pub(crate) fn rows(&self) -> impl Iterator<Item = &FunctionRow> {
+    pub fn rows(&self) -> impl Iterator<Item = &FunctionRow> {
         self.modules.values().flat_map(|module| &module.functions)
     }
 
+    /// A module's functions in the order of their symbol indexes.
+    pub fn functions(&self, module: u32) -> &[FunctionRow] {
+        self.modules.get(&module).map_or(&[], |it| &it.functions)
+    }
+
     /// The name as the linker saw it.
-    pub(crate) fn raw(&self, function: FunctionId) -> Option<&str> {
+    pub fn raw(&self, function: FunctionId) -> Option<&str> {
         let functions = &self.modules.get(&function.module().0)?.functions;
         functions.get(function.symbol_index() as usize).map(|row| row.name.as_str())
     }
 
     /// A function's first instruction; nothing where its file cannot be told from another.
-    pub(crate) fn code(&self, function: FunctionId) -> Option<Code<'_>> {
+    pub fn code(&self, function: FunctionId) -> Option<Code<'_>> {
         let module = self.modules.get(&function.module().0)?;
         module.code(module.functions.get(function.symbol_index() as usize)?.offset)
     }
 
     /// The function that an address lies in, and the code there.
-    pub(crate) fn code_at(&self, address: u64) -> Option<(FunctionId, Option<Code<'_>>)> {
+    pub fn code_at(&self, address: u64) -> Option<(FunctionId, Option<Code<'_>>)> {
         self.modules.iter().find_map(|(&id, module)| {
             let offset = address.checked_sub(module.load_base?)?;
             let is_here = |row: &FunctionRow| offset.checked_sub(row.offset).is_some_and(|within| within < row.size);

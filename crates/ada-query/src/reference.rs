@@ -7,14 +7,16 @@ use ada_event::{FunctionId, ModuleId};
 
 /// What a reference means, and in which process if that is said.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Reference {
-    pub(crate) pid: Option<u32>,
-    pub(crate) target: Target,
+pub struct Reference {
+    /// The process; needed where a session has several.
+    pub pid: Option<u32>,
+    /// What is meant in it.
+    pub target: Target,
 }
 
 /// What a reference means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Target {
+pub enum Target {
     /// A frame span, by its thread and opening event: `frame:4712:90`.
     Frame(u32, u64),
     /// The callback span of the same events: `callback:4712:90`.

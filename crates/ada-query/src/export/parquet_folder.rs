@@ -1,0 +1,108 @@
+//! Parquet files in folders by table, session and process: `spans/session=…/pid=…/part-00000.parquet`.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::{Exported, columns_within, quoted};
+use crate::doc::TableDoc;
+use crate::engine::Engine;
+use crate::error::QueryError;
+use crate::limits::Limits;
+use crate::output::ParquetFile;
+use crate::tables::exported;
+
+/// Rows of a file, so that several machines can read a large table at once.
+const ROWS_PER_FILE: u64 = 1 << 22;
+
+/// Writes the tables with these names, or all, into a folder that is new or empty. `progress` hears of each table.
+pub fn to_parquet(
+    engine: &Engine,
+    folder: &Path,
+    wanted: &[String],
+    mut progress: impl FnMut(&str, u64),
+) -> Result<Vec<Exported>, QueryError> {
+    let mut all = Vec::new();
+    for table in exported().filter(|it| wanted.is_empty() || wanted.iter().any(|name| name == it.name)) {
+        let mut sum = Exported { table: table.name, rows: 0, files: 0 };
+        for process in engine.trace().processes() {
+            let session = &engine.trace().session_of(process).name;
+            let partition = folder
+                .join(table.name)
+                .join(format!("session={}", escaped(session)))
+                .join(format!("pid={}", process.pid));
+            fs::create_dir_all(&partition).map_err(QueryError::output(&partition))?;
+            let condition = format!("session = {} AND pid = {}", quoted(session), process.pid);
+            write(engine, table, &condition, &partition, &mut sum, &mut |rows| progress(table.name, rows))?;
+        }
+        all.push(sum);
+    }
+    Ok(all)
+}
+
+fn write(
+    engine: &Engine,
+    table: &'static TableDoc,
+    condition: &str,
+    folder: &Path,
+    sum: &mut Exported,
+    progress: &mut dyn FnMut(u64),
+) -> Result<(), QueryError> {
+    let names: Vec<&str> = columns_within(table).map(|it| it.name).collect();
+    let sql = format!("SELECT {} FROM {} WHERE {condition}", names.join(", "), table.name);
+    let create = |number: u64| {
+        let path: PathBuf = folder.join(format!("part-{number:05}.parquet"));
+        ParquetFile::create(&path, columns_within(table).map(|it| (it.name.to_owned(), it.kind)).collect())
+    };
+    engine.ask(&sql, &Limits::default(), |rows| {
+        let mut number = 0;
+        let mut file = create(number)?;
+        loop {
+            let mut failure = None;
+            let has_row = rows.next(|column, value| {
+                if failure.is_none() {
+                    failure = file.put(column, value).err();
+                }
+            })?;
+            if let Some(failure) = failure {
+                return Err(failure);
+            }
+            if !has_row {
+                break;
+            }
+            file.end_row()?;
+            if rows.given().is_multiple_of(1 << 16) {
+                progress(1 << 16);
+            }
+            if file.rows() >= ROWS_PER_FILE {
+                number += 1;
+                let full = std::mem::replace(&mut file, create(number)?);
+                sum.rows += full.finish()?;
+                sum.files += 1;
+            }
+        }
+        sum.rows += file.finish()?;
+        sum.files += 1;
+        Ok(())
+    })
+}
+
+/// A value in a folder's name, as Hive and its kin write it.
+fn escaped(text: &str) -> String {
+    let plain = |letter: char| letter.is_alphanumeric() || matches!(letter, '_' | '-' | '.');
+    let escape = |letter: char| {
+        let mut bytes = [0; 4];
+        letter.encode_utf8(&mut bytes).bytes().map(|byte| format!("%{byte:02X}")).collect::<String>()
+    };
+    text.chars().map(|it| if plain(it) { it.to_string() } else { escape(it) }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn folders_are_named_as_others_read_them() {
+        assert_eq!(escaped("session_20261115_101500"), "session_20261115_101500");
+        assert_eq!(escaped("a=b/c#2"), "a%3Db%2Fc%232");
+    }
+}

@@ -1,0 +1,108 @@
+//! Fatal signals, and what led to them.
+
+use ada_event::{FunctionId, ModuleId};
+use ada_span::Reason;
+use ada_span::table::{Column, Columns};
+use serde_json::json;
+
+use super::ownership::own_functions;
+use super::{About, Finding};
+use crate::error::QueryError;
+use crate::predicate::{Field, Ready, Test, prepare};
+use crate::reference::Target;
+use crate::relation::Op;
+use crate::scan::Matching;
+
+/// Open calls that are told.
+const MOST_FRAMES: usize = 12;
+
+pub(super) fn find(about: &About<'_>) -> Result<Vec<Finding>, QueryError> {
+    let Some(manifest) = about.trace.manifest(about.process) else { return Ok(Vec::new()) };
+    let is_own = own_functions(about.trace, about.process);
+    let meta = about.process.tables.meta();
+    let mut found = Vec::new();
+    for crash in &manifest.crashes {
+        let functions: Vec<FunctionId> = crash.frames.iter().filter_map(|it| parse(it)).collect();
+        let own = functions.iter().find(|it| meta.function_index(**it).is_some_and(|place| is_own[place]));
+        let first = own.or(functions.first()).copied();
+        let name = first.map(|it| about.process.names.name(it));
+        let place = name.clone().unwrap_or_else(|| "code that is not hooked".into());
+        let address = crash.address.map_or_else(String::new, |it| format!(" at address {it}"));
+        let title = format!("{} in {place}{address}, thread {}", signal_name(crash.signal), crash.thread);
+        let stack: Vec<String> = functions.iter().take(MOST_FRAMES).map(|it| about.process.names.name(*it)).collect();
+        let rationale = if crash.code > 0 {
+            format!("The processor stopped the program there. Open calls, newest first: {}.", stack.join(", "))
+        } else {
+            let who = crash.sender_pid.map_or_else(String::new, |pid| format!(" by process {pid}"));
+            format!("The signal was sent{who}. Open calls, newest first: {}.", stack.join(", "))
+        };
+        let mut finding = about.finding("crash", 100.0, title, rationale);
+        finding.function = name;
+        finding.evidence = open_calls(about, crash.thread)?;
+        finding.facts = json!({
+            "signal": crash.signal, "code": crash.code, "address": crash.address.map(|it| it.to_string()),
+            "thread_id": crash.thread, "time_ns": crash.time_ns, "stack": stack, "depth": crash.depth,
+            "registers": crash.registers.iter().map(|(name, it)| (name.clone(), it.to_string().into())).collect::<serde_json::Map<_, _>>(),
+        });
+        found.push(finding);
+    }
+    let signal = manifest.exit.as_ref().and_then(|it| it.signal);
+    if let Some(signal) = signal.filter(|_| found.is_empty()) {
+        let title = format!("the process was killed by {}", signal_name(signal));
+        let rationale = "Where the signal hit is not recorded. What was open at the end shows what each thread did.";
+        // Whoever ends a program from outside often does so because it hangs, and that is told better elsewhere.
+        let mut finding = about.finding("crash", 40.0, title, rationale);
+        let threads = meta.threads.iter().max_by_key(|it| it.facts.last_time);
+        if let Some(thread) = threads {
+            finding.evidence = open_calls(about, thread.id)?;
+            let event = Target::Event(thread.id, thread.facts.events.saturating_sub(1));
+            finding.evidence.push(about.trace.refer(about.process, event));
+        }
+        finding.facts = json!({ "signal": signal });
+        found.push(finding);
+    }
+    Ok(found)
+}
+
+/// The calls of a thread that the signal ended, newest first.
+fn open_calls(about: &About<'_>, id: u32) -> Result<Vec<String>, QueryError> {
+    let Some(thread) = about.process.tables.meta().thread_index(id) else { return Ok(Vec::new()) };
+    let tables = &about.process.tables;
+    let test = Test::Compare(Field::Reason, Op::Eq, rusqlite::types::Value::Text(Reason::Crash.word().into()));
+    let ready: Ready = prepare(&test, about.trace, about.process);
+    let mut matching = Matching::new(tables, ready, tables.blocks_of(thread).rev());
+    let mut columns = Columns::new();
+    let mut calls = Vec::new();
+    while calls.len() < MOST_FRAMES
+        && let Some((block, rows)) = matching.next(tables, about.cancel)?
+    {
+        tables.read(block, |column| column == Column::OpenSeq, &mut columns)?;
+        let rows = rows.unwrap_or_else(|| (0..columns.rows() as u16).collect());
+        calls.extend(rows.iter().rev().map(|row| about.frame(thread, columns.at(Column::OpenSeq, usize::from(*row)))));
+    }
+    calls.truncate(MOST_FRAMES);
+    Ok(calls)
+}
+
+fn parse(text: &str) -> Option<FunctionId> {
+    let (module, symbol) = text.split_once(':')?;
+    Some(FunctionId::new(ModuleId(module.parse().ok()?), symbol.parse().ok()?))
+}
+
+fn signal_name(signal: i32) -> String {
+    let name = match signal {
+        3 => "SIGQUIT",
+        4 => "SIGILL",
+        5 => "SIGTRAP",
+        6 => "SIGABRT",
+        7 => "SIGBUS",
+        8 => "SIGFPE",
+        9 => "SIGKILL",
+        11 => "SIGSEGV",
+        14 => "SIGALRM",
+        15 => "SIGTERM",
+        31 => "SIGSYS",
+        other => return format!("signal {other}"),
+    };
+    name.to_owned()
+}

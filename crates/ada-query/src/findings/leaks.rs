@@ -1,0 +1,60 @@
+//! What was taken more often than it was given back.
+
+use serde_json::json;
+
+use super::pairs::PAIRS;
+use super::survey::{NOBODY, Survey, Taken};
+use super::{About, Finding};
+
+/// Some things are kept for the whole life of a program.
+const KEPT_BY_ALL: u64 = 16;
+
+pub(super) fn find(about: &About<'_>, survey: &Survey) -> Vec<Finding> {
+    let mut found = Vec::new();
+    for (number, pair) in PAIRS.iter().enumerate() {
+        let of_pair = || survey.taken.iter().filter(move |((_, it), _)| *it == number).map(|((own, _), it)| (*own, it));
+        let taken: u64 = of_pair().map(|(_, it)| it.taken).sum();
+        let given: u64 = of_pair().map(|(_, it)| it.given).sum();
+        let surplus = taken.saturating_sub(given);
+        if surplus <= KEPT_BY_ALL + given / 10 {
+            continue;
+        }
+        // Who took more than it gave back; what one function takes another may give back, so that not all of them leak.
+        let mut keepers: Vec<(u32, &Taken)> = of_pair()
+            .filter(|(own, it)| *own != NOBODY && it.taken > it.given + it.given / 10 + KEPT_BY_ALL / 4)
+            .collect();
+        keepers.sort_by_key(|(own, it)| (std::cmp::Reverse(it.taken - it.given), *own));
+        for (rank, (own, it)) in keepers.iter().take(3).enumerate() {
+            let name = about.name(*own as usize);
+            let kept = it.taken - it.given;
+            let title = format!("{name} took {} {} times, and gave {} back", pair.what, it.taken, it.given);
+            let rationale = format!(
+                "In all, {} was taken {taken} times and given back {given} times: {surplus} were kept. {}",
+                pair.what,
+                if keepers.len() > 1 {
+                    "Several functions took more than they gave back; others may give back for them."
+                } else {
+                    "No other function of the program's own kept any."
+                }
+            );
+            // The one whose surplus is nearest to what is missing in all explains it best.
+            let fit = kept.min(surplus) as f64 / kept.max(surplus) as f64;
+            let score = 60.0 + 25.0 * fit - rank as f64;
+            let mut finding = about.finding("leak", score, title, rationale);
+            finding.function = Some(name);
+            finding.evidence = it.first.map(|(thread, seq)| about.frame(thread, seq)).into_iter().collect();
+            finding.facts = json!({
+                "what": pair.what, "taken": it.taken, "given": it.given, "taken_in_all": taken, "given_in_all": given,
+            });
+            found.push(finding);
+        }
+        if keepers.is_empty() {
+            let title = format!("{} was taken {taken} times, and given back {given} times", pair.what);
+            let mut finding =
+                about.finding("leak", 30.0, title, "No function of the program's own can be told to keep it.");
+            finding.facts = json!({ "what": pair.what, "taken_in_all": taken, "given_in_all": given });
+            found.push(finding);
+        }
+    }
+    found
+}

@@ -1,0 +1,116 @@
+//! What may be wrong with a program, with the reasons and the places to look at.
+
+mod caveats;
+mod concurrency;
+mod crash;
+mod leaks;
+mod ownership;
+mod pairs;
+mod shape;
+mod slow;
+mod survey;
+mod symptom;
+mod threads;
+mod unmatched;
+mod waits;
+
+pub use caveats::caveats;
+
+use serde_json::Value;
+
+use crate::cancel::Cancel;
+use crate::error::QueryError;
+use crate::trace::{Trace, TraceProcess};
+
+use survey::Survey;
+
+/// Something worth a look.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Finding {
+    /// What kind: crash, hang, long_wait, leak, slow_outlier, hot_function, unmatched, never_joined, never_resumed,
+    /// never_left, recursion or hot_tiny_function.
+    pub kind: &'static str,
+    /// How much it matters, from 0 to 100.
+    pub score: f64,
+    /// In one line.
+    pub title: String,
+    /// Why it is believed, and what it may mean.
+    pub rationale: String,
+    /// The function that it is about.
+    pub function: Option<String>,
+    /// References that show it.
+    pub evidence: Vec<String>,
+    /// The figures behind it.
+    pub facts: Value,
+    /// The session.
+    pub session: String,
+    /// The process.
+    pub pid: u32,
+}
+
+/// Looks for all that may be wrong, the worst first. A symptom in a user's words brings what fits it to the front.
+pub fn findings(trace: &Trace, cancel: &Cancel, symptom: Option<&str>) -> Result<Vec<Finding>, QueryError> {
+    let mut all = Vec::new();
+    for process in trace.processes() {
+        let about = About { trace, cancel, process };
+        let survey = Survey::of(&about)?;
+        all.extend(crash::find(&about)?);
+        all.extend(waits::find(&about, &survey));
+        all.extend(leaks::find(&about, &survey));
+        all.extend(slow::find(&about)?);
+        all.extend(unmatched::find(&about)?);
+        all.extend(threads::find(&about));
+        all.extend(concurrency::find(&about));
+        all.extend(shape::find(&about, &survey));
+    }
+    if let Some(symptom) = symptom {
+        symptom::weigh(symptom, &mut all);
+    }
+    all.sort_by(|left, right| right.score.total_cmp(&left.score).then_with(|| left.title.cmp(&right.title)));
+    Ok(all)
+}
+
+/// The process that is looked at.
+struct About<'a> {
+    trace: &'a Trace,
+    cancel: &'a Cancel,
+    process: &'a TraceProcess,
+}
+
+impl About<'_> {
+    fn finding(&self, kind: &'static str, score: f64, title: String, rationale: impl Into<String>) -> Finding {
+        Finding {
+            kind,
+            score,
+            title,
+            rationale: rationale.into(),
+            function: None,
+            evidence: Vec::new(),
+            facts: Value::Null,
+            session: self.trace.session_of(self.process).name.clone(),
+            pid: self.process.pid,
+        }
+    }
+
+    fn name(&self, place: usize) -> String {
+        self.process.labels().get(place).map_or_else(String::new, |label| label.name.clone())
+    }
+
+    fn frame(&self, thread: usize, seq: u64) -> String {
+        let target = crate::reference::Target::Frame(self.process.thread_id(thread), seq);
+        self.trace.refer(self.process, target)
+    }
+
+    /// From the first event of the process to its last.
+    fn lifetime(&self) -> u64 {
+        let facts = || self.process.tables.meta().threads.iter().map(|it| it.facts).filter(|it| it.events > 0);
+        let end = facts().map(|it| it.last_time).max().unwrap_or(0);
+        // What a program waits in when it is killed has no event at its end.
+        let recorded = self.trace.manifest(self.process).map_or(0, |it| it.time_end_ns);
+        end.max(recorded).saturating_sub(facts().map(|it| it.first_time).min().unwrap_or(0))
+    }
+}
+
+fn nanoseconds(nanos: u64) -> String {
+    crate::sql_functions::duration(nanos as f64)
+}

@@ -1,0 +1,120 @@
+//! Functions that take something, that give it back, and that wait.
+
+/// What takes, and what gives back, by what linkers call them.
+pub(super) struct Pair {
+    pub(super) what: &'static str,
+    pub(super) takers: &'static [&'static str],
+    pub(super) givers: &'static [&'static str],
+}
+
+pub(super) const PAIRS: [Pair; 6] = [
+    Pair {
+        what: "memory",
+        takers: &[
+            "malloc",
+            "calloc",
+            "aligned_alloc",
+            "posix_memalign",
+            "memalign",
+            "strdup",
+            "__strdup",
+            "strndup",
+            "_Znwm",
+            "_Znam",
+            "_ZnwmSt11align_val_t",
+            "_ZnamSt11align_val_t",
+            "__rust_alloc",
+            "__rust_alloc_zeroed",
+        ],
+        givers: &[
+            "free",
+            "cfree",
+            "_ZdlPv",
+            "_ZdaPv",
+            "_ZdlPvm",
+            "_ZdaPvm",
+            "_ZdlPvmSt11align_val_t",
+            "__rust_dealloc",
+        ],
+    },
+    Pair { what: "files", takers: &["fopen", "fopen64", "fdopen", "tmpfile"], givers: &["fclose"] },
+    Pair { what: "folders", takers: &["opendir", "fdopendir"], givers: &["closedir"] },
+    Pair { what: "mappings", takers: &["mmap", "mmap64"], givers: &["munmap"] },
+    Pair {
+        what: "descriptors",
+        takers: &["open", "open64", "openat", "openat64", "socket", "accept"],
+        givers: &["close"],
+    },
+    Pair { what: "libraries", takers: &["dlopen", "dlmopen"], givers: &["dlclose"] },
+];
+
+/// What a function waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Wait {
+    Lock,
+    Thread,
+    Condition,
+    Input,
+    Child,
+    Sleep,
+}
+
+impl Wait {
+    /// What it waited for, in words.
+    pub(super) const fn words(self) -> &'static str {
+        match self {
+            Self::Lock => "a lock",
+            Self::Thread => "a thread to end",
+            Self::Condition => "another thread's signal",
+            Self::Input => "input or output",
+            Self::Child => "a child process",
+            Self::Sleep => "time to pass",
+        }
+    }
+
+    /// By what linkers call the function.
+    pub(super) fn of(raw: &str) -> Option<Self> {
+        let raw = raw.split('@').next().unwrap_or_default();
+        let name = raw.trim_start_matches('_').trim_start_matches("libc_").trim_start_matches("GI_");
+        Some(match name {
+            "pthread_mutex_lock"
+            | "pthread_mutex_timedlock"
+            | "pthread_mutex_clocklock"
+            | "pthread_rwlock_rdlock"
+            | "pthread_rwlock_wrlock"
+            | "pthread_spin_lock"
+            | "lll_lock_wait"
+            | "lll_lock_wait_private"
+            | "lll_mutex_lock_optimized"
+            | "mtx_lock"
+            | "flock"
+            | "lockf"
+            | "lockf64" => Self::Lock,
+            "pthread_join" | "pthread_timedjoin_np" | "pthread_clockjoin_np" | "pthread_clockjoin_ex" | "thrd_join" => {
+                Self::Thread
+            }
+            "pthread_cond_wait"
+            | "pthread_cond_timedwait"
+            | "pthread_cond_clockwait"
+            | "cnd_wait"
+            | "cnd_timedwait"
+            | "sem_wait"
+            | "sem_timedwait"
+            | "sem_clockwait"
+            | "new_sem_wait"
+            | "pthread_barrier_wait"
+            | "futex_wait"
+            | "futex_abstimed_wait64"
+            | "futex_abstimed_wait_cancelable64"
+            | "sigwait"
+            | "sigwaitinfo"
+            | "pause" => Self::Condition,
+            "read" | "recv" | "recvfrom" | "recvmsg" | "accept" | "accept4" | "poll" | "ppoll" | "select"
+            | "pselect" | "epoll_wait" | "epoll_pwait" | "connect" | "fsync" | "fdatasync" | "write" | "send"
+            | "sendto" | "sendmsg" | "pread64" | "pwrite64" | "pread" | "pwrite" => Self::Input,
+            "wait" | "wait3" | "wait4" | "waitpid" | "waitid" | "system" | "pclose" => Self::Child,
+            "nanosleep" | "clock_nanosleep" | "usleep" | "sleep" | "thrd_sleep" => Self::Sleep,
+            _ => return None,
+        })
+    }
+}

@@ -1,0 +1,82 @@
+//! Recursion, and tiny functions that are called all the time.
+
+use serde_json::json;
+
+use super::survey::Survey;
+use super::{About, Finding, nanoseconds};
+
+/// Open calls of one function from which on recursion is worth a look.
+const DEEP: u32 = 64;
+/// Calls of a function, and their share of all, from which on it is hot.
+const MANY_CALLS: u64 = 10_000;
+const HOT_SHARE: f64 = 0.1;
+/// A function whose calls take less than this is tiny, in nanoseconds.
+const TINY: u64 = 250;
+
+pub(super) fn find(about: &About<'_>, survey: &Survey) -> Vec<Finding> {
+    let mut found = recursion(about, survey);
+    found.extend(hot_tiny(about));
+    found
+}
+
+fn recursion(about: &About<'_>, survey: &Survey) -> Vec<Finding> {
+    let mut deep: Vec<(usize, u32, (usize, u64))> = survey
+        .nested
+        .iter()
+        .enumerate()
+        .filter(|(place, (count, _))| *count >= DEEP && survey.is_own.get(*place).copied().unwrap_or(false))
+        .map(|(place, &(count, at))| (place, count, at))
+        .collect();
+    deep.sort_by_key(|(place, count, _)| (std::cmp::Reverse(*count), *place));
+    let finding = |(place, count, (thread, seq)): (usize, u32, (usize, u64))| {
+        let name = about.name(place);
+        let title = format!("{name} calls itself {count} levels deep");
+        let rationale =
+            "Directly, or through others. A stack of 8 MB ends at some 100 000 levels, and earlier with large frames.";
+        let score = 10.0 + f64::from(count).log10() * 8.0;
+        let mut finding = about.finding("recursion", score, title, rationale);
+        finding.function = Some(name);
+        finding.evidence = vec![about.frame(thread, seq)];
+        finding.facts = json!({ "levels": count });
+        finding
+    };
+    deep.into_iter().take(3).map(finding).collect()
+}
+
+fn hot_tiny(about: &About<'_>) -> Vec<Finding> {
+    let meta = about.process.tables.meta();
+    let all: u64 = meta.functions.iter().map(|it| it.spans).sum();
+    let cost = about.trace.manifest(about.process).and_then(|it| it.hook_cost_ns.as_ref()).map(|it| it.pair);
+    let mut hot: Vec<_> = meta
+        .functions
+        .iter()
+        .enumerate()
+        .filter(|(_, it)| {
+            it.spans >= MANY_CALLS
+                && it.spans as f64 / all.max(1) as f64 >= HOT_SHARE
+                && it.quantile(0.5).is_some_and(|usual| usual < TINY)
+        })
+        .collect();
+    hot.sort_by_key(|(place, it)| (std::cmp::Reverse(it.spans), *place));
+    let finding = |(place, it): (usize, &ada_span::FunctionStats)| {
+        let name = about.name(place);
+        let share = it.spans as f64 / all.max(1) as f64;
+        let usual = nanoseconds(it.quantile(0.5).unwrap_or(0));
+        let title = format!("{name} makes {:.0} % of all calls ({}), {usual} each", share * 100.0, it.spans);
+        let hooks = cost.map_or_else(String::new, |pair| {
+            format!(
+                " Hooks alone took about {} of the traced program's time for it.",
+                nanoseconds((it.spans as f64 * pair) as u64)
+            )
+        });
+        let rationale = format!(
+            "So short a call costs as much as what it does: inline it, or call it less.{hooks} `ada trace --exclude` leaves it out."
+        );
+        let mut finding = about.finding("hot_tiny_function", 8.0 + 20.0 * share, title, rationale);
+        finding.function = Some(name);
+        finding.evidence = vec![about.trace.refer(about.process, crate::Target::Function(it.function))];
+        finding.facts = json!({ "calls": it.spans, "share": share, "p50_ns": it.quantile(0.5) });
+        finding
+    };
+    hot.into_iter().take(5).map(finding).collect()
+}

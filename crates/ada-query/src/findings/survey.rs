@@ -1,0 +1,190 @@
+//! One pass over all calls, with each call's callers at hand.
+
+use std::collections::BTreeMap;
+
+use ada_span::table::{Column, Columns};
+use ada_span::{Outcome, Reason, Status};
+
+use super::About;
+use super::ownership::own_functions;
+use super::pairs::{PAIRS, Wait};
+use crate::error::QueryError;
+use crate::scan::in_parallel;
+
+/// Nobody of the program's own is above.
+pub(super) const NOBODY: u32 = u32::MAX;
+
+/// Waits of one kind below one function.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Waited {
+    pub(super) count: u64,
+    pub(super) total_ns: u64,
+    /// The longest one: its duration, thread and opening event.
+    pub(super) longest: (u64, usize, u64),
+    /// Waits that had not ended when the process or the recording did.
+    pub(super) unfinished: u64,
+    pub(super) longest_unfinished: (u64, usize, u64),
+}
+
+/// What one function took and gave back.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Taken {
+    pub(super) taken: u64,
+    pub(super) given: u64,
+    /// The first thing that was taken: thread and event.
+    pub(super) first: Option<(usize, u64)>,
+}
+
+/// What the pass found.
+#[derive(Default)]
+pub(super) struct Survey {
+    /// By the nearest function of the program's own that is open, and what is waited for.
+    pub(super) waits: BTreeMap<(u32, Wait), Waited>,
+    /// By the nearest function of the program's own, and the place of the pair.
+    pub(super) taken: BTreeMap<(u32, usize), Taken>,
+    /// How often a function was open at once at most, by place, and where.
+    pub(super) nested: Vec<(u32, (usize, u64))>,
+    /// Whether a function is the program's own, by place.
+    pub(super) is_own: Vec<bool>,
+}
+
+/// What a function is to the survey.
+#[derive(Clone, Copy, Default)]
+struct Part {
+    wait: Option<Wait>,
+    takes: Option<u8>,
+    gives: Option<u8>,
+}
+
+struct Open {
+    seq: u64,
+    function: u32,
+    own: u32,
+    is_in_wait: bool,
+    is_in_pair: bool,
+}
+
+impl Survey {
+    pub(super) fn of(about: &About<'_>) -> Result<Self, QueryError> {
+        let process = about.process;
+        let meta = process.tables.meta();
+        let is_own = own_functions(about.trace, process);
+        let parts: Vec<Part> = meta
+            .functions
+            .iter()
+            .map(|it| {
+                let raw = process.names.raw(it.function).unwrap_or_default();
+                let raw = raw.split('@').next().unwrap_or_default();
+                let place = |of: fn(&super::pairs::Pair) -> &'static [&'static str]| {
+                    PAIRS.iter().position(|pair| of(pair).contains(&raw)).map(|it| it as u8)
+                };
+                Part { wait: Wait::of(raw), takes: place(|it| it.takers), gives: place(|it| it.givers) }
+            })
+            .collect();
+        let new = || Self { nested: vec![(0, (0, 0)); meta.functions.len()], ..Self::default() };
+        let states = in_parallel(meta.threads.len(), about.cancel, new, |survey, thread| {
+            survey.add_thread(about, thread, &is_own, &parts)
+        })?;
+        let mut survey = new();
+        states.into_iter().for_each(|it| survey.merge(it));
+        survey.is_own = is_own;
+        Ok(survey)
+    }
+
+    fn add_thread(
+        &mut self,
+        about: &About<'_>,
+        thread: usize,
+        is_own: &[bool],
+        parts: &[Part],
+    ) -> Result<(), QueryError> {
+        let tables = &about.process.tables;
+        let mut open: Vec<Open> = Vec::new();
+        let mut counts = vec![0_u32; parts.len()];
+        let mut columns = Columns::new();
+        let wanted =
+            |column| !matches!(column, Column::SelfTime | Column::CloseDelta | Column::Context | Column::Depth);
+        for block in tables.blocks_of(thread) {
+            about.cancel.check()?;
+            tables.read(block, wanted, &mut columns)?;
+            for row in 0..columns.rows() {
+                let (seq, delta) = (columns.at(Column::OpenSeq, row), columns.at(Column::ParentDelta, row));
+                let parent = (delta > 0).then(|| seq.wrapping_sub(delta));
+                while open.last().is_some_and(|top| Some(top.seq) != parent) {
+                    if let Some(top) = open.pop() {
+                        counts[top.function as usize] -= 1;
+                    }
+                }
+                let function = columns.at(Column::Function, row) as u32;
+                let place = function as usize;
+                let part = parts[place];
+                let above = open.last();
+                let own = if is_own[place] { function } else { above.map_or(NOBODY, |it| it.own) };
+                let (was_in_wait, was_in_pair) = above.map_or((false, false), |it| (it.is_in_wait, it.is_in_pair));
+                if let Some(wait) = part.wait.filter(|_| !was_in_wait) {
+                    let duration = columns.at(Column::Duration, row);
+                    let outcome = Outcome::from_byte(columns.at(Column::Outcome, row) as u8).unwrap_or_default();
+                    self.waits.entry((own, wait)).or_default().add(duration, thread, seq, outcome);
+                }
+                // An allocator that calls another takes once.
+                if !was_in_pair && let Some(pair) = part.takes.or(part.gives) {
+                    let taken = self.taken.entry((own, pair.into())).or_default();
+                    if part.takes.is_some() {
+                        taken.taken += 1;
+                        taken.first.get_or_insert((thread, seq));
+                    } else {
+                        taken.given += 1;
+                    }
+                }
+                counts[place] += 1;
+                if counts[place] > self.nested[place].0 {
+                    self.nested[place] = (counts[place], (thread, seq));
+                }
+                open.push(Open {
+                    seq,
+                    function,
+                    own,
+                    is_in_wait: was_in_wait || part.wait.is_some(),
+                    is_in_pair: was_in_pair || part.takes.is_some() || part.gives.is_some(),
+                });
+            }
+        }
+        Ok(())
+    }
+
+    fn merge(&mut self, other: Self) {
+        for (key, more) in other.waits {
+            let sum = self.waits.entry(key).or_default();
+            sum.count += more.count;
+            sum.total_ns = sum.total_ns.saturating_add(more.total_ns);
+            sum.longest = sum.longest.max(more.longest);
+            sum.unfinished += more.unfinished;
+            sum.longest_unfinished = sum.longest_unfinished.max(more.longest_unfinished);
+        }
+        for (key, more) in other.taken {
+            let sum = self.taken.entry(key).or_default();
+            sum.taken += more.taken;
+            sum.given += more.given;
+            sum.first = sum.first.or(more.first);
+        }
+        for (most, other) in self.nested.iter_mut().zip(other.nested) {
+            if other.0 > most.0 {
+                *most = other;
+            }
+        }
+    }
+}
+
+impl Waited {
+    fn add(&mut self, duration: u64, thread: usize, seq: u64, outcome: Outcome) {
+        self.count += 1;
+        self.total_ns = self.total_ns.saturating_add(duration);
+        self.longest = self.longest.max((duration, thread, seq));
+        let has_not_ended = matches!(outcome.status, Status::Open | Status::Unmatched)
+            && matches!(outcome.reason, Reason::None | Reason::ProcessExit | Reason::Crash | Reason::Timeout);
+        if has_not_ended {
+            self.unfinished += 1;
+            self.longest_unfinished = self.longest_unfinished.max((duration, thread, seq));
+        }
+    }
+}

@@ -1,0 +1,80 @@
+//! Threads that waited long, or for ever.
+
+use serde_json::json;
+
+use super::pairs::Wait;
+use super::survey::{NOBODY, Survey};
+use super::{About, Finding, nanoseconds};
+
+/// A wait that is this share of the process's life, in percent, is worth a look.
+const LONG_SHARE: u64 = 5;
+/// Shorter waits never are.
+const SHORTEST: u64 = 1_000_000;
+
+pub(super) fn find(about: &About<'_>, survey: &Survey) -> Vec<Finding> {
+    let life = about.lifetime().max(1);
+    let stuck_on_locks: u64 =
+        survey.waits.iter().filter(|((_, wait), _)| *wait == Wait::Lock).map(|(_, it)| it.unfinished).sum();
+    let mut found = Vec::new();
+    for (&(own, wait), waited) in &survey.waits {
+        let who = if own == NOBODY { "nobody known".to_owned() } else { about.name(own as usize) };
+        let facts = json!({
+            "waits_for": wait.words(), "count": waited.count, "total_ns": waited.total_ns,
+            "longest_ns": waited.longest.0, "unfinished": waited.unfinished,
+        });
+        let (duration, thread, seq) = waited.longest_unfinished;
+        // The trace ends with its last event, and threads that wait for each other make none: how long a lock was waited
+        // for at the end is not known, and that it was is enough.
+        let is_long = duration >= SHORTEST && duration.saturating_mul(100) / life >= LONG_SHARE;
+        if waited.unfinished > 0 && (is_long || wait == Wait::Lock) {
+            // Pools wait for work until the end; a lock that never comes is another matter.
+            let score = match wait {
+                Wait::Lock => 95.0,
+                Wait::Thread => 55.0,
+                Wait::Condition | Wait::Child => 50.0,
+                Wait::Input => 45.0,
+                Wait::Sleep => 30.0,
+            };
+            let by_then = if is_long { format!(", {} by then", nanoseconds(duration)) } else { String::new() };
+            let title = format!("{who} waited for {} when the process ended{by_then}", wait.words());
+            let mut rationale = format!("{} of its waits never ended. ", waited.unfinished);
+            rationale.push_str(match wait {
+                Wait::Lock if stuck_on_locks > 1 => {
+                    "Several threads wait for locks at the end: they may hold what the others wait for (a deadlock). Look at what each of them locked before."
+                }
+                Wait::Lock => "Whoever holds the lock did not let go of it. Look at who locked it last.",
+                _ => "This is usual for a pool of threads, and a hang where something was to come.",
+            });
+            let mut finding = about.finding("hang", score, title, rationale);
+            finding.function = (own != NOBODY).then_some(who);
+            finding.evidence = vec![about.frame(thread, seq)];
+            finding.facts = facts;
+            found.push(finding);
+            continue;
+        }
+        let (duration, thread, seq) = waited.longest;
+        let is_long = waited.total_ns >= SHORTEST && waited.total_ns.saturating_mul(100) / life >= LONG_SHARE;
+        if is_long {
+            let share = (waited.total_ns as f64 / life as f64).min(1.0);
+            let base = match wait {
+                Wait::Lock => 50.0,
+                Wait::Input | Wait::Child | Wait::Sleep => 35.0,
+                Wait::Condition => 25.0,
+                Wait::Thread => 15.0,
+            };
+            let title =
+                format!("{who} waited {} for {} in {} calls", nanoseconds(waited.total_ns), wait.words(), waited.count);
+            let rationale = format!(
+                "That is {:.0} % of the process's life (over all threads); the longest wait took {}.",
+                waited.total_ns as f64 / life as f64 * 100.0,
+                nanoseconds(duration)
+            );
+            let mut finding = about.finding("long_wait", base + 15.0 * share, title, rationale);
+            finding.function = (own != NOBODY).then_some(who);
+            finding.evidence = vec![about.frame(thread, seq)];
+            finding.facts = facts;
+            found.push(finding);
+        }
+    }
+    found
+}

@@ -1,0 +1,59 @@
+//! Questions to a trace.
+//!
+//! [`Engine`] answers SQL over [`Trace`]s: SQLite with virtual tables over the derived tables and the session's own
+//! files, read-only, with limits on rows, time and memory. [`findings`] names what may be wrong with a program, and
+//! [`called`] says whether a function was called, as far as the trace can tell. [`export`] writes the tables as
+//! Parquet files or as one SQLite file.
+//!
+//! `docs/query.md` describes tables and functions.
+#![deny(unsafe_code)]
+
+pub mod called;
+mod cancel;
+mod doc;
+mod engine;
+mod error;
+pub mod export;
+mod exported;
+pub mod findings;
+#[allow(unsafe_code, reason = "one call of SQLite's")]
+mod heap;
+mod limits;
+mod mistake;
+mod names;
+mod nearest;
+pub mod output;
+mod pattern;
+mod plain_names;
+mod predicate;
+mod reference;
+mod relation;
+mod rows;
+mod scan;
+mod shared;
+mod span_row;
+mod sql_functions;
+mod stats;
+mod tables;
+mod trace;
+#[allow(unsafe_code, reason = "SQLite's interface to virtual tables; every block says why it holds")]
+mod virtual_table;
+mod walk;
+pub mod why_slow;
+
+pub use cancel::Cancel;
+pub use doc::{ColumnDoc, Kind, TableDoc};
+pub use engine::Engine;
+pub use error::QueryError;
+pub use exported::ParquetFolder;
+pub use limits::Limits;
+pub use mistake::Mistake;
+pub use names::{Code, Names};
+pub use nearest::nearest;
+pub use plain_names::{closure_name, plain_name};
+pub use reference::{Reference, Target};
+pub use rows::Rows;
+pub use rusqlite::types::Value;
+pub use sql_functions::documented_functions;
+pub use tables::documented;
+pub use trace::{FunctionLabel, Trace, TraceProcess, TraceSession};

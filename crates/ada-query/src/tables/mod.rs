@@ -1,0 +1,77 @@
+//! The tables.
+
+mod details;
+mod drops;
+mod events;
+mod functions;
+mod hooks;
+mod links;
+mod modules;
+mod processes;
+mod schema;
+mod spans;
+mod threads;
+mod windows;
+
+pub(crate) use spans::{Extent, SpanCursor, SpanScan, hints, used_columns};
+
+use rusqlite::Connection;
+
+use crate::doc::TableDoc;
+use crate::exported::{Exported, ExportedTable, ParquetFolder};
+use crate::relation::Described;
+use crate::shared::Shared;
+use crate::stats::Stats;
+use crate::virtual_table::register;
+use crate::walk::{Ancestors, CriticalPath, Descendants, Overlaps};
+
+macro_rules! tables {
+    ($($relation:ty),* $(,)?) => {
+        /// All tables, and functions that give some.
+        pub fn documented() -> &'static [&'static TableDoc] {
+            const { &[$(<$relation as Described>::DOC),*] }
+        }
+
+        pub(crate) fn register_all(connection: &Connection, shared: &Shared) -> rusqlite::Result<()> {
+            $(register::<$relation>(connection, shared)?;)*
+            Ok(())
+        }
+    };
+}
+
+tables![
+    spans::Spans,
+    events::Events,
+    functions::Functions,
+    modules::Modules,
+    threads::Threads,
+    processes::Processes,
+    hooks::Hooks,
+    drops::Drops,
+    windows::Windows,
+    details::Details,
+    links::Links,
+    Ancestors,
+    Descendants,
+    Overlaps,
+    CriticalPath,
+    Stats,
+    schema::Schema,
+];
+
+/// Makes exported files tables, and describes them.
+pub(crate) fn register_exported(
+    connection: &Connection,
+    folders: &[ParquetFolder],
+    shared: &Shared,
+) -> rusqlite::Result<()> {
+    for table in exported() {
+        register::<Exported>(connection, &ExportedTable::new(table, folders, shared.cancel.clone()))?;
+    }
+    register::<schema::Schema>(connection, shared)
+}
+
+/// The tables that are a part of the trace, and not functions or descriptions: what an export has.
+pub(crate) fn exported() -> impl Iterator<Item = &'static TableDoc> {
+    documented().iter().copied().filter(|it| it.parameters.is_empty() && it.name != schema::NAME)
+}

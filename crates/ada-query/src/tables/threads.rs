@@ -1,0 +1,135 @@
+//! `threads`.
+
+use ada_event::FunctionId;
+use ada_span::NONE;
+use rusqlite::types::Value;
+
+use crate::doc::{Kind, TableDoc, plain};
+use crate::error::QueryError;
+use crate::reference::Target;
+use crate::relation::{Ask, Described, Listed, Op, Relation, known, maybe, number, text};
+use crate::shared::Shared;
+
+/// Threads, those that share an id one by one.
+pub(super) struct Threads;
+
+impl Described for Threads {
+    const DOC: &'static TableDoc = &TableDoc {
+        name: "threads",
+        about: "threads: who made them, what they ran, how they ended, who waited for them",
+        columns: &[
+            plain("session", Kind::Text, "the session's folder"),
+            plain("pid", Kind::Integer, "the process"),
+            plain("thread_id", Kind::Integer, "its id"),
+            plain("span_id", Kind::Text, "its span; null of the thread that the process began with"),
+            plain("name", Kind::Text, "the program's function that it ran, or main"),
+            plain("given_name", Kind::Text, "what pthread_setname_np called it"),
+            plain("events", Kind::Integer, "how many events the id has"),
+            plain("spans", Kind::Integer, "how many calls the id has"),
+            plain("first_ns", Kind::Integer, "its first event"),
+            plain("last_ns", Kind::Integer, "its last event"),
+            plain("deepest", Kind::Integer, "the largest depth"),
+            plain("creator_thread_id", Kind::Integer, "the thread that created it"),
+            plain("create_span_id", Kind::Text, "the call that created it"),
+            plain("create_ns", Kind::Integer, "when"),
+            plain("start_ns", Kind::Integer, "when its start routine began"),
+            plain("end_ns", Kind::Integer, "when that ended"),
+            plain("spawn_latency_ns", Kind::Integer, "from the creation to the start routine"),
+            plain("end_by", Kind::Text, "return, pthread_exit, canceled, process_end, alive or inferred"),
+            plain("mode", Kind::Text, "joinable or detached, where that is known"),
+            plain("joiner_thread_id", Kind::Integer, "the thread that waited for its end"),
+            plain("join_ns", Kind::Integer, "when it began to wait"),
+            plain("join_wait_ns", Kind::Integer, "how long it waited"),
+            plain("start_routine", Kind::Text, "the function that the C library called"),
+            plain("handle", Kind::Text, "its pthread_t, in hex"),
+            plain("tid", Kind::Integer, "the kernel's id"),
+            plain("confidence", Kind::Real, "how sure the match with its creation is, from 0 to 1"),
+        ],
+        parameters: &[],
+    };
+}
+
+impl Relation for Threads {
+    type Cursor = Listed;
+    type Source = Shared;
+
+    fn doc(_: &Shared) -> &'static TableDoc {
+        Self::DOC
+    }
+
+    fn open(shared: &Shared, _: &Ask) -> Result<Listed, QueryError> {
+        let trace = &shared.trace;
+        let mut rows = Vec::new();
+        for process in trace.processes() {
+            let meta = process.tables.meta();
+            for (place, thread) in meta.threads.iter().enumerate() {
+                let facts = &thread.facts;
+                let begin = |span_id: Value, name: Value, given: Value| {
+                    vec![
+                        text(&trace.session_of(process).name),
+                        number(process.pid.into()),
+                        number(thread.id.into()),
+                        span_id,
+                        name,
+                        given,
+                        number(facts.events),
+                        number(thread.spans),
+                        number(facts.first_time),
+                        number(facts.last_time),
+                        number(facts.deepest.into()),
+                    ]
+                };
+                let mut lives = meta.pthreads.iter().filter(|span| span.thread == place as u64).peekable();
+                if lives.peek().is_none() {
+                    let mut row = begin(Value::Null, text("main"), Value::Null);
+                    row.resize(Self::DOC.columns.len(), Value::Null);
+                    rows.push(row);
+                }
+                for span in lives {
+                    let id = |place: u64| (place != NONE).then(|| process.thread_id(place as usize));
+                    let thread_number = |place: u64| maybe(id(place), |id| number(id.into()));
+                    let created = id(span.creator).filter(|_| span.create_seq != NONE);
+                    let wait = (span.join_end != NONE).then(|| span.join_end.saturating_sub(span.join_time));
+                    let mut row = begin(
+                        text(trace.refer(process, Target::Thread(thread.id, span.begin_seq))),
+                        text(process.thread_name(span)),
+                        maybe(span.given_name(), text),
+                    );
+                    row.extend([
+                        thread_number(span.creator),
+                        maybe(created, |id| text(trace.refer(process, Target::Frame(id, span.create_seq)))),
+                        known(span.create_time),
+                        known(span.start),
+                        known(span.end),
+                        maybe(span.spawn_latency(), number),
+                        text(span.end_how().word()),
+                        match span.is_detached {
+                            0 => text("joinable"),
+                            1 => text("detached"),
+                            _ => Value::Null,
+                        },
+                        thread_number(span.joiner),
+                        known(span.join_time),
+                        maybe(wait, number),
+                        match span.routine_function {
+                            NONE => Value::Null,
+                            function => text(process.label(FunctionId(function)).name),
+                        },
+                        if span.handle == NONE { Value::Null } else { text(format!("{:#x}", span.handle)) },
+                        known(span.tid),
+                        match span.confidence {
+                            NONE => Value::Null,
+                            percent => Value::Real(percent as f64 / 100.0),
+                        },
+                    ]);
+                    rows.push(row);
+                }
+            }
+        }
+        Ok(Listed::new(rows))
+    }
+
+    fn expect(shared: &Shared, _: &[(usize, Op)]) -> f64 {
+        shared.trace.processes().iter().map(|it| it.tables.meta().threads.len()).sum::<usize>() as f64
+    }
+}

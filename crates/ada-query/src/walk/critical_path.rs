@@ -1,0 +1,253 @@
+//! `critical_path(span_id)`: what a span's time was spent on, across threads.
+//!
+//! Within a thread a call is followed into the calls that it encloses. Where one of them waited for a thread to end, the
+//! way goes on in that thread, as far as the wait lasted. Calls that take less than a hundredth of the whole are part of
+//! their caller's own time.
+
+use std::collections::HashMap;
+
+use ada_span::NONE;
+use ada_span::table::{Column, Columns};
+
+use super::find;
+use super::relatives::span_argument;
+use crate::cancel::Cancel;
+use crate::doc::{Kind, TableDoc, plain};
+use crate::error::QueryError;
+use crate::predicate::{Measure, Ready};
+use crate::relation::{Ask, Described, Listed, Op, Relation, number, text};
+use crate::scan::{ALL_COLUMNS, FrameValues, Matching};
+use crate::shared::Shared;
+use crate::span_row::{SpanRow, at};
+use crate::trace::Trace;
+
+/// The least share of the whole that is told apart.
+const LEAST_SHARE: u64 = 100;
+/// Steps that are told at most.
+const MOST_STEPS: usize = 10_000;
+/// Threads that wait for threads that wait are followed so far.
+const MOST_JUMPS: usize = 64;
+
+/// A part of the way.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Step {
+    pub(crate) row: SpanRow,
+    pub(crate) level: usize,
+    /// How it was come to: `span`, `call` or `join`.
+    pub(crate) via: &'static str,
+    pub(crate) start: u64,
+    pub(crate) end: u64,
+    /// Time on the way that no later step has.
+    pub(crate) own_ns: u64,
+}
+
+/// The way through a span.
+pub(crate) fn critical_path(trace: &Trace, cancel: &Cancel, row: SpanRow) -> Result<Vec<Step>, QueryError> {
+    let Some(SpanRow::Frame(process, thread, values)) = find::call_of(trace, row)? else {
+        let (start, duration) = (row.start(trace), row.duration(trace));
+        let end = start.saturating_add(duration);
+        return Ok(vec![Step { row, level: 0, via: "span", start, end, own_ns: duration }]);
+    };
+    let least = (values[Column::Duration as usize] / LEAST_SHARE).max(1);
+    let mut walk = Walk { trace, cancel, least, steps: Vec::new(), jumps: 0 };
+    let start = values[Column::Start as usize];
+    let window = (start, start.saturating_add(values[Column::Duration as usize]));
+    walk.call(process, thread, values, window, "span", 0)?;
+    Ok(walk.steps)
+}
+
+struct Walk<'a> {
+    trace: &'a Trace,
+    cancel: &'a Cancel,
+    least: u64,
+    steps: Vec<Step>,
+    jumps: usize,
+}
+
+/// Calls worth telling of a thread, by their callers.
+struct Calls {
+    process: usize,
+    thread: usize,
+    by_parent: HashMap<u64, Vec<FrameValues>>,
+    /// Threads that were waited for, by the call that did.
+    joins: HashMap<u64, usize>,
+}
+
+impl Walk<'_> {
+    fn call(
+        &mut self,
+        process: usize,
+        thread: usize,
+        values: FrameValues,
+        window: (u64, u64),
+        via: &'static str,
+        level: usize,
+    ) -> Result<(), QueryError> {
+        let calls = self.calls_below(process, thread, &values)?;
+        self.tell(&calls, values, window, via, level)
+    }
+
+    fn calls_below(&self, process: usize, thread: usize, root: &FrameValues) -> Result<Calls, QueryError> {
+        let tables = &self.trace.processes()[process].tables;
+        let extent = find::below(self.trace, process, thread, root)?;
+        let blocks = tables.blocks_of(thread).filter(|&block| {
+            let entry = tables.block(block);
+            entry.first_seq <= *extent.seqs.end() && entry.last_seq >= *extent.seqs.start()
+        });
+        let mut matching = Matching::new(tables, Ready::Range(Measure::Duration, self.least, u64::MAX), blocks);
+        let mut columns = Columns::new();
+        let mut by_parent: HashMap<u64, Vec<FrameValues>> = HashMap::new();
+        while let Some((block, rows)) = matching.next(tables, self.cancel)? {
+            tables.read(block, |_| true, &mut columns)?;
+            for row in rows.unwrap_or_else(|| (0..columns.rows() as u16).collect()) {
+                let values = ALL_COLUMNS.map(|column| columns.at(column, row.into()));
+                let seq = values[Column::OpenSeq as usize];
+                if extent.seqs.contains(&seq) {
+                    let parent = seq.wrapping_sub(values[Column::ParentDelta as usize]);
+                    by_parent.entry(parent).or_default().push(values);
+                }
+            }
+        }
+        let mut joins = HashMap::new();
+        for (place, span) in tables.meta().pthreads.iter().enumerate() {
+            if span.joiner == thread as u64 && span.join_time != NONE && span.join_end != NONE {
+                // The deepest call worth telling in which the whole wait lies.
+                let all = by_parent.values().flatten().chain([root]);
+                let around = all.filter(|it| {
+                    let start = it[Column::Start as usize];
+                    start <= span.join_time && start.saturating_add(it[Column::Duration as usize]) >= span.join_end
+                });
+                if let Some(call) = around.max_by_key(|it| it[Column::Depth as usize]) {
+                    joins.insert(call[Column::OpenSeq as usize], place);
+                }
+            }
+        }
+        Ok(Calls { process, thread, by_parent, joins })
+    }
+
+    fn tell(
+        &mut self,
+        calls: &Calls,
+        root: FrameValues,
+        window: (u64, u64),
+        via: &'static str,
+        level: usize,
+    ) -> Result<(), QueryError> {
+        // A stack of our own: programs nest deeper than we could.
+        let mut open: Vec<(FrameValues, &'static str, usize)> = vec![(root, via, level)];
+        while let Some((values, via, level)) = open.pop() {
+            if self.steps.len() >= MOST_STEPS {
+                return Ok(());
+            }
+            let (start, end) = clip(&values, window);
+            let seq = values[Column::OpenSeq as usize];
+            let children = calls.by_parent.get(&seq).map_or(&[][..], Vec::as_slice);
+            let inside = |it: &&FrameValues| clip(it, window).0 < clip(it, window).1;
+            let covered: u64 =
+                children.iter().filter(inside).map(|it| clip(it, window)).map(|(from, to)| to - from).sum();
+            let row = SpanRow::Frame(calls.process, calls.thread, values);
+            let own_ns = end.saturating_sub(start).saturating_sub(covered);
+            self.steps.push(Step { row, level, via, start, end, own_ns });
+            // What a wait calls is how it waits; the way goes through whom it waits for.
+            if let Some(&place) = calls.joins.get(&seq)
+                && self.follow(calls.process, place, (start, end), level + 1)?
+            {
+                continue;
+            }
+            let later = children.iter().rev().filter(inside);
+            open.extend(later.map(|it| (*it, "call", level + 1)));
+        }
+        Ok(())
+    }
+
+    /// Goes on in a thread that was waited for. False if it did nothing meanwhile.
+    fn follow(&mut self, process: usize, place: usize, window: (u64, u64), level: usize) -> Result<bool, QueryError> {
+        if self.jumps >= MOST_JUMPS {
+            return Ok(false);
+        }
+        self.jumps += 1;
+        let waiting = self.steps.len() - 1;
+        let Some(SpanRow::Frame(process, thread, values)) =
+            find::call_of(self.trace, SpanRow::Pthread(process, place))?
+        else {
+            return Ok(false);
+        };
+        let (start, end) = clip(&values, window);
+        if start >= end {
+            return Ok(false);
+        }
+        // The wait itself is what the other thread did meanwhile.
+        self.steps[waiting].own_ns = (window.1 - window.0).saturating_sub(end - start);
+        self.call(process, thread, values, (start, end), "join", level)?;
+        Ok(true)
+    }
+}
+
+fn clip(values: &FrameValues, window: (u64, u64)) -> (u64, u64) {
+    let start = values[Column::Start as usize];
+    let end = start.saturating_add(values[Column::Duration as usize]);
+    (start.max(window.0).min(window.1), end.min(window.1).max(window.0))
+}
+
+/// The table.
+pub(crate) struct CriticalPath;
+
+impl Described for CriticalPath {
+    const DOC: &'static TableDoc = &TableDoc {
+        name: "critical_path",
+        about: "what a span's time was spent on, step by step and across threads that it waited for; calls below 1 % count as their caller's",
+        columns: &[
+            plain("session", Kind::Text, "the session's folder"),
+            plain("step", Kind::Integer, "steps from 1, in the order in which they are entered"),
+            plain("level", Kind::Integer, "how deep the step is"),
+            plain("via", Kind::Text, "span (the first), call, or join: in a thread that was waited for"),
+            plain("span_id", Kind::Text, "the call"),
+            plain("name", Kind::Text, "its function"),
+            plain("module", Kind::Text, "its module"),
+            plain("thread_id", Kind::Integer, "its thread"),
+            plain("start_ns", Kind::Integer, "where it enters the path"),
+            plain("end_ns", Kind::Integer, "where it leaves it"),
+            plain("own_ns", Kind::Integer, "time on the path that no later step has"),
+        ],
+        parameters: &[
+            plain("of_span", Kind::Text, "the span_id"),
+            plain("in_session", Kind::Text, "its session, where several are asked"),
+        ],
+    };
+}
+
+impl Relation for CriticalPath {
+    type Cursor = Listed;
+    type Source = Shared;
+
+    fn doc(_: &Shared) -> &'static TableDoc {
+        Self::DOC
+    }
+
+    fn open(shared: &Shared, ask: &Ask) -> Result<Listed, QueryError> {
+        let row = span_argument(shared, ask, Self::DOC.columns.len(), "critical_path")?;
+        let trace = &shared.trace;
+        let steps = critical_path(trace, &shared.cancel, row)?;
+        let rows = steps.iter().zip(1..).map(|(step, place)| {
+            let of = |column: usize| step.row.value(trace, column);
+            vec![
+                of(at::SESSION),
+                number(place),
+                number(step.level as u64),
+                text(step.via),
+                of(at::SPAN_ID),
+                of(at::NAME),
+                of(at::MODULE),
+                of(at::THREAD),
+                number(step.start),
+                number(step.end),
+                number(step.own_ns),
+            ]
+        });
+        Ok(Listed::new(rows.collect()))
+    }
+
+    fn expect(_: &Shared, _: &[(usize, Op)]) -> f64 {
+        100.0
+    }
+}

@@ -1,0 +1,238 @@
+//! "Why did this take so long?": a span compared with others of its function, and what its time went into.
+
+use ada_span::NONE;
+use ada_span::table::{Column, Columns};
+use serde_json::{Value, json};
+
+use crate::cancel::Cancel;
+use crate::error::QueryError;
+use crate::span_row::SpanRow;
+use crate::trace::Trace;
+use crate::walk::{critical_path, find};
+
+/// Functions and steps that are told.
+const MOST_TOLD: usize = 10;
+
+/// One function's part of a span's time.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Share {
+    /// The function.
+    pub name: String,
+    /// Its module.
+    pub module: String,
+    /// Calls inside the span.
+    pub calls: u64,
+    /// Time in themselves.
+    pub self_ns: u64,
+    /// The longest of them.
+    pub longest_span_id: String,
+}
+
+/// One step of the way that took the time.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PathStep {
+    /// How deep.
+    pub level: usize,
+    /// How it was come to: `span`, `call` or `join`.
+    pub via: &'static str,
+    /// The call.
+    pub span_id: String,
+    /// Its function.
+    pub name: String,
+    /// Time on the way that no later step has.
+    pub own_ns: u64,
+}
+
+/// What is known.
+#[derive(Clone, Debug, PartialEq)]
+pub struct WhySlow {
+    /// The span.
+    pub span_id: String,
+    /// Its function.
+    pub name: String,
+    /// How long it took.
+    pub duration_ns: u64,
+    /// Time in itself.
+    pub self_ns: Option<u64>,
+    /// What half, and 99 of a hundred, of its function's calls take at most.
+    pub usual: Option<(u64, u64, u64)>,
+    /// The functions inside it with the most time in themselves.
+    pub inside: Vec<Share>,
+    /// Calls inside it, at any depth.
+    pub calls_inside: u64,
+    /// What hooks took of it, about, where that was measured.
+    pub hooks_ns: Option<u64>,
+    /// The steps with the most time of their own, along the critical path.
+    pub path: Vec<PathStep>,
+    /// In words, the most important first.
+    pub because: Vec<String>,
+}
+
+impl WhySlow {
+    /// The same as JSON.
+    pub fn to_json(&self) -> Value {
+        json!({
+            "span_id": self.span_id,
+            "name": self.name,
+            "duration_ns": self.duration_ns,
+            "self_ns": self.self_ns,
+            "usual": self.usual.map(|(p50, p99, calls)| json!({ "p50_ns": p50, "p99_ns": p99, "calls": calls })),
+            "calls_inside": self.calls_inside,
+            "hooks_ns": self.hooks_ns,
+            "because": self.because,
+            "inside": self.inside.iter().map(|it| json!({
+                "name": it.name, "module": it.module, "calls": it.calls, "self_ns": it.self_ns,
+                "longest_span_id": it.longest_span_id,
+            })).collect::<Vec<_>>(),
+            "path": self.path.iter().map(|it| json!({
+                "level": it.level, "via": it.via, "span_id": it.span_id, "name": it.name, "own_ns": it.own_ns,
+            })).collect::<Vec<_>>(),
+        })
+    }
+}
+
+/// Looks into a span.
+pub fn why_slow(trace: &Trace, cancel: &Cancel, session: Option<&str>, id: &str) -> Result<WhySlow, QueryError> {
+    let row = find::one(trace, session, id)?;
+    let call = find::call_of(trace, row)?;
+    let duration_ns = row.duration(trace);
+    let mut answer = WhySlow {
+        span_id: row.reference(trace),
+        name: row.name(trace),
+        duration_ns,
+        self_ns: None,
+        usual: None,
+        inside: Vec::new(),
+        calls_inside: 0,
+        hooks_ns: None,
+        path: Vec::new(),
+        because: Vec::new(),
+    };
+    if let Some(SpanRow::Frame(process, thread, values)) = call {
+        look_inside(trace, cancel, process, thread, &values, &mut answer)?;
+    }
+    let mut steps = critical_path(trace, cancel, row)?;
+    steps.sort_by_key(|it| std::cmp::Reverse(it.own_ns));
+    answer.path = steps
+        .iter()
+        .take(MOST_TOLD)
+        .map(|it| PathStep {
+            level: it.level,
+            via: it.via,
+            span_id: it.row.reference(trace),
+            name: it.row.name(trace),
+            own_ns: it.own_ns,
+        })
+        .collect();
+    explain(trace, row, &mut answer);
+    Ok(answer)
+}
+
+fn look_inside(
+    trace: &Trace,
+    cancel: &Cancel,
+    number: usize,
+    thread: usize,
+    values: &crate::scan::FrameValues,
+    answer: &mut WhySlow,
+) -> Result<(), QueryError> {
+    let process = &trace.processes()[number];
+    let tables = &process.tables;
+    let meta = tables.meta();
+    answer.self_ns = Some(values[Column::SelfTime as usize]);
+    if let Some(stats) = meta.functions.get(values[Column::Function as usize] as usize) {
+        answer.usual = stats.quantile(0.5).zip(stats.quantile(0.99)).map(|(p50, p99)| (p50, p99, stats.spans));
+    }
+    let extent = find::below(trace, number, thread, values)?;
+    // Calls, time in themselves, the longest one's duration and event.
+    let mut sums: Vec<(u64, u64, u64, u64)> = vec![(0, 0, 0, 0); meta.functions.len()];
+    let mut columns = Columns::new();
+    for block in tables.blocks_of(thread) {
+        let entry = tables.block(block);
+        if entry.last_seq < *extent.seqs.start() || entry.first_seq > *extent.seqs.end() {
+            continue;
+        }
+        cancel.check()?;
+        tables.read(block, |_| true, &mut columns)?;
+        for row in 0..columns.rows() {
+            let seq = columns.at(Column::OpenSeq, row);
+            if !extent.seqs.contains(&seq) {
+                continue;
+            }
+            answer.calls_inside += 1;
+            if let Some(sum) = sums.get_mut(columns.at(Column::Function, row) as usize) {
+                sum.0 += 1;
+                sum.1 = sum.1.saturating_add(columns.at(Column::SelfTime, row));
+                let duration = columns.at(Column::Duration, row);
+                if duration >= sum.2 {
+                    (sum.2, sum.3) = (duration, seq);
+                }
+            }
+        }
+    }
+    let mut order: Vec<usize> = (0..sums.len()).filter(|&it| sums[it].0 > 0).collect();
+    order.sort_by_key(|&it| (std::cmp::Reverse(sums[it].1), it));
+    for place in order.into_iter().take(MOST_TOLD) {
+        let (calls, self_ns, _, seq) = sums[place];
+        let label = &process.labels()[place];
+        let longest = crate::Target::Frame(process.thread_id(thread), seq);
+        answer.inside.push(Share {
+            name: label.name.clone(),
+            module: label.module.clone(),
+            calls,
+            self_ns,
+            longest_span_id: trace.refer(process, longest),
+        });
+    }
+    let cost = trace.manifest(process).and_then(|it| it.hook_cost_ns.as_ref());
+    answer.hooks_ns = cost.map(|it| (it.inside + it.pair * answer.calls_inside as f64).max(0.0) as u64);
+    Ok(())
+}
+
+fn explain(trace: &Trace, row: SpanRow, answer: &mut WhySlow) {
+    let time = |nanos: u64| crate::sql_functions::duration(nanos as f64);
+    let share = |nanos: u64| nanos as f64 / answer.duration_ns.max(1) as f64;
+    let mut because = Vec::new();
+    if let Some((p50, p99, calls)) = answer.usual {
+        let words = match answer.duration_ns {
+            duration if duration > p99.saturating_mul(2) => {
+                format!("it took {}, where 99 % of {calls} calls take {} at most", time(duration), time(p99))
+            }
+            duration if duration > p50.saturating_mul(2) => {
+                format!("it took {}, where half of {calls} calls take {} at most", time(duration), time(p50))
+            }
+            duration => {
+                format!("it took {}, which is usual: half of {calls} calls take up to {}", time(duration), time(p50))
+            }
+        };
+        because.push(words);
+    }
+    if let Some(self_ns) = answer.self_ns.filter(|it| share(*it) >= 0.5) {
+        because.push(format!("{:.0} % of it is its own code", share(self_ns) * 100.0));
+    }
+    for it in answer.inside.iter().filter(|it| share(it.self_ns) >= 0.1) {
+        let calls = if it.calls == 1 { "one call".to_owned() } else { format!("{} calls", it.calls) };
+        because.push(format!("{} took {} in {calls} ({:.0} %)", it.name, time(it.self_ns), share(it.self_ns) * 100.0));
+    }
+    let joined = answer.path.iter().filter(|it| it.via == "join").map(|it| &it.name).collect::<Vec<_>>();
+    if let Some(first) = joined.first() {
+        because.push(format!("it waited for a thread, in which {first} took most of the time"));
+    }
+    if let SpanRow::Pthread(process, place) = row {
+        let span = &trace.processes()[process].tables.meta().pthreads[place];
+        if span.create_time != NONE && span.spawn_latency().is_some_and(|it| share(it) >= 0.1) {
+            because.push(format!("it began {} after it was created", time(span.spawn_latency().unwrap_or(0))));
+        }
+    }
+    if let Some(hooks) = answer.hooks_ns.filter(|it| share(*it) >= 0.1) {
+        because.push(format!(
+            "about {} of it ({:.0} %) are hooks, not the program",
+            time(hooks),
+            share(hooks).min(1.0) * 100.0
+        ));
+    }
+    if because.is_empty() {
+        because.push(format!("it took {}; nothing inside it stands out", time(answer.duration_ns)));
+    }
+    answer.because = because;
+}

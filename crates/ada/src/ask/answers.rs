@@ -1,0 +1,112 @@
+//! Answers as lines for people and JSON for programs.
+
+use ada_query::Trace;
+use ada_query::called::{Called, Meant, Moment};
+use ada_query::findings::Finding;
+use ada_query::why_slow::WhySlow;
+use serde_json::{Value, json};
+
+use super::since_start;
+use crate::analysis::nanoseconds;
+
+pub(crate) fn called_json(answer: &Called) -> Value {
+    let moment = |it: &Option<Moment>| {
+        it.as_ref().map(|it| json!({ "time_ns": it.time_ns, "span_id": it.span_id })).unwrap_or_default()
+    };
+    let function = |it: &Meant| {
+        json!({
+            "session": it.session, "pid": it.pid, "function": it.reference, "name": it.name, "module": it.module,
+            "answer": it.verdict.word(), "calls": it.calls, "counted_calls": it.counted_calls,
+            "first": moment(&it.first), "last": moment(&it.last), "hook": it.hook, "hook_reason": it.hook_reason,
+            "hooked_from_ns": it.since_ns, "hooked_until_ns": it.until_ns, "doubts": it.doubts,
+        })
+    };
+    json!({
+        "answer": answer.verdict.word(),
+        "because": answer.because,
+        "functions": answer.functions.iter().map(function).collect::<Vec<_>>(),
+        "left_out": answer.left_out,
+        "did_you_mean": answer.near,
+    })
+}
+
+pub(super) fn called_lines(trace: &Trace, answer: &Called) -> Vec<String> {
+    let mut lines = vec![format!("{}: {}", answer.verdict.word(), answer.because)];
+    for it in &answer.functions {
+        let start = trace.sessions().iter().find(|session| session.name == it.session).map_or(0, |it| it.start);
+        let hooked = match &it.hook_reason {
+            Some(reason) => format!("{} ({reason})", it.hook),
+            None => it.hook.clone(),
+        };
+        lines.push(format!(
+            "  {} {} [{}] pid {}: {hooked}, {} calls",
+            it.reference, it.name, it.module, it.pid, it.calls
+        ));
+        if let (Some(first), Some(last)) = (&it.first, &it.last) {
+            lines.push(format!("    first {}   {}", since_start(start, first.time_ns), first.span_id));
+            lines.push(format!("    last  {}   {}", since_start(start, last.time_ns), last.span_id));
+        } else if it.hook != "skipped" {
+            let (from, to) = (since_start(start, it.since_ns), since_start(start, it.until_ns));
+            lines.push(format!("    hooked from {from} to {to}"));
+        }
+    }
+    if answer.left_out > 0 {
+        lines.push(format!("  and {} more functions of that name", answer.left_out));
+    }
+    if !answer.near.is_empty() {
+        lines.push(format!("did you mean {}?", answer.near.join(", ")));
+    }
+    lines
+}
+
+pub(super) fn why_slow_lines(answer: &WhySlow) -> Vec<String> {
+    let mut lines = vec![format!("{} {}: {}", answer.span_id, answer.name, nanoseconds(answer.duration_ns))];
+    lines.extend(answer.because.iter().map(|it| format!("  {it}")));
+    if !answer.inside.is_empty() {
+        lines.push("time inside it, by function".into());
+    }
+    for it in &answer.inside {
+        let time = nanoseconds(it.self_ns);
+        lines
+            .push(format!("  {time:>10}  {:>8} calls  {} [{}]   {}", it.calls, it.name, it.module, it.longest_span_id));
+    }
+    if answer.path.len() > 1 {
+        lines.push("steps of the critical path with the most time of their own".into());
+        for it in &answer.path {
+            lines.push(format!("  {:>10}  {:<5} {}   {}", nanoseconds(it.own_ns), it.via, it.name, it.span_id));
+        }
+    }
+    lines
+}
+
+pub(crate) fn finding_json(finding: &Finding) -> Value {
+    json!({
+        "kind": finding.kind,
+        "score": (finding.score * 10.0).round() / 10.0,
+        "title": finding.title,
+        "rationale": finding.rationale,
+        "function": finding.function,
+        "evidence": finding.evidence,
+        "facts": finding.facts,
+        "session": finding.session,
+        "pid": finding.pid,
+    })
+}
+
+pub(super) fn finding_lines(findings: &[Finding], all: usize) -> Vec<String> {
+    if findings.is_empty() {
+        return vec!["nothing stands out".into()];
+    }
+    let mut lines = Vec::new();
+    for (number, it) in (1..).zip(findings) {
+        lines.push(format!("{number:>2}. {}: {}", it.kind.replace('_', " "), it.title));
+        lines.push(format!("    {}", it.rationale));
+        if !it.evidence.is_empty() {
+            lines.push(format!("    look at {}", it.evidence.join(", ")));
+        }
+    }
+    if all > findings.len() {
+        lines.push(format!("and {} more; --limit lists them", all - findings.len()));
+    }
+    lines
+}

@@ -1,0 +1,82 @@
+//! `ada mcp`: sessions for agents, by the Model Context Protocol.
+//!
+//! All questions are answered by one thread, which owns the sessions. Tools name sessions as `list_sessions` does, and
+//! never by paths; what was not given at the start cannot be read. Nothing is run unless `--allow-record` was given.
+
+mod arguments;
+mod budget;
+mod declared;
+mod http;
+mod library;
+mod record;
+mod server;
+mod tools;
+mod worker;
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::Context;
+
+use crate::analysis::parse_nanos;
+use crate::exit::{Outcome, say};
+use crate::trace::quantity::{parse_bytes, parse_duration};
+
+use worker::Worker;
+
+const EXAMPLES: &str = "\
+Examples:
+  ada mcp                                     serves the sessions in ada_traces on stdin and stdout
+  ada mcp SESSION                             only this session
+  ada mcp traces/ --allow-record              agents may also record programs, into traces/
+  ada mcp --http 7071                         on http://127.0.0.1:7071/mcp instead
+
+An agent's configuration: {\"mcpServers\": {\"ada\": {\"command\": \"ada\", \"args\": [\"mcp\", \"/path/to/traces\"]}}}";
+
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Args {
+    /// Sessions' folders, or folders that have sessions [default: ada_traces]
+    #[arg(value_name = "SESSION|FOLDER")]
+    places: Vec<PathBuf>,
+    /// Serve on this port of the loopback interface instead of stdin and stdout; 0 takes a free one
+    #[arg(long, value_name = "PORT")]
+    http: Option<u16>,
+    /// Let agents run programs and record them, into the first folder
+    #[arg(long)]
+    allow_record: bool,
+    /// How long one answer may take
+    #[arg(long, value_name = "DURATION", default_value = "30s", value_parser = parse_duration)]
+    max_time: Duration,
+    /// Memory that one query may use for sorting and grouping
+    #[arg(long, value_name = "SIZE", default_value = "512M", value_parser = parse_bytes)]
+    max_memory: u64,
+    /// Spans that take longer than this have the reason `timeout`
+    #[arg(long, value_name = "DURATION", default_value = "5s", value_parser = parse_nanos)]
+    timeout: u64,
+}
+
+pub(crate) fn run(mut args: Args) -> anyhow::Result<Outcome> {
+    if args.places.is_empty() {
+        args.places.push("ada_traces".into());
+    }
+    let http = args.http;
+    let allows_record = args.allow_record;
+    let worker = Worker::start(args);
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
+    let runtime = runtime.context("cannot start the server")?;
+    runtime.block_on(async {
+        match http {
+            Some(port) => {
+                http::serve(worker, allows_record, port, |address| {
+                    say(format_args!("ada: serving on http://{address}/mcp\n"));
+                })
+                .await
+            }
+            None => server::serve_stdio(worker, allows_record).await,
+        }
+    })?;
+    // A read of stdin that is under way must not keep the program.
+    runtime.shutdown_background();
+    Ok(Outcome::Clean)
+}

@@ -1,0 +1,26 @@
+//! Questions to real traces: SQL, findings, exports, and the server for agents.
+
+#[allow(dead_code, reason = "shared with the other test target, which uses the rest")]
+#[path = "trace/program.rs"]
+mod program;
+#[allow(dead_code, reason = "shared with the other test target, which uses the rest")]
+#[allow(unused_imports, reason = "shared with the other test target, which uses the rest")]
+mod run;
+#[allow(dead_code, reason = "shared with the other test target, which uses the rest")]
+#[path = "spans/told.rs"]
+mod told;
+
+#[path = "query/asked.rs"]
+mod asked;
+#[path = "query/exports.rs"]
+mod exports;
+#[path = "query/mcp.rs"]
+mod mcp;
+#[path = "query/python.rs"]
+mod python;
+#[path = "query/read_only.rs"]
+mod read_only;
+#[path = "query/seeded.rs"]
+mod seeded;
+#[path = "query/sql.rs"]
+mod sql;

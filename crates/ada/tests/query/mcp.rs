@@ -1,0 +1,15 @@
+//! The official Python client drives every tool, over stdio and over HTTP.
+
+use std::path::Path;
+
+use crate::program::Program;
+use crate::python::script;
+use crate::told::Told;
+
+#[test]
+fn an_agent_can_use_every_tool() {
+    let told = Told::trace_with_registers(&Program::new("callbacks.c"));
+    let program = Program::new("tree.c").build();
+    let said = script("mcp_client.py", &[Path::new(env!("CARGO_BIN_EXE_ada")), told.path(), &program]);
+    assert!(said.contains("all tools answered within their budgets"), "{said}");
+}
