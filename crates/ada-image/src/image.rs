@@ -117,6 +117,8 @@ impl<'d> Image<'d> {
                     Err(problem) => self.note_problem(problem),
                 },
                 b".gopclntab" | b".go.buildinfo" => self.notes.go = true,
+                // Where Swift's runtime looks for types and the like: no tool removes them.
+                _ if name.starts_with(b"swift5_") => self.notes.swift = true,
                 _ => {}
             }
             let executable = section.sh_flags(LittleEndian).contains(SHF_ALLOC | SHF_EXECINSTR);
@@ -224,6 +226,11 @@ impl<'d> Image<'d> {
     /// Whether this is a Go program, whose goroutines change threads in the middle of functions.
     pub fn uses_go(&self) -> bool {
         self.notes.go
+    }
+
+    /// Whether code of this image was written in Swift.
+    pub fn uses_swift(&self) -> bool {
+        self.notes.swift
     }
 
     /// Which control-flow checks the image was linked for.

@@ -1,4 +1,4 @@
-//! What the linker notes about an image: its build id, Go's mark, and control-flow protection.
+//! What the linker notes about an image: its build id, the marks of Go and Swift, and control-flow protection.
 
 use object::LittleEndian;
 use object::elf::{FileHeader64, NT_GNU_BUILD_ID, NT_GNU_PROPERTY_TYPE_0};
@@ -22,6 +22,7 @@ pub struct ControlFlowProtection {
 pub(crate) struct Notes<'d> {
     pub(crate) build_id: Option<&'d [u8]>,
     pub(crate) go: bool,
+    pub(crate) swift: bool,
     pub(crate) protection: ControlFlowProtection,
 }
 

@@ -56,6 +56,10 @@ impl Ada {
         Ok(Self { path, traces, version, has_plan_cache })
     }
 
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
     /// Traces a command to its end.
     pub(super) fn trace(&self, options: &[String], command: &[OsString], keep: bool) -> anyhow::Result<Trace> {
         self.trace_with_cache(options, command, keep, None)

@@ -1,6 +1,7 @@
 //! `cargo xtask bench`: every figure that ada claims, measured in one run. `docs/benchmark.md` explains them.
 
 mod ada;
+mod attaching;
 mod call_profile;
 mod child;
 mod footprint;
@@ -77,6 +78,8 @@ enum Part {
     Overhead,
     /// Dense programs with a budget: --max-overhead 10%
     Governor,
+    /// Attaching to busy servers and detaching, a hundred times
+    Attaching,
     /// Bytes per event, memory of ada and of the program
     Footprint,
 }
@@ -125,6 +128,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
             Part::Throughput => throughput::measure(&bench),
             Part::Overhead => overhead::measure(&bench),
             Part::Governor => governor::measure(&bench),
+            Part::Attaching => attaching::measure(&bench),
             Part::Footprint => footprint::measure(&bench),
         };
         let section: Section = section.with_context(|| format!("the section {name} failed"))?;

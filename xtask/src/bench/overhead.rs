@@ -22,6 +22,11 @@ const DENSE: f64 = 1e6;
 /// How many of a dense program's functions are left alone, to see what that brings.
 const EXCLUDED: usize = 10;
 
+/// A program with few calls is measured until the median's standard error is no more percentage points than this …
+const DOUBT: f64 = 2.0;
+/// … or so often.
+const MOST_ROUNDS: usize = 60;
+
 /// What was measured of one program.
 struct Measured {
     untraced_s: Spread,
@@ -114,8 +119,9 @@ fn measure_one(bench: &Bench, workload: &Workload) -> anyhow::Result<Measured> {
     let is_dense = profile.calls() as f64 / untraced.before.as_secs_f64() >= DENSE;
     let (mut default, mut without_detail) = (Vec::new(), Vec::new());
     // A few percent are harder to see than a few hundred.
-    let rounds = if is_dense { bench.rounds(7, 2) } else { bench.rounds(15, 3) };
-    for _ in 0..rounds {
+    let (rounds, most) =
+        if is_dense { (bench.rounds(7, 2), 0) } else { (bench.rounds(15, 3), bench.rounds(MOST_ROUNDS, 3)) };
+    while default.len() < rounds || default.len() < most && doubt(&default) > DOUBT {
         default.push(untraced.against(&[])?);
         without_detail.push(untraced.against(&off)?);
     }
@@ -179,6 +185,10 @@ impl<'a> Alternating<'a> {
     fn spread(&self) -> anyhow::Result<Spread> {
         spread(self.all.iter().map(Duration::as_secs_f64))
     }
+}
+
+fn doubt(rounds: &[Round]) -> f64 {
+    Spread::of(rounds.iter().map(|round| round.overhead)).map_or(f64::INFINITY, |spread| spread.doubt())
 }
 
 fn best(rounds: &[Round]) -> Option<Duration> {

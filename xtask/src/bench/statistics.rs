@@ -26,6 +26,13 @@ impl Spread {
         (!sorted.is_empty()).then(|| Self { low: at(0.25), median: at(0.5), high: at(0.75), count: sorted.len() })
     }
 
+    /// How far the median is likely to be from that of many more measurements: its standard error, by the middle half.
+    pub(super) fn doubt(&self) -> f64 {
+        /// Of a normal distribution: the median's error per mean's error, by quartile distances per standard deviation.
+        const PER_QUARTILE_DISTANCE: f64 = 1.2533 / 1.3490;
+        PER_QUARTILE_DISTANCE * (self.high - self.low) / (self.count as f64).sqrt()
+    }
+
     pub(super) fn to_json(self) -> Value {
         json!({"median": self.median, "quartile_1": self.low, "quartile_3": self.high, "count": self.count})
     }
@@ -48,6 +55,13 @@ mod tests {
         let spread = Spread::of([4.0, 1.0, 3.0, 2.0]).unwrap();
         assert_eq!((spread.low, spread.median, spread.high, spread.count), (1.75, 2.5, 3.25, 4));
         assert_eq!(format!("{spread:.2}"), "2.50 [1.75–3.25]");
+    }
+
+    #[test]
+    fn more_measurements_leave_less_doubt() {
+        let doubt = |count| Spread { low: 0.0, median: 1.0, high: 2.0, count }.doubt();
+        assert!((doubt(16) - 0.4645).abs() < 1e-3);
+        assert!((doubt(64) - doubt(16) / 2.0).abs() < 1e-9);
     }
 
     #[test]

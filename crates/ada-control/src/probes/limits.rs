@@ -1,9 +1,14 @@
 //! What a session cannot tell because a runtime lacks functions that other versions of it have.
 
+use ada_image::Image;
 use ada_patch::Verdict;
 
 use super::{RUNTIMES, Runtime};
+use crate::image_file::ImageFile;
 use crate::module::Module;
+
+const NAMELESS_SWIFT: &str = "Swift concurrency: the runtime is inside the program, without names: tasks and blocks, if \
+                              it has any, are not told; trace a program that is not stripped";
 
 /// A sentence for each thing that cannot be told of the runtimes that a program has.
 pub(crate) fn limits(modules: &[Module]) -> Vec<String> {
@@ -11,7 +16,22 @@ pub(crate) fn limits(modules: &[Module]) -> Vec<String> {
         let has = |module: &&Module| runtime.marks.iter().any(|name| module.functions.find(name).is_some());
         modules.iter().find(has).is_some_and(|module| !is_library(&module.file.path))
     };
-    RUNTIMES.iter().flat_map(|it| missing(it, is_linked_in(it), |name| find(modules, name))).collect()
+    let mut told: Vec<String> =
+        RUNTIMES.iter().flat_map(|it| missing(it, is_linked_in(it), |name| find(modules, name))).collect();
+    told.extend(has_nameless_swift(modules).then(|| NAMELESS_SWIFT.to_owned()));
+    told
+}
+
+/// Whether there is a program in Swift with the runtime inside and without the names that probes are found by.
+fn has_nameless_swift(modules: &[Module]) -> bool {
+    let has = |name: &str| modules.iter().any(|module| module.functions.find(name).is_some());
+    // Every program in Swift counts references.
+    !has("swift_retain") && modules.iter().any(|module| !is_library(&module.file.path) && uses_swift(module))
+}
+
+fn uses_swift(module: &Module) -> bool {
+    let Ok(file) = ImageFile::open(&module.file.path) else { return false };
+    Image::parse(file.bytes()).is_ok_and(|image| image.uses_swift())
 }
 
 /// Whether a file is a shared library, by its name.

@@ -18,6 +18,8 @@ pub(crate) enum Build {
     Static,
     /// Optimised, and without its own symbols.
     Stripped,
+    /// Optimised, with the runtimes inside, and without any symbols.
+    StaticStripped,
 }
 
 fn clone() -> PathBuf {
@@ -45,7 +47,7 @@ fn compiler(source: &str, build: Build) -> Vec<String> {
         ));
     }
     let level = if build == Build::Debug { "-Onone" } else { "-O" };
-    let runtime = if build == Build::Static { "-static-stdlib" } else { "" };
+    let runtime = if matches!(build, Build::Static | Build::StaticStripped) { "-static-stdlib" } else { "" };
     words(&format!("swiftc -parse-as-library -suppress-warnings -module-name {stem} {level} {runtime}"))
 }
 
@@ -67,7 +69,7 @@ pub(crate) fn build(source: &str, build: Build) -> PathBuf {
     static NEXT: AtomicU32 = AtomicU32::new(0);
     let unfinished = kept.join(format!("{stem}.{}.{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed)));
     finish(in_swift().args(compiler).arg("-o").arg(&unfinished).arg(&path));
-    if build == Build::Stripped {
+    if matches!(build, Build::Stripped | Build::StaticStripped) {
         finish(in_swift().arg("strip").arg(&unfinished));
     }
     fs::rename(&unfinished, &program).unwrap();

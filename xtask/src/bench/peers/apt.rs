@@ -6,7 +6,7 @@ use crate::bench::Bench;
 use crate::bench::child;
 
 /// Installs a package, unless that is not wanted.
-pub(super) fn install(bench: &Bench, package: &str) -> anyhow::Result<()> {
+pub(in crate::bench) fn install(bench: &Bench, package: &str) -> anyhow::Result<()> {
     anyhow::ensure!(bench.may_install, "{package} is not installed, and --no-install was given");
     eprintln!("xtask: installing {package}");
     let mut install = Command::new("apt-get");

@@ -1,6 +1,6 @@
 //! Other tracers, installed on demand.
 
-mod apt;
+pub(super) mod apt;
 mod frida;
 mod uftrace;
 
