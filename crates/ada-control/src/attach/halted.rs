@@ -9,6 +9,7 @@ use std::mem::{MaybeUninit, offset_of};
 use std::os::unix::fs::FileExt;
 use std::time::{Duration, Instant};
 
+use super::urgency::Urgency;
 use crate::maps::Mapping;
 use crate::remote::Remote;
 
@@ -29,6 +30,8 @@ pub(crate) struct Halted {
     memory: File,
     /// Where the process has a `syscall` instruction.
     syscall_at: u64,
+    /// Until all threads are let go: the first of them would take the processor from who lets the others go.
+    _urgency: Urgency,
 }
 
 /// One of them.
@@ -79,7 +82,8 @@ impl Halted {
     fn none(pid: u32, mappings: &[Mapping]) -> io::Result<Self> {
         let memory = OpenOptions::new().read(true).write(true).open(format!("/proc/{pid}/mem"))?;
         let syscall_at = find_syscall(&memory, mappings).ok_or_else(|| io::Error::other("it makes no system calls"))?;
-        Ok(Self { pid, threads: Vec::new(), since: Instant::now(), memory, syscall_at })
+        let _urgency = Urgency::new();
+        Ok(Self { pid, threads: Vec::new(), since: Instant::now(), memory, syscall_at, _urgency })
     }
 
     pub(crate) fn threads(&self) -> &[HaltedThread] {

@@ -10,6 +10,7 @@ mod open_frames;
 mod stop;
 mod target;
 mod unhook;
+mod urgency;
 mod whereabouts;
 
 use std::collections::{BTreeSet, HashSet};
