@@ -132,6 +132,18 @@ pub(crate) trait RowCursor {
     /// A number that the current row has in every scan: SQLite knows rows by it where it joins several scans into one.
     fn id(&self) -> i64;
 
+    /// Goes to the next row if that takes no work, and says whether it did.
+    #[inline]
+    fn step(&mut self) -> bool {
+        false
+    }
+
+    /// A value of the current row, if it is a number that takes no work.
+    #[inline]
+    fn number(&self, _column: usize) -> Option<i64> {
+        None
+    }
+
     /// Gives a value of the current row.
     fn put(&self, column: usize, out: &mut Context) -> rusqlite::Result<()>;
 }

@@ -8,14 +8,56 @@ use rusqlite::vtab::{
     Context, Filters, IndexConstraintOp, IndexInfo, Module, VTab, VTabConfig, VTabConnection, VTabCursor, sqlite3_vtab,
     sqlite3_vtab_cursor,
 };
-use rusqlite::{Connection, Error, Result};
+use rusqlite::{Connection, Error, Result, ffi};
 
 use crate::relation::{Ask, Condition, Op, Relation, RowCursor};
 
 /// Makes a relation a table of the connection.
 pub(crate) fn register<R: Relation>(connection: &Connection, source: &R::Source) -> Result<()> {
-    let module = const { &Module::<Table<R>>::eponymous_only_module() };
+    let module = const { &module::<R>() };
     connection.create_module(R::doc(source).name, module, Some(source.clone()))
+}
+
+/// rusqlite's module, but for what is called once a row and value: full scans take most of their time there.
+const fn module<R: Relation>() -> Module<'static, Table<R>> {
+    let mut module = common_module::<R>();
+    module.xNext = Some(next::<R>);
+    module.xColumn = Some(column::<R>);
+    // SAFETY: a `Module` is `repr(transparent)` around SQLite's.
+    unsafe { std::mem::transmute_copy(&module) }
+}
+
+const fn common_module<R: Relation>() -> ffi::sqlite3_module {
+    // SAFETY: as above.
+    unsafe { std::mem::transmute_copy(&Module::<Table<R>>::eponymous_only_module()) }
+}
+
+unsafe extern "C" fn next<R: Relation>(cursor: *mut sqlite3_vtab_cursor) -> c_int {
+    // SAFETY: SQLite gives back the cursor that `open` has made.
+    let rows = unsafe { &mut (*cursor.cast::<Cursor<R>>()).rows };
+    if rows.as_mut().is_some_and(RowCursor::step) {
+        return ffi::SQLITE_OK;
+    }
+    let common = const { common_module::<R>().xNext.expect("every module has it") };
+    // SAFETY: SQLite's own arguments.
+    unsafe { common(cursor) }
+}
+
+unsafe extern "C" fn column<R: Relation>(
+    cursor: *mut sqlite3_vtab_cursor,
+    context: *mut ffi::sqlite3_context,
+    column: c_int,
+) -> c_int {
+    // SAFETY: SQLite gives back the cursor that `open` has made.
+    let rows = unsafe { &(*cursor.cast::<Cursor<R>>()).rows };
+    if let Some(number) = rows.as_ref().and_then(|rows| rows.number(column as usize)) {
+        // SAFETY: SQLite's own context.
+        unsafe { ffi::sqlite3_result_int64(context, number) };
+        return ffi::SQLITE_OK;
+    }
+    let common = const { common_module::<R>().xColumn.expect("every module has it") };
+    // SAFETY: SQLite's own arguments.
+    unsafe { common(cursor, context, column) }
 }
 
 #[repr(C)]

@@ -11,8 +11,7 @@ impl Urgency {
     pub(super) fn new() -> Self {
         let mut parameters = MaybeUninit::uninit();
         // SAFETY: 0 is the calling thread, and `parameters` lives through the call.
-        let (policy, read) =
-            unsafe { (libc::sched_getscheduler(0), libc::sched_getparam(0, parameters.as_mut_ptr())) };
+        let (policy, read) = unsafe { (libc::sched_getscheduler(0), libc::sched_getparam(0, parameters.as_mut_ptr())) };
         if policy < 0 || read < 0 {
             return Self { before: None };
         }
@@ -21,7 +20,8 @@ impl Urgency {
         let urgent = libc::sched_param { sched_priority: 1 };
         // Threads and processes that it starts meanwhile are ordinary ones.
         // SAFETY: `urgent` lives through the call.
-        let set = unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK, &raw const urgent) };
+        let set =
+            unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK, &raw const urgent) };
         Self { before: (set == 0).then_some(before) }
     }
 }

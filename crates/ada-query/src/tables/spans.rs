@@ -10,7 +10,7 @@ use crate::doc::TableDoc;
 use crate::error::QueryError;
 use crate::predicate::{Ready, Test, prepare};
 use crate::reference::Reference;
-use crate::relation::{Ask, Described, Op, Relation, RowCursor};
+use crate::relation::{Ask, Described, Op, Relation, RowCursor, signed};
 use crate::scan::{ALL_COLUMNS, Matching};
 use crate::shared::Shared;
 use crate::span_row::{self, SpanRow, at, field, logical_rows, put_frame};
@@ -240,10 +240,30 @@ impl RowCursor for SpanCursor {
     }
 
     #[inline]
-    fn advance(&mut self) -> Result<(), QueryError> {
-        if self.next < self.count {
+    fn step(&mut self) -> bool {
+        let is_there = self.next < self.count;
+        if is_there {
             self.row = self.chosen.as_ref().map_or(self.next, |rows| usize::from(rows[self.next]));
             self.next += 1;
+        }
+        is_there
+    }
+
+    #[inline]
+    fn number(&self, column: usize) -> Option<i64> {
+        let column = match column {
+            at::DURATION => Column::Duration,
+            at::START => Column::Start,
+            at::SELF => Column::SelfTime,
+            at::DEPTH => Column::Depth,
+            _ => return None,
+        };
+        self.current.is_none().then(|| signed(self.columns.at(column, self.row)))
+    }
+
+    #[inline]
+    fn advance(&mut self) -> Result<(), QueryError> {
+        if self.step() {
             return Ok(());
         }
         loop {

@@ -44,7 +44,7 @@ impl Story {
         assert!(story.tasks.iter().all(|task| task["uncertain"].is_null()), "{source} {how:?}: nothing is in doubt");
         let report = story.json("report", &[]);
         assert_eq!(report["run"]["drops"], serde_json::json!({}), "{source} {how:?}");
-        assert_eq!(&report["run"]["limit"], limit,"{source} {how:?}");
+        assert_eq!(&report["run"]["limit"], limit, "{source} {how:?}");
         let oddities = list(report["anomalies"].clone(), "");
         assert!(oddities.iter().all(|it| it["kind"] != "orphaned_resume"), "{source} {how:?}");
         story

@@ -48,10 +48,14 @@ pub(super) fn measure(bench: &Bench) -> anyhow::Result<Section> {
         "M events",
         "complaints",
     ]);
-    let (mut goals, mut data, mut notes) = (Vec::new(), Vec::new(), vec![format!(
-        "milliseconds for which all threads stood still, with plans cached; each attachment lasts {DURATION}; a client of \
+    let (mut goals, mut data, mut notes) = (
+        Vec::new(),
+        Vec::new(),
+        vec![format!(
+            "milliseconds for which all threads stood still, with plans cached; each attachment lasts {DURATION}; a client of \
          its own checks every answer of the server, besides the load generator"
-    )]);
+        )],
+    );
     for stand in Stand::ALL {
         let name = stand.name();
         eprintln!("xtask:   {name}");

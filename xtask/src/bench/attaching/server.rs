@@ -98,7 +98,8 @@ impl Server {
             Stand::Nginx => worker_of(process.0.id())?,
         };
         let load_output = folder.join("load.log");
-        let load = load(stand, port).stdin(Stdio::null()).stdout(File::create(&load_output)?).stderr(Stdio::null()).spawn();
+        let load =
+            load(stand, port).stdin(Stdio::null()).stdout(File::create(&load_output)?).stderr(Stdio::null()).spawn();
         let load = Running(load.context("the load does not start")?);
         Ok(Self { stand, process, load, pid, port, content, load_output })
     }
@@ -125,9 +126,8 @@ impl Server {
 
     /// What a tracer could leave behind: code that is not of a file on disk, open files, and the tracer itself.
     pub(super) fn left_traces(&self) -> anyhow::Result<Vec<String>> {
-        let read = |name: &str| {
-            fs::read_to_string(format!("/proc/{}/{name}", self.pid)).context("the server has ended")
-        };
+        let read =
+            |name: &str| fs::read_to_string(format!("/proc/{}/{name}", self.pid)).context("the server has ended");
         let mut left: Vec<String> = read("maps")?
             .lines()
             .filter(|line| line.contains("memfd:") || line.contains("(deleted)") || is_anonymous_code(line))
