@@ -15,17 +15,23 @@ use super::summary::Summary;
 
 /// Builds ada as users have it. Gives the executable and cargo's target folder.
 pub(super) fn build(root: &Path) -> anyhow::Result<(PathBuf, PathBuf)> {
+    let ada = build_executable(root, &["--package", "ada"])?;
+    let target = ada.ancestors().nth(2).context("the executable is in no target folder")?.to_owned();
+    Ok((ada, target))
+}
+
+/// Builds what cargo's options name, optimised.
+pub(super) fn build_executable(root: &Path, options: &[&str]) -> anyhow::Result<PathBuf> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let output = Command::new(cargo)
         .current_dir(root)
-        .args(["build", "--release", "--package", "ada", "--message-format", "json-render-diagnostics"])
+        .args(["build", "--release", "--message-format", "json-render-diagnostics"])
+        .args(options)
         .stderr(std::process::Stdio::inherit())
         .output()
         .context("cannot run cargo")?;
-    anyhow::ensure!(output.status.success(), "ada does not build");
-    let ada = executable(&String::from_utf8_lossy(&output.stdout)).context("cargo names no executable")?;
-    let target = ada.ancestors().nth(2).context("the executable is in no target folder")?.to_owned();
-    Ok((ada, target))
+    anyhow::ensure!(output.status.success(), "{} does not build", options.join(" "));
+    executable(&String::from_utf8_lossy(&output.stdout)).context("cargo names no executable")
 }
 
 /// The executable in what cargo says of a build, a JSON object a line.

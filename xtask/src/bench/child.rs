@@ -20,6 +20,8 @@ pub(super) struct Finished {
     /// Processor time of the program and of the children that it waited for.
     pub(super) cpu: Duration,
     pub(super) wall: Duration,
+    /// The most memory that it had at once, in bytes.
+    pub(super) peak: u64,
     /// What it printed, where that was kept.
     pub(super) stdout: String,
     pub(super) stderr: String,
@@ -57,11 +59,11 @@ fn run_at_most(
     let ended = watchdog.wait_for_end();
     let wall = started.elapsed();
     ended.with_context(|| format!("cannot wait for {name}"))?;
-    let (code, cpu) = wait(child.id()).with_context(|| format!("cannot wait for {name}"))?;
+    let (code, cpu, peak) = wait(child.id()).with_context(|| format!("cannot wait for {name}"))?;
     anyhow::ensure!(!watchdog.has_bitten(), "{name} was ended after {} s", longest.as_secs_f64());
     let read = |path: &Path| fs::read(path).map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
     let stdout = if keep_stdout { read(&stdout)? } else { String::new() };
-    Ok(Finished { code, cpu, wall, stdout, stderr: read(&stderr)? })
+    Ok(Finished { code, cpu, wall, peak, stdout, stderr: read(&stderr)? })
 }
 
 /// Ends a child that takes too long.
@@ -120,7 +122,7 @@ impl Watchdog {
     }
 }
 
-fn wait(pid: u32) -> io::Result<(Option<i32>, Duration)> {
+fn wait(pid: u32) -> io::Result<(Option<i32>, Duration, u64)> {
     let mut status = 0;
     let mut usage = MaybeUninit::<libc::rusage>::zeroed();
     // SAFETY: `status` and `usage` live through the call, and the child is ours and was not waited for.
@@ -135,7 +137,7 @@ fn wait(pid: u32) -> io::Result<(Option<i32>, Duration)> {
     let time =
         |time: libc::timeval| Duration::from_secs(time.tv_sec as u64) + Duration::from_micros(time.tv_usec as u64);
     let code = libc::WIFEXITED(status).then(|| libc::WEXITSTATUS(status));
-    Ok((code, time(usage.ru_utime) + time(usage.ru_stime)))
+    Ok((code, time(usage.ru_utime) + time(usage.ru_stime), 1024 * usage.ru_maxrss as u64))
 }
 
 #[cfg(test)]

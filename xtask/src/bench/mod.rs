@@ -15,6 +15,7 @@ mod overhead;
 mod pair;
 mod peers;
 mod programs;
+mod query;
 mod report;
 mod statistics;
 mod summary;
@@ -80,6 +81,8 @@ enum Part {
     Governor,
     /// Attaching to busy servers and detaching, a hundred times
     Attaching,
+    /// Questions in SQL to a session of a hundred million events
+    Query,
     /// Bytes per event, memory of ada and of the program
     Footprint,
 }
@@ -87,6 +90,7 @@ enum Part {
 /// What all sections share.
 struct Bench {
     ada: Ada,
+    root: PathBuf,
     /// The sources of the programs, `bench/` of the repository.
     sources: PathBuf,
     scratch: PathBuf,
@@ -111,6 +115,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
     std::fs::create_dir_all(&scratch).with_context(|| format!("cannot make {}", scratch.display()))?;
     let bench = Bench {
         ada: Ada::new(ada, scratch.join("traces"))?,
+        root: root.to_owned(),
         sources: root.join("bench"),
         scratch,
         quick: args.quick,
@@ -129,6 +134,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
             Part::Overhead => overhead::measure(&bench),
             Part::Governor => governor::measure(&bench),
             Part::Attaching => attaching::measure(&bench),
+            Part::Query => query::measure(&bench),
             Part::Footprint => footprint::measure(&bench),
         };
         let section: Section = section.with_context(|| format!("the section {name} failed"))?;

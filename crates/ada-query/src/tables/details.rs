@@ -85,7 +85,7 @@ impl Relation for Details {
                 return Ok(Some(Vec::new()));
             };
             let range = wanted_range(trace, &trace.processes()[*process], *thread, &ask);
-            let found = rows(trace, *process, *thread, *next, range.end, functions.as_deref());
+            let found = rows(trace, *process, *thread, *next, range.end, functions.as_deref(), &ask);
             trace.recorded(&trace.processes()[*process]).threads[*thread].release();
             match found {
                 Some(rows) => {
@@ -135,6 +135,7 @@ fn rows(
     from: u64,
     until_event: u64,
     functions: Option<&[u64]>,
+    ask: &Ask,
 ) -> Option<Vec<(i64, Vec<Value>)>> {
     let process = &trace.processes()[process];
     let recorded = &trace.recorded(process).threads[thread];
@@ -165,7 +166,10 @@ fn rows(
                 text(label.module),
             ];
             debug_assert_eq!(row.len(), FIRST_REGISTER);
-            row.extend(registers(&payload));
+            // Most of the work is in them.
+            if (FIRST_REGISTER..Details::DOC.columns.len()).any(|column| ask.uses(column)) {
+                row.extend(registers(&payload));
+            }
             rows.push((process.event_number(thread, seq), row));
         }
     }
@@ -208,8 +212,21 @@ fn words(probes: Option<Probes<'_>>) -> Value {
 }
 
 fn bytes(stack: &[u8]) -> Value {
-    match stack {
-        [] => Value::Null,
-        stack => text(stack.iter().map(|byte| format!("{byte:02x}")).collect::<String>()),
+    const DIGITS: [char; 16] = ['0', '1', '2', '3', '4', '5', '6', '7', '8', '9', 'a', 'b', 'c', 'd', 'e', 'f'];
+    let mut digits = String::with_capacity(2 * stack.len());
+    for byte in stack {
+        digits.extend([DIGITS[usize::from(byte >> 4)], DIGITS[usize::from(byte & 15)]]);
+    }
+    if digits.is_empty() { Value::Null } else { text(digits) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_are_two_digits_each() {
+        assert_eq!(bytes(&[0, 0x0f, 0xa5, 0xff]), text("000fa5ff"));
+        assert_eq!(bytes(&[]), Value::Null);
     }
 }

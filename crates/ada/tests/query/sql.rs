@@ -248,6 +248,8 @@ fn every_format_has_all_rows() {
         let output = query(&told, &[sql, "--format", format]);
         assert_eq!(run::text(&output.stdout).lines().count(), count + extra, "{format}");
     }
+    let in_order = query(&told, &["SELECT 2 AS b, 1 AS a", "--format", "ndjson"]);
+    assert_eq!(run::text(&in_order.stdout), "{\"b\":2,\"a\":1}\n");
     let cut = query(&told, &[sql, "--format", "csv", "--max-rows", "3"]);
     assert_eq!(run::text(&cut.stdout).lines().count(), 4);
     assert!(run::text(&cut.stderr).contains("more than 3 rows"));
