@@ -23,11 +23,13 @@ use crate::living;
 use crate::program_file;
 use crate::programs::{ProcessFacts, Programs, command_line_of, parent_of};
 use crate::recorder::TraceOptions;
+use crate::retirement::Retirement;
 use crate::tracee::{ExecOutcome, Seized};
 
 /// Serves threads that are about to exec until the recording ends.
 pub(crate) fn follow_execs(programs: &Programs, workshop: &Workshop, options: &TraceOptions, pool: Pool) {
     let exec = &pool.control().exec;
+    let mut retirement = Retirement::default();
     while !programs.has_ended() {
         let stage = exec.stage.load(Ordering::Acquire);
         if stage != ExecStage::Asked as u32 {
@@ -46,6 +48,7 @@ pub(crate) fn follow_execs(programs: &Programs, workshop: &Workshop, options: &T
         if exec.stage.compare_exchange(go, free, Ordering::AcqRel, Ordering::Relaxed).is_ok() {
             futex::wake(&exec.stage);
         }
+        retirement.look(programs, &workshop.shared);
     }
 }
 

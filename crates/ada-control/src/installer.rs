@@ -243,6 +243,13 @@ impl Installer {
         images.chain([self.loader_site.as_slice()])
     }
 
+    /// The parts of the shared memory that its processes have mapped for it alone.
+    pub(crate) fn parts(&self) -> Vec<Range<u64>> {
+        let table = self.covered_table.offset;
+        let arenas = self.written.values().map(|it| it.offset..it.offset + (it.arena.end - it.arena.start));
+        arenas.chain(std::iter::once(table..table + self.covered_table.bytes.len() as u64)).collect()
+    }
+
     fn map_room(
         &mut self,
         remote: &dyn Remote,

@@ -40,6 +40,7 @@ mod program_file;
 mod programs;
 mod recorder;
 mod remote;
+mod retirement;
 mod ring;
 mod session;
 mod shared_memory;

@@ -4,11 +4,13 @@
 //! of 6.15 or later, once somebody has waited for it; before that, `/proc` does. For a process that was gone before a
 //! descriptor could be had, what it called `_exit` with has to do.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::io;
+use std::ops::Range;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
+use crate::maps;
 use crate::recorder::End;
 
 /// Processes by their id, each held by a descriptor of ada's so that an id that is used again means nobody else.
@@ -73,11 +75,52 @@ impl Living {
 /// The processes, other than this one, that have the memory with this inode mapped. A process that was forked off a moment
 /// ago has not been heard of yet, but it has its parent's mappings.
 pub(crate) fn users_of(inode: u64) -> Vec<u32> {
-    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
-    let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
     let maps_it =
         |pid: &u32| fs::read_to_string(format!("/proc/{pid}/maps")).is_ok_and(|maps| has_memory(&maps, inode));
-    pids.filter(|pid| *pid != std::process::id()).filter(maps_it).collect()
+    all_processes().filter(|pid| *pid != std::process::id()).filter(maps_it).collect()
+}
+
+fn all_processes() -> impl Iterator<Item = u32> {
+    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+    entries.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok())
+}
+
+/// Which parts of the memory with this inode other processes have mapped, as places in its file. `None` where that cannot
+/// be known, because somebody's mappings cannot be read.
+///
+/// No part is missed: who has one has it from whoever forked it, and if that one was gone before it was asked, the fork is
+/// in the next list. It ends with a list in which nobody is new.
+pub(crate) fn mapped_parts(inode: u64) -> Option<Vec<Range<u64>>> {
+    let mut asked = HashSet::from([std::process::id()]);
+    let mut parts = Vec::new();
+    loop {
+        let new: Vec<u32> = all_processes().filter(|pid| asked.insert(*pid)).collect();
+        if new.is_empty() {
+            return Some(parts);
+        }
+        for pid in new {
+            match maps::of_process(pid) {
+                Ok(mappings) => {
+                    let its = mappings.into_iter().filter(|it| it.inode == inode && it.path.starts_with("/memfd:"));
+                    parts.extend(its.map(|it| it.file_offset..it.file_offset + (it.end - it.start)));
+                }
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                Err(error) if error.raw_os_error() == Some(libc::ESRCH) => {}
+                Err(_) if is_of_another_user(pid) => {}
+                Err(_) => return None,
+            }
+        }
+    }
+}
+
+/// Whether a process runs as somebody that no program of ada's can have become.
+fn is_of_another_user(pid: u32) -> bool {
+    // SAFETY: the call cannot fail and touches no memory.
+    let own = unsafe { libc::geteuid() };
+    let Ok(status) = fs::read_to_string(format!("/proc/{pid}/status")) else { return true };
+    let users = status.lines().find_map(|line| line.strip_prefix("Uid:"));
+    let is_own = |user: &str| user.parse() == Ok(own);
+    own != 0 && users.is_some_and(|users| !users.split_ascii_whitespace().any(is_own))
 }
 
 fn has_memory(maps: &str, inode: u64) -> bool {

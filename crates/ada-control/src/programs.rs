@@ -161,7 +161,9 @@ impl Programs {
     pub(crate) fn add_modules(&self, hooked: &mut Hooked, modules: Vec<Module>) {
         let ids = modules.iter().flat_map(Module::function_ids).collect::<Vec<FunctionId>>();
         self.numbers.write().expect("nobody panics with the lock").extend(ids);
-        for module in modules {
+        for mut module in modules {
+            let same = hooked.modules.iter().find(|known| known.file.path == module.file.path);
+            same.into_iter().for_each(|known| module.share_with(known));
             if hooked.modules.iter().all(|known| known.id != module.id) {
                 hooked.modules.push(module);
             }

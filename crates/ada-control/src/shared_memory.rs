@@ -7,6 +7,7 @@
 
 use std::fs::File;
 use std::io;
+use std::ops::Range;
 use std::os::fd::{AsRawFd, FromRawFd};
 use std::os::unix::fs::MetadataExt;
 
@@ -107,6 +108,21 @@ impl SharedMemory {
         (used + bytes <= CODE_BYTES).then_some(self.pool_bytes + used)
     }
 
+    /// Gives the memory of a part back that nobody will use again.
+    pub(crate) fn release(&self, part: Range<u64>) {
+        self.switches.forget(&part);
+        let (offset, length) = (part.start as i64, (part.end - part.start) as i64);
+        // SAFETY: the descriptor is ours, and no pointers are passed. Where it fails the memory stays in use.
+        unsafe {
+            libc::fallocate(
+                self.file.as_raw_fd(),
+                libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE,
+                offset,
+                length,
+            )
+        };
+    }
+
     /// Makes the switches of an arena known, which has its place at `offset`.
     pub(crate) fn add_switches(&self, offset: u64, module: ModuleId, functions: usize) -> io::Result<()> {
         self.switches.add(&self.file, offset, module, functions)
@@ -120,3 +136,20 @@ impl SharedMemory {
 }
 
 const _: () = assert!(covered::BYTES.is_multiple_of(4096));
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_released_costs_no_memory() {
+        let shared = SharedMemory::new(2, OnFull::Wait, DetailMode::Off).unwrap();
+        let used = || shared.file.metadata().unwrap().blocks();
+        let before = used();
+        let offset = shared.reserve(1 << 20).unwrap();
+        shared.write_code(offset, &[0xcc; 1 << 20]).unwrap();
+        assert!(used() >= before + (1 << 20) / 512);
+        shared.release(offset..offset + (1 << 20));
+        assert_eq!(used(), before);
+    }
+}

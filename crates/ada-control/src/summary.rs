@@ -112,8 +112,8 @@ pub(crate) fn add_facts(hooked: &Hooked, pid: u32, first: u32, writer: &mut Sess
 /// Writes the list of an image's functions. A list that cannot be written costs names, not the trace.
 pub(crate) fn write_functions(folder: &Path, module: &Module) {
     let path = folder.join(atf::functions_file(module.id.0));
-    let rows =
-        module.functions.functions().iter().zip(&module.verdicts).enumerate().map(|(index, (function, verdict))| {
+    let rows = module.functions.functions().iter().zip(module.verdicts.iter()).enumerate().map(
+        |(index, (function, verdict))| {
             let (verdict, reason) = match verdict {
                 Verdict::Hooked => ("hooked", ""),
                 Verdict::EntryOnly(reason) => ("entry_only", reason.name()),
@@ -126,7 +126,8 @@ pub(crate) fn write_functions(folder: &Path, module: &Module) {
                 reason: reason.to_owned(),
                 name: module.functions.name(index).unwrap_or_default().to_owned(),
             }
-        });
+        },
+    );
     if let Ok(file) = File::create(path) {
         let _ = atf::write_functions(BufWriter::new(file), rows);
     }
@@ -150,7 +151,7 @@ fn describe(module: &Module) -> atf::Module {
 fn coverage(module: &Module) -> Coverage {
     let mut skipped: BTreeMap<String, u64> = BTreeMap::new();
     let mut entry_only = 0;
-    for verdict in &module.verdicts {
+    for verdict in module.verdicts.iter() {
         match verdict {
             Verdict::Hooked => {}
             Verdict::EntryOnly(_) => entry_only += 1,

@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io;
+use std::ops::Range;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -14,6 +15,8 @@ use memmap2::{MmapOptions, MmapRaw};
 pub(crate) struct SwitchArenas(Mutex<Vec<SwitchArena>>);
 
 struct SwitchArena {
+    /// Where it starts in the shared memory's file.
+    offset: u64,
     module: ModuleId,
     functions: usize,
     memory: MmapRaw,
@@ -23,9 +26,14 @@ impl SwitchArenas {
     /// Takes the arena in that starts at `offset` of the shared memory's file.
     pub(crate) fn add(&self, file: &File, offset: u64, module: ModuleId, functions: usize) -> io::Result<()> {
         let memory = MmapOptions::new().offset(offset).len(Arena::switches_end(functions)).map_raw(file)?;
-        let arena = SwitchArena { module, functions, memory };
+        let arena = SwitchArena { offset, module, functions, memory };
         self.0.lock().expect("nobody panics with the lock").push(arena);
         Ok(())
+    }
+
+    /// Forgets the arenas in a part of the file.
+    pub(crate) fn forget(&self, part: &Range<u64>) {
+        self.0.lock().expect("nobody panics with the lock").retain(|arena| !part.contains(&arena.offset));
     }
 
     /// Sets a function's switch, wherever it is loaded. False where it has none.

@@ -172,7 +172,8 @@ impl Watch {
     fn add_module(&mut self, module: &Module) {
         let first = module.first_function as usize;
         self.marks.resize(self.marks.len().max(first + module.functions.len()), Mark::default());
-        for (index, (function, verdict)) in module.functions.functions().iter().zip(&module.verdicts).enumerate() {
+        for (index, (function, verdict)) in module.functions.functions().iter().zip(module.verdicts.iter()).enumerate()
+        {
             if matches!(verdict, Verdict::Skipped(_)) {
                 continue;
             }

@@ -11,7 +11,7 @@ pub(super) struct Drops;
 impl Described for Drops {
     const DOC: &'static TableDoc = &TableDoc {
         name: "drops",
-        about: "what was lost or left out, by lane and reason; no row means that nothing was",
+        about: "what was lost or left out, by lane and reason; no row means that nothing was; the processes of a trace share their rings, and each has all the rows",
         columns: &[
             plain("session", Kind::Text, "the session's folder"),
             plain("pid", Kind::Integer, "the process"),

@@ -44,7 +44,8 @@ pub(super) fn gather(opened: &OpenedSession) -> Vec<Item> {
         }
         for drop in manifest.drops.iter().filter(|drop| drop.count > 0) {
             let count = drops.entry(format!("{} {}", drop.lane, drop.reason)).or_default();
-            *count = count.saturating_add(drop.count);
+            // The processes of a trace share their rings, and each tells of all that was lost.
+            *count = (*count).max(drop.count);
         }
         for limit in &manifest.limits {
             let words = limit.as_str().map_or_else(|| limit.to_string(), str::to_owned);

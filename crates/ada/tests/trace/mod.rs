@@ -6,6 +6,7 @@
 mod builds;
 mod calls;
 mod ends;
+mod followed;
 mod loading;
 mod nesting;
 mod options;
