@@ -86,11 +86,11 @@ fn all_processes() -> impl Iterator<Item = u32> {
 }
 
 /// Which parts of the memory with this inode other processes have mapped, as places in its file. `None` where that cannot
-/// be known, because somebody's mappings cannot be read.
+/// be known, because the mappings of somebody cannot be read who may be one of those that are traced.
 ///
 /// No part is missed: who has one has it from whoever forked it, and if that one was gone before it was asked, the fork is
 /// in the next list. It ends with a list in which nobody is new.
-pub(crate) fn mapped_parts(inode: u64) -> Option<Vec<Range<u64>>> {
+pub(crate) fn mapped_parts(inode: u64, is_traced: impl Fn(u32) -> bool) -> Option<Vec<Range<u64>>> {
     let mut asked = HashSet::from([std::process::id()]);
     let mut parts = Vec::new();
     loop {
@@ -106,11 +106,24 @@ pub(crate) fn mapped_parts(inode: u64) -> Option<Vec<Range<u64>>> {
                 }
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                 Err(error) if error.raw_os_error() == Some(libc::ESRCH) => {}
-                Err(_) if is_of_another_user(pid) => {}
+                Err(_) if !is_traced(pid) && (is_older(pid) || is_of_another_user(pid)) => {}
                 Err(_) => return None,
             }
         }
     }
+}
+
+/// Whether a process was there before this one: then it is not a child of anybody that this one has started.
+fn is_older(pid: u32) -> bool {
+    started(pid).zip(started(std::process::id())).is_some_and(|(its, own)| its < own)
+}
+
+/// When a process started, in ticks since the machine did.
+fn started(pid: u32) -> Option<u64> {
+    const START_AFTER_STATE: usize = 19;
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // The name in parentheses may hold anything.
+    stat.rsplit(')').next()?.split_ascii_whitespace().nth(START_AFTER_STATE)?.parse().ok()
 }
 
 /// Whether a process runs as somebody that no program of ada's can have become.
@@ -243,6 +256,20 @@ mod tests {
         assert!(has_memory(maps, 1058));
         assert!(!has_memory(maps, 1057), "a file of the same number");
         assert!(!has_memory(maps, 105) && !has_memory("", 1058));
+    }
+
+    #[test]
+    fn children_are_younger_than_their_parents() {
+        let mut child = Command::new("sleep").arg("100").spawn().unwrap();
+        assert!(!is_older(child.id()) && is_older(1));
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+
+    #[test]
+    fn the_parts_that_processes_have_mapped_are_known() {
+        // Nobody has memory with this number.
+        assert_eq!(mapped_parts(u64::MAX, |_| false), Some(Vec::new()));
     }
 
     #[test]

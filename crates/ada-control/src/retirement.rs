@@ -27,7 +27,9 @@ impl Retirement {
         if hooked.installers.len() < self.next {
             return;
         }
-        if let Some(used) = shared.inode().ok().and_then(living::mapped_parts) {
+        let is_traced = |pid| hooked.processes.contains_key(&pid);
+        let used = shared.inode().ok().and_then(|inode| living::mapped_parts(inode, is_traced));
+        if let Some(used) = used {
             hooked.installers.retain(|_, (installer, _)| {
                 let parts = installer.parts();
                 let is_used = parts.iter().any(|part| used.iter().any(|other| overlap(part, other)));
