@@ -12,6 +12,7 @@ mod inputs;
 mod machine;
 mod memory_line;
 mod overhead;
+mod packed;
 mod pair;
 mod peers;
 mod programs;
@@ -82,6 +83,8 @@ enum Part {
     Attaching,
     /// Bytes per event, memory of ada and of the program
     Footprint,
+    /// The packed form: bytes per event, how fast it is written and read
+    Packed,
 }
 
 /// What all sections share.
@@ -130,6 +133,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
             Part::Governor => governor::measure(&bench),
             Part::Attaching => attaching::measure(&bench),
             Part::Footprint => footprint::measure(&bench),
+            Part::Packed => packed::measure(&bench),
         };
         let section: Section = section.with_context(|| format!("the section {name} failed"))?;
         eprintln!("xtask: {name} took {:.0} s", started.elapsed().as_secs_f64());
