@@ -6,13 +6,14 @@ use super::block::{BlockFault, BlockHeader, MOST_EVENTS};
 use super::event_encoder::{
     CALL_FAR, CALL_NEAR, ESCAPE, HAS_DEPTH, HAS_THREAD, PREFIX, RETURN, TIME_8, TIME_16, TIME_64,
 };
-use super::model::{Model, Symbol};
+use super::model::{State, Symbol, Tables};
 use super::number;
 use crate::atf::layout::{u16_at, u32_at};
 
 /// Reads blocks, one after the other, in the same memory.
+#[derive(Default)]
 pub struct EventDecoder {
-    model: Model,
+    tables: Tables,
     symbols: Vec<Symbol>,
 }
 
@@ -26,12 +27,6 @@ struct Parts<'a> {
     escapes: &'a [u8],
 }
 
-impl Default for EventDecoder {
-    fn default() -> Self {
-        Self { model: Model::new(), symbols: Vec::new() }
-    }
-}
-
 impl EventDecoder {
     /// Reads the events of a block whose checksum was found right. What `events` held before is gone.
     pub(crate) fn decode(
@@ -40,7 +35,6 @@ impl EventDecoder {
         payload: &[u8],
         events: &mut Vec<[u8; Event::SIZE]>,
     ) -> Result<(), BlockFault> {
-        events.clear();
         if header.count > MOST_EVENTS || payload.len() < PREFIX + header.count as usize {
             return Err(if header.count > MOST_EVENTS { BlockFault::TooLarge } else { BlockFault::Short });
         }
@@ -63,7 +57,7 @@ impl EventDecoder {
         self.read_symbols(list, u32_at(prefix, 8))?;
         let usual = [0, 1, 2, 3].map(|op| u64::from(u16_at(prefix, 2 * op)));
         let mut parts = Parts { usual, times_8, times_16, times_64, functions, escapes };
-        self.model.begin(header.extent);
+        // Whatever is in there is written over: most of the time it has the right length already.
         events.resize(controls.len(), [0; Event::SIZE]);
         self.read_events(header, controls, &mut parts, events)?;
         let is_read = parts.times_8.is_empty()
@@ -91,11 +85,6 @@ impl EventDecoder {
         if self.symbols.len() == count as usize { Ok(()) } else { Err(BlockFault::Function) }
     }
 
-    #[inline]
-    fn symbol(&self, number: u16) -> Result<Symbol, BlockFault> {
-        self.symbols.get(usize::from(number)).copied().ok_or(BlockFault::Function)
-    }
-
     fn read_events(
         &mut self,
         header: &BlockHeader,
@@ -103,6 +92,9 @@ impl EventDecoder {
         parts: &mut Parts<'_>,
         events: &mut [[u8; Event::SIZE]],
     ) -> Result<(), BlockFault> {
+        let Self { tables, symbols } = self;
+        let symbols = &symbols[..];
+        let mut state = tables.begin(header.extent);
         let mut time = header.origin;
         for (&control, place) in controls.iter().zip(events) {
             let (op, coded) = (control & 3, control >> 2);
@@ -112,72 +104,84 @@ impl EventDecoder {
                 TIME_64 => u64::from_le_bytes(*take_one(&mut parts.times_64)?),
                 _ => parts.usual[usize::from(op)] + u64::from(coded),
             });
-            let mut event = Event {
-                timestamp: TraceNanos(time),
-                function: FunctionId(0),
-                thread: header.thread,
-                kind: EventKind::RETURN,
-                depth: self.model.height(),
-                detail: DetailSeq::NONE,
-            };
-            if op == RETURN {
-                let top = self.model.top();
-                event.function = FunctionId(self.symbol(top)?.function);
-                event.depth = event.depth.wrapping_sub(1);
-                self.model.ended(top, event.depth);
+            let (function, kind, depth) = if op == RETURN {
+                let Some(symbol) = symbols.get(usize::from(state.top)) else { return Err(BlockFault::Function) };
+                let depth = state.height.wrapping_sub(1);
+                state.ended(tables, state.top, depth);
+                (symbol.function, EventKind::RETURN, depth)
             } else {
-                let places = self.model.places();
+                let places = state.places();
                 let number = match op {
-                    CALL_FAR => self.model.far(places),
-                    CALL_NEAR => self.model.near(places),
+                    CALL_FAR => tables.far(places),
+                    CALL_NEAR => tables.near(places),
                     _ => u16::from_le_bytes(*take_one(&mut parts.functions)?),
                 };
                 if number == ESCAPE {
-                    self.read_escape(&mut event, &mut parts.escapes)?;
-                } else {
-                    let symbol = self.symbol(number)?;
-                    event.function = FunctionId(symbol.function);
-                    event.kind = if symbol.is_entry { EventKind::ENTRY } else { EventKind::CALL };
-                    self.model.called(places, number, event.depth, symbol.pushes);
+                    let escaped = read_escape(tables, symbols, state, header.thread, &mut parts.escapes)?;
+                    state = escaped.state;
+                    *place = Event { timestamp: TraceNanos(time), ..escaped.event }.to_le_bytes();
+                    continue;
                 }
-            }
+                let Some(symbol) = symbols.get(usize::from(number)) else { return Err(BlockFault::Function) };
+                let depth = state.height;
+                state.called(tables, places, number, depth, symbol.pushes);
+                (symbol.function, if symbol.is_entry { EventKind::ENTRY } else { EventKind::CALL }, depth)
+            };
+            let event = Event {
+                timestamp: TraceNanos(time),
+                function: FunctionId(function),
+                thread: header.thread,
+                kind,
+                depth,
+                detail: DetailSeq::NONE,
+            };
             *place = event.to_le_bytes();
         }
         Ok(())
     }
+}
 
-    #[cold]
-    fn read_escape(&mut self, event: &mut Event, escapes: &mut &[u8]) -> Result<(), BlockFault> {
-        let [flags, low, high, rest @ ..] = escapes else { return Err(BlockFault::Short) };
-        let number = u16::from_le_bytes([*low, *high]);
-        *escapes = rest;
-        let symbol = self.symbol(number)?;
-        event.function = FunctionId(symbol.function);
-        if *flags & 7 > 4 || *flags & !(7 | HAS_DEPTH | HAS_THREAD) != 0 {
-            return Err(BlockFault::Code);
-        }
-        event.kind = match *flags & 7 {
-            0 => EventKind(take_u32(escapes)?),
-            kind => EventKind(kind.into()),
-        };
-        if matches!(event.kind, EventKind::RETURN | EventKind::EXCEPTION) {
-            event.depth = event.depth.wrapping_sub(1);
-        }
-        if *flags & HAS_DEPTH != 0 {
-            event.depth = take_u32(escapes)?;
-        }
-        if *flags & HAS_THREAD != 0 {
-            event.thread = ThreadId(take_u32(escapes)?);
-        }
-        match event.kind {
-            EventKind::CALL | EventKind::ENTRY => {
-                self.model.called(self.model.places(), number, event.depth, symbol.pushes);
-            }
-            EventKind::RETURN | EventKind::EXCEPTION => self.model.ended(number, event.depth),
-            _ => {}
-        }
-        Ok(())
+/// An event that was told in full but for its time, and where the thread is behind it.
+struct Escaped {
+    event: Event,
+    state: State,
+}
+
+/// Reads such an event.
+#[cold]
+#[inline(never)]
+fn read_escape(
+    tables: &mut Tables,
+    symbols: &[Symbol],
+    mut state: State,
+    thread: ThreadId,
+    escapes: &mut &[u8],
+) -> Result<Escaped, BlockFault> {
+    let [flags, low, high, rest @ ..] = escapes else { return Err(BlockFault::Short) };
+    let number = u16::from_le_bytes([*low, *high]);
+    *escapes = rest;
+    let Some(symbol) = symbols.get(usize::from(number)) else { return Err(BlockFault::Function) };
+    if *flags & 7 > 4 || *flags & !(7 | HAS_DEPTH | HAS_THREAD) != 0 {
+        return Err(BlockFault::Code);
     }
+    let kind = match *flags & 7 {
+        0 => EventKind(take_u32(escapes)?),
+        kind => EventKind(kind.into()),
+    };
+    let implied = match kind {
+        EventKind::RETURN | EventKind::EXCEPTION => state.height.wrapping_sub(1),
+        _ => state.height,
+    };
+    let depth = if *flags & HAS_DEPTH != 0 { take_u32(escapes)? } else { implied };
+    let thread = if *flags & HAS_THREAD != 0 { ThreadId(take_u32(escapes)?) } else { thread };
+    match kind {
+        EventKind::CALL | EventKind::ENTRY => state.called(tables, state.places(), number, depth, symbol.pushes),
+        EventKind::RETURN | EventKind::EXCEPTION => state.ended(tables, number, depth),
+        _ => {}
+    }
+    let function = FunctionId(symbol.function);
+    let event = Event { timestamp: TraceNanos(0), function, thread, kind, depth, detail: DetailSeq::NONE };
+    Ok(Escaped { event, state })
 }
 
 /// The numbers that bytes are, if they are whole ones.

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use ada_event::{DetailSeq, Event, EventKind, ThreadId, TraceNanos};
 
 use super::block::{BlockHeader, BlockKind};
-use super::model::{Model, NOTHING, Symbol};
+use super::model::{NOTHING, State, Symbol, Tables};
 use super::{bloom, number};
 
 /// Events of a full block: 512 KiB of them in memory.
@@ -42,7 +42,8 @@ const USUAL: u16 = 20;
 /// A block that grows. It can be written at any time, and goes on to grow after that.
 pub(super) struct EventEncoder {
     thread: ThreadId,
-    model: Model,
+    tables: Tables,
+    state: State,
     symbols: Vec<Known>,
     slots: Box<[u16]>,
     /// Functions whose calls open no frame, as far as was seen.
@@ -69,9 +70,11 @@ pub(super) struct EventEncoder {
 impl EventEncoder {
     /// An empty block of a thread, whose first event has this position.
     pub(super) fn new(thread: ThreadId, first: u64) -> Self {
+        let mut tables = Tables::default();
         Self {
             thread,
-            model: Model::new(),
+            state: tables.begin(0),
+            tables,
             symbols: Vec::new(),
             slots: vec![NOTHING; SLOTS].into(),
             flat: HashSet::new(),
@@ -121,59 +124,67 @@ impl EventEncoder {
         self.controls.len() >= FULL as usize || self.symbols.len() >= MANY_SYMBOLS
     }
 
-    /// Appends an event.
-    #[inline]
-    pub(super) fn push(&mut self, event: &Event) {
-        let time = event.timestamp.0;
-        if self.controls.is_empty() {
-            self.first_event(event);
+    /// Appends events until the block is full, and gives how many.
+    pub(super) fn push(&mut self, events: &[[u8; Event::SIZE]]) -> usize {
+        let mut state = self.state;
+        for (place, event) in events.iter().map(Event::from_le_bytes).enumerate() {
+            if self.is_full() {
+                self.state = state;
+                return place;
+            }
+            if self.controls.is_empty() {
+                state = self.first_event(&event);
+            }
+            let time = event.timestamp.0;
+            let since = time.wrapping_sub(self.time);
+            self.time = time;
+            self.earliest = self.earliest.min(time);
+            self.latest = self.latest.max(time);
+            let op = self.code(&event, &mut state);
+            let above = since.wrapping_sub(self.usual[op as usize].into());
+            let coded = if above < TIME_8.into() { above as u8 } else { self.long_time(since) };
+            if self.controls.len() < SAMPLE as usize && since < 256 {
+                self.seen[op as usize][since as usize] += 1;
+            }
+            if event.detail != DetailSeq::NONE || self.runs.is_open {
+                self.runs.push(self.controls.len() as u64, event.detail);
+            }
+            self.controls.push(op | coded << 2);
         }
-        let since = time.wrapping_sub(self.time);
-        self.time = time;
-        self.earliest = self.earliest.min(time);
-        self.latest = self.latest.max(time);
-        let op = self.code(event);
-        let above = since.wrapping_sub(self.usual[op as usize].into());
-        let coded = if above < TIME_8.into() { above as u8 } else { self.long_time(since) };
-        if self.controls.len() < SAMPLE as usize && since < 256 {
-            self.seen[op as usize][since as usize] += 1;
-        }
-        if event.detail != DetailSeq::NONE || self.runs.is_open {
-            self.runs.push(self.controls.len() as u64, event.detail);
-        }
-        self.controls.push(op | coded << 2);
+        self.state = state;
+        events.len()
     }
 
-    fn first_event(&mut self, event: &Event) {
+    fn first_event(&mut self, event: &Event) -> State {
         let below = match event.kind {
             EventKind::RETURN | EventKind::EXCEPTION => event.depth.wrapping_add(1),
             _ => event.depth,
         };
         (self.first_time, self.first_height) = (event.timestamp.0, below);
         self.time = event.timestamp.0;
-        self.model.begin(below);
+        self.tables.begin(below)
     }
 
     /// Writes what is not guessed of an event, except its time, and gives the control's low bits.
-    #[inline]
-    fn code(&mut self, event: &Event) -> u8 {
-        let height = self.model.height();
+    #[inline(always)]
+    fn code(&mut self, event: &Event, state: &mut State) -> u8 {
+        let height = state.height;
         let is_own = event.thread == self.thread;
         if event.kind == EventKind::RETURN {
-            let top = self.model.top();
+            let top = state.top;
             let function = self.symbols.get(usize::from(top)).map(|known| known.symbol.function);
             if is_own && event.depth.wrapping_add(1) == height && function == Some(event.function.0) {
-                self.model.ended(top, event.depth);
+                state.ended(&self.tables, top, event.depth);
                 self.before = None;
                 return RETURN;
             }
         } else if event.kind.is_call() && is_own && event.depth == height {
-            let places = self.model.places();
+            let places = state.places();
             let is = |known: Option<&Known>| {
                 known.is_some_and(|it| it.symbol.function == event.function.0 && it.kind == event.kind)
             };
-            let far = self.model.far(places);
-            let near = self.model.near(places);
+            let far = self.tables.far(places);
+            let near = self.tables.near(places);
             let (op, symbol) = if is(self.symbols.get(usize::from(far))) {
                 (CALL_FAR, far)
             } else if is(self.symbols.get(usize::from(near))) {
@@ -184,18 +195,19 @@ impl EventEncoder {
                 (TOLD, symbol)
             };
             let pushes = self.symbols[usize::from(symbol)].symbol.pushes;
-            self.model.called(places, symbol, event.depth, pushes);
+            state.called(&mut self.tables, places, symbol, event.depth, pushes);
             self.before = Some((symbol, pushes));
             return op;
         }
-        self.escape(event);
+        *state = self.escape(event, *state);
         TOLD
     }
 
     /// Tells an event in full, and learns what can be learnt from a wrong guess.
     #[cold]
-    fn escape(&mut self, event: &Event) {
-        let height = self.model.height();
+    #[inline(never)]
+    fn escape(&mut self, event: &Event, mut state: State) -> State {
+        let height = state.height;
         let implied = match event.kind {
             EventKind::RETURN | EventKind::EXCEPTION => height.wrapping_sub(1),
             _ => height,
@@ -222,12 +234,13 @@ impl EventEncoder {
         match event.kind {
             EventKind::CALL | EventKind::ENTRY => {
                 let pushes = self.symbols[usize::from(symbol)].symbol.pushes;
-                self.model.called(self.model.places(), symbol, event.depth, pushes);
+                state.called(&mut self.tables, state.places(), symbol, event.depth, pushes);
                 self.before = Some((symbol, pushes));
             }
-            EventKind::RETURN | EventKind::EXCEPTION => self.model.ended(symbol, event.depth),
+            EventKind::RETURN | EventKind::EXCEPTION => state.ended(&self.tables, symbol, event.depth),
             _ => {}
         }
+        state
     }
 
     /// A call after which the depth is one off, in the direction in which its function was misjudged, has its function

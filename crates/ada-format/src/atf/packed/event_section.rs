@@ -43,13 +43,15 @@ impl<W: Write + Seek> EventSection<W> {
     }
 
     pub(crate) fn append(&mut self, events: &[[u8; Event::SIZE]]) -> io::Result<()> {
-        for event in events {
-            self.encoder.push(&Event::from_le_bytes(event));
+        let mut left = events;
+        while !left.is_empty() {
+            let taken = self.encoder.push(left);
+            left = &left[taken..];
+            self.is_behind = true;
             if self.encoder.is_full() {
                 self.seal()?;
             }
         }
-        self.is_behind = true;
         Ok(())
     }
 

@@ -42,18 +42,28 @@ impl Symbol {
     }
 }
 
-/// The state before the next event.
+/// The tables of the model. What changes with every event is in [`State`], which whoever goes through many events keeps in
+/// registers.
 #[derive(Clone, Debug)]
-pub(super) struct Model {
+pub(super) struct Tables {
     frames: Box<[u16; FRAMES]>,
     /// What was called last by the same function, behind the same call.
     near: Box<[u16; GUESSES]>,
     /// The same, with what was called before that.
     far: Box<[u16; GUESSES]>,
-    height: u32,
+}
+
+/// Where the thread is.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct State {
+    pub(super) height: u32,
+    /// The function of the newest open frame.
+    pub(super) top: u16,
     /// What the open function has called last; nothing if it has not called yet.
     last: u16,
-    /// The newest calls of the thread, wherever they were made.
+    /// The newest call of the thread, wherever it was made.
+    newest: u16,
+    /// The calls before that.
     trail: u32,
 }
 
@@ -64,46 +74,24 @@ pub(super) struct Places {
     far: usize,
 }
 
-impl Model {
-    pub(super) fn new() -> Self {
+impl Default for Tables {
+    fn default() -> Self {
         let table = |size: usize| vec![0; size].into_boxed_slice();
-        let mut model = Self {
+        Self {
             frames: table(FRAMES).try_into().expect("it has that size"),
             near: table(GUESSES).try_into().expect("it has that size"),
             far: table(GUESSES).try_into().expect("it has that size"),
-            height: 0,
-            last: NOTHING,
-            trail: 0,
-        };
-        model.begin(0);
-        model
+        }
     }
+}
 
+impl Tables {
     /// Forgets everything but how many frames are open.
-    pub(super) fn begin(&mut self, height: u32) {
+    pub(super) fn begin(&mut self, height: u32) -> State {
         self.frames.fill(NOTHING);
         self.near.fill(0);
         self.far.fill(0);
-        (self.height, self.last, self.trail) = (height, NOTHING, 0);
-    }
-
-    #[inline]
-    pub(super) fn height(&self) -> u32 {
-        self.height
-    }
-
-    /// The function of the newest open frame.
-    #[inline]
-    pub(super) fn top(&self) -> u16 {
-        self.frames[self.height.wrapping_sub(1) as usize % FRAMES]
-    }
-
-    #[inline]
-    pub(super) fn places(&self) -> Places {
-        let context = u32::from(self.top()) << 16 | u32::from(self.last);
-        let near = context.wrapping_mul(0x9e37_79b1);
-        let far = (near ^ self.trail).wrapping_mul(0x85eb_ca6b);
-        Places { near: (near >> 19) as usize % GUESSES, far: (far >> 19) as usize % GUESSES }
+        State { height, top: NOTHING, last: NOTHING, newest: 0, trail: 0 }
     }
 
     #[inline]
@@ -115,27 +103,43 @@ impl Model {
     pub(super) fn far(&self, places: Places) -> u16 {
         self.far[places.far]
     }
+}
+
+impl State {
+    #[inline]
+    pub(super) fn places(&self) -> Places {
+        let context = u32::from(self.top) << 16 | u32::from(self.last);
+        let near = context.wrapping_mul(0x9e37_79b1);
+        let far = (context ^ self.trail).wrapping_mul(0x85eb_ca6b);
+        Places { near: (near >> 19) as usize % GUESSES, far: (far >> 19) as usize % GUESSES }
+    }
 
     /// A function was called; `places` are those before.
     #[inline]
-    pub(super) fn called(&mut self, places: Places, symbol: u16, depth: u32, pushes: bool) {
-        self.near[places.near] = symbol;
-        self.far[places.far] = symbol;
-        self.trail = self.trail.wrapping_mul(0x1_0400) ^ u32::from(symbol).wrapping_mul(0x9e37_79b1);
+    pub(super) fn called(&mut self, tables: &mut Tables, places: Places, symbol: u16, depth: u32, pushes: bool) {
+        tables.near[places.near] = symbol;
+        tables.far[places.far] = symbol;
+        self.trail = self.trail << 8 ^ u32::from(self.newest).wrapping_mul(0x9e37_79b1);
+        self.newest = symbol;
         if pushes {
-            self.frames[depth as usize % FRAMES] = symbol;
-            self.height = depth.wrapping_add(1);
-            self.last = NOTHING;
+            tables.frames[depth as usize % FRAMES] = symbol;
+            (self.height, self.top, self.last) = (depth.wrapping_add(1), symbol, NOTHING);
         } else {
-            self.height = depth;
+            self.moved(tables, depth);
             self.last = symbol;
         }
     }
 
     /// The frame at a depth ended.
     #[inline]
-    pub(super) fn ended(&mut self, symbol: u16, depth: u32) {
-        self.height = depth;
+    pub(super) fn ended(&mut self, tables: &Tables, symbol: u16, depth: u32) {
+        self.moved(tables, depth);
         self.last = symbol;
+    }
+
+    #[inline]
+    fn moved(&mut self, tables: &Tables, height: u32) {
+        self.height = height;
+        self.top = tables.frames[height.wrapping_sub(1) as usize % FRAMES];
     }
 }
