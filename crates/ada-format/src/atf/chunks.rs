@@ -2,7 +2,9 @@
 
 use std::iter::FusedIterator;
 use std::ops::{Deref, Range};
+use std::sync::mpsc::{self, Receiver};
 use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
 
 use ada_event::{Event, EventSeq};
 
@@ -16,6 +18,11 @@ const SMALLEST: usize = 64 << 10;
 /// Bytes that all threads of a merge may have in memory together.
 const TOGETHER: usize = 16 << 20;
 
+/// Blocks from which on a file is worth a thread that decodes ahead.
+const WORTH_A_THREAD: usize = 8;
+/// Blocks that it is ahead.
+const BLOCKS_AHEAD: usize = 2;
+
 /// A thread's events in the order of its file, many at a time. Blocks of a packed file that cannot be read are left out.
 pub struct EventChunks<'a> {
     source: Source<'a>,
@@ -24,6 +31,14 @@ pub struct EventChunks<'a> {
 enum Source<'a> {
     Raw(RawChunks<'a>),
     Packed(Box<PackedChunks<'a>>),
+    Ahead(Ahead),
+}
+
+/// A packed index file.
+#[derive(Debug)]
+pub(crate) struct PackedFile {
+    pub(crate) map: Mapping,
+    pub(crate) shape: PackedShape,
 }
 
 /// Some events that follow each other.
@@ -60,6 +75,17 @@ impl EventChunk<'_> {
         Self { first: EventSeq(0), events: ChunkEvents::Borrowed(&[]) }
     }
 
+    /// The same, if it is in memory of its own, as all of a packed file are.
+    fn detached(self) -> EventChunk<'static> {
+        let events = match self.events {
+            ChunkEvents::Decoded(decoded) => ChunkEvents::Decoded(decoded),
+            ChunkEvents::Borrowed(events) => {
+                ChunkEvents::Decoded(Decoded { events: events.to_vec(), spare: Arc::default() })
+            }
+        };
+        EventChunk { first: self.first, events }
+    }
+
     /// The position of the first event.
     pub fn first_seq(&self) -> EventSeq {
         self.first
@@ -92,10 +118,19 @@ impl<'a> EventChunks<'a> {
     }
 
     /// Events of a packed file, of which `beside` others are read at the same time, with the same memory for decoding.
-    pub(crate) fn packed(map: &'a Mapping, shape: &'a PackedShape, beside: usize, scratch: Arc<Scratch>) -> Self {
+    pub(crate) fn packed(file: &'a PackedFile, beside: usize, scratch: Arc<Scratch>) -> Self {
         let spare = Arc::default();
-        let packed = PackedChunks { map, shape, next: (0, 0), step: step(beside), scratch, spare };
+        let packed = PackedChunks { file, next: (0, 0), step: step(beside), scratch, spare };
         Self { source: Source::Packed(Box::new(packed)) }
+    }
+
+    /// Events of a packed file that is read alone: another thread decodes ahead, if that is worth a thread.
+    pub(crate) fn packed_ahead(file: &'a Arc<PackedFile>) -> Self {
+        let is_large = file.shape.block_count() >= WORTH_A_THREAD;
+        match is_large.then(|| Ahead::start(file.clone())).flatten() {
+            Some(ahead) => Self { source: Source::Ahead(ahead) },
+            None => Self::packed(file, 0, Arc::default()),
+        }
     }
 }
 
@@ -117,6 +152,7 @@ impl<'a> Iterator for EventChunks<'a> {
         match &mut self.source {
             Source::Raw(raw) => raw.next(),
             Source::Packed(packed) => packed.next(),
+            Source::Ahead(ahead) => ahead.next(),
         }
     }
 }
@@ -153,8 +189,7 @@ impl<'a> RawChunks<'a> {
 }
 
 struct PackedChunks<'a> {
-    map: &'a Mapping,
-    shape: &'a PackedShape,
+    file: &'a PackedFile,
     /// The next piece: its block, and where in it.
     next: (usize, usize),
     step: usize,
@@ -164,19 +199,20 @@ struct PackedChunks<'a> {
 
 impl<'a> PackedChunks<'a> {
     fn next(&mut self) -> Option<EventChunk<'a>> {
+        let PackedFile { map, shape } = self.file;
         let mut scratch = self.scratch.decoder.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         let (decoder, whole) = scratch.get_or_insert_default();
-        while self.next.0 < self.shape.block_count() {
+        while self.next.0 < shape.block_count() {
             let (block, from) = self.next;
-            let range = self.shape.block_range(block);
+            let range = shape.block_range(block);
             let length = (range.end - range.start) as usize;
             let until = length.min(from + self.step);
             self.next = if until == length { (block + 1, 0) } else { (block, until) };
             let mut events = self.spare.lock().ok().and_then(|mut spare| spare.pop()).unwrap_or_default();
             let is_whole = until - from == length;
             let decoded = if is_whole { &mut events } else { &mut *whole };
-            let read = self.shape.read_events(self.map.bytes(), block, decoder, decoded);
-            self.map.release(self.shape.place(block));
+            let read = shape.read_events(map.bytes(), block, decoder, decoded);
+            map.release(shape.place(block));
             // A block that cannot be read is reported by whoever verifies; here its events are missing.
             if read.is_err() {
                 self.next = (block + 1, 0);
@@ -192,6 +228,38 @@ impl<'a> PackedChunks<'a> {
             return Some(EventChunk { first, events: ChunkEvents::Decoded(decoded) });
         }
         None
+    }
+}
+
+/// A thread that decodes a few blocks ahead of whoever reads them.
+struct Ahead {
+    /// Taken at the end, so that the thread hears of it.
+    blocks: Option<Receiver<EventChunk<'static>>>,
+    worker: Option<JoinHandle<()>>,
+}
+
+impl Ahead {
+    fn start(file: Arc<PackedFile>) -> Option<Self> {
+        let (sender, receiver) = mpsc::sync_channel(BLOCKS_AHEAD);
+        let decode = move || {
+            // Whoever has heard enough drops the receiver.
+            EventChunks::packed(&file, 0, Arc::default()).try_for_each(|chunk| sender.send(chunk.detached())).ok();
+        };
+        let worker = std::thread::Builder::new().name("ada-decoding".into()).spawn(decode).ok()?;
+        Some(Self { blocks: Some(receiver), worker: Some(worker) })
+    }
+
+    fn next(&mut self) -> Option<EventChunk<'static>> {
+        self.blocks.as_ref()?.recv().ok()
+    }
+}
+
+impl Drop for Ahead {
+    fn drop(&mut self) {
+        self.blocks = None;
+        if let Some(worker) = self.worker.take() {
+            let _ = worker.join();
+        }
     }
 }
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use ada_event::{Event, EventSeq, TraceNanos};
 
 use super::block_cache::BlockCache;
-use crate::atf::chunks::Scratch;
+use crate::atf::chunks::{PackedFile, Scratch};
 use crate::atf::index::IndexShape;
 use crate::atf::map::Mapping;
 use crate::atf::packed::{EventDecoder, PackedShape};
@@ -26,8 +26,7 @@ pub(super) enum IndexFile {
 /// A packed one.
 #[derive(Debug)]
 pub(super) struct PackedIndex {
-    pub(super) map: Mapping,
-    pub(super) shape: PackedShape,
+    pub(super) file: Arc<PackedFile>,
     cache: Arc<BlockCache<EventBlock>>,
     number: u64,
 }
@@ -41,34 +40,35 @@ impl IndexFile {
     pub(super) fn packed(map: Mapping, cache: Arc<BlockCache<EventBlock>>) -> Result<Self, AtfError> {
         let shape = PackedShape::of_index(map.bytes())?;
         let number = cache.add_file();
-        Ok(Self::Packed(PackedIndex { map, shape, cache, number }))
+        Ok(Self::Packed(PackedIndex { file: Arc::new(PackedFile { map, shape }), cache, number }))
     }
 
     pub(super) fn map(&self) -> &Mapping {
         match self {
             Self::Raw { map, .. } => map,
-            Self::Packed(packed) => &packed.map,
+            Self::Packed(packed) => &packed.file.map,
         }
     }
 
     pub(super) fn damage(&self) -> &[Damage] {
         match self {
             Self::Raw { shape, .. } => &shape.damage,
-            Self::Packed(packed) => packed.shape.damage(),
+            Self::Packed(packed) => packed.file.shape.damage(),
         }
     }
 
     pub(super) fn len(&self) -> u64 {
         match self {
             Self::Raw { shape, .. } => (shape.events.len() / Event::SIZE) as u64,
-            Self::Packed(packed) => packed.shape.len(),
+            Self::Packed(packed) => packed.file.shape.len(),
         }
     }
 
     pub(super) fn chunks(&self, beside: usize, scratch: &Arc<Scratch>) -> EventChunks<'_> {
         match self {
             Self::Raw { map, shape } => EventChunks::mapped(map, shape.events.clone(), beside),
-            Self::Packed(packed) => EventChunks::packed(&packed.map, &packed.shape, beside, scratch.clone()),
+            Self::Packed(packed) if beside == 0 => EventChunks::packed_ahead(&packed.file),
+            Self::Packed(packed) => EventChunks::packed(&packed.file, beside, scratch.clone()),
         }
     }
 
@@ -85,7 +85,7 @@ impl PackedIndex {
     fn block(&self, block: usize) -> Option<Arc<EventBlock>> {
         let read = || {
             let mut events = Vec::new();
-            self.shape.read_events(self.map.bytes(), block, &mut EventDecoder::default(), &mut events)?;
+            self.file.shape.read_events(self.file.map.bytes(), block, &mut EventDecoder::default(), &mut events)?;
             Ok::<_, Damage>(events)
         };
         self.cache.get(self.number, block, read).ok()
@@ -109,7 +109,7 @@ impl<'a> ThreadIndex<'a> {
     pub fn len(&self) -> u64 {
         match &self.inner {
             Inner::Raw(view) => view.len(),
-            Inner::Packed { packed, .. } => packed.shape.len(),
+            Inner::Packed { packed, .. } => packed.file.shape.len(),
         }
     }
 
@@ -122,7 +122,7 @@ impl<'a> ThreadIndex<'a> {
     pub fn damage(&self) -> &[Damage] {
         match &self.inner {
             Inner::Raw(view) => view.damage(),
-            Inner::Packed { packed, .. } => packed.shape.damage(),
+            Inner::Packed { packed, .. } => packed.file.shape.damage(),
         }
     }
 
@@ -138,8 +138,8 @@ impl<'a> ThreadIndex<'a> {
                 if let Some(event) = recent.borrow().as_ref().and_then(place) {
                     return Some(event);
                 }
-                let block = packed.shape.block_with(seq.0)?;
-                let read = (packed.shape.block_range(block).start, packed.block(block)?);
+                let block = packed.file.shape.block_with(seq.0)?;
+                let read = (packed.file.shape.block_range(block).start, packed.block(block)?);
                 let event = place(&read);
                 recent.replace(Some(read));
                 event
@@ -157,9 +157,9 @@ impl<'a> ThreadIndex<'a> {
     pub fn first_at(&self, time: TraceNanos) -> u64 {
         let range = match &self.inner {
             Inner::Raw(view) => 0..view.len(),
-            Inner::Packed { packed, .. } => match packed.shape.block_not_before(time) {
-                block if block == packed.shape.block_count() => return self.len(),
-                block => packed.shape.block_range(block),
+            Inner::Packed { packed, .. } => match packed.file.shape.block_not_before(time) {
+                block if block == packed.file.shape.block_count() => return self.len(),
+                block => packed.file.shape.block_range(block),
             },
         };
         let (mut low, mut high) = (range.start, range.end);
@@ -177,11 +177,11 @@ impl<'a> ThreadIndex<'a> {
     /// without them are passed over.
     pub fn skip_without(&self, functions: &[u64], from: u64) -> u64 {
         let Inner::Packed { packed, .. } = &self.inner else { return from };
-        let Some(first) = packed.shape.block_with(from) else { return from };
-        let may_have = |block: &usize| packed.shape.may_have(*block, functions);
-        match (first..packed.shape.block_count()).find(may_have) {
-            Some(block) => packed.shape.block_range(block).start.max(from),
-            None => packed.shape.len(),
+        let Some(first) = packed.file.shape.block_with(from) else { return from };
+        let may_have = |block: &usize| packed.file.shape.may_have(*block, functions);
+        match (first..packed.file.shape.block_count()).find(may_have) {
+            Some(block) => packed.file.shape.block_range(block).start.max(from),
+            None => packed.file.shape.len(),
         }
     }
 
@@ -190,16 +190,16 @@ impl<'a> ThreadIndex<'a> {
     pub fn lost(&self) -> Vec<Range<u64>> {
         let Inner::Packed { packed, .. } = &self.inner else { return Vec::new() };
         let (mut lost, mut next) = (Vec::new(), 0);
-        for block in 0..packed.shape.block_count() {
-            let range = packed.shape.block_range(block);
+        for block in 0..packed.file.shape.block_count() {
+            let range = packed.file.shape.block_range(block);
             let start = next;
-            if packed.shape.check(packed.map.bytes(), block).is_none() {
+            if packed.file.shape.check(packed.file.map.bytes(), block).is_none() {
                 if start < range.start {
                     lost.push(start..range.start);
                 }
                 next = range.end;
             }
-            packed.map.release(packed.shape.place(block));
+            packed.file.map.release(packed.file.shape.place(block));
         }
         if next < self.len() {
             lost.push(next..self.len());
@@ -216,7 +216,7 @@ impl<'a> ThreadIndex<'a> {
                 let crc = view.footer().map_or(0, |footer| footer.crc32);
                 u64::from(crc) << 32 | u64::from(crc32fast::hash(newest))
             }
-            Inner::Packed { packed, .. } => packed.shape.fingerprint(),
+            Inner::Packed { packed, .. } => packed.file.shape.fingerprint(),
         }
     }
 }

@@ -6,6 +6,7 @@ use super::detail::DetailFile;
 use super::finding::FileFindings;
 use super::index::IndexFile;
 use super::{Finding, HeldRecords, Problem, Process, Session, ThreadDetail, ThreadIndex, ThreadTrace};
+use crate::atf::chunks::PackedFile;
 use crate::atf::detail::{DetailCheck, DetailShape};
 use crate::atf::index::{IndexCheck, IndexShape};
 use crate::atf::map::Mapping;
@@ -60,14 +61,15 @@ fn verify_index(thread: &ThreadTrace, list: &mut Vec<Finding>, progress: &mut im
             check.finish(shape, true, |damage| found.damage(damage));
         }
         IndexFile::Packed(packed) => {
-            check_header(thread, packed.shape.header().map(|header| header.thread), &mut found);
-            let (head, tail, has_crc) = parts(packed.shape.around());
-            let shape = IndexShape::around(head, tail, packed.shape.len());
+            let PackedFile { map, shape: blocks } = &*packed.file;
+            check_header(thread, blocks.header().map(|header| header.thread), &mut found);
+            let (head, tail, has_crc) = parts(blocks.around());
+            let shape = IndexShape::around(head, tail, blocks.len());
             let mut check = IndexCheck::new(&shape);
             let (mut decoder, mut events) = (EventDecoder::default(), Vec::new());
-            for block in 0..packed.shape.block_count() {
-                match packed.shape.read_events(packed.map.bytes(), block, &mut decoder, &mut events) {
-                    Ok(()) => feed(&mut check, first_of(&packed.shape, block), &events, &mut found),
+            for block in 0..blocks.block_count() {
+                match blocks.read_events(map.bytes(), block, &mut decoder, &mut events) {
+                    Ok(()) => feed(&mut check, first_of(blocks, block), &events, &mut found),
                     Err(damage) => found.damage(damage),
                 }
             }
