@@ -33,11 +33,11 @@ mod tests {
 
     #[test]
     fn functions_are_found_and_few_others() {
-        let functions: Vec<u64> = (0..700).map(|n| n << 32 | 3 * n).collect();
+        let functions: Vec<u64> = (0..700).map(|n| (n << 32) | (3 * n)).collect();
         let filter = of(functions.iter().copied());
         assert_eq!(filter.len(), 1024);
         assert!(functions.iter().all(|&function| may_have(&filter, function)));
-        let others = (0..10_000_u64).filter(|&n| may_have(&filter, n << 32 | 3 * n + 1)).count();
+        let others = (0..10_000_u64).filter(|&n| may_have(&filter, (n << 32) | (3 * n + 1))).count();
         assert!(others < 1000, "{others} of 10000");
         assert!(may_have(&[], 1));
     }
