@@ -10,7 +10,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use ada_event::ImageOffset;
-use ada_format::atf::{Drops, RingFigures};
+use ada_format::atf::{Drops, RingFigures, Store};
 use ada_patch::StubOptions;
 use ada_ring::{DetailMode, DropReason, OnFull};
 
@@ -65,6 +65,8 @@ pub struct TraceOptions {
     pub vectors: bool,
     /// How many bytes of events and detail to keep on disk, the newest; all if it is not said.
     pub ring: Option<u64>,
+    /// In which form events and detail are written.
+    pub store: Store,
     /// What opens a window of detail, if detail is kept for windows.
     pub triggers: Vec<Trigger>,
     /// How much before a trigger belongs to its window.
@@ -182,7 +184,7 @@ pub fn trace(command: Command, options: &TraceOptions, progress: &dyn Progress) 
     let deadline = |files: &[LoadedFile]| Deadline::new(beginning.started, files, options.start_up_timeout);
     let program = workshop.hook(&gate, options, deadline, progress)?;
     let facts = ProcessFacts { command_line, ..ProcessFacts::default() };
-    let files = SessionFiles::create(&options.output, pid)?;
+    let files = SessionFiles::create(&options.output, pid, options.store)?;
     let subject = Subject { pid, program, facts, files, handlers: &[] };
     let release = || gate.release();
     let wait = |_: &Programs, process: &OwnedFd| {

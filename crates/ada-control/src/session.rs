@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use ada_event::ThreadId;
-use ada_format::atf::{Platform, SessionWriter, SyncPolicy, ThreadWriter, WriteError};
+use ada_format::atf::{Platform, SessionWriter, Store, SyncPolicy, ThreadWriter, WriteError};
 
 use crate::ControlError;
 use crate::ring::{Segments, join};
@@ -18,6 +18,7 @@ const GENERATION_SHIFT: u32 = 22;
 /// All files that are being written.
 pub(crate) struct SessionFiles {
     path: PathBuf,
+    store: Store,
     processes: HashMap<u32, SessionWriter>,
     threads: HashMap<(u32, u32), ThreadWriter>,
     generations: HashMap<(u32, u32), u32>,
@@ -28,11 +29,13 @@ pub(crate) struct SessionFiles {
 }
 
 impl SessionFiles {
-    pub(crate) fn create(output: &Path, pid: u32) -> Result<Self, ControlError> {
-        let process =
+    pub(crate) fn create(output: &Path, pid: u32, store: Store) -> Result<Self, ControlError> {
+        let mut process =
             SessionWriter::create(output, SystemTime::now(), pid, PLATFORM, SyncPolicy::Never).map_err(failed)?;
+        process.set_store(store);
         Ok(Self {
             path: process.path().to_owned(),
+            store,
             processes: HashMap::from([(pid, process)]),
             threads: HashMap::new(),
             generations: HashMap::new(),
@@ -43,7 +46,7 @@ impl SessionFiles {
 
     /// Keeps so many bytes, the newest, from now on.
     pub(crate) fn keep_newest(&mut self, bytes: u64) {
-        self.ring = Some(Segments::new(&self.path, bytes));
+        self.ring = Some(Segments::new(&self.path, bytes, self.store));
     }
 
     /// The segments, if only the newest part is kept.
@@ -71,7 +74,9 @@ impl SessionFiles {
             Entry::Occupied(known) => Ok(known.into_mut()),
             Entry::Vacant(new) => {
                 let process = SessionWriter::join(self.path.clone(), pid, PLATFORM, SyncPolicy::Never);
-                Ok(new.insert(process.map_err(failed)?))
+                let process = new.insert(process.map_err(failed)?);
+                process.set_store(self.store);
+                Ok(process)
             }
         }
     }

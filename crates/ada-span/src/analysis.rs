@@ -138,7 +138,8 @@ impl Work<'_> {
             };
             sink.observer.begin_thread(details, follows);
             let mut replay = Replay::new(sink, *self.options).with_losses(self.source.losses(thread));
-            self.source.events(thread, &mut |events| {
+            self.source.events(thread, &mut |first, events| {
+                replay.go_on_at(first);
                 replay.feed(events);
                 (self.progress)(events.len() as u64);
             });

@@ -171,6 +171,7 @@ pub struct Replay<S> {
     last_loss: u64,
     stack: Vec<Frame>,
     next_seq: u64,
+    has_begun: bool,
     first_time: u64,
     time: u64,
     /// The time of the event before.
@@ -208,6 +209,7 @@ impl<S: SpanSink> Replay<S> {
             last_loss: 0,
             stack: Vec::new(),
             next_seq: 0,
+            has_begun: false,
             first_time: 0,
             time: 0,
             time_before: 0,
@@ -245,6 +247,11 @@ impl<S: SpanSink> Replay<S> {
         self.options.has_drops || self.has_lost_since(time)
     }
 
+    /// Tells the position of the next event, where some before it cannot be read.
+    pub fn go_on_at(&mut self, seq: u64) {
+        self.next_seq = seq;
+    }
+
     /// The thread's next events.
     pub fn feed(&mut self, events: &[[u8; Event::SIZE]]) {
         for bytes in events {
@@ -257,7 +264,8 @@ impl<S: SpanSink> Replay<S> {
     pub fn event(&mut self, event: &Event) {
         let seq = self.next_seq;
         self.next_seq += 1;
-        if seq == 0 {
+        if !self.has_begun {
+            self.has_begun = true;
             (self.first_time, self.time) = (event.timestamp.0, event.timestamp.0);
             self.unknown_below = event.depth.saturating_add(u32::from(!event.kind.is_call()));
             self.begun_at_depth = self.unknown_below;
@@ -546,7 +554,7 @@ impl<S: SpanSink> Replay<S> {
             events: self.next_seq,
             first_time: self.first_time,
             last_time: self.time,
-            deepest: if self.next_seq == 0 { 0 } else { self.deepest.saturating_add(1) },
+            deepest: if !self.has_begun { 0 } else { self.deepest.saturating_add(1) },
             begun_at_depth: self.begun_at_depth,
         };
         let ended_in_library = matches!(&self.stack[..], [frame] if frame.role == Role::ThreadStart);

@@ -5,8 +5,8 @@ use std::path::Path;
 
 use ada_event::{DetailSeq, Event, EventKind, EventSeq, FunctionId};
 use ada_format::atf::{
-    DetailRecord, DetailView, Drops, FunctionRow, Module, Payload, Probes, Process, Records, ThreadEntry, ThreadTrace,
-    functions_file, read_functions,
+    DetailRecord, Drops, FunctionRow, HeldRecords, Module, Payload, Probes, Process, ThreadDetail, ThreadEntry,
+    ThreadTrace, functions_file, read_functions,
 };
 
 use crate::analysis::ANALYSIS_VERSION;
@@ -46,8 +46,8 @@ impl ProcessSource for ProcessTrace<'_> {
         self.0.threads.iter().map(to_info).collect()
     }
 
-    fn events(&self, thread: usize, each: &mut dyn FnMut(&[[u8; Event::SIZE]])) {
-        self.0.threads[thread].chunks().for_each(each);
+    fn events(&self, thread: usize, each: &mut dyn FnMut(u64, &[[u8; Event::SIZE]])) {
+        self.0.threads[thread].chunks().for_each(|chunk| each(chunk.first_seq().0, &chunk));
     }
 
     fn details(&self, thread: usize) -> Option<Box<dyn DetailSource + '_>> {
@@ -60,6 +60,10 @@ impl ProcessSource for ProcessTrace<'_> {
         let id = self.0.threads[thread].id().0;
         let gaps = self.0.manifest.iter().flat_map(|manifest| &manifest.gaps);
         let mut times: Vec<u64> = gaps.filter(|gap| gap.thread == id && gap.lost > 0).map(|gap| gap.time_ns).collect();
+        // What cannot be read is lost too.
+        let index = self.0.threads[thread].index();
+        let behind = index.lost().into_iter().filter_map(|lost| index.event(EventSeq(lost.end)));
+        times.extend(behind.map(|event| event.timestamp.0));
         times.sort_unstable();
         times
     }
@@ -67,7 +71,7 @@ impl ProcessSource for ProcessTrace<'_> {
     fn event_detail(&self, thread: usize, seq: u64) -> Option<EventDetail> {
         let thread = &self.0.threads[thread];
         let link = thread.index().event(EventSeq(seq))?.detail.get()?;
-        to_detail(&thread.detail()?.record(link)?)
+        to_detail(&thread.detail()?.record(link)?.get())
     }
 }
 
@@ -77,9 +81,9 @@ fn first_time(thread: &ThreadTrace) -> u64 {
 
 struct SessionDetails<'a> {
     thread: &'a ThreadTrace,
-    view: DetailView<'a>,
-    /// Records in the order of the file, the next one of which is `next`.
-    ahead: Records<'a>,
+    view: ThreadDetail<'a>,
+    /// Records in the order of the file, the next one of which is `next` unless some cannot be read.
+    ahead: HeldRecords<'a>,
     next: u32,
 }
 
@@ -94,11 +98,17 @@ impl DetailSource for SessionDetails<'_> {
                 self.ahead.next()?.ok()?;
             }
             self.next += 1;
-            self.ahead.next()?.ok()?
+            match self.ahead.next()?.ok()? {
+                record if record.position() == u64::from(wanted) => record,
+                behind => {
+                    self.next = u32::try_from(behind.position() + 1).ok()?;
+                    self.view.record(wanted)?
+                }
+            }
         } else {
             self.view.record(wanted)?
         };
-        let detail = to_detail(&record);
+        let detail = to_detail(&record.get());
         if wanted % RELEASE_EVERY == RELEASE_EVERY - 1 {
             self.thread.release();
         }
@@ -131,7 +141,7 @@ impl DetailSource for SessionDetails<'_> {
                 Ok(Payload::X86Return(back)) if back.probes.is_some() => Some((back.function, true)),
                 _ => None,
             };
-            if let (Some((function, is_return)), Some(detail)) = (probed, to_detail(&record)) {
+            if let (Some((function, is_return)), Some(detail)) = (probed, to_detail(&record.get())) {
                 each(function, is_return, &detail);
             }
             if number.is_multiple_of(RELEASE_EVERY) {
@@ -340,14 +350,10 @@ pub fn content_key(process: &Process, timeout_ns: u64) -> u64 {
     }
     for thread in &process.threads {
         let index = thread.index();
-        hash.number(thread.id().0.into()).number(index.len());
-        hash.number(index.footer().map_or(0, |footer| footer.crc32.into()));
-        // An unfinished file has no checksum; its newest events have to do.
-        let tail = index.raw_events();
-        hash.number(crc32fast::hash(tail[tail.len().saturating_sub(64)..].as_flattened()).into());
+        hash.number(thread.id().0.into()).number(index.len()).number(index.fingerprint());
         if let Some(detail) = thread.detail() {
             hash.number(detail.len()).number(thread.byte_count());
-            hash.number(detail.footer().map_or(0, |footer| footer.crc32.into()));
+            hash.number(detail.fingerprint());
         }
     }
     hash.0

@@ -26,8 +26,8 @@ pub trait ProcessSource: Sync {
     /// The threads, by id.
     fn threads(&self) -> Vec<ThreadInfo>;
 
-    /// A thread's events in their order, many at a time.
-    fn events(&self, thread: usize, each: &mut dyn FnMut(&[[u8; Event::SIZE]]));
+    /// A thread's events in their order, many at a time, each time with the position of the first of them.
+    fn events(&self, thread: usize, each: &mut dyn FnMut(u64, &[[u8; Event::SIZE]]));
 
     /// A thread's detail, if there is any.
     fn details(&self, thread: usize) -> Option<Box<dyn DetailSource + '_>>;

@@ -128,23 +128,23 @@ fn times(first: Option<&[u8; 32]>, last: Option<&[u8; 32]>) -> (u64, u64) {
 }
 
 #[derive(Default)]
-struct Bytes(Vec<u8>);
+pub(crate) struct Bytes(pub(crate) Vec<u8>);
 
 impl Bytes {
-    fn raw(&mut self, bytes: &[u8]) -> &mut Self {
+    pub(crate) fn raw(&mut self, bytes: &[u8]) -> &mut Self {
         self.0.extend_from_slice(bytes);
         self
     }
 
-    fn u16(&mut self, value: u16) -> &mut Self {
+    pub(crate) fn u16(&mut self, value: u16) -> &mut Self {
         self.raw(&value.to_le_bytes())
     }
 
-    fn u32(&mut self, value: u32) -> &mut Self {
+    pub(crate) fn u32(&mut self, value: u32) -> &mut Self {
         self.raw(&value.to_le_bytes())
     }
 
-    fn u64(&mut self, value: u64) -> &mut Self {
+    pub(crate) fn u64(&mut self, value: u64) -> &mut Self {
         self.raw(&value.to_le_bytes())
     }
 

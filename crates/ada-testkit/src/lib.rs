@@ -6,3 +6,4 @@
 
 pub mod atf;
 pub mod heph;
+pub mod packed;

@@ -7,8 +7,8 @@ use clap::{Parser, Subcommand};
 
 use crate::exit::say;
 use crate::{
-    ask, atf, attach, completions, demo, doctor, export, filter, heph, hooks, mcp, ps, query, queues, report, show,
-    snapshot, spans, symbols, tasks, threads, top, trace, tree, trigger, workload,
+    ask, atf, attach, completions, demo, doctor, export, filter, heph, hooks, mcp, pack, ps, query, queues, report,
+    show, snapshot, spans, symbols, tasks, threads, top, trace, tree, trigger, workload,
 };
 
 const EXIT_CODES: &str = "\
@@ -81,6 +81,10 @@ pub(crate) enum Command {
     Snapshot(snapshot::Args),
     /// Change what opens windows of detail in a running trace
     Trigger(trigger::Args),
+    /// Make a session a tenth of its size
+    Pack(pack::PackArgs),
+    /// Make a packed session ATF V2 again, to the last byte
+    Unpack(pack::UnpackArgs),
     /// Look into a recorded session's files
     Atf(atf::Args),
     /// Read, send and receive Heph traces

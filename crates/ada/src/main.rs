@@ -16,6 +16,7 @@ mod format;
 mod heph;
 mod hooks;
 mod mcp;
+mod pack;
 mod ps;
 mod query;
 mod queues;
@@ -64,6 +65,8 @@ fn main() -> std::process::ExitCode {
         cli::Command::Ask(args) => ask::run(&args),
         cli::Command::Export(args) => export::run(&args),
         cli::Command::Mcp(args) => mcp::run(args),
+        cli::Command::Pack(args) => pack::pack(&args),
+        cli::Command::Unpack(args) => pack::unpack(&args),
         cli::Command::Atf(args) => atf::run(args),
         cli::Command::Heph(args) => heph::run(args),
         cli::Command::Completions(args) => completions::run(&args),

@@ -62,8 +62,14 @@ impl Ada {
         Ok(Self { path, traces, version, has_plan_cache })
     }
 
+    /// The executable.
     pub(super) fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// Where traces go.
+    pub(super) fn traces(&self) -> &Path {
+        &self.traces
     }
 
     /// Traces a command to its end.

@@ -31,7 +31,7 @@ impl CallProfile {
         let mut functions: HashMap<String, CalledFunction> = HashMap::new();
         for process in session.processes() {
             let mut counts = Counts::default();
-            process.threads.iter().flat_map(|thread| thread.chunks()).for_each(|chunk| counts.add(chunk));
+            process.threads.iter().flat_map(|thread| thread.chunks()).for_each(|chunk| counts.add(&chunk));
             for module in process.manifest.iter().flat_map(|manifest| &manifest.modules) {
                 let Some(counts) = counts.modules.get(module.module_id as usize) else { continue };
                 let path = process.path.join(functions_file(module.module_id));

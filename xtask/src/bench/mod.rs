@@ -12,6 +12,7 @@ mod inputs;
 mod machine;
 mod memory_line;
 mod overhead;
+mod packed;
 mod pair;
 mod peers;
 mod programs;
@@ -85,6 +86,8 @@ enum Part {
     Query,
     /// Bytes per event, memory of ada and of the program
     Footprint,
+    /// The packed form: bytes per event, how fast it is written and read
+    Packed,
 }
 
 /// What all sections share.
@@ -136,6 +139,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<()> {
             Part::Attaching => attaching::measure(&bench),
             Part::Query => query::measure(&bench),
             Part::Footprint => footprint::measure(&bench),
+            Part::Packed => packed::measure(&bench),
         };
         let section: Section = section.with_context(|| format!("the section {name} failed"))?;
         eprintln!("xtask: {name} took {:.0} s", started.elapsed().as_secs_f64());

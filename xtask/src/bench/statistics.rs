@@ -5,7 +5,7 @@ use std::fmt;
 use serde_json::{Value, json};
 
 /// The middle of many measurements, and the middle half of them.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Spread {
     pub(super) low: f64,
     pub(super) median: f64,

@@ -77,7 +77,7 @@ pub fn attach(
     let loader_function = loader.map_or(0, |loader| loader.function);
     let images = installer::plan(files, &plans, loader_function, &options.exclude, &Deadline::never());
 
-    let files = SessionFiles::create(&options.output, pid)?;
+    let files = SessionFiles::create(&options.output, pid, options.store)?;
     let prepared = Prepared::in_process(pid, options, plans, loader, images);
     let (workshop, hooked) = prepared.and_then(|prepared| prepared.hook(pid, options)).inspect_err(|_| {
         // It has nothing but a manifest.

@@ -9,7 +9,7 @@ use ada_format::atf::{RingFigures, SessionWriter};
 
 use crate::ControlError;
 use crate::live::{Answer, Handler, Request};
-use crate::ring::join;
+use crate::ring::{join, store_of};
 use crate::session::SessionFiles;
 
 /// A drain that takes longer than this to come by is stuck.
@@ -108,7 +108,7 @@ impl<'r, F: Fn(u32, RingFigures, &mut SessionWriter)> SnapshotHandler<'r, F> {
         let Some((first, _)) = parts.figures.first() else {
             return Err(ControlError::Session("nothing has been recorded yet".into()));
         };
-        let mut files = SessionFiles::create(output, *first)?;
+        let mut files = SessionFiles::create(output, *first, store_of(&parts.segments))?;
         join(&parts.segments, &mut files, true)?;
         let path = files.path().to_owned();
         files.finish(|pid, writer| {

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use ada_event::ThreadId;
-use ada_format::atf::{Session, ThreadTrace};
+use ada_format::atf::{Session, Store, ThreadTrace};
 
 use super::segments::delete;
 use crate::ControlError;
@@ -45,6 +45,12 @@ pub(crate) fn join(segments: &[PathBuf], files: &mut SessionFiles, is_moving: bo
     Ok(())
 }
 
+/// The form that segments are in, which what is made of them has too.
+pub(crate) fn store_of(segments: &[PathBuf]) -> Store {
+    let stores = segments.iter().find_map(|path| open(path).ok()?.threads().next().map(ThreadTrace::store));
+    stores.unwrap_or_default()
+}
+
 fn open(path: &Path) -> Result<Session, ControlError> {
     Session::open(path).map_err(|error| ControlError::Session(error.to_string()))
 }
@@ -79,7 +85,7 @@ pub fn save_left_behind(session: &Path, output: &Path) -> Result<PathBuf, Contro
     let Some(pid) = first else {
         return Err(ControlError::NoSegments { path: session.to_owned() });
     };
-    let mut files = SessionFiles::create(output, pid)?;
+    let mut files = SessionFiles::create(output, pid, store_of(&segments))?;
     join(&segments, &mut files, false)?;
     let path = files.path().to_owned();
     let mut result = Ok(());

@@ -10,6 +10,6 @@ mod join;
 mod segments;
 
 pub(crate) use desk::{SnapshotDesk, SnapshotHandler};
-pub(crate) use join::join;
 pub use join::save_left_behind;
+pub(crate) use join::{join, store_of};
 pub(crate) use segments::Segments;

@@ -6,7 +6,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use ada_format::atf::{RingFigures, SessionWriter, SyncPolicy, ThreadWriter};
+use ada_format::atf::{RingFigures, SessionWriter, Store, SyncPolicy, ThreadWriter};
 
 use crate::ControlError;
 use crate::session::{PLATFORM, failed};
@@ -18,6 +18,7 @@ const PARTS: u64 = 8;
 pub(crate) struct Segments {
     folder: PathBuf,
     limit: u64,
+    store: Store,
     next_number: u64,
     closed: VecDeque<Segment>,
     /// The processes of the newest segment; it has no folder before its first event.
@@ -43,10 +44,11 @@ struct ProcessPart {
 
 impl Segments {
     /// Segments in a session's folder, with so many bytes in all.
-    pub(crate) fn new(session: &Path, limit: u64) -> Self {
+    pub(crate) fn new(session: &Path, limit: u64, store: Store) -> Self {
         Self {
             folder: session.join("ring"),
             limit,
+            store,
             next_number: 1,
             closed: VecDeque::new(),
             open: HashMap::new(),
@@ -67,7 +69,8 @@ impl Segments {
                 let path = self.folder.join(format!("{:06}", self.next_number));
                 let made = fs::create_dir_all(&path);
                 made.map_err(|error| ControlError::Session(format!("{}: {error}", path.display())))?;
-                let process = SessionWriter::join(path, pid, PLATFORM, SyncPolicy::Never).map_err(failed)?;
+                let mut process = SessionWriter::join(path, pid, PLATFORM, SyncPolicy::Never).map_err(failed)?;
+                process.set_store(self.store);
                 Ok(new.insert(process))
             }
         }

@@ -1,11 +1,15 @@
-//! A thread's events in pieces, with the pages of the piece before given back.
+//! A thread's events in pieces, with the memory of the piece before given back.
 
 use std::iter::FusedIterator;
-use std::ops::Range;
+use std::ops::{Deref, Range};
+use std::sync::mpsc::{self, Receiver};
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
 
 use ada_event::{Event, EventSeq};
 
 use super::map::Mapping;
+use super::packed::{EventDecoder, PackedShape};
 
 /// The largest piece: small enough to stay in a processor's cache, large enough for a system call not to matter.
 const LARGEST: usize = 1 << 20;
@@ -14,62 +18,250 @@ const SMALLEST: usize = 64 << 10;
 /// Bytes that all threads of a merge may have in memory together.
 const TOGETHER: usize = 16 << 20;
 
-/// A thread's events in the order of its file, many at a time.
-#[derive(Debug)]
+/// Blocks from which on a file is worth a thread that decodes ahead.
+const WORTH_A_THREAD: usize = 8;
+/// Blocks that it is ahead.
+const BLOCKS_AHEAD: usize = 2;
+
+/// A thread's events in the order of its file, many at a time. Blocks of a packed file that cannot be read are left out.
 pub struct EventChunks<'a> {
-    events: &'a [[u8; Event::SIZE]],
-    next: usize,
-    step: usize,
-    source: Option<Source<'a>>,
+    source: Source<'a>,
 }
 
-/// The mapped file that the events are in.
-#[derive(Clone, Copy, Debug)]
-struct Source<'a> {
-    map: &'a Mapping,
-    /// Where in the file the first event is.
-    offset: usize,
+enum Source<'a> {
+    Raw(RawChunks<'a>),
+    Packed(Box<PackedChunks<'a>>),
+    Ahead(Ahead),
+}
+
+/// A packed index file.
+#[derive(Debug)]
+pub(crate) struct PackedFile {
+    pub(crate) map: Mapping,
+    pub(crate) shape: PackedShape,
+}
+
+/// Some events that follow each other.
+pub struct EventChunk<'a> {
+    first: EventSeq,
+    events: ChunkEvents<'a>,
+}
+
+enum ChunkEvents<'a> {
+    Borrowed(&'a [[u8; Event::SIZE]]),
+    Decoded(Decoded),
+}
+
+/// Events of a block, in memory that is used again.
+struct Decoded {
+    events: Vec<[u8; Event::SIZE]>,
+    spare: Arc<Spare>,
+}
+
+/// Memory for the events of a block.
+type Spare = Mutex<Vec<Vec<[u8; Event::SIZE]>>>;
+
+impl Drop for Decoded {
+    fn drop(&mut self) {
+        if let Ok(mut spare) = self.spare.lock() {
+            spare.push(std::mem::take(&mut self.events));
+        }
+    }
+}
+
+impl EventChunk<'_> {
+    /// No events.
+    pub(crate) fn empty() -> Self {
+        Self { first: EventSeq(0), events: ChunkEvents::Borrowed(&[]) }
+    }
+
+    /// The same, if it is in memory of its own, as all of a packed file are.
+    fn detached(self) -> EventChunk<'static> {
+        let events = match self.events {
+            ChunkEvents::Decoded(decoded) => ChunkEvents::Decoded(decoded),
+            ChunkEvents::Borrowed(events) => {
+                ChunkEvents::Decoded(Decoded { events: events.to_vec(), spare: Arc::default() })
+            }
+        };
+        EventChunk { first: self.first, events }
+    }
+
+    /// The position of the first event.
+    pub fn first_seq(&self) -> EventSeq {
+        self.first
+    }
+}
+
+impl Deref for EventChunk<'_> {
+    type Target = [[u8; Event::SIZE]];
+
+    #[inline]
+    fn deref(&self) -> &Self::Target {
+        match &self.events {
+            ChunkEvents::Borrowed(events) => events,
+            ChunkEvents::Decoded(decoded) => &decoded.events,
+        }
+    }
 }
 
 impl<'a> EventChunks<'a> {
     /// Events in plain memory.
     pub fn of(events: &'a [[u8; Event::SIZE]]) -> Self {
-        Self { events, next: 0, step: LARGEST / Event::SIZE, source: None }
+        Self { source: Source::Raw(RawChunks { events, next: 0, step: LARGEST / Event::SIZE, file: None }) }
     }
 
     /// Events of a mapped file, of which `beside` others are read at the same time.
     pub(crate) fn mapped(map: &'a Mapping, events: Range<usize>, beside: usize) -> Self {
-        let step = (TOGETHER / (beside + 1)).clamp(SMALLEST, LARGEST) / Event::SIZE;
-        let offset = events.start;
-        Self { events: map.bytes()[events].as_chunks().0, next: 0, step, source: Some(Source { map, offset }) }
+        let (step, offset) = (step(beside), events.start);
+        let events = map.bytes()[events].as_chunks().0;
+        Self { source: Source::Raw(RawChunks { events, next: 0, step, file: Some(MappedFile { map, offset }) }) }
     }
 
-    /// The position of the next piece's first event.
-    pub fn next_seq(&self) -> EventSeq {
-        EventSeq(self.next as u64)
+    /// Events of a packed file, of which `beside` others are read at the same time, with the same memory for decoding.
+    pub(crate) fn packed(file: &'a PackedFile, beside: usize, scratch: Arc<Scratch>) -> Self {
+        let spare = Arc::default();
+        let packed = PackedChunks { file, next: (0, 0), step: step(beside), scratch, spare };
+        Self { source: Source::Packed(Box::new(packed)) }
     }
 
-    fn bytes_of(&self, events: Range<usize>) -> Range<usize> {
-        let offset = self.source.map_or(0, |source| source.offset);
-        offset + events.start * Event::SIZE..offset + events.end * Event::SIZE
+    /// Events of a packed file that is read alone: another thread decodes ahead, if that is worth a thread.
+    pub(crate) fn packed_ahead(file: &'a Arc<PackedFile>) -> Self {
+        let is_large = file.shape.block_count() >= WORTH_A_THREAD;
+        match is_large.then(|| Ahead::start(file.clone())).flatten() {
+            Some(ahead) => Self { source: Source::Ahead(ahead) },
+            None => Self::packed(file, 0, Arc::default()),
+        }
     }
 }
 
+/// Events of a piece, where so many other threads are read at the same time.
+fn step(beside: usize) -> usize {
+    (TOGETHER / (beside + 1)).clamp(SMALLEST, LARGEST) / Event::SIZE
+}
+
+/// What decoding takes beside the events that it gives: once for all threads that are read in turn.
+#[derive(Default)]
+pub(crate) struct Scratch {
+    decoder: Mutex<Option<(EventDecoder, Vec<[u8; Event::SIZE]>)>>,
+}
+
 impl<'a> Iterator for EventChunks<'a> {
-    type Item = &'a [[u8; Event::SIZE]];
+    type Item = EventChunk<'a>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        let end = (self.next + self.step).min(self.events.len());
-        if let Some(source) = self.source {
-            source.map.release(self.bytes_of(self.next.saturating_sub(self.step)..self.next));
+        match &mut self.source {
+            Source::Raw(raw) => raw.next(),
+            Source::Packed(packed) => packed.next(),
+            Source::Ahead(ahead) => ahead.next(),
         }
-        let chunk = &self.events[self.next..end];
-        self.next = end;
-        (!chunk.is_empty()).then_some(chunk)
     }
 }
 
 impl FusedIterator for EventChunks<'_> {}
+
+struct RawChunks<'a> {
+    events: &'a [[u8; Event::SIZE]],
+    next: usize,
+    step: usize,
+    file: Option<MappedFile<'a>>,
+}
+
+/// The mapped file that the events are in.
+#[derive(Clone, Copy, Debug)]
+struct MappedFile<'a> {
+    map: &'a Mapping,
+    /// Where in the file the first event is.
+    offset: usize,
+}
+
+impl<'a> RawChunks<'a> {
+    fn next(&mut self) -> Option<EventChunk<'a>> {
+        let (first, end) = (self.next, (self.next + self.step).min(self.events.len()));
+        if let Some(MappedFile { map, offset }) = self.file {
+            let before = first.saturating_sub(self.step);
+            map.release(offset + before * Event::SIZE..offset + first * Event::SIZE);
+        }
+        let events = &self.events[first..end];
+        self.next = end;
+        let chunk = EventChunk { first: EventSeq(first as u64), events: ChunkEvents::Borrowed(events) };
+        (!events.is_empty()).then_some(chunk)
+    }
+}
+
+struct PackedChunks<'a> {
+    file: &'a PackedFile,
+    /// The next piece: its block, and where in it.
+    next: (usize, usize),
+    step: usize,
+    scratch: Arc<Scratch>,
+    spare: Arc<Spare>,
+}
+
+impl<'a> PackedChunks<'a> {
+    fn next(&mut self) -> Option<EventChunk<'a>> {
+        let PackedFile { map, shape } = self.file;
+        let mut scratch = self.scratch.decoder.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        let (decoder, whole) = scratch.get_or_insert_default();
+        while self.next.0 < shape.block_count() {
+            let (block, from) = self.next;
+            let range = shape.block_range(block);
+            let length = (range.end - range.start) as usize;
+            let until = length.min(from + self.step);
+            self.next = if until == length { (block + 1, 0) } else { (block, until) };
+            let mut events = self.spare.lock().ok().and_then(|mut spare| spare.pop()).unwrap_or_default();
+            let is_whole = until - from == length;
+            let decoded = if is_whole { &mut events } else { &mut *whole };
+            let read = shape.read_events(map.bytes(), block, decoder, decoded);
+            map.release(shape.place(block));
+            // A block that cannot be read is reported by whoever verifies; here its events are missing.
+            if read.is_err() {
+                self.next = (block + 1, 0);
+                continue;
+            }
+            if !is_whole {
+                // Whoever reads many threads at once can keep a part of each block only, and decodes it several times.
+                events.clear();
+                events.extend_from_slice(&whole[from..until]);
+            }
+            let first = EventSeq(range.start + from as u64);
+            let decoded = Decoded { events, spare: self.spare.clone() };
+            return Some(EventChunk { first, events: ChunkEvents::Decoded(decoded) });
+        }
+        None
+    }
+}
+
+/// A thread that decodes a few blocks ahead of whoever reads them.
+struct Ahead {
+    /// Taken at the end, so that the thread hears of it.
+    blocks: Option<Receiver<EventChunk<'static>>>,
+    worker: Option<JoinHandle<()>>,
+}
+
+impl Ahead {
+    fn start(file: Arc<PackedFile>) -> Option<Self> {
+        let (sender, receiver) = mpsc::sync_channel(BLOCKS_AHEAD);
+        let decode = move || {
+            // Whoever has heard enough drops the receiver.
+            EventChunks::packed(&file, 0, Arc::default()).try_for_each(|chunk| sender.send(chunk.detached())).ok();
+        };
+        let worker = std::thread::Builder::new().name("ada-decoding".into()).spawn(decode).ok()?;
+        Some(Self { blocks: Some(receiver), worker: Some(worker) })
+    }
+
+    fn next(&mut self) -> Option<EventChunk<'static>> {
+        self.blocks.as_ref()?.recv().ok()
+    }
+}
+
+impl Drop for Ahead {
+    fn drop(&mut self) {
+        self.blocks = None;
+        if let Some(worker) = self.worker.take() {
+            let _ = worker.join();
+        }
+    }
+}
 
 #[cfg(test)]
 mod tests {
@@ -79,8 +271,10 @@ mod tests {
     fn the_pieces_are_the_whole() {
         let events: Vec<[u8; 32]> = (0..100_000_u32).map(|n| [n as u8; 32]).collect();
         let mut chunks = EventChunks::of(&events);
-        assert_eq!(chunks.by_ref().map(<[_]>::len).collect::<Vec<_>>(), [32768, 32768, 32768, 1696]);
-        assert_eq!((chunks.next(), chunks.next_seq()), (None, EventSeq(100_000)));
-        assert!(EventChunks::of(&events).flatten().eq(&events));
+        let lengths: Vec<_> = chunks.by_ref().map(|chunk| (chunk.first_seq().0, chunk.len())).collect();
+        assert_eq!(lengths, [(0, 32768), (32768, 32768), (65536, 32768), (98304, 1696)]);
+        assert!(chunks.next().is_none());
+        let whole: Vec<[u8; 32]> = EventChunks::of(&events).flat_map(|chunk| chunk.to_vec()).collect();
+        assert!(whole == events);
     }
 }

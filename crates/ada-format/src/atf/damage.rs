@@ -4,6 +4,8 @@ use std::fmt;
 
 use ada_event::{EventSeq, ThreadId, TraceNanos};
 
+use super::packed::BlockFault;
+
 /// One thing that is wrong with a file or a session, while its whole events can still be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -59,6 +61,29 @@ pub enum Damage {
         stored: (TraceNanos, TraceNanos),
         /// What the events have.
         actual: (TraceNanos, TraceNanos),
+    },
+    /// A block of a packed file cannot be read; the others can.
+    BlockDamaged {
+        /// Where it begins.
+        offset: u64,
+        /// The first event, or detail record, in it.
+        first: EventSeq,
+        /// How many there are in it.
+        count: u32,
+        /// What is wrong with it.
+        reason: BlockFault,
+    },
+    /// Bytes between the blocks of a packed file are no block.
+    BytesSkipped {
+        /// Where they begin.
+        offset: u64,
+        /// How many there are.
+        len: u64,
+    },
+    /// The directory of a packed file cannot be used; its blocks were looked for.
+    DirectoryLost {
+        /// Where it begins.
+        offset: u64,
     },
     /// An event is earlier than the one before it.
     TimeBackwards {
@@ -150,6 +175,9 @@ impl Damage {
             Self::TrailingBytes { .. } => "trailing_bytes",
             Self::Crc { .. } => "crc_mismatch",
             Self::TimeRange { .. } => "time_range",
+            Self::BlockDamaged { .. } => "block_damaged",
+            Self::BytesSkipped { .. } => "bytes_skipped",
+            Self::DirectoryLost { .. } => "directory_lost",
             Self::TimeBackwards { .. } => "time_backwards",
             Self::WrongThread { .. } => "wrong_thread",
             Self::DetailLink { .. } => "detail_link",
@@ -186,6 +214,15 @@ impl fmt::Display for Damage {
             }
             Self::TimeRange { stored, actual } => {
                 write!(f, "times {}..{} are stated, but events have {}..{}", stored.0, stored.1, actual.0, actual.1)
+            }
+            Self::BlockDamaged { offset, first, count, reason } => {
+                write!(f, "byte {offset}: the block of {count} from {first} on was left out: {reason}")
+            }
+            Self::BytesSkipped { offset, len } => {
+                write!(f, "byte {offset}: {len} bytes are no block; they were left out")
+            }
+            Self::DirectoryLost { offset } => {
+                write!(f, "byte {offset}: the directory cannot be read; the blocks were looked for")
             }
             Self::TimeBackwards { seq, before, time } => {
                 write!(f, "event {seq}: time goes back from {before} to {time}")

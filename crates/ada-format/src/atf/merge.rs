@@ -8,7 +8,7 @@ use std::iter::FusedIterator;
 
 use ada_event::{Event, EventSeq};
 
-use super::chunks::EventChunks;
+use super::chunks::{EventChunk, EventChunks};
 
 /// One event of a merge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -109,7 +109,9 @@ impl Key {
 /// A thread on its way through the merge.
 struct Lane<'a> {
     chunks: EventChunks<'a>,
-    rest: std::slice::Iter<'a, [u8; Event::SIZE]>,
+    chunk: EventChunk<'a>,
+    /// The place behind the head in its chunk.
+    next: usize,
     head: Event,
     seq: EventSeq,
     done: bool,
@@ -117,26 +119,34 @@ struct Lane<'a> {
 
 impl<'a> Lane<'a> {
     fn new(chunks: EventChunks<'a>) -> Self {
-        let mut lane = Self { chunks, rest: [].iter(), head: Event::default(), seq: EventSeq(0), done: false };
-        lane.advance();
-        lane.seq = EventSeq(0);
+        let (chunk, head) = (EventChunk::empty(), Event::default());
+        let mut lane = Self { chunks, chunk, next: 0, head, seq: EventSeq(0), done: false };
+        lane.refill();
         lane
     }
 
     #[inline]
     fn advance(&mut self) {
-        self.seq.0 += 1;
-        match self.rest.next() {
-            Some(bytes) => self.head = Event::from_le_bytes(bytes),
+        match self.chunk.get(self.next) {
+            Some(bytes) => {
+                self.head = Event::from_le_bytes(bytes);
+                self.seq.0 += 1;
+                self.next += 1;
+            }
             None => self.refill(),
         }
     }
 
     #[cold]
     fn refill(&mut self) {
-        self.rest = self.chunks.next().unwrap_or_default().iter();
-        match self.rest.next() {
-            Some(bytes) => self.head = Event::from_le_bytes(bytes),
+        // Before the next, so that its memory can be used again.
+        self.chunk = EventChunk::empty();
+        match self.chunks.next() {
+            // No chunk is empty.
+            Some(chunk) => {
+                self.head = Event::from_le_bytes(&chunk[0]);
+                (self.seq, self.next, self.chunk) = (chunk.first_seq(), 1, chunk);
+            }
             None => self.done = true,
         }
     }

@@ -17,6 +17,7 @@ mod layout;
 mod manifest;
 mod map;
 mod merge;
+pub mod packed;
 mod payload;
 mod platform;
 mod preamble;
@@ -24,7 +25,7 @@ mod record;
 mod section;
 mod session;
 
-pub use chunks::EventChunks;
+pub use chunks::{EventChunk, EventChunks};
 pub use damage::Damage;
 pub use detail::{DetailFooter, DetailHeader, DetailRecord, DetailType, DetailView, DetailWriter, Records};
 pub use error::{AtfError, SessionError, WriteError};
@@ -38,5 +39,7 @@ pub use map::Mapping;
 pub use merge::{Merge, MergedEvent};
 pub use payload::{Arm64Frame, MAX_PROBES, MAX_STACK_WINDOW, Payload, Probes, X86Call, X86Return};
 pub use platform::{Arch, Clock, Os, Platform};
-pub use record::{SessionWriter, SyncPolicy, ThreadWriter};
-pub use session::{Finding, Problem, Process, Session, ThreadTrace};
+pub use record::{SessionWriter, Store, SyncPolicy, ThreadWriter};
+pub use session::{
+    Events, Finding, HeldRecord, HeldRecords, Problem, Process, Session, ThreadDetail, ThreadIndex, ThreadTrace,
+};

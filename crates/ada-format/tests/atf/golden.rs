@@ -7,9 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, UNIX_EPOCH};
 
 use ada_event::{Event, FunctionId, RuntimeAddr, ThreadId};
-use ada_format::atf::{
-    DetailView, Exit, IndexView, Payload, Platform, Session, SessionWriter, SyncPolicy, X86Call, X86Return,
-};
+use ada_format::atf::{Exit, Payload, Platform, Session, SessionWriter, SyncPolicy, X86Call, X86Return};
 use ada_testkit::atf::{LINUX, MAC, NO_DETAIL, arm64, detail, event, index, record, x86_call, x86_return};
 
 const STACK: [u8; 13] = *b"\x00\x10\x40\0\0\0\0\0stack";
@@ -94,9 +92,10 @@ fn golden_sessions_are_sound() {
         let session = Session::open(folder().join(name)).unwrap();
         assert!(session.findings().is_empty() && session.verify(|_| ()).is_empty(), "{name}");
         let thread = session.threads().next().unwrap();
-        let (index, detail): (IndexView<'_>, DetailView<'_>) = (thread.index(), thread.detail().unwrap());
+        let (index, detail) = (thread.index(), thread.detail().unwrap());
         for (seq, event) in index.events().enumerate() {
-            if let Some(record) = event.detail.get().map(|link| detail.record(link).unwrap()) {
+            if let Some(held) = event.detail.get().map(|link| detail.record(link).unwrap()) {
+                let record = held.get();
                 assert_eq!((u64::from(record.index_seq), record.timestamp), (seq as u64, event.timestamp));
             }
         }

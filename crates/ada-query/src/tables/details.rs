@@ -139,7 +139,7 @@ fn rows(
 ) -> Option<Vec<(i64, Vec<Value>)>> {
     let process = &trace.processes()[process];
     let recorded = &trace.recorded(process).threads[thread];
-    let view = recorded.detail()?;
+    let (view, index) = (recorded.detail()?, recorded.index());
     if from >= view.len() {
         return None;
     }
@@ -150,7 +150,7 @@ fn rows(
         if seq >= until_event {
             return if rows.is_empty() { None } else { Some(rows) };
         }
-        let (Ok(payload), Some(event)) = (record.payload(), recorded.index().event(EventSeq(seq))) else { continue };
+        let (Ok(payload), Some(event)) = (record.payload(), index.event(EventSeq(seq))) else { continue };
         if functions.is_none_or(|them| them.binary_search(&event.function.0).is_ok()) {
             let label = process.label(FunctionId(event.function.0));
             let mut row = vec![

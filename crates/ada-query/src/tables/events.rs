@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use ada_event::{Event, EventKind, FunctionId};
+use ada_event::{Event, EventKind, EventSeq, FunctionId, TraceNanos};
 use ada_span::AnomalyKind;
 use rusqlite::types::{Null, Value};
 use rusqlite::vtab::Context;
@@ -173,10 +173,8 @@ pub(super) fn wanted_range(trace: &Trace, process: &TraceProcess, thread: usize,
         !anomalies.iter().any(|it| it.thread as usize == thread && it.kind == AnomalyKind::TimeBackwards as u32);
     let (low, high) = ask.range(TIME);
     if is_ordered && low <= high && (low, high) != (0, u64::MAX) {
-        let events = index.raw_events();
-        let time = |raw: &[u8; Event::SIZE]| Event::from_le_bytes(raw).timestamp.0;
-        from = from.max(events.partition_point(|raw| time(raw) < low) as u64);
-        until = until.min(events.partition_point(|raw| time(raw) <= high) as u64);
+        from = from.max(index.first_at(TraceNanos(low)));
+        until = until.min(high.checked_add(1).map_or(u64::MAX, |behind| index.first_at(TraceNanos(behind))));
     }
     from..until.max(from)
 }
@@ -222,12 +220,14 @@ impl EventCursor {
             let trace = &self.shared.trace;
             let thread = &trace.recorded(&trace.processes()[lane.process]).threads[lane.thread];
             let index = thread.index();
-            let raw = index.raw_events();
+            if let Some(functions) = &lane.functions {
+                lane.range.start = index.skip_without(functions, lane.range.start).min(lane.range.end);
+            }
             // Where functions are asked for, many events are passed over.
             let most = if lane.functions.is_some() { RELEASE_EVERY as usize } else { BATCH };
             let until = lane.range.end.min(lane.range.start + most as u64);
             for seq in lane.range.start..until {
-                let event = Event::from_le_bytes(&raw[seq as usize]);
+                let Some(event) = index.event(EventSeq(seq)) else { continue };
                 let is_wanted = (self.time.0..=self.time.1).contains(&event.timestamp.0)
                     && self.kind.is_none_or(|kind| kind == event.kind.0)
                     && lane.functions.as_ref().is_none_or(|them| them.binary_search(&event.function.0).is_ok());

@@ -38,9 +38,9 @@ impl ProcessSource for InMemory {
         self.threads.iter().map(|thread| thread.info).collect()
     }
 
-    fn events(&self, thread: usize, each: &mut dyn FnMut(&[[u8; Event::SIZE]])) {
+    fn events(&self, thread: usize, each: &mut dyn FnMut(u64, &[[u8; Event::SIZE]])) {
         let bytes: Vec<[u8; Event::SIZE]> = self.threads[thread].events.iter().map(|it| it.to_le_bytes()).collect();
-        bytes.chunks(1000).for_each(each);
+        bytes.chunks(1000).zip((0..).step_by(1000)).for_each(|(chunk, first)| each(first, chunk));
     }
 
     fn details(&self, thread: usize) -> Option<Box<dyn DetailSource + '_>> {

@@ -1,7 +1,6 @@
 //! Durations without what recording them took, as commands print them.
 
-use ada_event::EventSeq;
-use ada_format::atf::ThreadTrace;
+use ada_event::TraceNanos;
 use ada_span::{Corrected, Correction, Costs, NONE, Status};
 use anyhow::bail;
 use serde_json::Value;
@@ -49,7 +48,7 @@ impl Row {
         }
         let (start, end) = (self.start(), self.start().saturating_add(self.duration()));
         let close = last.filter(|&seq| seq != NONE);
-        let before = close.unwrap_or_else(|| first_at(trace, end));
+        let before = close.unwrap_or_else(|| trace.index().first_at(TraceNanos(end)));
         let costs = Costs {
             ends: 1 + u64::from(close.is_some()),
             events: before.saturating_sub(first.saturating_add(1)),
@@ -57,18 +56,4 @@ impl Row {
         };
         Some(correction.total(self.duration(), &costs))
     }
-}
-
-/// The position of a thread's first event that is not before a time.
-fn first_at(trace: &ThreadTrace, time: u64) -> u64 {
-    let index = trace.index();
-    let (mut low, mut high) = (0, trace.event_count());
-    while low < high {
-        let middle = low + (high - low) / 2;
-        match index.event(EventSeq(middle)) {
-            Some(event) if event.timestamp.0 < time => low = middle + 1,
-            _ => high = middle,
-        }
-    }
-    low
 }

@@ -5,7 +5,7 @@ use std::io::{self, BufWriter, Write};
 use std::path::PathBuf;
 
 use ada_event::{FunctionId, TraceNanos};
-use ada_format::atf::{DetailRecord, DetailView, MergedEvent, Payload, Problem, Session, ThreadTrace};
+use ada_format::atf::{DetailRecord, MergedEvent, Payload, Problem, Session, ThreadDetail, ThreadTrace};
 use anyhow::{Context, bail};
 
 use super::{event_json, event_text, report};
@@ -61,7 +61,7 @@ struct Lane<'a> {
     process: usize,
     pid: Option<u32>,
     thread: &'a ThreadTrace,
-    detail: Option<DetailView<'a>>,
+    detail: Option<ThreadDetail<'a>>,
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<Outcome> {
@@ -117,8 +117,9 @@ fn print(args: &Args, session: &Session, mut out: impl Write) -> anyhow::Result<
     for (merged, number) in events.take(usize_limit(args.limit)).zip(1_u64..) {
         let lane = lanes.get(merged.lane as usize).context("the merge has more threads than the session")?;
         let link = merged.event.detail.get().filter(|_| args.detail);
-        let detail = link.and_then(|seq| {
-            let record = lane.detail.as_ref()?.record(seq)?;
+        let held = link.and_then(|seq| lane.detail.as_ref()?.record(seq));
+        let detail = held.as_ref().and_then(|held| {
+            let record = held.get();
             Some((record, record.payload().ok()?))
         });
         bad_details += u64::from(link.is_some() && detail.is_none());

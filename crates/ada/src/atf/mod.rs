@@ -3,7 +3,7 @@
 mod dump;
 pub(crate) mod event_json;
 mod event_text;
-mod report;
+pub(crate) mod report;
 pub(crate) mod summary;
 mod verify;
 

@@ -22,7 +22,7 @@ pub(super) fn relative<'a>(finding: &'a Finding, session: &Session) -> &'a Path 
 }
 
 /// One line for people.
-pub(super) fn line(finding: &Finding, session: &Session) -> String {
+pub(crate) fn line(finding: &Finding, session: &Session) -> String {
     format!("{}: {}", relative(finding, session).display(), finding.problem)
 }
 

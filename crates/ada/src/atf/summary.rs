@@ -63,22 +63,26 @@ impl Summary {
 
     fn add_thread(&mut self, thread: &ThreadTrace, uses: &mut HashMap<FunctionId, (u64, u64)>) {
         let mut stack: Vec<Frame> = Vec::new();
-        for event in thread.chunks().flatten().map(Event::from_le_bytes) {
-            // Frames that are still open at this depth ended without an event.
-            stack.truncate(event.depth as usize + usize::from(!event.kind.is_call()));
-            if event.kind.is_call() {
-                self.deepest = self.deepest.max(event.depth.saturating_add(1));
-                uses.entry(event.function).or_default().0 += 1;
-                if event.kind != EventKind::ENTRY && stack.len() < DEEPEST_TIMED {
-                    stack.push(Frame { function: event.function, entered: event.timestamp, callees_ns: 0 });
-                }
-            } else if let Some(frame) = stack.pop_if(|frame| frame.function == event.function) {
-                let total = event.timestamp.since(frame.entered);
-                let self_ns = &mut uses.entry(frame.function).or_default().1;
-                *self_ns = self_ns.saturating_add(total.saturating_sub(frame.callees_ns));
-                if let Some(caller) = stack.last_mut() {
-                    caller.callees_ns = caller.callees_ns.saturating_add(total);
-                }
+        for chunk in thread.chunks() {
+            chunk.iter().map(Event::from_le_bytes).for_each(|event| self.add_event(&event, &mut stack, uses));
+        }
+    }
+
+    fn add_event(&mut self, event: &Event, stack: &mut Vec<Frame>, uses: &mut HashMap<FunctionId, (u64, u64)>) {
+        // Frames that are still open at this depth ended without an event.
+        stack.truncate(event.depth as usize + usize::from(!event.kind.is_call()));
+        if event.kind.is_call() {
+            self.deepest = self.deepest.max(event.depth.saturating_add(1));
+            uses.entry(event.function).or_default().0 += 1;
+            if event.kind != EventKind::ENTRY && stack.len() < DEEPEST_TIMED {
+                stack.push(Frame { function: event.function, entered: event.timestamp, callees_ns: 0 });
+            }
+        } else if let Some(frame) = stack.pop_if(|frame| frame.function == event.function) {
+            let total = event.timestamp.since(frame.entered);
+            let self_ns = &mut uses.entry(frame.function).or_default().1;
+            *self_ns = self_ns.saturating_add(total.saturating_sub(frame.callees_ns));
+            if let Some(caller) = stack.last_mut() {
+                caller.callees_ns = caller.callees_ns.saturating_add(total);
             }
         }
     }

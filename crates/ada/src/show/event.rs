@@ -28,7 +28,7 @@ pub(super) fn show(place: &Place<'_>, seq: u64, around: usize) -> anyhow::Result
     });
     put_place(&mut shown, place.opened.source(place.process, event.function));
     let record = event.detail.get().and_then(|link| trace.detail()?.record(link));
-    if let Some(payload) = record.and_then(|record| record.payload().ok()) {
+    if let Some(payload) = record.as_ref().and_then(|record| record.payload().ok()) {
         shown["detail"] = event_json::detail(&payload);
         if let Some((caller, source)) =
             return_address(&payload).and_then(|it| place.opened.call_site(place.process, it))

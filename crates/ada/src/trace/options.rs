@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use ada_control::{DetailMode, OnFull, Roll, TraceOptions, Trigger, function_pattern};
+use ada_format::atf::Store;
 use clap::ValueEnum;
 
 use super::quantity;
@@ -48,6 +49,10 @@ pub(crate) struct RecordingArgs {
     /// Memory for the rings of all threads
     #[arg(long, value_name = "SIZE", default_value = "64M", value_parser = quantity::parse_bytes)]
     ring_memory: u64,
+    /// In which form events and detail are written; every command reads both, and `ada pack` and `ada unpack` change one
+    /// into the other
+    #[arg(long, value_enum, default_value_t = Storing::Raw)]
+    store: Storing,
     /// Keep only so much of events and detail on disk, the newest; `ada snapshot` saves it while the program runs
     #[arg(long, value_name = "SIZE", value_parser = quantity::parse_ring)]
     ring: Option<u64>,
@@ -85,6 +90,17 @@ pub(crate) enum Detail {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Storing {
+    /// A tenth of the bytes
+    Packed,
+    /// ATF V2: 32 bytes an event
+    Raw,
+    /// Thrown away, to measure what writing costs; the session has no events
+    #[value(hide = true)]
+    Nothing,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum WhenFull {
     /// Waits for room: the trace is complete
     Wait,
@@ -109,6 +125,7 @@ impl RecordingArgs {
             until_exit: false,
             on_full: None,
             ring_memory: 64 << 20,
+            store: Storing::Raw,
             ring: None,
             max_overhead: None,
             exact_counts: false,
@@ -137,6 +154,11 @@ impl RecordingArgs {
             start_up_timeout: None,
             max_depth: self.max_depth,
             ring: self.ring,
+            store: match self.store {
+                Storing::Packed => Store::Packed,
+                Storing::Raw => Store::Raw,
+                Storing::Nothing => Store::Nothing,
+            },
             triggers,
             pre_roll: self.pre_roll,
             post_roll: self.post_roll,

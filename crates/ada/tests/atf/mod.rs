@@ -3,5 +3,6 @@
 mod demo;
 mod dump;
 mod memory;
+mod pack;
 mod session;
 mod verify;

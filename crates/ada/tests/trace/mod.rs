@@ -16,6 +16,7 @@ pub(crate) mod program;
 pub(crate) mod recorded;
 mod refusals;
 mod signals;
+mod stored;
 mod survival;
 mod symbols;
 mod threads;

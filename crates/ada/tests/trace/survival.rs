@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
+use ada_format::atf::Session;
+
 use super::program::Program;
 use super::recorded::Recorded;
 use super::tracing::{Tracing, assert_sound};
@@ -28,7 +30,12 @@ struct Running {
 
 impl Running {
     fn start(arguments: &[&Path]) -> Self {
-        let mut tracing = Tracing::new(&Program::new("forever.c")).argument(STEPS.to_string());
+        Self::stored("raw", arguments)
+    }
+
+    fn stored(store: &str, arguments: &[&Path]) -> Self {
+        let tracing = Tracing::new(&Program::new("forever.c")).option(&["--store", store]);
+        let mut tracing = tracing.argument(STEPS.to_string());
         for argument in arguments {
             tracing = tracing.argument(argument);
         }
@@ -98,6 +105,29 @@ fn a_target_whose_ada_is_killed_goes_on_and_is_right() {
     let recorded = Recorded::open(&session, &program);
     let step = recorded.counts("step");
     assert!(step.calls >= STEPS && step.calls - step.returns <= 1, "{step:?}");
+}
+
+#[test]
+fn a_killed_ada_leaves_all_but_the_last_block_of_a_packed_session() {
+    /// Events of a block.
+    const BLOCK: u64 = 16 * 1024;
+    let folder = tempfile::tempdir().unwrap();
+    let signal = folder.path().join("go");
+    let mut running = Running::stored("packed", &[Path::new("file"), &signal]);
+    let session = running.session();
+    let events = || Session::open(&session).unwrap().threads().map(|thread| thread.event_count()).sum::<u64>();
+    let mut seen = 0;
+    wait_until("the first events", || {
+        seen = events();
+        seen >= 2 * STEPS
+    });
+    running.started.kill();
+    fs::write(&signal, "").unwrap();
+    running.started.finish();
+    assert!(events() + BLOCK >= seen, "{} of {seen}", events());
+    let recorded = Recorded::open(&session, &Program::new("forever.c").build());
+    let step = recorded.counts("step");
+    assert!(step.calls > 0 && step.calls - step.returns <= 1, "{step:?}");
 }
 
 #[test]

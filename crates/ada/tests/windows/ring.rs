@@ -79,7 +79,7 @@ fn detail_in_a_ring_is_that_of_its_event() {
             let is_work = process.row(event.function).name == "work";
             next = next.map(|next| next + u64::from(is_work));
             let Some(record) = detail.record(event.detail.0) else { continue };
-            assert_eq!(record.timestamp, event.timestamp);
+            assert_eq!(record.get().timestamp, event.timestamp);
             if let (true, Payload::X86Call(X86Call { rdi, .. })) = (is_work, record.payload().unwrap()) {
                 assert_eq!(*next.get_or_insert(rdi), rdi);
                 seen += 1;

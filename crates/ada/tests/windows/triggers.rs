@@ -38,7 +38,7 @@ fn read(traced: &Traced) -> Contents {
         let detail = thread.detail();
         let seen = |event: Event| {
             let record = detail.as_ref().and_then(|detail| detail.record(event.detail.0));
-            let first_argument = record.and_then(|record| match record.payload().unwrap() {
+            let first_argument = record.as_ref().and_then(|record| match record.payload().unwrap() {
                 Payload::X86Call(X86Call { rdi, .. }) => Some(rdi),
                 _ => None,
             });

@@ -43,11 +43,16 @@ impl DetailCheck {
         self.crc.update(bytes);
     }
 
-    /// Compares what was seen with what footer and header say.
-    pub(crate) fn finish(self, shape: &DetailShape, mut found: impl FnMut(Damage)) {
+    /// Has the next record be the one at a position: those before are lost.
+    pub(crate) fn go_on_at(&mut self, position: u64) {
+        self.next = position;
+    }
+
+    /// Compares what was seen with what footer and header say; `has_crc` if the footer has a checksum.
+    pub(crate) fn finish(self, shape: &DetailShape, has_crc: bool, mut found: impl FnMut(Damage)) {
         let Some(footer) = &shape.footer else { return };
         let computed = self.crc.finalize();
-        if computed != footer.crc32 {
+        if has_crc && computed != footer.crc32 {
             let offset = shape.footer_offset + detail_footer::CRC32 as u64;
             found(Damage::Crc { offset, stored: footer.crc32, computed });
         }

@@ -10,8 +10,8 @@ mod writer;
 
 pub(crate) use check::DetailCheck;
 pub use header::{DetailFooter, DetailHeader};
-pub(crate) use record::encode_header;
 pub use record::{DetailRecord, DetailType};
+pub(crate) use record::{Hop, encode_header, hop};
 pub(crate) use shape::DetailShape;
 pub use view::{DetailView, Records};
 pub use writer::DetailWriter;

@@ -60,6 +60,13 @@ impl DetailShape {
         Ok(Self::new(Some(header), stated, start as usize..end as usize, damage).recover(bytes, walked))
     }
 
+    /// What can be known of a raw file from the bytes before and behind its records, which have so many.
+    pub(crate) fn around(head: &[u8], tail: &[u8], length: u64) -> Self {
+        let header = head.first_chunk().and_then(|bytes| DetailHeader::decode(bytes).ok());
+        let shape = Self::new(header, head.len() as u64 + length, 0..0, Vec::new());
+        Self { footer: tail.first_chunk().and_then(DetailFooter::decode), ..shape }
+    }
+
     fn new(header: Option<DetailHeader>, footer_offset: u64, records: Range<usize>, damage: Vec<Damage>) -> Self {
         Self { header, footer: None, footer_offset, records, count: 0, damage, table: Arc::default() }
     }

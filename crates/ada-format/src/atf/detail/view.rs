@@ -86,7 +86,7 @@ impl<'a> DetailView<'a> {
             check.feed(&record?, |damage| found.push(damage))?;
         }
         check.bytes(&self.bytes[self.shape.records.clone()]);
-        check.finish(&self.shape, |damage| found.push(damage));
+        check.finish(&self.shape, true, |damage| found.push(damage));
         Ok(found)
     }
 

@@ -6,42 +6,80 @@ use ada_event::{DetailSeq, EventSeq, ThreadId, TraceNanos};
 
 use super::header::{DetailFooter, DetailHeader};
 use super::record::{Hop, encode_header, hop};
-use crate::atf::layout::RECORD_HEADER_SIZE;
+use crate::atf::layout::{HEADER_SIZE, RECORD_HEADER_SIZE};
+use crate::atf::packed::{Around, FileHeader, RecordSection};
 use crate::atf::payload::Payload;
 use crate::atf::section::SectionWriter;
 use crate::atf::{AtfError, Platform, WriteError};
 
-/// Appends the detail records of one thread. At most 64 KiB wait in its buffer; dropping it unfinished writes them,
-/// and leaves a file that readers recover.
+/// Appends the detail records of one thread. At most 64 KiB, or one packed block, wait in its buffer; dropping it
+/// unfinished writes them, and leaves a file that readers recover.
 pub struct DetailWriter<W: Write + Seek> {
-    section: SectionWriter<W>,
+    section: Section<W>,
     header: DetailHeader,
     times: Option<(TraceNanos, TraceNanos)>,
     /// One record under construction; kept to reuse its memory.
     scratch: Vec<u8>,
 }
 
+/// The records, in either form.
+enum Section<W: Write + Seek> {
+    Raw(SectionWriter<W>),
+    Packed(Box<RecordSection<W>>),
+}
+
+impl<W: Write + Seek> Section<W> {
+    fn append(&mut self, bytes: &[u8], records: u64) -> io::Result<()> {
+        match self {
+            Self::Raw(section) => section.append(bytes, records),
+            Self::Packed(section) => section.append(bytes),
+        }
+    }
+}
+
 impl<W: Write + Seek> DetailWriter<W> {
     /// Begins a file at the writer's position 0 with a placeholder header.
     pub fn begin(file: W, platform: Platform, thread: ThreadId) -> io::Result<Self> {
         let header = DetailHeader::placeholder(platform.arch, platform.os, thread);
-        let section = SectionWriter::begin(file, &header.encode())?;
+        let section = Section::Raw(SectionWriter::begin(file, &header.encode())?);
         Ok(Self { section, header, times: None, scratch: Vec::new() })
     }
 
-    /// Bytes of all records so far.
+    /// Begins a packed file at the writer's position 0.
+    pub fn begin_packed(file: W, platform: Platform, thread: ThreadId) -> io::Result<Self> {
+        let header = DetailHeader::placeholder(platform.arch, platform.os, thread);
+        let file_header = FileHeader { is_detail: true, platform, thread };
+        let section = RecordSection::begin(file, file_header, HEADER_SIZE as u64)?;
+        Ok(Self { section: Section::Packed(section.into()), header, times: None, scratch: Vec::new() })
+    }
+
+    /// Bytes of all records so far, in the raw form.
     pub fn bytes(&self) -> u64 {
-        self.section.len()
+        match &self.section {
+            Section::Raw(section) => section.len(),
+            Section::Packed(section) => section.len(),
+        }
+    }
+
+    /// Bytes that the records so far take, about where they are packed.
+    pub fn stored_bytes(&self) -> u64 {
+        match &self.section {
+            Section::Raw(section) => section.len(),
+            Section::Packed(section) => section.packed_len(),
+        }
     }
 
     /// How many records there are so far.
     pub fn count(&self) -> u64 {
-        self.section.records()
+        match &self.section {
+            Section::Raw(section) => section.records(),
+            Section::Packed(section) => section.records(),
+        }
     }
 
     /// The link that an event needs to point at the next record.
     pub fn next_seq(&self) -> Result<DetailSeq, WriteError> {
-        let position = self.section.records();
+        let position = self.count();
         match u32::try_from(position).map(DetailSeq) {
             Ok(seq) if seq != DetailSeq::NONE => Ok(seq),
             _ => Err(WriteError::LinkOverflow { position }),
@@ -119,7 +157,10 @@ impl<W: Write + Seek> DetailWriter<W> {
 
     /// Hands the buffer to the operating system: what was appended survives the death of this process.
     pub fn flush(&mut self) -> io::Result<()> {
-        self.section.flush()
+        match &mut self.section {
+            Section::Raw(section) => section.flush(),
+            Section::Packed(section) => section.flush(),
+        }
     }
 
     /// Writes the footer, then the header.
@@ -129,12 +170,16 @@ impl<W: Write + Seek> DetailWriter<W> {
 
     /// Like [`Self::finish`], with `sync` called between footer and header, and at the end.
     pub fn finish_synced(mut self, sync: impl FnMut(&mut W) -> io::Result<()>) -> io::Result<W> {
-        self.header.event_count = self.section.records();
-        self.header.bytes_length = self.section.len();
+        self.header.event_count = self.count();
+        self.header.bytes_length = self.bytes();
         let (time_start, time_end) = self.times.unwrap_or_default();
         let (event_count, bytes_length) = (self.header.event_count, self.header.bytes_length);
         let footer = |crc32| DetailFooter { crc32, event_count, bytes_length, time_start, time_end }.encode();
-        self.section.finish(footer, &self.header.encode(), sync)
+        let header = self.header.encode();
+        match self.section {
+            Section::Raw(section) => section.finish(footer, &header, sync),
+            Section::Packed(section) => section.finish(&Around::without_crc(header, footer(0)), sync),
+        }
     }
 
     fn saw(&mut self, index_seq: u32, timestamp: TraceNanos) {

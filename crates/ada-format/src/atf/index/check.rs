@@ -38,11 +38,16 @@ impl IndexCheck {
         }
     }
 
-    /// Compares what was seen with what header and footer say.
-    pub(crate) fn finish(self, shape: &IndexShape, mut found: impl FnMut(Damage)) {
+    /// Has the next event be the one at a position: those before are lost.
+    pub(crate) fn go_on_at(&mut self, seq: EventSeq) {
+        self.next = seq.0;
+    }
+
+    /// Compares what was seen with what header and footer say; `has_crc` if the footer has a checksum.
+    pub(crate) fn finish(self, shape: &IndexShape, has_crc: bool, mut found: impl FnMut(Damage)) {
         let (Some(header), Some(footer)) = (&shape.header, &shape.footer) else { return };
         let computed = self.crc.finalize();
-        if computed != footer.crc32 {
+        if has_crc && computed != footer.crc32 {
             let offset = shape.footer_offset + index_footer::CRC32 as u64;
             found(Damage::Crc { offset, stored: footer.crc32, computed });
         }

@@ -47,6 +47,17 @@ impl IndexShape {
         Self::unfinished(bytes, header)
     }
 
+    /// What can be known of a raw file from the bytes before and behind its events, of which there are so many.
+    pub(crate) fn around(head: &[u8], tail: &[u8], count: u64) -> Self {
+        Self {
+            header: head.first_chunk().and_then(|bytes| IndexHeader::decode(bytes).ok()),
+            footer: tail.first_chunk().and_then(IndexFooter::decode),
+            footer_offset: head.len() as u64 + count * EVENT_SIZE,
+            events: 0..0,
+            damage: Vec::new(),
+        }
+    }
+
     fn without_events(header: Option<IndexHeader>, len: u64, damage: Damage) -> Self {
         Self { header, footer: None, footer_offset: len, events: 0..0, damage: vec![damage] }
     }

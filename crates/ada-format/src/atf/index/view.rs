@@ -76,7 +76,7 @@ impl<'a> IndexView<'a> {
         for step in self.events.chunks(CHECK_STEP) {
             check.feed(step, |damage| found.push(damage));
         }
-        check.finish(&self.shape, |damage| found.push(damage));
+        check.finish(&self.shape, true, |damage| found.push(damage));
         found
     }
 }

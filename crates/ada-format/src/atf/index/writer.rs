@@ -6,31 +6,55 @@ use ada_event::{DetailSeq, Event, EventSeq, ThreadId, TraceNanos};
 
 use super::header::{IndexFooter, IndexHeader, saturated};
 use crate::atf::layout::FLAG_HAS_DETAIL;
+use crate::atf::packed::{Around, EventSection, FileHeader};
 use crate::atf::section::SectionWriter;
 use crate::atf::{Platform, WriteError};
 
 /// Where an event holds its link.
 const DETAIL_FIELD: u64 = 28;
 
-/// Appends the events of one thread. At most 64 KiB wait in its buffer; dropping it unfinished writes them, and leaves
-/// a file that readers recover.
+/// Appends the events of one thread. At most 64 KiB, or one packed block, wait in its buffer; dropping it unfinished
+/// writes them, and leaves a file that readers recover.
 pub struct IndexWriter<W: Write + Seek> {
-    section: SectionWriter<W>,
+    section: Section<W>,
     header: IndexHeader,
     times: Option<(TraceNanos, TraceNanos)>,
+}
+
+/// The events, in either form.
+enum Section<W: Write + Seek> {
+    Raw(SectionWriter<W>),
+    Packed(Box<EventSection<W>>),
+    /// Events are counted, and that is all.
+    Counted(SectionWriter<W>, u64),
 }
 
 impl<W: Write + Seek> IndexWriter<W> {
     /// Begins a file at the writer's position 0 with a placeholder header.
     pub fn begin(file: W, platform: Platform, thread: ThreadId) -> io::Result<Self> {
         let header = IndexHeader::placeholder(platform, thread);
-        Ok(Self { section: SectionWriter::begin(file, &header.encode())?, header, times: None })
+        let section = Section::Raw(SectionWriter::begin(file, &header.encode())?);
+        Ok(Self { section, header, times: None })
+    }
+
+    /// Begins a packed file at the writer's position 0.
+    pub fn begin_packed(file: W, platform: Platform, thread: ThreadId) -> io::Result<Self> {
+        let header = IndexHeader::placeholder(platform, thread);
+        let section = EventSection::begin(file, FileHeader { is_detail: false, platform, thread })?;
+        Ok(Self { section: Section::Packed(section.into()), header, times: None })
+    }
+
+    /// Begins a file that will have no events, whatever is appended.
+    pub fn begin_without_events(file: W, platform: Platform, thread: ThreadId) -> io::Result<Self> {
+        let header = IndexHeader::placeholder(platform, thread);
+        let section = Section::Counted(SectionWriter::begin(file, &header.encode())?, 0);
+        Ok(Self { section, header, times: None })
     }
 
     /// Appends one event and says where it lies.
     pub fn append(&mut self, event: &Event) -> io::Result<EventSeq> {
         let seq = self.next_seq();
-        self.section.append(&event.to_le_bytes(), 1)?;
+        self.append_bytes(&[event.to_le_bytes()])?;
         self.saw(event.timestamp, event.timestamp);
         Ok(seq)
     }
@@ -41,20 +65,48 @@ impl<W: Write + Seek> IndexWriter<W> {
             return Err(WriteError::RawLength { len: bytes.len() });
         };
         let ([first, ..], [.., last]) = (events, events) else { return Ok(()) };
-        self.section.append(bytes, events.len() as u64)?;
+        self.append_bytes(events)?;
         self.saw(Event::from_le_bytes(first).timestamp, Event::from_le_bytes(last).timestamp);
         Ok(())
+    }
+
+    fn append_bytes(&mut self, events: &[[u8; Event::SIZE]]) -> io::Result<()> {
+        match &mut self.section {
+            Section::Raw(section) => section.append(events.as_flattened(), events.len() as u64),
+            Section::Packed(section) => section.append(events),
+            Section::Counted(_, count) => {
+                *count += events.len() as u64;
+                Ok(())
+            }
+        }
     }
 
     /// Links an event that was appended without detail to its detail record.
     pub fn link(&mut self, seq: EventSeq, detail: DetailSeq) -> io::Result<()> {
         let at = seq.0 * Event::SIZE as u64 + DETAIL_FIELD;
-        self.section.change(at, DetailSeq::NONE.0.to_le_bytes(), detail.0.to_le_bytes())
+        match &mut self.section {
+            Section::Raw(section) => section.change(at, DetailSeq::NONE.0.to_le_bytes(), detail.0.to_le_bytes()),
+            Section::Packed(section) => section.link(seq, detail),
+            Section::Counted(..) => Ok(()),
+        }
     }
 
     /// The position that the next event will have.
     pub fn next_seq(&self) -> EventSeq {
-        EventSeq(self.section.records())
+        EventSeq(match &self.section {
+            Section::Raw(section) => section.records(),
+            Section::Packed(section) => section.records(),
+            Section::Counted(_, count) => *count,
+        })
+    }
+
+    /// Bytes that the events so far take, about where they are packed.
+    pub fn stored_bytes(&self) -> u64 {
+        match &self.section {
+            Section::Raw(section) => section.len(),
+            Section::Packed(section) => section.packed_len(),
+            Section::Counted(..) => 0,
+        }
     }
 
     /// The first and the last event's time.
@@ -69,7 +121,11 @@ impl<W: Write + Seek> IndexWriter<W> {
 
     /// Hands the buffer to the operating system: what was appended survives the death of this process.
     pub fn flush(&mut self) -> io::Result<()> {
-        self.section.flush()
+        match &mut self.section {
+            Section::Raw(section) => section.flush(),
+            Section::Packed(section) => section.flush(),
+            Section::Counted(section, _) => section.flush(),
+        }
     }
 
     /// Writes the footer, then the header.
@@ -79,14 +135,21 @@ impl<W: Write + Seek> IndexWriter<W> {
 
     /// Like [`Self::finish`], with `sync` called between footer and header, and at the end.
     pub fn finish_synced(mut self, sync: impl FnMut(&mut W) -> io::Result<()>) -> io::Result<W> {
-        let event_count = self.next_seq().0;
+        let event_count = match self.section {
+            Section::Counted(..) => 0,
+            _ => self.next_seq().0,
+        };
         let (time_start, time_end) = self.times.unwrap_or_default();
-        let bytes_written = self.section.len();
+        let bytes_written = event_count * Event::SIZE as u64;
         self.header.event_count = saturated(event_count);
         self.header.footer_offset = self.header.events_offset + bytes_written;
         (self.header.time_start, self.header.time_end) = (time_start, time_end);
         let footer = |crc32| IndexFooter { crc32, event_count, time_start, time_end, bytes_written }.encode();
-        self.section.finish(footer, &self.header.encode(), sync)
+        let header = self.header.encode();
+        match self.section {
+            Section::Raw(section) | Section::Counted(section, _) => section.finish(footer, &header, sync),
+            Section::Packed(section) => section.finish(&Around::without_crc(header, footer(0)), sync),
+        }
     }
 
     fn saw(&mut self, first: TraceNanos, last: TraceNanos) {

@@ -3,10 +3,10 @@
 use ada_event::{DetailSeq, Event};
 
 use super::ThreadWriter;
+use crate::atf::WriteError;
 use crate::atf::detail::encode_header;
 use crate::atf::layout::RECORD_HEADER_SIZE;
-use crate::atf::session::ThreadTrace;
-use crate::atf::{DetailView, WriteError};
+use crate::atf::session::{ThreadDetail, ThreadTrace};
 
 /// Records are gathered to pieces of about this size.
 const PIECE: usize = 64 << 10;
@@ -26,7 +26,7 @@ impl ThreadWriter {
         let mut piece = Vec::new();
         for events in trace.chunks() {
             piece.clear();
-            for event in events {
+            for event in &*events {
                 let event = Event::from_le_bytes(event);
                 let event = Event { detail: moved(event.detail), thread: self.thread(), ..event };
                 piece.extend_from_slice(&event.to_le_bytes());
@@ -37,9 +37,10 @@ impl ThreadWriter {
     }
 
     /// Gives how many records could be read.
-    fn append_details(&mut self, view: &DetailView<'_>, first_event: u64) -> Result<u64, WriteError> {
+    fn append_details(&mut self, view: &ThreadDetail<'_>, first_event: u64) -> Result<u64, WriteError> {
         let (mut piece, mut count) = (Vec::with_capacity(PIECE), 0);
-        for record in view.records().map_while(Result::ok) {
+        for held in view.records().map_while(Result::ok) {
+            let record = held.get();
             let position = first_event + u64::from(record.index_seq);
             let link = u32::try_from(position).map_err(|_| WriteError::LinkOverflow { position })?;
             let length = (RECORD_HEADER_SIZE + record.bytes.len()) as u32;

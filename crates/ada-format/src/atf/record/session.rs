@@ -8,7 +8,7 @@ use std::time::SystemTime;
 use ada_event::ThreadId;
 
 use super::name::session_name;
-use super::{SyncPolicy, ThreadWriter};
+use super::{Store, SyncPolicy, ThreadWriter};
 use crate::atf::{Manifest, Platform, WriteError};
 
 /// Writes the trace of one process. Threads are written by their own [`ThreadWriter`]s, which may live on other
@@ -18,6 +18,7 @@ pub struct SessionWriter {
     process: PathBuf,
     platform: Platform,
     sync: SyncPolicy,
+    store: Store,
     manifest: Manifest,
     saw_events: bool,
 }
@@ -52,7 +53,7 @@ impl SessionWriter {
         let process = session.join(format!("pid_{pid}"));
         fs::create_dir(&process).map_err(in_file(&process))?;
         let manifest = Manifest::begun(platform, pid);
-        let writer = Self { session, process, platform, sync, manifest, saw_events: false };
+        let writer = Self { session, process, platform, sync, store: Store::Raw, manifest, saw_events: false };
         writer.save_manifest()?;
         Ok(writer)
     }
@@ -65,6 +66,11 @@ impl SessionWriter {
     /// The process's folder.
     pub fn process_path(&self) -> &Path {
         &self.process
+    }
+
+    /// Has threads that begin from now on written in this form.
+    pub fn set_store(&mut self, store: Store) {
+        self.store = store;
     }
 
     /// What the manifest will say; threads and the time range are filled in by [`Self::finish_thread`].
@@ -93,7 +99,7 @@ impl SessionWriter {
 
     /// Begins a thread's files.
     pub fn thread(&self, thread: ThreadId) -> Result<ThreadWriter, WriteError> {
-        ThreadWriter::create(&self.process, thread, self.platform, self.sync)
+        ThreadWriter::create(&self.process, thread, self.platform, self.sync, self.store)
     }
 
     /// Finishes a thread's files and takes the thread into the manifest.

@@ -1,12 +1,12 @@
 //! Writes the two files of a thread, and the links between them.
 
 use std::fs::{self, File};
-use std::io;
+use std::io::{self, Seek};
 use std::path::{Path, PathBuf};
 
 use ada_event::{DetailSeq, Event, EventSeq, ThreadId, TraceNanos};
 
-use super::SyncPolicy;
+use super::{Store, SyncPolicy};
 use crate::atf::manifest::ThreadEntry;
 use crate::atf::{DetailWriter, IndexWriter, Payload, Platform, WriteError};
 
@@ -16,6 +16,7 @@ pub struct ThreadWriter {
     path: PathBuf,
     platform: Platform,
     sync: SyncPolicy,
+    store: Store,
     /// What the manifest will say of it beside its counts.
     entry: ThreadEntry,
     index: IndexWriter<File>,
@@ -35,11 +36,16 @@ impl ThreadWriter {
         thread: ThreadId,
         platform: Platform,
         sync: SyncPolicy,
+        store: Store,
     ) -> Result<Self, WriteError> {
         let path = process.join(format!("thread_{thread}"));
         fs::create_dir(&path).map_err(|source| WriteError::File { path: path.clone(), source })?;
-        let index = create(&path.join("index.atf"), |file| IndexWriter::begin(file, platform, thread))?;
-        Ok(Self { thread, path, platform, sync, entry: ThreadEntry::default(), index, detail: None })
+        let index = create(&path.join(store.index_file()), |file| match store {
+            Store::Raw => IndexWriter::begin(file, platform, thread),
+            Store::Packed => IndexWriter::begin_packed(file, platform, thread),
+            Store::Nothing => IndexWriter::begin_without_events(file, platform, thread),
+        })?;
+        Ok(Self { thread, path, platform, sync, store, entry: ThreadEntry::default(), index, detail: None })
     }
 
     /// Which thread.
@@ -67,9 +73,9 @@ impl ThreadWriter {
         self.detail.as_ref().map_or(0, DetailWriter::count)
     }
 
-    /// Bytes of all events and detail records so far.
+    /// Bytes that all events and detail records so far take; about, where they are packed.
     pub fn byte_count(&self) -> u64 {
-        self.index.next_seq().0 * Event::SIZE as u64 + self.detail.as_ref().map_or(0, DetailWriter::bytes)
+        self.index.stored_bytes() + self.detail.as_ref().map_or(0, DetailWriter::stored_bytes)
     }
 
     /// Appends an event as it is; its link is the caller's.
@@ -132,9 +138,14 @@ impl ThreadWriter {
         let times = self.index.times();
         let event_count = Some(self.index.next_seq().0);
         let events = self.index.next_seq().0;
-        let file = self.index.finish_synced(sync)?;
+        let mut file = self.index.finish_synced(sync)?;
         // A disk that was full for a while may have left a part of a write behind the footer.
-        file.set_len(2 * 64 + events * Event::SIZE as u64)?;
+        let length = match self.store {
+            Store::Raw => 2 * 64 + events * Event::SIZE as u64,
+            Store::Packed => file.stream_position()?,
+            Store::Nothing => 2 * 64,
+        };
+        file.set_len(length)?;
         if self.sync == SyncPolicy::OnFinish {
             File::open(&self.path)?.sync_all()?;
         }
@@ -144,8 +155,11 @@ impl ThreadWriter {
 
     fn detail(&mut self) -> Result<&mut DetailWriter<File>, WriteError> {
         if self.detail.is_none() {
-            let begin = |file| DetailWriter::begin(file, self.platform, self.thread);
-            self.detail = Some(create(&self.path.join("detail.atf"), begin)?);
+            let begin = |file| match self.store {
+                Store::Raw | Store::Nothing => DetailWriter::begin(file, self.platform, self.thread),
+                Store::Packed => DetailWriter::begin_packed(file, self.platform, self.thread),
+            };
+            self.detail = Some(create(&self.path.join(self.store.detail_file()), begin)?);
         }
         Ok(self.detail.as_mut().expect("it was just made"))
     }

@@ -7,9 +7,10 @@ use std::path::{Path, PathBuf};
 
 use ada_event::ThreadId;
 
+use super::thread::{Caches, file_in};
 use super::{Finding, Problem, Process, SessionError, ThreadTrace};
 use crate::atf::map::open_regular;
-use crate::atf::{Damage, Manifest};
+use crate::atf::{Damage, Manifest, Store};
 
 /// A manifest has less than a kilobyte for each thread and module; one that is larger than this is something else.
 const LARGEST_MANIFEST: u64 = 64 << 20;
@@ -37,6 +38,7 @@ pub(super) fn number_of(path: &Path, prefix: &str) -> Option<u32> {
 pub(super) fn open_process(
     path: PathBuf,
     pid: Option<u32>,
+    caches: &Caches,
     findings: &mut Vec<Finding>,
 ) -> Result<Process, SessionError> {
     let folders =
@@ -44,7 +46,7 @@ pub(super) fn open_process(
     let manifest = open_manifest(&path.join("manifest.json"), findings);
     let mut threads = Vec::new();
     for (&id, folder) in &folders {
-        threads.extend(ThreadTrace::open(folder.clone(), ThreadId(id), findings));
+        threads.extend(ThreadTrace::open(folder.clone(), ThreadId(id), caches, findings));
     }
     if let Some(manifest) = &manifest {
         compare(&path, manifest, &folders, findings);
@@ -83,9 +85,9 @@ fn compare(path: &Path, manifest: &Manifest, folders: &BTreeMap<u32, PathBuf>, f
     let listed: BTreeMap<u32, bool> = manifest.threads.iter().map(|thread| (thread.id, thread.has_detail)).collect();
     for (&id, &has_detail) in &listed {
         let folder = path.join(format!("thread_{id}"));
-        if !folder.join("index.atf").exists() {
+        if !file_in(&folder, Store::index_file).0.exists() {
             found(folder, Damage::ThreadMissing { thread: ThreadId(id) });
-        } else if folder.join("detail.atf").exists() != has_detail {
+        } else if file_in(&folder, Store::detail_file).0.exists() != has_detail {
             found(folder, Damage::DetailPresence { listed: has_detail });
         }
     }

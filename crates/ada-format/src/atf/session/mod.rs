@@ -1,14 +1,20 @@
 //! A session on disk: its processes, their threads, and all events in one order.
 
+mod block_cache;
+mod detail;
 mod finding;
 mod folder;
+mod index;
 mod thread;
 mod verify;
 
+pub use detail::{HeldRecord, HeldRecords, ThreadDetail};
 pub use finding::{Finding, Problem};
+pub use index::{Events, ThreadIndex};
 pub use thread::ThreadTrace;
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use folder::numbered_folders;
 
@@ -55,8 +61,9 @@ impl Session {
             folders.push((folder::number_of(path, "pid_"), path.to_owned()));
         }
         let mut session = Self { path: path.to_owned(), processes: Vec::new(), findings: Vec::new() };
+        let caches = thread::Caches::default();
         for (pid, folder) in folders {
-            let process = folder::open_process(folder, pid, &mut session.findings)?;
+            let process = folder::open_process(folder, pid, &caches, &mut session.findings)?;
             session.processes.push(process);
         }
         Ok(session)
@@ -95,8 +102,9 @@ impl Session {
 
     fn merge_lanes(&self, wanted: impl Fn(&ThreadTrace) -> bool) -> impl Iterator<Item = EventChunks<'_>> {
         let beside = self.threads().filter(|thread| wanted(thread)).count().saturating_sub(1);
+        let scratch = Arc::default();
         self.threads().map(move |thread| match wanted(thread) {
-            true => thread.chunks_beside(beside),
+            true => thread.chunks_beside(beside, &scratch),
             false => EventChunks::of(&[]),
         })
     }

@@ -2,47 +2,65 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use ada_event::{Event, ThreadId};
 
+use super::block_cache::BlockCache;
+use super::detail::{DetailFile, ThreadDetail};
 use super::finding::FileFindings;
+use super::index::{EventBlock, IndexFile, ThreadIndex};
 use super::{Finding, Problem};
-use crate::atf::detail::DetailShape;
-use crate::atf::index::IndexShape;
+use crate::atf::chunks::Scratch;
 use crate::atf::map::Mapping;
-use crate::atf::{DetailView, EventChunks, IndexView};
+use crate::atf::packed::DetailBlock;
+use crate::atf::{AtfError, EventChunks, Store};
 
-/// A thread's files, mapped.
+/// What random access keeps of packed files, for all threads of a session.
+#[derive(Debug, Default)]
+pub(super) struct Caches {
+    events: Arc<BlockCache<EventBlock>>,
+    records: Arc<BlockCache<DetailBlock>>,
+}
+
+/// A thread's files, mapped. Which form they have is their own affair: all is read in the same way.
 #[derive(Debug)]
 pub struct ThreadTrace {
     id: ThreadId,
     path: PathBuf,
-    pub(super) index_map: Mapping,
-    pub(super) index_shape: IndexShape,
-    pub(super) detail: Option<(Mapping, DetailShape)>,
+    pub(super) index_path: PathBuf,
+    pub(super) index: IndexFile,
+    pub(super) detail: Option<(PathBuf, DetailFile)>,
 }
 
 impl ThreadTrace {
     /// Opens a thread's folder. Without a readable index there is no thread; without readable detail there is. A folder
     /// without either is one whose writer died before it wrote, which is no finding.
-    pub(super) fn open(path: PathBuf, id: ThreadId, findings: &mut Vec<Finding>) -> Option<Self> {
-        let index_path = path.join("index.atf");
-        let detail_path = path.join("detail.atf");
+    pub(super) fn open(path: PathBuf, id: ThreadId, caches: &Caches, findings: &mut Vec<Finding>) -> Option<Self> {
+        let (index_path, store) = file_in(&path, Store::index_file);
+        let (detail_path, detail_store) = file_in(&path, Store::detail_file);
+        if !index_path.exists() && !detail_path.exists() {
+            return None;
+        }
+        let index = open(&index_path, findings, |map| match store {
+            Store::Packed => IndexFile::packed(map, caches.events.clone()),
+            Store::Raw | Store::Nothing => IndexFile::raw(map),
+        })?;
         let mut found = FileFindings::new(&index_path, findings);
-        let index_map = match Mapping::open(&index_path) {
-            Ok(map) => map,
-            Err(error) if error.kind() == io::ErrorKind::NotFound && !detail_path.exists() => return None,
-            Err(error) => {
-                found.push(Problem::Unreadable(error));
-                return None;
-            }
-        };
-        let index_shape =
-            IndexShape::find(index_map.bytes()).map_err(|error| found.push(Problem::Corrupt(error))).ok()?;
-        index_shape.damage.iter().for_each(|damage| found.damage(damage.clone()));
+        index.damage().iter().for_each(|damage| found.damage(damage.clone()));
         drop(found);
-        let detail = open_detail(&detail_path, findings);
-        Some(Self { id, path, index_map, index_shape, detail })
+        let detail = match detail_path.exists() {
+            true => open(&detail_path, findings, |map| match detail_store {
+                Store::Packed => DetailFile::packed(map, caches.records.clone()),
+                Store::Raw | Store::Nothing => DetailFile::raw(map),
+            }),
+            false => None,
+        };
+        if let Some(detail) = &detail {
+            let mut found = FileFindings::new(&detail_path, findings);
+            detail.damage().iter().for_each(|damage| found.damage(damage.clone()));
+        }
+        Some(Self { id, path, index_path, index, detail: detail.map(|detail| (detail_path, detail)) })
     }
 
     /// The id in the folder's name.
@@ -55,64 +73,75 @@ impl ThreadTrace {
         &self.path
     }
 
-    /// The index file.
-    pub fn index(&self) -> IndexView<'_> {
-        IndexView::with_shape(self.index_map.bytes(), self.index_shape.clone())
+    /// The thread's files, index first.
+    pub fn files(&self) -> impl Iterator<Item = &Path> {
+        [Some(&self.index_path), self.detail.as_ref().map(|(path, _)| path)].into_iter().flatten().map(PathBuf::as_path)
     }
 
-    /// The detail file, if there is a readable one.
-    pub fn detail(&self) -> Option<DetailView<'_>> {
-        self.detail.as_ref().map(|(map, shape)| DetailView::mapped(map, shape.clone()))
+    /// The form of the index file.
+    pub fn store(&self) -> Store {
+        match &self.index {
+            IndexFile::Raw { .. } => Store::Raw,
+            IndexFile::Packed(_) => Store::Packed,
+        }
+    }
+
+    /// The events, by position.
+    pub fn index(&self) -> ThreadIndex<'_> {
+        self.index.view()
+    }
+
+    /// The detail records, if there is a readable file of them.
+    pub fn detail(&self) -> Option<ThreadDetail<'_>> {
+        self.detail.as_ref().map(|(_, file)| file.view())
     }
 
     /// How many events the index file has.
     pub fn event_count(&self) -> u64 {
-        (self.index_shape.events.len() / Event::SIZE) as u64
+        self.index.len()
     }
 
-    /// Bytes of the events and of the detail records.
+    /// Bytes of the events and of the detail records, in the raw form.
     pub fn byte_count(&self) -> u64 {
-        let detail = self.detail.as_ref().map_or(0, |(_, shape)| shape.records.len());
-        (self.index_shape.events.len() + detail) as u64
+        let detail = self.detail.as_ref().map_or(0, |(_, file)| file.record_bytes());
+        self.index.len() * Event::SIZE as u64 + detail
     }
 
-    /// The events many at a time, for reading from end to end: pages that were read are given back on the way.
+    /// The events many at a time, for reading from end to end: memory that was read is given back on the way.
     pub fn chunks(&self) -> EventChunks<'_> {
-        self.chunks_beside(0)
+        self.chunks_beside(0, &Arc::default())
     }
 
     /// Like [`Self::chunks`], for use with so many other threads at the same time.
-    pub(super) fn chunks_beside(&self, others: usize) -> EventChunks<'_> {
-        EventChunks::mapped(&self.index_map, self.index_shape.events.clone(), others)
+    pub(super) fn chunks_beside(&self, others: usize, scratch: &Arc<Scratch>) -> EventChunks<'_> {
+        self.index.chunks(others, scratch)
     }
 
     /// Gives back the pages that random access has touched.
     pub fn release(&self) {
-        self.index_map.release(0..self.index_map.bytes().len());
-        if let Some((map, _)) = &self.detail {
+        for map in [Some(self.index.map()), self.detail.as_ref().map(|(_, file)| file.map())].into_iter().flatten() {
             map.release(0..map.bytes().len());
         }
     }
 }
 
-fn open_detail(path: &Path, findings: &mut Vec<Finding>) -> Option<(Mapping, DetailShape)> {
-    let mut found = FileFindings::new(path, findings);
-    let map = match Mapping::open(path) {
-        Ok(map) => map,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return None,
-        Err(error) => {
-            found.push(Problem::Unreadable(error));
-            return None;
-        }
-    };
-    match DetailShape::find(map.bytes(), |walked| map.release(0..walked)) {
-        Ok(shape) => {
-            shape.damage.iter().for_each(|damage| found.damage(damage.clone()));
-            Some((map, shape))
-        }
-        Err(error) => {
-            found.push(Problem::Corrupt(error));
-            None
-        }
+/// The file that a folder has of two that say the same; the raw one if it has both, which is what a conversion that was
+/// interrupted leaves.
+pub(super) fn file_in(folder: &Path, name: impl Fn(Store) -> &'static str) -> (PathBuf, Store) {
+    let packed = folder.join(name(Store::Packed));
+    match folder.join(name(Store::Raw)) {
+        raw if raw.exists() || !packed.exists() => (raw, Store::Raw),
+        _ => (packed, Store::Packed),
     }
+}
+
+fn open<T>(path: &Path, findings: &mut Vec<Finding>, read: impl FnOnce(Mapping) -> Result<T, AtfError>) -> Option<T> {
+    let opened: io::Result<Mapping> = Mapping::open(path);
+    let problem = match opened.map(read) {
+        Ok(Ok(file)) => return Some(file),
+        Ok(Err(error)) => Problem::Corrupt(error),
+        Err(error) => Problem::Unreadable(error),
+    };
+    FileFindings::new(path, findings).push(problem);
+    None
 }

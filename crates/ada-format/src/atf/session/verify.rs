@@ -1,13 +1,17 @@
 //! Reads a whole session and checks everything that can be checked without knowing the program.
 
-use ada_event::{Event, EventSeq, TraceNanos};
+use ada_event::{Event, EventSeq, ThreadId, TraceNanos};
 
+use super::detail::DetailFile;
 use super::finding::FileFindings;
-use super::{Finding, Problem, Process, Session, ThreadTrace};
+use super::index::IndexFile;
+use super::{Finding, HeldRecords, Problem, Process, Session, ThreadDetail, ThreadIndex, ThreadTrace};
+use crate::atf::chunks::PackedFile;
 use crate::atf::detail::{DetailCheck, DetailShape};
-use crate::atf::index::IndexCheck;
+use crate::atf::index::{IndexCheck, IndexShape};
 use crate::atf::map::Mapping;
-use crate::atf::{Damage, DetailRecord, DetailView, Records};
+use crate::atf::packed::{Around, EventDecoder, PackedShape};
+use crate::atf::{Damage, DetailRecord, DetailView};
 
 /// Bytes of detail that are read before their pages are given back.
 const RELEASE_EVERY: usize = 4 << 20;
@@ -20,9 +24,7 @@ impl Session {
         for process in &self.processes {
             for thread in &process.threads {
                 verify_index(thread, &mut found, &mut progress);
-                if let Some((map, shape)) = &thread.detail {
-                    verify_detail(thread, map, shape, &mut found, &mut progress);
-                }
+                verify_detail(thread, &mut found, &mut progress);
             }
             verify_counts(process, &mut found);
             verify_times(process, &mut found);
@@ -32,95 +34,164 @@ impl Session {
 }
 
 fn verify_index(thread: &ThreadTrace, list: &mut Vec<Finding>, progress: &mut impl FnMut(u64)) {
-    let shape = &thread.index_shape;
-    let mut found = FileFindings::new(&thread.path().join("index.atf"), list);
-    if let Some(header) = shape.header.as_ref().filter(|header| header.thread != thread.id()) {
-        found.damage(Damage::WrongThread { seq: None, found: header.thread, expected: thread.id() });
-    }
-    let mut check = IndexCheck::new(shape);
+    let mut found = FileFindings::new(&thread.index_path, list);
     let mut links = DetailLinks::new(thread);
-    let mut chunks = thread.chunks();
-    loop {
-        let first = chunks.next_seq().0;
-        let Some(chunk) = chunks.next() else { break };
-        check.feed(chunk, |damage| found.damage(damage));
-        for (seq, event) in (first..).zip(chunk.iter().map(Event::from_le_bytes)) {
-            if let Some(detail) = event.detail.get() {
-                let back = links.back(detail);
-                if back.map(u64::from) != Some(seq) {
-                    found.damage(Damage::DetailLink { seq: EventSeq(seq), detail, back });
+    let mut feed =
+        |check: &mut IndexCheck, first: EventSeq, events: &[[u8; Event::SIZE]], found: &mut FileFindings<'_>| {
+            check.go_on_at(first);
+            check.feed(events, |damage| found.damage(damage));
+            for (seq, event) in (first.0..).zip(events.iter().map(Event::from_le_bytes)) {
+                if let Some(detail) = event.detail.get() {
+                    let back = links.back(detail);
+                    if back.map(u64::from) != Some(seq) {
+                        found.damage(Damage::DetailLink { seq: EventSeq(seq), detail, back });
+                    }
                 }
             }
+            thread.release();
+            progress(events.as_flattened().len() as u64);
+        };
+    match &thread.index {
+        IndexFile::Raw { shape, .. } => {
+            check_header(thread, shape.header.as_ref().map(|header| header.thread), &mut found);
+            let mut check = IndexCheck::new(shape);
+            for chunk in thread.chunks() {
+                feed(&mut check, chunk.first_seq(), &chunk, &mut found);
+            }
+            check.finish(shape, true, |damage| found.damage(damage));
         }
-        links.release();
-        progress(chunk.as_flattened().len() as u64);
+        IndexFile::Packed(packed) => {
+            let PackedFile { map, shape: blocks } = &*packed.file;
+            check_header(thread, blocks.header().map(|header| header.thread), &mut found);
+            let (head, tail, has_crc) = parts(blocks.around());
+            let shape = IndexShape::around(head, tail, blocks.len());
+            let mut check = IndexCheck::new(&shape);
+            let (mut decoder, mut events) = (EventDecoder::default(), Vec::new());
+            for block in 0..blocks.block_count() {
+                match blocks.read_events(map.bytes(), block, &mut decoder, &mut events) {
+                    Ok(()) => feed(&mut check, first_of(blocks, block), &events, &mut found),
+                    Err(damage) => found.damage(damage),
+                }
+            }
+            check.finish(&shape, has_crc, |damage| found.damage(damage));
+        }
     }
-    check.finish(shape, |damage| found.damage(damage));
+}
+
+fn check_header(thread: &ThreadTrace, in_header: Option<ThreadId>, found: &mut FileFindings<'_>) {
+    if let Some(header) = in_header.filter(|header| *header != thread.id()) {
+        found.damage(Damage::WrongThread { seq: None, found: header, expected: thread.id() });
+    }
+}
+
+/// What a packed file has of the raw one's bytes, and whether the checksum is among them.
+fn parts(around: Option<&Around>) -> (&[u8], &[u8], bool) {
+    around.map_or((&[], &[], false), |around| (&around.head, &around.tail, !around.is_crc_left_out))
+}
+
+fn first_of(shape: &PackedShape, block: usize) -> EventSeq {
+    EventSeq(shape.block_range(block).start)
 }
 
 /// Answers where detail records link back to, quickly for those who ask in the order of the file.
 struct DetailLinks<'a> {
-    map: Option<&'a Mapping>,
-    view: Option<DetailView<'a>>,
-    ahead: Option<Records<'a>>,
+    view: Option<ThreadDetail<'a>>,
+    ahead: Option<HeldRecords<'a>>,
     next: u32,
 }
 
 impl<'a> DetailLinks<'a> {
     fn new(thread: &'a ThreadTrace) -> Self {
         let view = thread.detail();
-        let ahead = view.as_ref().map(DetailView::records);
-        Self { map: thread.detail.as_ref().map(|(map, _)| map), view, ahead, next: 0 }
+        let ahead = view.as_ref().map(ThreadDetail::records);
+        Self { view, ahead, next: 0 }
     }
 
     fn back(&mut self, detail: u32) -> Option<u32> {
         if detail == self.next {
             self.next = self.next.wrapping_add(1);
-            return self.ahead.as_mut()?.next()?.ok().map(|record| record.index_seq);
+            let record = self.ahead.as_mut()?.next()?.ok()?;
+            if record.position() == u64::from(detail) {
+                return Some(record.get().index_seq);
+            }
         }
-        self.view.as_ref()?.record(detail).map(|record| record.index_seq)
-    }
-
-    fn release(&self) {
-        if let Some(map) = self.map {
-            map.release(0..map.bytes().len());
-        }
+        self.view.as_ref()?.record(detail).map(|record| record.get().index_seq)
     }
 }
 
-fn verify_detail(
+fn verify_detail(thread: &ThreadTrace, list: &mut Vec<Finding>, progress: &mut impl FnMut(u64)) {
+    let Some((path, file)) = &thread.detail else { return };
+    let mut found = FileFindings::new(path, list);
+    let index = thread.index();
+    match file {
+        DetailFile::Raw { map, shape } => {
+            check_header(thread, shape.header.as_ref().map(|header| header.thread), &mut found);
+            verify_raw_detail(thread, &index, (map, shape), &mut found, progress);
+        }
+        DetailFile::Packed(packed) => {
+            check_header(thread, packed.shape.header().map(|header| header.thread), &mut found);
+            let (head, tail, has_crc) = parts(packed.shape.around());
+            let shape = DetailShape::around(head, tail, file.record_bytes());
+            let mut check = DetailCheck::new(&shape);
+            for block in 0..packed.shape.block_count() {
+                let read = match packed.shape.read_records(packed.map.bytes(), block) {
+                    Ok(read) => read,
+                    Err(damage) => {
+                        found.damage(damage);
+                        continue;
+                    }
+                };
+                check.go_on_at(read.first);
+                for (record, position) in read.records(packed.arch()).zip(read.first..) {
+                    check_record(&index, position, &record, &mut check, &mut found);
+                }
+                check.bytes(&read.bytes);
+                progress(read.bytes.len() as u64);
+                thread.release();
+            }
+            check.finish(&shape, has_crc, |damage| found.damage(damage));
+        }
+    }
+    thread.release();
+}
+
+/// Compares a record with its event, and its payload with itself.
+fn check_record(
+    index: &ThreadIndex<'_>,
+    position: u64,
+    record: &DetailRecord<'_>,
+    check: &mut DetailCheck,
+    found: &mut FileFindings<'_>,
+) {
+    // Links have 32 bits; a record that none can reach is one that nobody links to.
+    let detail = u32::try_from(position).unwrap_or(u32::MAX);
+    let event = index.event(record.event_seq()).filter(|event| event.detail.get() == Some(detail));
+    match event {
+        None => found.damage(Damage::IndexLink { detail, seq: record.event_seq() }),
+        Some(event) if event.timestamp != record.timestamp => {
+            let (time, event) = (record.timestamp, event.timestamp);
+            found.damage(Damage::DetailTime { detail, time, event });
+        }
+        Some(_) => {}
+    }
+    if let Err(error) = check.feed(record, |damage| found.damage(damage)) {
+        found.push(Problem::Corrupt(error));
+    }
+}
+
+fn verify_raw_detail(
     thread: &ThreadTrace,
-    map: &Mapping,
-    shape: &DetailShape,
-    list: &mut Vec<Finding>,
+    index: &ThreadIndex<'_>,
+    (map, shape): (&Mapping, &DetailShape),
+    found: &mut FileFindings<'_>,
     progress: &mut impl FnMut(u64),
 ) {
-    let mut found = FileFindings::new(&thread.path().join("detail.atf"), list);
-    if let Some(header) = shape.header.as_ref().filter(|header| header.thread != thread.id()) {
-        found.damage(Damage::WrongThread { seq: None, found: header.thread, expected: thread.id() });
-    }
-    let index = thread.index();
-    let event_of = |detail: u32, record: &DetailRecord<'_>| {
-        index.event(record.event_seq()).filter(|event| event.detail.get() == Some(detail))
-    };
     let mut check = DetailCheck::new(shape);
     let mut records = DetailView::mapped(map, shape.clone()).records();
     let mut read = shape.records.start;
-    for detail in 0.. {
+    for position in 0.. {
         match records.next() {
-            Some(Ok(record)) => {
-                match event_of(detail, &record) {
-                    None => found.damage(Damage::IndexLink { detail, seq: record.event_seq() }),
-                    Some(event) if event.timestamp != record.timestamp => {
-                        let (time, event) = (record.timestamp, event.timestamp);
-                        found.damage(Damage::DetailTime { detail, time, event });
-                    }
-                    Some(_) => {}
-                }
-                if let Err(error) = check.feed(&record, |damage| found.damage(damage)) {
-                    found.push(Problem::Corrupt(error));
-                }
-            }
+            Some(Ok(record)) => check_record(index, position, &record, &mut check, found),
             Some(Err(error)) => found.push(Problem::Corrupt(error)),
             None => break,
         }
@@ -133,8 +204,7 @@ fn verify_detail(
     }
     // What follows a record that cannot be read is in the checksum all the same.
     check.bytes(&map.bytes()[read..shape.records.end]);
-    check.finish(shape, |damage| found.damage(damage));
-    thread.release();
+    check.finish(shape, true, |damage| found.damage(damage));
 }
 
 /// Compares a manifest's numbers of events with the threads'.
@@ -145,7 +215,7 @@ fn verify_counts(process: &Process, list: &mut Vec<Finding>) {
         if let (Some(listed), Some(found)) = (entry.event_count, thread.map(ThreadTrace::event_count))
             && listed != found
         {
-            let path = process.path.join(format!("thread_{}", entry.id)).join("index.atf");
+            let path = thread.map_or_else(|| process.path.clone(), |thread| thread.index_path.clone());
             list.push(Finding { path, problem: Problem::Damage(Damage::EventCount { listed, found }) });
         }
     }

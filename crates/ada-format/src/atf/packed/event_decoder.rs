@@ -1,0 +1,225 @@
+//! Reads a block of events.
+
+use ada_event::{DetailSeq, Event, EventKind, FunctionId, ThreadId, TraceNanos};
+
+use super::block::{BlockFault, BlockHeader, MOST_EVENTS};
+use super::event_encoder::{
+    CALL_FAR, CALL_NEAR, ESCAPE, HAS_DEPTH, HAS_THREAD, PREFIX, RETURN, TIME_8, TIME_16, TIME_64,
+};
+use super::model::{State, Symbol, Tables};
+use super::number;
+use crate::atf::layout::{u16_at, u32_at};
+
+/// Reads blocks, one after the other, in the same memory.
+#[derive(Default)]
+pub struct EventDecoder {
+    tables: Tables,
+    symbols: Vec<Symbol>,
+}
+
+/// The parts of a payload that are not read yet.
+struct Parts<'a> {
+    usual: [u64; 4],
+    times_8: &'a [u8],
+    times_16: &'a [[u8; 2]],
+    times_64: &'a [[u8; 8]],
+    functions: &'a [[u8; 2]],
+    escapes: &'a [u8],
+}
+
+impl EventDecoder {
+    /// Reads the events of a block whose checksum was found right. What `events` held before is gone.
+    pub(crate) fn decode(
+        &mut self,
+        header: &BlockHeader,
+        payload: &[u8],
+        events: &mut Vec<[u8; Event::SIZE]>,
+    ) -> Result<(), BlockFault> {
+        if header.count > MOST_EVENTS || payload.len() < PREFIX + header.count as usize {
+            return Err(if header.count > MOST_EVENTS { BlockFault::TooLarge } else { BlockFault::Short });
+        }
+        let (prefix, rest) = payload.split_at(PREFIX);
+        let (controls, mut rest) = rest.split_at(header.count as usize);
+        let mut part = |number: usize| {
+            let length = u32_at(prefix, 12 + 4 * number) as usize;
+            let (part, behind) = rest.split_at_checked(length).ok_or(BlockFault::Short)?;
+            rest = behind;
+            Ok(part)
+        };
+        let (times_8, times_16, times_64, functions) = (part(0)?, part(1)?, part(2)?, part(3)?);
+        let (list, escapes, runs) = (part(4)?, part(5)?, part(6)?);
+        let (Ok(times_16), Ok(times_64), Ok(functions)) = (whole(times_16), whole(times_64), whole(functions)) else {
+            return Err(BlockFault::Short);
+        };
+        if !rest.is_empty() {
+            return Err(BlockFault::Long);
+        }
+        self.read_symbols(list, u32_at(prefix, 8))?;
+        let usual = [0, 1, 2, 3].map(|op| u64::from(u16_at(prefix, 2 * op)));
+        let mut parts = Parts { usual, times_8, times_16, times_64, functions, escapes };
+        // Whatever is in there is written over: most of the time it has the right length already.
+        events.resize(controls.len(), [0; Event::SIZE]);
+        self.read_events(header, controls, &mut parts, events)?;
+        let is_read = parts.times_8.is_empty()
+            && parts.times_16.is_empty()
+            && parts.times_64.is_empty()
+            && parts.functions.is_empty()
+            && parts.escapes.is_empty();
+        if !is_read {
+            return Err(BlockFault::Long);
+        }
+        put_details(runs, events)
+    }
+
+    fn read_symbols(&mut self, mut list: &[u8], count: u32) -> Result<(), BlockFault> {
+        self.symbols.clear();
+        let mut module = 0;
+        while !list.is_empty() {
+            let coded = number::take(&mut list)?;
+            if coded & 1 != 0 {
+                module = number::take(&mut list)?;
+            }
+            let function = module << 32 | coded >> 3 & u64::from(u32::MAX);
+            self.symbols.push(Symbol::new(function, coded >> 1 & 3)?);
+        }
+        if self.symbols.len() == count as usize { Ok(()) } else { Err(BlockFault::Function) }
+    }
+
+    fn read_events(
+        &mut self,
+        header: &BlockHeader,
+        controls: &[u8],
+        parts: &mut Parts<'_>,
+        events: &mut [[u8; Event::SIZE]],
+    ) -> Result<(), BlockFault> {
+        let Self { tables, symbols } = self;
+        let symbols = &symbols[..];
+        let mut state = tables.begin(header.extent);
+        let mut time = header.origin;
+        for (&control, place) in controls.iter().zip(events) {
+            let (op, coded) = (control & 3, control >> 2);
+            time = time.wrapping_add(match coded {
+                TIME_8 => u64::from(*take_one(&mut parts.times_8)?),
+                TIME_16 => u64::from(u16::from_le_bytes(*take_one(&mut parts.times_16)?)),
+                TIME_64 => u64::from_le_bytes(*take_one(&mut parts.times_64)?),
+                _ => parts.usual[usize::from(op)] + u64::from(coded),
+            });
+            let (function, kind, depth) = if op == RETURN {
+                let Some(symbol) = symbols.get(usize::from(state.top)) else { return Err(BlockFault::Function) };
+                let depth = state.height.wrapping_sub(1);
+                state.ended(tables, state.top, depth);
+                (symbol.function, EventKind::RETURN, depth)
+            } else {
+                let places = state.places();
+                let number = match op {
+                    CALL_FAR => tables.far(places),
+                    CALL_NEAR => tables.near(places),
+                    _ => u16::from_le_bytes(*take_one(&mut parts.functions)?),
+                };
+                if number == ESCAPE {
+                    let escaped = read_escape(tables, symbols, state, header.thread, &mut parts.escapes)?;
+                    state = escaped.state;
+                    *place = Event { timestamp: TraceNanos(time), ..escaped.event }.to_le_bytes();
+                    continue;
+                }
+                let Some(symbol) = symbols.get(usize::from(number)) else { return Err(BlockFault::Function) };
+                let depth = state.height;
+                state.called(tables, places, number, depth, symbol.pushes);
+                (symbol.function, if symbol.is_entry { EventKind::ENTRY } else { EventKind::CALL }, depth)
+            };
+            let event = Event {
+                timestamp: TraceNanos(time),
+                function: FunctionId(function),
+                thread: header.thread,
+                kind,
+                depth,
+                detail: DetailSeq::NONE,
+            };
+            *place = event.to_le_bytes();
+        }
+        Ok(())
+    }
+}
+
+/// An event that was told in full but for its time, and where the thread is behind it.
+struct Escaped {
+    event: Event,
+    state: State,
+}
+
+/// Reads such an event.
+#[cold]
+#[inline(never)]
+fn read_escape(
+    tables: &mut Tables,
+    symbols: &[Symbol],
+    mut state: State,
+    thread: ThreadId,
+    escapes: &mut &[u8],
+) -> Result<Escaped, BlockFault> {
+    let [flags, low, high, rest @ ..] = escapes else { return Err(BlockFault::Short) };
+    let number = u16::from_le_bytes([*low, *high]);
+    *escapes = rest;
+    let Some(symbol) = symbols.get(usize::from(number)) else { return Err(BlockFault::Function) };
+    if *flags & 7 > 4 || *flags & !(7 | HAS_DEPTH | HAS_THREAD) != 0 {
+        return Err(BlockFault::Code);
+    }
+    let kind = match *flags & 7 {
+        0 => EventKind(take_u32(escapes)?),
+        kind => EventKind(kind.into()),
+    };
+    let implied = match kind {
+        EventKind::RETURN | EventKind::EXCEPTION => state.height.wrapping_sub(1),
+        _ => state.height,
+    };
+    let depth = if *flags & HAS_DEPTH != 0 { take_u32(escapes)? } else { implied };
+    let thread = if *flags & HAS_THREAD != 0 { ThreadId(take_u32(escapes)?) } else { thread };
+    match kind {
+        EventKind::CALL | EventKind::ENTRY => state.called(tables, state.places(), number, depth, symbol.pushes),
+        EventKind::RETURN | EventKind::EXCEPTION => state.ended(tables, number, depth),
+        _ => {}
+    }
+    let function = FunctionId(symbol.function);
+    let event = Event { timestamp: TraceNanos(0), function, thread, kind, depth, detail: DetailSeq::NONE };
+    Ok(Escaped { event, state })
+}
+
+/// The numbers that bytes are, if they are whole ones.
+fn whole<const N: usize>(bytes: &[u8]) -> Result<&[[u8; N]], BlockFault> {
+    match bytes.as_chunks() {
+        (whole, []) => Ok(whole),
+        _ => Err(BlockFault::Short),
+    }
+}
+
+#[inline]
+fn take_one<'a, T>(part: &mut &'a [T]) -> Result<&'a T, BlockFault> {
+    let (first, rest) = part.split_first().ok_or(BlockFault::Short)?;
+    *part = rest;
+    Ok(first)
+}
+
+fn take_u32(bytes: &mut &[u8]) -> Result<u32, BlockFault> {
+    let (first, rest) = bytes.split_first_chunk().ok_or(BlockFault::Short)?;
+    *bytes = rest;
+    Ok(u32::from_le_bytes(*first))
+}
+
+/// Links events to the details that the runs tell of.
+fn put_details(mut runs: &[u8], events: &mut [[u8; Event::SIZE]]) -> Result<(), BlockFault> {
+    let (mut place, mut detail) = (0_usize, 0_u32);
+    while !runs.is_empty() {
+        let skipped = number::take(&mut runs)?;
+        let length = number::take(&mut runs)?;
+        let first = detail.wrapping_add(number::take_signed(&mut runs)? as u32);
+        let start = usize::try_from(skipped).ok().and_then(|skipped| place.checked_add(skipped));
+        let end = start.and_then(|start| start.checked_add(usize::try_from(length).ok()?));
+        let (Some(start), Some(end)) = (start, end) else { return Err(BlockFault::Number) };
+        let linked = events.get_mut(start..end).ok_or(BlockFault::Short)?;
+        for (event, number) in linked.iter_mut().zip(0_u32..) {
+            event[28..].copy_from_slice(&first.wrapping_add(number).to_le_bytes());
+        }
+        (place, detail) = (end, first.wrapping_add(length as u32));
+    }
+    Ok(())
+}

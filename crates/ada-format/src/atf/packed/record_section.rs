@@ -1,0 +1,147 @@
+//! The packed form of a detail file's records, while they are being written.
+
+use std::io::{self, Seek, Write};
+
+use ada_event::TraceNanos;
+
+use super::block::{BlockHeader, BlockKind, MOST_RECORD_BYTES};
+use super::block_file::BlockFile;
+use super::closing::Around;
+use super::detail_code::RecordPacker;
+use super::shape::FileHeader;
+use crate::atf::Arch;
+use crate::atf::detail::{Hop, hop};
+
+/// Bytes of records after which a block is full.
+const FULL: usize = 256 << 10;
+
+/// Appends records. When a write fails, the records of the block at hand are forgotten, and what comes next takes their
+/// positions.
+pub(crate) struct RecordSection<W: Write + Seek> {
+    file: BlockFile<W>,
+    header: FileHeader,
+    packer: RecordPacker,
+    /// The records of the block at hand.
+    bytes: Vec<u8>,
+    count: u32,
+    times: Option<(TraceNanos, TraceNanos)>,
+    /// Where records begin in the raw file.
+    raw_start: u64,
+    /// What the blocks before have: records, and their bytes.
+    before: (u64, u64),
+    is_behind: bool,
+    payload: Vec<u8>,
+}
+
+impl<W: Write + Seek> RecordSection<W> {
+    pub(crate) fn begin(file: W, header: FileHeader, raw_start: u64) -> io::Result<Self> {
+        let file = BlockFile::begin(file, &header)?;
+        Ok(Self {
+            file,
+            header,
+            packer: RecordPacker::default(),
+            bytes: Vec::new(),
+            count: 0,
+            times: None,
+            raw_start,
+            before: (0, 0),
+            is_behind: false,
+            payload: Vec::new(),
+        })
+    }
+
+    /// Records appended so far.
+    pub(crate) fn records(&self) -> u64 {
+        self.before.0 + u64::from(self.count)
+    }
+
+    /// Their bytes in the raw form.
+    pub(crate) fn len(&self) -> u64 {
+        self.before.1 + self.bytes.len() as u64
+    }
+
+    /// Bytes that they take, about.
+    pub(crate) fn packed_len(&self) -> u64 {
+        self.file.len() + self.bytes.len() as u64 / 4
+    }
+
+    /// Whether a record of this length can be appended.
+    pub(crate) fn has_room_for(&self, length: usize) -> bool {
+        length <= MOST_RECORD_BYTES as usize
+    }
+
+    /// Appends whole records.
+    pub(crate) fn append(&mut self, records: &[u8]) -> io::Result<()> {
+        let mut at = 0;
+        while let Hop::Whole(record, next) = hop(records, at, records.len(), Arch(0)) {
+            if !self.has_room_for(next - at) {
+                return Err(io::Error::new(io::ErrorKind::InvalidInput, "a detail record of more than 1 MiB"));
+            }
+            if self.bytes.len() + (next - at) > FULL {
+                self.seal()?;
+            }
+            self.bytes.extend_from_slice(&records[at..next]);
+            self.count += 1;
+            let (first, last) = self.times.unwrap_or((record.timestamp, record.timestamp));
+            self.times = Some((first.min(record.timestamp), last.max(record.timestamp)));
+            self.is_behind = true;
+            at = next;
+        }
+        Ok(())
+    }
+
+    fn block(&mut self) -> BlockHeader {
+        self.packer.pack(&self.bytes, &mut self.payload);
+        let (earliest, latest) = self.times.unwrap_or_default();
+        BlockHeader {
+            kind: BlockKind::Records,
+            payload_len: self.payload.len() as u32,
+            payload_crc: crc32fast::hash(&self.payload),
+            first: self.before.0,
+            count: self.count,
+            thread: self.header.thread,
+            earliest,
+            latest,
+            origin: self.raw_start + self.before.1,
+            extent: self.bytes.len() as u32,
+        }
+    }
+
+    fn seal(&mut self) -> io::Result<()> {
+        if self.bytes.is_empty() {
+            return Ok(());
+        }
+        let header = self.block();
+        let written = self.file.put(header, &self.payload, Vec::new());
+        if written.is_ok() {
+            self.before = (self.records(), self.len());
+        }
+        self.bytes.clear();
+        (self.count, self.times, self.is_behind) = (0, None, false);
+        written
+    }
+
+    /// Hands everything to the operating system, from where it survives the process.
+    pub(crate) fn flush(&mut self) -> io::Result<()> {
+        if self.is_behind && !self.bytes.is_empty() {
+            let header = self.block();
+            self.file.put_unfinished(&header, &self.payload)?;
+        }
+        self.is_behind = false;
+        Ok(())
+    }
+
+    pub(crate) fn finish(mut self, around: &Around, sync: impl FnMut(&mut W) -> io::Result<()>) -> io::Result<W> {
+        self.seal()?;
+        self.file.finish(self.before.0, around, sync)
+    }
+}
+
+impl<W: Write + Seek> Drop for RecordSection<W> {
+    fn drop(&mut self) {
+        if self.file.is_open() {
+            // Nobody is left to tell of a failure; a reader recovers what did get out.
+            let _ = self.flush();
+        }
+    }
+}

@@ -1,0 +1,253 @@
+//! A thread's events, whichever form its file has.
+
+use std::cell::RefCell;
+use std::ops::Range;
+use std::sync::Arc;
+
+use ada_event::{Event, EventSeq, TraceNanos};
+
+use super::block_cache::BlockCache;
+use crate::atf::chunks::{PackedFile, Scratch};
+use crate::atf::index::IndexShape;
+use crate::atf::map::Mapping;
+use crate::atf::packed::{EventDecoder, PackedShape};
+use crate::atf::{AtfError, Damage, EventChunks, IndexView};
+
+/// Events of one block.
+pub(super) type EventBlock = Vec<[u8; Event::SIZE]>;
+
+/// An index file, mapped.
+#[derive(Debug)]
+pub(super) enum IndexFile {
+    Raw { map: Mapping, shape: IndexShape },
+    Packed(PackedIndex),
+}
+
+/// A packed one.
+#[derive(Debug)]
+pub(super) struct PackedIndex {
+    pub(super) file: Arc<PackedFile>,
+    cache: Arc<BlockCache<EventBlock>>,
+    number: u64,
+}
+
+impl IndexFile {
+    pub(super) fn raw(map: Mapping) -> Result<Self, AtfError> {
+        let shape = IndexShape::find(map.bytes())?;
+        Ok(Self::Raw { map, shape })
+    }
+
+    pub(super) fn packed(map: Mapping, cache: Arc<BlockCache<EventBlock>>) -> Result<Self, AtfError> {
+        let shape = PackedShape::of_index(map.bytes())?;
+        let number = cache.add_file();
+        Ok(Self::Packed(PackedIndex { file: Arc::new(PackedFile { map, shape }), cache, number }))
+    }
+
+    pub(super) fn map(&self) -> &Mapping {
+        match self {
+            Self::Raw { map, .. } => map,
+            Self::Packed(packed) => &packed.file.map,
+        }
+    }
+
+    pub(super) fn damage(&self) -> &[Damage] {
+        match self {
+            Self::Raw { shape, .. } => &shape.damage,
+            Self::Packed(packed) => packed.file.shape.damage(),
+        }
+    }
+
+    pub(super) fn len(&self) -> u64 {
+        match self {
+            Self::Raw { shape, .. } => (shape.events.len() / Event::SIZE) as u64,
+            Self::Packed(packed) => packed.file.shape.len(),
+        }
+    }
+
+    pub(super) fn chunks(&self, beside: usize, scratch: &Arc<Scratch>) -> EventChunks<'_> {
+        match self {
+            Self::Raw { map, shape } => EventChunks::mapped(map, shape.events.clone(), beside),
+            Self::Packed(packed) if beside == 0 => EventChunks::packed_ahead(&packed.file),
+            Self::Packed(packed) => EventChunks::packed(&packed.file, beside, scratch.clone()),
+        }
+    }
+
+    pub(super) fn view(&self) -> ThreadIndex<'_> {
+        let inner = match self {
+            Self::Raw { map, shape } => Inner::Raw(IndexView::with_shape(map.bytes(), shape.clone())),
+            Self::Packed(packed) => Inner::Packed { packed, recent: RefCell::default() },
+        };
+        ThreadIndex { inner }
+    }
+}
+
+impl PackedIndex {
+    fn block(&self, block: usize) -> Option<Arc<EventBlock>> {
+        let read = || {
+            let mut events = Vec::new();
+            self.file.shape.read_events(self.file.map.bytes(), block, &mut EventDecoder::default(), &mut events)?;
+            Ok::<_, Damage>(events)
+        };
+        self.cache.get(self.number, block, read).ok()
+    }
+}
+
+/// The events of a thread, found by position or by time. Each view remembers the block that it was asked for last.
+#[derive(Clone, Debug)]
+pub struct ThreadIndex<'a> {
+    inner: Inner<'a>,
+}
+
+#[derive(Clone, Debug)]
+enum Inner<'a> {
+    Raw(IndexView<'a>),
+    Packed { packed: &'a PackedIndex, recent: RefCell<Option<(u64, Arc<EventBlock>)>> },
+}
+
+impl<'a> ThreadIndex<'a> {
+    /// How many events there are, those that cannot be read included.
+    pub fn len(&self) -> u64 {
+        match &self.inner {
+            Inner::Raw(view) => view.len(),
+            Inner::Packed { packed, .. } => packed.file.shape.len(),
+        }
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// What is wrong with the file, as far as can be told without reading the events.
+    pub fn damage(&self) -> &[Damage] {
+        match &self.inner {
+            Inner::Raw(view) => view.damage(),
+            Inner::Packed { packed, .. } => packed.file.shape.damage(),
+        }
+    }
+
+    /// The event at a position; none behind the last one, and in a block that cannot be read.
+    #[inline]
+    pub fn event(&self, seq: EventSeq) -> Option<Event> {
+        match &self.inner {
+            Inner::Raw(view) => view.event(seq),
+            Inner::Packed { packed, recent } => {
+                let place = |(first, events): &(u64, Arc<EventBlock>)| {
+                    events.get(usize::try_from(seq.0.checked_sub(*first)?).ok()?).map(Event::from_le_bytes)
+                };
+                if let Some(event) = recent.borrow().as_ref().and_then(place) {
+                    return Some(event);
+                }
+                let block = packed.file.shape.block_with(seq.0)?;
+                let read = (packed.file.shape.block_range(block).start, packed.block(block)?);
+                let event = place(&read);
+                recent.replace(Some(read));
+                event
+            }
+        }
+    }
+
+    /// The events in the order of the file.
+    pub fn events(&self) -> Events<'a> {
+        Events { index: self.clone(), left: 0..self.len() }
+    }
+
+    /// The position of the first event that is not before a time, in a thread whose clock runs forward. A packed file is
+    /// read for that in one place.
+    pub fn first_at(&self, time: TraceNanos) -> u64 {
+        let range = match &self.inner {
+            Inner::Raw(view) => 0..view.len(),
+            Inner::Packed { packed, .. } => match packed.file.shape.block_not_before(time) {
+                block if block == packed.file.shape.block_count() => return self.len(),
+                block => packed.file.shape.block_range(block),
+            },
+        };
+        let (mut low, mut high) = (range.start, range.end);
+        while low < high {
+            let middle = low + (high - low) / 2;
+            match self.event(EventSeq(middle)) {
+                Some(event) if event.timestamp < time => low = middle + 1,
+                _ => high = middle,
+            }
+        }
+        low
+    }
+
+    /// The first position from `from` on that may have an event of one of these functions: where the file tells, blocks
+    /// without them are passed over.
+    pub fn skip_without(&self, functions: &[u64], from: u64) -> u64 {
+        let Inner::Packed { packed, .. } = &self.inner else { return from };
+        let Some(first) = packed.file.shape.block_with(from) else { return from };
+        let may_have = |block: &usize| packed.file.shape.may_have(*block, functions);
+        match (first..packed.file.shape.block_count()).find(may_have) {
+            Some(block) => packed.file.shape.block_range(block).start.max(from),
+            None => packed.file.shape.len(),
+        }
+    }
+
+    /// The positions whose events cannot be read, because their blocks are damaged. All of the file is read for that
+    /// once, but nothing is unpacked.
+    pub fn lost(&self) -> Vec<Range<u64>> {
+        let Inner::Packed { packed, .. } = &self.inner else { return Vec::new() };
+        let (mut lost, mut next) = (Vec::new(), 0);
+        for block in 0..packed.file.shape.block_count() {
+            let range = packed.file.shape.block_range(block);
+            let start = next;
+            if packed.file.shape.check(packed.file.map.bytes(), block).is_none() {
+                if start < range.start {
+                    lost.push(start..range.start);
+                }
+                next = range.end;
+            }
+            packed.file.map.release(packed.file.shape.place(block));
+        }
+        if next < self.len() {
+            lost.push(next..self.len());
+        }
+        lost
+    }
+
+    /// A number that changes with the events: the file's checksum, and its newest events where it has none yet.
+    pub fn fingerprint(&self) -> u64 {
+        match &self.inner {
+            Inner::Raw(view) => {
+                let newest = view.raw_events();
+                let newest = newest[newest.len().saturating_sub(64)..].as_flattened();
+                let crc = view.footer().map_or(0, |footer| footer.crc32);
+                u64::from(crc) << 32 | u64::from(crc32fast::hash(newest))
+            }
+            Inner::Packed { packed, .. } => packed.file.shape.fingerprint(),
+        }
+    }
+}
+
+/// A thread's events from both ends; those that cannot be read are left out.
+#[derive(Clone, Debug)]
+pub struct Events<'a> {
+    index: ThreadIndex<'a>,
+    left: Range<u64>,
+}
+
+impl Iterator for Events<'_> {
+    type Item = Event;
+
+    fn next(&mut self) -> Option<Event> {
+        loop {
+            let seq = self.left.next()?;
+            if let Some(event) = self.index.event(EventSeq(seq)) {
+                return Some(event);
+            }
+        }
+    }
+}
+
+impl DoubleEndedIterator for Events<'_> {
+    fn next_back(&mut self) -> Option<Event> {
+        loop {
+            let seq = self.left.next_back()?;
+            if let Some(event) = self.index.event(EventSeq(seq)) {
+                return Some(event);
+            }
+        }
+    }
+}

@@ -1,0 +1,138 @@
+//! `ada pack SESSION` and `ada unpack SESSION`: from one form of a session's files to the other, in place.
+
+use std::io::{self, Write};
+use std::path::PathBuf;
+use std::sync::Mutex;
+
+use ada_format::atf::packed::{ConvertError, convert_file};
+use ada_format::atf::{Session, Store};
+use anyhow::bail;
+
+use crate::atf::report;
+use crate::exit::{Blame, Outcome, say};
+
+const PACK_EXAMPLES: &str = "\
+Examples:
+  ada pack ada_traces/session_20261115_101500       in place; a tenth of the size, and every command reads it as before
+  ada unpack ada_traces/session_20261115_101500     ATF V2 again, to the last byte
+
+Each file is read back and compared before the raw one goes. A file that is too damaged to be packed stays as it is and is
+named on stderr, with exit code 1.";
+
+const UNPACK_EXAMPLES: &str = "\
+Examples:
+  ada unpack ada_traces/session_20261115_101500     ATF V2, for programs that read nothing else
+
+A file that lacks blocks stays packed and is named on stderr, with exit code 1: what is left of it would get other positions.
+All commands read it as it is.";
+
+#[derive(clap::Args)]
+#[command(after_help = PACK_EXAMPLES)]
+pub(crate) struct PackArgs {
+    #[command(flatten)]
+    of: Of,
+}
+
+#[derive(clap::Args)]
+#[command(after_help = UNPACK_EXAMPLES)]
+pub(crate) struct UnpackArgs {
+    #[command(flatten)]
+    of: Of,
+}
+
+#[derive(clap::Args)]
+struct Of {
+    /// The session's folder, or that of one of its processes
+    session: PathBuf,
+    /// Also if it was never finished; its recorder must have ended
+    #[arg(long)]
+    unfinished: bool,
+}
+
+pub(crate) fn pack(args: &PackArgs) -> anyhow::Result<Outcome> {
+    convert(&args.of, Store::Packed)
+}
+
+pub(crate) fn unpack(args: &UnpackArgs) -> anyhow::Result<Outcome> {
+    convert(&args.of, Store::Raw)
+}
+
+fn convert(of: &Of, store: Store) -> anyhow::Result<Outcome> {
+    let session = Session::open(&of.session)?;
+    let manifests = session.processes().iter().filter_map(|process| process.manifest.as_ref());
+    if !of.unfinished && manifests.clone().any(|manifest| manifest.finished == Some(false)) {
+        bail!(
+            "{} was not finished, and may still be being written; if its recorder has ended, add --unfinished",
+            of.session.display()
+        );
+    }
+    for finding in session.findings() {
+        say(format_args!("ada: {}\n", report::line(finding, &session)));
+    }
+    let is_damaged = !session.findings().is_empty();
+    let files: Vec<PathBuf> = session.threads().flat_map(|thread| thread.files()).map(PathBuf::from).collect();
+    drop(session);
+    let done = convert_all(files, store)?;
+    let verb = if store == Store::Packed { "packed" } else { "unpacked" };
+    let share = 100.0 * done.after as f64 / done.before.max(1) as f64;
+    writeln!(
+        io::stdout().lock(),
+        "{verb} {} {}: {} bytes are {} now ({share:.1} %)",
+        done.files,
+        if done.files == 1 { "file" } else { "files" },
+        done.before,
+        done.after,
+    )
+    .output_failed(|| "cannot write to stdout".into())?;
+    Ok(if is_damaged || done.left > 0 { Outcome::Findings } else { Outcome::Clean })
+}
+
+#[derive(Default)]
+struct Done {
+    files: u64,
+    before: u64,
+    after: u64,
+    /// Files that stay as they are.
+    left: u64,
+}
+
+/// Converts files, as many at once as there are processors; those that have the form already are passed over.
+fn convert_all(files: Vec<PathBuf>, store: Store) -> anyhow::Result<Done> {
+    let workers = std::thread::available_parallelism().map_or(1, usize::from);
+    let (queue, done) = (Mutex::new(files), Mutex::new(Done::default()));
+    let failed: Mutex<Option<anyhow::Error>> = Mutex::new(None);
+    let next = || queue.lock().ok()?.pop();
+    std::thread::scope(|scope| {
+        for _ in 0..workers {
+            scope.spawn(|| {
+                while let Some(path) = next() {
+                    match convert_file(&path, store) {
+                        Ok(None) => {}
+                        Ok(Some(sizes)) => {
+                            if let Ok(mut done) = done.lock() {
+                                done.files += 1;
+                                done.before += sizes.before;
+                                done.after += sizes.after;
+                            }
+                        }
+                        Err(ConvertError::Io(error)) => {
+                            let told = Err(error).output_failed(|| format!("cannot convert {}", path.display()));
+                            if let (Err(error), Ok(mut failed)) = (told as anyhow::Result<()>, failed.lock()) {
+                                failed.get_or_insert(error);
+                            }
+                            return;
+                        }
+                        Err(error) => {
+                            say(format_args!("ada: {}: left as it is: {error}\n", path.display()));
+                            done.lock().into_iter().for_each(|mut done| done.left += 1);
+                        }
+                    }
+                }
+            });
+        }
+    });
+    match failed.into_inner() {
+        Ok(Some(error)) => Err(error),
+        _ => Ok(done.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner())),
+    }
+}

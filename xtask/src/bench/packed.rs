@@ -1,0 +1,341 @@
+//! The packed form of traces: how small it is, and how fast it is written and read.
+
+use std::ffi::OsString;
+use std::fs::{self, File};
+use std::io::{Cursor, Read};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Instant;
+
+use ada_format::atf::Session;
+use ada_format::atf::packed::{EventDecoder, PackedShape, pack_detail, pack_index, unpack_detail, unpack_index};
+use anyhow::{Context, ensure};
+use serde_json::{Value, json};
+
+use super::Bench;
+use super::child;
+use super::goal::Goal;
+use super::programs::command;
+use super::report::Section;
+use super::statistics::Spread;
+use super::summary::Summary;
+use super::table::Table;
+use super::workload;
+
+/// A server with four threads for its connections, and somebody who asks it.
+const REDIS: &str = "\
+set -e
+redis-server --port 0 --unixsocket $1/redis.sock --save '' --io-threads 4 --io-threads-do-reads yes --daemonize no \
+  >$1/redis.log &
+until redis-cli -s $1/redis.sock ping >/dev/null 2>&1; do sleep 0.05; done
+redis-benchmark -s $1/redis.sock -c 50 -n $2 -t set,get,lpush -q >/dev/null
+redis-cli -s $1/redis.sock shutdown nosave
+wait";
+const NODE: &str = "\
+const m = new Map();
+for (let i = 0; i < 200000; i++) m.set('k' + i, JSON.parse(JSON.stringify({ i, s: 'x'.repeat(i % 50) })));
+console.log([...m.keys()].sort().length);";
+const DENSE_PYTHON: &str = "\
+for r in range(40):
+    d = {}
+    for i in range(40000): d[str(i)] = i * 2
+print(sum(d.values()))";
+
+/// How a trace is made.
+enum Subject {
+    Command(Vec<OsString>),
+    /// A program of `tests/swift/`, where `scripts/swift-env` makes and runs it.
+    Swift(&'static str),
+}
+
+/// What was measured of one trace.
+#[derive(Default)]
+struct Measured {
+    events: u64,
+    packed: u64,
+    encode_s: f64,
+    decode_s: f64,
+    detail: u64,
+    packed_detail: u64,
+}
+
+pub(super) fn measure(bench: &Bench) -> anyhow::Result<Section> {
+    let mut sizes = Table::new(&[
+        "<trace",
+        "M events",
+        "bytes/event",
+        "encoded, M events/s",
+        "decoded, M events/s",
+        "MB detail",
+        "packed, %",
+    ]);
+    let (mut all, mut data) = (Vec::new(), Vec::new());
+    for (name, subject) in subjects(bench)? {
+        eprintln!("xtask:   {name}");
+        match measure_one(bench, &subject) {
+            Ok(it) => {
+                sizes.row(it.row(name));
+                data.push(it.to_json(name));
+                all.push(it);
+            }
+            Err(error) => sizes.sentence(name, &format!("NOT MEASURED: {error:#}")),
+        }
+    }
+    let spans = spans(bench)?;
+    let dense = dense(bench)?;
+    let mut times = Table::new(&["<what", "raw, s", "packed, s", "nothing written, s"]);
+    times.row(vec!["spans of python3".into(), format!("{:.2}", spans[0]), format!("{:.2}", spans[1]), "-".into()]);
+    times.row(vec![
+        "ada trace --on-full wait -- python3".into(),
+        format!("{:.2}", dense[0]),
+        format!("{:.2}", dense[1]),
+        format!("{:.2}", dense[2]),
+    ]);
+    let worst = |figure: &dyn Fn(&Measured) -> f64| all.iter().map(figure).reduce(f64::max);
+    let least = |figure: &dyn Fn(&Measured) -> f64| all.iter().map(figure).reduce(f64::min);
+    let mean = (!all.is_empty()).then(|| all.iter().map(Measured::per_event).sum::<f64>() / all.len() as f64);
+    let goals = vec![
+        Goal::at_most("bytes per event, mean of the traces", 4.0, "", mean),
+        Goal::at_most("bytes per event, the worst", 6.0, "", worst(&Measured::per_event)),
+        Goal::at_most("detail, share of raw, the worst", 40.0, " %", worst(&Measured::detail_percent)),
+        Goal::at_least("M events/s encoded on one core, the slowest", 40.0, "", least(&|it| it.rate(it.encode_s))),
+        Goal::at_least("M events/s decoded on one core, the slowest", 100.0, "", least(&|it| it.rate(it.decode_s))),
+        Goal::at_most("spans from packed against raw", 1.0, "", Some(spans[1].median / spans[0].median)),
+        Goal::at_most("dense python3, packed against raw", 1.0, "", Some(dense[1].median / dense[0].median)),
+        Goal::at_most(
+            "dense python3, packed against nothing written",
+            2.0,
+            "",
+            Some(dense[1].median / dense[2].median),
+        ),
+        Goal::at_least("traces measured", 6.0, "", Some(all.len() as f64)),
+    ];
+    let notes = vec![
+        "encoded and decoded in memory, on one core, the best of three; every file is unpacked and compared".to_owned(),
+        "of each thread the first GB of events; detail: a second trace of the same with --detail all, about 256 MB of it"
+            .to_owned(),
+        "seconds of the clock on the wall".to_owned(),
+    ];
+    let data = json!({ "traces": data, "spans_s": spans.map(|it| it.median), "dense_s": dense.map(|it| it.median) });
+    Ok(Section { title: "Packed traces", tables: vec![sizes, times], notes, goals, data })
+}
+
+fn subjects(bench: &Bench) -> anyhow::Result<Vec<(&'static str, Subject)>> {
+    let folder = bench.scratch.join("redis");
+    fs::create_dir_all(&folder)?;
+    let folder = folder.to_string_lossy().into_owned();
+    let requests = bench.rounds(10_000, 2000).to_string();
+    let redis = command(["/bin/sh", "-c", REDIS, "sh", &folder, &requests]);
+    let known = ["git log -p", "python3", "sqlite3"];
+    let mut subjects: Vec<_> = workload::all(&bench.scratch)?
+        .into_iter()
+        .filter(|it| known.contains(&it.name))
+        .map(|it| (it.name, Subject::Command(it.command)))
+        .collect();
+    subjects.push(("node", Subject::Command(command(["/usr/bin/node", "-e", NODE]))));
+    subjects.push(("redis", Subject::Command(redis)));
+    subjects.push(("swift", Subject::Swift("group")));
+    Ok(subjects)
+}
+
+fn measure_one(bench: &Bench, subject: &Subject) -> anyhow::Result<Measured> {
+    let mut measured = Measured::default();
+    let session = record(bench, subject, &["--detail", "off"])?;
+    for thread in Session::open(session.path())?.threads() {
+        let index = thread.files().next().context("a thread without a file")?;
+        measured.add_index(&beginning(index, MOST_INDEX)?)?;
+    }
+    drop(session);
+    let session = record(bench, subject, &["--detail", "all"])?;
+    for thread in Session::open(session.path())?.threads() {
+        if let Some(detail) = thread.files().nth(1).filter(|_| measured.detail < MOST_DETAIL) {
+            measured.add_detail(&beginning(detail, MOST_DETAIL)?)?;
+        }
+    }
+    Ok(measured)
+}
+
+/// Bytes of a thread's events, and of all detail, that are enough to know.
+const MOST_INDEX: u64 = 1 << 30;
+const MOST_DETAIL: u64 = 256 << 20;
+
+/// A file's beginning; what is cut off is not missed by whoever packs it.
+fn beginning(path: &Path, most: u64) -> anyhow::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    File::open(path)?.take(most).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+impl Measured {
+    fn add_index(&mut self, raw: &[u8]) -> anyhow::Result<()> {
+        let mut packed = Vec::new();
+        self.encode_s += best_of_three(|| {
+            let file = Cursor::new(Vec::with_capacity(raw.len() / 4));
+            packed = pack_index(raw, file, |_| ())?.into_inner();
+            Ok(())
+        })?;
+        ensure!(unpack_index(&packed, Vec::new())? == raw, "an index file reads back differently");
+        let shape = PackedShape::of_index(&packed)?;
+        let (mut decoder, mut events) = (EventDecoder::default(), Vec::new());
+        self.decode_s += best_of_three(|| {
+            for block in 0..shape.block_count() {
+                let read = shape.read_events(&packed, block, &mut decoder, &mut events);
+                read.map_err(|damage| anyhow::anyhow!("{damage}"))?;
+            }
+            Ok(())
+        })?;
+        self.events += shape.len();
+        self.packed += packed.len() as u64;
+        Ok(())
+    }
+
+    fn add_detail(&mut self, raw: &[u8]) -> anyhow::Result<()> {
+        let packed = pack_detail(raw, Cursor::new(Vec::new()), |_| ())?.into_inner();
+        ensure!(unpack_detail(&packed, Vec::new())? == raw, "a detail file reads back differently");
+        self.detail += raw.len() as u64;
+        self.packed_detail += packed.len() as u64;
+        Ok(())
+    }
+
+    fn per_event(&self) -> f64 {
+        self.packed as f64 / self.events.max(1) as f64
+    }
+
+    fn detail_percent(&self) -> f64 {
+        100.0 * self.packed_detail as f64 / self.detail.max(1) as f64
+    }
+
+    /// Millions of events in a second.
+    fn rate(&self, seconds: f64) -> f64 {
+        self.events as f64 / seconds.max(1e-9) / 1e6
+    }
+
+    fn row(&self, name: &str) -> Vec<String> {
+        vec![
+            name.into(),
+            format!("{:.2}", self.events as f64 / 1e6),
+            format!("{:.2}", self.per_event()),
+            format!("{:.0}", self.rate(self.encode_s)),
+            format!("{:.0}", self.rate(self.decode_s)),
+            format!("{:.1}", self.detail as f64 / 1e6),
+            format!("{:.1}", self.detail_percent()),
+        ]
+    }
+
+    fn to_json(&self, name: &str) -> Value {
+        json!({
+            "trace": name,
+            "events": self.events,
+            "packed_bytes": self.packed,
+            "encode_s": self.encode_s,
+            "decode_s": self.decode_s,
+            "detail_bytes": self.detail,
+            "packed_detail_bytes": self.packed_detail,
+        })
+    }
+}
+
+fn best_of_three(mut work: impl FnMut() -> anyhow::Result<()>) -> anyhow::Result<f64> {
+    let mut best = f64::MAX;
+    for _ in 0..3 {
+        let started = Instant::now();
+        work()?;
+        best = best.min(started.elapsed().as_secs_f64());
+    }
+    Ok(best)
+}
+
+/// A recorded session, whose files go when it does.
+struct Recorded(PathBuf);
+
+impl Recorded {
+    fn path(&self) -> &Path {
+        &self.0
+    }
+}
+
+impl Drop for Recorded {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+fn record(bench: &Bench, subject: &Subject, options: &[&str]) -> anyhow::Result<Recorded> {
+    let mut ada = match subject {
+        Subject::Command(_) => Command::new(bench.ada.path()),
+        Subject::Swift(_) => {
+            let mut ada = swift_env(bench)?;
+            ada.env("ADA_BINARY", bench.ada.path()).arg("ada");
+            ada
+        }
+    };
+    ada.arg("trace").arg("--output").arg(bench.ada.traces()).args(options).arg("--");
+    match subject {
+        Subject::Command(command) => ada.args(command),
+        Subject::Swift(name) => ada.arg(swift_program(bench, name)?),
+    };
+    let finished = child::run(&mut ada, &bench.scratch, false)?;
+    let summary = Summary::parse(&finished.stderr).with_context(|| {
+        format!("nothing was traced: {}", finished.stderr.trim().lines().last().unwrap_or("no word"))
+    })?;
+    Ok(Recorded(summary.session))
+}
+
+fn swift_env(bench: &Bench) -> anyhow::Result<Command> {
+    let root = bench.sources.parent().context("bench/ has no folder above it")?;
+    Ok(Command::new(root.join("scripts/swift-env")))
+}
+
+fn swift_program(bench: &Bench, name: &str) -> anyhow::Result<PathBuf> {
+    let root = bench.sources.parent().context("bench/ has no folder above it")?;
+    let program = bench.scratch.join(format!("swift_{name}"));
+    let mut compiler = swift_env(bench)?;
+    compiler
+        .args(["swiftc", "-parse-as-library", "-suppress-warnings", "-module-name", name, "-O", "-o"])
+        .arg(&program)
+        .arg(root.join("tests/swift").join(name).with_extension("swift"));
+    child::run(&mut compiler, &bench.scratch, false)?.succeeded("swiftc")?;
+    Ok(program)
+}
+
+fn spreads<const N: usize>(seconds: [Vec<f64>; N]) -> anyhow::Result<[Spread; N]> {
+    let spreads = seconds.map(Spread::of);
+    ensure!(spreads.iter().all(Option::is_some), "no round was measured");
+    Ok(spreads.map(Option::unwrap_or_default))
+}
+
+/// Seconds that making the tables of spans takes: of a raw session, and of the same packed.
+fn spans(bench: &Bench) -> anyhow::Result<[Spread; 2]> {
+    eprintln!("xtask:   spans");
+    let python = Subject::Command(command(["/usr/bin/python3", "-c", DENSE_PYTHON]));
+    let session = record(bench, &python, &["--detail", "off"])?;
+    let mut seconds = [Vec::new(), Vec::new()];
+    for round in 0..2 * bench.rounds(5, 1) {
+        let is_packed = round % 2 == 1;
+        let convert = if is_packed { "pack" } else { "unpack" };
+        let mut ada = Command::new(bench.ada.path());
+        child::run(ada.arg(convert).arg(session.path()), &bench.scratch, false)?.succeeded(convert)?;
+        // Another form has another fingerprint, so that tables are made anew.
+        let mut ada = Command::new(bench.ada.path());
+        let finished =
+            child::run(ada.arg("threads").arg(session.path()), &bench.scratch, false)?.succeeded("ada threads")?;
+        seconds[usize::from(is_packed)].push(finished.wall.as_secs_f64());
+    }
+    spreads(seconds)
+}
+
+/// Seconds that tracing a dense program takes: raw, packed, and with events thrown away.
+fn dense(bench: &Bench) -> anyhow::Result<[Spread; 3]> {
+    eprintln!("xtask:   dense python3");
+    let python = command(["/usr/bin/python3", "-c", DENSE_PYTHON]);
+    let mut seconds = [Vec::new(), Vec::new(), Vec::new()];
+    for _ in 0..bench.rounds(5, 1) {
+        for (seconds, store) in seconds.iter_mut().zip(["raw", "packed", "nothing"]) {
+            let options = ["--store", store, "--on-full", "wait", "--detail", "off"].map(str::to_owned);
+            let trace = bench.ada.trace(&options, &python, false)?;
+            ensure!(trace.summary.lost_in_all() == 0, "events were lost though threads wait");
+            seconds.push(trace.finished.wall.as_secs_f64());
+        }
+    }
+    spreads(seconds)
+}
