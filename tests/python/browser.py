@@ -92,6 +92,14 @@ class Page:
 
     def open(self, address):
         self.call("Page.navigate", url=address)
+        self.loaded()
+
+    def reload(self):
+        self.run("window.ada = undefined")
+        self.call("Page.reload")
+        self.loaded()
+
+    def loaded(self):
         self.wait("document.readyState === 'complete' && !!window.ada && ada.about.number > 0", "the page to load")
         self.settle()
 
@@ -127,8 +135,9 @@ class Page:
 
     def key(self, key):
         text = key if len(key) == 1 else ""
-        self.call("Input.dispatchKeyEvent", type="keyDown", key=key, text=text)
-        self.call("Input.dispatchKeyEvent", type="keyUp", key=key)
+        number = {"Escape": 27, "Enter": 13}.get(key, 0)
+        self.call("Input.dispatchKeyEvent", type="keyDown", key=key, text=text, windowsVirtualKeyCode=number)
+        self.call("Input.dispatchKeyEvent", type="keyUp", key=key, windowsVirtualKeyCode=number)
 
     def type(self, text):
         self.call("Input.insertText", text=text)

@@ -23,26 +23,21 @@ def phase(letter, required=(), **more):
 
 
 IDENTITY = {"type": ["string", "integer"]}
-SCHEMA = {
+EVENTS = {
+    "X": phase("X", ["dur"], dur=NUMBER),
+    "M": phase("M", ["args"], name={"enum": ["process_name", "thread_name"]}),
+    "b": phase("b", ["id"], id=IDENTITY),
+    "e": phase("e", ["id"], id=IDENTITY),
+    "s": phase("s", ["id"], id=IDENTITY),
+    "f": phase("f", ["id", "bp"], id=IDENTITY, bp={"const": "e"}),
+}
+DOCUMENT = {
     "type": "object",
     "required": ["traceEvents"],
     "properties": {
         "displayTimeUnit": {"enum": ["ms", "ns"]},
         "otherData": {"type": "object"},
-        "traceEvents": {
-            "type": "array",
-            "items": {
-                "type": "object",
-                "oneOf": [
-                    phase("X", ["dur"], dur=NUMBER),
-                    phase("M", ["args"], name={"enum": ["process_name", "thread_name"]}),
-                    phase("b", ["id"], id=IDENTITY),
-                    phase("e", ["id"], id=IDENTITY),
-                    phase("s", ["id"], id=IDENTITY),
-                    phase("f", ["id", "bp"], id=IDENTITY, bp={"const": "e"}),
-                ],
-            },
-        },
+        "traceEvents": {"type": "array"},
     },
     "additionalProperties": False,
 }
@@ -50,7 +45,10 @@ SCHEMA = {
 with open(sys.argv[1]) as file:
     text = file.read()
 trace = json.loads(text)
-jsonschema.validate(trace, SCHEMA)
+jsonschema.validate(trace, DOCUMENT)
+validators = {letter: jsonschema.Draft202012Validator(schema) for letter, schema in EVENTS.items()}
+for event in trace["traceEvents"]:
+    validators[event["ph"]].validate(event)
 exact = json.loads(text, parse_float=decimal.Decimal)["traceEvents"]
 
 threads = collections.defaultdict(list)

@@ -4,12 +4,12 @@ import collections
 import json
 import sys
 
+from google.protobuf.unknown_fields import UnknownFieldSet
 from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import Trace, TrackEvent
 
 trace = Trace()
 with open(sys.argv[1], "rb") as file:
     trace.ParseFromString(file.read())
-assert not trace.UnknownFields() if hasattr(trace, "UnknownFields") else True
 
 tracks, names, categories, annotation_names, strings = {}, {}, {}, {}, {}
 open_slices = collections.defaultdict(list)
@@ -22,6 +22,8 @@ for place, packet in enumerate(trace.packet):
     if place == 0:
         assert packet.sequence_flags & 1, "a sequence begins with its state cleared"
     assert packet.trusted_packet_sequence_id == 1
+    for message in (packet, packet.track_event, packet.track_descriptor, packet.interned_data):
+        assert len(UnknownFieldSet(message)) == 0, "every field is one of the definitions'"
     if packet.HasField("track_descriptor"):
         it = packet.track_descriptor
         assert it.uuid not in tracks, "each track is described once"

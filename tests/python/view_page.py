@@ -93,8 +93,7 @@ shot("4-whole")
 # Search: by name, then a result is gone to; a status is a search too.
 page.key("/")
 page.wait("document.activeElement.id === 'search'", "/ to lead to the search")
-page.type("square")
-page.key("Enter")
+page.type("square type:frame")
 page.run("document.getElementById('search-form').requestSubmit()")
 page.wait("document.querySelectorAll('#content tr[data-go]').length > 50", "results")
 assert page.run("[...document.querySelectorAll('#content td')].some((cell) => cell.textContent === 'square')")
@@ -108,7 +107,7 @@ assert page.run("ada.view.start") <= chosen["start"] and chosen["start"] + chose
 # Click a span: its name, registers, stack and links.
 page.run("ada.view.chosen = null")
 page.settle()
-target = page.run("""(() => {
+target = page.wait("""(() => {
   const { shapes } = ada.shown;
   let best = null;
   for (let at = 0; at < shapes.count; at += 1) {
@@ -121,8 +120,7 @@ target = page.run("""(() => {
     if (!best || right - left > best.width) best = { x: (left + right) / 2, y, width: right - left };
   }
   return best;
-})()""")
-assert target, "a call of square is in view"
+})()""", "a call of square to be in view, with its name")
 page.click(*on_page(target["x"], target["y"]))
 page.wait("ada.view.chosen?.reference?.startsWith('frame:')", "the span to be chosen")
 page.wait("document.querySelector('#content h2')?.textContent.startsWith('square')", "its details")
@@ -137,14 +135,13 @@ page.wait("document.querySelector('#content h2')?.textContent.startsWith('worker
 page.key("0")
 page.settle()
 page.run("ada.view.chosen = null")
-arrow = page.run("""(() => {
+arrow = page.wait("""(() => {
   const seen = ada.shown.arrows.find((it) => it[0] === 'create'
     && ada.rowTop(ada.lineOf(it[1]), it[2]) > 30 && ada.rowTop(ada.lineOf(it[1]), it[2]) < ada.sizes.height - 20);
   if (!seen) return null;
   const line = ada.lineOf(seen[1]);
   return { x: ada.x(seen[3]), y: ada.rowTop(line, seen[2]) + (line.isFolded ? 1 : 9), to: ada.shown.arrows.map((it) => it[8]) };
-})()""")
-assert arrow, "an arrow from the creation of a thread is in view"
+})()""", "an arrow from the creation of a thread to be in view")
 page.click(*on_page(arrow["x"], arrow["y"]))
 page.wait("ada.view.chosen?.reference", "the arrow's other end to be chosen")
 assert page.run("ada.view.chosen.reference") in arrow["to"]
@@ -197,15 +194,22 @@ page.key("t")
 page.wait("document.documentElement.dataset.theme === 'light'", "the light theme")
 
 # The address leads a colleague to the same view.
-here = page.run("({start: Math.round(ada.view.start), end: Math.round(ada.view.end), range: ada.view.range, tab: ada.view.tab, span: ada.view.chosen.reference})")
+VIEW = """({start: Math.round(ada.view.start), end: Math.round(ada.view.end), tab: ada.view.tab,
+  range: [Math.round(ada.view.range.start), Math.round(ada.view.range.end)], span: ada.view.chosen.reference})"""
+here = page.run(VIEW)
 page.wait("location.hash.includes('span=')", "the address to hold the view")
 page.wait(f"location.hash.includes('start={here['start']}')", "the address to hold the time")
 colleague = browser.page(dark=True)
 colleague.open(page.run("location.href"))
 colleague.wait("ada.view.chosen?.reference", "the colleague's span")
-there = colleague.run("({start: Math.round(ada.view.start), end: Math.round(ada.view.end), range: ada.view.range, tab: ada.view.tab, span: ada.view.chosen.reference})")
-here["range"] = {key: round(value) for key, value in here["range"].items()}
+colleague.wait(f"ada.view.tab === '{here['tab']}'", "the colleague's tab")
+there = colleague.run(VIEW)
 assert there == here, f"{there} {here}"
+
+# Nobody has chosen a theme in this browser: the system's counts.
+colleague.run("localStorage.clear()")
+colleague.reload()
+assert colleague.run("getComputedStyle(document.body).backgroundColor") == dark
 colleague.resize(420, 800)
 colleague.settle()
 colleague.screenshot(folder / "14-narrow-dark.png")

@@ -29,7 +29,10 @@ export async function picture(parameters, signal) {
     at += 4 * count;
     return column;
   };
-  const shapes = { count, start: doubles(), duration: doubles(), seq: doubles(), name: numbers(), spans: numbers(), track: numbers() };
+  const shapes = {
+    count, start: doubles(), duration: doubles(), seq: doubles(), from: doubles(), painted: doubles(),
+    name: numbers(), spans: numbers(), track: numbers(),
+  };
   const packed = numbers();
   shapes.row = packed.map((it) => it & 0xffff);
   shapes.outcome = packed.map((it) => (it >>> 16) & 0xff);

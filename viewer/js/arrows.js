@@ -22,8 +22,20 @@ function curve(arrow) {
   return it;
 }
 
+/** Callbacks can be so many that nothing else is seen: then only those of the chosen span are shown. */
+const FEW_CALLBACKS = 12;
+
+let counted = { of: null, callbacks: 0 };
+function isShown(arrow) {
+  if (arrow[0] !== "callback" || touches(arrow, view.chosen)) return true;
+  if (counted.of !== shown.arrows) {
+    counted = { of: shown.arrows, callbacks: shown.arrows.filter((it) => it[0] === "callback").length };
+  }
+  return counted.callbacks <= FEW_CALLBACKS;
+}
+
 export function drawArrows(pen) {
-  for (const arrow of shown.arrows) {
+  for (const arrow of shown.arrows.filter(isShown)) {
     const it = curve(arrow);
     if (!it) continue;
     const isChosen = view.hover?.arrow === arrow || touches(arrow, view.chosen);
@@ -58,7 +70,7 @@ function touches(arrow, span) {
 
 /** The arrow under a point: it and which of its ends is the farther one. */
 export function arrowAt(px, py) {
-  for (const arrow of shown.arrows) {
+  for (const arrow of shown.arrows.filter(isShown)) {
     const it = curve(arrow);
     if (!it) continue;
     for (let step = 0; step <= 24; step += 1) {

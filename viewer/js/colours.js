@@ -57,10 +57,17 @@ export function callColour(name) {
   return colour;
 }
 
-/** Whether a span did not end as most do. */
+/** Whether a span did not end as most do (`item.rs` has the same rule). */
 export function isOdd(byte) {
   const { status, reason } = outcome(byte);
-  return !["completed", "entry_only", "exited"].includes(status) || !["none", "tail_call"].includes(reason);
+  if (reason === "tail_call" || reason === "process_exit") return false;
+  return reason !== "none" || !["completed", "entry_only", "exited"].includes(status);
+}
+
+/** The colour of a status in words; what returned has none. */
+export function markColour(status, reason) {
+  const isPlain = ["completed", "entry_only", "exited"].includes(status) && (!reason || reason === "none");
+  return isPlain || reason === "tail_call" || reason === "process_exit" ? "transparent" : STATUS[status] ?? STATUS.unmatched;
 }
 
 export function statusColour(byte) {

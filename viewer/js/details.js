@@ -1,10 +1,13 @@
 // All that is known of the chosen span.
 
 import { json } from "./api.js";
-import { STATUS } from "./colours.js";
 import { duration, moment, thousands } from "./format.js";
 import { el, list, statusMark, tab } from "./panel.js";
 import { view } from "./view.js";
+
+/** Where the calling conventions have arguments and results. */
+const ARGUMENTS = ["rdi", "rsi", "rdx", "rcx", "r8", "r9", "x0", "x1", "x2", "x3", "x4", "x5", "x6", "x7"];
+const RESULTS = ["rax", "rdx", "x0"];
 
 const REFERENCE = /\b(?:\d+\/)?(?:frame|callback|thread|task|block|event):\d+(?::\d+)?\b/g;
 
@@ -26,7 +29,7 @@ export function makeDetails(goTo) {
 function fill({ reference, details, span }, goTo) {
   const link = (text) => linked(text, goTo);
   const name = details.name ?? reference;
-  const status = details.status ? statusMark(details.status, details.reason, STATUS[details.status] ?? "#ccc") : null;
+  const status = details.status ? statusMark(details.status, details.reason) : null;
   const head = el("h2", {}, `${name} `, status ?? "");
   const source = details.file ? `${details.file}:${details.line}` : null;
   const times = list([
@@ -50,7 +53,7 @@ function fill({ reference, details, span }, goTo) {
     parts.push(el("div", {}, el("h3", {}, "Attributes and links"),
       list(attributes.map(([key, value]) => [key.replaceAll("_", " "), link(shownValue(key, value))]))));
   }
-  for (const [title, event] of [["On entry", details.opened_by], ["On return", details.closed_by]]) {
+  for (const [title, event] of [["Arguments and registers", details.opened_by], ["On return", details.closed_by]]) {
     if (event?.detail) parts.push(registers(title, event));
   }
   if (details.detail) parts.push(registers("Registers", details));
@@ -91,9 +94,11 @@ function linked(text, goTo) {
 /** Arguments in the order of the calling convention, the other registers, and the bytes of the stack. */
 function registers(title, event) {
   const { stack, probes, ...others } = event.detail;
-  const pairs = Object.entries(others).map(([key, value]) => [key, el("span", { class: "mono" }, String(value))]);
+  const shown = (keys) => keys.map((key) => [key, el("span", { class: "mono" }, String(others[key]))]);
+  const handed = (title === "On return" ? RESULTS : ARGUMENTS).filter((key) => key in others);
+  const rest = Object.keys(others).filter((key) => !handed.includes(key));
   const site = event.call_site;
-  const parts = [el("h3", {}, title), list(pairs)];
+  const parts = [el("h3", {}, title), list(shown(handed)), rest.length > 0 ? list(shown(rest)) : null];
   if (site) parts.push(el("div", {}, `called by ${site.name}${site.file ? ` at ${site.file}:${site.line}` : ""}`));
   if (probes) parts.push(el("div", { class: "mono" }, `probed: ${probes.join(" ")}`));
   if (stack) parts.push(el("h3", {}, `Stack, ${stack.length / 2} bytes`), el("pre", {}, hexLines(stack)));

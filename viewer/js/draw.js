@@ -63,8 +63,8 @@ function drawShapes(pen) {
   for (let at = 0; at < shapes.count; at += 1) {
     const line = lines.get(shapes.track[at]);
     if (!line || shapes.row[at] >= line.rows) continue;
-    const left = x(shapes.start[at]);
-    const width = Math.max(shapes.duration[at] * perNano, 1);
+    const left = x(shapes.from[at]);
+    const width = Math.max(shapes.painted[at] * perNano, 1);
     if (left > sizes.width || left + width < sizes.gutter) continue;
     drawn.shapes += 1;
     if (shapes.kind[at] === KIND.running || shapes.kind[at] === KIND.anomaly || isOdd(shapes.outcome[at])) {
@@ -136,7 +136,8 @@ function drawLabel(pen, shapes, at, left, top, width, odd) {
   const text = name(shapes.name[at]);
   if (!text) return;
   const { status, reason } = outcome(shapes.outcome[at]);
-  const ending = odd ? ` · ${reason === "none" ? status : reason}` : "";
+  const words = reason === "none" ? status : reason;
+  const ending = ["completed", "tail_call", "entry_only", "exited"].includes(words) ? "" : ` · ${words.replaceAll("_", " ")}`;
   const many = shapes.spans[at] > 1 ? ` ×${thousands(shapes.spans[at])}` : "";
   const room = width - (odd ? 10 : 6);
   pen.fillStyle = inkOn(odd);

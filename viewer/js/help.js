@@ -19,7 +19,7 @@ export function help() {
     el("tr", {}, el("td", {}, ...keys.split(" ").flatMap((key) => [el("kbd", {}, key), " "])), el("td", { class: "wide" }, words)));
   dialog.replaceChildren(el("h2", {}, "Keys"), el("table", {}, el("tbody", {}, rows)),
     el("p", { class: "faint" }, "A shape stands for one span, or for the longest of many that a pixel has; ×N says how many. "
-      + "What did not end by returning is in the colours of the legend, with a dark corner and its reason; triangles are events "
+      + "What did not end as usual is in the colours of the legend, with a dark corner and its reason; triangles are events "
       + "that could not be right. Of tasks and blocks, the full part ran and the dashed part waited."),
     el("form", { method: "dialog" }, el("button", {}, "Close")));
   dialog.showModal();
@@ -27,7 +27,7 @@ export function help() {
 
 /** The colours of statuses, below. */
 export function legend() {
-  const words = [["unmatched", "unmatched"], ["canceled", "canceled"], ["open", "open"], ["pending", "pending"], ["completed", "too long"]];
+  const words = [["unmatched", "unmatched"], ["canceled", "canceled"], ["open", "open"], ["pending", "pending"], ["exited", "exited"], ["completed", "too long"]];
   document.getElementById("legend").replaceChildren(...words.map(([status, text]) => {
     const square = el("i", {});
     square.style.background = STATUS[status];

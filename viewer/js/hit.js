@@ -17,8 +17,8 @@ export function shapeAt(px, py) {
   let distance = 4;
   for (let at = 0; at < shapes.count; at += 1) {
     if (shapes.track[at] !== hit.line.track.id || shapes.row[at] !== row) continue;
-    const left = x(shapes.start[at]);
-    const right = left + Math.max(shapes.duration[at] * perNano, 1);
+    const left = x(shapes.from[at]);
+    const right = left + Math.max(shapes.painted[at] * perNano, 1);
     const away = px < left ? left - px : px > right ? px - right : 0;
     if (away < distance || (away === 0 && distance === 0 && shapes.kind[at] === KIND.running)) {
       best = at;

@@ -38,7 +38,7 @@ export function arrange(openingTrack) {
 }
 
 function place() {
-  let top = 0;
+  let top = GAP;
   let process = -1;
   for (const line of lines) {
     const track = line.track;

@@ -163,8 +163,9 @@ function keepAddress() {
 function tell() {
   document.title = `${about.session} · ada`;
   byId("session").textContent = about.session;
-  const command = about.processes[0]?.command ?? "";
-  byId("facts").textContent = `${command} · ${duration(about.length)} · ${counted(about.spans, "call")} · `
+  const [program, ...words] = (about.processes[0]?.command ?? "").split(" ");
+  const command = [program.split("/").pop(), ...words].join(" ");
+  byId("facts").textContent = `${command}${command ? " · " : ""}${duration(about.length)} · ${counted(about.spans, "call")} · `
     + `${counted(about.tracks.filter((track) => track.kind === "thread").length, "thread")}`;
 }
 
@@ -200,9 +201,10 @@ async function open() {
     look(start, end);
     reveal(track, 0);
   }
+  const wanted = view.tab;
   if (asked?.span) await goTo(asked.span, true);
-  if (!asked?.span || view.tab !== "details") await show(view.tab);
-  if (!asked && about.opening.why !== "main") note(`Opened on ${about.opening.why}.`);
+  if (!asked?.span || wanted !== "details") await show(wanted);
+  if (!asked && about.opening.why.startsWith("signal")) note(`Opened on ${about.opening.why}.`);
   watch(reload);
 }
 

@@ -45,7 +45,7 @@ export function drawMinimap(canvas, ratio) {
         if (odd !== wantsOdd) continue;
         const top = 3 + (order.get(shapes.track[at]) ?? 0) * lane + shapes.row[at] * row;
         pen.fillStyle = odd ? statusColour(shapes.outcome[at]) : callColour(shapes.name[at]);
-        pen.fillRect(shapes.start[at] * scale, top, Math.max(shapes.duration[at] * scale, 0.8), Math.max(row - 0.3, 1));
+        pen.fillRect(shapes.from[at] * scale, top, Math.max(shapes.painted[at] * scale, 0.8), Math.max(row - 0.3, 1));
       }
     }
   }

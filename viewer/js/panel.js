@@ -1,5 +1,6 @@
 // The panel below: tabs, and small helpers to fill them.
 
+import { markColour } from "./colours.js";
 import { changed, view } from "./view.js";
 
 const content = () => document.getElementById("content");
@@ -81,8 +82,10 @@ export function list(pairs) {
 }
 
 /** A word of a status, in its colour. */
-export function statusMark(status, reason, colour) {
-  const mark = el("span", { class: "status" }, reason && reason !== "none" ? `${status} (${reason})` : status);
+export function statusMark(status, reason) {
+  const colour = markColour(status, reason);
+  const words = reason && reason !== "none" ? `${status} (${reason.replaceAll("_", " ")})` : status;
+  const mark = el("span", { class: colour === "transparent" ? "plain status" : "status" }, words.replace("entry_only", "entry only"));
   mark.style.background = colour;
   return mark;
 }

@@ -1,11 +1,9 @@
 // Search by name, status, reason and duration, with the longest first.
 
 import { json } from "./api.js";
-import { STATUS } from "./colours.js";
 import { duration, moment, thousands } from "./format.js";
 import { name, needNames } from "./names.js";
-import { el, show, statusMark, tab } from "./panel.js";
-import { table } from "./panel.js";
+import { el, show, statusMark, tab, table } from "./panel.js";
 
 let text = "";
 let found = { spans: [], functions: [], has_more: false };
@@ -34,7 +32,7 @@ function fill(goTo, searchFor) {
     go: () => searchFor(name(id) ?? ""),
   }));
   const spans = found.spans.map((span) => ({
-    cells: [duration(span.duration), moment(span.start, 1), statusMark(span.status, span.reason, STATUS[span.status] ?? "#ccc"),
+    cells: [duration(span.duration), moment(span.start, 1), statusMark(span.status, span.reason),
       span.reference, span.name],
     go: () => goTo(span.reference),
   }));

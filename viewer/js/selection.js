@@ -53,7 +53,7 @@ export function makeSelection(searchFor) {
       el("div", { class: "columns" },
         list([["calls", thousands(told.calls)], ["functions", thousands(told.distinct_functions)], ["threads", String(told.threads)],
           ["calls a second", thousands(Math.round(told.calls / (length / 1e9)))]]),
-        list(endings.slice(0, 8).map(([words, count]) => [words.replace(" (none)", ""), counted(count, "call")]))),
+        list(endings.slice(0, 8).map(([words, count]) => [words.replace(" (none)", "").replaceAll("_", " "), counted(count, "call")]))),
       el("h3", {}, "Functions by their own time"),
       table([">calls", ">self", "share", ">total", ">longest", "name"], rows));
   });

@@ -15,6 +15,10 @@ pub struct Shape {
     pub row: u32,
     /// The span, which may stand for shorter ones near it.
     pub item: Item,
+    /// The time that is painted: from the first of those that it stands for …
+    pub from: u64,
+    /// … to the end of the last.
+    pub until: u64,
 }
 
 /// What is drawn.
@@ -28,8 +32,22 @@ pub struct Picture {
 struct Fitted {
     track: u32,
     row: u32,
-    items: Vec<Item>,
+    items: Vec<Drawn>,
     pixels: u64,
+}
+
+/// An item and the time that it is painted over.
+#[derive(Clone, Copy)]
+struct Drawn {
+    item: Item,
+    from: u64,
+    until: u64,
+}
+
+impl Drawn {
+    fn alone(item: Item) -> Self {
+        Self { item, from: item.start, until: item.end() }
+    }
 }
 
 /// At most `most` shapes, as long as there are fewer rows than a third of that. Calls narrower than a pixel are drawn
@@ -37,7 +55,10 @@ struct Fitted {
 pub fn fit(rows: Vec<(u32, Row)>, range: Range, most: usize) -> Picture {
     let mut fitted: Vec<Fitted> = rows
         .into_iter()
-        .map(|(track, row)| Fitted { track, row: row.row, items: merged(row.items, range, 1), pixels: 1 })
+        .map(|(track, row)| {
+            let items = row.items.into_iter().map(Drawn::alone).collect();
+            Fitted { track, row: row.row, items: merged(items, range, 1), pixels: 1 }
+        })
         .collect();
     let mut total: usize = fitted.iter().map(|row| row.items.len()).sum();
     let mut largest: BinaryHeap<(usize, Reverse<usize>)> =
@@ -58,63 +79,66 @@ pub fn fit(rows: Vec<(u32, Row)>, range: Range, most: usize) -> Picture {
     }
     let shapes = fitted.into_iter().flat_map(|row| {
         let Fitted { track, row, items, .. } = row;
-        items.into_iter().map(move |item| Shape { track, row, item })
+        items.into_iter().map(move |it| Shape { track, row, item: it.item, from: it.from, until: it.until })
     });
     Picture { shapes: shapes.collect() }
 }
 
 /// Puts together what begins in the same place and is narrower than it.
-fn merged(items: Vec<Item>, range: Range, pixels: u64) -> Vec<Item> {
+fn merged(items: Vec<Drawn>, range: Range, pixels: u64) -> Vec<Drawn> {
     let width = range.pixel.max(1).saturating_mul(pixels);
-    let mut out: Vec<Item> = Vec::new();
+    let mut out: Vec<Drawn> = Vec::new();
     let mut place: Option<Place> = None;
-    for item in items {
-        let number = item.start.saturating_sub(range.start) / width;
+    for it in items {
+        let number = it.from.saturating_sub(range.start) / width;
         // One that reaches into the view from before is drawn from its edge on.
-        let visible = item.end().saturating_sub(item.start.max(range.start));
-        if visible >= width && item.count == 1 {
-            out.extend(place.take().into_iter().flat_map(Place::items));
-            out.push(item);
+        let visible = it.item.end().saturating_sub(it.item.start.max(range.start));
+        if visible >= width && it.item.count == 1 {
+            out.extend(place.take().into_iter().flat_map(Place::drawn));
+            out.push(it);
             continue;
         }
         match &mut place {
-            Some(open) if open.number == number => open.add(item),
+            Some(open) if open.number == number => open.add(it),
             open => {
-                let closed = open.replace(Place::new(number, item));
-                out.extend(closed.into_iter().flat_map(Place::items));
+                let closed = open.replace(Place::new(number, it));
+                out.extend(closed.into_iter().flat_map(Place::drawn));
             }
         }
     }
-    out.extend(place.into_iter().flat_map(Place::items));
+    out.extend(place.into_iter().flat_map(Place::drawn));
     out
 }
 
 struct Place {
     number: u64,
-    longest: Item,
-    odd: Option<Item>,
+    longest: Drawn,
+    odd: Option<Drawn>,
     count: u32,
 }
 
 impl Place {
-    fn new(number: u64, item: Item) -> Self {
-        Self { number, longest: item, odd: is_odd(item.outcome).then_some(item), count: item.count }
+    fn new(number: u64, it: Drawn) -> Self {
+        Self { number, longest: it, odd: is_odd(it.item.outcome).then_some(it), count: it.item.count }
     }
 
-    fn add(&mut self, item: Item) {
-        self.count = self.count.saturating_add(item.count);
-        if is_odd(item.outcome) && self.odd.is_none_or(|odd| item.is_before(&odd)) {
-            self.odd = Some(item);
+    fn add(&mut self, it: Drawn) {
+        self.count = self.count.saturating_add(it.item.count);
+        if is_odd(it.item.outcome) && self.odd.is_none_or(|odd| it.item.is_before(&odd.item)) {
+            self.odd = Some(it);
         }
-        if item.is_before(&self.longest) {
-            self.longest = item;
+        let (from, until) = (self.longest.from.min(it.from), self.longest.until.max(it.until));
+        if it.item.is_before(&self.longest.item) {
+            self.longest = it;
         }
+        (self.longest.from, self.longest.until) = (from, until);
     }
 
-    fn items(self) -> impl Iterator<Item = Item> {
-        let odd = self.odd.filter(|odd| odd.seq != self.longest.seq).map(|odd| Item { count: 1, ..odd });
+    fn drawn(self) -> impl Iterator<Item = Drawn> {
+        let odd = self.odd.filter(|odd| odd.item.seq != self.longest.item.seq);
+        let odd = odd.map(|odd| Drawn::alone(Item { count: 1, ..odd.item }));
         let left = self.count.saturating_sub(odd.is_some().into()).max(1);
-        std::iter::once(Item { count: left, ..self.longest }).chain(odd)
+        std::iter::once(Drawn { item: Item { count: left, ..self.longest.item }, ..self.longest }).chain(odd)
     }
 }
 
@@ -155,6 +179,10 @@ mod tests {
         assert_eq!(counted, 50 * 20_000 + 100);
         let of_sparse = picture.shapes.iter().filter(|it| it.row == 50).count();
         assert_eq!(of_sparse, 100, "a row that is no trouble keeps its pixels");
+        // What is put together is painted as one: a busy row has no gaps.
+        let busy: Vec<&Shape> = picture.shapes.iter().filter(|it| it.row == 7).collect();
+        assert_eq!((busy[0].from, busy[busy.len() - 1].until), (0, 99_999));
+        assert!(busy.windows(2).all(|it| it[1].from - it[0].until == 1), "{:?}", &busy[..3]);
     }
 
     #[test]

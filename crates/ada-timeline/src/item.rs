@@ -34,11 +34,16 @@ impl Item {
     }
 }
 
-/// Whether a span did not end as most do, so that it must be seen at any zoom.
+/// Whether a span did not end as most do, so that it must be seen at any zoom. A tail call ends where the next call
+/// begins, and what is open when a process exits ends with it: neither is worth an alarm.
 pub fn is_odd(outcome: u8) -> bool {
     let Some(outcome) = Outcome::from_byte(outcome) else { return true };
-    !matches!(outcome.status, Status::Completed | Status::EntryOnly | Status::Exited)
-        || !matches!(outcome.reason, Reason::None | Reason::TailCall)
+    let is_usual = matches!(outcome.status, Status::Completed | Status::EntryOnly | Status::Exited);
+    match outcome.reason {
+        Reason::TailCall | Reason::ProcessExit => false,
+        Reason::None => !is_usual,
+        _ => true,
+    }
 }
 
 #[cfg(test)]
@@ -49,7 +54,8 @@ mod tests {
     fn what_returned_is_not_odd() {
         let odd = |status, reason| is_odd(Outcome::new(status, reason).to_byte());
         assert!(!odd(Status::Completed, Reason::None) && !odd(Status::Completed, Reason::TailCall));
-        assert!(!odd(Status::EntryOnly, Reason::None));
+        assert!(!odd(Status::EntryOnly, Reason::None) && !odd(Status::Unmatched, Reason::TailCall));
+        assert!(!odd(Status::Unmatched, Reason::ProcessExit) && odd(Status::Unmatched, Reason::None));
         assert!(odd(Status::Unmatched, Reason::Exception) && odd(Status::Completed, Reason::Timeout));
         assert!(odd(Status::Open, Reason::None) && is_odd(7));
     }

@@ -17,6 +17,8 @@ mod told;
 mod exports;
 #[path = "view/heph.rs"]
 mod heph;
+#[path = "view/live.rs"]
+mod live;
 #[path = "view/output.rs"]
 mod output;
 #[path = "view/page.rs"]

@@ -57,7 +57,7 @@ mod tests {
             outcome,
         };
         let mut cell = Cell::new(0, item(1, 5, 0));
-        [item(2, 9, 0), item(3, 1, odd), item(4, 2, odd), item(5, 3, 0)].map(|it| cell.add(it));
+        [item(2, 9, 0), item(3, 1, odd), item(4, 2, odd), item(5, 3, 0)].into_iter().for_each(|it| cell.add(it));
         let kept: Vec<(u64, u32)> = cell.items().map(|it| (it.start, it.count)).collect();
         assert_eq!(kept, [(2, 4), (4, 1)]);
     }

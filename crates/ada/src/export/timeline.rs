@@ -1,6 +1,6 @@
 //! Timelines for other tools: goes through the spans once and tells a writer.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, IsTerminal};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,14 +14,14 @@ use ada_export::{
 use ada_format::atf::{Payload, ThreadTrace};
 use ada_span::concurrency::Context;
 use ada_span::table::{Column, Columns};
-use ada_span::{NONE, Outcome as SpanOutcome, Reason};
+use ada_span::{NONE, Outcome as SpanOutcome, Reason, SpanError};
 use anyhow::bail;
 
 use super::Args;
 use super::destination::Destination;
 use crate::analysis::{
     CausalEnd, OpenedSession, Row, SessionArgs, Target, TaskView, causal_links, counted, find_session,
-    open_session_tables, refer, tell_findings, thousands, thread_title,
+    open_session_tables, read_frame, refer, tell_findings, thousands, thread_title,
 };
 use crate::exit::{Blame, Outcome, say};
 use crate::spans::{Filter, logical_rows};
@@ -47,6 +47,7 @@ pub(super) fn run(
         let mut told = Telling {
             opened: &opened,
             filter: &filter,
+            is_filtered: args.filter.is_used(),
             writer,
             interrupted,
             threads: threads_of(&opened),
@@ -98,6 +99,8 @@ fn threads_of(opened: &OpenedSession) -> Vec<(usize, usize)> {
 struct Telling<'a> {
     opened: &'a OpenedSession,
     filter: &'a Filter,
+    /// Whether some calls may be left out.
+    is_filtered: bool,
     writer: Box<dyn TimelineWriter + 'a>,
     interrupted: &'a AtomicBool,
     threads: Vec<(usize, usize)>,
@@ -114,7 +117,9 @@ struct OpenCall {
 
 impl Telling<'_> {
     fn tell(&mut self, format: Format) -> anyhow::Result<Counts> {
-        let trace = self.trace_info();
+        let mut rows: Vec<Row> = logical_rows(self.opened, self.filter).collect();
+        rows.sort_by_key(Row::start);
+        let trace = self.trace_info(&rows)?;
         let mut counts = Counts::default();
         self.writer.begin(&trace)?;
         let all: u64 = self.opened.processes.iter().flat_map(|it| &it.tables.meta().threads).map(|it| it.spans).sum();
@@ -124,8 +129,6 @@ impl Telling<'_> {
                 counts.calls += self.tell_thread(&trace, place, format == Format::Heph)?;
             }
         }
-        let mut rows: Vec<Row> = logical_rows(self.opened, self.filter).collect();
-        rows.sort_by_key(Row::start);
         for row in rows {
             self.writer.logical(&trace, &self.logical(&row))?;
             counts.logical += 1;
@@ -226,8 +229,10 @@ impl Telling<'_> {
         self.writer.close(trace, place, &closed.call, arguments)
     }
 
-    fn trace_info(&self) -> TraceInfo {
+    /// What is known before the calls. Links have both ends among what is exported.
+    fn trace_info(&self, rows: &[Row]) -> Result<TraceInfo, SpanError> {
         let opened = self.opened;
+        let exported: BTreeSet<(usize, Target)> = rows.iter().map(|row| (row.process(), row.target(opened))).collect();
         let path = opened.session.path();
         let session = path.file_name().map_or_else(String::new, |it| it.to_string_lossy().into_owned());
         let mut trace = TraceInfo { session, start: opened.start, end: opened.end, ..TraceInfo::default() };
@@ -250,7 +255,6 @@ impl Telling<'_> {
                     end: entry.facts.last_time,
                 });
             }
-            let wants = |end: &CausalEnd| self.filter.wants_thread(meta.threads[end.thread].id);
             let end = |it: CausalEnd| LinkEnd {
                 thread: first + it.thread,
                 time: it.time,
@@ -261,10 +265,36 @@ impl Telling<'_> {
                 logical: (!matches!(it.target, Target::Frame(..)))
                     .then(|| refer(opened, number, it.target).to_string()),
             };
-            let links = causal_links(meta).into_iter().filter(|it| wants(&it.from) && wants(&it.to));
-            trace.links.extend(links.map(|it| Link { kind: it.kind, from: end(it.from), to: end(it.to) }));
+            for it in causal_links(meta) {
+                let mut has_both = true;
+                for end in [&it.from, &it.to] {
+                    has_both &= match end.target {
+                        Target::Frame(_, seq) => self.exports_call(number, end.thread, seq)?,
+                        target => exported.contains(&(number, target)),
+                    };
+                }
+                if has_both {
+                    trace.links.push(Link { kind: it.kind, from: end(it.from), to: end(it.to) });
+                }
+            }
         }
-        trace
+        Ok(trace)
+    }
+
+    fn exports_call(&self, process: usize, thread: usize, seq: u64) -> Result<bool, SpanError> {
+        let meta = self.opened.processes[process].tables.meta();
+        if !self.filter.wants_frames() || !self.filter.wants_thread(meta.threads[thread].id) {
+            return Ok(false);
+        }
+        if !self.is_filtered {
+            return Ok(true);
+        }
+        let frame = read_frame(self.opened, process, thread, seq)?;
+        Ok(frame.is_some_and(|it| {
+            let function = meta.function_index(it.function).map_or(u64::MAX, |place| place as u64);
+            let outcome = u64::from(it.outcome.to_byte());
+            self.filter.wants_frame(process, function, it.start, it.duration, outcome)
+        }))
     }
 
     fn logical(&self, row: &Row) -> Logical {

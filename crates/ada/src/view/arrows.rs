@@ -1,5 +1,7 @@
 //! Arrows from causes to effects.
 
+use std::cmp::Reverse;
+
 use serde_json::{Value, json};
 
 use super::stage::Stage;
@@ -83,7 +85,8 @@ pub(super) fn answer(stage: &Stage, start: u64, end: u64, is_shown: impl Fn(usiz
         .filter(|link| is_shown(link.from.track) && is_shown(link.to.track) && link.from.track != link.to.track)
         .collect();
     let count = seen.len();
-    seen.sort_by_key(|link| std::cmp::Reverse(link.to.time.saturating_sub(link.from.time)));
+    // Callbacks are many and near; whoever created or resumed another is looked for first.
+    seen.sort_by_key(|link| (link.kind == "callback", Reverse(link.to.time.saturating_sub(link.from.time))));
     seen.truncate(MOST);
     let mut arrows = Vec::new();
     for link in seen {

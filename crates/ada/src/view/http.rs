@@ -76,7 +76,7 @@ pub(super) async fn serve(shown: Shown, port: u16, token: String, ready: impl Fn
                 async move { Ok::<_, Infallible>(server.answer(request).await) }
             });
             let mut builder = http1::Builder::new();
-            builder.timer(TokioTimer::new()).header_read_timeout(PATIENCE).max_buf_size(64 << 10);
+            builder.timer(TokioTimer::new()).header_read_timeout(PATIENCE).max_buf_size(64 << 10).half_close(true);
             // A client that breaks its connection, or speaks something else, ends that, and nothing else.
             let _ = builder.serve_connection(TokioIo::new(stream), service).await;
         });

@@ -7,6 +7,8 @@
 //! | 8 × n | start, nanoseconds since the session's: a double |
 //! | 8 × n | duration: a double |
 //! | 8 × n | the span's number on its track: a double |
+//! | 8 × n | where painting begins: a double |
+//! | 8 × n | how much is painted: a double |
 //! | 4 × n | the name's number |
 //! | 4 × n | how many spans it stands for |
 //! | 4 × n | the track |
@@ -64,7 +66,7 @@ pub(super) fn answer(stage: &Stage, wanted: &[Wanted], range: Range) -> anyhow::
 
 fn encode(stage: &Stage, shapes: &[Shape], kinds: &[(usize, ShapeKind)]) -> Vec<u8> {
     let count = shapes.len();
-    let mut out = Vec::with_capacity(8 + count * 40);
+    let mut out = Vec::with_capacity(8 + count * 56);
     out.extend((count as u32).to_le_bytes());
     out.extend([0; 4]);
     let mut doubles = |value: &dyn Fn(&Shape) -> u64| {
@@ -76,6 +78,8 @@ fn encode(stage: &Stage, shapes: &[Shape], kinds: &[(usize, ShapeKind)]) -> Vec<
     doubles(&|it| it.item.start.saturating_sub(stage.start));
     doubles(&|it| it.item.duration);
     doubles(&|it| it.item.seq);
+    doubles(&|it| it.from.saturating_sub(stage.start));
+    doubles(&|it| it.until.saturating_sub(it.from.max(stage.start)));
     let mut numbers = |value: &dyn Fn(&Shape) -> u32| {
         for shape in shapes {
             out.extend(value(shape).to_le_bytes());

@@ -110,6 +110,9 @@ impl Stage {
                 anomalies,
             });
         }
+        // A call that a crash ended reaches beyond the last event.
+        let blocks = stage.processes.iter().flat_map(|it| &it.tables.meta().blocks);
+        stage.end = blocks.map(|block| block.max_end).max().unwrap_or(0).max(stage.end);
         stage.links = super::arrows::gather(&stage);
         Ok(stage)
     }

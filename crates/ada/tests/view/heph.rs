@@ -63,9 +63,10 @@ fn callers_are_found_by_containment() {
 #[test]
 fn logical_spans_say_what_made_them() {
     let told = pool();
-    let (file, _) = export(&told, "heph", &["--type", "logical"]);
+    let (file, _) = export(&told, "heph", &[]);
     let streams = read(&std::fs::read(file).unwrap());
-    let all: Vec<_> = streams.values().flatten().collect();
+    let is_logical = |attributes: &[(String, String)]| attributes.iter().any(|(name, _)| name == "span_id");
+    let all: Vec<_> = streams.values().flatten().filter(|(_, _, attributes)| is_logical(attributes)).collect();
     assert_eq!(all.len() as u64, count(&told, "type = 'logical'"));
     let workers: Vec<_> = all.iter().filter(|(_, name, _)| name == "worker").collect();
     assert_eq!(workers.len(), 4);

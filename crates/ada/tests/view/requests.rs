@@ -141,16 +141,16 @@ fn ten_thousand_malformed_requests_change_nothing() {
     assert_eq!(parse(&served.send(good.as_bytes())).status, 200, "it still answers: {statuses:?}");
 }
 
-/// The shapes of a picture: start, duration, count and outcome.
-fn shapes(body: &[u8]) -> Vec<(f64, f64, u32, u8)> {
+/// The shapes of a picture: start, duration and count.
+fn shapes(body: &[u8]) -> Vec<(f64, f64, u32)> {
     let count = u32::from_le_bytes(body[0..4].try_into().unwrap()) as usize;
-    assert_eq!(body.len(), 8 + count * 40);
+    assert_eq!(body.len(), 8 + count * 56);
     let double =
         |column: usize, at: usize| f64::from_le_bytes(body[8 + (column * count + at) * 8..][..8].try_into().unwrap());
     let number = |column: usize, at: usize| {
-        u32::from_le_bytes(body[8 + 24 * count + (column * count + at) * 4..][..4].try_into().unwrap())
+        u32::from_le_bytes(body[8 + 40 * count + (column * count + at) * 4..][..4].try_into().unwrap())
     };
-    (0..count).map(|at| (double(0, at), double(1, at), number(1, at), (number(3, at) >> 16) as u8)).collect()
+    (0..count).map(|at| (double(0, at), double(1, at), number(1, at))).collect()
 }
 
 #[test]
@@ -203,14 +203,14 @@ fn questions_are_answered_with_what_the_session_has() {
     let arrows = served.get(&format!("/api/arrows?start=0&end={length}&tracks={tracks}")).json();
     let kinds = |kind: &str| arrows["arrows"].as_array().unwrap().iter().filter(|it| it[0] == kind).count();
     assert_eq!((kinds("create"), kinds("join")), (4, 4));
-    let found = served.get("/api/search?q=square").json();
+    let found = served.get("/api/search?q=square+type:frame").json();
     assert_eq!(found["spans"].as_array().unwrap().len(), 100);
     let reference = found["spans"][0]["reference"].as_str().unwrap();
     let span = served.get(&format!("/api/span?ref={reference}")).json();
     assert_eq!(span["details"]["name"], "square");
     assert!(span["details"]["opened_by"]["detail"]["rdi"].is_string(), "{span:#}");
     assert_eq!(span["place"], found["spans"][0]["place"]);
-    assert_eq!(served.get("/api/search?q=status:completed%20longer:1h").json()["spans"], Value::Array(Vec::new()));
+    assert_eq!(served.get("/api/search?q=status:completed%20longer:1000s").json()["spans"], Value::Array(Vec::new()));
     let coverage = served.get("/api/coverage").json();
     assert!(coverage["processes"][0]["modules"].as_array().unwrap().len() > 1);
     assert_eq!(served.get("/api/search?q=longer:soon").status, 400);

@@ -3,7 +3,7 @@
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::path::Path;
-use std::process::{Child, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use crate::run;
@@ -36,8 +36,15 @@ impl Reply {
 impl Served {
     pub(crate) fn new(session: &Path) -> Self {
         let mut command = run::command();
-        command.args(["view", "--no-open"]).arg(session).stdin(Stdio::null()).stderr(Stdio::piped());
-        let mut child = command.spawn().expect("ada starts");
+        command.args(["view", "--no-open"]).arg(session);
+        Self::by(command)
+    }
+
+    /// Starts what will serve a page, and waits until it says where.
+    pub(crate) fn by(mut command: Command) -> Self {
+        // Nobody wants a browser of the desktop.
+        command.env_remove("DISPLAY").env_remove("WAYLAND_DISPLAY");
+        let mut child = command.stdin(Stdio::null()).stderr(Stdio::piped()).spawn().expect("ada starts");
         let mut lines = BufReader::new(child.stderr.take().expect("it is piped")).lines();
         let line = lines.next().expect("it says where the page is").expect("in words");
         // Whatever else it says must not fill the pipe.
@@ -78,6 +85,16 @@ impl Served {
 
     pub(crate) fn get(&self, path: &str) -> Reply {
         self.ask(path, &[])
+    }
+
+    /// The id of the process.
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Waits for its end, and gives its exit code.
+    pub(crate) fn wait(&mut self) -> Option<i32> {
+        self.child.wait().expect("it can be waited for").code()
     }
 
     pub(crate) fn is_alive(&mut self) -> bool {
