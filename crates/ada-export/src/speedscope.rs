@@ -1,6 +1,6 @@
 //! Speedscope's own format: a profile for each thread, with each call's opening and closing.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::io::{self, BufWriter, Write};
 
 use serde_json::json;
@@ -15,6 +15,9 @@ const SCHEMA: &str = "https://www.speedscope.app/file-format-schema.json";
 /// What is a frame of its own: a function, and how it ended where that is not as usual.
 type FrameKey = (usize, u32, Option<Ending>);
 
+/// A profile of logical spans: process, runtime and lane.
+type LaneKey = (usize, &'static str, usize);
+
 pub(crate) struct Speedscope<'a> {
     out: BufWriter<Box<dyn Write + 'a>>,
     frames: HashMap<FrameKey, usize>,
@@ -24,7 +27,7 @@ pub(crate) struct Speedscope<'a> {
     is_first_event: bool,
     /// Logical spans by process, runtime and lane; a profile's events must be in order.
     lanes: HashMap<(usize, &'static str), Lanes>,
-    logical: std::collections::BTreeMap<(usize, &'static str, usize), Vec<(usize, u64, u64)>>,
+    logical: BTreeMap<LaneKey, Vec<(usize, u64, u64)>>,
 }
 
 impl<'a> Speedscope<'a> {
@@ -36,7 +39,7 @@ impl<'a> Speedscope<'a> {
             is_first_profile: true,
             is_first_event: true,
             lanes: HashMap::new(),
-            logical: std::collections::BTreeMap::new(),
+            logical: BTreeMap::new(),
         }
     }
 

@@ -59,9 +59,9 @@ impl Scene<'_> {
         let level = self.summary.level(thread, range.pixel);
         match level {
             Some((width, level)) if spans > FEW_SPANS && (width <= range.pixel || spans > MOST_SPANS) => {
-                self.from_summary(thread, level, range, &mut rows);
+                self.take_from_summary(thread, level, range, &mut rows);
             }
-            _ => self.from_spans(thread, range, &mut rows)?,
+            _ => self.take_from_spans(thread, range, &mut rows)?,
         }
         Ok(rows.rows.into_iter().filter(|row| !row.items.is_empty()).collect())
     }
@@ -74,7 +74,7 @@ impl Scene<'_> {
         blocks.get(first..last).unwrap_or_default().iter().map(|block| u64::from(block.rows)).sum()
     }
 
-    fn from_summary(&self, thread: usize, level: usize, range: Range, rows: &mut Rows) {
+    fn take_from_summary(&self, thread: usize, level: usize, range: Range, rows: &mut Rows) {
         for row in rows.first..=rows.last {
             if row as usize >= self.summary.rows(thread, level) {
                 break;
@@ -93,7 +93,7 @@ impl Scene<'_> {
         }
     }
 
-    fn from_spans(&self, thread: usize, range: Range, rows: &mut Rows) -> Result<(), SpanError> {
+    fn take_from_spans(&self, thread: usize, range: Range, rows: &mut Rows) -> Result<(), SpanError> {
         self.callers(thread, range, rows)?;
         each_span(self, thread, range.start, range.end, |block, row| {
             rows.push(block.depths[row].min(LAST_ROW), block.item(row));

@@ -63,13 +63,10 @@ impl Destination {
 
     /// Gives the file its name.
     pub(super) fn finish(mut self) -> io::Result<()> {
-        if let Some(part) = self.part.take() {
-            if let Err(error) = fs::rename(&part, &self.wanted) {
-                let _ = fs::remove_file(&part);
-                return Err(error);
-            }
+        match self.part.take() {
+            Some(part) => fs::rename(&part, &self.wanted).inspect_err(|_| drop(fs::remove_file(&part))),
+            None => Ok(()),
         }
-        Ok(())
     }
 }
 

@@ -53,6 +53,7 @@ impl Told {
     }
 
     /// A session that is there, in a folder of its own.
+    #[allow(dead_code, reason = "one of the test targets that share this uses it")]
     pub(crate) fn from_folder(folder: TempDir, program: &str) -> Self {
         Self { folder, program: program.to_owned() }
     }

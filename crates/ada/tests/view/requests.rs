@@ -228,3 +228,46 @@ fn a_crash_is_what_is_opened() {
     let range = about["opening"]["start"].as_u64().unwrap()..=about["opening"]["end"].as_u64().unwrap();
     assert!(range.contains(&at), "{at} in {range:?}");
 }
+
+#[test]
+fn a_thread_with_many_calls_is_summed_up_once() {
+    let told = Told::trace_running(&crate::program::Program::new("forever.c"), &[], &["300000", "file", "/"]);
+    let summary = told.derived().join("summary.bin");
+    let all = {
+        let served = Served::new(told.path());
+        let length = served.get("/api/session").json()["length"].as_u64().unwrap();
+        let picture = |start: u64, end: u64, width: u64| {
+            let path = format!("/api/picture?start={start}&end={end}&width={width}&tracks=0:0-255");
+            shapes(&served.get(&path).body)
+        };
+        let all = count(&told, "type = 'frame'");
+        let longest = number(&told, "SELECT max(duration_ns) FROM spans WHERE type = 'frame'");
+        for width in [1, 100, 1500] {
+            let drawn = picture(0, length + 1, width);
+            assert!(drawn.len() <= 20_000);
+            assert_eq!(drawn.iter().map(|it| u64::from(it.2)).sum::<u64>(), all, "{width}");
+            assert_eq!(drawn.iter().map(|it| it.1).fold(0.0, f64::max) as u64, longest, "{width}");
+        }
+        // A view that is narrow enough has each call by itself: those that begin in it, and those that are open there.
+        let (start, end) = (length / 2, length / 2 + 20_000);
+        let first = served.get("/api/session").json()["start_ns"].as_u64().unwrap();
+        let (from, until) = (first + start, first + end);
+        let begin = count(&told, &format!("type = 'frame' AND start_ns >= {from} AND start_ns < {until}"));
+        let open = count(&told, &format!("type = 'frame' AND start_ns < {from} AND end_ns > {from}"));
+        assert!(begin > 10 && open > 1);
+        let drawn = picture(start, end, 20_000);
+        assert_eq!((drawn.len() as u64, drawn.iter().all(|it| it.2 == 1)), (begin + open, true));
+        all
+    };
+    let made = std::fs::metadata(&summary).expect("the summary is kept").modified().unwrap();
+    drop(Served::new(told.path()));
+    assert_eq!(std::fs::metadata(&summary).unwrap().modified().unwrap(), made, "and used again");
+    let mut bytes = std::fs::read(&summary).unwrap();
+    let last = bytes.len() - 40;
+    bytes[last] ^= 1;
+    std::fs::write(&summary, bytes).unwrap();
+    let served = Served::new(told.path());
+    let length = served.get("/api/session").json()["length"].as_u64().unwrap();
+    let drawn = shapes(&served.get(&format!("/api/picture?start=0&end={}&width=9&tracks=0:0-255", length + 1)).body);
+    assert_eq!(drawn.iter().map(|it| u64::from(it.2)).sum::<u64>(), all, "a damaged one is made anew");
+}
