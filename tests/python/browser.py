@@ -1,5 +1,6 @@
 """Chromium, driven by its DevTools protocol: as much of it as the page's tests need."""
 
+import atexit
 import base64
 import itertools
 import json
@@ -29,17 +30,20 @@ class Browser:
              f"--user-data-dir={self.folder}", "about:blank"],
             stdout=self.log, stderr=self.log,
         )
+        # Also where a test fails.
+        atexit.register(self.close)
         port_file = pathlib.Path(self.folder, "DevToolsActivePort")
         lines = wait(lambda: port_file.exists() and port_file.read_text().split("\n")[:2], "chromium to start")
         self.port = int(lines[0])
 
-    def page(self, width=1400, height=900, dark=False):
+    def page(self, width=1400, height=1000, dark=False):
         request = urllib.request.Request(f"http://127.0.0.1:{self.port}/json/new?about:blank", method="PUT")
         with urllib.request.urlopen(request, timeout=PATIENCE) as answer:
             target = json.load(answer)
         return Page(target["webSocketDebuggerUrl"], width, height, dark)
 
     def close(self):
+        atexit.unregister(self.close)
         self.process.terminate()
         self.process.wait(timeout=PATIENCE)
         self.log.close()

@@ -131,10 +131,9 @@ shot("6-details")
 page.key("p")
 page.wait("document.querySelector('#content h2')?.textContent.startsWith('worker')", "P to lead to the caller")
 
-# Follow an arrow from cause to effect.
-page.key("0")
+# Follow an arrow from cause to effect: the first thread, which creates the others, is above them.
+page.run("ada.view.scroll = 0; ada.view.chosen = null; ada.actions.whole()")
 page.settle()
-page.run("ada.view.chosen = null")
 arrow = page.wait("""(() => {
   const seen = ada.shown.arrows.find((it) => it[0] === 'create'
     && ada.rowTop(ada.lineOf(it[1]), it[2]) > 30 && ada.rowTop(ada.lineOf(it[1]), it[2]) < ada.sizes.height - 20);

@@ -26,6 +26,8 @@ pub(crate) struct Perfetto<'a> {
     categories: Interned,
     annotation_names: Interned,
     string_values: Interned,
+    /// The numbers of functions' names and categories, by process and place: most events need no look at a text.
+    functions: HashMap<(usize, u32), (u64, u64)>,
     /// Links that begin at a call, by its thread and opening event; their numbers are their places plus one.
     from_calls: HashMap<(usize, u64), Vec<u64>>,
     /// Those that end at a logical span, with the time.
@@ -47,6 +49,7 @@ impl<'a> Perfetto<'a> {
             categories: Interned::default(),
             annotation_names: Interned::default(),
             string_values: Interned::default(),
+            functions: HashMap::new(),
             from_calls: HashMap::new(),
             to_logical: HashMap::new(),
             from_logical: HashMap::new(),
@@ -85,11 +88,9 @@ impl<'a> Perfetto<'a> {
 
     /// The beginning of something with a name.
     fn begun(&mut self, track_uuid: u64, name: &str, category: &str, news: &mut Message) -> Message {
-        let mut it = Message::default();
-        it.number(event::TYPE, event::SLICE_BEGIN).number(event::TRACK_UUID, track_uuid);
-        it.number(event::NAME_IID, self.event_names.number(name, names::EVENT_NAMES, news));
-        it.number(event::CATEGORY_IIDS, self.categories.number(category, names::CATEGORIES, news));
-        it
+        let name = self.event_names.number(name, names::EVENT_NAMES, news);
+        let category = self.categories.number(category, names::CATEGORIES, news);
+        begun_by(track_uuid, name, category)
     }
 
     fn end(&mut self, track_uuid: u64, time: u64) -> io::Result<()> {
@@ -177,6 +178,14 @@ impl<'a> Perfetto<'a> {
     }
 }
 
+/// The beginning of a slice, with the numbers of its name and category.
+fn begun_by(track_uuid: u64, name: u64, category: u64) -> Message {
+    let mut it = Message::default();
+    it.number(event::TYPE, event::SLICE_BEGIN).number(event::TRACK_UUID, track_uuid);
+    it.number(event::NAME_IID, name).number(event::CATEGORY_IIDS, category);
+    it
+}
+
 fn process_uuid(process: usize) -> u64 {
     1 + process as u64
 }
@@ -227,8 +236,17 @@ impl TimelineWriter for Perfetto<'_> {
 
     fn open(&mut self, trace: &TraceInfo, thread: usize, call: &Call, arguments: &[Argument]) -> io::Result<()> {
         let mut news = Message::default();
-        let function = trace.function(thread, call.function);
-        let mut it = self.begun(thread_uuid(thread), &function.name, &function.module, &mut news);
+        let key = (trace.threads[thread].process, call.function);
+        let mut it = match self.functions.get(&key) {
+            Some(&(name, category)) => begun_by(thread_uuid(thread), name, category),
+            None => {
+                let function = trace.function(thread, call.function);
+                let name = self.event_names.number(&function.name, names::EVENT_NAMES, &mut news);
+                let category = self.categories.number(&function.module, names::CATEGORIES, &mut news);
+                self.functions.insert(key, (name, category));
+                begun_by(thread_uuid(thread), name, category)
+            }
+        };
         for argument in arguments {
             self.annotate(&mut it, argument.name, &mut news, |it| {
                 it.number(annotation::POINTER, argument.value);
