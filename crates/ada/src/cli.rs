@@ -7,8 +7,8 @@ use clap::{Parser, Subcommand};
 
 use crate::exit::say;
 use crate::{
-    ask, atf, attach, completions, demo, doctor, export, filter, heph, hooks, mcp, pack, ps, query, queues, report,
-    show, snapshot, spans, symbols, tasks, threads, top, trace, tree, trigger, workload,
+    ask, atf, attach, completions, demo, doctor, export, filter, heph, hooks, import, mcp, pack, ps, query, queues,
+    report, show, snapshot, spans, symbols, tasks, threads, top, trace, tree, trigger, view, workload,
 };
 
 const EXIT_CODES: &str = "\
@@ -61,12 +61,16 @@ pub(crate) enum Command {
     Queues(queues::Args),
     /// Show one event, span, thread or function with all that is known of it
     Show(show::Args),
+    /// Look at the timeline in a browser
+    View(view::Args),
     /// Ask in SQL, or in a shell
     Query(query::Args),
     /// Ask in words: was a function called, why was a span slow, what may be wrong
     Ask(ask::Args),
-    /// Write the tables as Parquet or SQLite for other programs
+    /// Write a timeline for Perfetto, Chrome, Firefox, speedscope or Heph, or tables as Parquet or SQLite
     Export(export::Args),
+    /// Make a session of another program's trace
+    Import(import::Args),
     /// Serve sessions to agents: the Model Context Protocol
     Mcp(mcp::Args),
     /// Record, count or ignore functions of a running trace

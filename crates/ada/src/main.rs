@@ -15,6 +15,7 @@ mod filter;
 mod format;
 mod heph;
 mod hooks;
+mod import;
 mod mcp;
 mod pack;
 mod ps;
@@ -32,6 +33,7 @@ mod top;
 mod trace;
 mod tree;
 mod trigger;
+mod view;
 mod wall_clock;
 mod workload;
 
@@ -63,6 +65,8 @@ fn main() -> std::process::ExitCode {
         cli::Command::Show(args) => show::run(&args),
         cli::Command::Query(args) => query::run(args),
         cli::Command::Ask(args) => ask::run(&args),
+        cli::Command::View(args) => view::run(args),
+        cli::Command::Import(args) => import::run(args),
         cli::Command::Export(args) => export::run(&args),
         cli::Command::Mcp(args) => mcp::run(args),
         cli::Command::Pack(args) => pack::pack(&args),

@@ -9,7 +9,7 @@ use anyhow::{Context, bail};
 const OUTPUT: &str = "ada_traces";
 
 /// The session that is meant: the one named, the newest in the folder named, or the newest of all.
-pub(super) fn find(named: Option<&Path>) -> anyhow::Result<PathBuf> {
+pub(crate) fn find(named: Option<&Path>) -> anyhow::Result<PathBuf> {
     let Some(path) = named else {
         return newest_in(Path::new(OUTPUT))?
             .with_context(|| format!("no session in {OUTPUT}/; name one, or record one with `ada trace -- COMMAND`"));

@@ -209,7 +209,7 @@ pub(crate) fn with_tables(
     Ok(outcome)
 }
 
-pub(super) fn tell_findings(session: &Session) -> Outcome {
+pub(crate) fn tell_findings(session: &Session) -> Outcome {
     let findings = session.findings();
     for finding in findings.iter().take(FINDINGS_TOLD) {
         say(format_args!("ada: {finding}\n"));

@@ -8,19 +8,19 @@ use crate::exit::say;
 const LISTED: u64 = 10;
 
 /// Says the first few complaints, and at its end how many more there were.
-pub(super) struct Complaints {
+pub(crate) struct Complaints {
     /// What the packets are that are complained of.
     kind: &'static str,
     count: u64,
 }
 
 impl Complaints {
-    pub(super) fn of(kind: &'static str) -> Self {
+    pub(crate) fn of(kind: &'static str) -> Self {
         Self { kind, count: 0 }
     }
 
     /// One more, in one line.
-    pub(super) fn add(&mut self, words: fmt::Arguments<'_>) {
+    pub(crate) fn add(&mut self, words: fmt::Arguments<'_>) {
         self.count += 1;
         if self.count <= LISTED {
             say(format_args!("ada: {words}\n"));

@@ -12,7 +12,7 @@ use crate::exit::Outcome;
 
 /// Where a trace comes from.
 #[derive(clap::Args)]
-pub(super) struct Input {
+pub(crate) struct Input {
     /// The trace, or - for standard input
     #[arg(value_name = "FILE|-")]
     file: PathBuf,
@@ -23,7 +23,7 @@ pub(super) struct Input {
 }
 
 impl Input {
-    pub(super) fn open(&self) -> anyhow::Result<Trace> {
+    pub(crate) fn open(&self) -> anyhow::Result<Trace> {
         let input: Box<dyn Read> = if self.file.as_os_str() == "-" {
             Box::new(io::stdin().lock())
         } else {
@@ -43,22 +43,22 @@ impl fmt::Display for Input {
 }
 
 /// A trace that is being read, piece by piece.
-pub(super) struct Trace {
+pub(crate) struct Trace {
     name: String,
     reader: PacketReader<Box<dyn Read>>,
 }
 
 impl Trace {
-    pub(super) fn next_packet(&mut self) -> anyhow::Result<Option<Result<Framed<'_>, Error>>> {
+    pub(crate) fn next_packet(&mut self) -> anyhow::Result<Option<Result<Framed<'_>, Error>>> {
         self.reader.next_packet().with_context(|| format!("cannot read {}", self.name))
     }
 
-    pub(super) fn totals(&self) -> Totals {
+    pub(crate) fn totals(&self) -> Totals {
         self.reader.totals()
     }
 
     /// What the exit code says of the trace.
-    pub(super) fn outcome(&self) -> Outcome {
+    pub(crate) fn outcome(&self) -> Outcome {
         if self.totals().malformed == 0 { Outcome::Clean } else { Outcome::Findings }
     }
 }

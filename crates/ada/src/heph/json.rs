@@ -3,7 +3,7 @@
 //! Integers stay exact, beyond 2^53 too. JSON has no infinities and no NaN: they are the strings `"inf"`, `"-inf"`
 //! and `"NaN"`. Attributes are a list, because an event may use a name twice.
 
-use ada_format::heph::{Event, Framed, Metadata, Packet, UnixNanos, Value};
+use ada_format::heph::{Event, Framed, Metadata, Packet, Packets, UnixNanos, Value};
 use serde::{Serialize, Serializer};
 
 use super::text::Hex;
@@ -78,6 +78,17 @@ impl<'a> PacketJson<'a> {
                 .collect(),
         }
     }
+}
+
+/// The attributes of the event in a packet; a name that is used twice has the later value.
+pub(crate) fn attributes(packet: &[u8]) -> serde_json::Value {
+    let mut fields = serde_json::Map::new();
+    if let Some(Ok(Framed { packet: Packet::Event(event), .. })) = Packets::new(packet).next() {
+        for it in event.attributes.iter() {
+            fields.insert(it.name.to_owned(), serde_json::to_value(ValueJson(it.value)).unwrap_or_default());
+        }
+    }
+    fields.into()
 }
 
 const fn type_name(value: &Value<'_>) -> &'static str {

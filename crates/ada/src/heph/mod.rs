@@ -11,6 +11,10 @@ mod send;
 mod stat;
 mod text;
 
+pub(crate) use complaints::Complaints;
+pub(crate) use input::Input;
+pub(crate) use json::attributes;
+
 use clap::Subcommand;
 
 use crate::exit::Outcome;

@@ -82,7 +82,7 @@ impl Runtime {
 }
 
 /// The options, with what they mean in a session.
-pub(super) struct Filter {
+pub(crate) struct Filter {
     wants_frames: bool,
     wants_logical: bool,
     /// Frame spans behind logical ones are left out.
@@ -99,12 +99,22 @@ pub(super) struct Filter {
 }
 
 impl FilterArgs {
+    /// Whether any of them was given.
+    pub(crate) fn is_used(&self) -> bool {
+        self.kind.is_some()
+            || !(self.runtime.is_empty() && self.status.is_empty() && self.reason.is_empty())
+            || !(self.function.is_empty() && self.module.is_empty() && self.thread.is_empty())
+            || self.min_duration.is_some()
+            || self.since.is_some()
+            || self.until.is_some()
+    }
+
     /// Whether callbacks are what is wanted.
-    pub(super) fn asks_for_callbacks(&self) -> bool {
+    pub(crate) fn asks_for_callbacks(&self) -> bool {
         self.runtime.contains(&Runtime::Callback)
     }
 
-    pub(super) fn prepare(&self, opened: &OpenedSession) -> anyhow::Result<Filter> {
+    pub(crate) fn prepare(&self, opened: &OpenedSession) -> anyhow::Result<Filter> {
         for id in &self.thread {
             let has = |id: u32| opened.processes.iter().any(|it| it.tables.meta().thread_index(id).is_some());
             if !has(*id) {
@@ -157,26 +167,32 @@ fn wants(functions: &[String], modules: &[String], name: &str, module: &str) -> 
 }
 
 impl Filter {
-    pub(super) fn wants_frames(&self) -> bool {
+    /// The same without leaving calls out that are also logical spans.
+    pub(crate) fn with_frames_behind(mut self) -> Self {
+        self.hides_frames_behind = false;
+        self
+    }
+
+    pub(crate) fn wants_frames(&self) -> bool {
         self.wants_frames
     }
 
-    pub(super) fn wants_logical(&self) -> bool {
+    pub(crate) fn wants_logical(&self) -> bool {
         self.wants_logical
     }
 
-    pub(super) fn wants_thread(&self, id: u32) -> bool {
+    pub(crate) fn wants_thread(&self, id: u32) -> bool {
         self.threads.is_empty() || self.threads.contains(&id)
     }
 
     /// Whether a block can have a wanted span.
-    pub(super) fn wants_block(&self, block: &BlockEntry) -> bool {
+    pub(crate) fn wants_block(&self, block: &BlockEntry) -> bool {
         block.max_duration >= self.min_duration && block.max_start >= self.since && block.min_start < self.until
     }
 
     /// Whether a frame span is wanted, by what scans read of each.
     #[inline]
-    pub(super) fn wants_frame(&self, process: usize, function: u64, start: u64, duration: u64, outcome: u64) -> bool {
+    pub(crate) fn wants_frame(&self, process: usize, function: u64, start: u64, duration: u64, outcome: u64) -> bool {
         duration >= self.min_duration
             && start >= self.since
             && start < self.until
@@ -185,12 +201,12 @@ impl Filter {
     }
 
     /// Whether a frame span is to be hidden behind its logical one.
-    pub(super) fn hides(&self, opened: &OpenedSession, process: usize, thread: u32, seq: u64) -> bool {
+    pub(crate) fn hides(&self, opened: &OpenedSession, process: usize, thread: u32, seq: u64) -> bool {
         self.hides_frames_behind && opened.processes[process].logical_of(thread, seq).is_some()
     }
 
     /// Whether a logical span is wanted.
-    pub(super) fn wants_row(&self, opened: &OpenedSession, row: &Row) -> bool {
+    pub(crate) fn wants_row(&self, opened: &OpenedSession, row: &Row) -> bool {
         let process = &opened.processes[row.process()];
         let (functions, modules) = &self.patterns;
         let module = row.function().map(|function| process.names.module(function)).unwrap_or_default();

@@ -13,8 +13,9 @@ use crate::analysis::{
 };
 use crate::exit::{Outcome, say};
 
-use filter::FilterArgs;
+pub(crate) use filter::{Filter, FilterArgs};
 use order::{Cursor, Sort};
+pub(crate) use scan::logical as logical_rows;
 
 /// The fields of a record that CSV has, in its order.
 const FIELDS: [&str; 25] = [
@@ -190,7 +191,7 @@ fn print(args: &Args, opened: &OpenedSession, rows: &[Row], next: Option<Cursor>
 }
 
 /// Everything, in the order of start, as it is found.
-fn print_all(args: &Args, opened: &OpenedSession, filter: &filter::Filter, out: &mut Out) -> anyhow::Result<()> {
+fn print_all(args: &Args, opened: &OpenedSession, filter: &Filter, out: &mut Out) -> anyhow::Result<()> {
     let mut is_first = true;
     match args.format {
         ListFormat::Csv => csv_titles(out, args.fields())?,

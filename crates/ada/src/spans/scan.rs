@@ -72,7 +72,7 @@ fn is_wanted_frame(filter: &Filter, process: usize, columns: &Columns, row: usiz
 }
 
 /// The wanted logical spans, in no order.
-fn logical<'a>(opened: &'a OpenedSession, filter: &'a Filter) -> impl Iterator<Item = Row> + 'a {
+pub(crate) fn logical<'a>(opened: &'a OpenedSession, filter: &'a Filter) -> impl Iterator<Item = Row> + 'a {
     let all = opened.processes.iter().enumerate().filter(|_| filter.wants_logical()).flat_map(|(process, it)| {
         let meta = it.tables.meta();
         let threads = meta.pthreads.iter().map(move |&span| Row::Pthread(PthreadView { process, span }));

@@ -14,6 +14,7 @@ use ada_control::{ControlError, End, TraceReport};
 
 use self::options::{RecordingArgs, WhenFull};
 use crate::exit::{Blame, Outcome};
+use crate::view::Watch;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -21,6 +22,7 @@ Examples:
   ada trace --output /tmp/traces --exclude 'libcrypto*' -- curl https://localhost/
   ada trace --trigger 'slow=handle_*>50ms' --pre-roll 500 -- ./server
   ada trace --max-overhead 10% -- python3 app.py
+  ada trace --view -- ./server                (the timeline while it grows)
   ada trace --on-full drop -- ./realtime      (never waits for the disk; what is lost is counted)
 
 ada's own words go to stderr; stdin, stdout, signals and the exit code are the program's.";
@@ -33,6 +35,9 @@ pub(crate) struct Args {
     /// How long hooking may take, such as 10s or 500ms [default: by the amount of code]
     #[arg(long, value_name = "DURATION", value_parser = quantity::parse_duration)]
     startup_timeout: Option<Duration>,
+    /// Show the trace in a browser while it grows, and until Ctrl-C afterwards
+    #[arg(long)]
+    view: bool,
     /// The program and its arguments
     #[arg(required = true, trailing_var_arg = true, value_name = "COMMAND")]
     command: Vec<OsString>,
@@ -40,16 +45,20 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: Args) -> anyhow::Result<Outcome> {
     let quiet = args.recording.quiet;
+    let watch = args.view.then(|| Watch::begin(&args.recording.output));
     let report = trace(args)?;
     if !quiet {
         report::print(&report);
+    }
+    if let Some(watch) = watch {
+        watch.finish();
     }
     Ok(Outcome::Traced(exit_code(report.end)))
 }
 
 /// Traces a command with ada's default options.
 pub(crate) fn trace_quietly(output: PathBuf, command: Vec<OsString>) -> anyhow::Result<TraceReport> {
-    trace(Args { recording: RecordingArgs::quiet(output), startup_timeout: None, command })
+    trace(Args { recording: RecordingArgs::quiet(output), startup_timeout: None, view: false, command })
 }
 
 fn trace(args: Args) -> anyhow::Result<TraceReport> {

@@ -16,7 +16,7 @@ const CHUNK: u64 = 256 << 10;
 pub(crate) struct RecordingArgs {
     /// Where sessions are kept
     #[arg(long, value_name = "DIR", default_value = "ada_traces")]
-    output: PathBuf,
+    pub(crate) output: PathBuf,
     /// Leave functions or modules alone whose name matches; `*` and `?` are wild. May be given several times.
     /// A function without a name is `module+0x1234`, as `ada hooks` shows it
     #[arg(long, value_name = "PATTERN")]

@@ -52,6 +52,12 @@ impl Told {
         Self { folder, program }
     }
 
+    /// A session that is there, in a folder of its own.
+    #[allow(dead_code, reason = "one of the test targets that share this uses it")]
+    pub(crate) fn from_folder(folder: TempDir, program: &str) -> Self {
+        Self { folder, program: program.to_owned() }
+    }
+
     /// The folder with the one session.
     pub(crate) fn path(&self) -> &Path {
         self.folder.path()

@@ -1,0 +1,162 @@
+//! Sums up what threads did between two moments: one tree of calls, and functions.
+
+use std::collections::HashMap;
+
+use ada_span::SpanError;
+
+use crate::scene::{Scene, each_span, open_at};
+
+/// Call paths that are told apart; calls beyond are put down to their callers.
+const MOST_PATHS: usize = 1 << 19;
+
+/// Calls of one function on one path.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FoldedNode {
+    /// The function's place.
+    pub function: u32,
+    /// The node above.
+    pub parent: Option<u32>,
+    /// How many calls began or were under way.
+    pub calls: u64,
+    /// Their time within the range.
+    pub total_ns: u64,
+    /// The same without calls below.
+    pub self_ns: u64,
+}
+
+/// Calls of one function.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FoldedFunction {
+    /// How many.
+    pub calls: u64,
+    /// Their time within the range; a function that calls itself counts once.
+    pub total_ns: u64,
+    /// Without calls below.
+    pub self_ns: u64,
+    /// The longest one's whole duration.
+    pub longest_ns: u64,
+}
+
+/// A stretch of time, summed up.
+#[derive(Clone, Debug, Default)]
+pub struct Folded {
+    /// Callers come before those they call.
+    pub nodes: Vec<FoldedNode>,
+    /// By the function's place.
+    pub functions: HashMap<u32, FoldedFunction>,
+    /// How many calls ended how, by [`ada_span::Outcome::to_byte`].
+    pub outcomes: HashMap<u8, u64>,
+    /// All calls.
+    pub calls: u64,
+    /// Calls whose paths are not told apart.
+    pub left_out: u64,
+    known: HashMap<(Option<u32>, u32), u32>,
+}
+
+struct Open {
+    function: u32,
+    node: Option<u32>,
+    depth: u32,
+    time: u64,
+    below: u64,
+    is_outermost: bool,
+}
+
+/// Sums up threads of a process from `start` to `end`. Calls that reach beyond count with what lies within. Stops when
+/// `go_on` says no.
+pub fn fold(
+    scene: &Scene<'_>,
+    threads: &[usize],
+    start: u64,
+    end: u64,
+    go_on: &dyn Fn() -> bool,
+) -> Result<Folded, SpanError> {
+    let mut folded = Folded::default();
+    for &thread in threads {
+        let mut open: Vec<Open> = Vec::new();
+        let mut on_path: HashMap<u32, u32> = HashMap::new();
+        let mut before = open_at(scene, thread, start)?;
+        before.reverse();
+        for (depth, item) in before {
+            folded.open(&mut open, &mut on_path, depth, &item, start, end);
+        }
+        let mut rows = 0_u32;
+        each_span(scene, thread, start, end, |block, row| {
+            folded.open(&mut open, &mut on_path, block.depths[row], &block.item(row), start, end);
+            rows += 1;
+            !rows.is_multiple_of(65_536) || go_on()
+        })?;
+        while !open.is_empty() {
+            folded.close(&mut open, &mut on_path);
+        }
+    }
+    Ok(folded)
+}
+
+impl Folded {
+    fn open(
+        &mut self,
+        open: &mut Vec<Open>,
+        on_path: &mut HashMap<u32, u32>,
+        depth: u32,
+        item: &crate::item::Item,
+        start: u64,
+        end: u64,
+    ) {
+        while open.last().is_some_and(|top| top.depth >= depth) {
+            self.close(open, on_path);
+        }
+        let time = item.end().min(end).saturating_sub(item.start.max(start));
+        let above = open.last().and_then(|top| top.node);
+        let node = self.node(above, item.function);
+        if let Some(node) = node {
+            let node = &mut self.nodes[node as usize];
+            node.calls += 1;
+            node.total_ns = node.total_ns.saturating_add(time);
+        } else {
+            self.left_out += 1;
+        }
+        self.calls += 1;
+        *self.outcomes.entry(item.outcome).or_default() += 1;
+        let known = self.functions.entry(item.function).or_default();
+        known.calls += 1;
+        known.longest_ns = known.longest_ns.max(item.duration);
+        let times = on_path.entry(item.function).or_default();
+        *times += 1;
+        let is_outermost = *times == 1;
+        open.push(Open { function: item.function, node, depth, time, below: 0, is_outermost });
+    }
+
+    fn close(&mut self, open: &mut Vec<Open>, on_path: &mut HashMap<u32, u32>) {
+        let Some(closed) = open.pop() else { return };
+        let own = closed.time.saturating_sub(closed.below);
+        if let Some(node) = closed.node {
+            let node = &mut self.nodes[node as usize];
+            node.self_ns = node.self_ns.saturating_add(own);
+        }
+        let function = self.functions.entry(closed.function).or_default();
+        function.self_ns = function.self_ns.saturating_add(own);
+        if closed.is_outermost {
+            function.total_ns = function.total_ns.saturating_add(closed.time);
+        }
+        if let Some(times) = on_path.get_mut(&closed.function) {
+            *times -= 1;
+        }
+        if let Some(above) = open.last_mut() {
+            above.below = above.below.saturating_add(closed.time);
+        }
+    }
+
+    fn node(&mut self, parent: Option<u32>, function: u32) -> Option<u32> {
+        if let Some(&node) = self.known.get(&(parent, function)) {
+            return Some(node);
+        }
+        if self.nodes.len() >= MOST_PATHS {
+            return None;
+        }
+        let node = self.nodes.len() as u32;
+        self.nodes.push(FoldedNode { function, parent, calls: 0, total_ns: 0, self_ns: 0 });
+        self.known.insert((parent, function), node);
+        Some(node)
+    }
+}

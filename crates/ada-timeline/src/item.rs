@@ -1,0 +1,62 @@
+//! A span as it is drawn, or many of which it is the longest.
+
+use ada_span::{Outcome, Reason, Status};
+
+/// The row that holds everything deeper.
+pub const LAST_ROW: u32 = 255;
+
+/// A span, standing for itself and for shorter ones near it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Item {
+    /// When it began.
+    pub start: u64,
+    /// How long it took.
+    pub duration: u64,
+    /// Its opening event, or another number by which its owner knows it.
+    pub seq: u64,
+    /// The function's place.
+    pub function: u32,
+    /// How many spans it stands for, itself among them.
+    pub count: u32,
+    /// [`Outcome::to_byte`].
+    pub outcome: u8,
+}
+
+impl Item {
+    /// When it ended.
+    pub fn end(&self) -> u64 {
+        self.start.saturating_add(self.duration)
+    }
+
+    /// Whether it is drawn rather than another one of the same place.
+    pub(crate) fn is_before(&self, other: &Self) -> bool {
+        (self.duration, other.start) > (other.duration, self.start)
+    }
+}
+
+/// Whether a span did not end as most do, so that it must be seen at any zoom. A tail call ends where the next call
+/// begins, and what is open when a process exits ends with it: neither is worth an alarm.
+pub fn is_odd(outcome: u8) -> bool {
+    let Some(outcome) = Outcome::from_byte(outcome) else { return true };
+    let is_usual = matches!(outcome.status, Status::Completed | Status::EntryOnly | Status::Exited);
+    match outcome.reason {
+        Reason::TailCall | Reason::ProcessExit => false,
+        Reason::None => !is_usual,
+        _ => true,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_returned_is_not_odd() {
+        let odd = |status, reason| is_odd(Outcome::new(status, reason).to_byte());
+        assert!(!odd(Status::Completed, Reason::None) && !odd(Status::Completed, Reason::TailCall));
+        assert!(!odd(Status::EntryOnly, Reason::None) && !odd(Status::Unmatched, Reason::TailCall));
+        assert!(!odd(Status::Unmatched, Reason::ProcessExit) && odd(Status::Unmatched, Reason::None));
+        assert!(odd(Status::Unmatched, Reason::Exception) && odd(Status::Completed, Reason::Timeout));
+        assert!(odd(Status::Open, Reason::None) && is_odd(7));
+    }
+}

@@ -1,0 +1,21 @@
+//! What of a process's spans is drawn, at any zoom, in a time that does not depend on how many there are.
+//!
+//! [`Summary`] holds, for stretches of time of many lengths, the longest call of each depth that begins there and the
+//! longest odd one; it is made once and kept beside the span tables. [`Scene`] takes what a view needs from the
+//! summary, or from the spans themselves where the view is narrow enough, and [`fit`] makes at most so many shapes of
+//! it. [`fold`] sums up a stretch of time: a merged tree of calls, functions, endings.
+#![forbid(unsafe_code)]
+
+mod blocks;
+mod fit;
+mod fold;
+mod item;
+mod scene;
+mod summary;
+
+pub use blocks::Blocks;
+pub use fit::{Picture, Shape, fit};
+pub use fold::{Folded, FoldedFunction, FoldedNode, fold};
+pub use item::{Item, LAST_ROW, is_odd};
+pub use scene::{Range, Row, Scene};
+pub use summary::Summary;

@@ -1,0 +1,215 @@
+//! What a view of a thread has in it.
+
+use std::sync::Arc;
+
+use ada_span::SpanError;
+use ada_span::table::Tables;
+
+use crate::blocks::{Block, Blocks};
+use crate::item::{Item, LAST_ROW};
+use crate::summary::Summary;
+
+/// Spans of a thread that are looked at one by one; where a view has more, it is drawn from the summary.
+const MOST_SPANS: u64 = 300_000;
+/// So few are looked at one by one in any case.
+const FEW_SPANS: u64 = 8192;
+/// Callers that are followed upwards; those beyond are long enough for the summary to have them.
+const MOST_CALLERS: usize = 512;
+
+/// The time that is looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Range {
+    /// From here on.
+    pub start: u64,
+    /// Before this.
+    pub end: u64,
+    /// Nanoseconds for each pixel, one at least.
+    pub pixel: u64,
+}
+
+/// The items of one row, by their starts.
+#[derive(Clone, Debug, Default)]
+pub struct Row {
+    /// Calls below it; [`LAST_ROW`] has everything deeper too.
+    pub row: u32,
+    /// What is in it: no two overlap, but for the last row.
+    pub items: Vec<Item>,
+}
+
+/// A process's spans and what was summed up of them.
+#[derive(Clone, Copy)]
+pub struct Scene<'a> {
+    /// The spans.
+    pub tables: &'a Tables,
+    /// The summary.
+    pub summary: &'a Summary,
+    /// Blocks that were read before.
+    pub blocks: &'a Blocks,
+}
+
+impl Scene<'_> {
+    /// The rows from `first` to `last` of a thread that have something in the range. For each pixel of a row, the
+    /// longest call that begins in it is there, the longest odd one, and the call that reaches into it from before.
+    pub fn rows(&self, thread: usize, range: Range, first: u32, last: u32) -> Result<Vec<Row>, SpanError> {
+        let mut rows = Rows { rows: Vec::new(), first, last: last.min(LAST_ROW) };
+        if self.tables.meta().threads.get(thread).is_none_or(|it| it.spans == 0) || range.start >= range.end {
+            return Ok(Vec::new());
+        }
+        let spans = self.spans_between(thread, range.start, range.end);
+        let level = self.summary.level(thread, range.pixel);
+        match level {
+            Some((width, level)) if spans > FEW_SPANS && (width <= range.pixel || spans > MOST_SPANS) => {
+                self.take_from_summary(thread, level, range, &mut rows);
+            }
+            _ => self.take_from_spans(thread, range, &mut rows)?,
+        }
+        Ok(rows.rows.into_iter().filter(|row| !row.items.is_empty()).collect())
+    }
+
+    /// At most so many spans begin there.
+    fn spans_between(&self, thread: usize, start: u64, end: u64) -> u64 {
+        let blocks = &self.tables.meta().blocks[self.tables.blocks_of(thread)];
+        let first = blocks.partition_point(|block| block.max_start < start);
+        let last = blocks.partition_point(|block| block.min_start < end);
+        blocks.get(first..last).unwrap_or_default().iter().map(|block| u64::from(block.rows)).sum()
+    }
+
+    fn take_from_summary(&self, thread: usize, level: usize, range: Range, rows: &mut Rows) {
+        for row in rows.first..=rows.last {
+            if row as usize >= self.summary.rows(thread, level) {
+                break;
+            }
+            let items = self.summary.items(thread, level, row as usize);
+            let first = items.first_from(range.start);
+            for place in first.saturating_sub(1)..items.len() {
+                let item = items.get(place);
+                if item.start >= range.end {
+                    break;
+                }
+                if item.end() > range.start || item.start >= range.start {
+                    rows.push(row, item);
+                }
+            }
+        }
+    }
+
+    fn take_from_spans(&self, thread: usize, range: Range, rows: &mut Rows) -> Result<(), SpanError> {
+        self.callers(thread, range, rows)?;
+        each_span(self, thread, range.start, range.end, |block, row| {
+            rows.push(block.depths[row].min(LAST_ROW), block.item(row));
+            true
+        })
+    }
+
+    /// What is open when the range begins: the last call that began before, and its callers.
+    fn callers(&self, thread: usize, range: Range, rows: &mut Rows) -> Result<(), SpanError> {
+        let mut found = open_at(self, thread, range.start)?;
+        found.reverse();
+        if found.len() >= MOST_CALLERS
+            && let Some((_, level)) = self.summary.level(thread, 0)
+        {
+            // Callers of callers are found by the summary, where they are the longest of their stretch.
+            for row in rows.first..=rows.last.min(found.first().map_or(0, |(depth, _)| *depth)) {
+                if row as usize >= self.summary.rows(thread, level) {
+                    break;
+                }
+                let items = self.summary.items(thread, level, row as usize);
+                if let Some(place) = items.first_from(range.start).checked_sub(1) {
+                    let item = items.get(place);
+                    if item.end() > range.start && found.iter().all(|(depth, _)| *depth != row) {
+                        rows.push(row, Item { count: 1, ..item });
+                    }
+                }
+            }
+        }
+        for (depth, item) in found {
+            rows.push(depth.min(LAST_ROW), item);
+        }
+        Ok(())
+    }
+}
+
+/// The calls that are open at a time, innermost first, with their depths; at most [`MOST_CALLERS`].
+pub(crate) fn open_at(scene: &Scene<'_>, thread: usize, time: u64) -> Result<Vec<(u32, Item)>, SpanError> {
+    let tables = scene.tables;
+    let all = tables.blocks_of(thread);
+    let blocks = &tables.meta().blocks[all.clone()];
+    let mut open = Vec::new();
+    // The block that has the last call before the time.
+    let Some(place) = blocks.partition_point(|block| block.min_start < time).checked_sub(1) else { return Ok(open) };
+    let mut block: Arc<Block> = scene.blocks.get(tables, all.start + place)?;
+    let Some(mut row) = block.starts.partition_point(|&start| start < time).checked_sub(1) else { return Ok(open) };
+    for _ in 0..MOST_CALLERS {
+        let item = block.item(row);
+        if item.end() > time {
+            open.push((block.depths[row], item));
+        }
+        let delta = block.parents[row];
+        let Some(parent) = item.seq.checked_sub(delta).filter(|_| delta > 0) else { break };
+        match block.seqs.binary_search(&parent) {
+            Ok(found) => row = found,
+            Err(_) => {
+                let Some(place) = tables.block_of(thread, parent) else { break };
+                block = scene.blocks.get(tables, place)?;
+                let Ok(found) = block.seqs.binary_search(&parent) else { break };
+                row = found;
+            }
+        }
+    }
+    Ok(open)
+}
+
+/// The calls of a thread that begin in a time, in their order, until `each` says no.
+pub(crate) fn each_span(
+    scene: &Scene<'_>,
+    thread: usize,
+    start: u64,
+    end: u64,
+    mut each: impl FnMut(&Block, usize) -> bool,
+) -> Result<(), SpanError> {
+    let all = scene.tables.blocks_of(thread);
+    let blocks = &scene.tables.meta().blocks[all.clone()];
+    let first = blocks.partition_point(|block| block.max_start < start);
+    for (place, entry) in (all.start + first..all.end).zip(&blocks[first..]) {
+        if entry.min_start >= end {
+            return Ok(());
+        }
+        let block = scene.blocks.get(scene.tables, place)?;
+        let from = block.starts.partition_point(|&it| it < start);
+        for row in from..block.len() {
+            if block.starts[row] >= end || !each(&block, row) {
+                return Ok(());
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Rows that are being filled.
+struct Rows {
+    rows: Vec<Row>,
+    first: u32,
+    last: u32,
+}
+
+impl Rows {
+    fn push(&mut self, row: u32, item: Item) {
+        if row < self.first || row > self.last {
+            return;
+        }
+        let place = (row - self.first) as usize;
+        while self.rows.len() <= place {
+            self.rows.push(Row { row: self.first + self.rows.len() as u32, items: Vec::new() });
+        }
+        self.rows[place].items.push(item);
+    }
+}
+
+impl Scene<'_> {
+    /// How deep a call lies, by its thread and opening event.
+    pub fn depth(&self, thread: usize, seq: u64) -> Result<Option<u32>, SpanError> {
+        let Some(place) = self.tables.block_of(thread, seq) else { return Ok(None) };
+        let block = self.blocks.get(self.tables, place)?;
+        Ok(block.seqs.binary_search(&seq).ok().map(|row| block.depths[row]))
+    }
+}

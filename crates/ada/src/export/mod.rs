@@ -1,0 +1,117 @@
+//! `ada export`: tables for databases, timelines for viewers.
+
+mod destination;
+mod tables;
+mod timeline;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use ada_export::Format;
+use anyhow::{Context, bail};
+use clap::ValueEnum;
+use signal_hook::consts::SIGINT;
+use signal_hook::flag;
+
+use crate::analysis::AskArgs;
+use crate::exit::{Blame, Outcome};
+use crate::spans::FilterArgs;
+
+const EXAMPLES: &str = "\
+Examples:
+  ada export --to perfetto -o trace.pftrace               the newest session for ui.perfetto.dev
+  ada export --to chrome -o trace.json SESSION --min-duration 10us
+  ada export --to firefox -o profile.json --thread 4711   for profiler.firefox.com
+  ada export --to speedscope -o trace.speedscope.json --since 1s --until 1.2s
+  ada export --to folded -o - | flamegraph.pl > flame.svg
+  ada export --to heph -o trace.heph --type logical
+  ada export --to parquet tables/                         every table of the newest session
+  ada export --to parquet tables/ SESSION1 SESSION2       several sessions, one folder each below each table
+  ada export --to sqlite trace.db --table spans --table functions
+
+DuckDB:  SELECT name, sum(self_ns) FROM 'tables/spans/**/*.parquet' GROUP BY name
+docs/export.md says what each format holds, and has worked examples for DuckDB, pandas, Polars and Spark.";
+
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Args {
+    /// What to write
+    #[arg(long, value_enum)]
+    to: Target,
+    /// A new file, or a new folder for Parquet; - is stdout. Without it, the first PLACE is meant
+    #[arg(long, short, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// Where to write, unless --output says so, and the sessions' folders [default: the newest session in ada_traces]
+    #[arg(value_name = "PLACE|SESSION")]
+    words: Vec<PathBuf>,
+    /// Only this table, of Parquet and SQLite; may be given several times
+    #[arg(long, value_name = "NAME")]
+    table: Vec<String>,
+    #[command(flatten)]
+    filter: FilterArgs,
+    #[command(flatten)]
+    ask: AskArgs,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Target {
+    /// Perfetto's protobuf, for ui.perfetto.dev
+    Perfetto,
+    /// Chrome's trace events in JSON
+    Chrome,
+    /// A processed profile for profiler.firefox.com
+    Firefox,
+    /// For speedscope.app
+    Speedscope,
+    /// Heph trace packets
+    Heph,
+    /// Folded stacks, for flame graph scripts
+    Folded,
+    /// A folder of Parquet files for each table
+    Parquet,
+    /// One SQLite file
+    Sqlite,
+}
+
+impl Target {
+    fn timeline(self) -> Option<Format> {
+        Some(match self {
+            Self::Perfetto => Format::Perfetto,
+            Self::Chrome => Format::Chrome,
+            Self::Firefox => Format::Firefox,
+            Self::Speedscope => Format::Speedscope,
+            Self::Heph => Format::Heph,
+            Self::Folded => Format::Folded,
+            Self::Parquet | Self::Sqlite => return None,
+        })
+    }
+}
+
+pub(crate) fn run(args: &Args) -> anyhow::Result<Outcome> {
+    let (place, sessions) = match (&args.output, &args.words[..]) {
+        (Some(place), sessions) => (place, sessions),
+        (None, [place, sessions @ ..]) => (place, sessions),
+        (None, []) => return Err(anyhow::anyhow!("say where to write, with --output FILE")).mistyped(),
+    };
+    let interrupted = Arc::new(AtomicBool::new(false));
+    flag::register(SIGINT, interrupted.clone()).context("cannot catch Ctrl-C")?;
+    match args.to.timeline() {
+        Some(format) => {
+            if !args.table.is_empty() {
+                return Err(anyhow::anyhow!("--table is for parquet and sqlite")).mistyped();
+            }
+            let session = match sessions {
+                [] => None,
+                [one] => Some(one.as_path()),
+                _ => bail!("a timeline has one session; export each to a file of its own"),
+            };
+            timeline::run(format, place, session, args, &interrupted)
+        }
+        None if args.filter.is_used() => {
+            let words = "conditions on spans are for timelines; ask `ada query` for parts of tables";
+            Err(anyhow::anyhow!(words)).mistyped()
+        }
+        None => tables::run(args.to == Target::Parquet, place, sessions, args, interrupted),
+    }
+}

@@ -1,0 +1,67 @@
+//! `--to parquet DIR` and `--to sqlite FILE`.
+
+use std::io::IsTerminal;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use ada_query::export::{Exported, to_parquet, to_sqlite};
+use ada_query::{Cancel, Engine, documented, nearest};
+use anyhow::bail;
+
+use super::Args;
+use crate::analysis::{Listing, Out, open_trace, thousands};
+use crate::exit::{Blame, Outcome, say};
+
+pub(super) fn run(
+    is_parquet: bool,
+    place: &Path,
+    sessions: &[PathBuf],
+    args: &Args,
+    interrupted: Arc<AtomicBool>,
+) -> anyhow::Result<Outcome> {
+    for name in &args.table {
+        let known: Vec<&str> = documented().iter().filter(|it| it.parameters.is_empty()).map(|it| it.name).collect();
+        if !known.contains(&name.as_str()) {
+            let hint = nearest(name, known).map_or_else(String::new, |it| format!("; did you mean {it}?"));
+            return Err(anyhow::anyhow!("there is no table {name}{hint}")).mistyped();
+        }
+    }
+    let is_taken = match is_parquet {
+        true => std::fs::read_dir(place).is_ok_and(|mut entries| entries.next().is_some()),
+        false => place.exists(),
+    };
+    if is_taken {
+        bail!("{} is there already; name a new one", place.display());
+    }
+    let (trace, outcome) = open_trace(sessions, &args.ask)?;
+    let engine = Engine::new(Arc::new(trace), Cancel::watching(interrupted))?;
+    let is_terminal = std::io::stderr().is_terminal();
+    let mut rows_so_far = 0;
+    let progress = |table: &str, rows: u64| {
+        rows_so_far += rows;
+        if is_terminal {
+            say(format_args!("\r{table}: {} rows\x1b[K", thousands(rows_so_far)));
+        }
+    };
+    let written = match is_parquet {
+        true => to_parquet(&engine, place, &args.table, progress),
+        false => to_sqlite(&engine, place, &args.table, progress),
+    };
+    if is_terminal {
+        say(format_args!("\r\x1b[K"));
+    }
+    let written = written.output_failed(|| format!("cannot write {}", place.display()))?;
+    print(&written)?;
+    Ok(outcome)
+}
+
+fn print(written: &[Exported]) -> anyhow::Result<()> {
+    let mut out = Out::new();
+    let mut listing = Listing::new(&["table", ">rows", ">files"]);
+    for it in written {
+        listing.row(vec![it.table.to_owned(), thousands(it.rows), it.files.to_string()]);
+    }
+    listing.print(&mut out)?;
+    out.finish()
+}

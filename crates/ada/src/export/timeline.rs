@@ -1,0 +1,434 @@
+//! Timelines for other tools: goes through the spans once and tells a writer.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::{self, IsTerminal};
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use ada_event::EventSeq;
+use ada_export::{
+    Argument, ArgumentsAt, Call, Ending, Format, FunctionInfo, Link, LinkEnd, Logical, Part, ProcessInfo, ThreadInfo,
+    TimelineWriter, TraceInfo, writer,
+};
+use ada_format::atf::{Payload, ThreadTrace};
+use ada_span::concurrency::Context;
+use ada_span::table::{Column, Columns};
+use ada_span::{NONE, Outcome as SpanOutcome, Reason, SpanError};
+use anyhow::bail;
+
+use super::Args;
+use super::destination::Destination;
+use crate::analysis::{
+    CausalEnd, OpenedSession, Row, SessionArgs, Target, TaskView, causal_links, counted, find_session,
+    open_session_tables, read_frame, refer, tell_findings, thousands, thread_title,
+};
+use crate::exit::{Blame, Outcome, say};
+use crate::spans::{Filter, logical_rows};
+
+pub(super) fn run(
+    format: Format,
+    place: &Path,
+    session: Option<&Path>,
+    args: &Args,
+    interrupted: &AtomicBool,
+) -> anyhow::Result<Outcome> {
+    let path = find_session(session)?;
+    let session = SessionArgs { session: Some(path.clone()), timeout: args.ask.timeout, debug_dir: None };
+    let opened = open_session_tables(&path, &session)?;
+    let outcome = tell_findings(&opened.session);
+    let filter = args.filter.prepare(&opened)?.with_frames_behind();
+    let destination = Destination::begin(place)?;
+    let failed = || format!("cannot write {}", place.display());
+    let told = {
+        let output = destination.output().output_failed(failed)?;
+        let spools = || destination.spool();
+        let writer = writer(format, Box::new(output), &spools);
+        let mut told = Telling {
+            opened: &opened,
+            filter: &filter,
+            is_filtered: args.filter.is_used(),
+            writer,
+            interrupted,
+            threads: threads_of(&opened),
+            contexts: contexts_of(&opened),
+            progress: Progress::new(),
+        };
+        told.tell(format)
+    };
+    let counts = told.map_err(|error| without_pipe(error, place))?;
+    destination.finish().output_failed(failed)?;
+    if place.as_os_str() != "-" {
+        say(format_args!(
+            "ada: {}: {} and {}\n",
+            place.display(),
+            counted(counts.calls, "call"),
+            counted(counts.logical, "logical span")
+        ));
+    }
+    Ok(outcome)
+}
+
+/// A reader that went away is an error here: what it has is half a file.
+fn without_pipe(error: anyhow::Error, place: &Path) -> anyhow::Error {
+    let is_output = error.chain().find_map(|cause| cause.downcast_ref::<io::Error>());
+    match is_output {
+        Some(cause) => {
+            let failed: Result<(), _> = Err(anyhow::anyhow!("{cause}"));
+            let named = failed.output_failed(|| format!("cannot write {}; nothing is left of it", place.display()));
+            named.err().unwrap_or(error)
+        }
+        None => error,
+    }
+}
+
+#[derive(Clone, Copy, Default)]
+struct Counts {
+    calls: u64,
+    logical: u64,
+}
+
+/// Which threads there are: of a process and its place there, in the order of [`TraceInfo::threads`].
+fn threads_of(opened: &OpenedSession) -> Vec<(usize, usize)> {
+    let of = |(number, process): (usize, &crate::analysis::OpenedProcess)| {
+        (0..process.tables.meta().threads.len()).map(move |thread| (number, thread)).collect::<Vec<_>>()
+    };
+    opened.processes.iter().enumerate().flat_map(of).collect()
+}
+
+struct Telling<'a> {
+    opened: &'a OpenedSession,
+    filter: &'a Filter,
+    /// Whether some calls may be left out.
+    is_filtered: bool,
+    writer: Box<dyn TimelineWriter + 'a>,
+    interrupted: &'a AtomicBool,
+    threads: Vec<(usize, usize)>,
+    contexts: BTreeMap<(usize, Target), u64>,
+    progress: Progress,
+}
+
+/// A call that has not been closed.
+struct OpenCall {
+    call: Call,
+    depth: u64,
+    close_seq: Option<u64>,
+}
+
+impl Telling<'_> {
+    fn tell(&mut self, format: Format) -> anyhow::Result<Counts> {
+        let mut rows: Vec<Row> = logical_rows(self.opened, self.filter).collect();
+        rows.sort_by_key(Row::start);
+        let trace = self.trace_info(&rows)?;
+        let mut counts = Counts::default();
+        self.writer.begin(&trace)?;
+        let all: u64 = self.opened.processes.iter().flat_map(|it| &it.tables.meta().threads).map(|it| it.spans).sum();
+        self.progress.total = all;
+        if self.filter.wants_frames() {
+            for place in 0..self.threads.len() {
+                counts.calls += self.tell_thread(&trace, place, format == Format::Heph)?;
+            }
+        }
+        for row in rows {
+            self.writer.logical(&trace, &self.logical(&row))?;
+            counts.logical += 1;
+        }
+        self.writer.finish(&trace)?;
+        Ok(counts)
+    }
+
+    fn tell_thread(&mut self, trace: &TraceInfo, place: usize, with_context: bool) -> anyhow::Result<u64> {
+        let (number, thread) = self.threads[place];
+        let process = &self.opened.processes[number];
+        let entry = &process.tables.meta().threads[thread];
+        if !self.filter.wants_thread(entry.id) || entry.spans == 0 {
+            return Ok(0);
+        }
+        let meta = process.tables.meta();
+        let with_context = with_context && !(meta.task_runs.is_empty() && meta.dispatched.is_empty());
+        let recorded = &self.opened.recorded(process).threads[thread];
+        let has_detail = recorded.detail().is_some_and(|detail| !detail.is_empty());
+        let when = if has_detail { self.writer.arguments() } else { ArgumentsAt::Never };
+        let mut arguments = Vec::new();
+        let mut open: Vec<OpenCall> = Vec::new();
+        let mut columns = Columns::new();
+        let mut count = 0;
+        self.writer.begin_thread(trace, place)?;
+        for block in process.tables.blocks_of(thread) {
+            if self.interrupted.load(Ordering::Relaxed) {
+                bail!("interrupted; nothing was written");
+            }
+            let entry = process.tables.block(block);
+            self.progress.advance(entry.rows.into());
+            if !self.filter.wants_block(entry) {
+                continue;
+            }
+            process.tables.read(
+                block,
+                |column| column != Column::SelfTime && column != Column::Context,
+                &mut columns,
+            )?;
+            for row in 0..columns.rows() {
+                let at = |column: Column| columns.at(column, row);
+                let (start, duration, outcome) = (at(Column::Start), at(Column::Duration), at(Column::Outcome));
+                if !self.filter.wants_frame(number, at(Column::Function), start, duration, outcome) {
+                    continue;
+                }
+                let (depth, mut end) = (at(Column::Depth), start.saturating_add(duration));
+                while let Some(top) = open.last()
+                    && (top.depth >= depth || top.call.end <= start && top.call.end < end)
+                {
+                    let Some(closed) = open.pop() else { break };
+                    self.close(trace, place, &closed, when, recorded, &mut arguments)?;
+                }
+                if let Some(parent) = open.last() {
+                    end = end.min(parent.call.end);
+                }
+                let seq = at(Column::OpenSeq);
+                let context = match with_context {
+                    true => context_number(process.context_at(thread as u64, seq)),
+                    false => 0,
+                };
+                let ending = ending(SpanOutcome::from_byte(outcome as u8).unwrap_or_default());
+                let function = at(Column::Function) as u32;
+                let close_delta = at(Column::CloseDelta);
+                let close_seq = (close_delta > 0).then_some(seq.wrapping_add(close_delta));
+                let call = Call { seq, start, end, function, ending, context };
+                arguments.clear();
+                if when == ArgumentsAt::Open {
+                    read_arguments(recorded, seq, close_seq, &mut arguments);
+                }
+                self.writer.open(trace, place, &call, &arguments)?;
+                open.push(OpenCall { call, depth, close_seq });
+                count += 1;
+            }
+            if has_detail && block % 64 == 0 {
+                recorded.release();
+            }
+        }
+        while let Some(closed) = open.pop() {
+            self.close(trace, place, &closed, when, recorded, &mut arguments)?;
+        }
+        self.writer.end_thread(trace, place)?;
+        Ok(count)
+    }
+
+    fn close(
+        &mut self,
+        trace: &TraceInfo,
+        place: usize,
+        closed: &OpenCall,
+        when: ArgumentsAt,
+        recorded: &ThreadTrace,
+        arguments: &mut Vec<Argument>,
+    ) -> io::Result<()> {
+        arguments.clear();
+        if when == ArgumentsAt::Close {
+            read_arguments(recorded, closed.call.seq, closed.close_seq, arguments);
+        }
+        self.writer.close(trace, place, &closed.call, arguments)
+    }
+
+    /// What is known before the calls. Links have both ends among what is exported.
+    fn trace_info(&self, rows: &[Row]) -> Result<TraceInfo, SpanError> {
+        let opened = self.opened;
+        let exported: BTreeSet<(usize, Target)> = rows.iter().map(|row| (row.process(), row.target(opened))).collect();
+        let path = opened.session.path();
+        let session = path.file_name().map_or_else(String::new, |it| it.to_string_lossy().into_owned());
+        let mut trace = TraceInfo { session, start: opened.start, end: opened.end, ..TraceInfo::default() };
+        for (number, process) in opened.processes.iter().enumerate() {
+            let meta = process.tables.meta();
+            let functions = meta.functions.iter().map(|it| FunctionInfo {
+                name: process.names.name(it.function),
+                module: process.names.module(it.function),
+            });
+            let manifest = opened.recorded(process).manifest.as_ref();
+            let name = manifest.map_or_else(String::new, |it| it.command_line.join(" "));
+            trace.processes.push(ProcessInfo { pid: process.pid, name, functions: functions.collect() });
+            let first = trace.threads.len();
+            for (thread, entry) in meta.threads.iter().enumerate() {
+                trace.threads.push(ThreadInfo {
+                    process: number,
+                    id: entry.id,
+                    name: thread_title(opened, number, thread),
+                    start: entry.facts.first_time,
+                    end: entry.facts.last_time,
+                });
+            }
+            let end = |it: CausalEnd| LinkEnd {
+                thread: first + it.thread,
+                time: it.time,
+                call: match it.target {
+                    Target::Frame(_, seq) => Some(seq),
+                    _ => None,
+                },
+                logical: (!matches!(it.target, Target::Frame(..)))
+                    .then(|| refer(opened, number, it.target).to_string()),
+            };
+            for it in causal_links(meta) {
+                let mut has_both = true;
+                for end in [&it.from, &it.to] {
+                    has_both &= match end.target {
+                        Target::Frame(_, seq) => self.exports_call(number, end.thread, seq)?,
+                        target => exported.contains(&(number, target)),
+                    };
+                }
+                if has_both {
+                    trace.links.push(Link { kind: it.kind, from: end(it.from), to: end(it.to) });
+                }
+            }
+        }
+        Ok(trace)
+    }
+
+    fn exports_call(&self, process: usize, thread: usize, seq: u64) -> Result<bool, SpanError> {
+        let meta = self.opened.processes[process].tables.meta();
+        if !self.filter.wants_frames() || !self.filter.wants_thread(meta.threads[thread].id) {
+            return Ok(false);
+        }
+        if !self.is_filtered {
+            return Ok(true);
+        }
+        let frame = read_frame(self.opened, process, thread, seq)?;
+        Ok(frame.is_some_and(|it| {
+            let function = meta.function_index(it.function).map_or(u64::MAX, |place| place as u64);
+            let outcome = u64::from(it.outcome.to_byte());
+            self.filter.wants_frame(process, function, it.start, it.duration, outcome)
+        }))
+    }
+
+    fn logical(&self, row: &Row) -> Logical {
+        let number = row.process();
+        let process = &self.opened.processes[number];
+        let first = self.threads.iter().position(|&(it, _)| it == number).unwrap_or(0);
+        let mut record = row.json(self.opened);
+        let mut attributes = match record["attributes"].take() {
+            serde_json::Value::Object(fields) => fields,
+            _ => serde_json::Map::new(),
+        };
+        // These are the parts.
+        attributes.remove("runs");
+        attributes.remove("suspensions");
+        attributes.insert("parent_span_id".into(), record["parent_span_id"].take());
+        let parts = match row {
+            Row::Task(task) => parts(task, process, first),
+            _ => Vec::new(),
+        };
+        Logical {
+            reference: row.reference(self.opened).to_string(),
+            process: number,
+            thread: first + row.thread(),
+            runtime: row.runtime(),
+            name: row.name(self.opened),
+            start: row.start(),
+            end: row.start().saturating_add(row.duration()),
+            ending: ending(row.outcome()),
+            context: self.contexts.get(&(number, row.target(self.opened))).copied().unwrap_or(0),
+            parts,
+            attributes,
+        }
+    }
+}
+
+/// The numbers of substreams, by process and what runs in them.
+fn contexts_of(opened: &OpenedSession) -> BTreeMap<(usize, Target), u64> {
+    let mut contexts = BTreeMap::new();
+    for (number, process) in opened.processes.iter().enumerate() {
+        let meta = process.tables.meta();
+        let tasks = (0..meta.tasks.len()).map(|place| Context::Task(place as u32));
+        let blocks = (0..meta.dispatched.len()).map(|place| Context::Block(place as u32));
+        for context in tasks.chain(blocks) {
+            contexts.extend(process.target_of(context).map(|target| ((number, target), context_number(context))));
+        }
+    }
+    contexts
+}
+
+/// A number for a substream: 0 is the thread itself.
+fn context_number(context: Context) -> u64 {
+    match context {
+        Context::Thread => 0,
+        Context::Task(place) => 1 + 2 * u64::from(place),
+        Context::Block(place) => 2 + 2 * u64::from(place),
+    }
+}
+
+fn ending(outcome: SpanOutcome) -> Ending {
+    Ending {
+        status: outcome.status.word(),
+        reason: (outcome.reason != Reason::None).then(|| outcome.reason.word()),
+        is_uncertain: outcome.is_uncertain,
+    }
+}
+
+/// A task's runs and waits, in the order of time.
+fn parts(task: &TaskView, process: &crate::analysis::OpenedProcess, first: usize) -> Vec<Part> {
+    let runs = task.runs(process).iter().map(|run| Part {
+        label: "running".into(),
+        is_running: true,
+        thread: first + run.thread as usize,
+        start: run.start,
+        end: run.end,
+    });
+    let end = task.span.end;
+    let waits = task.suspensions(process).iter().map(|wait| Part {
+        label: format!("waits for {}", wait.kind().word()),
+        is_running: false,
+        thread: first + wait.thread as usize,
+        start: wait.start,
+        end: if wait.end == NONE { end.max(wait.start) } else { wait.end },
+    });
+    let mut parts: Vec<Part> = runs.chain(waits).collect();
+    parts.sort_by_key(|part| (part.start, part.end));
+    parts
+}
+
+/// What the call was given, and what it gave back, where that was recorded.
+fn read_arguments(thread: &ThreadTrace, seq: u64, close: Option<u64>, out: &mut Vec<Argument>) {
+    let payload = |seq: u64| {
+        let link = thread.index().event(EventSeq(seq))?.detail.get()?;
+        thread.detail()?.record(link)
+    };
+    let mut put = |name: &'static str, value: u64| out.push(Argument { name, value });
+    if let Some(Ok(Payload::X86Call(call))) = payload(seq).map(|record| record.payload()) {
+        let values = [call.rdi, call.rsi, call.rdx, call.rcx, call.r8, call.r9];
+        ["rdi", "rsi", "rdx", "rcx", "r8", "r9"].into_iter().zip(values).for_each(|(name, value)| put(name, value));
+    }
+    if let Some(Ok(Payload::X86Return(back))) = close.and_then(payload).map(|record| record.payload()) {
+        put("rax", back.rax);
+    }
+}
+
+/// A line on a terminal for those who wait longer than a second.
+struct Progress {
+    total: u64,
+    done: u64,
+    begun: Instant,
+    shown: Option<Instant>,
+    is_terminal: bool,
+}
+
+impl Progress {
+    fn new() -> Self {
+        let is_terminal = io::stderr().is_terminal();
+        Self { total: 0, done: 0, begun: Instant::now(), shown: None, is_terminal }
+    }
+
+    fn advance(&mut self, spans: u64) {
+        self.done += spans;
+        let is_due = self.shown.is_none_or(|it| it.elapsed() > Duration::from_millis(100));
+        if self.is_terminal && self.begun.elapsed() > Duration::from_secs(1) && is_due {
+            self.shown = Some(Instant::now());
+            let percent = self.done * 100 / self.total.max(1);
+            say(format_args!("\rexporting: {percent} % of {} calls\x1b[K", thousands(self.total)));
+        }
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        if self.shown.is_some() {
+            say(format_args!("\r\x1b[K"));
+        }
+    }
+}

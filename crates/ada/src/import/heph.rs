@@ -1,0 +1,205 @@
+//! `ada import heph FILE`.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::path::PathBuf;
+use std::time::SystemTime;
+
+use ada_event::{DetailSeq, Event, EventKind, FunctionId, ModuleId, ThreadId, TraceNanos};
+use ada_format::atf::{
+    DetailType, Exit, FunctionRow, Module, Payload, Platform, SessionWriter, SyncPolicy, functions_file,
+    write_functions,
+};
+use ada_format::heph::{Encoder, Packet};
+use anyhow::{Context, bail};
+use serde_json::json;
+
+use super::lane::{Interval, Lane, nest};
+use crate::atf::event_json::HEPH_PACKET;
+use crate::exit::{Blame, Outcome, say};
+use crate::heph::{Complaints, Input};
+
+const EXAMPLES: &str = "\
+Examples:
+  ada import heph trace.heph                 a session in ada_traces, which `ada view` and all others show
+  nc -l 9000 | ada import heph -
+
+Each stream becomes a thread, and so does each substream other than 0; events that overlap without one enclosing the
+other are put on threads beside it. Attributes are kept (`ada show event:…`). The whole trace is held in memory.";
+
+/// A module for all that Heph events describe.
+const MODULE: u32 = 1;
+/// Heph does not know processes.
+const PID: u32 = 1;
+
+/// Make a session of a Heph trace
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(super) struct Args {
+    #[command(flatten)]
+    input: Input,
+    /// Where to make the session's folder
+    #[arg(long, value_name = "DIR", default_value = "ada_traces")]
+    output: PathBuf,
+}
+
+/// What was read.
+#[derive(Default)]
+struct Read {
+    epoch: Option<u64>,
+    functions: Vec<String>,
+    numbers: HashMap<String, u32>,
+    events: Vec<Kept>,
+    /// Packets of events with attributes, as they were sent.
+    packets: Encoder,
+    /// Events of each stream and substream, in the order of their arrival.
+    streams: BTreeMap<(u32, u64), Vec<Interval>>,
+}
+
+struct Kept {
+    function: u32,
+    /// Where in `packets`; nothing for an event without attributes.
+    packet: std::ops::Range<usize>,
+}
+
+pub(super) fn run(args: &Args) -> anyhow::Result<Outcome> {
+    let mut trace = args.input.open()?;
+    let mut read = Read::default();
+    let mut malformed = Complaints::of("malformed packets");
+    while let Some(found) = trace.next_packet()? {
+        match found.map(|framed| framed.packet) {
+            Ok(packet) => read.take(&packet)?,
+            Err(error) => malformed.add(format_args!("malformed: {error}")),
+        }
+    }
+    drop(malformed);
+    if read.events.is_empty() {
+        bail!("{} has no events; is it a Heph trace?", args.input);
+    }
+    let events = read.events.len();
+    let failed = || format!("cannot write a session into {}", args.output.display());
+    let path = read.write(args).output_failed(failed)?;
+    say(format_args!("ada: {events} events in {}\n", path.display()));
+    Ok(trace.outcome())
+}
+
+impl Read {
+    fn take(&mut self, packet: &Packet<'_>) -> anyhow::Result<()> {
+        let event = match packet {
+            Packet::Metadata(metadata) => {
+                self.epoch = metadata.epoch().map(|it| it.0).or(self.epoch);
+                return Ok(());
+            }
+            Packet::Event(event) => event,
+        };
+        let head = &event.head;
+        let function = match self.numbers.get(head.description) {
+            Some(&number) => number,
+            None => {
+                let number = u32::try_from(self.functions.len()).context("more descriptions than there are numbers")?;
+                self.functions.push(head.description.to_owned());
+                self.numbers.insert(head.description.to_owned(), number);
+                number
+            }
+        };
+        let before = self.packets.bytes().len();
+        if !event.attributes.is_empty() {
+            self.packets.packet(packet)?;
+        }
+        let place = self.events.len();
+        self.events.push(Kept { function, packet: before..self.packets.bytes().len() });
+        let interval = Interval { start: head.start.0, end: head.end.0, event: place };
+        self.streams.entry((head.stream.0, head.substream.0)).or_default().push(interval);
+        Ok(())
+    }
+
+    fn write(mut self, args: &Args) -> anyhow::Result<PathBuf> {
+        let mut session =
+            SessionWriter::create(&args.output, SystemTime::now(), PID, Platform::LINUX_X86_64, SyncPolicy::OnFinish)?;
+        let mut ids = ThreadIds::new(self.streams.keys().map(|&(stream, _)| stream));
+        for ((stream, substream), events) in std::mem::take(&mut self.streams) {
+            for (number, lane) in nest(events).iter().enumerate() {
+                let id = ids.take((substream == 0 && number == 0).then_some(stream));
+                let mut name = format!("stream {stream}");
+                if substream != 0 {
+                    name.push_str(&format!(" substream {substream}"));
+                }
+                if number > 0 {
+                    name.push_str(&format!(" ({})", number + 1));
+                }
+                self.write_lane(&mut session, ThreadId(id), name, lane)?;
+            }
+        }
+        let rows = self.functions.iter().zip(0..).map(|(name, number)| FunctionRow {
+            offset: number,
+            size: 1,
+            verdict: "hooked".into(),
+            reason: String::new(),
+            name: name.clone(),
+        });
+        let path = session.process_path().join(functions_file(MODULE));
+        let file = std::fs::File::create(&path).with_context(|| path.display().to_string())?;
+        write_functions(std::io::BufWriter::new(file), rows)?;
+        let manifest = session.manifest_mut();
+        manifest.exit = Some(Exit::default());
+        manifest.command_line = vec![args.input.to_string()];
+        manifest.modules = vec![Module { module_id: MODULE, path: "heph".into(), ..Module::default() }];
+        manifest.extra.insert("imported_from".into(), "heph".into());
+        if let Some(epoch) = self.epoch {
+            manifest.extra.insert("epoch_unix_ns".into(), json!(epoch));
+        }
+        Ok(session.finish()?)
+    }
+
+    fn write_lane(
+        &self,
+        session: &mut SessionWriter,
+        thread: ThreadId,
+        name: String,
+        lane: &Lane,
+    ) -> anyhow::Result<()> {
+        let mut writer = session.thread(thread)?;
+        writer.entry_mut().name = Some(name);
+        for step in &lane.steps {
+            let kept = &self.events[step.event];
+            let event = Event {
+                timestamp: TraceNanos(step.time),
+                function: FunctionId::new(ModuleId(MODULE), kept.function),
+                thread,
+                kind: if step.is_call { EventKind::CALL } else { EventKind::RETURN },
+                depth: step.depth,
+                detail: DetailSeq::NONE,
+            };
+            let bytes = &self.packets.bytes()[kept.packet.clone()];
+            if step.is_call && !bytes.is_empty() {
+                let payload = Payload::Unknown { kind: DetailType(HEPH_PACKET), bytes };
+                writer.append_with_detail(&event, &payload)?;
+            } else {
+                writer.append(&event)?;
+            }
+        }
+        session.finish_thread(writer)?;
+        Ok(())
+    }
+}
+
+/// Ids of threads: streams keep theirs.
+struct ThreadIds {
+    kept: BTreeSet<u32>,
+    next: u32,
+}
+
+impl ThreadIds {
+    fn new(streams: impl Iterator<Item = u32>) -> Self {
+        Self { kept: streams.collect(), next: 1_000_000 }
+    }
+
+    fn take(&mut self, stream: Option<u32>) -> u32 {
+        if let Some(stream) = stream {
+            return stream;
+        }
+        while !self.kept.insert(self.next) {
+            self.next = self.next.wrapping_add(1);
+        }
+        self.next
+    }
+}

@@ -1,0 +1,69 @@
+//! What the page is told first: the session, its tracks, and where to begin.
+
+use ada_span::{Reason, Status};
+use serde_json::{Value, json};
+
+use super::opening;
+use super::stage::{Stage, Track, TrackKind};
+use crate::analysis::OpenedSession;
+
+/// Everything but the shapes.
+pub(super) fn answer(opened: &OpenedSession, stage: &Stage, number: u64, is_live: bool) -> Value {
+    let path = opened.session.path();
+    let name = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let name = name.file_name().map_or_else(String::new, |it| it.to_string_lossy().into_owned());
+    let processes: Vec<Value> = opened
+        .processes
+        .iter()
+        .map(|process| {
+            let manifest = opened.recorded(process).manifest.as_ref();
+            let exit = manifest.and_then(|it| it.exit.as_ref());
+            json!({
+                "pid": process.pid,
+                "command": manifest.map_or_else(String::new, |it| it.command_line.join(" ")),
+                "exit_code": exit.and_then(|it| it.code),
+                "signal": opened.fatal_signal(process),
+            })
+        })
+        .collect();
+    let tracks: Vec<Value> = stage.tracks.iter().enumerate().map(|(place, it)| track(stage, place, it)).collect();
+    let threads = || opened.processes.iter().flat_map(|it| &it.tables.meta().threads);
+    json!({
+        "number": number,
+        "live": is_live,
+        "session": name,
+        "start_ns": stage.start,
+        "length": stage.end.saturating_sub(stage.start).max(1),
+        "processes": processes,
+        "tracks": tracks,
+        "links": stage.links.len(),
+        "events": threads().map(|it| it.facts.events).sum::<u64>(),
+        "spans": threads().map(|it| it.spans).sum::<u64>(),
+        "statuses": Status::ALL.iter().map(|it| it.word()).collect::<Vec<_>>(),
+        "reasons": Reason::ALL.iter().map(|it| it.word()).collect::<Vec<_>>(),
+        "opening": opening::find(opened, stage),
+    })
+}
+
+fn track(stage: &Stage, place: usize, it: &Track) -> Value {
+    let process = &stage.processes[it.process];
+    let since = |time: u64| time.saturating_sub(stage.start);
+    let (kind, id, spans, times) = match &it.kind {
+        TrackKind::Thread(thread) => {
+            let entry = &process.tables.meta().threads[*thread];
+            ("thread", Some(entry.id), entry.spans, (entry.facts.first_time, entry.facts.last_time))
+        }
+        TrackKind::Logical(track) => (track.kind.word(), None, track.spans(), track.times().unwrap_or_default()),
+    };
+    json!({
+        "id": place,
+        "process": it.process,
+        "kind": kind,
+        "title": it.title,
+        "thread_id": id,
+        "spans": spans,
+        "rows": stage.rows_of(it),
+        "start": since(times.0),
+        "end": since(times.1),
+    })
+}

@@ -1,0 +1,55 @@
+//! What the trace has and what it lacks: hooks, drops, limits, anomalies.
+
+use std::collections::BTreeMap;
+
+use ada_span::AnomalyKind;
+use serde_json::{Value, json};
+
+use crate::analysis::{OpenedSession, Target, refer};
+
+/// Anomalies that are listed, by kind and thread.
+const MOST: usize = 200;
+
+pub(super) fn answer(opened: &OpenedSession) -> Value {
+    let processes = opened.processes.iter().enumerate().map(|(number, process)| {
+        let meta = process.tables.meta();
+        let anomalies = meta.anomalies.iter().take(MOST).map(|it| {
+            let id = meta.threads[it.thread as usize].id;
+            let kind = AnomalyKind::ALL.get(it.kind as usize).map_or("unknown", |kind| kind.word());
+            json!({
+                "kind": kind,
+                "thread_id": id,
+                "count": it.count,
+                "first": refer(opened, number, Target::Event(id, it.first_seq)).to_string(),
+                "time": it.first_time.saturating_sub(opened.start),
+            })
+        });
+        let mut endings: BTreeMap<String, u64> = BTreeMap::new();
+        for &(byte, count) in meta.threads.iter().flat_map(|thread| &thread.outcomes) {
+            let outcome = ada_span::Outcome::from_byte(byte).unwrap_or_default();
+            *endings.entry(format!("{} ({})", outcome.status, outcome.reason)).or_default() += count;
+        }
+        let Some(manifest) = opened.recorded(process).manifest.as_ref() else {
+            return json!({ "pid": process.pid, "anomalies": anomalies.collect::<Vec<_>>(), "endings": endings });
+        };
+        json!({
+            "pid": process.pid,
+            "modules": manifest.modules,
+            "drops": manifest.drops,
+            "gaps": manifest.gaps.len(),
+            "lost_in_gaps": manifest.gaps.iter().map(|gap| gap.lost).sum::<u64>(),
+            "waited_ns": manifest.gaps.iter().map(|gap| gap.waited_ns).sum::<u64>(),
+            "switches": manifest.switches.len(),
+            "ring": manifest.ring,
+            "limits": manifest.limits,
+            "windows": manifest.windows.len(),
+            "crashes": manifest.crashes,
+            "attached": manifest.attached,
+            "finished": manifest.finished,
+            "anomalies": anomalies.collect::<Vec<_>>(),
+            "endings": endings,
+        })
+    });
+    let findings: Vec<String> = opened.session.findings().iter().take(MOST).map(ToString::to_string).collect();
+    json!({ "processes": processes.collect::<Vec<_>>(), "damage": findings })
+}

@@ -1,0 +1,140 @@
+//! Requests and answers.
+
+use std::convert::Infallible;
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Context;
+use http_body_util::Full;
+use hyper::body::{Bytes, Incoming};
+use hyper::header::{HeaderMap, HeaderName, HeaderValue};
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper::{Method, Request, Response, StatusCode};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::net::TcpListener;
+use tokio::runtime::{Builder, Runtime};
+
+use super::assets;
+use super::guard::{self, Said};
+use super::loaded::Shown;
+use super::parameters::Parameters;
+use super::routes::{self, Answer, Failure};
+
+/// A client has so long to say what it wants.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// What each answer says beside its content: nothing is kept, nothing is guessed, nobody else may show or read it.
+const HEADERS: [(&str, &str); 7] = [
+    ("cache-control", "no-store"),
+    ("x-content-type-options", "nosniff"),
+    ("x-frame-options", "DENY"),
+    ("referrer-policy", "no-referrer"),
+    ("cross-origin-resource-policy", "same-origin"),
+    ("cross-origin-opener-policy", "same-origin"),
+    (
+        "content-security-policy",
+        "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; \
+         base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+    ),
+];
+
+struct Server {
+    shown: Shown,
+    port: u16,
+    token: String,
+}
+
+/// What the server runs on: one thread for requests, few for what takes longer.
+pub(super) fn runtime() -> io::Result<Runtime> {
+    Builder::new_multi_thread().worker_threads(1).max_blocking_threads(4).enable_all().build()
+}
+
+/// Serves until the process is ended. `ready` hears of the page's address.
+pub(super) async fn serve(shown: Shown, port: u16, token: String, ready: impl FnOnce(&str)) -> anyhow::Result<()> {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await;
+    let listener =
+        listener.with_context(|| format!("cannot listen on port {port}; another one may be free (0 takes one)"))?;
+    let address: SocketAddr = listener.local_addr().context("the listener has no address")?;
+    ready(&format!("http://{address}/?token={token}"));
+    let server = Arc::new(Server { shown, port: address.port(), token });
+    loop {
+        let stream = match listener.accept().await {
+            Ok((stream, _)) => stream,
+            // Too many open files, or a connection that was gone again: others may do better.
+            Err(_) => {
+                tokio::time::sleep(Duration::from_millis(50)).await;
+                continue;
+            }
+        };
+        let server = server.clone();
+        tokio::spawn(async move {
+            let service = service_fn(|request| {
+                let server = server.clone();
+                async move { Ok::<_, Infallible>(server.answer(request).await) }
+            });
+            let mut builder = http1::Builder::new();
+            builder.timer(TokioTimer::new()).header_read_timeout(PATIENCE).max_buf_size(64 << 10).half_close(true);
+            // A client that breaks its connection, or speaks something else, ends that, and nothing else.
+            let _ = builder.serve_connection(TokioIo::new(stream), service).await;
+        });
+    }
+}
+
+impl Server {
+    async fn answer(&self, request: Request<Incoming>) -> Response<Full<Bytes>> {
+        if request.method() != Method::GET && request.method() != Method::HEAD {
+            return text(StatusCode::METHOD_NOT_ALLOWED, "only GET is answered\n");
+        }
+        let path = request.uri().path();
+        let Some(parameters) = Parameters::parse(request.uri().query().unwrap_or_default()) else {
+            return text(StatusCode::BAD_REQUEST, "the parameters are not encoded as they should be\n");
+        };
+        // A host that the request line names counts as the header does.
+        let named = request.uri().authority().map(|it| it.as_str());
+        let headers = request.headers();
+        let said = Said {
+            host: named.or_else(|| header(headers, "host")),
+            origin: header(headers, "origin"),
+            fetch_site: header(headers, "sec-fetch-site"),
+            token: header(headers, "x-ada-token").or_else(|| parameters.get("token")),
+        };
+        let is_public = path != "/" && assets::find(path).is_some();
+        if let Err(refusal) = guard::check(&said, self.port, &self.token, !is_public) {
+            return text(StatusCode::FORBIDDEN, refusal.words());
+        }
+        if let Some(asset) = assets::find(path) {
+            return respond(StatusCode::OK, asset.kind, Bytes::from_static(asset.bytes.as_bytes()));
+        }
+        let path = path.to_owned();
+        match routes::answer(&self.shown, &path, parameters).await {
+            Ok(Answer::Json(json)) => respond(StatusCode::OK, "application/json", json.to_string().into()),
+            Ok(Answer::Binary(bytes)) => respond(StatusCode::OK, "application/octet-stream", bytes.into()),
+            Err(Failure::Missing) => text(StatusCode::NOT_FOUND, "there is nothing here\n"),
+            Err(Failure::Wrong(words)) => text(StatusCode::BAD_REQUEST, &format!("{words}\n")),
+            Err(Failure::Failed(words)) => text(StatusCode::INTERNAL_SERVER_ERROR, &format!("{words}\n")),
+        }
+    }
+}
+
+fn header<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
+    // What is no text cannot be right, and must not count as absent.
+    headers.get(name).map(|value| value.to_str().unwrap_or("?"))
+}
+
+fn text(status: StatusCode, words: &str) -> Response<Full<Bytes>> {
+    respond(status, "text/plain; charset=utf-8", words.to_owned().into())
+}
+
+fn respond(status: StatusCode, kind: &'static str, body: Bytes) -> Response<Full<Bytes>> {
+    let mut response = Response::new(Full::new(body));
+    *response.status_mut() = status;
+    let headers = response.headers_mut();
+    headers.insert("content-type", HeaderValue::from_static(kind));
+    for (name, value) in HEADERS {
+        headers.insert(HeaderName::from_static(name), HeaderValue::from_static(value));
+    }
+    response
+}

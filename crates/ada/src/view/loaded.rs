@@ -1,0 +1,94 @@
+//! A session that is shown, which a newer one may replace while it grows.
+
+use std::io::IsTerminal;
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, RwLock};
+
+use serde_json::Value;
+
+use super::about;
+use super::desk::Desk;
+use super::stage::Stage;
+use crate::analysis::{SessionArgs, open_session_tables, tell_findings, thousands};
+use crate::exit::{Blame, say};
+
+/// A session that was opened.
+pub(super) struct Loaded {
+    pub(super) stage: Arc<Stage>,
+    pub(super) desk: Desk,
+    /// What the page is told first.
+    pub(super) about: Value,
+}
+
+impl Loaded {
+    /// Opens a session. `number` tells it from others of the same run. What is wrong with its files is told, unless
+    /// they are being written just now.
+    pub(super) fn open(args: SessionArgs, path: &Path, number: u64, is_live: bool) -> anyhow::Result<Self> {
+        let path = path.to_owned();
+        let (desk, stage, about) = Desk::start(move || {
+            let opened = open_session_tables(&path, &args)?;
+            if !is_live {
+                tell_findings(&opened.session);
+            }
+            let stage = Stage::new(&opened, &Progress::new(is_live).hears());
+            let stage = Arc::new(stage.output_failed(|| format!("cannot sum up {}", path.display()))?);
+            let about = about::answer(&opened, &stage, number, is_live);
+            Ok((opened, stage, about))
+        })?;
+        Ok(Self { stage, desk, about })
+    }
+}
+
+/// A line on a terminal, each few million calls, so that nobody sees it of what takes a moment.
+struct Progress {
+    done: AtomicU64,
+    is_terminal: bool,
+}
+
+impl Progress {
+    const EACH: u64 = 4_000_000;
+
+    fn new(is_live: bool) -> Self {
+        Self { done: AtomicU64::new(0), is_terminal: std::io::stderr().is_terminal() && !is_live }
+    }
+
+    fn hears(&self) -> impl Fn(u64) + Sync {
+        |spans| {
+            let before = self.done.fetch_add(spans, Ordering::Relaxed);
+            if self.is_terminal && before / Self::EACH != (before + spans) / Self::EACH {
+                say(format_args!("\rsumming up: {} calls\x1b[K", thousands(before + spans)));
+            }
+        }
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        if self.is_terminal && self.done.load(Ordering::Relaxed) >= Self::EACH {
+            say(format_args!("\r\x1b[K"));
+        }
+    }
+}
+
+/// The session that is shown just now.
+#[derive(Clone)]
+pub(super) struct Shown {
+    loaded: Arc<RwLock<Arc<Loaded>>>,
+    /// The newest question that sums up a stretch: older ones need not be answered.
+    pub(super) newest_sum: Arc<AtomicU64>,
+}
+
+impl Shown {
+    pub(super) fn new(loaded: Loaded) -> Self {
+        Self { loaded: Arc::new(RwLock::new(Arc::new(loaded))), newest_sum: Arc::default() }
+    }
+
+    pub(super) fn get(&self) -> Arc<Loaded> {
+        self.loaded.read().unwrap_or_else(|poisoned| poisoned.into_inner()).clone()
+    }
+
+    pub(super) fn replace(&self, loaded: Loaded) {
+        *self.loaded.write().unwrap_or_else(|poisoned| poisoned.into_inner()) = Arc::new(loaded);
+    }
+}

@@ -1,0 +1,187 @@
+//! Tracks of threads, tasks, queues and callbacks: spans that overlap lie below each other.
+
+use std::collections::BTreeMap;
+
+use ada_event::FunctionId;
+use ada_export::Lanes;
+use ada_span::NONE;
+use ada_timeline::{Item, LAST_ROW, Range, Row};
+
+use super::names::SpanNames;
+use super::stage::{ShapeKind, Track, TrackKind};
+use crate::analysis::{BlockView, CallbackView, OpenedSession, PthreadView, Row as SpanRow, TaskView, queue_name};
+
+/// What a track shows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum LogicalKind {
+    Threads,
+    Tasks,
+    /// A queue, by its place; none where it is not known.
+    Queue(Option<u64>),
+    Callbacks,
+}
+
+impl LogicalKind {
+    pub(super) fn word(self) -> &'static str {
+        match self {
+            Self::Threads => "threads",
+            Self::Tasks => "tasks",
+            Self::Queue(_) => "queue",
+            Self::Callbacks => "callbacks",
+        }
+    }
+}
+
+/// One such track.
+pub(super) struct LogicalTrack {
+    pub(super) kind: LogicalKind,
+    /// Spans by row; their `seq` is their place in the tables' list of their kind.
+    rows: Vec<Vec<Item>>,
+    /// The parts in which they ran, likewise.
+    running: Vec<Vec<Item>>,
+}
+
+/// Where spans are drawn, by kind and by their place in the tables' list: track and row.
+#[derive(Default)]
+pub(super) struct Placed {
+    pub(super) threads: Vec<(u32, u32)>,
+    pub(super) tasks: Vec<(u32, u32)>,
+    pub(super) blocks: Vec<(u32, u32)>,
+    pub(super) callbacks: Vec<(u32, u32)>,
+}
+
+impl LogicalTrack {
+    fn new(kind: LogicalKind) -> Self {
+        Self { kind, rows: Vec::new(), running: Vec::new() }
+    }
+
+    pub(super) fn rows(&self) -> u32 {
+        self.rows.len() as u32
+    }
+
+    pub(super) fn spans(&self) -> u64 {
+        self.rows.iter().map(|row| row.len() as u64).sum()
+    }
+
+    /// When the first one begins and the last one ends.
+    pub(super) fn times(&self) -> Option<(u64, u64)> {
+        let all = || self.rows.iter().flatten();
+        Some((all().map(|it| it.start).min()?, all().map(Item::end).max()?))
+    }
+
+    /// The span that a shape is of, by its place in the tables' list.
+    pub(super) fn look(&self, range: Range, first: u32, last: u32) -> Vec<(ShapeKind, Row)> {
+        let mut found = Vec::new();
+        for row in first..=last.min(LAST_ROW) {
+            for (kind, layer) in [(ShapeKind::Logical, &self.rows), (ShapeKind::Running, &self.running)] {
+                let Some(items) = layer.get(row as usize) else { continue };
+                let from = items.partition_point(|it| it.start < range.start).saturating_sub(1);
+                let until = items.partition_point(|it| it.start < range.end);
+                let within = items.get(from..until).unwrap_or_default().iter();
+                let items: Vec<Item> =
+                    within.filter(|it| it.end() > range.start || it.start >= range.start).copied().collect();
+                if !items.is_empty() {
+                    found.push((kind, Row { row, items }));
+                }
+            }
+        }
+        found
+    }
+
+    fn put(layer: &mut Vec<Vec<Item>>, row: usize, item: Item) {
+        if layer.len() <= row {
+            layer.resize_with(row + 1, Vec::new);
+        }
+        layer[row].push(item);
+    }
+}
+
+/// A span that has no row yet.
+struct Waiting {
+    kind: LogicalKind,
+    item: Item,
+    running: Vec<Item>,
+}
+
+/// The tracks of a process, the first of which will have the number `next`.
+pub(super) fn tracks(opened: &OpenedSession, number: usize, names: &SpanNames, next: usize) -> (Vec<Track>, Placed) {
+    let process = &opened.processes[number];
+    let meta = process.tables.meta();
+    let function_name = |function: u64| {
+        let place = (function != NONE).then(|| meta.function_index(FunctionId(function))).flatten();
+        place.map(|place| names.of_function(number, place as u32))
+    };
+    let to_item = |row: &SpanRow, place: usize, function: u64| Item {
+        start: row.start(),
+        duration: row.duration(),
+        seq: place as u64,
+        function: function_name(function).unwrap_or_else(|| names.of_text(&row.name(opened))),
+        count: 1,
+        outcome: row.outcome().to_byte(),
+    };
+    let mut waiting: Vec<Waiting> = Vec::new();
+    let mut wait = |kind: LogicalKind, item: Item, running: Vec<Item>| waiting.push(Waiting { kind, item, running });
+    for (place, &span) in meta.pthreads.iter().enumerate() {
+        let row = SpanRow::Pthread(PthreadView { process: number, span });
+        wait(LogicalKind::Threads, to_item(&row, place, span.function), Vec::new());
+    }
+    for (place, &span) in meta.tasks.iter().enumerate() {
+        let view = TaskView { process: number, span };
+        let item = to_item(&SpanRow::Task(view), place, span.function);
+        let runs = view.runs(process).iter();
+        let running = runs.map(|run| Item { start: run.start, duration: run.end.saturating_sub(run.start), ..item });
+        wait(LogicalKind::Tasks, item, running.collect());
+    }
+    for (place, &span) in meta.dispatched.iter().enumerate() {
+        let row = SpanRow::Block(BlockView { process: number, span });
+        let mut item = to_item(&row, place, span.function);
+        // From its submission on it waits; it runs from its start.
+        let running = if span.has_run() { vec![item] } else { Vec::new() };
+        if span.has_run() && span.submit_time != NONE && span.submit_time < span.start {
+            item.start = span.submit_time;
+            item.duration = span.end.saturating_sub(span.submit_time);
+        }
+        let queue = (span.queue != NONE).then_some(span.queue);
+        wait(LogicalKind::Queue(queue), item, running);
+    }
+    for (place, &span) in meta.callbacks.iter().enumerate() {
+        let row = SpanRow::Callback(CallbackView { process: number, span });
+        wait(LogicalKind::Callbacks, to_item(&row, place, span.function), Vec::new());
+    }
+    // The longer of two that begin together lies above.
+    waiting.sort_by_key(|it| (it.kind, it.item.start, std::cmp::Reverse(it.item.duration)));
+    let mut placed = Placed {
+        threads: vec![(0, 0); meta.pthreads.len()],
+        tasks: vec![(0, 0); meta.tasks.len()],
+        blocks: vec![(0, 0); meta.dispatched.len()],
+        callbacks: vec![(0, 0); meta.callbacks.len()],
+    };
+    let mut made: BTreeMap<LogicalKind, (LogicalTrack, Lanes, usize)> = BTreeMap::new();
+    for Waiting { kind, item, running } in waiting {
+        let number = next + made.len();
+        let (track, lanes, number) =
+            made.entry(kind).or_insert_with(|| (LogicalTrack::new(kind), Lanes::default(), number));
+        let row = lanes.place(item.start, item.end()).min(LAST_ROW as usize);
+        LogicalTrack::put(&mut track.rows, row, item);
+        running.into_iter().for_each(|part| LogicalTrack::put(&mut track.running, row, part));
+        let list = match kind {
+            LogicalKind::Threads => &mut placed.threads,
+            LogicalKind::Tasks => &mut placed.tasks,
+            LogicalKind::Queue(_) => &mut placed.blocks,
+            LogicalKind::Callbacks => &mut placed.callbacks,
+        };
+        list[item.seq as usize] = (*number as u32, row as u32);
+    }
+    let track = |(track, _, _): (LogicalTrack, Lanes, usize)| {
+        let title = match track.kind {
+            LogicalKind::Threads => "Threads".to_owned(),
+            LogicalKind::Tasks => "Tasks".to_owned(),
+            LogicalKind::Queue(Some(queue)) => format!("Queue {}", queue_name(process, queue).unwrap_or_default()),
+            LogicalKind::Queue(None) => "Blocks".to_owned(),
+            LogicalKind::Callbacks => "Callbacks".to_owned(),
+        };
+        Track { process: number, title, kind: TrackKind::Logical(track) }
+    };
+    // In the order of their numbers, which is that of their kinds.
+    (made.into_values().map(track).collect(), placed)
+}

@@ -1,0 +1,92 @@
+//! `ada view`: the timeline page, served on the loopback interface.
+//!
+//! [`stage`] holds what is drawn and may be asked by several threads at once; [`desk`] owns the session and answers
+//! everything else, one question after the other. [`http`] is the only one that knows of requests.
+
+mod about;
+mod arrows;
+mod assets;
+mod coverage;
+mod desk;
+mod guard;
+mod http;
+mod live;
+mod loaded;
+mod logical;
+mod names;
+mod opening;
+mod parameters;
+mod picture;
+mod routes;
+mod search;
+mod stage;
+mod sums;
+
+use std::path::PathBuf;
+
+use anyhow::Context;
+
+use crate::analysis::{SessionArgs, find_session, parse_nanos};
+use crate::exit::{Outcome, say};
+
+pub(crate) use live::Watch;
+
+const EXAMPLES: &str = "\
+Examples:
+  ada view                          the newest session in ada_traces
+  ada view SESSION --port 7070      always under the same port
+  ada view --no-open                only prints the address, as for a forwarded port (ssh -L 7070:127.0.0.1:7070)
+  ada trace --view -- ./server      the page of a trace that is still growing
+
+The address has a token that is made anew for each run; without it nothing is answered. The part behind # is the view:
+sent to somebody who has the same session open, it shows the same. `?` on the page lists keys. docs/view.md has more.";
+
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Args {
+    /// The session's folder, or one with sessions of which the newest is meant [default: the newest in ada_traces]
+    session: Option<PathBuf>,
+    /// The port on the loopback interface; 0 takes a free one
+    #[arg(long, value_name = "PORT", default_value_t = 0)]
+    port: u16,
+    /// Do not open a browser
+    #[arg(long)]
+    no_open: bool,
+    /// Spans that take longer than this have the reason `timeout`, or are `open` if they never end
+    #[arg(long, value_name = "DURATION", default_value = "5s", value_parser = parse_nanos)]
+    timeout: u64,
+    /// Look for source lines in this folder's files first
+    #[arg(long, value_name = "DIR")]
+    debug_dir: Option<PathBuf>,
+}
+
+pub(crate) fn run(args: Args) -> anyhow::Result<Outcome> {
+    let path = find_session(args.session.as_deref())?;
+    let session = SessionArgs { session: Some(path.clone()), timeout: args.timeout, debug_dir: args.debug_dir };
+    let loaded = loaded::Loaded::open(session, &path, 1, false)?;
+    let shown = loaded::Shown::new(loaded);
+    serve(shown, args.port, !args.no_open)?;
+    Ok(Outcome::Clean)
+}
+
+/// Serves until the process is ended.
+fn serve(shown: loaded::Shown, port: u16, opens: bool) -> anyhow::Result<()> {
+    let runtime = http::runtime().context("cannot start the server")?;
+    let token = guard::new_token().context("cannot make a token")?;
+    runtime.block_on(http::serve(shown, port, token, move |url| {
+        say(format_args!("ada: the timeline is at {url} (Ctrl-C ends)\n"));
+        if opens {
+            open_browser(url);
+        }
+    }))
+}
+
+/// Asks the desktop to open the page. Where there is none, the address was printed.
+fn open_browser(url: &str) {
+    use std::process::{Command, Stdio};
+    let has_desktop = ["DISPLAY", "WAYLAND_DISPLAY"].iter().any(|name| std::env::var_os(name).is_some());
+    if has_desktop {
+        let mut command = Command::new("xdg-open");
+        let _ = command.arg(url).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
+    }
+}

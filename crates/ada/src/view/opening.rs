@@ -1,0 +1,58 @@
+//! Where the page opens: on what somebody will want to see first.
+
+use serde_json::{Value, json};
+
+use super::stage::Stage;
+use crate::analysis::{OpenedSession, nanoseconds, read_frame};
+
+/// Shown around a crash, before and after, in the share of the whole run.
+const AROUND_CRASH: u64 = 20;
+
+/// A view: start and end since the session's start, the track, and why.
+pub(super) fn find(opened: &OpenedSession, stage: &Stage) -> Value {
+    crash(opened, stage).or_else(|| main(opened, stage)).unwrap_or_else(|| everything(stage))
+}
+
+fn crash(opened: &OpenedSession, stage: &Stage) -> Option<Value> {
+    let crashes = opened.processes.iter().enumerate().flat_map(|(number, process)| {
+        let manifest = opened.recorded(process).manifest.iter();
+        manifest.flat_map(|it| &it.crashes).map(move |crash| (number, crash))
+    });
+    let (number, crash) = crashes.min_by_key(|(_, crash)| crash.time_ns)?;
+    let thread = opened.processes[number].tables.meta().thread_index(crash.thread)?;
+    let around = (stage.end.saturating_sub(stage.start) / AROUND_CRASH).max(1000);
+    let start = crash.time_ns.saturating_sub(around).max(stage.start) - stage.start;
+    let end = (crash.time_ns + around / 4).min(stage.end).saturating_sub(stage.start).max(start + 1);
+    let why = format!("signal {} after {}", crash.signal, nanoseconds(crash.time_ns.saturating_sub(stage.start)));
+    Some(json!({ "start": start, "end": end, "track": stage.track_of_thread(number, thread), "why": why }))
+}
+
+/// The program's `main`: what the loader does before is seldom what is looked for.
+fn main(opened: &OpenedSession, stage: &Stage) -> Option<Value> {
+    for (number, process) in opened.processes.iter().enumerate() {
+        let functions = process.tables.meta().functions.iter();
+        let named = functions.filter(|it| process.names.raw(it.function) == Some("main"));
+        for stats in named {
+            let (thread, seq) = (stats.longest.0 as usize, stats.longest.1);
+            let Ok(Some(frame)) = read_frame(opened, number, thread, seq) else { continue };
+            let margin = frame.duration / 50;
+            let start = frame.start.saturating_sub(margin).max(stage.start) - stage.start;
+            let end = frame.start.saturating_add(frame.duration).saturating_add(margin).min(stage.end) - stage.start;
+            if end > start {
+                let track = stage.track_of_thread(number, thread);
+                return Some(json!({ "start": start, "end": end, "track": track, "why": "main" }));
+            }
+        }
+    }
+    None
+}
+
+fn everything(stage: &Stage) -> Value {
+    let busiest = stage.processes.iter().enumerate().flat_map(|(number, process)| {
+        let threads = process.tables.meta().threads.iter().enumerate();
+        threads.map(move |(thread, entry)| (entry.spans, number, thread))
+    });
+    let track = busiest.max().map_or(0, |(_, number, thread)| stage.track_of_thread(number, thread));
+    let end = stage.end.saturating_sub(stage.start).max(1);
+    json!({ "start": 0, "end": end, "track": track, "why": "the whole run" })
+}

@@ -1,0 +1,108 @@
+//! What is answered to which path.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use ada_timeline::Range;
+use serde_json::{Value, json};
+
+use super::desk::Question;
+use super::loaded::{Loaded, Shown};
+use super::parameters::Parameters;
+use super::{arrows, picture, sums};
+
+/// An answer's body.
+pub(super) enum Answer {
+    Json(Value),
+    Binary(Vec<u8>),
+}
+
+/// Why there is none.
+pub(super) enum Failure {
+    /// There is nothing at that path.
+    Missing,
+    /// The parameters are wrong.
+    Wrong(String),
+    /// Something went wrong with the session's files.
+    Failed(String),
+}
+
+/// Names of one answer.
+const MOST_NAMES: usize = 5_000;
+
+pub(super) async fn answer(shown: &Shown, path: &str, parameters: Parameters) -> Result<Answer, Failure> {
+    let loaded = shown.get();
+    let ask = async |question: Question| {
+        let answer = loaded.desk.ask(question).await;
+        answer.map(Answer::Json).map_err(|error| Failure::Wrong(format!("{error:#}")))
+    };
+    match path {
+        "/api/session" => Ok(Answer::Json(loaded.about.clone())),
+        "/api/number" => Ok(Answer::Json(json!({ "number": loaded.about["number"], "live": loaded.about["live"] }))),
+        "/api/coverage" => ask(Question::Coverage).await,
+        "/api/search" => ask(Question::Search(parameters.get("q").unwrap_or_default().to_owned())).await,
+        "/api/span" => match parameters.get("ref") {
+            Some(reference) => ask(Question::Span(reference.to_owned())).await,
+            None => {
+                let (track, seq) = (parameters.need("track"), parameters.need("seq"));
+                ask(Question::Shape(track.map_err(Failure::Wrong)?, seq.map_err(Failure::Wrong)?)).await
+            }
+        },
+        "/api/picture" | "/api/arrows" | "/api/names" | "/api/sums" => {
+            let path = path.to_owned();
+            let shown = shown.clone();
+            let answered = tokio::task::spawn_blocking(move || computed(&shown, &loaded, &path, &parameters)).await;
+            answered.unwrap_or_else(|_| Err(Failure::Failed("the question ended its thread; this is a bug".into())))
+        }
+        _ => Err(Failure::Missing),
+    }
+}
+
+fn computed(shown: &Shown, loaded: &Arc<Loaded>, path: &str, parameters: &Parameters) -> Result<Answer, Failure> {
+    let stage = &loaded.stage;
+    let failed = |error: anyhow::Error| Failure::Failed(format!("{error:#}"));
+    if path == "/api/names" {
+        let wanted = parameters.get("ids").unwrap_or_default().split(',').filter(|it| !it.is_empty());
+        let mut names = serde_json::Map::new();
+        for id in wanted.take(MOST_NAMES) {
+            let number: u32 = id.parse().map_err(|_| Failure::Wrong("ids are numbers".into()))?;
+            if let Some((name, module)) = stage.names.get(number) {
+                names.insert(id.to_owned(), json!([name, module]));
+            }
+        }
+        return Ok(Answer::Json(names.into()));
+    }
+    let since: u64 = parameters.need("start").map_err(Failure::Wrong)?;
+    let until: u64 = parameters.need("end").map_err(Failure::Wrong)?;
+    let length = until.checked_sub(since).filter(|&it| it > 0);
+    let length = length.ok_or_else(|| Failure::Wrong("the end must lie behind the start".into()))?;
+    let (start, end) = (stage.start.saturating_add(since), stage.start.saturating_add(until));
+    match path {
+        "/api/picture" => {
+            let width: u64 = parameters.need("width").map_err(Failure::Wrong)?;
+            let width = width.clamp(1, 20_000);
+            let wanted = picture::parse_wanted(parameters.get("tracks").unwrap_or_default(), stage);
+            let wanted = wanted.ok_or_else(|| Failure::Wrong("tracks are TRACK:FIRST-LAST, with commas".into()))?;
+            let range = Range { start, end, pixel: (length / width).max(1) };
+            picture::answer(stage, &wanted, range).map(Answer::Binary).map_err(failed)
+        }
+        _ => {
+            let mut tracks: Vec<usize> = Vec::new();
+            for text in parameters.get("tracks").unwrap_or_default().split(',').filter(|it| !it.is_empty()) {
+                let track = text.parse().ok().filter(|&it| it < stage.tracks.len());
+                tracks.push(track.ok_or_else(|| Failure::Wrong(format!("there is no track {text}")))?);
+            }
+            if path == "/api/arrows" {
+                let is_shown = |track: usize| tracks.contains(&track);
+                return arrows::answer(stage, start, end, is_shown).map(Answer::Json).map_err(failed);
+            }
+            let own = shown.newest_sum.fetch_add(1, Ordering::Relaxed) + 1;
+            let go_on = || shown.newest_sum.load(Ordering::Relaxed) == own;
+            let sums = sums::answer(stage, &tracks, start, end, &go_on).map_err(failed)?;
+            if !go_on() {
+                return Err(Failure::Wrong("a newer question was asked".into()));
+            }
+            Ok(Answer::Json(sums))
+        }
+    }
+}

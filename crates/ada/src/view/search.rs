@@ -1,0 +1,146 @@
+//! Spans by name, status, reason and more, as people type it.
+
+use ada_span::{Reason, Status};
+use anyhow::bail;
+use serde_json::{Value, json};
+
+use super::stage::Stage;
+use crate::analysis::{OpenedSession, Row, parse_nanos};
+use crate::spans;
+
+/// Spans and functions of an answer.
+const MOST: usize = 200;
+const MOST_FUNCTIONS: usize = 50;
+
+/// What is looked for.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Sought {
+    /// A part of the name, or a pattern with `*` and `?`.
+    name: String,
+    options: Vec<String>,
+}
+
+/// `parse status:unmatched longer:1ms thread:4712`: words with a colon are conditions, the others are the name.
+fn parse(text: &str) -> anyhow::Result<Sought> {
+    let mut sought = Sought::default();
+    let mut option = |name: &str, value: &str| {
+        sought.options.extend([format!("--{name}={value}")]);
+    };
+    let mut words = Vec::new();
+    for word in text.split_whitespace() {
+        // `a::b` is a name.
+        let condition = word.split_once(':').filter(|(_, value)| !value.starts_with(':'));
+        match condition {
+            Some(("status", value)) => option("status", value),
+            Some(("reason", value)) => option("reason", value),
+            Some(("thread", value)) => option("thread", value),
+            Some(("runtime", value)) => option("runtime", value),
+            Some(("type", value)) => option("type", value),
+            Some(("module", value)) => option("module", &format!("*{value}*")),
+            Some(("longer", value)) => {
+                if parse_nanos(value).is_err() {
+                    bail!("longer:{value} is no duration; write longer:250us or longer:5ms");
+                }
+                option("min-duration", value);
+            }
+            // The one word that is also a status or a reason is meant as such.
+            None if word.parse::<Status>().is_ok() => option("status", word),
+            None if word != "none" && word.parse::<Reason>().is_ok() => option("reason", word),
+            _ => words.push(word),
+        }
+    }
+    let name = words.join(" ");
+    if !name.is_empty() {
+        let pattern = if name.contains(['*', '?']) { name.clone() } else { format!("*{name}*") };
+        sought.options.push(format!("--function={pattern}"));
+    }
+    sought.name = name;
+    Ok(sought)
+}
+
+/// The longest spans that are like that, and the functions whose name is.
+pub(super) fn answer(opened: &OpenedSession, stage: &Stage, text: &str) -> anyhow::Result<Value> {
+    let sought = parse(text)?;
+    if sought.options.is_empty() {
+        return Ok(json!({ "spans": [], "functions": [], "has_more": false }));
+    }
+    let mut options = sought.options.clone();
+    options.push("--sort=duration".into());
+    let (rows, has_more) = spans::list(opened, &options, MOST)?;
+    let spans: Vec<Value> = rows.iter().map(|(row, _)| to_json(opened, stage, row)).collect();
+    let mut functions = Vec::new();
+    let needle = sought.name.to_lowercase();
+    for (number, process) in opened.processes.iter().enumerate().filter(|_| !needle.is_empty()) {
+        for (place, stats) in process.tables.meta().functions.iter().enumerate() {
+            let name = stage.names.of_function(number, place as u32);
+            if stage.names.get(name).is_some_and(|(name, _)| name.to_lowercase().contains(&needle)) {
+                functions.push((stats.self_ns, json!([name, stats.spans, stats.self_ns, stats.total_ns])));
+            }
+        }
+    }
+    functions.sort_by_key(|(own, _)| std::cmp::Reverse(*own));
+    let functions: Vec<Value> = functions.into_iter().take(MOST_FUNCTIONS).map(|(_, it)| it).collect();
+    Ok(json!({ "spans": spans, "functions": functions, "has_more": has_more }))
+}
+
+/// A span in a list: enough to show it and to go there.
+pub(super) fn to_json(opened: &OpenedSession, stage: &Stage, row: &Row) -> Value {
+    let outcome = row.outcome();
+    json!({
+        "reference": row.reference(opened).to_string(),
+        "name": row.name(opened),
+        "runtime": row.runtime(),
+        "start": row.start().saturating_sub(stage.start),
+        "duration": row.duration(),
+        "status": outcome.status.word(),
+        "reason": (outcome.reason != Reason::None).then(|| outcome.reason.word()),
+        "place": place(stage, opened, row),
+    })
+}
+
+/// Where a span is drawn: its track and row.
+pub(super) fn place(stage: &Stage, opened: &OpenedSession, row: &Row) -> Option<(u32, u32)> {
+    let number = row.process();
+    let process = &stage.processes[number];
+    let meta = opened.processes[number].tables.meta();
+    match row {
+        Row::Frame(it) => {
+            let row = it.depth.min(ada_timeline::LAST_ROW);
+            Some((stage.track_of_thread(number, it.thread as usize) as u32, row))
+        }
+        Row::Pthread(it) => {
+            let key = (it.span.thread, it.span.begin_seq);
+            let place = meta.pthreads.iter().position(|it| (it.thread, it.begin_seq) == key)?;
+            process.placed.threads.get(place).copied()
+        }
+        Row::Task(it) => {
+            let place = meta.tasks.iter().position(|other| other.id == it.span.id)?;
+            process.placed.tasks.get(place).copied()
+        }
+        Row::Block(it) => {
+            let key = (it.span.thread, it.span.seq);
+            let place = meta.dispatched.iter().position(|it| (it.thread, it.seq) == key)?;
+            process.placed.blocks.get(place).copied()
+        }
+        Row::Callback(it) => {
+            let key = (it.span.thread, it.span.seq);
+            let place = meta.callbacks.iter().position(|it| (it.thread, it.seq) == key)?;
+            process.placed.callbacks.get(place).copied()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_with_a_colon_are_conditions() {
+        let sought = parse("std::map status:open longer:1ms find").unwrap();
+        assert_eq!(sought.name, "std::map find");
+        assert_eq!(sought.options, ["--status=open", "--min-duration=1ms", "--function=*std::map find*"]);
+        assert_eq!(parse("parse_*").unwrap().options, ["--function=parse_*"]);
+        assert_eq!(parse("unmatched exception").unwrap().options, ["--status=unmatched", "--reason=exception"]);
+        assert!(parse("longer:soon").is_err());
+    }
+}

@@ -1,0 +1,161 @@
+//! What is drawn: tracks, with the spans on them. Several threads may look at it at once.
+
+use ada_span::SpanError;
+use ada_span::table::Tables;
+use ada_timeline::{Blocks, Item, LAST_ROW, Range, Row, Scene, Summary};
+
+use super::arrows::StageLink;
+use super::logical::{self, LogicalTrack};
+use super::names::SpanNames;
+use crate::analysis::{OpenedSession, thread_title};
+
+/// A session on the stage.
+pub(super) struct Stage {
+    pub(super) start: u64,
+    pub(super) end: u64,
+    pub(super) processes: Vec<StageProcess>,
+    pub(super) tracks: Vec<Track>,
+    pub(super) names: SpanNames,
+    pub(super) links: Vec<StageLink>,
+}
+
+pub(super) struct StageProcess {
+    pub(super) pid: u32,
+    pub(super) tables: Tables,
+    summary: Summary,
+    blocks: Blocks,
+    /// The track of the first thread; the others follow.
+    pub(super) first_track: usize,
+    /// Where each logical span is drawn.
+    pub(super) placed: logical::Placed,
+    /// Odd events: thread's place, event, time and what.
+    pub(super) anomalies: Vec<Vec<Item>>,
+}
+
+/// A line of the page.
+pub(super) struct Track {
+    pub(super) process: usize,
+    pub(super) title: String,
+    pub(super) kind: TrackKind,
+}
+
+pub(super) enum TrackKind {
+    /// The calls of a thread, by its place.
+    Thread(usize),
+    /// Threads, tasks, blocks or callbacks.
+    Logical(LogicalTrack),
+}
+
+/// What a shape of a picture is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(super) enum ShapeKind {
+    Call = 0,
+    Logical = 1,
+    Running = 2,
+    Anomaly = 3,
+}
+
+impl StageProcess {
+    pub(super) fn scene(&self) -> Scene<'_> {
+        Scene { tables: &self.tables, summary: &self.summary, blocks: &self.blocks }
+    }
+}
+
+impl Stage {
+    /// Puts a session on the stage. `progress` hears of spans that are summed up, which is done once.
+    pub(super) fn new(opened: &OpenedSession, progress: &(dyn Fn(u64) + Sync)) -> Result<Self, SpanError> {
+        let names = SpanNames::of(opened);
+        let mut stage = Self {
+            start: opened.start,
+            end: opened.end,
+            processes: Vec::new(),
+            tracks: Vec::new(),
+            names,
+            links: Vec::new(),
+        };
+        for (number, process) in opened.processes.iter().enumerate() {
+            let tables = Tables::open(process.tables.folder())?;
+            let summary = Summary::of(&tables, progress)?;
+            let first_track = stage.tracks.len();
+            let count = tables.meta().threads.len();
+            for thread in 0..count {
+                let title = thread_title(opened, number, thread);
+                stage.tracks.push(Track { process: number, title, kind: TrackKind::Thread(thread) });
+            }
+            let mut anomalies: Vec<Vec<Item>> = vec![Vec::new(); count];
+            for (thread, anomaly) in tables.anomalies()? {
+                if let Some(of_thread) = anomalies.get_mut(thread as usize) {
+                    let function = stage.names.of_text(&anomaly.kind.word().replace('_', " "));
+                    of_thread.push(Item {
+                        start: anomaly.time,
+                        duration: 0,
+                        seq: anomaly.seq,
+                        function,
+                        count: 1,
+                        outcome: 0,
+                    });
+                }
+            }
+            anomalies.iter_mut().for_each(|them| them.sort_by_key(|it| it.start));
+            let (tracks, placed) = logical::tracks(opened, number, &stage.names, stage.tracks.len());
+            stage.tracks.extend(tracks);
+            stage.processes.push(StageProcess {
+                pid: process.pid,
+                tables,
+                summary,
+                blocks: Blocks::default(),
+                first_track,
+                placed,
+                anomalies,
+            });
+        }
+        // A call that a crash ended reaches beyond the last event.
+        let blocks = stage.processes.iter().flat_map(|it| &it.tables.meta().blocks);
+        stage.end = blocks.map(|block| block.max_end).max().unwrap_or(0).max(stage.end);
+        stage.links = super::arrows::gather(&stage);
+        Ok(stage)
+    }
+
+    /// The track of a thread.
+    pub(super) fn track_of_thread(&self, process: usize, thread: usize) -> usize {
+        self.processes[process].first_track + thread
+    }
+
+    /// How many rows a track can have.
+    pub(super) fn rows_of(&self, track: &Track) -> u32 {
+        match &track.kind {
+            TrackKind::Thread(thread) => {
+                let entry = &self.processes[track.process].tables.meta().threads[*thread];
+                if entry.spans == 0 { 0 } else { entry.facts.deepest.min(LAST_ROW) + 1 }
+            }
+            TrackKind::Logical(it) => it.rows(),
+        }
+    }
+
+    /// What the rows of a track have in a range, by kind.
+    pub(super) fn look(
+        &self,
+        track: usize,
+        range: Range,
+        first: u32,
+        last: u32,
+    ) -> Result<Vec<(ShapeKind, Row)>, SpanError> {
+        let it = &self.tracks[track];
+        let process = &self.processes[it.process];
+        match &it.kind {
+            TrackKind::Thread(thread) => {
+                let rows = process.scene().rows(*thread, range, first, last)?;
+                let mut rows: Vec<(ShapeKind, Row)> = rows.into_iter().map(|row| (ShapeKind::Call, row)).collect();
+                let odd = &process.anomalies[*thread];
+                let from = odd.partition_point(|it| it.start < range.start);
+                let until = odd.partition_point(|it| it.start < range.end);
+                if from < until && first == 0 {
+                    rows.push((ShapeKind::Anomaly, Row { row: 0, items: odd[from..until].to_vec() }));
+                }
+                Ok(rows)
+            }
+            TrackKind::Logical(it) => Ok(it.look(range, first, last)),
+        }
+    }
+}

@@ -1,0 +1,82 @@
+//! What was done between two moments: functions, endings, and the merged tree of calls.
+
+use std::collections::BTreeMap;
+
+use ada_span::Outcome;
+use ada_timeline::{Folded, fold};
+use serde_json::{Value, json};
+
+use super::stage::{Stage, TrackKind};
+
+/// Functions of an answer.
+const MOST_FUNCTIONS: usize = 200;
+/// Nodes of an answer: those with the most time.
+const MOST_NODES: usize = 4_000;
+
+/// Sums up tracks, which are threads'; others have no calls.
+pub(super) fn answer(
+    stage: &Stage,
+    tracks: &[usize],
+    start: u64,
+    end: u64,
+    go_on: &dyn Fn() -> bool,
+) -> anyhow::Result<Value> {
+    let mut by_process: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+    for &track in tracks {
+        let it = &stage.tracks[track];
+        if let TrackKind::Thread(thread) = it.kind {
+            by_process.entry(it.process).or_default().push(thread);
+        }
+    }
+    let (mut functions, mut nodes) = (Vec::new(), Vec::new());
+    let mut outcomes: BTreeMap<String, u64> = BTreeMap::new();
+    let (mut calls, mut left_out, mut threads) = (0, 0, 0);
+    for (process, of) in by_process {
+        threads += of.len();
+        let folded = fold(&stage.processes[process].scene(), &of, start, end, go_on)?;
+        calls += folded.calls;
+        left_out += folded.left_out;
+        for (&byte, &count) in &folded.outcomes {
+            let outcome = Outcome::from_byte(byte).unwrap_or_default();
+            *outcomes.entry(format!("{} ({})", outcome.status, outcome.reason)).or_default() += count;
+        }
+        for (&place, it) in &folded.functions {
+            let name = stage.names.of_function(process, place);
+            functions.push((it.self_ns, json!([name, it.calls, it.self_ns, it.total_ns, it.longest_ns])));
+        }
+        left_out += put_nodes(stage, process, &folded, &mut nodes);
+    }
+    functions.sort_by_key(|(own, _)| std::cmp::Reverse(*own));
+    let distinct = functions.len();
+    let functions: Vec<Value> = functions.into_iter().take(MOST_FUNCTIONS).map(|(_, it)| it).collect();
+    Ok(json!({
+        "calls": calls,
+        "threads": threads,
+        "distinct_functions": distinct,
+        "functions": functions,
+        "outcomes": outcomes,
+        "nodes": nodes,
+        "left_out": left_out,
+    }))
+}
+
+/// Adds the nodes with the most time, callers before those they call: name, the caller's place, calls, total, own.
+fn put_nodes(stage: &Stage, process: usize, folded: &Folded, nodes: &mut Vec<Value>) -> u64 {
+    let mut totals: Vec<u64> = folded.nodes.iter().map(|node| node.total_ns).collect();
+    totals.sort_unstable_by_key(|&it| std::cmp::Reverse(it));
+    let least = totals.get(MOST_NODES).copied().map_or(0, |it| it + 1);
+    let mut places: Vec<Option<usize>> = vec![None; folded.nodes.len()];
+    let mut left_out = 0;
+    for (number, node) in folded.nodes.iter().enumerate() {
+        let parent = node.parent.map(|parent| places[parent as usize]);
+        // A caller has at least the time of what it calls, so that its place is known.
+        if node.total_ns < least || parent == Some(None) {
+            left_out += node.calls;
+            continue;
+        }
+        places[number] = Some(nodes.len());
+        let name = stage.names.of_function(process, node.function);
+        nodes.push(json!([name, parent.flatten(), node.calls, node.total_ns, node.self_ns]));
+    }
+    left_out
+}

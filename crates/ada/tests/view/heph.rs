@@ -1,0 +1,150 @@
+//! Heph both ways: what is exported is read by our decoder and nests as the session does; what is imported is a session.
+
+use std::collections::BTreeMap;
+
+use ada_format::heph::{Interval, Packet, Packets, parents};
+use ada_testkit::heph::event;
+use serde_json::Value;
+
+use crate::exports::{count, export, number, pool};
+use crate::run;
+use crate::told::Told;
+
+/// Events by stream and substream, in the order of their arrival.
+type Streams = BTreeMap<(u32, u64), Vec<(Interval, String, Vec<(String, String)>)>>;
+
+fn read(bytes: &[u8]) -> Streams {
+    let mut streams = Streams::new();
+    let mut counters: BTreeMap<u32, u32> = BTreeMap::new();
+    for found in Packets::new(bytes) {
+        let Packet::Event(event) = found.expect("every packet is sound").packet else {
+            panic!("only events were sent")
+        };
+        let head = event.head;
+        let next = counters.entry(head.stream.0).or_default();
+        assert_eq!(head.counter.0, *next, "a stream's events are counted");
+        *next += 1;
+        let attributes = event.attributes.iter().map(|it| (it.name.to_owned(), format!("{:?}", it.value))).collect();
+        let interval = Interval { start: head.start, end: head.end };
+        streams.entry((head.stream.0, head.substream.0)).or_default().push((
+            interval,
+            head.description.into(),
+            attributes,
+        ));
+    }
+    streams
+}
+
+#[test]
+fn callers_are_found_by_containment() {
+    let told = pool();
+    let (file, output) = export(&told, "heph", &["--type", "frame"]);
+    assert!(output.status.success(), "{}", run::text(&output.stderr));
+    let streams = read(&std::fs::read(file).unwrap());
+    let events: usize = streams.values().map(Vec::len).sum();
+    assert_eq!(events as u64, count(&told, "type = 'frame'"));
+    assert_eq!(streams.len() as u64, number(&told, "SELECT count(DISTINCT thread_id) FROM spans WHERE type = 'frame'"));
+    let mut squares = 0;
+    for events in streams.values() {
+        let intervals: Vec<Interval> = events.iter().map(|(interval, ..)| *interval).collect();
+        for ((_, name, attributes), parent) in events.iter().zip(parents(&intervals)) {
+            assert!(attributes.iter().any(|(name, _)| name == "status"));
+            if name == "square" {
+                squares += 1;
+                let caller = parent.map(|it| events[it].1.as_str());
+                assert_eq!(caller, Some("worker"));
+                assert!(attributes.iter().any(|(name, _)| name == "rdi"), "{attributes:?}");
+            }
+        }
+    }
+    assert_eq!(squares, 100);
+}
+
+#[test]
+fn logical_spans_say_what_made_them() {
+    let told = pool();
+    let (file, _) = export(&told, "heph", &[]);
+    let streams = read(&std::fs::read(file).unwrap());
+    let is_logical = |attributes: &[(String, String)]| attributes.iter().any(|(name, _)| name == "span_id");
+    let all: Vec<_> = streams.values().flatten().filter(|(_, _, attributes)| is_logical(attributes)).collect();
+    assert_eq!(all.len() as u64, count(&told, "type = 'logical'"));
+    let workers: Vec<_> = all.iter().filter(|(_, name, _)| name == "worker").collect();
+    assert_eq!(workers.len(), 4);
+    for (_, _, attributes) in workers {
+        let made = attributes.iter().find(|(name, _)| name == "create_by").expect("somebody made the thread");
+        assert!(made.1.contains("frame:"), "{made:?}");
+    }
+}
+
+fn import(bytes: &[u8]) -> Told {
+    let folder = tempfile::tempdir().unwrap();
+    let mut command = run::command();
+    command.args(["import", "heph", "-", "--output"]).arg(folder.path());
+    let output = run::bounded(command, bytes);
+    assert!(output.status.success(), "{}", run::text(&output.stderr));
+    Told::from_folder(folder, "heph")
+}
+
+#[test]
+fn an_exported_session_comes_back_with_the_same_calls() {
+    let told = pool();
+    let (file, _) = export(&told, "heph", &["--type", "frame"]);
+    let back = import(&std::fs::read(file).unwrap());
+    let by_name = |told: &Told| -> Value {
+        let sql =
+            "SELECT name, count(*) AS n, sum(duration_ns) AS t FROM spans WHERE type = 'frame' GROUP BY 1 ORDER BY 1";
+        let output = run::ada(["query", told.path().to_str().unwrap(), sql, "--format", "json"]);
+        serde_json::from_slice(&output.stdout).unwrap()
+    };
+    assert_eq!(by_name(&back), by_name(&told));
+    // Zero-length calls at one moment have no order that Heph could keep; the others have the callers that they had.
+    let callers = |told: &Told| {
+        let sql = "SELECT count(*) AS n FROM spans s JOIN spans p ON p.span_id = s.parent_span_id \
+                   WHERE s.name = 'square' AND p.name = 'worker'";
+        number(told, sql)
+    };
+    assert_eq!((callers(&back), callers(&told)), (100, 100));
+    let square = &back.spans(&["--function", "square"])[0];
+    let shown = back.json("show", &[square["span_id"].as_str().unwrap()]);
+    assert!(shown["opened_by"]["detail"]["rdi"].is_u64(), "{shown:#}");
+    back.text("report", &[]);
+    back.text("tree", &[]);
+}
+
+#[test]
+fn events_that_overlap_and_substreams_get_threads_of_their_own() {
+    let bytes = [
+        event((7, 0, 0), (10, 20), "inner", &[]),
+        event((7, 1, 0), (15, 25), "overlapping", &[]),
+        event((7, 2, 0), (5, 30), "outer", &[]),
+        event((7, 3, 3), (6, 9), "task", &[]),
+        event((0, 0, 0), (1, 2), "zero", &[]),
+    ]
+    .concat();
+    let back = import(&bytes);
+    let spans = back.spans(&["--type", "frame"]);
+    let of =
+        |name: &str| spans.iter().find(|span| span["name"] == name).unwrap_or_else(|| panic!("{name}: {spans:#?}"));
+    assert_eq!(spans.len(), 5);
+    assert_eq!(of("inner")["parent_span_id"], of("outer")["span_id"]);
+    assert_eq!(of("overlapping")["parent_span_id"], Value::Null);
+    assert_eq!((&of("overlapping")["start_ns"], &of("overlapping")["end_ns"]), (&15.into(), &25.into()));
+    assert_eq!(of("outer")["thread_id"], 7);
+    let threads: std::collections::BTreeSet<u64> = spans.iter().map(|it| it["thread_id"].as_u64().unwrap()).collect();
+    assert_eq!(threads.len(), 4);
+    assert_eq!(of("zero")["thread_id"], 0);
+    assert!(spans.iter().all(|span| span["status"] == "completed"), "{spans:#?}");
+}
+
+#[test]
+fn what_is_no_trace_is_refused_in_one_line() {
+    let folder = tempfile::tempdir().unwrap();
+    for bytes in [&b""[..], b"certainly no Heph trace"] {
+        let mut command = run::command();
+        command.args(["import", "heph", "-", "--output"]).arg(folder.path());
+        let output = run::bounded(command, bytes);
+        assert_eq!(output.status.code(), Some(3));
+        assert!(run::text(&output.stderr).contains("has no events; is it a Heph trace?"));
+    }
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0, "nothing is left");
+}

@@ -1,0 +1,99 @@
+//! What is left when an export cannot be written: nothing, and one line.
+
+use std::fs;
+use std::io::Read;
+use std::process::{Command, Stdio};
+
+use crate::exports::{export, pool};
+use crate::run;
+use crate::told::Told;
+
+const FORMATS: [&str; 6] = ["perfetto", "chrome", "firefox", "speedscope", "heph", "folded"];
+
+fn one_line(stderr: &[u8]) -> String {
+    let text = run::text(stderr).to_owned();
+    assert_eq!(text.lines().count(), 1, "{text}");
+    text
+}
+
+fn names_in(told: &Told) -> Vec<String> {
+    let entries = fs::read_dir(told.path()).unwrap();
+    let mut names: Vec<String> = entries.map(|it| it.unwrap().file_name().to_string_lossy().into_owned()).collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn a_full_device_is_one_line() {
+    let told = pool();
+    for format in FORMATS {
+        let mut command = run::command();
+        command.args(["export", "--to", format, "-o", "/dev/full"]).arg(told.path());
+        let output = run::bounded(command, b"");
+        assert_eq!(output.status.code(), Some(4), "{format}");
+        let words = one_line(&output.stderr);
+        assert!(words.contains("cannot write /dev/full") && words.contains("No space left"), "{words}");
+    }
+}
+
+#[test]
+fn a_file_that_cannot_grow_leaves_nothing_behind() {
+    let told = pool();
+    // Tables are made before, with as much room as they like.
+    told.text("report", &[]);
+    let before = names_in(&told);
+    for format in FORMATS.into_iter().filter(|it| *it != "folded") {
+        let file = told.path().join("small");
+        let mut command = Command::new("bash");
+        let limited = "trap '' XFSZ; ulimit -f 16; exec \"$0\" export --to \"$1\" -o \"$2\" \"$3\"";
+        command.args(["-c", limited]).arg(env!("CARGO_BIN_EXE_ada")).arg(format).arg(&file).arg(told.path());
+        let output = run::bounded(command, b"");
+        assert_eq!(output.status.code(), Some(4), "{format}: {}", run::text(&output.stderr));
+        let words = one_line(&output.stderr);
+        assert!(words.contains("cannot write") && words.contains("File too large"), "{words}");
+        assert_eq!(names_in(&told), before, "{format}");
+    }
+}
+
+#[test]
+fn a_reader_that_goes_away_is_one_line() {
+    let told = pool();
+    let mut command = run::command();
+    command.args(["export", "--to", "chrome", "-o", "-"]).arg(told.path());
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    drop(child.stdout.take());
+    let mut words = Vec::new();
+    child.stderr.take().unwrap().read_to_end(&mut words).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(4));
+    let words = one_line(&words);
+    assert!(words.contains("cannot write -") && words.contains("Broken pipe"), "{words}");
+}
+
+#[test]
+fn what_is_there_is_not_written_over() {
+    let told = pool();
+    let (file, first) = export(&told, "heph", &[]);
+    assert!(first.status.success());
+    let written = fs::read(&file).unwrap();
+    let (_, again) = export(&told, "heph", &[]);
+    assert_eq!(again.status.code(), Some(3));
+    assert!(one_line(&again.stderr).contains("is there already"));
+    assert_eq!(fs::read(&file).unwrap(), written);
+}
+
+#[test]
+fn words_that_do_not_go_together_are_refused() {
+    let told = pool();
+    let path = told.path().to_str().unwrap();
+    for (words, said) in [
+        (vec!["--to", "chrome"], "--output FILE"),
+        (vec!["--to", "chrome", "-o", "x", "--table", "spans", path], "--table is for parquet and sqlite"),
+        (vec!["--to", "parquet", "-o", "x", "--thread", "1", path], "conditions on spans are for timelines"),
+    ] {
+        let output = run::ada([&["export"][..], &words].concat());
+        assert_eq!(output.status.code(), Some(2), "{words:?}");
+        assert!(one_line(&output.stderr).contains(said), "{words:?}");
+    }
+    let stdout = run::ada(["export", "--to", "folded", "-o", "-", path]);
+    assert!(stdout.status.success() && run::text(&stdout.stdout).contains(";main;"), "folded to a pipe");
+}

@@ -1,0 +1,277 @@
+//! Who is answered, what is answered, and what malformed requests do: nothing.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use crate::exports::{count, number, pool};
+use crate::served::{Served, parse};
+use crate::told::Told;
+
+#[test]
+fn only_the_page_itself_is_answered() {
+    let told = pool();
+    let served = Served::new(told.path());
+    let port = served.port;
+    assert_eq!(served.get("/api/session").status, 200);
+    assert_eq!(served.ask("/api/session", &[("Host", &format!("localhost:{port}"))]).status, 200);
+    assert_eq!(served.ask("/api/session", &[("Origin", &format!("http://127.0.0.1:{port}"))]).status, 200);
+    let refusals: [(&[(&str, &str)], &str); 8] = [
+        (&[("Host", "evil.example")], "127.0.0.1"),
+        (&[("Host", "127.0.0.1:1")], "127.0.0.1"),
+        (&[("Origin", "http://evil.example")], "other pages"),
+        (&[("Origin", "null")], "other pages"),
+        (&[("Sec-Fetch-Site", "cross-site")], "other pages"),
+        (&[("Sec-Fetch-Site", "same-site")], "other pages"),
+        (&[("X-Ada-Token", "")], "token"),
+        (&[("X-Ada-Token", "0123456789abcdef0123456789abcdef")], "token"),
+    ];
+    for (headers, words) in refusals {
+        for path in ["/api/session", "/", "/api/picture?start=0&end=1&width=1&tracks="] {
+            let reply = served.ask(path, headers);
+            assert_eq!(reply.status, 403, "{path} {headers:?}");
+            assert!(reply.text().contains(words), "{path} {headers:?}: {}", reply.text());
+        }
+    }
+    let page = served.ask(&format!("/?token={}", served.token), &[("X-Ada-Token", "")]);
+    assert_eq!(page.status, 200);
+    let head = page.head.to_lowercase();
+    for header in [
+        "content-security-policy: default-src 'none'",
+        "x-content-type-options: nosniff",
+        "x-frame-options: deny",
+        "cross-origin-resource-policy: same-origin",
+        "cache-control: no-store",
+    ] {
+        assert!(head.contains(header), "{header}: {head}");
+    }
+    assert!(!head.contains("access-control-allow-origin"), "{head}");
+    let other = Served::new(told.path());
+    assert_ne!(other.token, served.token, "each run has its own");
+}
+
+#[test]
+fn no_path_leads_to_files() {
+    let told = pool();
+    let served = Served::new(told.path());
+    for path in [
+        "/../../../../etc/passwd",
+        "/..%2f..%2f..%2fetc/passwd",
+        "/%2e%2e/%2e%2e/etc/passwd",
+        "//etc/passwd",
+        "/js/../../Cargo.toml",
+        "/js/..\\..\\Cargo.toml",
+        "/api/../../../etc/passwd",
+        "/manifest.json",
+        "/style.css/..",
+        "/api/",
+        "/api/session/",
+    ] {
+        assert_eq!(served.get(path).status, 404, "{path}");
+    }
+    for reference in ["../../etc/passwd", "frame:1:2:3", "file:///etc/passwd", "%00"] {
+        assert_eq!(served.get(&format!("/api/span?ref={reference}")).status, 400, "{reference}");
+    }
+    assert_eq!(served.get("/style.css").status, 200);
+}
+
+#[test]
+fn ten_thousand_malformed_requests_change_nothing() {
+    let told = pool();
+    let mut served = Served::new(told.path());
+    let good = format!(
+        "GET /api/picture?start=0&end=1000000&width=100&tracks=0:0-9 HTTP/1.1\r\nHost: 127.0.0.1:{}\r\nX-Ada-Token: {}\r\nConnection: close\r\n\r\n",
+        served.port, served.token
+    );
+    assert_eq!(parse(&served.send(good.as_bytes())).status, 200);
+    let numbers = ["-1", "18446744073709551615", "99999999999999999999", "1e9", "NaN", "%zz", "", "0x10", "1.5"];
+    let mut random = 0x9e37_79b9_7f4a_7c15_u64;
+    let mut next = move || {
+        random ^= random << 13;
+        random ^= random >> 7;
+        random ^= random << 17;
+        random
+    };
+    let mut statuses: BTreeMap<u16, u32> = BTreeMap::new();
+    for round in 0..10_000 {
+        let number = |it: u64| numbers[it as usize % numbers.len()];
+        let request: Vec<u8> = match round % 5 {
+            // Bytes that are changed anywhere.
+            0 => {
+                let mut bytes = good.clone().into_bytes();
+                for _ in 0..1 + next() % 8 {
+                    let at = next() as usize % bytes.len();
+                    bytes[at] = next() as u8;
+                }
+                bytes
+            }
+            // Cut short.
+            1 => good.as_bytes()[..next() as usize % good.len()].to_vec(),
+            // Parameters that are no numbers, or too large.
+            2 => {
+                let (a, b, c, d) = (next(), next(), next(), next());
+                let query = format!(
+                    "start={}&end={}&width={}&tracks={}:{}-{}",
+                    number(a),
+                    number(b),
+                    number(c),
+                    number(d),
+                    number(a >> 8),
+                    number(b >> 8)
+                );
+                good.replace("start=0&end=1000000&width=100&tracks=0:0-9", &query).into_bytes()
+            }
+            // Noise.
+            3 => (0..next() % 200).map(|_| next() as u8).collect(),
+            // Headers without end.
+            _ => {
+                let mut bytes = b"GET / HTTP/1.1\r\n".to_vec();
+                let header = format!("X-{}: {}\r\n", next(), "y".repeat(next() as usize % 3000));
+                for _ in 0..next() % 60 {
+                    bytes.extend_from_slice(header.as_bytes());
+                }
+                bytes
+            }
+        };
+        *statuses.entry(parse(&served.send(&request)).status).or_default() += 1;
+    }
+    assert!(served.is_alive());
+    assert_eq!(statuses.get(&500), None, "{statuses:?}");
+    assert!(statuses.get(&400).is_some_and(|&count| count > 1000), "{statuses:?}");
+    assert_eq!(parse(&served.send(good.as_bytes())).status, 200, "it still answers: {statuses:?}");
+}
+
+/// The shapes of a picture: start, duration and count.
+fn shapes(body: &[u8]) -> Vec<(f64, f64, u32)> {
+    let count = u32::from_le_bytes(body[0..4].try_into().unwrap()) as usize;
+    assert_eq!(body.len(), 8 + count * 56);
+    let double =
+        |column: usize, at: usize| f64::from_le_bytes(body[8 + (column * count + at) * 8..][..8].try_into().unwrap());
+    let number = |column: usize, at: usize| {
+        u32::from_le_bytes(body[8 + 40 * count + (column * count + at) * 4..][..4].try_into().unwrap())
+    };
+    (0..count).map(|at| (double(0, at), double(1, at), number(1, at))).collect()
+}
+
+#[test]
+fn a_picture_stands_for_every_call() {
+    let told = pool();
+    let served = Served::new(told.path());
+    let about = served.get("/api/session").json();
+    let length = about["length"].as_u64().unwrap();
+    assert_eq!(about["spans"].as_u64().unwrap(), count(&told, "type = 'frame'"));
+    let tracks = about["tracks"].as_array().unwrap();
+    let of_kind = |kind: &str| tracks.iter().filter(|it| it["kind"] == kind).count();
+    assert_eq!((of_kind("thread"), of_kind("threads")), (5, 1));
+    for track in tracks.iter().filter(|it| it["kind"] == "thread") {
+        let (id, thread) = (&track["id"], &track["thread_id"]);
+        for width in [1, 10, 1000, 20_000] {
+            let path = format!("/api/picture?start=0&end={}&width={width}&tracks={id}:0-255", length + 1);
+            let reply = served.get(&path);
+            assert_eq!(reply.status, 200, "{}", reply.text());
+            let drawn = shapes(&reply.body);
+            let counted: u64 = drawn.iter().map(|it| u64::from(it.2)).sum();
+            assert_eq!(counted, count(&told, &format!("type = 'frame' AND thread_id = {thread}")), "{width}");
+            assert!(drawn.len() <= 20_000);
+            let longest = drawn.iter().map(|it| it.1).fold(0.0, f64::max);
+            let sql = format!("SELECT max(duration_ns) FROM spans WHERE type = 'frame' AND thread_id = {thread}");
+            assert_eq!(longest as u64, number(&told, &sql), "the longest is drawn at any width");
+        }
+    }
+}
+
+#[test]
+fn questions_are_answered_with_what_the_session_has() {
+    let told = pool();
+    let served = Served::new(told.path());
+    let about = served.get("/api/session").json();
+    assert_eq!(about["opening"]["why"], "main");
+    let length = about["length"].as_u64().unwrap() + 1;
+    let threads: Vec<String> = about["tracks"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|it| it["kind"] == "thread")
+        .map(|it| it["id"].to_string())
+        .collect();
+    let tracks = threads.join(",");
+    let sums = served.get(&format!("/api/sums?start=0&end={length}&tracks={tracks}")).json();
+    assert_eq!(sums["calls"], count(&told, "type = 'frame'"));
+    let own: u64 = sums["nodes"].as_array().unwrap().iter().map(|node| node[4].as_u64().unwrap()).sum();
+    let total = number(&told, "SELECT sum(duration_ns) FROM spans WHERE type = 'frame' AND parent_span_id IS NULL");
+    assert_eq!((own, &sums["left_out"]), (total, &Value::from(0)));
+    let arrows = served.get(&format!("/api/arrows?start=0&end={length}&tracks={tracks}")).json();
+    let kinds = |kind: &str| arrows["arrows"].as_array().unwrap().iter().filter(|it| it[0] == kind).count();
+    assert_eq!((kinds("create"), kinds("join")), (4, 4));
+    let found = served.get("/api/search?q=square+type:frame").json();
+    assert_eq!(found["spans"].as_array().unwrap().len(), 100);
+    let reference = found["spans"][0]["reference"].as_str().unwrap();
+    let span = served.get(&format!("/api/span?ref={reference}")).json();
+    assert_eq!(span["details"]["name"], "square");
+    assert!(span["details"]["opened_by"]["detail"]["rdi"].is_string(), "{span:#}");
+    assert_eq!(span["place"], found["spans"][0]["place"]);
+    assert_eq!(served.get("/api/search?q=status:completed%20longer:1000s").json()["spans"], Value::Array(Vec::new()));
+    let coverage = served.get("/api/coverage").json();
+    assert!(coverage["processes"][0]["modules"].as_array().unwrap().len() > 1);
+    assert_eq!(served.get("/api/search?q=longer:soon").status, 400);
+    assert_eq!(served.get("/api/span?track=9999&seq=0").status, 400);
+}
+
+#[test]
+fn a_crash_is_what_is_opened() {
+    let told = Told::trace_running(&crate::program::Program::new("crash.c"), &[], &["segv", "thread"]);
+    let served = Served::new(told.path());
+    let about = served.get("/api/session").json();
+    assert!(about["opening"]["why"].as_str().unwrap().starts_with("signal 11"), "{about:#}");
+    let crash = number(&told, "SELECT end_ns FROM spans WHERE reason = 'crash' AND name = 'crash_now'");
+    let at = crash - about["start_ns"].as_u64().unwrap();
+    let range = about["opening"]["start"].as_u64().unwrap()..=about["opening"]["end"].as_u64().unwrap();
+    assert!(range.contains(&at), "{at} in {range:?}");
+}
+
+#[test]
+fn a_thread_with_many_calls_is_summed_up_once() {
+    let told = Told::trace_running(&crate::program::Program::new("forever.c"), &[], &["300000", "file", "/"]);
+    let summary = told.derived().join("summary.bin");
+    let all = {
+        let served = Served::new(told.path());
+        let length = served.get("/api/session").json()["length"].as_u64().unwrap();
+        let picture = |start: u64, end: u64, width: u64| {
+            let path = format!("/api/picture?start={start}&end={end}&width={width}&tracks=0:0-255");
+            shapes(&served.get(&path).body)
+        };
+        let all = count(&told, "type = 'frame'");
+        let longest = number(&told, "SELECT max(duration_ns) FROM spans WHERE type = 'frame'");
+        for width in [1, 100, 1500] {
+            let drawn = picture(0, length + 1, width);
+            assert!(drawn.len() <= 20_000);
+            assert_eq!(drawn.iter().map(|it| u64::from(it.2)).sum::<u64>(), all, "{width}");
+            assert_eq!(drawn.iter().map(|it| it.1).fold(0.0, f64::max) as u64, longest, "{width}");
+        }
+        // A narrow view is made of the calls themselves: those that begin in it, and those that are open there.
+        let first = served.get("/api/session").json()["start_ns"].as_u64().unwrap();
+        let step = |number: u32| {
+            let sql =
+                format!("SELECT start_ns FROM spans WHERE name = 'step' ORDER BY start_ns LIMIT 1 OFFSET {number}");
+            self::number(&told, &sql)
+        };
+        let (from, until) = (step(150_000), step(150_100));
+        let begin = count(&told, &format!("type = 'frame' AND start_ns >= {from} AND start_ns < {until}"));
+        let open = count(&told, &format!("type = 'frame' AND start_ns < {from} AND end_ns > {from}"));
+        assert!(begin >= 100 && open > 1);
+        let drawn = picture(from - first, until - first, 20_000);
+        assert_eq!(drawn.iter().map(|it| u64::from(it.2)).sum::<u64>(), begin + open);
+        all
+    };
+    let made = std::fs::metadata(&summary).expect("the summary is kept").modified().unwrap();
+    drop(Served::new(told.path()));
+    assert_eq!(std::fs::metadata(&summary).unwrap().modified().unwrap(), made, "and used again");
+    let mut bytes = std::fs::read(&summary).unwrap();
+    let last = bytes.len() - 40;
+    bytes[last] ^= 1;
+    std::fs::write(&summary, bytes).unwrap();
+    let served = Served::new(told.path());
+    let length = served.get("/api/session").json()["length"].as_u64().unwrap();
+    let drawn = shapes(&served.get(&format!("/api/picture?start=0&end={}&width=9&tracks=0:0-255", length + 1)).body);
+    assert_eq!(drawn.iter().map(|it| u64::from(it.2)).sum::<u64>(), all, "a damaged one is made anew");
+}

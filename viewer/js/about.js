@@ -1,0 +1,24 @@
+// The session that is shown: its tracks, words and length.
+
+/** What the server told first; replaced while a trace grows. */
+export const about = { number: 0, tracks: [], processes: [], statuses: [], reasons: [], length: 1 };
+
+export function learn(told) {
+  Object.assign(about, told);
+}
+
+/** Status, reason and doubt behind the byte of an outcome. */
+export function outcome(byte) {
+  return {
+    status: about.statuses[byte & 7] ?? "unknown",
+    reason: about.reasons[(byte >> 3) & 15] ?? "unknown",
+    uncertain: byte > 127,
+  };
+}
+
+/** `unmatched (exception)`; nothing for a span that ended as most do. */
+export function outcomeWords(byte) {
+  const { status, reason, uncertain } = outcome(byte);
+  if (byte === 0) return "";
+  return `${status}${reason === "none" ? "" : ` (${reason})`}${uncertain ? "?" : ""}`;
+}

@@ -1,0 +1,85 @@
+// Arrows from causes to effects: who created, submitted, resumed, joined whom.
+
+import { ARROW } from "./colours.js";
+import { ROW, lineOf, rowTop, sizes, x } from "./layout.js";
+import { shown } from "./pictures.js";
+import { view } from "./view.js";
+
+/** An arrow as it lies on the screen; nothing if both ends are elsewhere. */
+function curve(arrow) {
+  const [kind, fromTrack, fromRow, fromTime, toTrack, toRow, toTime] = arrow;
+  const [from, to] = [lineOf(fromTrack), lineOf(toTrack)];
+  if (!from || !to) return null;
+  const it = {
+    kind, arrow,
+    x0: x(fromTime), y0: rowTop(from, fromRow) + (from.isFolded ? 1 : ROW / 2),
+    x1: x(toTime), y1: rowTop(to, toRow) + (to.isFolded ? 1 : ROW / 2),
+  };
+  if (Math.max(it.x0, it.x1) < sizes.gutter || Math.min(it.x0, it.x1) > sizes.width) return null;
+  const bend = Math.min(60, Math.max(12, Math.abs(it.x1 - it.x0) / 2));
+  it.c0 = it.x0 + bend;
+  it.c1 = it.x1 - bend;
+  return it;
+}
+
+/** Callbacks can be so many that nothing else is seen: then only those of the chosen span are shown. */
+const FEW_CALLBACKS = 12;
+
+let counted = { of: null, callbacks: 0 };
+function isShown(arrow) {
+  if (arrow[0] !== "callback" || touches(arrow, view.chosen)) return true;
+  if (counted.of !== shown.arrows) {
+    counted = { of: shown.arrows, callbacks: shown.arrows.filter((it) => it[0] === "callback").length };
+  }
+  return counted.callbacks <= FEW_CALLBACKS;
+}
+
+export function drawArrows(pen) {
+  for (const arrow of shown.arrows.filter(isShown)) {
+    const it = curve(arrow);
+    if (!it) continue;
+    const isChosen = view.hover?.arrow === arrow || touches(arrow, view.chosen);
+    pen.strokeStyle = ARROW[it.kind] ?? ARROW.callback;
+    pen.fillStyle = pen.strokeStyle;
+    pen.globalAlpha = isChosen ? 1 : shown.arrows.length > 60 ? 0.45 : 0.8;
+    pen.lineWidth = isChosen ? 2.5 : 1.3;
+    pen.beginPath();
+    pen.moveTo(it.x0, it.y0);
+    pen.bezierCurveTo(it.c0, it.y0, it.c1, it.y1, it.x1, it.y1);
+    pen.stroke();
+    pen.beginPath();
+    pen.arc(it.x0, it.y0, 2, 0, 7);
+    pen.fill();
+    pen.beginPath();
+    pen.moveTo(it.x1, it.y1);
+    pen.lineTo(it.x1 - 7, it.y1 - 4);
+    pen.lineTo(it.x1 - 7, it.y1 + 4);
+    pen.fill();
+    pen.globalAlpha = 1;
+    pen.lineWidth = 1;
+  }
+}
+
+function touches(arrow, span) {
+  if (!span) return false;
+  const [, fromTrack, fromRow, fromTime, toTrack, toRow, toTime] = arrow;
+  const isAt = (track, row, time) => span.track === track && span.row === row && time >= span.start - 1
+    && time <= span.start + span.duration + 1;
+  return isAt(fromTrack, fromRow, fromTime) || isAt(toTrack, toRow, toTime);
+}
+
+/** The arrow under a point: it and which of its ends is the farther one. */
+export function arrowAt(px, py) {
+  for (const arrow of shown.arrows.filter(isShown)) {
+    const it = curve(arrow);
+    if (!it) continue;
+    for (let step = 0; step <= 24; step += 1) {
+      const t = step / 24;
+      const [a, b, c, d] = [(1 - t) ** 3, 3 * t * (1 - t) ** 2, 3 * t * t * (1 - t), t ** 3];
+      const cx = a * it.x0 + b * it.c0 + c * it.c1 + d * it.x1;
+      const cy = a * it.y0 + b * it.y0 + c * it.y1 + d * it.y1;
+      if (Math.abs(cx - px) < 6 && Math.abs(cy - py) < 5) return { arrow, toEnd: t < 0.5 };
+    }
+  }
+  return null;
+}

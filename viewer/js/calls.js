@@ -1,0 +1,61 @@
+// The call tree of the selected time, unfolded where somebody looks.
+
+import { duration, thousands } from "./format.js";
+import { roots, tree } from "./flame.js";
+import { name } from "./names.js";
+import { el, tab } from "./panel.js";
+import { about_time, sums } from "./selection.js";
+
+/** Levels that are unfolded from the start, where there is one way to go. */
+const FIRST_LEVELS = 12;
+
+export function makeCalls(searchFor) {
+  tab("calls", async (box, isWanted) => {
+    box.replaceChildren(el("p", { class: "faint" }, "folding…"));
+    const told = await sums();
+    if (!isWanted()) return;
+    const body = el("tbody", {});
+    const top = roots(tree(told.nodes));
+    const whole = top.reduce((sum, node) => sum + node.total, 0) || 1;
+    top.forEach((node) => add(body, null, node, whole, searchFor));
+    // What takes nearly everything is unfolded, until it parts.
+    let row = body.firstElementChild;
+    for (let level = 0; row && level < FIRST_LEVELS; level += 1) {
+      const node = row.node;
+      if (node.children.length === 0) break;
+      row.unfold();
+      if (node.children[0].total < node.total * 0.6) break;
+      row = row.nextElementSibling;
+    }
+    const head = el("tr", {}, el("th", { class: "number" }, "total"), el("th", { class: "number" }, "self"),
+      el("th", { class: "number" }, "calls"), el("th", {}, "function"));
+    box.replaceChildren(el("h2", {}, about_time()), el("table", {}, el("thead", {}, head), body));
+  });
+}
+
+function add(body, before, node, whole, searchFor) {
+  const twist = el("span", { class: "twist" }, node.children.length > 0 ? "▸" : "");
+  const text = el("span", {}, name(node.id) ?? "");
+  const cell = el("td", { class: "wide" }, twist, text);
+  cell.style.paddingLeft = `${node.level * 14}px`;
+  const share = ` ${((node.total / whole) * 100).toFixed(1)} %`;
+  const row = el("tr", {}, el("td", { class: "number" }, duration(node.total), el("span", { class: "faint" }, share)),
+    el("td", { class: "number" }, duration(node.own)), el("td", { class: "number" }, thousands(node.calls)), cell);
+  row.node = node;
+  let isOpen = false;
+  row.unfold = () => {
+    if (isOpen || node.children.length === 0) return;
+    isOpen = true;
+    twist.textContent = "▾";
+    const next = row.nextElementSibling;
+    node.children.forEach((child) => add(body, next, child, whole, searchFor));
+  };
+  const fold = () => {
+    isOpen = false;
+    twist.textContent = "▸";
+    while (row.nextElementSibling && row.nextElementSibling.node.level > node.level) row.nextElementSibling.remove();
+  };
+  twist.addEventListener("click", () => (isOpen ? fold() : row.unfold()));
+  text.addEventListener("dblclick", () => searchFor(text.textContent));
+  body.insertBefore(row, before);
+}

@@ -1,0 +1,119 @@
+// All that is known of the chosen span.
+
+import { json } from "./api.js";
+import { duration, moment, thousands } from "./format.js";
+import { el, list, statusMark, tab } from "./panel.js";
+import { view } from "./view.js";
+
+/** Where the calling conventions have arguments and results. */
+const ARGUMENTS = ["rdi", "rsi", "rdx", "rcx", "r8", "r9", "x0", "x1", "x2", "x3", "x4", "x5", "x6", "x7"];
+const RESULTS = ["rax", "rdx", "x0"];
+
+const REFERENCE = /\b(?:\d+\/)?(?:frame|callback|thread|task|block|event):\d+(?::\d+)?\b/g;
+
+/** `goTo(reference)` brings a span into view. */
+export function makeDetails(goTo) {
+  tab("details", async (box, isWanted) => {
+    if (!view.chosen) {
+      box.replaceChildren(el("p", { class: "faint" },
+        "Click a span for its arguments, registers, stack and source line. Drag on the times, or with Shift, to select a time."));
+      return;
+    }
+    const told = await json("span", { ref: view.chosen.reference });
+    if (!isWanted()) return;
+    box.replaceChildren(...fill(told, goTo));
+    box.scrollTop = 0;
+  });
+}
+
+function fill({ reference, details, span }, goTo) {
+  const link = (text) => linked(text, goTo);
+  const name = details.name ?? reference;
+  const status = details.status ? statusMark(details.status, details.reason) : null;
+  const head = el("h2", {}, `${name} `, status ?? "");
+  const source = details.file ? `${details.file}:${details.line}` : null;
+  const times = list([
+    ["span", el("span", { class: "mono" }, reference)],
+    ["duration", details.duration_ns === undefined ? null : duration(details.duration_ns)],
+    ["self", details.self_ns === undefined || details.self_ns === null ? null : duration(details.self_ns)],
+    ["corrected", details.corrected_ns ? `${duration(details.corrected_ns)} without recording` : null],
+    ["start", span ? moment(span.start, 1) : null],
+    ["thread", details.thread_id === undefined ? null : String(details.thread_id)],
+    ["depth", details.depth === null || details.depth === undefined ? null : String(details.depth)],
+    ["runtime", details.runtime],
+    ["module", details.module],
+    ["source", source],
+    ["function", details.function_id],
+    ["parent", details.parent_span_id ? link(`${details.parent_span_id} ${details.parent ?? ""}`) : null],
+    ["key", details.correlation_key ? String(details.correlation_key) : null],
+  ]);
+  const parts = [el("div", {}, el("h3", {}, "Span"), times)];
+  const attributes = Object.entries(details.attributes ?? {}).filter(([, value]) => value !== null && !Array.isArray(value));
+  if (attributes.length > 0) {
+    parts.push(el("div", {}, el("h3", {}, "Attributes and links"),
+      list(attributes.map(([key, value]) => [key.replaceAll("_", " "), link(shownValue(key, value))]))));
+  }
+  for (const [title, event] of [["Arguments and registers", details.opened_by], ["On return", details.closed_by]]) {
+    if (event?.detail) parts.push(registers(title, event));
+  }
+  if (details.detail) parts.push(registers("Registers", details));
+  for (const [title, items] of [["Calls", details.callees], ["Before it", details.before], ["After it", details.after],
+    ["Evidence", details.evidence], ["Ran", details.attributes?.runs], ["Waited", details.attributes?.suspensions]]) {
+    if (Array.isArray(items) && items.length > 0) {
+      parts.push(el("div", {}, el("h3", {}, `${title} (${items.length})`), items.map((item) => el("div", {}, link(describe(item))))));
+    }
+  }
+  return [head, el("div", { class: "columns" }, parts)];
+}
+
+function describe(item) {
+  if (typeof item === "string") return item;
+  const words = Object.entries(item).filter(([, value]) => value !== null);
+  return words.map(([key, value]) => `${key.replaceAll("_", " ")} ${shownValue(key, value)}`).join(", ");
+}
+
+function shownValue(key, value) {
+  if (typeof value === "number" && /(_ns|latency|wait)$/.test(key) && !/^(start|end|create|ready|resume|cancel|join)_ns$/.test(key)) {
+    return `${duration(value)} (${thousands(value)} ns)`;
+  }
+  return typeof value === "object" ? JSON.stringify(value) : String(value);
+}
+
+/** A text whose references lead where they mean. */
+function linked(text, goTo) {
+  const box = el("span", {});
+  let at = 0;
+  for (const found of String(text).matchAll(REFERENCE)) {
+    box.append(text.slice(at, found.index), el("a", { class: "go", onclick: () => goTo(found[0]) }, found[0]));
+    at = found.index + found[0].length;
+  }
+  box.append(String(text).slice(at));
+  return box;
+}
+
+/** Arguments in the order of the calling convention, the other registers, and the bytes of the stack. */
+function registers(title, event) {
+  const { stack, probes, ...others } = event.detail;
+  const shown = (keys) => keys.map((key) => [key, el("span", { class: "mono" }, String(others[key]))]);
+  const handed = (title === "On return" ? RESULTS : ARGUMENTS).filter((key) => key in others);
+  const rest = Object.keys(others).filter((key) => !handed.includes(key));
+  const site = event.call_site;
+  const parts = [el("h3", {}, title), list(shown(handed)), rest.length > 0 ? list(shown(rest)) : null];
+  if (site) parts.push(el("div", {}, `called by ${site.name}${site.file ? ` at ${site.file}:${site.line}` : ""}`));
+  if (probes) parts.push(el("div", { class: "mono" }, `probed: ${probes.join(" ")}`));
+  if (stack) parts.push(el("h3", {}, `Stack, ${stack.length / 2} bytes`), el("pre", {}, hexLines(stack)));
+  return el("div", {}, parts);
+}
+
+function hexLines(hex) {
+  const lines = [];
+  for (let at = 0; at < hex.length; at += 32) {
+    const bytes = hex.slice(at, at + 32).match(/../g) ?? [];
+    const letters = bytes.map((byte) => {
+      const code = parseInt(byte, 16);
+      return code > 31 && code < 127 ? String.fromCharCode(code) : "·";
+    });
+    lines.push(`+${(at / 2).toString(16).padStart(3, "0")}  ${bytes.join(" ").padEnd(48)} ${letters.join("")}`);
+  }
+  return lines.join("\n");
+}

@@ -1,0 +1,36 @@
+// Keys and gestures.
+
+import { STATUS } from "./colours.js";
+import { el } from "./panel.js";
+
+const KEYS = [
+  ["W S", "zoom in and out"], ["A D", "go left and right"], ["wheel", "zoom at the pointer; with Shift go left and right, over titles up and down"],
+  ["drag", "move; on the times or with Shift, select a time"], ["two fingers", "move and zoom"], ["double-click", "zoom to a span"],
+  ["click", "a span: details; an arrow: go to its other end; a title: fold the track"],
+  ["↑ ↓ PgUp PgDn", "scroll the tracks"], ["0", "the whole run"], ["F", "zoom to the chosen span or the selected time"],
+  ["M", "select the time of the chosen span"], ["P", "go to the caller"], ["G", "flame graph of the selection, or of what is seen"],
+  ["/", "search"], ["N B", "next and previous result"], ["C", "copy an address that leads here"], ["T", "light or dark"],
+  ["Esc", "forget selection, then span"], ["?", "this"],
+];
+
+export function help() {
+  const dialog = document.getElementById("keys");
+  const rows = KEYS.map(([keys, words]) =>
+    el("tr", {}, el("td", {}, ...keys.split(" ").flatMap((key) => [el("kbd", {}, key), " "])), el("td", { class: "wide" }, words)));
+  dialog.replaceChildren(el("h2", {}, "Keys"), el("table", {}, el("tbody", {}, rows)),
+    el("p", { class: "faint" }, "A shape stands for one span, or for the longest of many that a pixel has; ×N says how many. "
+      + "What did not end as usual is in the colours of the legend, with a dark corner and its reason; triangles are events "
+      + "that could not be right. Of tasks and blocks, the full part ran and the dashed part waited."),
+    el("form", { method: "dialog" }, el("button", {}, "Close")));
+  dialog.showModal();
+}
+
+/** The colours of statuses, below. */
+export function legend() {
+  const words = [["unmatched", "unmatched"], ["canceled", "canceled"], ["open", "open"], ["pending", "pending"], ["exited", "exited"], ["completed", "too long"]];
+  document.getElementById("legend").replaceChildren(...words.map(([status, text]) => {
+    const square = el("i", {});
+    square.style.background = STATUS[status];
+    return el("span", {}, square, text);
+  }));
+}

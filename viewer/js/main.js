@@ -1,0 +1,244 @@
+// Puts the page together.
+
+import { about, learn } from "./about.js";
+import { json } from "./api.js";
+import { makeCalls } from "./calls.js";
+import { keptTheme, nextTheme, readTheme, setTheme } from "./colours.js";
+import { makeCoverage } from "./coverage.js";
+import { makeDetails } from "./details.js";
+import { draw, drawn } from "./draw.js";
+import { makeFlame } from "./flame.js";
+import { counted, duration } from "./format.js";
+import { help, legend } from "./help.js";
+import { arrowEnd, listen } from "./input.js";
+import { allLines, arrange, lineOf, reveal, rowTop, sizes, x } from "./layout.js";
+import { watch } from "./live.js";
+import { drawMinimap, fetchMinimap, listenToMinimap } from "./minimap.js";
+import { fetchNames, forgetNames, name } from "./names.js";
+import { listenToTabs, show } from "./panel.js";
+import { forgetPictures, isSettled, refresh, shown } from "./pictures.js";
+import { makeSearch, result, search } from "./search.js";
+import { makeSelection } from "./selection.js";
+import { changed, fromFragment, look, lookAround, onChange, toFragment, view } from "./view.js";
+
+const byId = (id) => document.getElementById(id);
+const timeline = byId("timeline");
+const minimap = byId("minimap");
+
+/** Says something for a moment. */
+let noteTimer = 0;
+function note(words) {
+  const box = byId("note");
+  box.textContent = words;
+  box.hidden = false;
+  clearTimeout(noteTimer);
+  noteTimer = setTimeout(() => { box.hidden = true; }, 5000);
+}
+
+function measure() {
+  const box = timeline.getBoundingClientRect();
+  sizes.ratio = window.devicePixelRatio || 1;
+  sizes.width = Math.floor(box.width);
+  sizes.height = Math.floor(box.height);
+  sizes.gutter = Math.min(210, Math.round(box.width * 0.3));
+  timeline.width = Math.round(sizes.width * sizes.ratio);
+  timeline.height = Math.round(sizes.height * sizes.ratio);
+  changed();
+}
+
+/** Chooses a span, and brings it into view if it is elsewhere. */
+async function goTo(reference, staysThere = false) {
+  try {
+    const told = await json("span", { ref: reference });
+    const span = told.span;
+    if (!span || !told.place) {
+      note(`${reference} is on no track`);
+      view.chosen = { reference: told.reference, track: -1, row: 0, start: 0, duration: 0 };
+    } else {
+      const [track, row] = told.place;
+      view.chosen = { reference: told.reference, track, row, start: span.start, duration: span.duration };
+      if (!staysThere) {
+        const isSeen = span.start >= view.start && span.start + span.duration <= view.end
+          && span.duration > (view.end - view.start) / 400;
+        if (!isSeen) lookAround(span.start, span.duration);
+        reveal(track, row);
+      }
+    }
+    changed();
+    await show("details");
+  } catch (error) {
+    note(error.message);
+  }
+}
+
+async function choose(shape) {
+  if (shape.kind === 3) {
+    const track = about.tracks[shape.track];
+    const pid = about.processes.length > 1 ? `${about.processes[track.process].pid}/` : "";
+    await goTo(`${pid}event:${track.thread_id}:${shape.seq}`, true);
+    return;
+  }
+  view.chosen = { reference: "", track: shape.track, row: shape.row, start: shape.start, duration: shape.duration };
+  changed();
+  try {
+    const told = await json("span", { track: shape.track, seq: shape.seq });
+    view.chosen = { ...view.chosen, reference: told.reference };
+    if (told.span) [view.chosen.start, view.chosen.duration] = [told.span.start, told.span.duration];
+    await show("details");
+  } catch (error) {
+    note(error.message);
+  }
+}
+
+function searchFor(text) {
+  byId("search").value = text;
+  return search(text);
+}
+
+const actions = {
+  choose,
+  chooseNothing: () => { view.chosen = null; show(); },
+  follow: async (arrow, toEnd) => {
+    const end = arrowEnd(arrow, toEnd);
+    const length = view.end - view.start;
+    if (end.time < view.start || end.time > view.end) look(end.time - length / 2, end.time + length / 2);
+    reveal(end.track, end.row);
+    await goTo(end.reference, true);
+  },
+  selected: () => show(["flame", "calls", "selection"].includes(view.tab) ? view.tab : "selection"),
+  whole: () => look(-about.length * 0.01, about.length * 1.01),
+  fit: () => {
+    if (view.range) lookAround(view.range.start, view.range.end - view.range.start);
+    else if (view.chosen && view.chosen.track >= 0) lookAround(view.chosen.start, view.chosen.duration);
+  },
+  markChosen: () => {
+    if (!view.chosen || view.chosen.track < 0) return;
+    view.range = { start: view.chosen.start, end: view.chosen.start + Math.max(1, view.chosen.duration) };
+    actions.selected();
+  },
+  flame: () => show("flame"),
+  parent: async () => {
+    if (!view.chosen) return;
+    const told = await json("span", { ref: view.chosen.reference });
+    if (told.details.parent_span_id) await goTo(told.details.parent_span_id);
+  },
+  result: (step) => {
+    const span = result(step);
+    if (span) goTo(span.reference);
+  },
+  copyLink: async () => {
+    const address = location.origin + location.pathname + location.search + toFragment();
+    try {
+      await navigator.clipboard.writeText(address);
+      note("The address of this view is copied.");
+    } catch {
+      note(address);
+    }
+  },
+  theme: () => { nextTheme(); changed(); show(); },
+  help,
+  search: () => byId("search").focus(),
+  escape: () => {
+    if (view.range) view.range = null;
+    else view.chosen = null;
+    show();
+  },
+};
+
+function paint() {
+  draw(timeline);
+  drawMinimap(minimap, sizes.ratio);
+  byId("busy").hidden = isSettled();
+  refresh().catch((error) => note(error.message));
+  fetchNames().catch((error) => note(error.message));
+  keepAddress();
+}
+
+let addressTimer = 0;
+function keepAddress() {
+  clearTimeout(addressTimer);
+  addressTimer = setTimeout(() => history.replaceState(null, "", toFragment()), 200);
+}
+
+function tell() {
+  document.title = `${about.session} · ada`;
+  byId("session").textContent = about.session;
+  const [program, ...words] = (about.processes[0]?.command ?? "").split(" ");
+  const command = [program.split("/").pop(), ...words].join(" ");
+  byId("facts").textContent = `${command}${command ? " · " : ""}${duration(about.length)} · ${counted(about.spans, "call")} · `
+    + `${counted(about.tracks.filter((track) => track.kind === "thread").length, "thread")}`;
+}
+
+async function load() {
+  learn(await json("session"));
+  forgetNames();
+  forgetPictures();
+  arrange(about.opening.track);
+  tell();
+  fetchMinimap(minimap).catch((error) => note(error.message));
+}
+
+/** A trace that grows: what was at its end stays there. */
+async function reload() {
+  const before = about.length;
+  const follows = view.end >= before * 0.98 && view.start <= before * 0.05;
+  await load();
+  if (follows) look(view.start, about.length * 1.02);
+  changed();
+}
+
+async function open() {
+  await load();
+  const asked = fromFragment(location.hash);
+  const { start, end, track } = about.opening;
+  measure();
+  if (asked) {
+    look(asked.start, asked.end);
+    view.scroll = asked.scroll;
+    view.range = asked.range;
+    view.tab = asked.tab;
+  } else {
+    look(start, end);
+    reveal(track, 0);
+  }
+  const wanted = view.tab;
+  if (asked?.span) await goTo(asked.span, true);
+  if (!asked?.span || wanted !== "details") await show(wanted);
+  if (!asked && about.opening.why.startsWith("signal")) note(`Opened on ${about.opening.why}.`);
+  watch(reload);
+}
+
+setTheme(keptTheme());
+legend();
+makeDetails((reference) => goTo(reference));
+makeSearch((reference) => goTo(reference), searchFor);
+makeSelection(searchFor);
+makeFlame(searchFor);
+makeCalls(searchFor);
+makeCoverage((reference) => goTo(reference));
+listenToTabs();
+listen(timeline, byId("tip"), actions);
+listenToMinimap(minimap);
+onChange(paint);
+window.addEventListener("resize", measure);
+window.addEventListener("hashchange", () => {
+  const asked = fromFragment(location.hash);
+  if (!asked) return;
+  look(asked.start, asked.end);
+  view.range = asked.range;
+  if (asked.span && asked.span !== view.chosen?.reference) goTo(asked.span, true);
+});
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { readTheme(); changed(); });
+byId("search-form").addEventListener("submit", (event) => {
+  event.preventDefault();
+  search(byId("search").value);
+});
+byId("whole").addEventListener("click", actions.whole);
+byId("link").addEventListener("click", actions.copyLink);
+byId("theme").addEventListener("click", actions.theme);
+byId("help").addEventListener("click", help);
+
+// What tests look at: the same numbers that are drawn.
+window.ada = { about, view, shown, drawn, sizes, isSettled, x, lineOf, rowTop, allLines, name, actions };
+
+open().catch((error) => note(error.message));

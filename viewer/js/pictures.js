@@ -1,0 +1,77 @@
+// Fetches what the view needs: one question at a time, and what there is is drawn meanwhile.
+
+import { json, picture } from "./api.js";
+import { about } from "./about.js";
+import { sizes, visible } from "./layout.js";
+import { changed, view } from "./view.js";
+
+/** The newest picture and arrows, and what they are of. */
+export const shown = { shapes: null, arrows: [], leftOut: 0, milliseconds: 0 };
+
+/** So much of the view's length is fetched on each side, so that a small pan needs no question. */
+const MARGIN = 0.25;
+
+let isFetching = false;
+let of = null;
+
+function wish() {
+  const seen = visible();
+  const length = view.end - view.start;
+  const outermost = Math.ceil(about.length) + 1;
+  const start = Math.max(0, Math.floor(view.start - length * MARGIN));
+  const end = Math.min(outermost, Math.ceil(view.end + length * MARGIN));
+  const pixels = Math.max(1, sizes.width - sizes.gutter);
+  return {
+    start,
+    end: Math.max(end, start + 1),
+    width: Math.max(1, Math.round(pixels * ((end - start) / length))),
+    tracks: seen.map(({ line, first, last }) => `${line.track.id}:${first}-${last}`).join(","),
+    arrowTracks: seen.map(({ line }) => line.track.id).join(","),
+    length,
+    pixels: sizes.width,
+  };
+}
+
+/** Whether the newest picture still has all that is seen, as fine as it can be. */
+function isEnough(wanted) {
+  if (!of || of.number !== about.number || of.tracks !== wanted.tracks) return false;
+  const isInside = Math.max(0, view.start) >= of.start && Math.min(about.length, view.end) <= of.end;
+  return isInside && Math.abs(of.length / (view.end - view.start) - 1) < 0.01 && of.pixels === sizes.width;
+}
+
+/** Called when the view has changed. */
+export async function refresh() {
+  if (isFetching || sizes.width === 0) return;
+  const wanted = wish();
+  if (isEnough(wanted)) return;
+  isFetching = true;
+  const begun = performance.now();
+  const number = about.number;
+  try {
+    const { start, end, width, tracks, arrowTracks } = wanted;
+    const [shapes, arrows] = await Promise.all([
+      picture({ start, end, width, tracks }),
+      about.links > 0 ? json("arrows", { start, end, tracks: arrowTracks }) : { arrows: [], left_out: 0 },
+    ]);
+    if (number === about.number) {
+      shown.shapes = shapes;
+      shown.arrows = arrows.arrows;
+      shown.leftOut = arrows.left_out;
+      of = { ...wanted, number };
+    }
+    shown.milliseconds = performance.now() - begun;
+  } finally {
+    isFetching = false;
+  }
+  changed();
+}
+
+/** Nothing that was fetched holds any more. */
+export function forgetPictures() {
+  of = null;
+}
+
+/** Whether everything that is seen is there. */
+export function isSettled() {
+  return !isFetching && isEnough(wish());
+}

@@ -1,0 +1,66 @@
+// What was done in the selected time: sums, functions, endings; the flame graph and the call tree share them.
+
+import { json } from "./api.js";
+import { about } from "./about.js";
+import { counted, duration, moment, thousands } from "./format.js";
+import { allLines } from "./layout.js";
+import { name, needNames } from "./names.js";
+import { el, list, tab, table } from "./panel.js";
+import { view } from "./view.js";
+
+let kept = { key: "", sums: null };
+
+/** The time that is meant: what is selected, or else what is seen. */
+export function meant() {
+  const range = view.range ?? { start: view.start, end: view.end };
+  const start = Math.max(0, Math.floor(range.start));
+  return { start, end: Math.max(start + 1, Math.min(Math.ceil(range.end), Math.ceil(about.length) + 1)), isSelected: view.range !== null };
+}
+
+/** The sums of that time on all threads; asked once for each time. */
+export async function sums() {
+  const { start, end } = meant();
+  const tracks = allLines().filter((line) => line.track.kind === "thread").map((line) => line.track.id).join(",");
+  const key = `${about.number} ${start} ${end} ${tracks}`;
+  if (kept.key !== key) {
+    const told = await json("sums", { start, end, tracks });
+    await needNames([...new Set([...told.functions.map((it) => it[0]), ...told.nodes.map((it) => it[0])])]);
+    kept = { key, sums: told };
+  }
+  return kept.sums;
+}
+
+/** What time a tab is about, in words. */
+export function about_time() {
+  const { start, end, isSelected } = meant();
+  return `${isSelected ? "Selected" : "Seen"}: ${duration(end - start)} from ${moment(start, 1)}`;
+}
+
+export function makeSelection(searchFor) {
+  tab("selection", async (box, isWanted) => {
+    box.replaceChildren(el("p", { class: "faint" }, "summing up…"));
+    const told = await sums();
+    if (!isWanted()) return;
+    const { start, end } = meant();
+    const length = end - start;
+    const rows = told.functions.map(([id, calls, own, total, longest]) => ({
+      cells: [thousands(calls), duration(own), bar(own / length), duration(total), duration(longest), name(id) ?? ""],
+      go: () => searchFor(name(id) ?? ""),
+    }));
+    const endings = Object.entries(told.outcomes).sort((a, b) => b[1] - a[1]);
+    box.replaceChildren(
+      el("h2", {}, about_time()),
+      el("div", { class: "columns" },
+        list([["calls", thousands(told.calls)], ["functions", thousands(told.distinct_functions)], ["threads", String(told.threads)],
+          ["calls a second", thousands(Math.round(told.calls / (length / 1e9)))]]),
+        list(endings.slice(0, 8).map(([words, count]) => [words.replace(" (none)", "").replaceAll("_", " "), counted(count, "call")]))),
+      el("h3", {}, "Functions by their own time"),
+      table([">calls", ">self", "share", ">total", ">longest", "name"], rows));
+  });
+}
+
+function bar(share) {
+  const it = el("span", { class: "bar" });
+  it.style.width = `${Math.max(1, Math.min(share, 1) * 80)}px`;
+  return it;
+}
