@@ -385,16 +385,20 @@ fn parts(task: &TaskView, process: &crate::analysis::OpenedProcess, first: usize
 
 /// What the call was given, and what it gave back, where that was recorded.
 fn read_arguments(thread: &ThreadTrace, seq: u64, close: Option<u64>, out: &mut Vec<Argument>) {
-    let payload = |seq: u64| {
+    let record = |seq: u64| {
         let link = thread.index().event(EventSeq(seq))?.detail.get()?;
         thread.detail()?.record(link)
     };
     let mut put = |name: &'static str, value: u64| out.push(Argument { name, value });
-    if let Some(Ok(Payload::X86Call(call))) = payload(seq).map(|record| record.payload()) {
+    if let Some(entry) = record(seq)
+        && let Ok(Payload::X86Call(call)) = entry.payload()
+    {
         let values = [call.rdi, call.rsi, call.rdx, call.rcx, call.r8, call.r9];
         ["rdi", "rsi", "rdx", "rcx", "r8", "r9"].into_iter().zip(values).for_each(|(name, value)| put(name, value));
     }
-    if let Some(Ok(Payload::X86Return(back))) = close.and_then(payload).map(|record| record.payload()) {
+    if let Some(end) = close.and_then(record)
+        && let Ok(Payload::X86Return(back)) = end.payload()
+    {
         put("rax", back.rax);
     }
 }
