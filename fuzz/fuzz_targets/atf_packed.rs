@@ -2,9 +2,7 @@
 #![no_main]
 use std::io::Cursor;
 
-use ada_format::atf::packed::{
-    EventDecoder, PackedShape, pack_detail, pack_index, unpack_detail, unpack_index,
-};
+use ada_format::atf::packed::{EventDecoder, PackedShape, pack_detail, pack_index, unpack_detail, unpack_index};
 use ada_testkit::atf::{LINUX, index, index_placeholder};
 use ada_testkit::packed::{Block, file};
 use libfuzzer_sys::fuzz_target;
