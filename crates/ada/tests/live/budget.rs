@@ -23,8 +23,10 @@ fn the_hottest_function_is_counted_and_no_call_is_lost() {
 
 #[test]
 fn a_function_that_is_too_hot_to_be_counted_loses_its_hook_and_the_session_says_so() {
+    // Seconds of work, so that a governor on a busy machine comes to look at it.
+    const CALLS: u64 = 200_000_000;
     let mut running = Running::start(&["--max-overhead", "1%", "--detail", "off"]);
-    running.have_done("tick 200000000 2");
+    running.have_done(&format!("tick {CALLS} 10"));
     let answer = running.filter(&["--on", "tick"]);
     let ended = running.end();
     let switches = &ended.switches("tick")[0];
@@ -37,7 +39,7 @@ fn a_function_that_is_too_hot_to_be_counted_loses_its_hook_and_the_session_says_
     let recorded = ended.recorded().counts("tick");
     assert_eq!(recorded.calls, recorded.returns);
     let counted: u64 = switches.iter().filter_map(|switch| switch.count).sum();
-    assert!(recorded.calls + counted < 400_000_000, "{} and {counted}", recorded.calls);
+    assert!(recorded.calls + counted < 10 * CALLS, "{} and {counted}", recorded.calls);
     let words = text(&ended.output.stderr);
     assert!(words.contains("left alone") && words.contains("tick"), "{words}");
 }
