@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use ada_span::SpanError;
+use ada_span::{Outcome, SpanError};
 
 use crate::scene::{Scene, each_span, open_at};
 
@@ -42,15 +42,17 @@ pub struct FoldedFunction {
 pub struct Folded {
     /// Callers come before those they call.
     pub nodes: Vec<FoldedNode>,
-    /// By the function's place.
-    pub functions: HashMap<u32, FoldedFunction>,
+    /// By the function's place; those that were not called have no calls.
+    pub functions: Vec<FoldedFunction>,
     /// How many calls ended how, by [`ada_span::Outcome::to_byte`].
-    pub outcomes: HashMap<u8, u64>,
+    pub outcomes: Vec<u64>,
     /// All calls.
     pub calls: u64,
     /// Calls whose paths are not told apart.
     pub left_out: u64,
     known: HashMap<(Option<u32>, u32), u32>,
+    /// The newest function below each node, and its node; the first is of the outermost calls. Calls repeat.
+    newest: Vec<(u32, u32)>,
 }
 
 struct Open {
@@ -71,10 +73,17 @@ pub fn fold(
     end: u64,
     go_on: &dyn Fn() -> bool,
 ) -> Result<Folded, SpanError> {
-    let mut folded = Folded::default();
+    let count = scene.tables.meta().functions.len();
+    let mut folded = Folded {
+        functions: vec![FoldedFunction::default(); count],
+        outcomes: vec![0; Outcome::BYTES],
+        newest: vec![(u32::MAX, 0)],
+        ..Folded::default()
+    };
     for &thread in threads {
         let mut open: Vec<Open> = Vec::new();
-        let mut on_path: HashMap<u32, u32> = HashMap::new();
+        // How many calls of each function are open.
+        let mut on_path: Vec<u32> = vec![0; count];
         let mut before = open_at(scene, thread, start)?;
         before.reverse();
         for (depth, item) in before {
@@ -97,7 +106,7 @@ impl Folded {
     fn open(
         &mut self,
         open: &mut Vec<Open>,
-        on_path: &mut HashMap<u32, u32>,
+        on_path: &mut [u32],
         depth: u32,
         item: &crate::item::Item,
         start: u64,
@@ -117,44 +126,49 @@ impl Folded {
             self.left_out += 1;
         }
         self.calls += 1;
-        *self.outcomes.entry(item.outcome).or_default() += 1;
-        let known = self.functions.entry(item.function).or_default();
+        self.outcomes[usize::from(item.outcome)] += 1;
+        let known = &mut self.functions[item.function as usize];
         known.calls += 1;
         known.longest_ns = known.longest_ns.max(item.duration);
-        let times = on_path.entry(item.function).or_default();
+        let times = &mut on_path[item.function as usize];
         *times += 1;
         let is_outermost = *times == 1;
         open.push(Open { function: item.function, node, depth, time, below: 0, is_outermost });
     }
 
-    fn close(&mut self, open: &mut Vec<Open>, on_path: &mut HashMap<u32, u32>) {
+    fn close(&mut self, open: &mut Vec<Open>, on_path: &mut [u32]) {
         let Some(closed) = open.pop() else { return };
         let own = closed.time.saturating_sub(closed.below);
         if let Some(node) = closed.node {
             let node = &mut self.nodes[node as usize];
             node.self_ns = node.self_ns.saturating_add(own);
         }
-        let function = self.functions.entry(closed.function).or_default();
+        let function = &mut self.functions[closed.function as usize];
         function.self_ns = function.self_ns.saturating_add(own);
         if closed.is_outermost {
             function.total_ns = function.total_ns.saturating_add(closed.time);
         }
-        if let Some(times) = on_path.get_mut(&closed.function) {
-            *times -= 1;
-        }
+        on_path[closed.function as usize] -= 1;
         if let Some(above) = open.last_mut() {
             above.below = above.below.saturating_add(closed.time);
         }
     }
 
     fn node(&mut self, parent: Option<u32>, function: u32) -> Option<u32> {
+        let newest = parent.map_or(0, |parent| parent as usize + 1);
+        if self.newest[newest].0 == function {
+            return Some(self.newest[newest].1);
+        }
         if let Some(&node) = self.known.get(&(parent, function)) {
+            self.newest[newest] = (function, node);
             return Some(node);
         }
         if self.nodes.len() >= MOST_PATHS {
             return None;
         }
         let node = self.nodes.len() as u32;
+        self.newest[newest] = (function, node);
+        self.newest.push((u32::MAX, 0));
         self.nodes.push(FoldedNode { function, parent, calls: 0, total_ns: 0, self_ns: 0 });
         self.known.insert((parent, function), node);
         Some(node)

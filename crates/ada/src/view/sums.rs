@@ -36,12 +36,12 @@ pub(super) fn answer(
         let folded = fold(&stage.processes[process].scene(), &of, start, end, go_on)?;
         calls += folded.calls;
         left_out += folded.left_out;
-        for (&byte, &count) in &folded.outcomes {
-            let outcome = Outcome::from_byte(byte).unwrap_or_default();
+        for (byte, count) in folded.outcomes.iter().enumerate().filter(|(_, count)| **count > 0) {
+            let outcome = Outcome::from_byte(byte as u8).unwrap_or_default();
             *outcomes.entry(format!("{} ({})", outcome.status, outcome.reason)).or_default() += count;
         }
-        for (&place, it) in &folded.functions {
-            let name = stage.names.of_function(process, place);
+        for (place, it) in folded.functions.iter().enumerate().filter(|(_, it)| it.calls > 0) {
+            let name = stage.names.of_function(process, place as u32);
             functions.push((it.self_ns, json!([name, it.calls, it.self_ns, it.total_ns, it.longest_ns])));
         }
         left_out += put_nodes(stage, process, &folded, &mut nodes);
