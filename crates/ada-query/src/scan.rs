@@ -119,22 +119,8 @@ impl Matching {
     }
 }
 
-/// All columns, in the order of their numbers.
-pub(crate) const ALL_COLUMNS: [Column; 10] = [
-    Column::OpenSeq,
-    Column::Start,
-    Column::Function,
-    Column::Depth,
-    Column::ParentDelta,
-    Column::Duration,
-    Column::SelfTime,
-    Column::CloseDelta,
-    Column::Outcome,
-    Column::Context,
-];
-
 /// A frame span's values, by the numbers of their columns.
-pub(crate) type FrameValues = [u64; 10];
+pub(crate) type FrameValues = [u64; Column::ALL.len()];
 
 /// The frame span of a thread, by its place, that an event opens.
 pub(crate) fn read_frame(tables: &Tables, thread: usize, seq: u64) -> Result<Option<FrameValues>, QueryError> {
@@ -142,5 +128,5 @@ pub(crate) fn read_frame(tables: &Tables, thread: usize, seq: u64) -> Result<Opt
     let mut columns = Columns::new();
     tables.read(block, |_| true, &mut columns)?;
     let row = columns.get(Column::OpenSeq).binary_search(&seq).ok();
-    Ok(row.map(|row| ALL_COLUMNS.map(|column| columns.at(column, row))))
+    Ok(row.map(|row| Column::ALL.map(|column| columns.at(column, row))))
 }

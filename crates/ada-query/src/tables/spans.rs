@@ -11,7 +11,7 @@ use crate::error::QueryError;
 use crate::predicate::{Ready, Test, prepare};
 use crate::reference::Reference;
 use crate::relation::{Ask, Described, Op, Relation, RowCursor, signed};
-use crate::scan::{ALL_COLUMNS, Matching};
+use crate::scan::Matching;
 use crate::shared::Shared;
 use crate::span_row::{self, SpanRow, at, field, logical_rows, put_frame};
 use crate::walk::find;
@@ -91,7 +91,7 @@ pub(crate) fn hints(ask: &Ask) -> Vec<Test> {
 pub(crate) fn used_columns(ask: &Ask) -> Vec<Column> {
     let used = (0..span_row::COLUMNS.len()).filter(|&column| ask.uses(column)).flat_map(span_row::needs);
     let used: Vec<Column> = used.copied().collect();
-    ALL_COLUMNS.into_iter().filter(|column| used.contains(column)).collect()
+    Column::ALL.into_iter().filter(|column| used.contains(column)).collect()
 }
 
 /// Which spans are wanted.

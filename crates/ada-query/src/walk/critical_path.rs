@@ -16,7 +16,7 @@ use crate::doc::{Kind, TableDoc, plain};
 use crate::error::QueryError;
 use crate::predicate::{Measure, Ready};
 use crate::relation::{Ask, Described, Listed, Op, Relation, number, text};
-use crate::scan::{ALL_COLUMNS, FrameValues, Matching};
+use crate::scan::{FrameValues, Matching};
 use crate::shared::Shared;
 use crate::span_row::{SpanRow, at};
 use crate::trace::Trace;
@@ -100,7 +100,7 @@ impl Walk<'_> {
         while let Some((block, rows)) = matching.next(tables, self.cancel)? {
             tables.read(block, |_| true, &mut columns)?;
             for row in rows.unwrap_or_else(|| (0..columns.rows() as u16).collect()) {
-                let values = ALL_COLUMNS.map(|column| columns.at(column, row.into()));
+                let values = Column::ALL.map(|column| columns.at(column, row.into()));
                 let seq = values[Column::OpenSeq as usize];
                 if extent.seqs.contains(&seq) {
                     let parent = seq.wrapping_sub(values[Column::ParentDelta as usize]);

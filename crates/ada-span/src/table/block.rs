@@ -32,6 +32,22 @@ pub enum Column {
     Context = 9,
 }
 
+impl Column {
+    /// All, in their order.
+    pub const ALL: [Self; COLUMNS] = [
+        Self::OpenSeq,
+        Self::Start,
+        Self::Function,
+        Self::Depth,
+        Self::ParentDelta,
+        Self::Duration,
+        Self::SelfTime,
+        Self::CloseDelta,
+        Self::Outcome,
+        Self::Context,
+    ];
+}
+
 /// How many columns there are.
 pub(crate) const COLUMNS: usize = 10;
 /// The first of the columns that late spans get at their end.
@@ -122,25 +138,13 @@ impl Columns {
 
     /// Reads the block in `self.bytes`. None if it contradicts itself.
     pub(crate) fn decode(&mut self, entry: &BlockEntry, wanted: impl Fn(Column) -> bool) -> Option<()> {
-        const ORDER: [Column; COLUMNS] = [
-            Column::OpenSeq,
-            Column::Start,
-            Column::Function,
-            Column::Depth,
-            Column::ParentDelta,
-            Column::Duration,
-            Column::SelfTime,
-            Column::CloseDelta,
-            Column::Outcome,
-            Column::Context,
-        ];
         let rows = entry.rows as usize;
         if rows > ROWS || entry.late_count > entry.rows {
             return None;
         }
         self.clear();
         let mut bytes = &self.bytes[..];
-        for (column, values) in ORDER.into_iter().zip(&mut self.values) {
+        for (column, values) in Column::ALL.into_iter().zip(&mut self.values) {
             column::take(&mut bytes, rows, wanted(column).then_some(values))?;
         }
         column::take(&mut bytes, entry.late_count as usize, Some(&mut self.late_rows))?;
