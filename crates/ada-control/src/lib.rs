@@ -57,7 +57,7 @@ pub use attach::{StoodStill, StopSwitch, attach, stop_on_signals};
 pub use error::ControlError;
 pub use machine::{Check, check_machine};
 pub use module::Module;
-pub use overhead::Advice;
+pub use overhead::{Advice, Governed};
 pub use plan_cache::plan_folder;
 pub use recorder::{CrashSummary, End, Exclusion, Progress, TraceOptions, TraceReport, trace};
 pub use ring::save_left_behind;

@@ -29,7 +29,7 @@ use crate::live::{Handler, LiveServer, StatusHandler, TriggerHandler};
 use crate::living::{self, Living};
 use crate::loader_call::WaitingThread;
 use crate::maps::{self, LoadedFile};
-use crate::overhead::{Advice, Calibrated, Governor, advise, calibrate};
+use crate::overhead::{Advice, Calibrated, Governed, Governor, advise, calibrate};
 use crate::plan_cache::PlanCache;
 use crate::programs::{ProcessFacts, Programs};
 use crate::remote::OpenInTarget;
@@ -136,8 +136,8 @@ pub struct TraceReport {
     pub advice: Option<Advice>,
     /// For how long a process that was attached to stood still.
     pub stood_still: Option<StoodStill>,
-    /// With a budget, the share that hooks had by ada's own estimate after a second.
-    pub settled_overhead: Option<f64>,
+    /// With a budget, how it was kept.
+    pub governed: Option<Governed>,
 }
 
 /// A fatal signal in a few words.
@@ -296,7 +296,7 @@ pub(crate) fn record(
 
     let drain = early.unwrap_or_else(new_drain);
     let tally = drain.tally();
-    let (ending, drained, settled_overhead) = std::thread::scope(|scope| {
+    let (ending, drained, governed) = std::thread::scope(|scope| {
         let drained = scope.spawn(|| run_drain(drain, files, &programs, options, pid, &status, &desk));
         scope.spawn(|| {
             // The lists are not needed before somebody reads the session, so the program does not wait for them.
@@ -318,7 +318,7 @@ pub(crate) fn record(
         programs.first_ended.store(true, Ordering::Release);
         let drained = drained.join().expect("the drain does not panic");
         live.iter().for_each(LiveServer::stop);
-        (ending, drained, governed.and_then(|governed| governed.join().ok().flatten()))
+        (ending, drained, governed.and_then(|governed| governed.join().ok()))
     });
     let (mut drain, mut files, mut living) = drained;
     // Some may have come since the drain last looked.
@@ -367,6 +367,7 @@ pub(crate) fn record(
         manifest.gaps = drain.gaps(process);
         manifest.hook_cost_ns.clone_from(&hook_cost);
         manifest.max_overhead = options.max_overhead;
+        manifest.over_budget_ns = governed.map(|governed| governed.over_budget.as_nanos() as u64);
         let folder = writer.process_path().to_owned();
         hooked.write_lists(&folder, process);
     });
@@ -392,7 +393,7 @@ pub(crate) fn record(
         start_up,
         waited: Duration::from_nanos(drain.waited_ns()),
         advice,
-        settled_overhead,
+        governed,
         stood_still: None,
         switched: switches.summary(|function| hooked.name_of(function)),
         let_go: let_go.values().map(|figures| figures.let_go_events).sum(),

@@ -22,7 +22,19 @@ const LEAST: Duration = Duration::from_millis(10);
 const PATIENCE: u32 = 40;
 /// Processor time after which the program should be within its budget.
 const SETTLED: Duration = Duration::from_secs(1);
+/// From how many times the budget on it is not kept. Costs are estimated with something to spare, see below, and the
+/// calls of one moment are not those of the next.
+const CLEARLY_OVER: f64 = 1.5;
 const WHY: &str = "budget";
+
+/// How a budget was kept, by the governor's own estimate.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Governed {
+    /// The share that hooks had after a second; `None` where the program was over by then.
+    pub settled_overhead: Option<f64>,
+    /// Processor time of the program during which hooks took clearly more than they may.
+    pub over_budget: Duration,
+}
 
 /// Keeps a program within a budget.
 pub(crate) struct Governor<'a> {
@@ -42,6 +54,7 @@ pub(crate) struct Governor<'a> {
     looks_with_room: u32,
     /// Time in hooks and of the program itself, since it has settled.
     settled: (f64, f64),
+    over_budget: Duration,
 }
 
 /// How much longer hooks take in real programs, whose code and data fill the caches, than in the calibration: recording
@@ -82,17 +95,18 @@ impl<'a> Governor<'a> {
             own: HashSet::new(),
             looks_with_room: 0,
             settled: (0.0, 0.0),
+            over_budget: Duration::ZERO,
         }
     }
 
-    /// Governs until nothing more is recorded. Gives the share that hooks had by its own estimate, once it had settled.
-    pub(crate) fn run(mut self) -> Option<f64> {
+    /// Governs until nothing more is recorded.
+    pub(crate) fn run(mut self) -> Governed {
         while !self.programs.has_ended() && !self.programs.is_ending() {
             self.look();
             std::thread::sleep(EVERY);
         }
         let (hooks, bare) = self.settled;
-        (bare > 0.0).then(|| hooks / bare)
+        Governed { settled_overhead: (bare > 0.0).then(|| hooks / bare), over_budget: self.over_budget }
     }
 
     fn look(&mut self) {
@@ -108,6 +122,9 @@ impl<'a> Governor<'a> {
         if self.seen_cpu > SETTLED {
             self.settled.0 += window.hook_ns(self.costs);
             self.settled.1 += window.bare_ns(self.costs);
+        }
+        if window.overhead(self.costs) > CLEARLY_OVER * self.max_overhead {
+            self.over_budget += used;
         }
         let decision = window.decide(self.costs, self.max_overhead);
         let switches = &self.programs.switches;

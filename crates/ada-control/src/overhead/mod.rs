@@ -15,5 +15,6 @@ mod unhooking;
 
 pub use budget::Advice;
 pub(crate) use calibration::{Calibrated, calibrate};
+pub use governor::Governed;
 pub(crate) use governor::{Governor, advise};
 pub(crate) use tally::{EventTally, SharedTally};

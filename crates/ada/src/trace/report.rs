@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use ada_control::{End, StoodStill, SwitchedFunction, TraceReport};
+use ada_control::{End, Governed, StoodStill, SwitchedFunction, TraceReport};
 
 use crate::exit::say;
 
@@ -45,8 +45,12 @@ pub(crate) fn print(report: &TraceReport) {
         say(format_args!("ada: {count} records lost: {reason}\n"));
     }
     switched(&report.switched);
-    if let Some(overhead) = report.settled_overhead {
-        say(format_args!("ada: hooks took an estimated {:.0} % once the budget had settled\n", overhead * 100.0));
+    if let Some(Governed { settled_overhead: Some(overhead), over_budget }) = report.governed {
+        say(format_args!(
+            "ada: hooks took an estimated {:.0} % once the budget had settled, which took {:.2} s of the program's time\n",
+            overhead * 100.0,
+            over_budget.as_secs_f64()
+        ));
     }
     if let Some(advice) = &report.advice {
         say(format_args!(

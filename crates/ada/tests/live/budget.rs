@@ -17,6 +17,7 @@ fn the_hottest_function_is_counted_and_no_call_is_lost() {
     assert_eq!(recorded.calls, recorded.returns);
     let manifest = &ended.manifests()[0];
     assert_eq!(manifest.max_overhead, Some(0.1));
+    assert!(manifest.over_budget_ns.is_some_and(|over| over > 0), "{:?}", manifest.over_budget_ns);
     let words = text(&ended.output.stderr);
     assert!(words.contains("not recorded all the time: tick"), "{words}");
 }
@@ -51,7 +52,7 @@ fn without_a_budget_nothing_is_switched_and_the_summary_says_what_one_would_have
     let ended = running.end();
     ended.recorded().assert_balanced("tick", 2_000_000);
     let manifest = &ended.manifests()[0];
-    assert_eq!((manifest.switches.len(), manifest.max_overhead), (0, None));
+    assert_eq!((manifest.switches.len(), manifest.max_overhead, manifest.over_budget_ns), (0, None, None));
     let words = text(&ended.output.stderr);
     assert!(words.contains("--max-overhead 10% would have counted tick"), "{words}");
 }

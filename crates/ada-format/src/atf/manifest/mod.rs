@@ -97,6 +97,10 @@ pub struct Manifest {
     /// The share of the program's time that hooks may take, where one was set: 0.1 is ten percent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_overhead: Option<f64>,
+    /// Processor time, of all traced processes, during which hooks took more than one and a half times
+    /// this share by the recorder's estimate.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub over_budget_ns: Option<u64>,
     /// The times in which functions were not recorded.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub switches: Vec<Switch>,
