@@ -122,8 +122,10 @@ impl Engine {
             }
         };
         match error {
-            rusqlite::Error::SqlInputError { msg, offset, .. } => {
-                let offset = usize::try_from(offset).ok();
+            rusqlite::Error::SqlInputError { msg, sql: statement, offset, .. } => {
+                // Of several statements, the one that is complained of comes last.
+                let begin = sql.strip_suffix(&statement).map_or(0, str::len);
+                let offset = usize::try_from(offset).ok().map(|offset| begin + offset);
                 QueryError::Mistake(Mistake::new(msg, sql, offset).with_suggestion(known))
             }
             rusqlite::Error::SqliteFailure(failure, words) => match failure.code {

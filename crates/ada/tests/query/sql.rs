@@ -223,6 +223,7 @@ fn mistakes_are_pointed_at_with_a_suggestion() {
     let told = Told::trace(&Program::new("tree.c"));
     for (sql, words) in [
         ("SELECT duratoin_ns FROM spans", "did you mean duration_ns?\n  SELECT duratoin_ns FROM spans\n         ^"),
+        ("SELECT 1;\nSELECT dept FROM spans", "did you mean depth?\n  SELECT dept FROM spans\n         ^"),
         ("SELECT * FROM span", "did you mean spans?"),
         ("SELECT persentile(1, 2)", "did you mean percentile?"),
         ("SELECT * FROM stats('nmae')", "did you mean name?"),
