@@ -1,10 +1,12 @@
 //! Which events are triggers.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use ada_event::ImageOffset;
+use ada_image::FunctionTable;
 use ada_patch::Verdict;
 use ada_ring::marks::{MARK_CALL, MARK_SLOW};
 use ada_ring::{Pool, RawRecord, RecordKind};
@@ -89,13 +91,70 @@ pub(crate) struct Watch {
     functions: usize,
     triggers: Vec<Trigger>,
     marks: Vec<Mark>,
-    /// Where each function lies, by address; only for handlers.
-    places: Vec<(u64, u32)>,
+    /// What is known of the functions of each file, by the address of its table: programs come by the thousand, and have
+    /// files in common.
+    files: HashMap<usize, KnownFile>,
+    /// The modules that were taken up so far; only for handlers.
+    placed: Vec<Placed>,
     /// Handlers that the program has registered, by address.
     handlers: HashSet<u64>,
     is_on: bool,
     /// The program that was started: its end is the recorder's to wait for.
     pub(crate) root: u32,
+}
+
+/// What triggers make of the functions of a file.
+struct KnownFile {
+    /// Held so that no other table comes to lie at its address.
+    _functions: Arc<FunctionTable>,
+    marks: Vec<Mark>,
+}
+
+impl KnownFile {
+    fn new(functions: Arc<FunctionTable>, triggers: &[Trigger]) -> Self {
+        let mark = |index: usize| {
+            let matching = |pattern_of: fn(&Trigger) -> Option<&str>| {
+                let is_about = |trigger: &Trigger| {
+                    pattern_of(trigger)
+                        .is_some_and(|pattern| functions.names(index).any(|name| matches_name(pattern, name)))
+                };
+                triggers.iter().position(is_about).map_or(0, |position| position as u8 + 1)
+            };
+            let symbol = matching(|trigger| match trigger {
+                Trigger::Symbol(pattern) => Some(pattern),
+                _ => None,
+            });
+            let slow = matching(|trigger| match trigger {
+                Trigger::Slow { pattern, .. } => Some(pattern),
+                _ => None,
+            });
+            Mark { symbol, slow, is_handler: false, is_signal_action: probes::is_signal_action(&functions, index) }
+        };
+        let marks = (0..functions.len()).map(mark).collect();
+        Self { marks, _functions: functions }
+    }
+}
+
+/// Where a module's functions are.
+struct Placed {
+    bias: u64,
+    first_function: u32,
+    functions: Arc<FunctionTable>,
+    verdicts: Arc<[Verdict]>,
+}
+
+impl Placed {
+    fn of(module: &Module) -> Self {
+        let Module { bias, first_function, functions, verdicts, .. } = module;
+        Self { bias: *bias, first_function: *first_function, functions: functions.clone(), verdicts: verdicts.clone() }
+    }
+
+    /// The number of the hooked function that begins at an address.
+    fn function_at(&self, address: u64) -> Option<u32> {
+        let index = self.functions.index_at(ImageOffset(address.wrapping_sub(self.bias)))?;
+        let is_hooked = !matches!(self.verdicts.get(index), None | Some(Verdict::Skipped(_)));
+        is_hooked.then_some(self.first_function + index as u32)
+    }
 }
 
 /// Calls of one thread that may turn out to take long: depth, function, time.
@@ -112,7 +171,8 @@ impl Watch {
             functions: 0,
             triggers: Vec::new(),
             marks: Vec::new(),
-            places: Vec::new(),
+            files: HashMap::new(),
+            placed: Vec::new(),
             handlers: HashSet::new(),
             is_on: false,
             root,
@@ -152,55 +212,59 @@ impl Watch {
         (self.list.generation.load(Ordering::Acquire), functions) != (self.generation, self.functions)
     }
 
-    /// Takes up what has changed: triggers, and libraries that were loaded.
+    /// Takes up what has changed: triggers, and libraries that were loaded. `modules` only ever grows.
     pub(crate) fn refresh(&mut self, modules: &[Module], functions: usize) {
-        (self.generation, self.functions) = (self.list.generation.load(Ordering::Acquire), functions);
+        let generation = self.list.generation.load(Ordering::Acquire);
+        if generation != self.generation || self.placed.is_empty() {
+            self.begin_anew();
+        }
+        (self.generation, self.functions) = (generation, functions);
+        let known: Vec<u64> = self.handlers.iter().copied().collect();
+        for module in &modules[self.placed.len()..] {
+            self.add_module(module);
+            self.placed.push(Placed::of(module));
+            for address in &known {
+                self.mark_handler_in(self.placed.len() - 1, *address);
+            }
+        }
+        self.list.applied.store(self.generation, Ordering::Release);
+    }
+
+    fn begin_anew(&mut self) {
         self.triggers = self.list.all();
         self.triggers.truncate(usize::from(u8::MAX));
         self.marks.clear();
-        self.places.clear();
-        for module in modules {
-            self.add_module(module);
-        }
-        self.places.sort_unstable();
-        self.publish();
-        let known: Vec<u64> = self.handlers.iter().copied().collect();
-        known.into_iter().for_each(|address| self.mark_handler(address));
-        self.list.applied.store(self.generation, Ordering::Release);
+        self.files.clear();
+        self.placed.clear();
+        self.is_on = self.triggers.contains(&Trigger::Signal);
+        self.publish_limits();
     }
 
     fn add_module(&mut self, module: &Module) {
         let first = module.first_function as usize;
         self.marks.resize(self.marks.len().max(first + module.functions.len()), Mark::default());
-        for (index, (function, verdict)) in module.functions.functions().iter().zip(module.verdicts.iter()).enumerate()
-        {
-            if matches!(verdict, Verdict::Skipped(_)) {
+        let file = self.files.entry(Arc::as_ptr(&module.functions).addr());
+        let file = file.or_insert_with(|| KnownFile::new(module.functions.clone(), &self.triggers));
+        for (index, (mark, verdict)) in file.marks.iter().zip(module.verdicts.iter()).enumerate() {
+            if *mark == Mark::default() || matches!(verdict, Verdict::Skipped(_)) {
                 continue;
             }
-            let is_signal_action = probes::is_signal_action(&module.functions, index);
-            let names: Vec<&str> = module.functions.names(index).collect();
-            let matching = |wanted: &dyn Fn(&Trigger) -> Option<String>| {
-                let is_about = |trigger: &Trigger| {
-                    wanted(trigger).is_some_and(|pattern| names.iter().any(|name| matches_name(&pattern, name)))
-                };
-                self.triggers.iter().position(is_about).map_or(0, |position| position as u8 + 1)
-            };
-            let symbol = matching(&|trigger| match trigger {
-                Trigger::Symbol(pattern) => Some(pattern.clone()),
-                _ => None,
-            });
-            let slow = matching(&|trigger| match trigger {
-                Trigger::Slow { pattern, .. } => Some(pattern.clone()),
-                _ => None,
-            });
-            self.marks[first + index] = Mark { symbol, slow, is_handler: false, is_signal_action };
-            self.places.push((module.bias.wrapping_add(function.start.0), (first + index) as u32));
+            self.marks[first + index] = *mark;
+            let bits = if mark.symbol > 0 { MARK_CALL } else { 0 } | if mark.slow > 0 { MARK_SLOW } else { 0 };
+            if bits != 0 {
+                self.is_on = true;
+                let marks = &self.pool.control().marks;
+                if marks.set((first + index) as u32, bits) {
+                    marks.is_on.store(1, Ordering::Release);
+                }
+            }
         }
     }
 
-    /// Lets the threads of the program know.
-    fn publish(&mut self) {
+    /// Lets the threads of the program know how far windows reach and what is slow, and that nothing is marked yet.
+    fn publish_limits(&self) {
         let marks = &self.pool.control().marks;
+        marks.is_on.store(0, Ordering::Release);
         marks.clear();
         let ticks = |roll| match roll {
             Roll::Events(_) => 0,
@@ -214,17 +278,6 @@ impl Watch {
         marks.post_ticks.store(ticks(self.list.post_roll), Ordering::Relaxed);
         let slowest = self.triggers.iter().filter_map(slow_limit).min().unwrap_or(Duration::MAX);
         marks.slow_ticks.store(self.clock.ticks(slowest), Ordering::Relaxed);
-        let mut is_any = false;
-        for (number, mark) in (0..).zip(&self.marks) {
-            let bits = if mark.symbol > 0 { MARK_CALL } else { 0 } | if mark.slow > 0 { MARK_SLOW } else { 0 };
-            is_any |= bits != 0 && marks.set(number, bits);
-        }
-        marks.is_on.store(is_any.into(), Ordering::Release);
-        self.is_on = self.marks.iter().any(|mark| mark.symbol > 0 || mark.slow > 0) || self.has_signal();
-    }
-
-    fn has_signal(&self) -> bool {
-        self.triggers.contains(&Trigger::Signal)
     }
 
     /// Whether the function is one by which handlers are registered.
@@ -242,14 +295,17 @@ impl Watch {
 
     fn mark_handler(&mut self, address: u64) {
         // Several processes may have a function there.
-        let first = self.places.partition_point(|(place, _)| *place < address);
-        let there = self.places[first..].iter().take_while(|(place, _)| *place == address);
-        for number in there.map(|(_, number)| *number) {
-            self.marks[number as usize].is_handler = true;
-            let marks = &self.pool.control().marks;
-            if self.triggers.contains(&Trigger::Signal) && marks.set(number, MARK_CALL) {
-                marks.is_on.store(1, Ordering::Release);
-            }
+        for place in 0..self.placed.len() {
+            self.mark_handler_in(place, address);
+        }
+    }
+
+    fn mark_handler_in(&mut self, place: usize, address: u64) {
+        let Some(number) = self.placed[place].function_at(address) else { return };
+        self.marks[number as usize].is_handler = true;
+        let marks = &self.pool.control().marks;
+        if self.triggers.contains(&Trigger::Signal) && marks.set(number, MARK_CALL) {
+            marks.is_on.store(1, Ordering::Release);
         }
     }
 
