@@ -364,3 +364,73 @@ impl OpenCalls {
         Some(began)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use ada_event::ModuleId;
+    use ada_image::{Image, UnwindTable};
+    use ada_patch::SkipReason;
+    use ada_ring::{DetailMode, OnFull};
+
+    use super::*;
+    use crate::maps::LoadedFile;
+    use crate::shared_memory::SharedMemory;
+
+    const PATTERN: &str = "main";
+
+    fn own_functions() -> Arc<FunctionTable> {
+        let path = std::env::current_exe().unwrap();
+        let bytes = std::fs::read(path).unwrap();
+        let image = Image::parse(&bytes).unwrap();
+        Arc::new(FunctionTable::discover(&image, &UnwindTable::parse(&image), &[]))
+    }
+
+    /// The n-th program that has loaded the file.
+    fn module(n: u32, functions: &Arc<FunctionTable>, verdict: Verdict) -> Module {
+        let count = functions.len();
+        Module {
+            id: ModuleId(n),
+            image: n,
+            file: LoadedFile { path: "/program".into(), start: 0, end: 0 },
+            bias: u64::from(n) << 32,
+            build_id: None,
+            functions: functions.clone(),
+            table_hash: 0,
+            verdicts: vec![verdict; count].into(),
+            first_function: n * count as u32,
+        }
+    }
+
+    #[test]
+    fn programs_that_come_later_have_their_marks_too() {
+        let functions = own_functions();
+        let index = functions.find(PATTERN).unwrap() as u32;
+        let (count, start) = (functions.len() as u32, functions.functions()[index as usize].start.0);
+        let shared = SharedMemory::new(2, OnFull::Wait, DetailMode::Off).unwrap();
+        let symbol = Trigger::Symbol(PATTERN.into());
+        let list = Arc::new(TriggerList::new(vec![symbol.clone()], Roll::Events(1), Roll::Events(1)));
+        let mut watch = Watch::new(list.clone(), shared.pool(), Clock::begin().finish(), 1);
+        let skipped = Verdict::Skipped(SkipReason::TooShort);
+        let modules = [module(0, &functions, Verdict::Hooked), module(1, &functions, skipped)];
+        watch.refresh(&modules, 2);
+        let marks = |watch: &Watch| -> Vec<u8> {
+            (0..3).map(|n| watch.marks.get((n * count + index) as usize).map_or(9, |mark| mark.symbol)).collect()
+        };
+        assert_eq!(marks(&watch), [1, 0, 9]);
+        let at = |n: u32| (u64::from(n) << 32) + start;
+        (0..3).for_each(|n| watch.handler_registered(at(n)));
+        let modules = [modules, [module(2, &functions, Verdict::Hooked), module(3, &functions, skipped)]];
+        let modules = modules.as_flattened();
+        watch.refresh(modules, 4);
+        assert_eq!(marks(&watch), [1, 0, 1]);
+        assert_eq!(shared.pool().control().marks.of(2 * count + index), MARK_CALL);
+        let handlers: Vec<usize> = (0..watch.marks.len()).filter(|&number| watch.marks[number].is_handler).collect();
+        assert_eq!(handlers, [index as usize, (2 * count + index) as usize]);
+
+        list.change(&[symbol], vec![]).unwrap();
+        assert!(watch.is_stale(4));
+        watch.refresh(modules, 4);
+        assert_eq!((marks(&watch), watch.is_on()), (vec![0, 0, 0], false));
+        assert_eq!(shared.pool().control().marks.of(2 * count + index), 0);
+    }
+}
