@@ -1,4 +1,5 @@
 // Eight threads that call, return, wait and handle signals until they are told to end; each checks its own results.
+#define _GNU_SOURCE
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -61,7 +62,12 @@ int main(void) {
     timer_create(CLOCK_MONOTONIC, &event, &timer);
     struct itimerspec often = {{0, 500000}, {0, 500000}};
     timer_settime(timer, 0, &often, 0);
-    for (long i = 0; i < THREADS; i++) pthread_create(&threads[i], 0, serve, (void *)i);
+    for (long i = 0; i < THREADS; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "server-%ld", i);
+        pthread_create(&threads[i], 0, serve, (void *)i);
+        pthread_setname_np(threads[i], name);
+    }
     puts("ready");
     fflush(stdout);
     for (int i = 0; i < THREADS; i++) pthread_join(threads[i], 0);

@@ -102,6 +102,10 @@ pub(crate) fn add_facts(hooked: &Hooked, pid: u32, first: u32, writer: &mut Sess
         manifest.command_line.clone_from(&process.command_line);
         manifest.open_calls.clone_from(&process.open_calls);
         manifest.attached = process.is_attached;
+        for thread in manifest.threads.iter_mut().filter(|thread| Some(thread.id) == thread.tid) {
+            let before = process.open_calls.iter().find(|calls| calls.tid == thread.id);
+            thread.name = thread.name.take().or_else(|| before?.name.clone());
+        }
         manifest.parent_pid = process.parent.filter(|parent| hooked.processes.contains_key(parent));
     }
     if pid == first {

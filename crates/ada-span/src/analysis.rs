@@ -26,7 +26,7 @@ use crate::table::{
 use crate::traits::FunctionTraits;
 
 /// Raised whenever the same events make other tables.
-pub const ANALYSIS_VERSION: u64 = 5;
+pub const ANALYSIS_VERSION: u64 = 6;
 
 /// Analyses a process and writes its tables into an empty folder. `progress` hears of each few thousand events.
 pub fn analyze(

@@ -44,6 +44,7 @@ pub(crate) fn lives(
                 last_time: entry.facts.last_time,
                 handle: info.handle,
                 tid: info.tid,
+                name: info.name,
                 routine: routine_begun_before(tables, place, traits, entry.facts.first_time)?,
                 is_midway: true,
             });
@@ -65,6 +66,7 @@ pub(crate) fn lives(
                 last_time: next.map_or(entry.facts.last_time, |next| next.time),
                 handle: info.handle.or_else(|| of_life.handed_to_start(source, place)),
                 tid: info.tid,
+                name: None,
                 routine: match of_life.routine() {
                     Some(routine) => {
                         let whole = after_jumps(tables, place, routine, until)?;

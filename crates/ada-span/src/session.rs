@@ -39,6 +39,7 @@ impl ProcessSource for ProcessTrace<'_> {
                 events: thread.event_count(),
                 handle: entry.and_then(|entry| entry.handle).map(|handle| handle.0),
                 tid: entry.and_then(|entry| entry.tid).map(u64::from),
+                name: entry.and_then(|entry| entry.name.as_deref()).map(name_words),
                 is_attached: manifest.is_some_and(|manifest| manifest.attached),
                 is_first: first.is_some_and(|first| first.id() == thread.id()),
             }
@@ -333,6 +334,14 @@ fn is_missing_anywhere(drops: &Drops) -> bool {
     // Threads without a state record nothing at all; what is lost of registers leaves the event.
     let makes_holes = drops.lane == "index" && !matches!(drops.reason.as_str(), "states_exhausted" | "detail_lost");
     makes_holes && drops.unplaced.unwrap_or(drops.count) > 0
+}
+
+/// A name in the words that a span has it in.
+fn name_words(name: &str) -> [u64; 2] {
+    let mut bytes = [0; 16];
+    bytes.iter_mut().zip(name.bytes()).for_each(|(to, from)| *to = from);
+    let (low, high) = bytes.split_at(8);
+    [low, high].map(|half| u64::from_le_bytes(half.try_into().expect("eight bytes")))
 }
 
 /// The fingerprint of what a process's tables are made from: its files, their sizes and checksums, the manifest, the

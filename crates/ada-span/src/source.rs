@@ -15,6 +15,8 @@ pub struct ThreadInfo {
     pub handle: Option<u64>,
     /// The operating system's id, which may be used again after its end.
     pub tid: Option<u64>,
+    /// The first 16 bytes of the name that it had when the recording began, if that is known.
+    pub name: Option<[u64; 2]>,
     /// Whether its process ran already when the recording began: then it may have, too, though no depth tells.
     pub is_attached: bool,
     /// Whether it is the one that the process began with.

@@ -243,7 +243,7 @@ impl Prepared {
                 return Err(error);
             }
         };
-        let open_calls = open_calls::of(&stacks, &modules);
+        let open_calls = open_calls::of(pid, &stacks, &modules);
         let program = HookedProgram { installer, modules, files, pool_in_target: memory.pool, no_crashes };
         Ok((workshop, Hooked { program, sites, open_calls, stood_still }))
     }

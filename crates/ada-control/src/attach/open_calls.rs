@@ -1,6 +1,7 @@
 //! The calls that were open when ada attached: their beginnings were not seen, and their ends are not.
 
 use std::cell::OnceCell;
+use std::fs;
 
 use ada_event::{FunctionId, ImageOffset};
 use ada_format::atf::OpenCalls;
@@ -13,8 +14,8 @@ use crate::module::Module;
 /// No more of a stack is told.
 const MOST: usize = 256;
 
-/// The open calls of each thread, newest first, as far as unwind tables tell.
-pub(super) fn of(stacks: &[ThreadStack], modules: &[Module]) -> Vec<OpenCalls> {
+/// The open calls of each thread of a process, newest first, as far as unwind tables tell.
+pub(super) fn of(pid: u32, stacks: &[ThreadStack], modules: &[Module]) -> Vec<OpenCalls> {
     let files: Vec<Option<ImageFile>> = modules.iter().map(|module| ImageFile::open(&module.file.path).ok()).collect();
     let callers: Vec<OnceCell<Option<Callers<'_>>>> = modules.iter().map(|_| OnceCell::new()).collect();
     let callers_of = |number: usize| {
@@ -39,9 +40,16 @@ pub(super) fn of(stacks: &[ThreadStack], modules: &[Module]) -> Vec<OpenCalls> {
             let Some(caller) = caller.filter(|caller| caller[STACK_POINTER] > registers[STACK_POINTER]) else { break };
             (registers, back) = (caller, 1);
         }
-        OpenCalls { tid: stack.tid, functions, ..OpenCalls::default() }
+        OpenCalls { tid: stack.tid, name: name_of(pid, stack.tid), functions, ..OpenCalls::default() }
     };
     stacks.iter().map(of_thread).collect()
+}
+
+/// The name that a thread was given. Without one it has that of the thread which made it.
+fn name_of(pid: u32, tid: u32) -> Option<String> {
+    let read = |tid| fs::read(format!("/proc/{pid}/task/{tid}/comm")).ok();
+    let name = read(tid).filter(|name| Some(name) != read(pid).as_ref())?;
+    Some(String::from_utf8_lossy(&name).trim_end_matches('\n').to_owned())
 }
 
 fn frame_registers(registers: &libc::user_regs_struct) -> FrameRegisters {

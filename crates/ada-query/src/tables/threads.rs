@@ -23,7 +23,7 @@ impl Described for Threads {
             plain("thread_id", Kind::Integer, "its id"),
             plain("span_id", Kind::Text, "its span; null of the thread that the process began with"),
             plain("name", Kind::Text, "the program's function that it ran, or main"),
-            plain("given_name", Kind::Text, "what pthread_setname_np called it"),
+            plain("given_name", Kind::Text, "the name that it was given"),
             plain("events", Kind::Integer, "how many events the id has"),
             plain("spans", Kind::Integer, "how many calls the id has"),
             plain("first_ns", Kind::Integer, "its first event"),

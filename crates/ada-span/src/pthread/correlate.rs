@@ -38,6 +38,8 @@ pub(crate) struct ThreadLife {
     pub(crate) last_time: u64,
     pub(crate) handle: Option<u64>,
     pub(crate) tid: Option<u64>,
+    /// The name that it had when it was first seen.
+    pub(crate) name: Option<[u64; 2]>,
     pub(crate) routine: Option<Routine>,
     /// Whether it was there before the recording; nobody is seen to create it.
     pub(crate) is_midway: bool,
@@ -113,7 +115,10 @@ fn innermost<'a>(calls: impl Iterator<Item = &'a ThreadCall>) -> Vec<ThreadCall>
 }
 
 fn life_span(life: &ThreadLife, process: ProcessEnd) -> PthreadSpan {
+    let [name_low, name_high] = life.name.unwrap_or([NONE; 2]);
     let base = PthreadSpan {
+        name_low,
+        name_high,
         thread: life.thread.into(),
         begin_seq: life.begin_seq,
         handle: life.handle.unwrap_or(NONE),

@@ -158,6 +158,7 @@ fn name(opened: &OpenedSession, line: &Line) -> String {
     let process = &opened.processes[line.process];
     match &line.span {
         Some(span) => match span.given_name() {
+            Some(given) if span.function == NONE => given,
             Some(given) => format!("{} ({given})", thread_name(process, span)),
             None => thread_name(process, span),
         },

@@ -4,7 +4,7 @@ mod refusals;
 mod target;
 
 use self::target::Target;
-use crate::run::text;
+use crate::run::{self, text};
 
 /// Text and mappings are the same before and after, and the program did its work.
 #[test]
@@ -18,6 +18,27 @@ fn a_busy_process_is_recorded_and_left_as_it_was() {
     }
     recorded.assert_nested();
     target.end_busy();
+}
+
+/// Nobody saw threads being named that ran already.
+#[test]
+fn threads_have_the_names_that_they_had() {
+    let target = Target::busy();
+    let sessions = tempfile::tempdir().unwrap();
+    let mut attach = target.ada(&["attach", &target.id().to_string(), "--duration", "300ms", "--output"]);
+    attach.arg(sessions.path());
+    let attached = run::bounded(attach, b"");
+    assert_eq!(attached.status.code(), Some(0), "{}", text(&attached.stderr));
+    target.end_busy();
+    let session = sessions.path().read_dir().unwrap().next().unwrap().unwrap().path();
+    let list = run::ada(["threads".as_ref(), session.as_os_str()]);
+    let names: Vec<&str> = text(&list.stdout)
+        .lines()
+        .filter(|line| line.starts_with("thread:"))
+        .filter_map(|it| it.split(' ').next_back())
+        .collect();
+    assert!(names.len() > 1, "{}", text(&list.stdout));
+    assert!(names.iter().all(|name| *name == "main" || name.starts_with("server-")), "{names:?}");
 }
 
 #[test]

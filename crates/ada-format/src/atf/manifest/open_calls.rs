@@ -9,6 +9,9 @@ use serde_json::{Map, Value};
 pub struct OpenCalls {
     /// The thread, by the kernel's id.
     pub tid: u32,
+    /// The thread's own name, if it had one by then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
     /// The functions as `module:symbol`, newest first, as far as unwind tables tell.
     pub functions: Vec<String>,
     /// Fields that this version does not know.
