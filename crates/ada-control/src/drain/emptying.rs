@@ -1,0 +1,187 @@
+//! Reads a chunk, and gives it back to the pool once there is no more to come.
+
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use ada_event::ThreadId;
+use ada_ring::chunk::IS_EXITING;
+use ada_ring::probe::RawProbe;
+use ada_ring::{ChunkReader, ChunkState, DetailMode, Lane, RECORDS_END};
+
+use super::Drain;
+use super::ended::has_ended;
+use super::held::Held;
+use super::thread_progress::BatchGaps;
+use crate::detail_lane;
+use crate::gaps::Wait;
+use crate::order::add_interrupting;
+use crate::session::SessionFiles;
+
+/// How long an unwritten record may hold its thread's later ones back: its writer was interrupted by a signal whose
+/// handler has not returned, or has jumped away and never will.
+const HOLE_PATIENCE: Duration = Duration::from_millis(5);
+/// How long a chunk with such a record is kept from others, should the writer come back after all.
+const QUARANTINE: Duration = Duration::from_millis(100);
+
+impl Drain {
+    /// Takes what a chunk has, and the chunk itself once there is no more to come. False where later chunks of the
+    /// thread have to wait.
+    pub(super) fn empty(&mut self, held: &Held, is_last: bool, look: bool, final_round: bool, files: &mut SessionFiles) -> bool {
+        // Asked before reading: a thread that has ended by then has written all that it ever will.
+        let is_full = self.pool.state(held.chunk) == ChunkState::Full as u32;
+        // A process that runs another program by now has left this one's chunks behind.
+        let is_left = self.images[&held.pid].last().is_some_and(|&newest| newest > held.image);
+        let is_over = |drain: &Self| has_ended(held.pid, held.tid) && !drain.awaits_its_end(held.pid);
+        let ended = is_left || look && (final_round || is_over(self));
+        let pool = self.pool;
+        let Some(mut reader) = ChunkReader::begin(&pool, held.chunk).filter(|_| held.is_still_there(&pool)) else {
+            return true;
+        };
+        self.batch.clear();
+        let (mut has_holes, mut gaps) = (false, BatchGaps::default());
+        // Read while nobody can take the chunk back.
+        let header = pool.header(held.chunk);
+        let (lost, ticks) = (header.lost_before.load(Ordering::Relaxed), header.waited_ticks.load(Ordering::Relaxed));
+        loop {
+            while let Some(record) = reader.next_record() {
+                self.batch.push(record);
+            }
+            let may_skip = ended || is_full && self.has_lost_patience(held.chunk);
+            let (read, batch) = (self.batch.len(), &mut self.batch);
+            if reader.is_at_end() || !may_skip || !reader.skip_hole(|record| batch.push(record)) {
+                break;
+            }
+            has_holes = true;
+            let told = self.batch.len() - read;
+            // What was cut off happened before what follows.
+            let next = reader.next_record();
+            for record in &mut self.batch[read..] {
+                record.tsc = next.map_or(0, |next| next.tsc);
+            }
+            self.batch.extend(next);
+            if told == 0 {
+                gaps.torn.extend(next.map(|next| next.tsc));
+                self.torn += 1;
+            }
+        }
+        let (at_end, used) = (reader.is_at_end(), reader.position());
+        let is_done = at_end && is_full || ended;
+        if is_done {
+            // Before its thread takes it back, and writes to it what nobody has read.
+            reader.keep(if is_full { ChunkState::Full } else { ChunkState::Active });
+        } else {
+            drop(reader);
+        }
+        if at_end && !self.batch.is_empty() {
+            self.read_interrupting(held);
+        }
+        let first = self.batch.iter().map(|record| record.tsc).find(|tsc| *tsc > 0);
+        let shadow_base_low = header.shadow_base_low.load(Ordering::Relaxed);
+        // After the events: what belongs to them was written before them.
+        let progress = self.threads.entry((held.pid, held.tid)).or_default();
+        if progress.is_new_chunk(held, used, &self.batch, &mut gaps) {
+            gaps.without_chunk = lost;
+            gaps.waits.extend(first.filter(|_| ticks > 0).map(|until| Wait { ticks, until }));
+        }
+        let limit = self.batch.iter().map(|record| record.tsc).max().unwrap_or(0);
+        let (details, stride) = (&mut progress.details, self.shape.stride());
+        if self.detail == DetailMode::All {
+            gaps.waits.extend(details.collect(&pool, Lane::Detail, stride, held.pid, held.tid, limit));
+        } else if self.watch.is_some() {
+            gaps.waits.extend(details.collect_handed_over(&pool, stride, held.pid, held.tid, limit));
+        }
+        if self.batch.iter().any(|record| record.is_probed()) {
+            gaps.waits.extend(details.collect(&pool, Lane::Probe, RawProbe::SIZE, held.pid, held.tid, limit));
+        }
+        if self.failure.is_none()
+            && let Err(error) = self.write(held, shadow_base_low, files)
+        {
+            self.failure = Some(error);
+        }
+        if self.failure.is_none() && files.is_segment_full() {
+            self.turn_segment(files);
+        }
+        if self.failure.is_some() {
+            self.unwritten += self.batch.len() as u64;
+        }
+        self.tell_gaps(held, gaps, first, files);
+        if is_full && !at_end && !ended {
+            return false;
+        }
+        if is_done {
+            let status = header.exit_status.load(Ordering::Relaxed);
+            if status & IS_EXITING != 0 {
+                self.exit_calls.insert(held.pid, (status & !IS_EXITING) as i32);
+            }
+            self.stuck.remove(&held.chunk);
+            self.free(held.chunk, used, has_holes && !ended);
+            if ended && is_last && !is_left && !final_round && !held.has_later_ones(&pool) {
+                if let Some(mut progress) = self.threads.remove(&(held.pid, held.tid)) {
+                    let id = files.thread_id(held.pid, held.tid).unwrap_or(ThreadId(held.tid));
+                    progress.window.finished(id, true).for_each(|window| self.windows.push(held.pid, window));
+                }
+                detail_lane::free_all(&pool, held.pid, held.tid);
+                if let Err(error) = files.thread_ended(held.pid, held.tid) {
+                    self.failure.get_or_insert(error);
+                }
+            }
+        }
+        true
+    }
+
+    /// Writes down where a thread's events are missing or late. `first` is the first of the batch.
+    fn tell_gaps(&mut self, held: &Held, gaps: BatchGaps, first: Option<u64>, files: &SessionFiles) {
+        let thread = files.thread_id(held.pid, held.tid).unwrap_or(ThreadId(held.tid));
+        let Some(begin) = first.map(|tsc| self.clock.at(tsc).0) else { return };
+        if gaps.taken_back > 0 {
+            self.gaps.lost(held.pid, thread, begin, gaps.taken_back);
+        }
+        if gaps.without_chunk > 0 {
+            self.gaps.lost_without_chunk(held.pid, thread, begin, gaps.without_chunk);
+        }
+        for tsc in gaps.torn {
+            self.gaps.lost(held.pid, thread, self.clock.at(tsc).0, 1);
+        }
+        for wait in gaps.waits {
+            self.waited_ns += self.gaps.waited(held.pid, thread, &self.clock, wait);
+        }
+        // All that comes is missing too, and one word of it is enough.
+        let progress = self.threads.entry((held.pid, held.tid)).or_default();
+        if self.failure.is_some() && !std::mem::replace(&mut progress.is_cut, true) {
+            self.gaps.lost(held.pid, thread, begin, self.batch.len() as u64);
+        }
+    }
+
+    /// Reads on in the next chunk as far as its records were written before the last of this one.
+    fn read_interrupting(&mut self, held: &Held) {
+        let pool = self.pool;
+        let Some(next) = held.next(&pool) else { return };
+        let Some(mut reader) = ChunkReader::begin(&pool, next.chunk) else { return };
+        add_interrupting(&mut self.batch, |limit| reader.next_record_before(limit));
+    }
+
+    fn has_lost_patience(&mut self, chunk: usize) -> bool {
+        self.stuck.entry(chunk).or_insert_with(Instant::now).elapsed() > HOLE_PATIENCE
+    }
+
+    /// Gives a kept chunk to whoever needs one.
+    fn free(&mut self, chunk: usize, used: usize, has_holes: bool) {
+        self.index.dumps += 1;
+        if has_holes {
+            self.quarantine.push_back((Instant::now() + QUARANTINE, chunk));
+        } else {
+            self.pool.zero_records(chunk, used);
+            self.pool.change(chunk, ChunkState::Draining, ChunkState::Free);
+        }
+    }
+
+    pub(super) fn end_quarantine(&mut self) {
+        while let Some(&(until, chunk)) = self.quarantine.front()
+            && until <= Instant::now()
+        {
+            self.quarantine.pop_front();
+            self.pool.zero_records(chunk, RECORDS_END);
+            self.pool.change(chunk, ChunkState::Draining, ChunkState::Free);
+        }
+    }
+}

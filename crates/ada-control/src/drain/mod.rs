@@ -1,0 +1,187 @@
+//! Empties the chunks: raw records become events in the files of their threads.
+
+mod emptying;
+mod ended;
+mod figures;
+mod held;
+mod thread_progress;
+mod windows;
+mod writing;
+
+use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, RwLock};
+use std::time::{Duration, Instant};
+
+use ada_event::FunctionId;
+use ada_format::atf::LaneFigures;
+use ada_ring::{ChunkState, DetailMode, DetailShape, Pool, RawRecord};
+
+use crate::ControlError;
+use crate::clock::Clock;
+use crate::crash_lane::CrashLane;
+use crate::gaps::GapLog;
+use crate::latency::Latencies;
+use crate::overhead::SharedTally;
+use crate::session::SessionFiles;
+use crate::windows::{Watch, WindowLog};
+
+use held::held_chunks;
+use thread_progress::ThreadProgress;
+
+/// Which function each number of a process stands for. Grows when libraries are loaded.
+pub(crate) type FunctionNumbers = Arc<RwLock<Vec<FunctionId>>>;
+
+/// How often to look whether quiet threads still live, unless chunks are short.
+const LOOK_FOR_ENDED_THREADS: Duration = Duration::from_millis(30);
+
+/// The consumer of all rings.
+pub(crate) struct Drain {
+    pool: Pool,
+    clock: Clock,
+    numbers: FunctionNumbers,
+    known: Vec<FunctionId>,
+    looked: Instant,
+    /// Since when each chunk has been stuck at a hole.
+    stuck: HashMap<usize, Instant>,
+    /// Chunks with holes that were passed over, and when they may be used again.
+    quarantine: VecDeque<(Instant, usize)>,
+    threads: HashMap<(u32, u32), ThreadProgress>,
+    images: HashMap<u32, BTreeSet<u32>>,
+    /// Those of them that nobody has asked for.
+    newcomers: Vec<u32>,
+    /// Who forked each process, as it knows itself.
+    forks: HashMap<u32, u32>,
+    /// What processes were about to exit with when they were last heard of.
+    exit_calls: HashMap<u32, i32>,
+    crashes: CrashLane,
+    /// What opens windows; `None` where detail is not kept for them.
+    watch: Option<Watch>,
+    windows: WindowLog,
+    gaps: GapLog,
+    detail: DetailMode,
+    shape: DetailShape,
+    batch: Vec<RawRecord>,
+    /// How many events each function makes.
+    tally: SharedTally,
+    bytes: Vec<u8>,
+    events: u64,
+    torn: u64,
+    details_lost: u64,
+    waited_ns: u64,
+    latencies: Latencies,
+    index: LaneFigures,
+    details: LaneFigures,
+    probes: LaneFigures,
+    /// The fewest chunks that were free at the start of a round.
+    low_water: usize,
+    /// Why nothing is written any more, once a write has failed; records are then read and counted only, so that the
+    /// target does not wait for a disk that is full.
+    failure: Option<ControlError>,
+    unwritten: u64,
+}
+
+impl Drain {
+    pub(crate) fn new(pool: Pool, clock: Clock, numbers: FunctionNumbers, shape: DetailShape) -> Self {
+        let detail = match pool.control().detail_mode.load(Ordering::Relaxed) {
+            0 => DetailMode::Off,
+            1 => DetailMode::Windows,
+            _ => DetailMode::All,
+        };
+        Self {
+            pool,
+            clock,
+            numbers,
+            known: Vec::new(),
+            looked: Instant::now(),
+            stuck: HashMap::new(),
+            quarantine: VecDeque::new(),
+            threads: HashMap::new(),
+            images: HashMap::new(),
+            newcomers: Vec::new(),
+            forks: HashMap::new(),
+            exit_calls: HashMap::new(),
+            crashes: CrashLane::default(),
+            watch: None,
+            windows: WindowLog::default(),
+            gaps: GapLog::default(),
+            detail,
+            shape,
+            batch: Vec::new(),
+            tally: SharedTally::default(),
+            bytes: Vec::new(),
+            events: 0,
+            torn: 0,
+            details_lost: 0,
+            waited_ns: 0,
+            latencies: Latencies::default(),
+            index: LaneFigures::default(),
+            details: LaneFigures::default(),
+            probes: LaneFigures::default(),
+            low_water: pool.chunk_count(),
+            failure: None,
+            unwritten: 0,
+        }
+    }
+
+    /// Reads all that is there. `final_round` once the target has ended. Gives the number of events.
+    pub(crate) fn round(&mut self, files: &mut SessionFiles, final_round: bool) -> u64 {
+        self.pool.control().heartbeats.fetch_add(1, Ordering::Relaxed);
+        self.end_quarantine();
+        let crashed: Vec<(u32, i32)> =
+            self.crashes.collect(&self.pool).iter().map(|crash| (crash.pid, crash.signal)).collect();
+        let before = self.events;
+        let free = (0..self.pool.chunk_count()).filter(|&chunk| self.pool.state(chunk) == ChunkState::Free as u32);
+        self.low_water = self.low_water.min(free.count());
+        let held = held_chunks(&self.pool);
+        let chunks_are_short = held.len() * 2 > self.pool.chunk_count();
+        let look = final_round || chunks_are_short || self.looked.elapsed() > LOOK_FOR_ENDED_THREADS;
+        if look {
+            self.looked = Instant::now();
+        }
+        for held in &held {
+            let images = self.images.entry(held.pid).or_default();
+            if images.is_empty() {
+                self.newcomers.push(held.pid);
+            }
+            images.insert(held.image);
+            if held.forked_by != 0 {
+                self.forks.insert(held.pid, held.forked_by);
+            }
+        }
+        let mut blocked = None;
+        for (number, chunk) in held.iter().enumerate() {
+            let thread = (chunk.pid, chunk.tid);
+            let is_last = held.get(number + 1).is_none_or(|next| (next.pid, next.tid) != thread);
+            if blocked == Some(thread) {
+                continue;
+            }
+            // The detail of threads that a crash has ended is still to be written.
+            let look = look && !crashed.iter().any(|(pid, _)| *pid == chunk.pid);
+            if !self.empty(chunk, is_last, look, final_round, files) {
+                blocked = Some(thread);
+            }
+        }
+        self.crashes.place(|pid, tid| files.thread_id(pid, tid));
+        for (pid, signal) in crashed {
+            self.fatal_signal(pid, signal, files);
+        }
+        if look {
+            self.pool.control().looks_for_ended.fetch_add(1, Ordering::Relaxed);
+        }
+        self.events - before
+    }
+
+    /// Hands everything to the operating system.
+    pub(crate) fn flush(&mut self, files: &mut SessionFiles) {
+        if self.failure.is_none() {
+            self.failure = files.flush().err();
+            self.latencies.written(self.clock.now());
+        }
+    }
+
+    /// Nothing is written any more, for this reason.
+    pub(crate) fn fail(&mut self, error: ControlError) {
+        self.failure.get_or_insert(error);
+    }
+}

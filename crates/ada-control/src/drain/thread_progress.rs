@@ -1,0 +1,95 @@
+//! How far each thread has got, and what is missing of it.
+
+use ada_event::{FunctionId, TraceNanos};
+use ada_format::atf::{LaneFigures, ThreadWriter};
+use ada_ring::{DetailShape, RECORDS_END, RECORDS_PER_CHUNK, RawRecord};
+
+use super::held::Held;
+use crate::ControlError;
+use crate::detail_lane::ThreadDetails;
+use crate::gaps::Wait;
+use crate::session::failed;
+use crate::windows::ThreadWindow;
+
+/// How far a thread's events have got.
+#[derive(Default)]
+pub(super) struct ThreadProgress {
+    pub(super) last: TraceNanos,
+    chunk: Option<ChunkProgress>,
+    /// Whether events of it could not be written.
+    pub(super) is_cut: bool,
+    pub(super) details: ThreadDetails,
+    pub(super) window: ThreadWindow,
+}
+
+/// How far the chunk of a thread that was read last has got.
+#[derive(Clone, Copy)]
+struct ChunkProgress {
+    image: u32,
+    ordinal: u64,
+    records: u64,
+}
+
+/// What is missing before a batch of records, or made it late.
+#[derive(Default)]
+pub(super) struct BatchGaps {
+    /// Records in chunks that the thread took back unread.
+    pub(super) taken_back: u64,
+    /// Records that found no chunk.
+    pub(super) without_chunk: u64,
+    pub(super) waits: Vec<Wait>,
+    /// Behind each record that was reserved and never written.
+    pub(super) torn: Vec<u64>,
+}
+
+impl ThreadProgress {
+    /// Takes note of a chunk that was read up to a position. True the first time that it had records; then its header
+    /// tells what the thread went through before it had the chunk.
+    pub(super) fn is_new_chunk(&mut self, held: &Held, read: usize, batch: &[RawRecord], gaps: &mut BatchGaps) -> bool {
+        if batch.is_empty() {
+            return false;
+        }
+        let now = ChunkProgress {
+            image: held.image,
+            ordinal: held.ordinal,
+            records: (read.min(RECORDS_END) / RawRecord::SIZE) as u64,
+        };
+        let last = self.chunk.replace(now).filter(|last| last.image == held.image && last.ordinal <= held.ordinal);
+        if last.is_some_and(|last| last.ordinal == held.ordinal) {
+            return false;
+        }
+        let per_chunk = RECORDS_PER_CHUNK as u64;
+        gaps.taken_back = match last {
+            Some(last) => per_chunk - last.records + (held.ordinal - last.ordinal - 1) * per_chunk,
+            None if self.last == TraceNanos::default() => held.ordinal * per_chunk,
+            None => 0,
+        };
+        true
+    }
+
+    /// Writes the detail of events that were written without, and lie in windows, up to the position `base`.
+    pub(super) fn write_remembered(
+        &mut self,
+        thread: &mut ThreadWriter,
+        base: u64,
+        known: &[FunctionId],
+        shape: &DetailShape,
+        lane: &mut LaneFigures,
+    ) -> Result<(), ControlError> {
+        for range in self.window.before(base) {
+            for event in self.details.remembered_in(&range) {
+                let Some(window) = self.window.of(event.seq.0) else { continue };
+                let Some(captured) = self.details.take(event.tsc) else {
+                    window.lost();
+                    continue;
+                };
+                let function = known.get(event.function as usize).copied().unwrap_or_default();
+                let payload = captured.payload(function, shape);
+                lane.bytes += thread.add_detail(event.seq, event.time, &payload).map_err(failed)?;
+                lane.written += 1;
+                window.wrote(event.time);
+            }
+        }
+        Ok(())
+    }
+}

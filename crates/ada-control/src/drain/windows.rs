@@ -1,0 +1,84 @@
+//! Windows of detail, and the segments of a ring, in which they cannot go on.
+
+use std::sync::MutexGuard;
+
+use ada_event::ThreadId;
+
+use super::ended::is_zombie;
+use super::Drain;
+use crate::ControlError;
+use crate::programs::Hooked;
+use crate::session::SessionFiles;
+use crate::windows::{BatchEvents, Fired, Watch};
+
+impl Drain {
+    /// Writes detail in windows only.
+    pub(crate) fn watch_for(&mut self, watch: Watch) {
+        self.watch = Some(watch);
+    }
+
+    /// Takes up what has changed in the triggers and in the program.
+    pub(crate) fn refresh_watch<'p>(&mut self, lock: impl FnOnce() -> MutexGuard<'p, Hooked>) {
+        let functions = self.numbers.read().expect("nobody panics with the lock").len();
+        if let Some(watch) = self.watch.as_mut().filter(|watch| watch.is_stale(functions)) {
+            watch.refresh(&lock().modules, functions);
+        }
+    }
+
+    /// Begins a new segment of a ring.
+    pub(crate) fn turn_segment(&mut self, files: &mut SessionFiles) {
+        for (&(pid, tid), progress) in &mut self.threads {
+            progress.details.forget_remembered();
+            let (Some(id), Some(end)) = (files.thread_id(pid, tid), files.next_seq(pid, tid)) else { continue };
+            progress.window.begin_file(end, id).for_each(|window| self.windows.push(pid, window));
+        }
+        match files.turn_segment() {
+            Ok(Some(gone_before)) => {
+                self.windows.forget_before(gone_before);
+                self.gaps.forget_before(gone_before);
+            }
+            Ok(None) => {}
+            Err(error) => self.failure = Some(error),
+        }
+    }
+
+    /// Writes the newest detail of all threads of a process that a signal is killing, or has killed.
+    pub(crate) fn fatal_signal(&mut self, pid: u32, signal: i32, files: &mut SessionFiles) {
+        let Some(name) = self.watch.as_ref().and_then(|watch| watch.fatal(signal)) else { return };
+        if self.failure.is_none()
+            && let Err(error) = self.open_windows(pid, &name, files)
+        {
+            self.failure = Some(error);
+        }
+    }
+
+    fn open_windows(&mut self, pid: u32, name: &str, files: &mut SessionFiles) -> Result<(), ControlError> {
+        let Some(watch) = &self.watch else { return Ok(()) };
+        for (&(_, tid), progress) in self.threads.iter_mut().filter(|((process, _), _)| *process == pid) {
+            let thread = files.thread(pid, tid)?;
+            let end = thread.next_seq().0;
+            let Some(last) = end.checked_sub(1) else { continue };
+            let events = BatchEvents { remembered: progress.details.remembered(), base: end, times: &[] };
+            let fired = Fired { name: name.to_owned(), event: last, time: progress.last };
+            progress.window.advance(vec![fired], &events, watch.pre_roll(), watch.post_roll());
+            for wait in progress.details.collect_kept(&self.pool, self.shape.stride(), pid, tid, u64::MAX) {
+                self.waited_ns += self.gaps.waited(pid, thread.thread(), &self.clock, wait);
+            }
+            progress.write_remembered(thread, end, &self.known, &self.shape, &mut self.details)?;
+        }
+        Ok(())
+    }
+
+    /// All threads have come to their end.
+    pub(crate) fn finish_windows(&mut self, files: &SessionFiles) {
+        for (&(pid, tid), progress) in &mut self.threads {
+            let id = files.thread_id(pid, tid).unwrap_or(ThreadId(tid));
+            progress.window.finished(id, true).for_each(|window| self.windows.push(pid, window));
+        }
+    }
+
+    /// Whether a process has ended, and how is about to be known: then its threads' detail may be wanted yet.
+    pub(super) fn awaits_its_end(&self, pid: u32) -> bool {
+        self.watch.as_ref().is_some_and(|watch| watch.root == pid) && is_zombie(pid)
+    }
+}
