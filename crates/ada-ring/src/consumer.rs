@@ -34,7 +34,18 @@ impl<'p> ChunkReader<'p> {
         Some(Self { pool, chunk, at: at.min(RECORDS_END.next_multiple_of(stride)), stride })
     }
 
+    /// Takes all records that follow, as far as they are written.
+    #[inline]
+    pub fn read_on(&mut self, mut take: impl FnMut(RawRecord)) {
+        while let Some(record) = self.next_record() {
+            take(record);
+        }
+    }
+
     /// The next record, if it is written.
+    // Always inlined, as what it calls: a record that comes back through memory, in parts, holds its reader up for longer
+    // than all the rest.
+    #[inline(always)]
     pub fn next_record(&mut self) -> Option<RawRecord> {
         if self.at >= RECORDS_END {
             return None;
@@ -117,10 +128,12 @@ impl<'p> ChunkReader<'p> {
         self.at
     }
 
+    #[inline(always)]
     fn peek(&self, at: usize) -> Option<RawRecord> {
         Some(self.read(at)).filter(|record| record.tsc != 0)
     }
 
+    #[inline(always)]
     fn read(&self, at: usize) -> RawRecord {
         // SAFETY: `at` lies within the chunk's records and is a multiple of 16; the words are read as atomics because
         // the writer may be writing them.

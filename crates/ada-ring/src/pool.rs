@@ -241,6 +241,7 @@ impl Pool {
     }
 
     /// Where a chunk's records start.
+    #[inline]
     pub fn records(&self, chunk: usize) -> *mut u8 {
         assert!(chunk <= MAX_CHUNKS);
         // SAFETY: `at` promises that the chunks lie within the mapping.

@@ -9,6 +9,7 @@ use ada_ring::probe::RawProbe;
 use ada_ring::{ChunkReader, ChunkState, DetailMode, Lane, RECORDS_END};
 
 use super::Drain;
+use super::batch_facts::BatchFacts;
 use super::ended::has_ended;
 use super::held::Held;
 use super::thread_progress::BatchGaps;
@@ -26,7 +27,14 @@ const QUARANTINE: Duration = Duration::from_millis(100);
 impl Drain {
     /// Takes what a chunk has, and the chunk itself once there is no more to come. False where later chunks of the
     /// thread have to wait.
-    pub(super) fn empty(&mut self, held: &Held, is_last: bool, look: bool, final_round: bool, files: &mut SessionFiles) -> bool {
+    pub(super) fn empty(
+        &mut self,
+        held: &Held,
+        is_last: bool,
+        look: bool,
+        final_round: bool,
+        files: &mut SessionFiles,
+    ) -> bool {
         // Asked before reading: a thread that has ended by then has written all that it ever will.
         let is_full = self.pool.state(held.chunk) == ChunkState::Full as u32;
         // A process that runs another program by now has left this one's chunks behind.
@@ -43,9 +51,7 @@ impl Drain {
         let header = pool.header(held.chunk);
         let (lost, ticks) = (header.lost_before.load(Ordering::Relaxed), header.waited_ticks.load(Ordering::Relaxed));
         loop {
-            while let Some(record) = reader.next_record() {
-                self.batch.push(record);
-            }
+            reader.read_on(|record| self.batch.push(record));
             let may_skip = ended || is_full && self.has_lost_patience(held.chunk);
             let (read, batch) = (self.batch.len(), &mut self.batch);
             if reader.is_at_end() || !may_skip || !reader.skip_hole(|record| batch.push(record)) {
@@ -83,18 +89,19 @@ impl Drain {
             gaps.without_chunk = lost;
             gaps.waits.extend(first.filter(|_| ticks > 0).map(|until| Wait { ticks, until }));
         }
-        let limit = self.batch.iter().map(|record| record.tsc).max().unwrap_or(0);
+        let facts = BatchFacts::of(&self.batch);
+        let limit = facts.latest;
         let (details, stride) = (&mut progress.details, self.shape.stride());
         if self.detail == DetailMode::All {
             gaps.waits.extend(details.collect(&pool, Lane::Detail, stride, held.pid, held.tid, limit));
         } else if self.watch.is_some() {
             gaps.waits.extend(details.collect_handed_over(&pool, stride, held.pid, held.tid, limit));
         }
-        if self.batch.iter().any(|record| record.is_probed()) {
+        if facts.has_probes() {
             gaps.waits.extend(details.collect(&pool, Lane::Probe, RawProbe::SIZE, held.pid, held.tid, limit));
         }
         if self.failure.is_none()
-            && let Err(error) = self.write(held, shadow_base_low, files)
+            && let Err(error) = self.write(held, &facts, shadow_base_low, files)
         {
             self.failure = Some(error);
         }

@@ -1,5 +1,7 @@
 //! Empties the chunks: raw records become events in the files of their threads.
 
+mod batch_as_events;
+mod batch_facts;
 mod emptying;
 mod ended;
 mod figures;
@@ -64,7 +66,6 @@ pub(crate) struct Drain {
     batch: Vec<RawRecord>,
     /// How many events each function makes.
     tally: SharedTally,
-    bytes: Vec<u8>,
     events: u64,
     torn: u64,
     details_lost: u64,
@@ -109,7 +110,6 @@ impl Drain {
             shape,
             batch: Vec::new(),
             tally: SharedTally::default(),
-            bytes: Vec::new(),
             events: 0,
             torn: 0,
             details_lost: 0,

@@ -4,8 +4,8 @@ use std::sync::MutexGuard;
 
 use ada_event::ThreadId;
 
-use super::ended::is_zombie;
 use super::Drain;
+use super::ended::is_zombie;
 use crate::ControlError;
 use crate::programs::Hooked;
 use crate::session::SessionFiles;

@@ -1,14 +1,14 @@
 //! Makes events of records, and writes them with their detail.
 
-use ada_event::{DetailSeq, Event, EventKind, EventSeq, FunctionId, ThreadId, TraceNanos};
 use ada_format::atf::HexAddr;
-use ada_ring::record::RecordKind;
-use ada_ring::{DetailMode, RawRecord};
+use ada_ring::DetailMode;
 
 use super::Drain;
+use super::batch_as_events::BatchAsEvents;
+use super::batch_facts::BatchFacts;
 use super::held::Held;
 use crate::ControlError;
-use crate::detail_lane::{REMEMBERED, Remembered, ThreadDetails};
+use crate::detail_lane::{REMEMBERED, ThreadDetails};
 use crate::latency::Latencies;
 use crate::order::put_in_order;
 use crate::session::{SessionFiles, failed};
@@ -16,22 +16,27 @@ use crate::windows::{BatchEvents, event_times, learn_handlers, triggers_among};
 
 impl Drain {
     /// Writes the batch that was read of a chunk.
-    pub(super) fn write(&mut self, held: &Held, shadow_base_low: u32, files: &mut SessionFiles) -> Result<(), ControlError> {
+    pub(super) fn write(
+        &mut self,
+        held: &Held,
+        facts: &BatchFacts,
+        shadow_base_low: u32,
+        files: &mut SessionFiles,
+    ) -> Result<(), ControlError> {
         if self.batch.is_empty() {
             return Ok(());
         }
-        let times = put_in_order(&mut self.batch);
-        if self.batch.iter().any(|record| record.function as usize >= self.known.len()) {
+        let times = if facts.is_in_order { Vec::new() } else { put_in_order(&mut self.batch) };
+        if facts.highest_function as usize >= self.known.len() {
             self.known.clone_from(&self.numbers.read().expect("nobody panics with the lock"));
         }
         self.tally.lock().expect("nobody panics with the lock").add(held.pid, &self.batch);
         let thread = files.thread(held.pid, held.tid)?;
         thread.entry_mut().tid = Some(held.tid);
         thread.entry_mut().handle = Some(HexAddr(held.thread_pointer));
-        let sampled = self.batch.len().div_ceil(Latencies::SAMPLES);
         let progress = self.threads.entry((held.pid, held.tid)).or_default();
         let base = thread.next_seq().0;
-        if let Some(watch) = &mut self.watch {
+        if let Some(watch) = self.watch.as_mut().filter(|_| facts.has_probes()) {
             learn_handlers(&self.batch, &mut progress.details, watch);
         }
         let mut has_windows = false;
@@ -44,56 +49,76 @@ impl Drain {
             has_windows = progress.window.has_work();
         }
         if has_windows {
-            let limit = self.batch.iter().map(|record| record.tsc).max().unwrap_or(0);
             let stride = self.shape.stride();
-            for wait in progress.details.collect_kept(&self.pool, stride, held.pid, held.tid, limit) {
+            for wait in progress.details.collect_kept(&self.pool, stride, held.pid, held.tid, facts.latest) {
                 self.waited_ns += self.gaps.waited(held.pid, thread.thread(), &self.clock, wait);
             }
             progress.write_remembered(thread, base, &self.known, &self.shape, &mut self.details)?;
         }
-        self.bytes.clear();
-        for (number, record) in self.batch.iter().enumerate() {
-            let tsc = times.get(number).copied().unwrap_or(record.tsc);
-            let time = self.clock.at(tsc).max(progress.last);
-            progress.last = time;
-            if number % sampled == 0 {
-                self.latencies.encoded(time, sampled as u64);
+        let records = &self.batch[..];
+        let remembered_from = match &self.watch {
+            Some(_) => records.len().saturating_sub(REMEMBERED),
+            None => usize::MAX,
+        };
+        let events = BatchAsEvents {
+            records,
+            times: &times,
+            clock: self.clock,
+            not_before: progress.last,
+            thread: thread.thread(),
+            shadow_base_low,
+            known: &self.known,
+        };
+        let may_want_detail =
+            facts.has_probes() || facts.has_detail() && (self.detail == DetailMode::All || has_windows);
+        let mut at = 0;
+        while at < records.len() {
+            let wants_detail = |number: &usize| {
+                let record = records[*number];
+                let mut is_wanted = || {
+                    self.detail == DetailMode::All || has_windows && progress.window.of(base + *number as u64).is_some()
+                };
+                record.is_probed() || record.has_detail() && is_wanted()
+            };
+            let left = Some(at..records.len()).filter(|_| may_want_detail);
+            let next = left.and_then(|mut left| left.find(wants_detail));
+            let end = next.unwrap_or(records.len());
+            thread.append_events(events.range(at..end)).map_err(failed)?;
+            let remembered = (at..end).skip(remembered_from.saturating_sub(at));
+            remembered.for_each(|number| events.remember(number, base, &mut progress.details));
+            let Some(number) = next else { break };
+            at = number + 1;
+            let (record, event) = (&records[number], events.event(number));
+            let mut window = progress.window.of(base + number as u64).filter(|_| has_windows);
+            if let Some(captured) = progress.details.take(record.tsc) {
+                let (payload, lane) = if record.is_probed() {
+                    (captured.probe_payload(event.function), &mut self.probes)
+                } else {
+                    (captured.payload(event.function, &self.shape), &mut self.details)
+                };
+                lane.written += 1;
+                lane.bytes += thread.append_with_detail(&event, &payload).map_err(failed)?;
+                window.iter_mut().for_each(|window| window.wrote(event.timestamp));
+                continue;
             }
-            let event = to_event(record, time, thread.thread(), shadow_base_low, &self.known);
-            let position = base + number as u64;
-            let mut window = progress.window.of(position).filter(|_| has_windows);
-            let is_wanted = self.detail == DetailMode::All || window.is_some();
-            if record.is_probed() || record.has_detail() && is_wanted {
-                if let Some(captured) = progress.details.take(record.tsc) {
-                    thread.append_raw(&self.bytes).map_err(failed)?;
-                    self.bytes.clear();
-                    let (payload, lane) = if record.is_probed() {
-                        (captured.probe_payload(event.function), &mut self.probes)
-                    } else {
-                        (captured.payload(event.function, &self.shape), &mut self.details)
-                    };
-                    lane.written += 1;
-                    lane.bytes += thread.append_with_detail(&event, &payload).map_err(failed)?;
-                    window.iter_mut().for_each(|window| window.wrote(time));
-                    continue;
-                }
-                match &mut window {
-                    Some(window) => window.lost(),
-                    None => self.details_lost += 1,
-                }
+            match &mut window {
+                Some(window) => window.lost(),
+                None => self.details_lost += 1,
             }
-            if self.watch.is_some() && record.has_detail() && number + REMEMBERED >= self.batch.len() {
-                let remembered =
-                    Remembered { tsc: record.tsc, seq: EventSeq(position), time, function: record.function };
-                progress.details.remember(remembered);
+            if number >= remembered_from {
+                events.remember(number, base, &mut progress.details);
             }
-            self.bytes.extend_from_slice(&event.to_le_bytes());
+            thread.append(&event).map_err(failed)?;
         }
-        thread.append_raw(&self.bytes).map_err(failed)?;
+        let each = records.len().div_ceil(Latencies::SAMPLES);
+        for number in (0..records.len()).step_by(each) {
+            self.latencies.encoded(events.time(number), each as u64);
+        }
+        progress.last = events.time(records.len() - 1);
         if self.watch.is_some() {
             progress.details.forget_unremembered();
-        } else if let Some(last) = self.batch.iter().map(|record| record.tsc).max() {
-            progress.details.forget_until(last);
+        } else {
+            progress.details.forget_until(facts.latest);
         }
         if has_windows {
             let id = thread.thread();
@@ -104,27 +129,5 @@ impl Drain {
         }
         self.events += self.batch.len() as u64;
         Ok(())
-    }
-}
-
-fn to_event(
-    record: &RawRecord,
-    timestamp: TraceNanos,
-    thread: ThreadId,
-    shadow_base_low: u32,
-    known: &[FunctionId],
-) -> Event {
-    Event {
-        timestamp,
-        function: known.get(record.function as usize).copied().unwrap_or_default(),
-        thread,
-        kind: match record.kind() {
-            RecordKind::EntryOnly if record.is_uncaught() => EventKind::ENTRY,
-            RecordKind::Call | RecordKind::EntryOnly => EventKind::CALL,
-            RecordKind::Return => EventKind::RETURN,
-            RecordKind::Unwound => EventKind::EXCEPTION,
-        },
-        depth: record.depth(shadow_base_low),
-        detail: DetailSeq::NONE,
     }
 }

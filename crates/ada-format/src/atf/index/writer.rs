@@ -54,12 +54,31 @@ impl<W: Write + Seek> IndexWriter<W> {
     /// Appends one event and says where it lies.
     pub fn append(&mut self, event: &Event) -> io::Result<EventSeq> {
         let seq = self.next_seq();
-        self.append_bytes(&[event.to_le_bytes()])?;
-        self.saw(event.timestamp, event.timestamp);
+        self.append_events(std::iter::once(*event))?;
         Ok(seq)
     }
 
-    /// Appends whole events as a ring holds them. Only the first and the last are looked at.
+    /// Appends events, straight to the form that the file has.
+    pub fn append_events(&mut self, events: impl Iterator<Item = Event>) -> io::Result<()> {
+        let (mut first, mut last) = (None, TraceNanos(0));
+        {
+            let mut events = events.inspect(|event| {
+                first.get_or_insert(event.timestamp);
+                last = event.timestamp;
+            });
+            match &mut self.section {
+                Section::Raw(section) => events.try_for_each(|event| section.append(&event.to_le_bytes(), 1))?,
+                Section::Packed(section) => section.append(&mut events)?,
+                Section::Counted(_, count) => *count += events.count() as u64,
+            }
+        }
+        if let Some(first) = first {
+            self.saw(first, last);
+        }
+        Ok(())
+    }
+
+    /// Appends whole events as files store them. Only the first and the last are looked at.
     pub fn append_raw(&mut self, bytes: &[u8]) -> Result<(), WriteError> {
         let (events, []) = bytes.as_chunks() else {
             return Err(WriteError::RawLength { len: bytes.len() });
@@ -73,7 +92,7 @@ impl<W: Write + Seek> IndexWriter<W> {
     fn append_bytes(&mut self, events: &[[u8; Event::SIZE]]) -> io::Result<()> {
         match &mut self.section {
             Section::Raw(section) => section.append(events.as_flattened(), events.len() as u64),
-            Section::Packed(section) => section.append(events),
+            Section::Packed(section) => section.append(&mut events.iter().map(Event::from_le_bytes)),
             Section::Counted(_, count) => {
                 *count += events.len() as u64;
                 Ok(())

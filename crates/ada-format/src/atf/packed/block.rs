@@ -11,6 +11,10 @@ pub(crate) const MOST_EVENTS: u32 = 0xfffe;
 /// Bytes that the records of a block may have. No block is larger in memory, whatever a file says.
 pub(crate) const MOST_RECORD_BYTES: u32 = 1 << 20;
 
+/// Nanoseconds after which a writer ends a block, however little is in it. Until then it writes over the block with what
+/// comes, and loses all of it should it be killed at that moment.
+pub(crate) const LONGEST: u64 = 1_000_000_000;
+
 /// What a block holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum BlockKind {

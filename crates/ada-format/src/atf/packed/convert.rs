@@ -59,7 +59,7 @@ pub fn pack_index<W: Write + Seek>(raw: &[u8], file: W, mut progress: impl FnMut
     let mut crc = crc32fast::Hasher::new();
     let mut read = events.start;
     for step in raw[events].as_chunks().0.chunks(STEP) {
-        section.append(step)?;
+        section.append(&mut step.iter().map(Event::from_le_bytes))?;
         crc.update(step.as_flattened());
         read += step.as_flattened().len();
         progress(read);

@@ -9,7 +9,7 @@ use super::model::{NOTHING, State, Symbol, Tables};
 use super::{bloom, number};
 
 /// Events of a full block: 512 KiB of them in memory.
-pub(crate) const FULL: u32 = 16 * 1024;
+pub(crate) const FULL: usize = 16 * 1024;
 /// Functions of a full block: the table that finds them is then half full.
 const MANY_SYMBOLS: usize = SLOTS / 2;
 const SLOTS: usize = 16 * 1024;
@@ -35,7 +35,7 @@ pub(super) const HAS_THREAD: u8 = 16;
 pub(super) const PREFIX: usize = 40;
 
 /// Events of a block whose times are looked at to choose what is usual in the next.
-const SAMPLE: u32 = 2048;
+const SAMPLE: usize = 2048;
 /// The usual time where nothing is known yet: a hook alone takes about this long.
 const USUAL: u16 = 20;
 
@@ -58,7 +58,9 @@ pub(super) struct EventEncoder {
     latest: u64,
     usual: [u16; 4],
     seen: Box<[[u16; 256]; 4]>,
-    controls: Vec<u8>,
+    controls: Box<[u8; FULL]>,
+    /// How many events there are.
+    count: usize,
     times_8: Vec<u8>,
     times_16: Vec<u8>,
     times_64: Vec<u8>,
@@ -87,7 +89,8 @@ impl EventEncoder {
             latest: 0,
             usual: [USUAL; 4],
             seen: Box::new([[0; 256]; 4]),
-            controls: Vec::new(),
+            controls: vec![0; FULL].try_into().expect("it has that size"),
+            count: 0,
             times_8: Vec::new(),
             times_16: Vec::new(),
             times_64: Vec::new(),
@@ -99,7 +102,7 @@ impl EventEncoder {
 
     /// Whether there are no events in the block.
     pub(super) fn is_empty(&self) -> bool {
-        self.controls.is_empty()
+        self.count == 0
     }
 
     /// The position of the block's first event.
@@ -109,50 +112,58 @@ impl EventEncoder {
 
     /// The position that the next event will have.
     pub(super) fn next(&self) -> u64 {
-        self.first + self.controls.len() as u64
+        self.first + self.count as u64
     }
 
     /// Bytes that the block's events take so far, about.
     pub(super) fn len(&self) -> usize {
         let parts = [&self.times_8, &self.times_16, &self.times_64, &self.functions, &self.escapes];
-        self.controls.len() + 4 * self.symbols.len() + parts.iter().map(|part| part.len()).sum::<usize>()
+        self.count + 4 * self.symbols.len() + parts.iter().map(|part| part.len()).sum::<usize>()
     }
 
     /// Whether the block should be written, and the next one begun.
     #[inline]
     pub(super) fn is_full(&self) -> bool {
-        self.controls.len() >= FULL as usize || self.symbols.len() >= MANY_SYMBOLS
+        self.count >= FULL || self.symbols.len() >= MANY_SYMBOLS
     }
 
-    /// Appends events until the block is full, and gives how many.
-    pub(super) fn push(&mut self, events: &[[u8; Event::SIZE]]) -> usize {
-        let mut state = self.state;
-        for (place, event) in events.iter().map(Event::from_le_bytes).enumerate() {
-            if self.is_full() {
-                self.state = state;
-                return place;
-            }
-            if self.controls.is_empty() {
+    /// Whether the block's first event lies more than so many nanoseconds before a time.
+    pub(super) fn has_begun_before(&self, time: TraceNanos, nanoseconds: u64) -> bool {
+        self.count > 0 && time.0.saturating_sub(self.first_time) > nanoseconds
+    }
+
+    /// Appends events until there are no more or the block is full, and gives how many.
+    #[inline]
+    pub(super) fn push(&mut self, events: &mut impl Iterator<Item = Event>) -> usize {
+        // What changes with every event stays in registers meanwhile.
+        let (mut state, mut count, mut time) = (self.state, self.count, self.time);
+        let (mut earliest, mut latest) = (self.earliest, self.latest);
+        while count < FULL && self.symbols.len() < MANY_SYMBOLS {
+            let Some(event) = events.next() else { break };
+            if count == 0 {
                 state = self.first_event(&event);
+                time = event.timestamp.0;
             }
-            let time = event.timestamp.0;
-            let since = time.wrapping_sub(self.time);
-            self.time = time;
-            self.earliest = self.earliest.min(time);
-            self.latest = self.latest.max(time);
+            let since = event.timestamp.0.wrapping_sub(time);
+            time = event.timestamp.0;
+            earliest = earliest.min(time);
+            latest = latest.max(time);
             let op = self.code(&event, &mut state);
-            let above = since.wrapping_sub(self.usual[op as usize].into());
+            let above = since.wrapping_sub(self.usual[usize::from(op)].into());
             let coded = if above < TIME_8.into() { above as u8 } else { self.long_time(since) };
-            if self.controls.len() < SAMPLE as usize && since < 256 {
-                self.seen[op as usize][since as usize] += 1;
+            if count < SAMPLE && since < 256 {
+                self.seen[usize::from(op)][since as usize] += 1;
             }
             if event.detail != DetailSeq::NONE || self.runs.is_open {
-                self.runs.push(self.controls.len() as u64, event.detail);
+                self.runs.push(count as u64, event.detail);
             }
-            self.controls.push(op | coded << 2);
+            self.controls[count] = op | coded << 2;
+            count += 1;
         }
-        self.state = state;
-        events.len()
+        let added = count - self.count;
+        (self.state, self.count, self.time) = (state, count, time);
+        (self.earliest, self.latest) = (earliest, latest);
+        added
     }
 
     fn first_event(&mut self, event: &Event) -> State {
@@ -161,7 +172,6 @@ impl EventEncoder {
             _ => event.depth,
         };
         (self.first_time, self.first_height) = (event.timestamp.0, below);
-        self.time = event.timestamp.0;
         self.tables.begin(below)
     }
 
@@ -172,7 +182,7 @@ impl EventEncoder {
         let is_own = event.thread == self.thread;
         if event.kind == EventKind::RETURN {
             let top = state.top;
-            let function = self.symbols.get(usize::from(top)).map(|known| known.symbol.function);
+            let function = self.symbols.get(usize::from(top)).map(|known| known.function);
             if is_own && event.depth.wrapping_add(1) == height && function == Some(event.function.0) {
                 state.ended(&self.tables, top, event.depth);
                 self.before = None;
@@ -181,7 +191,7 @@ impl EventEncoder {
         } else if event.kind.is_call() && is_own && event.depth == height {
             let places = state.places();
             let is = |known: Option<&Known>| {
-                known.is_some_and(|it| it.symbol.function == event.function.0 && it.kind == event.kind)
+                known.is_some_and(|it| it.function == event.function.0 && it.kind == event.kind)
             };
             let far = self.tables.far(places);
             let near = self.tables.near(places);
@@ -194,7 +204,7 @@ impl EventEncoder {
                 self.functions.extend_from_slice(&symbol.to_le_bytes());
                 (TOLD, symbol)
             };
-            let pushes = self.symbols[usize::from(symbol)].symbol.pushes;
+            let pushes = self.symbols[usize::from(symbol)].pushes;
             state.called(&mut self.tables, places, symbol, event.depth, pushes);
             self.before = Some((symbol, pushes));
             return op;
@@ -233,7 +243,7 @@ impl EventEncoder {
         self.before = None;
         match event.kind {
             EventKind::CALL | EventKind::ENTRY => {
-                let pushes = self.symbols[usize::from(symbol)].symbol.pushes;
+                let pushes = self.symbols[usize::from(symbol)].pushes;
                 state.called(&mut self.tables, state.places(), symbol, event.depth, pushes);
                 self.before = Some((symbol, pushes));
             }
@@ -247,7 +257,7 @@ impl EventEncoder {
     /// judged anew.
     fn learn(&mut self, off: u32) {
         let Some((number, pushed)) = self.before else { return };
-        let Symbol { function, is_entry, .. } = self.symbols[usize::from(number)].symbol;
+        let Known { function, is_entry, .. } = self.symbols[usize::from(number)];
         let is_misjudged = if pushed { off == u32::MAX } else { off == 1 };
         if is_entry || !is_misjudged {
             return;
@@ -267,8 +277,8 @@ impl EventEncoder {
     fn symbol(&mut self, function: u64, is_entry: bool) -> u16 {
         let symbols = &self.symbols;
         let is_it = |found: u16| {
-            let symbol = symbols[usize::from(found)].symbol;
-            symbol.function == function && symbol.is_entry == is_entry
+            let known = symbols[usize::from(found)];
+            known.function == function && known.is_entry == is_entry
         };
         let slot = self.slot(function, is_entry, is_it);
         match self.slots[slot] {
@@ -291,7 +301,7 @@ impl EventEncoder {
         let number = self.symbols.len() as u16;
         let pushes = !is_entry && !self.flat.contains(&function);
         let kind = if is_entry { EventKind::ENTRY } else { EventKind::CALL };
-        self.symbols.push(Known { symbol: Symbol { function, is_entry, pushes }, kind });
+        self.symbols.push(Known { function, kind, is_entry, pushes });
         self.slots[slot] = number;
         number
     }
@@ -314,10 +324,11 @@ impl EventEncoder {
     pub(super) fn block(&self, payload: &mut Vec<u8>) -> (BlockHeader, Vec<u8>) {
         let mut list = Vec::new();
         let mut module = 0;
-        for Known { symbol, .. } in &self.symbols {
-            let (own_module, index) = (symbol.function >> 32, symbol.function & u64::from(u32::MAX));
+        for &Known { function, is_entry, pushes, .. } in &self.symbols {
+            let (own_module, index) = (function >> 32, function & u64::from(u32::MAX));
             let has_module = own_module != module;
-            number::put(&mut list, index << 3 | symbol.flavour() << 1 | u64::from(has_module));
+            let flavour = Symbol { function, is_entry, pushes }.flavour();
+            number::put(&mut list, index << 3 | flavour << 1 | u64::from(has_module));
             if has_module {
                 number::put(&mut list, own_module);
                 module = own_module;
@@ -333,7 +344,7 @@ impl EventEncoder {
         for part in parts {
             payload.extend_from_slice(&(part.len() as u32).to_le_bytes());
         }
-        payload.extend_from_slice(&self.controls);
+        payload.extend_from_slice(&self.controls[..self.count]);
         for part in parts {
             payload.extend_from_slice(part);
         }
@@ -342,14 +353,14 @@ impl EventEncoder {
             payload_len: payload.len() as u32,
             payload_crc: crc32fast::hash(payload),
             first: self.first,
-            count: self.controls.len() as u32,
+            count: self.count as u32,
             thread: self.thread,
             earliest: TraceNanos(self.earliest),
             latest: TraceNanos(self.latest),
             origin: self.first_time,
             extent: self.first_height,
         };
-        (header, bloom::of(self.symbols.iter().map(|known| known.symbol.function)))
+        (header, bloom::of(self.symbols.iter().map(|known| known.function)))
     }
 
     /// Begins the next block, whose first event has this position.
@@ -365,7 +376,7 @@ impl EventEncoder {
         self.before = None;
         self.first = first;
         (self.earliest, self.latest) = (u64::MAX, 0);
-        self.controls.clear();
+        self.count = 0;
         for part in [&mut self.times_8, &mut self.times_16, &mut self.times_64, &mut self.functions, &mut self.escapes]
         {
             part.clear();
@@ -377,9 +388,12 @@ impl EventEncoder {
 /// A function in the block's list, as the writer knows it.
 #[derive(Clone, Copy, Debug)]
 struct Known {
-    symbol: Symbol,
+    function: u64,
     /// The kind of event that can be written as this symbol; none if its function was judged anew.
     kind: EventKind,
+    is_entry: bool,
+    /// Whether a call opens a frame.
+    pushes: bool,
 }
 
 /// The time from which on the most events lie within reach of a control byte.

@@ -4,6 +4,7 @@ use std::io::{self, Seek, Write};
 
 use ada_event::{DetailSeq, Event, EventSeq};
 
+use super::block::LONGEST;
 use super::block_file::BlockFile;
 use super::closing::Around;
 use super::event_encoder::EventEncoder;
@@ -42,17 +43,24 @@ impl<W: Write + Seek> EventSection<W> {
         self.file.len() + self.encoder.len() as u64
     }
 
-    pub(crate) fn append(&mut self, events: &[[u8; Event::SIZE]]) -> io::Result<()> {
-        let mut left = events;
-        while !left.is_empty() {
-            let taken = self.encoder.push(left);
-            left = &left[taken..];
-            self.is_behind = true;
-            if self.encoder.is_full() {
-                self.seal()?;
-            }
+    pub(crate) fn append(&mut self, events: &mut impl Iterator<Item = Event>) -> io::Result<()> {
+        let Some(first) = events.next() else { return Ok(()) };
+        // What is on disk already is not written again with what comes so much later.
+        if self.encoder.has_begun_before(first.timestamp, LONGEST) {
+            self.seal()?;
         }
-        Ok(())
+        self.push(&mut std::iter::once(first))?;
+        self.push(events)
+    }
+
+    fn push(&mut self, events: &mut impl Iterator<Item = Event>) -> io::Result<()> {
+        loop {
+            self.is_behind |= self.encoder.push(events) > 0;
+            if !self.encoder.is_full() {
+                return Ok(());
+            }
+            self.seal()?;
+        }
     }
 
     /// Links an event that was appended without detail.

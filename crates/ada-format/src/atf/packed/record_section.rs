@@ -4,7 +4,7 @@ use std::io::{self, Seek, Write};
 
 use ada_event::TraceNanos;
 
-use super::block::{BlockHeader, BlockKind, MOST_RECORD_BYTES};
+use super::block::{BlockHeader, BlockKind, LONGEST, MOST_RECORD_BYTES};
 use super::block_file::BlockFile;
 use super::closing::Around;
 use super::detail_code::RecordPacker;
@@ -73,6 +73,11 @@ impl<W: Write + Seek> RecordSection<W> {
     /// Appends whole records.
     pub(crate) fn append(&mut self, records: &[u8]) -> io::Result<()> {
         let mut at = 0;
+        if let (Some((begun, _)), Hop::Whole(record, _)) = (self.times, hop(records, 0, records.len(), Arch(0)))
+            && record.timestamp.0.saturating_sub(begun.0) > LONGEST
+        {
+            self.seal()?;
+        }
         while let Hop::Whole(record, next) = hop(records, at, records.len(), Arch(0)) {
             if !self.has_room_for(next - at) {
                 return Err(io::Error::new(io::ErrorKind::InvalidInput, "a detail record of more than 1 MiB"));

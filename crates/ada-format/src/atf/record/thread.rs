@@ -83,7 +83,12 @@ impl ThreadWriter {
         self.index.append(event).map_err(|error| WriteError::from(error).at(&self.path))
     }
 
-    /// Appends whole events as a ring holds them.
+    /// Appends events as they are; their links are the caller's.
+    pub fn append_events(&mut self, events: impl Iterator<Item = Event>) -> Result<(), WriteError> {
+        self.index.append_events(events).map_err(|error| WriteError::from(error).at(&self.path))
+    }
+
+    /// Appends whole events as files store them.
     pub fn append_raw(&mut self, events: &[u8]) -> Result<(), WriteError> {
         self.index.append_raw(events).map_err(|error| error.at(&self.path))
     }

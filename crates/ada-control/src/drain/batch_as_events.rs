@@ -1,0 +1,124 @@
+//! Makes events of records: the clock is scaled, function numbers become ids, depth follows from the shadow stack's top.
+
+use std::ops::Range;
+
+use ada_event::{DetailSeq, Event, EventKind, EventSeq, FunctionId, ThreadId, TraceNanos};
+use ada_ring::RawRecord;
+use ada_ring::record::RecordKind;
+
+use crate::clock::Clock;
+use crate::detail_lane::{Remembered, ThreadDetails};
+
+/// A batch of one thread's records, in their order.
+pub(super) struct BatchAsEvents<'a> {
+    pub(super) records: &'a [RawRecord],
+    /// The time stamps by which the records are in order; none where these are their own.
+    pub(super) times: &'a [u64],
+    pub(super) clock: Clock,
+    /// The time of the thread's last event before.
+    pub(super) not_before: TraceNanos,
+    pub(super) thread: ThreadId,
+    pub(super) shadow_base_low: u32,
+    /// Which function each number stands for.
+    pub(super) known: &'a [FunctionId],
+}
+
+impl<'a> BatchAsEvents<'a> {
+    /// The time of an event. Time stamps are in order, so that no event comes before the one before it.
+    #[inline(always)]
+    pub(super) fn time(&self, number: usize) -> TraceNanos {
+        let own = self.records[number].tsc;
+        let tsc = if self.times.is_empty() { own } else { self.times.get(number).copied().unwrap_or(own) };
+        self.clock.at(tsc).max(self.not_before)
+    }
+
+    #[inline(always)]
+    pub(super) fn event(&self, number: usize) -> Event {
+        let record = &self.records[number];
+        Event {
+            timestamp: self.time(number),
+            function: self.known.get(record.function as usize).copied().unwrap_or_default(),
+            thread: self.thread,
+            kind: match record.kind() {
+                RecordKind::EntryOnly if record.is_uncaught() => EventKind::ENTRY,
+                RecordKind::Call | RecordKind::EntryOnly => EventKind::CALL,
+                RecordKind::Return => EventKind::RETURN,
+                RecordKind::Unwound => EventKind::EXCEPTION,
+            },
+            depth: record.depth(self.shadow_base_low),
+            detail: DetailSeq::NONE,
+        }
+    }
+
+    /// Some of the events.
+    pub(super) fn range(&'a self, numbers: Range<usize>) -> EventRange<'a> {
+        EventRange { batch: self, left: numbers }
+    }
+
+    /// Remembers an event, if its thread may have detail of it. `base` is the position of the batch's first.
+    pub(super) fn remember(&self, number: usize, base: u64, details: &mut ThreadDetails) {
+        let record = &self.records[number];
+        if record.has_detail() {
+            let (seq, time) = (EventSeq(base + number as u64), self.time(number));
+            details.remember(Remembered { tsc: record.tsc, seq, time, function: record.function });
+        }
+    }
+}
+
+/// Events of a batch that follow each other.
+pub(super) struct EventRange<'a> {
+    batch: &'a BatchAsEvents<'a>,
+    left: Range<usize>,
+}
+
+impl Iterator for EventRange<'_> {
+    type Item = Event;
+
+    // Always inlined into whoever encodes it: an event that comes back through memory, in parts, holds its reader up for
+    // longer than making it takes.
+    #[inline(always)]
+    fn next(&mut self) -> Option<Event> {
+        let number = self.left.next()?;
+        Some(self.batch.event(number))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn records_are_told_by_their_functions_kinds_depths_and_times() {
+        const BASE: u32 = 0x4000_0000;
+        let record = |tsc, function, bits: u32, frames: u32| RawRecord {
+            tsc,
+            function,
+            top_and_kind: (BASE + 32 * frames) | bits,
+        };
+        let records =
+            [record(5, 1, 0, 3), record(7, 0, 1, 4), record(9, 9, 2, 4), record(10, 1, 3, 3), record(10, 1, 19, 3)];
+        let events = BatchAsEvents {
+            records: &records,
+            times: &[],
+            clock: Clock::for_tests(1000),
+            not_before: TraceNanos(1006),
+            thread: ThreadId(4),
+            shadow_base_low: BASE,
+            known: &[FunctionId(70), FunctionId(71)],
+        };
+        let told: Vec<_> = events.range(0..5).map(|it| (it.timestamp.0, it.function.0, it.kind, it.depth)).collect();
+        assert_eq!(
+            told,
+            [
+                (1006, 71, EventKind::CALL, 3),
+                (1007, 70, EventKind::RETURN, 3),
+                (1009, 0, EventKind::EXCEPTION, 3),
+                (1010, 71, EventKind::CALL, 3),
+                (1010, 71, EventKind::ENTRY, 3),
+            ]
+        );
+        let moved = BatchAsEvents { times: &[6, 6, 9, 9, 12], not_before: TraceNanos(0), ..events };
+        let times: Vec<u64> = moved.range(1..5).map(|event| event.timestamp.0).collect();
+        assert_eq!(times, [1006, 1009, 1009, 1012]);
+    }
+}
