@@ -8,7 +8,7 @@ use std::rc::Rc;
 
 use ada_event::{DetailSeq, Event, EventKind, EventSeq, FunctionId, ThreadId, TraceNanos};
 use ada_format::atf::packed::{
-    Comparison, EventDecoder, PackedShape, pack_detail, pack_index, unpack_detail, unpack_index,
+    Comparison, ConvertError, EventDecoder, PackedShape, pack_detail, pack_index, unpack_detail, unpack_index,
 };
 use ada_format::atf::{Damage, DetailType, DetailWriter, IndexWriter, Payload, Platform};
 use ada_testkit::atf::{LINUX, NO_DETAIL, detail, event, index, record, x86_call, x86_return};
@@ -311,6 +311,72 @@ fn what_was_flushed_can_be_read_while_more_is_written() {
             [Damage::FooterMissing { offset: bytes.len() as u64 }]
         );
     }
+}
+
+#[test]
+fn a_writer_that_is_killed_within_a_write_has_lost_a_second_at_most() {
+    const SECOND: u64 = 1_000_000_000;
+    // Few events, which come one at a time: a full block of them would be hours.
+    let times: Vec<u64> = (0..400).map(|n| 7 * SECOND + n * SECOND / 37 + n / 100 * 60 * SECOND).collect();
+    let file = SharedFile::default();
+    let detail_file = SharedFile::default();
+    let mut writer = IndexWriter::begin_packed(file.clone(), Platform::LINUX_X86_64, ThreadId(5)).unwrap();
+    let mut details = DetailWriter::begin_packed(detail_file.clone(), Platform::LINUX_X86_64, ThreadId(5)).unwrap();
+    let mut torn = 0;
+    for (seq, &time) in (0..).zip(&times) {
+        let [before, detail_before] = [&file, &detail_file].map(|file| file.0.borrow().get_ref().clone());
+        let event =
+            Event { timestamp: TraceNanos(time), thread: ThreadId(5), kind: EventKind::CALL, ..Event::default() };
+        let payload = Payload::Unknown { kind: DetailType(16), bytes: &[seq as u8; 40] };
+        let detail = details.append(EventSeq(seq), event.timestamp, &payload).unwrap();
+        writer.append(&Event { detail, ..event }).unwrap();
+        writer.flush().unwrap();
+        details.flush().unwrap();
+        let safe = times.iter().filter(|&&safe| safe + SECOND < time).count() as u64;
+        for (old, new, length, unpack) in [
+            (before, &file, 32, unpack_index as fn(&[u8], Vec<u8>) -> Result<Vec<u8>, ConvertError>),
+            (detail_before, &detail_file, 24 + 40, unpack_detail),
+        ] {
+            let new = new.0.borrow().get_ref().clone();
+            // Writes go from the front to the back, and may stop anywhere.
+            for cut in (32..new.len()).rev().step_by(23) {
+                let mut half = new[..cut].to_vec();
+                half.extend_from_slice(old.get(cut..).unwrap_or_default());
+                let left = match unpack(&half, Vec::new()) {
+                    Ok(raw) => ((raw.len() - 64) / length) as u64,
+                    Err(ConvertError::Damaged(Damage::BlockDamaged { first, .. })) => {
+                        torn += 1;
+                        first.0
+                    }
+                    Err(error) => panic!("{error}"),
+                };
+                assert!(left >= safe, "{left} of {safe} at {seq}, cut at {cut}");
+            }
+        }
+    }
+    assert!(torn > 0, "no write was torn");
+}
+
+#[test]
+fn the_last_block_of_a_growing_file_is_what_it_was_when_it_was_opened() {
+    let events = program(30_000, 8);
+    let file = SharedFile::default();
+    let mut writer = IndexWriter::begin_packed(file.clone(), Platform::LINUX_X86_64, ThreadId(5)).unwrap();
+    writer.append_raw(events[..20_000].as_flattened()).unwrap();
+    writer.flush().unwrap();
+    let opened = file.0.borrow().get_ref().clone();
+    let shape = PackedShape::of_index(&opened).unwrap();
+    writer.append_raw(events[20_000..].as_flattened()).unwrap();
+    writer.flush().unwrap();
+    // As a mapping has it: so long as it was, with what is there now.
+    let now = file.0.borrow().get_ref()[..opened.len()].to_vec();
+    assert!(now != opened, "the last block was written over");
+    let (mut decoder, mut read, mut all) = (EventDecoder::default(), Vec::new(), Vec::new());
+    for block in 0..shape.block_count() {
+        shape.read_events(&now, block, &mut decoder, &mut read).unwrap();
+        all.extend_from_slice(&read);
+    }
+    assert!(all == events[..20_000]);
 }
 
 /// A file that can be looked at while it is being written.

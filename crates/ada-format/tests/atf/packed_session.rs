@@ -1,5 +1,6 @@
 //! A session reads the same in both forms.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 use std::time::UNIX_EPOCH;
@@ -139,4 +140,37 @@ fn a_block_that_cannot_be_read_leaves_a_gap() {
     // Those behind keep their positions.
     let merged = opened.merge().find(|merged| merged.lane == 1).unwrap();
     assert_eq!(merged.seq.0, lost.end);
+}
+
+#[test]
+fn a_session_that_grows_reads_as_it_was_when_it_was_opened() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut session =
+        SessionWriter::create(folder.path(), UNIX_EPOCH, 7, Platform::LINUX_X86_64, SyncPolicy::Never).unwrap();
+    session.set_store(Store::Packed);
+    let mut thread = session.thread(ThreadId(5)).unwrap();
+    let events: Vec<Event> = program(3000, 1).iter().map(Event::from_le_bytes).collect();
+    let mut write = |range: std::ops::Range<usize>| {
+        for event in &events[range] {
+            let payload = Payload::Unknown { kind: DetailType(16), bytes: &event.timestamp.0.to_le_bytes() };
+            thread.append_with_detail(event, &payload).unwrap();
+        }
+        thread.flush().unwrap();
+    };
+    write(0..1000);
+    let opened = Session::open(session.path()).unwrap();
+    write(1000..3000);
+    let found: BTreeSet<&str> = opened.findings().iter().map(|finding| finding.problem.kind()).collect();
+    assert_eq!(found, BTreeSet::from(["footer_missing", "thread_unlisted", "unfinished"]));
+    let found = opened.verify(|_| ());
+    assert!(found.is_empty(), "{found:?}");
+    let thread = opened.threads().next().unwrap();
+    let (index, detail) = (thread.index(), thread.detail().unwrap());
+    assert_eq!((index.len(), detail.len()), (1000, 1000));
+    for (seq, event) in (0..).zip(&events[..1000]) {
+        let read = index.event(EventSeq(seq)).unwrap();
+        assert_eq!((read.timestamp, read.function), (event.timestamp, event.function));
+        let record = detail.record(seq as u32).unwrap();
+        assert_eq!(record.get().bytes, event.timestamp.0.to_le_bytes());
+    }
 }

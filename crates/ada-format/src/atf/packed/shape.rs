@@ -63,6 +63,9 @@ pub struct PackedShape {
     links: Vec<Link>,
     around: Option<Around>,
     damage: Vec<Damage>,
+    /// The bytes of the last block of a file without an end: its writer goes over it with a longer one.
+    last: Option<Vec<u8>>,
+    is_settled: bool,
 }
 
 impl PackedShape {
@@ -78,8 +81,16 @@ impl PackedShape {
 
     fn find(bytes: &[u8], is_detail: bool) -> Result<Self, AtfError> {
         preamble::check(bytes, FileHeader::magic(is_detail))?;
-        let mut shape =
-            Self { header: None, is_detail, entries: Vec::new(), links: Vec::new(), around: None, damage: Vec::new() };
+        let mut shape = Self {
+            header: None,
+            is_detail,
+            entries: Vec::new(),
+            links: Vec::new(),
+            around: None,
+            damage: Vec::new(),
+            last: None,
+            is_settled: true,
+        };
         let Some(first) = bytes.first_chunk() else {
             shape.damage.push(Damage::HeaderCut { len: bytes.len() as u64 });
             return Ok(shape);
@@ -98,7 +109,29 @@ impl PackedShape {
             None => shape.scan(bytes),
         };
         shape.take(bytes, found);
+        shape.keep_last(bytes);
         Ok(shape)
+    }
+
+    /// Copies the last block of a file that has no end yet, before its writer changes it.
+    fn keep_last(&mut self, bytes: &[u8]) {
+        if !self.damage.iter().any(|damage| matches!(damage, Damage::FooterMissing { .. })) || self.around.is_some() {
+            return;
+        }
+        let is_end = |damage: &Damage| matches!(damage, Damage::FooterMissing { .. } | Damage::Crc { .. });
+        let last = self.entries.last().map(|entry| (payload_of(bytes, entry).map(<[u8]>::to_vec), &entry.header));
+        self.is_settled = self.damage.iter().all(is_end);
+        match last {
+            Some((Ok(payload), header)) if crc32fast::hash(&payload) == header.payload_crc => self.last = Some(payload),
+            Some(_) => self.is_settled = false,
+            None => {}
+        }
+    }
+
+    /// Whether there is nothing wrong that a file looks like whose writer is at it right now; then it is worth another
+    /// look.
+    pub(crate) fn is_settled(&self) -> bool {
+        self.is_settled
     }
 
     /// Looks for blocks from the beginning.
@@ -239,7 +272,7 @@ impl PackedShape {
             events.clear();
             return Ok(());
         };
-        let read = read_payload(bytes, entry).and_then(|payload| decoder.decode(&entry.header, payload, events));
+        let read = self.payload(bytes, block).and_then(|payload| decoder.decode(&entry.header, payload, events));
         if let Err(reason) = read {
             events.clear();
             return Err(block_damage(entry, reason));
@@ -251,14 +284,21 @@ impl PackedShape {
     /// Reads a block of detail records.
     pub(crate) fn read_records(&self, bytes: &[u8], block: usize) -> Result<DetailBlock, Damage> {
         let entry = &self.entries[block];
-        let read = read_payload(bytes, entry).and_then(|payload| DetailBlock::decode(&entry.header, payload));
+        let read = self.payload(bytes, block).and_then(|payload| DetailBlock::decode(&entry.header, payload));
         read.map_err(|reason| block_damage(entry, reason))
     }
 
     /// What is wrong with a block that can be told from its checksum.
     pub(crate) fn check(&self, bytes: &[u8], block: usize) -> Option<Damage> {
         let entry = &self.entries[block];
-        read_payload(bytes, entry).err().map(|reason| block_damage(entry, reason))
+        self.payload(bytes, block).err().map(|reason| block_damage(entry, reason))
+    }
+
+    fn payload<'a>(&'a self, bytes: &'a [u8], block: usize) -> Result<&'a [u8], BlockFault> {
+        match &self.last {
+            Some(last) if block + 1 == self.entries.len() => Ok(last),
+            _ => read_payload(bytes, &self.entries[block]),
+        }
     }
 
     /// A number that stands for all events and records, as their checksums do.

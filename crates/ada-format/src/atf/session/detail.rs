@@ -40,6 +40,14 @@ impl DetailFile {
         Ok(Self::Packed(PackedDetail { map, shape, cache, number }))
     }
 
+    /// Whether it does not look as if it was just being written.
+    pub(super) fn is_settled(&self) -> bool {
+        match self {
+            Self::Raw { .. } => true,
+            Self::Packed(packed) => packed.shape.is_settled(),
+        }
+    }
+
     pub(super) fn map(&self) -> &Mapping {
         match self {
             Self::Raw { map, .. } => map,

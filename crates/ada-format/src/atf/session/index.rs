@@ -43,6 +43,14 @@ impl IndexFile {
         Ok(Self::Packed(PackedIndex { file: Arc::new(PackedFile { map, shape }), cache, number }))
     }
 
+    /// Whether it does not look as if it was just being written.
+    pub(super) fn is_settled(&self) -> bool {
+        match self {
+            Self::Raw { .. } => true,
+            Self::Packed(packed) => packed.file.shape.is_settled(),
+        }
+    }
+
     pub(super) fn map(&self) -> &Mapping {
         match self {
             Self::Raw { map, .. } => map,

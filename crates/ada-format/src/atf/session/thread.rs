@@ -42,18 +42,20 @@ impl ThreadTrace {
         if !index_path.exists() && !detail_path.exists() {
             return None;
         }
-        let index = open(&index_path, findings, |map| match store {
+        let read_index = |map| match store {
             Store::Packed => IndexFile::packed(map, caches.events.clone()),
             Store::Raw | Store::Nothing => IndexFile::raw(map),
-        })?;
+        };
+        let index = open(&index_path, findings, read_index, IndexFile::is_settled)?;
         let mut found = FileFindings::new(&index_path, findings);
         index.damage().iter().for_each(|damage| found.damage(damage.clone()));
         drop(found);
+        let read_detail = |map| match detail_store {
+            Store::Packed => DetailFile::packed(map, caches.records.clone()),
+            Store::Raw | Store::Nothing => DetailFile::raw(map),
+        };
         let detail = match detail_path.exists() {
-            true => open(&detail_path, findings, |map| match detail_store {
-                Store::Packed => DetailFile::packed(map, caches.records.clone()),
-                Store::Raw | Store::Nothing => DetailFile::raw(map),
-            }),
+            true => open(&detail_path, findings, read_detail, DetailFile::is_settled),
             false => None,
         };
         if let Some(detail) = &detail {
@@ -135,9 +137,24 @@ pub(super) fn file_in(folder: &Path, name: impl Fn(Store) -> &'static str) -> (P
     }
 }
 
-fn open<T>(path: &Path, findings: &mut Vec<Finding>, read: impl FnOnce(Mapping) -> Result<T, AtfError>) -> Option<T> {
-    let opened: io::Result<Mapping> = Mapping::open(path);
-    let problem = match opened.map(read) {
+/// How often a file is looked at that seems to be written to right now.
+const LOOKS: usize = 4;
+
+fn open<T>(
+    path: &Path,
+    findings: &mut Vec<Finding>,
+    read: impl Fn(Mapping) -> Result<T, AtfError>,
+    is_settled: impl Fn(&T) -> bool,
+) -> Option<T> {
+    let look = || Mapping::open(path).map(&read);
+    let mut opened: io::Result<Result<T, AtfError>> = look();
+    for _ in 1..LOOKS {
+        if !matches!(&opened, Ok(Ok(file)) if !is_settled(file)) {
+            break;
+        }
+        opened = look();
+    }
+    let problem = match opened {
         Ok(Ok(file)) => return Some(file),
         Ok(Err(error)) => Problem::Corrupt(error),
         Err(error) => Problem::Unreadable(error),
