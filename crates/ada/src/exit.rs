@@ -85,10 +85,7 @@ pub(crate) fn report(end: anyhow::Result<Outcome>) -> ExitCode {
         // The reader of our output has seen enough (`ada … | head`): not worth a word.
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            say(format_args!(
-                "ada: {error:#}
-"
-            ));
+            say(format_args!("ada: {error:#}\n"));
             ExitCode::from(error.downcast_ref::<Blamed>().map_or(3, |blamed| blamed.code))
         }
     }

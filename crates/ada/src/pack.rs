@@ -16,8 +16,12 @@ Examples:
   ada pack ada_traces/session_20261115_101500       in place; a tenth of the size, and every command reads it as before
   ada unpack ada_traces/session_20261115_101500     ATF V2 again, to the last byte
 
-Each file is read back and compared before the raw one goes. A file that is too damaged to be packed stays as it is and is
-named on stderr, with exit code 1.";
+Each file is read back and compared before the raw one goes. Files that were cut or never finished are packed, too.
+A file stays raw, and is named on stderr with exit code 1, if
+  - its header contradicts itself, so that nobody can tell where its events or records are;
+  - a detail record is shorter than its own header, or longer than 1 MiB: what follows it cannot be told apart;
+  - more than 1 MiB before or behind its events or records belongs to neither.
+All commands read it as they did before.";
 
 const UNPACK_EXAMPLES: &str = "\
 Examples:
