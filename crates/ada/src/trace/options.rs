@@ -49,9 +49,9 @@ pub(crate) struct RecordingArgs {
     /// Memory for the rings of all threads
     #[arg(long, value_name = "SIZE", default_value = "64M", value_parser = quantity::parse_bytes)]
     ring_memory: u64,
-    /// In which form events and detail are written; every command reads both, and `ada pack` and `ada unpack` change one
-    /// into the other
-    #[arg(long, value_enum, default_value_t = Storing::Raw)]
+    /// In which form events and detail are written. Every command reads both; programs that know only ATF V2 need the raw
+    /// one, which `ada unpack SESSION` makes later, too
+    #[arg(long, value_enum, default_value_t = Storing::Packed)]
     store: Storing,
     /// Keep only so much of events and detail on disk, the newest; `ada snapshot` saves it while the program runs
     #[arg(long, value_name = "SIZE", value_parser = quantity::parse_ring)]
@@ -91,9 +91,9 @@ pub(crate) enum Detail {
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Storing {
-    /// A tenth of the bytes
+    /// The same in about a twentieth of the bytes: index.atp and detail.atp
     Packed,
-    /// ATF V2: 32 bytes an event
+    /// ATF V2, 32 bytes an event: index.atf and detail.atf
     Raw,
     /// Thrown away, to measure what writing costs; the session has no events
     #[value(hide = true)]
@@ -125,7 +125,7 @@ impl RecordingArgs {
             until_exit: false,
             on_full: None,
             ring_memory: 64 << 20,
-            store: Storing::Raw,
+            store: Storing::Packed,
             ring: None,
             max_overhead: None,
             exact_counts: false,

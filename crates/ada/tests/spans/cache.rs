@@ -69,7 +69,7 @@ fn what_a_killed_analysis_left_is_removed() {
 
 #[test]
 fn an_unfinished_session_is_analysed_and_its_damage_told() {
-    let told = Told::trace(&Program::new("recursion.c"));
+    let told = Told::trace_with(&Program::new("recursion.c"), &["--store", "raw"]);
     let thread = fs::read_dir(told.derived().parent().unwrap())
         .unwrap()
         .map(|entry| entry.unwrap().path())

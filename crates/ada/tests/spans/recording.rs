@@ -85,7 +85,8 @@ fn a_loss_is_the_reason_on_its_own_thread_at_its_own_time() {
 
 #[test]
 fn what_a_ring_let_go_was_begun_before() {
-    let told = Told::trace_running(&Program::new("marks.c"), &["--ring", "8M"], &["700000", "0", "threads"]);
+    let options = ["--ring", "8M", "--store", "raw"];
+    let told = Told::trace_running(&Program::new("marks.c"), &options, &["700000", "0", "threads"]);
     // The last of the three threads to end filled the ring many times; the others may have been let go.
     let spans = told.spans(&["--runtime", "pthread"]);
     assert!((1..=3).contains(&spans.len()), "{spans:?}");

@@ -33,7 +33,7 @@ const LIMIT: u64 = 8 << 20;
 #[test]
 fn the_newest_part_is_kept_and_what_was_let_go_is_said() {
     // About four million events: sixteen times the limit.
-    let traced = marks(&["700000", "0"], &["--ring", "8M"]).check_output();
+    let traced = marks(&["700000", "0"], &["--ring", "8M", "--store", "raw"]).check_output();
     let session = Session::open(traced.recorded.path()).unwrap();
     let manifest = manifest_of(&session);
     let ring = manifest.ring.clone().unwrap();
@@ -65,8 +65,9 @@ fn a_run_that_fits_is_kept_as_a_whole() {
 #[test]
 fn detail_in_a_ring_is_that_of_its_event() {
     for options in [
-        &["--ring", "16M", "--detail", "all"][..],
-        &["--ring", "8M", "--trigger", "symbol=marked", "--pre-roll", "100", "--post-roll", "100"],
+        &["--ring", "16M", "--detail", "all", "--store", "raw"][..],
+        &["--ring", "8M", "--detail", "all", "--store", "packed"],
+        &["--ring", "8M", "--trigger", "symbol=marked", "--pre-roll", "100", "--post-roll", "100", "--store", "raw"],
     ] {
         let traced = marks(&["200000", "500"], options).check_output();
         let session = Session::open(traced.recorded.path()).unwrap();
@@ -91,7 +92,8 @@ fn detail_in_a_ring_is_that_of_its_event() {
 
 #[test]
 fn windows_that_were_let_go_are_not_listed() {
-    let options = ["--ring", "8M", "--trigger", "symbol=marked", "--pre-roll", "5", "--post-roll", "5"];
+    let options =
+        ["--ring", "8M", "--trigger", "symbol=marked", "--pre-roll", "5", "--post-roll", "5", "--store", "raw"];
     let traced = marks(&["400000", "1000"], &options).check_output();
     let manifest = manifest_of(&Session::open(traced.recorded.path()).unwrap());
     let gone = manifest.ring.unwrap().let_go_end_ns.unwrap();
@@ -181,7 +183,7 @@ fn what_a_killed_recorder_leaves_can_be_saved() {
 
 #[test]
 fn the_disk_that_is_used_stays_within_the_limit() {
-    let tracing = marks(&["1500000", "0"], &["--ring", "8M"]);
+    let tracing = marks(&["1500000", "0"], &["--ring", "8M", "--store", "raw"]);
     let started = Started::new(tracing.command(), b"");
     let mut most = 0;
     let mut looks = 0;
