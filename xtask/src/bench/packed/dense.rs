@@ -19,10 +19,10 @@ for r in range(int(sys.argv[1])):
     d = {}
     for i in range(40000): d[str(i)] = i * 2
 print(sum(d.values()))";
-/// How often it does that: about three seconds, whose raw trace of 2 GB the operating system keeps in memory, and about
-/// fifteen, whose 10 GB it does not.
+/// How often it does that: about three seconds, whose raw trace of 2.3 GB the operating system keeps in memory, and about
+/// ten, whose 8.7 GB it does not.
 pub(super) const SHORT: usize = 40;
-pub(super) const LONG: usize = 200;
+pub(super) const LONG: usize = 150;
 
 pub(super) fn dense_python(times: usize) -> Vec<OsString> {
     command(["/usr/bin/python3", "-c", DENSE_PYTHON, &times.to_string()])
