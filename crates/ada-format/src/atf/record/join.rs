@@ -167,7 +167,7 @@ mod tests {
         piece.finish_thread(writer).unwrap();
         let path = piece.finish().unwrap();
         // The first block of each, and another one of events, whose detail can be read.
-        for (name, places) in [("index.atp", &[(0, 1), (1, 3)][..]), ("detail.atp", &[(0, 1)])] {
+        for (name, places) in [("index.atp", &[(0, 1), (2, 3)][..]), ("detail.atp", &[(0, 1)])] {
             let file = path.join("pid_7/thread_9").join(name);
             let mut bytes = std::fs::read(&file).unwrap();
             for (numerator, denominator) in places {
