@@ -15,6 +15,8 @@ pub(super) struct BlockFile<W: Write + Seek> {
     /// Where the next block goes.
     end: u64,
     entries: Vec<Entry>,
+    /// Bytes of the entries.
+    directory: u64,
     thread: ThreadId,
     buffer: Vec<u8>,
 }
@@ -24,16 +26,16 @@ impl<W: Write + Seek> BlockFile<W> {
         let bytes = header.encode();
         file.write_all(&bytes)?;
         let (end, thread) = (bytes.len() as u64, header.thread);
-        Ok(Self { file: Some(file), end, entries: Vec::new(), thread, buffer: Vec::new() })
+        Ok(Self { file: Some(file), end, entries: Vec::new(), directory: 0, thread, buffer: Vec::new() })
     }
 
     pub(super) fn is_open(&self) -> bool {
         self.file.is_some()
     }
 
-    /// Bytes of all whole blocks.
+    /// Bytes of all whole blocks, and of the directory that they will have.
     pub(super) fn len(&self) -> u64 {
-        self.end
+        self.end + self.directory
     }
 
     /// Writes a block that will not change any more.
@@ -41,7 +43,9 @@ impl<W: Write + Seek> BlockFile<W> {
         self.write(&header, payload)?;
         let offset = self.end;
         self.end += self.buffer.len() as u64;
-        self.entries.push(Entry { offset, header, functions });
+        let entry = Entry { offset, header, functions };
+        self.directory += entry.len();
+        self.entries.push(entry);
         Ok(())
     }
 

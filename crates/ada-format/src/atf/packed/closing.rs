@@ -21,6 +21,13 @@ pub(crate) struct Entry {
     pub(crate) functions: Vec<u8>,
 }
 
+impl Entry {
+    /// Bytes that it takes in the directory.
+    pub(super) fn len(&self) -> u64 {
+        (8 + BLOCK_HEADER_SIZE + 2 + self.functions.len()) as u64
+    }
+}
+
 /// What the raw file has before and behind its events or records.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Around {
