@@ -68,18 +68,30 @@ function touches(arrow, span) {
   return isAt(fromTrack, fromRow, fromTime) || isAt(toTrack, toRow, toTime);
 }
 
-/** The arrow under a point: it and which of its ends is the farther one. */
+/** A point of an arrow, from 0 at its cause to 1 at its effect. */
+function pointOn(it, t) {
+  const [a, b, c, d] = [(1 - t) ** 3, 3 * t * (1 - t) ** 2, 3 * t * t * (1 - t), t ** 3];
+  return [a * it.x0 + b * it.c0 + c * it.c1 + d * it.x1, a * it.y0 + b * it.y0 + c * it.y1 + d * it.y1];
+}
+
+/** The same of an arrow that is drawn; nothing of another. */
+export function arrowPoint(arrow, t) {
+  const it = curve(arrow);
+  return it && pointOn(it, t);
+}
+
+/** The arrow nearest to a point, if one is near: it and which of its ends is the farther one. */
 export function arrowAt(px, py) {
+  let best = null;
+  let least = 6;
   for (const arrow of shown.arrows.filter(isShown)) {
     const it = curve(arrow);
     if (!it) continue;
     for (let step = 0; step <= 24; step += 1) {
-      const t = step / 24;
-      const [a, b, c, d] = [(1 - t) ** 3, 3 * t * (1 - t) ** 2, 3 * t * t * (1 - t), t ** 3];
-      const cx = a * it.x0 + b * it.c0 + c * it.c1 + d * it.x1;
-      const cy = a * it.y0 + b * it.y0 + c * it.y1 + d * it.y1;
-      if (Math.abs(cx - px) < 6 && Math.abs(cy - py) < 5) return { arrow, toEnd: t < 0.5 };
+      const [cx, cy] = pointOn(it, step / 24);
+      const away = Math.hypot(cx - px, cy - py);
+      if (away < least) [best, least] = [{ arrow, toEnd: step < 12 }, away];
     }
   }
-  return null;
+  return best;
 }

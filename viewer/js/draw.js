@@ -9,6 +9,7 @@ import { duration, thousands } from "./format.js";
 import { AXIS, ROW, TITLE, allLines, lineOf, rowTop, sizes, visible, x } from "./layout.js";
 import { name } from "./names.js";
 import { shown } from "./pictures.js";
+import { drawStrips } from "./strips.js";
 import { view } from "./view.js";
 
 /** How many shapes the last drawing had: never more than the server sent. */
@@ -73,7 +74,9 @@ function drawShapes(pen) {
       drawShape(pen, shapes, at, line, left, width);
     }
   }
+  drawn.shapes += drawStrips(pen, shapes, lines, [KIND.call, KIND.logical]);
   for (const [at, line, left, width] of late) drawShape(pen, shapes, at, line, left, width);
+  drawn.shapes += drawStrips(pen, shapes, lines, [KIND.running, KIND.anomaly]);
   drawChosen(pen, lines, perNano);
 }
 
@@ -92,7 +95,7 @@ function drawShape(pen, shapes, at, line, left, width) {
   // A hair of room between neighbours, where there is room for it.
   const inner = Math.max(to - from - (width > 3 ? 0.6 : 0), 0.8);
   pen.fillStyle = odd ? statusColour(byte) : callColour(shapes.name[at]);
-  if (kind === KIND.logical && hasParts(line)) {
+  if (kind === KIND.logical && line.hasParts) {
     pen.globalAlpha = 0.35;
     pen.fillRect(from, top, inner, height);
     pen.globalAlpha = 1;
@@ -107,10 +110,6 @@ function drawShape(pen, shapes, at, line, left, width) {
   }
   if (odd && height > 6) drawCorner(pen, from, top, Math.min(inner, 6));
   if (height > 10 && inner > 24 && kind !== KIND.running) drawLabel(pen, shapes, at, from, top, inner, odd);
-}
-
-function hasParts(line) {
-  return line.track.kind === "tasks" || line.track.kind === "queue";
 }
 
 /** Colour is not all: what is odd also has a dark corner. */

@@ -8,7 +8,7 @@ const KEYS = [
   ["drag", "move; on the times or with Shift, select a time"], ["two fingers", "move and zoom"], ["double-click", "zoom to a span"],
   ["click", "a span: details; an arrow: go to its other end; a title: fold the track"],
   ["↑ ↓ PgUp PgDn", "scroll the tracks"], ["0", "the whole run"], ["F", "zoom to the chosen span or the selected time"],
-  ["M", "select the time of the chosen span"], ["P", "go to the caller"], ["G", "flame graph of the selection, or of what is seen"],
+  ["M", "select the time of the chosen span, on its thread"], ["P", "go to the caller"], ["G", "flame graph of the selection, or of what is seen"],
   ["/", "search"], ["N B", "next and previous result"], ["C", "copy an address that leads here"], ["T", "light or dark"],
   ["Esc", "forget selection, then span"], ["?", "this"],
 ];

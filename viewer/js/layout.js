@@ -19,6 +19,8 @@ export const sizes = { width: 0, height: 0, gutter: 210, ratio: 1 };
 
 /** What people have folded: by the track's number. */
 const folded = new Map();
+/** How the page opens. */
+const foldedFirst = new Map();
 const unlimited = new Set();
 let lines = [];
 let total = 0;
@@ -31,9 +33,13 @@ export function arrange(openingTrack) {
     || (order(a) === 1 ? Number(b.id === openingTrack) - Number(a.id === openingTrack) || a.start - b.start : a.id - b.id));
   const isCrowded = shown.length > FEW_TRACKS;
   for (const track of shown) {
-    if (!folded.has(track.id)) folded.set(track.id, isCrowded && track.id !== openingTrack && track.kind === "thread");
+    if (foldedFirst.has(track.id)) continue;
+    foldedFirst.set(track.id, isCrowded && track.id !== openingTrack && track.kind === "thread");
+    folded.set(track.id, foldedFirst.get(track.id));
   }
-  lines = shown.map((track) => ({ track, top: 0, height: 0 }));
+  // Of tasks and blocks it is known when they ran, and when they only were.
+  const hasParts = (track) => track.kind === "tasks" || track.kind === "queue";
+  lines = shown.map((track) => ({ track, top: 0, height: 0, hasParts: hasParts(track) }));
   place();
 }
 
@@ -74,6 +80,35 @@ export function showAllRows(line) {
   unlimited.add(line.track.id);
   folded.set(line.track.id, false);
   place();
+}
+
+/** What was folded and unfolded since the page opened, and what shows all its rows: by the tracks' numbers. */
+export function folding() {
+  const changed = [...folded.keys()].filter((id) => folded.get(id) !== foldedFirst.get(id));
+  return {
+    folded: changed.filter((id) => folded.get(id)), unfolded: changed.filter((id) => !folded.get(id)), whole: [...unlimited],
+  };
+}
+
+export function setFolding(wanted) {
+  for (const id of folded.keys()) {
+    folded.set(id, wanted.folded.includes(id) || (foldedFirst.get(id) && !wanted.unfolded.includes(id)));
+  }
+  unlimited.clear();
+  wanted.whole.forEach((id) => unlimited.add(id));
+  place();
+}
+
+/** The track at the upper edge, and how much of it is above; nothing where nothing is. */
+export function topTrack() {
+  if (view.scroll === 0) return null;
+  const line = lines.find((it) => it.top + it.height > view.scroll);
+  return line ? { track: line.track.id, pixels: Math.max(0, view.scroll - line.top) } : null;
+}
+
+export function scrollToTrack(track, pixels) {
+  const line = lineOf(track);
+  if (line) scrollTo(line.top + pixels);
 }
 
 /** Lines that can be seen, and which of their rows. */

@@ -12,17 +12,17 @@ const MOST: usize = 300;
 
 /// A causal edge between tracks.
 pub(super) struct StageLink {
-    kind: &'static str,
-    process: usize,
-    from: StageEnd,
-    to: StageEnd,
+    pub(super) kind: &'static str,
+    pub(super) process: usize,
+    pub(super) from: StageEnd,
+    pub(super) to: StageEnd,
 }
 
-struct StageEnd {
+pub(super) struct StageEnd {
     track: usize,
     time: u64,
     row: RowOf,
-    target: Target,
+    pub(super) target: Target,
 }
 
 /// Where on its track an end lies.

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::stage::Stage;
-use crate::analysis::{OpenedSession, nanoseconds, read_frame};
+use crate::analysis::{OpenedSession, Target, nanoseconds, read_frame, refer};
 
 /// Shown around a crash, before and after, in the share of the whole run.
 const AROUND_CRASH: u64 = 20;
@@ -24,7 +24,11 @@ fn crash(opened: &OpenedSession, stage: &Stage) -> Option<Value> {
     let start = crash.time_ns.saturating_sub(around).max(stage.start) - stage.start;
     let end = (crash.time_ns + around / 4).min(stage.end).saturating_sub(stage.start).max(start + 1);
     let why = format!("signal {} after {}", crash.signal, nanoseconds(crash.time_ns.saturating_sub(stage.start)));
-    Some(json!({ "start": start, "end": end, "track": stage.track_of_thread(number, thread), "why": why }))
+    // What it was in is chosen at once. The call ends when the signal hit.
+    let innermost = stage.processes[number].scene().innermost(thread, crash.time_ns.saturating_sub(1)).ok().flatten();
+    let span = innermost.map(|call| refer(opened, number, Target::Frame(crash.thread, call.seq)).to_string());
+    let track = stage.track_of_thread(number, thread);
+    Some(json!({ "start": start, "end": end, "track": track, "why": why, "span": span }))
 }
 
 /// The program's `main`: what the loader does before is seldom what is looked for.

@@ -137,6 +137,20 @@ fn events_that_overlap_and_substreams_get_threads_of_their_own() {
 }
 
 #[test]
+fn imported_events_are_told_from_recorded_calls() {
+    let told = import(&event((7, 0, 0), (10, 20), "request", &[]));
+    assert_eq!(told.spans(&["--runtime", "heph"])[0]["runtime"], "heph");
+    assert_eq!(told.spans(&["--runtime", "sync"]).len(), 0);
+    assert_eq!(count(&told, "runtime = 'heph' AND name = 'request'"), 1);
+    let grouped =
+        "SELECT count(*) AS n FROM (SELECT runtime, count(*) FROM spans GROUP BY runtime) WHERE runtime = 'heph'";
+    assert_eq!((count(&told, "runtime = 'sync'"), number(&told, grouped)), (0, 1));
+    let recorded = pool();
+    assert_eq!(recorded.spans(&["--runtime", "heph"]).len(), 0);
+    assert!(recorded.spans(&["--runtime", "sync", "--function", "square"]).iter().all(|it| it["runtime"] == "sync"));
+}
+
+#[test]
 fn what_is_no_trace_is_refused_in_one_line() {
     let folder = tempfile::tempdir().unwrap();
     for bytes in [&b""[..], b"certainly no Heph trace"] {
