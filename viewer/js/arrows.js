@@ -1,7 +1,7 @@
 // Arrows from causes to effects: who created, submitted, resumed, joined whom.
 
 import { ARROW } from "./colours.js";
-import { ROW, lineOf, rowTop, sizes, x } from "./layout.js";
+import { AXIS, ROW, lineOf, rowTop, sizes, x } from "./layout.js";
 import { shown } from "./pictures.js";
 import { view } from "./view.js";
 
@@ -10,12 +10,16 @@ function curve(arrow) {
   const [kind, fromTrack, fromRow, fromTime, toTrack, toRow, toTime] = arrow;
   const [from, to] = [lineOf(fromTrack), lineOf(toTrack)];
   if (!from || !to) return null;
+  // Rows that are not shown have no place that an arrow could lead to.
+  const isHidden = (line, row) => !line.isFolded && row >= line.rows;
+  if (isHidden(from, fromRow) || isHidden(to, toRow)) return null;
   const it = {
     kind, arrow,
     x0: x(fromTime), y0: rowTop(from, fromRow) + (from.isFolded ? 1 : ROW / 2),
     x1: x(toTime), y1: rowTop(to, toRow) + (to.isFolded ? 1 : ROW / 2),
   };
   if (Math.max(it.x0, it.x1) < sizes.gutter || Math.min(it.x0, it.x1) > sizes.width) return null;
+  if (Math.max(it.y0, it.y1) < AXIS || Math.min(it.y0, it.y1) > sizes.height) return null;
   const bend = Math.min(60, Math.max(12, Math.abs(it.x1 - it.x0) / 2));
   it.c0 = it.x0 + bend;
   it.c1 = it.x1 - bend;

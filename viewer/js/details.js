@@ -3,6 +3,7 @@
 import { about } from "./about.js";
 import { json } from "./api.js";
 import { duration, moment } from "./format.js";
+import { overview } from "./overview.js";
 import { el, list, statusMark, tab } from "./panel.js";
 import { view } from "./view.js";
 
@@ -13,11 +14,11 @@ const RESULTS = ["rax", "rdx", "x0"];
 const REFERENCE = /\b(?:\d+\/)?(?:frame|callback|thread|task|block|event):\d+(?::\d+)?\b/g;
 
 /** `goTo(reference)` brings a span into view. */
-export function makeDetails(goTo) {
+export function makeDetails(goTo, searchFor) {
   tab("details", async (box, isWanted) => {
     if (!view.chosen) {
-      box.replaceChildren(el("p", { class: "faint" },
-        "Click a span for its arguments, registers, stack and source line. Drag on the times, or with Shift, to select a time."));
+      const parts = await overview(searchFor);
+      if (isWanted()) box.replaceChildren(...parts);
       return;
     }
     const told = await json("span", { ref: view.chosen.reference });

@@ -1,6 +1,6 @@
 // Draws tracks: at most as many shapes as the server sends.
 
-import { about, outcome } from "./about.js";
+import { about, outcome, trackName } from "./about.js";
 import { KIND } from "./api.js";
 import { drawArrows } from "./arrows.js";
 import { drawAxis, drawGrid } from "./axis.js";
@@ -206,8 +206,7 @@ function drawGutter(pen) {
     pen.fillStyle = colours.faint;
     pen.fillText(line.isFolded ? "▸" : "▾", 6, at + ROW / 2);
     pen.fillStyle = colours.ink;
-    const id = line.track.thread_id === null ? "" : ` ${line.track.thread_id}`;
-    pen.fillText(shortened(pen, `${line.track.title}${id}`, sizes.gutter - 28), 20, at + ROW / 2);
+    pen.fillText(shortened(pen, trackName(line.track), sizes.gutter - 28), 20, at + ROW / 2);
     if (line.hidden > 0 && top + line.height < sizes.height + ROW) {
       pen.fillStyle = colours.mark;
       pen.fillText(`+ ${line.hidden} deeper rows`, 20, top + line.height - ROW / 2);

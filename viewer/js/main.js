@@ -179,8 +179,8 @@ function tell() {
   byId("session").textContent = about.session;
   const [program, ...words] = (about.processes[0]?.command ?? "").split(" ");
   const command = [program.split("/").pop(), ...words].join(" ");
-  byId("facts").textContent = `${command}${command ? " · " : ""}${duration(about.length)} · ${counted(about.spans, "call")} · `
-    + `${counted(about.tracks.filter((track) => track.kind === "thread").length, "thread")}`;
+  byId("facts").textContent = `${duration(about.length)} · ${counted(about.spans, "call")} · `
+    + `${counted(about.tracks.filter((track) => track.kind === "thread").length, "thread")}${command ? ` · ${command}` : ""}`;
 }
 
 async function load() {
@@ -224,7 +224,7 @@ async function open() {
 
 setTheme(keptTheme());
 legend();
-makeDetails((reference) => goTo(reference));
+makeDetails((reference) => goTo(reference), searchFor);
 makeSearch((reference) => goTo(reference), searchFor);
 makeSelection(searchFor);
 makeFlame(searchFor);

@@ -1,5 +1,6 @@
 // Whose calls are summed up: those of all threads, or of one.
 
+import { trackName } from "./about.js";
 import { allLines, lineOf } from "./layout.js";
 import { el, show } from "./panel.js";
 import { view } from "./view.js";
@@ -27,7 +28,7 @@ export function threadChoice() {
     return it;
   };
   const choice = el("select", { "aria-label": "Threads that are summed up" }, option("", "all threads"),
-    threads().map((track) => option(String(track.id), `${track.title} ${track.thread_id ?? ""}`.trim())));
+    threads().map((track) => option(String(track.id), trackName(track))));
   choice.addEventListener("change", () => {
     view.only = choice.value === "" ? null : Number(choice.value);
     show();

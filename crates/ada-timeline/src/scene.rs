@@ -206,6 +206,19 @@ impl Scene<'_> {
         Ok(open_at(self, thread, time)?.first().map(|(_, item)| *item))
     }
 
+    /// The first call of a function, by its place, among so many calls of a thread.
+    pub fn first_of(&self, thread: usize, function: u32, among: u64) -> Result<Option<Item>, SpanError> {
+        let (mut found, mut left) = (None, among);
+        each_span(self, thread, 0, u64::MAX, |block, row| {
+            left = left.saturating_sub(1);
+            if block.functions[row] == function {
+                found = Some(block.item(row));
+            }
+            found.is_none() && left > 0
+        })?;
+        Ok(found)
+    }
+
     /// How deep a call lies, by its thread and opening event.
     pub fn depth(&self, thread: usize, seq: u64) -> Result<Option<u32>, SpanError> {
         let Some(place) = self.tables.block_of(thread, seq) else { return Ok(None) };

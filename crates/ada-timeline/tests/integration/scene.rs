@@ -88,6 +88,22 @@ fn every_view_shows_the_longest_call_of_each_pixel() {
 }
 
 #[test]
+fn the_first_call_of_a_function_is_found_among_so_many() {
+    let (_folder, tables) = tables(vec![thread(3, 20_000)]);
+    let summary = Summary::of(&tables, &|_| ()).unwrap();
+    let blocks = Blocks::default();
+    let scene = Scene { tables: &tables, summary: &summary, blocks: &blocks };
+    let all = calls(&tables, 0);
+    let last = all[all.len() - 1].1.function;
+    let place = all.iter().position(|(_, it)| it.function == last).unwrap() as u64;
+    let found = scene.first_of(0, last, u64::MAX).unwrap();
+    assert_eq!(found.map(|it| it.seq), Some(all[place as usize].1.seq));
+    assert_eq!(scene.first_of(0, last, place + 1).unwrap(), found);
+    assert_eq!(scene.first_of(0, last, place).unwrap(), None);
+    assert_eq!(scene.first_of(0, u32::MAX, u64::MAX).unwrap(), None);
+}
+
+#[test]
 fn the_innermost_call_of_a_moment_is_found() {
     let (_folder, tables) = tables(vec![thread(3, 20_000)]);
     let summary = Summary::of(&tables, &|_| ()).unwrap();

@@ -35,6 +35,7 @@ const FILES: &[(&str, &str)] = &assets![
     "js/main.js"
     "js/minimap.js"
     "js/names.js"
+    "js/overview.js"
     "js/panel.js"
     "js/pictures.js"
     "js/pointed.js"

@@ -3,10 +3,12 @@
 use serde_json::{Value, json};
 
 use super::stage::Stage;
-use crate::analysis::{OpenedSession, Target, nanoseconds, read_frame, refer};
+use crate::analysis::{OpenedSession, Target, nanoseconds, refer};
 
 /// Shown around a crash, before and after, in the share of the whole run.
 const AROUND_CRASH: u64 = 20;
+/// Calls of a thread among which `main` is looked for.
+const EARLY: u64 = 500_000;
 
 /// A view: start and end since the session's start, the track, and why.
 pub(super) fn find(opened: &OpenedSession, stage: &Stage) -> Value {
@@ -34,14 +36,16 @@ fn crash(opened: &OpenedSession, stage: &Stage) -> Option<Value> {
 /// The program's `main`: what the loader does before is seldom what is looked for.
 fn main(opened: &OpenedSession, stage: &Stage) -> Option<Value> {
     for (number, process) in opened.processes.iter().enumerate() {
-        let functions = process.tables.meta().functions.iter();
-        let named = functions.filter(|it| process.names.raw(it.function) == Some("main"));
-        for stats in named {
-            let (thread, seq) = (stats.longest.0 as usize, stats.longest.1);
-            let Ok(Some(frame)) = read_frame(opened, number, thread, seq) else { continue };
-            let margin = frame.duration / 50;
-            let start = frame.start.saturating_sub(margin).max(stage.start) - stage.start;
-            let end = frame.start.saturating_add(frame.duration).saturating_add(margin).min(stage.end) - stage.start;
+        let meta = process.tables.meta();
+        // It is called early, by the process's first thread. It may never have returned.
+        let Some(thread) = meta.thread_index(process.pid) else { continue };
+        let named = (0..).zip(&meta.functions).filter(|(_, it)| process.names.raw(it.function) == Some("main"));
+        for (function, _) in named {
+            let found = stage.processes[number].scene().first_of(thread, function, EARLY);
+            let Ok(Some(call)) = found else { continue };
+            let margin = call.duration / 50;
+            let start = call.start.saturating_sub(margin).max(stage.start) - stage.start;
+            let end = call.end().saturating_add(margin).min(stage.end).saturating_sub(stage.start);
             if end > start {
                 let track = stage.track_of_thread(number, thread);
                 return Some(json!({ "start": start, "end": end, "track": track, "why": "main" }));
