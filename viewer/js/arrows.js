@@ -39,13 +39,14 @@ function isShown(arrow) {
 }
 
 export function drawArrows(pen) {
-  for (const arrow of shown.arrows.filter(isShown)) {
+  const arrows = shown.arrows.filter(isShown);
+  for (const arrow of arrows) {
     const it = curve(arrow);
     if (!it) continue;
     const isChosen = view.hover?.arrow === arrow || touches(arrow, view.chosen);
     pen.strokeStyle = ARROW[it.kind] ?? ARROW.callback;
     pen.fillStyle = pen.strokeStyle;
-    pen.globalAlpha = isChosen ? 1 : shown.arrows.length > 60 ? 0.45 : 0.8;
+    pen.globalAlpha = isChosen ? 1 : arrows.length > 60 ? 0.45 : 0.8;
     pen.lineWidth = isChosen ? 2.5 : 1.3;
     pen.beginPath();
     pen.moveTo(it.x0, it.y0);

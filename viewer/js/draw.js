@@ -17,6 +17,9 @@ export const drawn = { shapes: 0 };
 
 const FONT = "12px system-ui, sans-serif";
 
+/** Labels that are drawn last. */
+let labels = [];
+
 export function draw(canvas) {
   const pen = canvas.getContext("2d");
   pen.setTransform(sizes.ratio, 0, 0, sizes.ratio, 0, 0);
@@ -61,6 +64,7 @@ function drawShapes(pen) {
   pen.textAlign = "left";
   // Parts that ran lie on their spans, and what is odd on everything else.
   const late = [];
+  labels = [];
   for (let at = 0; at < shapes.count; at += 1) {
     const line = lines.get(shapes.track[at]);
     if (!line || shapes.row[at] >= line.rows) continue;
@@ -77,6 +81,7 @@ function drawShapes(pen) {
   drawn.shapes += drawStrips(pen, shapes, lines, [KIND.call, KIND.logical]);
   for (const [at, line, left, width] of late) drawShape(pen, shapes, at, line, left, width);
   drawn.shapes += drawStrips(pen, shapes, lines, [KIND.running, KIND.anomaly]);
+  labels.forEach((label) => label());
   drawChosen(pen, lines, perNano);
 }
 
@@ -109,7 +114,12 @@ function drawShape(pen, shapes, at, line, left, width) {
     pen.fillRect(from, top, inner, height);
   }
   if (odd && height > 6) drawCorner(pen, from, top, Math.min(inner, 6));
-  if (height > 10 && inner > 24 && kind !== KIND.running) drawLabel(pen, shapes, at, from, top, inner, odd);
+  if (height > 10 && inner > 24 && kind !== KIND.running) {
+    const label = () => drawLabel(pen, shapes, at, from, top, inner, odd);
+    // Parts that ran would be drawn over it.
+    if (kind === KIND.logical && line.hasParts) labels.push(label);
+    else label();
+  }
 }
 
 /** Colour is not all: what is odd also has a dark corner. */

@@ -253,6 +253,6 @@ byId("theme").addEventListener("click", actions.theme);
 byId("help").addEventListener("click", help);
 
 // What tests look at: the same numbers that are drawn.
-window.ada = { about, view, shown, drawn, sizes, isSettled, x, lineOf, rowTop, allLines, name, actions, arrowAt, arrowPoint, shapeAt };
+window.ada = { about, view, shown, drawn, sizes, isSettled, x, lineOf, rowTop, allLines, name, actions, arrowAt, arrowPoint, shapeAt, reveal };
 
 open().catch((error) => note(error.message));

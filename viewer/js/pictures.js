@@ -22,12 +22,13 @@ function wish() {
   const pixel = length / pixels;
   const most = Math.floor(pixels * MARGIN);
   const before = Math.min(most, Math.max(0, Math.floor(view.start / pixel)));
-  const start = Math.max(0, Math.round(view.start - before * pixel));
+  // Whole nanoseconds, and never less than what is seen: else the picture would be asked for again and again.
+  const start = Math.max(0, Math.floor(view.start - before * pixel));
   const behind = Math.min(most, Math.max(0, Math.ceil((about.length + 1 - view.end) / pixel)));
-  const width = Math.max(1, Math.round((view.end + behind * pixel - start) / pixel));
+  const width = Math.max(1, Math.ceil((view.end + behind * pixel - start) / pixel));
   return {
     start,
-    end: Math.max(Math.round(start + width * pixel), start + 1),
+    end: Math.max(Math.ceil(start + width * pixel), start + 1),
     width,
     tracks: seen.map(({ line, first, last }) => `${line.track.id}:${first}-${last}`).join(","),
     arrowTracks: seen.map(({ line }) => line.track.id).join(","),

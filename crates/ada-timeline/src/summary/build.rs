@@ -78,7 +78,12 @@ pub(super) fn build(tables: &Tables, thread: usize, progress: &dyn Fn(u64)) -> R
 impl Building {
     fn new(first: u64, last: u64, spans: u64) -> Self {
         let length = last.saturating_sub(first);
-        let mut width = length / (spans / SPANS_PER_ITEM).max(FEWEST) + 1;
+        let longest = length / FEWEST + 1;
+        // So that the level with the fewest stretches has no more than it must.
+        let mut width = longest;
+        while width >= FACTOR && width > length / (spans / SPANS_PER_ITEM).max(FEWEST) {
+            width /= FACTOR;
+        }
         let mut levels = Vec::new();
         while levels.len() < LEVELS {
             levels.push(Level { width, rows: Vec::new() });
@@ -94,7 +99,7 @@ impl Building {
             finest: 0,
             items: 0,
             most: (spans / SPANS_PER_ITEM).max(FEWEST_ITEMS),
-            longest: length / FEWEST + 1,
+            longest,
         }
     }
 

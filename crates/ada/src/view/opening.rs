@@ -9,6 +9,8 @@ use crate::analysis::{OpenedSession, Target, nanoseconds, refer};
 const AROUND_CRASH: u64 = 20;
 /// Calls of a thread among which `main` is looked for.
 const EARLY: u64 = 500_000;
+/// It is opened on if it takes at least this part of the run.
+const LEAST: u64 = 4;
 
 /// A view: start and end since the session's start, the track, and why.
 pub(super) fn find(opened: &OpenedSession, stage: &Stage) -> Value {
@@ -33,8 +35,10 @@ fn crash(opened: &OpenedSession, stage: &Stage) -> Option<Value> {
     Some(json!({ "start": start, "end": end, "track": track, "why": why, "span": span }))
 }
 
-/// The program's `main`: what the loader does before is seldom what is looked for.
+/// The program's `main`: what the loader does before is seldom what is looked for. Where most of the run is elsewhere (in
+/// another program that the process became, or in tasks that `main` only starts), that is no good beginning.
 fn main(opened: &OpenedSession, stage: &Stage) -> Option<Value> {
+    let mut calls = Vec::new();
     for (number, process) in opened.processes.iter().enumerate() {
         let meta = process.tables.meta();
         // It is called early, by the process's first thread. It may never have returned.
@@ -42,17 +46,18 @@ fn main(opened: &OpenedSession, stage: &Stage) -> Option<Value> {
         let named = (0..).zip(&meta.functions).filter(|(_, it)| process.names.raw(it.function) == Some("main"));
         for (function, _) in named {
             let found = stage.processes[number].scene().first_of(thread, function, EARLY);
-            let Ok(Some(call)) = found else { continue };
-            let margin = call.duration / 50;
-            let start = call.start.saturating_sub(margin).max(stage.start) - stage.start;
-            let end = call.end().saturating_add(margin).min(stage.end).saturating_sub(stage.start);
-            if end > start {
-                let track = stage.track_of_thread(number, thread);
-                return Some(json!({ "start": start, "end": end, "track": track, "why": "main" }));
-            }
+            calls.extend(found.ok().flatten().map(|call| (call, stage.track_of_thread(number, thread))));
         }
     }
-    None
+    let (call, track) = calls.into_iter().max_by_key(|(call, _)| call.duration)?;
+    let length = stage.end.saturating_sub(stage.start);
+    if call.duration.saturating_mul(LEAST) < length {
+        return None;
+    }
+    let margin = call.duration / 50;
+    let start = call.start.saturating_sub(margin).max(stage.start) - stage.start;
+    let end = call.end().saturating_add(margin).min(stage.end).saturating_sub(stage.start);
+    Some(json!({ "start": start, "end": end.max(start + 1), "track": track, "why": "main" }))
 }
 
 fn everything(stage: &Stage) -> Value {

@@ -76,7 +76,7 @@ fn logical_spans_say_what_made_them() {
     }
 }
 
-fn import(bytes: &[u8]) -> Told {
+pub(crate) fn import(bytes: &[u8]) -> Told {
     let folder = tempfile::tempdir().unwrap();
     let mut command = run::command();
     command.args(["import", "heph", "-", "--output"]).arg(folder.path());

@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use ada_testkit::heph::event;
+
 use crate::exports::pool;
 use crate::python::script;
 use crate::served::Served;
@@ -19,6 +21,25 @@ fn a_person_can_use_every_part_of_the_page() {
     let served = Served::new(told.path());
     let said = script("view_page.py", &[Path::new(&served.url), &pictures("pool")]);
     assert!(said.contains("the page does what it should"), "{said}");
+}
+
+#[test]
+fn rows_with_more_calls_than_shapes_are_strips() {
+    const STREAMS: u32 = 40;
+    const EVENTS: u32 = 3000;
+    // One a microsecond; view_dense.py knows the rule.
+    let one = |stream: u32, number: u32| {
+        let (start, took) =
+            (u64::from(number) * 1000, 100 + (u64::from(number) * 7919 + u64::from(stream) * 104_729) % 800);
+        event((stream, number, 0), (start, start + took), &format!("{stream}.{number}"), &[])
+    };
+    let bytes: Vec<u8> = (0..STREAMS).flat_map(|stream| (0..EVENTS).flat_map(move |it| one(stream, it))).collect();
+    let told = crate::heph::import(&bytes);
+    let served = Served::new(told.path());
+    let numbers = [STREAMS.to_string(), EVENTS.to_string()];
+    let arguments = [Path::new(&served.url), &pictures("dense"), Path::new(&numbers[0]), Path::new(&numbers[1])];
+    let said = script("view_dense.py", &arguments);
+    assert!(said.contains("dense rows are strips"), "{said}");
 }
 
 #[test]

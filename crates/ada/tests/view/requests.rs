@@ -272,13 +272,7 @@ fn a_crash_is_what_is_opened() {
 
 #[test]
 fn a_session_without_calls_has_a_page_that_says_so() {
-    let folder = tempfile::tempdir().unwrap();
-    let mut command = crate::run::command();
-    command.args(["trace", "--quiet", "--store", "nothing", "--output"]).arg(folder.path());
-    command.arg("--").arg(crate::program::Program::new("tree.c").build());
-    let traced = crate::run::bounded(command, b"");
-    assert_eq!(traced.status.code(), Some(0), "{}", crate::run::text(&traced.stderr));
-    let told = Told::from_folder(folder, "tree");
+    let told = Told::trace_with(&crate::program::Program::new("tree.c"), &["--store", "nothing"]);
     let served = Served::new(told.path());
     let about = served.get("/api/session").json();
     assert_eq!((&about["spans"], &about["events"]), (&0.into(), &0.into()), "{about:#}");
