@@ -85,7 +85,7 @@ function describe(item) {
 const MOMENTS = /^(start|end|create|ready|submit|time|resume|resumed|cancel|join|first_event|last_event)_ns$/;
 
 function label(key) {
-  return key.replace(/_ns$/, "").replace(/_span_id$/, "").replaceAll("_", " ");
+  return key.replace(/_ns$/, "").replace(/_span_id$/, "_span").replaceAll("_", " ");
 }
 
 function shownValue(key, value) {

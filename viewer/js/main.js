@@ -187,7 +187,7 @@ async function load() {
   learn(await json("session"));
   forgetNames();
   forgetPictures();
-  arrange(about.opening.track);
+  arrange(about.opening.track, about.opening.why !== "the whole run");
   byId("empty").hidden = allLines().length > 0;
   tell();
   fetchMinimap(minimap).catch((error) => note(error.message));

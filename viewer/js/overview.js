@@ -15,7 +15,7 @@ export async function overview(searchFor) {
     go: () => searchFor(name(id) ?? ""),
   }));
   const more = about.processes.length - PROCESSES;
-  const processes = about.processes.slice(0, PROCESSES).map((it) => [`process ${it.pid}`, `${ending(it)} · ${it.command}`]);
+  const processes = about.processes.slice(0, PROCESSES).map((it) => [`process ${it.pid}`, [ending(it), it.command].filter(Boolean).join(" · ")]);
   const run = list([
     ["length", duration(about.length)], ["calls", thousands(about.spans)],
     ["opened on", about.opening.why], ...processes, ["and", more > 0 ? `${thousands(more)} more` : null],

@@ -136,11 +136,11 @@ impl Encoder<'_> {
     }
 
     fn doubles(&mut self, shapes: &[Shape], value: impl Fn(&Shape) -> u64) {
-        self.out.extend(shapes.iter().flat_map(|it| (value(it) as f64).to_le_bytes()));
+        shapes.iter().for_each(|it| self.out.extend_from_slice(&(value(it) as f64).to_le_bytes()));
     }
 
     fn numbers<'a, T: 'a>(&mut self, all: impl Iterator<Item = &'a T>, value: impl Fn(&T) -> u32) {
-        self.out.extend(all.flat_map(|it| value(it).to_le_bytes()));
+        all.for_each(|it| self.out.extend_from_slice(&value(it).to_le_bytes()));
     }
 }
 
