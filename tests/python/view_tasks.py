@@ -20,6 +20,7 @@ def shot(name):
 
 
 page.open(address)
+page.run("ada.view.scroll = 0")
 box = page.run("(({left, top}) => ({left, top}))(document.getElementById('timeline').getBoundingClientRect())")
 page.key("0")
 page.wait("ada.view.end - ada.view.start >= ada.about.length", "0 to show the whole run")

@@ -183,11 +183,16 @@ function tell() {
     + `${counted(about.tracks.filter((track) => track.kind === "thread").length, "thread")}${command ? ` · ${command}` : ""}`;
 }
 
+/** Whether the page opens on something in particular. */
+function hasReason() {
+  return about.opening.why !== "the whole run";
+}
+
 async function load() {
   learn(await json("session"));
   forgetNames();
   forgetPictures();
-  arrange(about.opening.track, about.opening.why !== "the whole run");
+  arrange(about.opening.track, hasReason());
   byId("empty").hidden = allLines().length > 0;
   tell();
   fetchMinimap(minimap).catch((error) => note(error.message));
@@ -211,7 +216,7 @@ async function open() {
     goToAddress(asked);
   } else {
     look(start, end);
-    reveal(track, 0);
+    if (hasReason()) reveal(track, 0);
     if (about.spans === 0) view.tab = "coverage";
   }
   const wanted = view.tab;
