@@ -280,11 +280,11 @@ mod tests {
             for (_, row) in &rows {
                 for pixel in 0..width {
                     let here = || row.items.iter().filter(|it| grid.place(it.start) == pixel);
-                    if let Some(longest) = here().max_by_key(|it| (it.duration, std::cmp::Reverse(it.start))) {
+                    if let Some(longest) = here().max_by_key(|it| (it.duration, Reverse(it.start))) {
                         prop_assert!(shows(&picture, row.row, longest, pixel, false), "{:?} in {}", longest, pixel);
                     }
                     let odd = here().filter(|it| is_odd(it.outcome));
-                    if let Some(odd) = odd.max_by_key(|it| (it.duration, std::cmp::Reverse(it.start))) {
+                    if let Some(odd) = odd.max_by_key(|it| (it.duration, Reverse(it.start))) {
                         prop_assert!(shows(&picture, row.row, odd, pixel, true), "{:?} in {}", odd, pixel);
                     }
                 }
