@@ -145,7 +145,7 @@ page.click(*on_page(arrow["x"], arrow["y"]))
 page.wait("ada.view.chosen?.reference", "the arrow's other end to be chosen")
 assert page.run("ada.view.chosen.reference") in arrow["to"]
 assert page.run("ada.view.chosen.reference").startswith("thread:")
-page.wait("document.getElementById('content').textContent.includes('create')", "details of the thread")
+page.wait("document.getElementById('content').textContent.includes('create span')", "details of the thread")
 shot("7-arrow")
 
 # Select a time: sums of it, as many calls as the server counts.
