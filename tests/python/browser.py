@@ -33,8 +33,13 @@ class Browser:
         # Also where a test fails.
         atexit.register(self.close)
         port_file = pathlib.Path(self.folder, "DevToolsActivePort")
-        lines = wait(lambda: port_file.exists() and port_file.read_text().split("\n")[:2], "chromium to start")
-        self.port = int(lines[0])
+
+        # It is there before it is written: the port, and behind it a path.
+        def listens_on():
+            lines = port_file.read_text().split("\n") if port_file.exists() else []
+            return int(lines[0]) if len(lines) > 1 and lines[1] else None
+
+        self.port = wait(listens_on, "chromium to start")
 
     def page(self, width=1400, height=1000, dark=False):
         request = urllib.request.Request(f"http://127.0.0.1:{self.port}/json/new?about:blank", method="PUT")

@@ -7,6 +7,11 @@ export function learn(told) {
   Object.assign(about, told);
 }
 
+/** A track's title, with the thread's id unless it has that already. */
+export function trackName({ title, thread_id: id }) {
+  return id === null || title.split(" ").includes(String(id)) ? title : `${title} ${id}`;
+}
+
 /** Status, reason and doubt behind the byte of an outcome. */
 export function outcome(byte) {
   return {

@@ -14,30 +14,42 @@ export async function json(path, parameters = {}, signal = undefined) {
   return (await ask(path, parameters, signal)).json();
 }
 
-/** A picture: its shapes, column after column (`picture.rs` has the layout). */
+/** A picture: its shapes and strips, column after column (`picture.rs` has the layout), and the time that it is of. */
 export async function picture(parameters, signal) {
   const bytes = await (await ask("picture", parameters, signal)).arrayBuffer();
-  const count = new Uint32Array(bytes, 0, 1)[0];
-  let at = 8;
-  const doubles = () => {
-    const column = new Float64Array(bytes, at, count);
-    at += 8 * count;
+  const [count, strips, columns, width] = new Uint32Array(bytes, 0, 4);
+  let at = 16;
+  const take = (Kind, length) => {
+    const column = new Kind(bytes, at, length);
+    at += column.byteLength;
     return column;
   };
-  const numbers = () => {
-    const column = new Uint32Array(bytes, at, count);
-    at += 4 * count;
-    return column;
-  };
+  const doubles = () => take(Float64Array, count);
+  const numbers = () => take(Uint32Array, count);
   const shapes = {
-    count, start: doubles(), duration: doubles(), seq: doubles(), from: doubles(), painted: doubles(),
+    start: parameters.start, end: parameters.end, width,
+    count, starts: doubles(), duration: doubles(), seq: doubles(), from: doubles(), painted: doubles(),
     name: numbers(), spans: numbers(), track: numbers(),
   };
   const packed = numbers();
   shapes.row = packed.map((it) => it & 0xffff);
   shapes.outcome = packed.map((it) => (it >>> 16) & 0xff);
   shapes.kind = packed.map((it) => it >>> 24);
-  return shapes;
+  const strip = { count: strips, track: take(Uint32Array, strips) };
+  const packedStrips = take(Uint32Array, strips);
+  strip.row = packedStrips.map((it) => it & 0xffff);
+  strip.kind = packedStrips.map((it) => it >>> 24);
+  strip.first = take(Uint32Array, strips);
+  strip.length = take(Uint32Array, strips);
+  strip.name = take(Uint32Array, columns);
+  strip.duration = take(Float32Array, columns);
+  strip.spans = take(Uint32Array, columns);
+  strip.outcome = take(Uint8Array, columns);
+  strip.odd = take(Uint8Array, columns);
+  return { ...shapes, strips: strip };
 }
+
+/** The name of a pixel of a strip where nothing is. */
+export const NOTHING = 0xffffffff;
 
 export const KIND = { call: 0, logical: 1, running: 2, anomaly: 3 };

@@ -1,7 +1,7 @@
 // Arrows from causes to effects: who created, submitted, resumed, joined whom.
 
 import { ARROW } from "./colours.js";
-import { ROW, lineOf, rowTop, sizes, x } from "./layout.js";
+import { AXIS, ROW, lineOf, rowTop, sizes, x } from "./layout.js";
 import { shown } from "./pictures.js";
 import { view } from "./view.js";
 
@@ -10,12 +10,16 @@ function curve(arrow) {
   const [kind, fromTrack, fromRow, fromTime, toTrack, toRow, toTime] = arrow;
   const [from, to] = [lineOf(fromTrack), lineOf(toTrack)];
   if (!from || !to) return null;
+  // Rows that are not shown have no place that an arrow could lead to.
+  const isHidden = (line, row) => !line.isFolded && row >= line.rows;
+  if (isHidden(from, fromRow) || isHidden(to, toRow)) return null;
   const it = {
     kind, arrow,
     x0: x(fromTime), y0: rowTop(from, fromRow) + (from.isFolded ? 1 : ROW / 2),
     x1: x(toTime), y1: rowTop(to, toRow) + (to.isFolded ? 1 : ROW / 2),
   };
   if (Math.max(it.x0, it.x1) < sizes.gutter || Math.min(it.x0, it.x1) > sizes.width) return null;
+  if (Math.max(it.y0, it.y1) < AXIS || Math.min(it.y0, it.y1) > sizes.height) return null;
   const bend = Math.min(60, Math.max(12, Math.abs(it.x1 - it.x0) / 2));
   it.c0 = it.x0 + bend;
   it.c1 = it.x1 - bend;
@@ -35,13 +39,14 @@ function isShown(arrow) {
 }
 
 export function drawArrows(pen) {
-  for (const arrow of shown.arrows.filter(isShown)) {
+  const arrows = shown.arrows.filter(isShown);
+  for (const arrow of arrows) {
     const it = curve(arrow);
     if (!it) continue;
     const isChosen = view.hover?.arrow === arrow || touches(arrow, view.chosen);
     pen.strokeStyle = ARROW[it.kind] ?? ARROW.callback;
     pen.fillStyle = pen.strokeStyle;
-    pen.globalAlpha = isChosen ? 1 : shown.arrows.length > 60 ? 0.45 : 0.8;
+    pen.globalAlpha = isChosen ? 1 : arrows.length > 60 ? 0.45 : 0.8;
     pen.lineWidth = isChosen ? 2.5 : 1.3;
     pen.beginPath();
     pen.moveTo(it.x0, it.y0);
@@ -68,18 +73,30 @@ function touches(arrow, span) {
   return isAt(fromTrack, fromRow, fromTime) || isAt(toTrack, toRow, toTime);
 }
 
-/** The arrow under a point: it and which of its ends is the farther one. */
+/** A point of an arrow, from 0 at its cause to 1 at its effect. */
+function pointOn(it, t) {
+  const [a, b, c, d] = [(1 - t) ** 3, 3 * t * (1 - t) ** 2, 3 * t * t * (1 - t), t ** 3];
+  return [a * it.x0 + b * it.c0 + c * it.c1 + d * it.x1, a * it.y0 + b * it.y0 + c * it.y1 + d * it.y1];
+}
+
+/** The same of an arrow that is drawn; nothing of another. */
+export function arrowPoint(arrow, t) {
+  const it = curve(arrow);
+  return it && pointOn(it, t);
+}
+
+/** The arrow nearest to a point, if one is near: it and which of its ends is the farther one. */
 export function arrowAt(px, py) {
+  let best = null;
+  let least = 6;
   for (const arrow of shown.arrows.filter(isShown)) {
     const it = curve(arrow);
     if (!it) continue;
     for (let step = 0; step <= 24; step += 1) {
-      const t = step / 24;
-      const [a, b, c, d] = [(1 - t) ** 3, 3 * t * (1 - t) ** 2, 3 * t * t * (1 - t), t ** 3];
-      const cx = a * it.x0 + b * it.c0 + c * it.c1 + d * it.x1;
-      const cy = a * it.y0 + b * it.y0 + c * it.y1 + d * it.y1;
-      if (Math.abs(cx - px) < 6 && Math.abs(cy - py) < 5) return { arrow, toEnd: t < 0.5 };
+      const [cx, cy] = pointOn(it, step / 24);
+      const away = Math.hypot(cx - px, cy - py);
+      if (away < least) [best, least] = [{ arrow, toEnd: step < 12 }, away];
     }
   }
-  return null;
+  return best;
 }

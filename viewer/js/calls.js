@@ -5,6 +5,7 @@ import { roots, tree } from "./flame.js";
 import { name } from "./names.js";
 import { el, tab } from "./panel.js";
 import { about_time, sums } from "./selection.js";
+import { threadChoice } from "./threads.js";
 
 /** Levels that are unfolded from the start, where there is one way to go. */
 const FIRST_LEVELS = 12;
@@ -29,12 +30,12 @@ export function makeCalls(searchFor) {
     }
     const head = el("tr", {}, el("th", { class: "number" }, "total"), el("th", { class: "number" }, "self"),
       el("th", { class: "number" }, "calls"), el("th", {}, "function"));
-    box.replaceChildren(el("h2", {}, about_time()), el("table", {}, el("thead", {}, head), body));
+    box.replaceChildren(el("h2", {}, `${about_time()}, of `, threadChoice()), el("table", {}, el("thead", {}, head), body));
   });
 }
 
 function add(body, before, node, whole, searchFor) {
-  const twist = el("span", { class: "twist" }, node.children.length > 0 ? "▸" : "");
+  const twist = el("span", { class: "twist", role: "button", tabindex: node.children.length > 0 ? 0 : null }, node.children.length > 0 ? "▸" : "");
   const text = el("span", {}, name(node.id) ?? "");
   const cell = el("td", { class: "wide" }, twist, text);
   cell.style.paddingLeft = `${node.level * 14}px`;

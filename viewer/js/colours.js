@@ -34,7 +34,15 @@ export function readTheme() {
   };
   const theme = document.documentElement.dataset.theme;
   isDark = theme === "dark" || (theme === "auto" && matchMedia("(prefers-color-scheme: dark)").matches);
+  number += 1;
   cache.clear();
+}
+
+let number = 0;
+
+/** Another one each time that colours have changed. */
+export function themeNumber() {
+  return number;
 }
 
 export function themed() {
@@ -43,18 +51,42 @@ export function themed() {
 
 const cache = new Map();
 
-/** The colour of a call, by its name: blues, teals and greys, which no status has. */
-export function callColour(name) {
+/** The colour of a call, by its name: blues, teals and greys, which no status has. In words, and as a pixel. */
+function ofCall(name) {
   let colour = cache.get(name);
   if (colour === undefined) {
     const mixed = Math.imul(name ^ (name >>> 15), 0x2c1b3c6d) >>> 0;
     const hue = 190 + (mixed % 80);
     const saturation = 18 + ((mixed >>> 8) % 30);
     const light = isDark ? 34 + ((mixed >>> 16) % 16) : 70 + ((mixed >>> 16) % 14);
-    colour = `hsl(${hue} ${saturation}% ${light}%)`;
+    colour = { words: `hsl(${hue} ${saturation}% ${light}%)`, pixel: pixelOf(hue, saturation / 100, light / 100) };
     cache.set(name, colour);
   }
   return colour;
+}
+
+export function callColour(name) {
+  return ofCall(name).words;
+}
+
+export function callPaint(name) {
+  return ofCall(name).pixel;
+}
+
+/** A colour as the bytes of a picture have it: alpha, blue, green, red from the highest. */
+function pixelOf(hue, saturation, light) {
+  const part = (shift) => {
+    const at = (shift + hue / 30) % 12;
+    const value = light - saturation * Math.min(light, 1 - light) * Math.max(-1, Math.min(at - 3, 9 - at, 1));
+    return Math.round(value * 255);
+  };
+  return ((255 << 24) | (part(4) << 16) | (part(8) << 8) | part(0)) >>> 0;
+}
+
+/** The same of a status. */
+export function statusPaint(byte) {
+  const [red, green, blue] = statusColour(byte).match(/[0-9a-f]{2}/g).map((it) => parseInt(it, 16));
+  return ((255 << 24) | (blue << 16) | (green << 8) | red) >>> 0;
 }
 
 /** Whether a span did not end as most do (`item.rs` has the same rule). */

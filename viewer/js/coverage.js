@@ -45,7 +45,7 @@ function ofProcess(process, goTo) {
     }))));
   }
   const endings = Object.entries(process.endings ?? {}).sort((a, b) => b[1] - a[1]);
-  parts.push(el("h3", {}, "How calls ended"), list(endings.map(([words, count]) => [words.replace(" (none)", "").replaceAll("_", " "), thousands(count)])));
+  if (endings.length > 0) parts.push(el("h3", {}, "How calls ended"), list(endings.map(([words, count]) => [words.replace(" (none)", "").replaceAll("_", " "), thousands(count)])));
   if ((process.limits ?? []).length > 0) {
     parts.push(el("h3", {}, "Not recorded"), ...process.limits.map((limit) =>
       el("p", {}, typeof limit === "string" ? limit : JSON.stringify(limit))));

@@ -1,7 +1,9 @@
 // All that is known of the chosen span.
 
+import { about } from "./about.js";
 import { json } from "./api.js";
-import { duration, moment, thousands } from "./format.js";
+import { duration, moment } from "./format.js";
+import { overview } from "./overview.js";
 import { el, list, statusMark, tab } from "./panel.js";
 import { view } from "./view.js";
 
@@ -12,11 +14,11 @@ const RESULTS = ["rax", "rdx", "x0"];
 const REFERENCE = /\b(?:\d+\/)?(?:frame|callback|thread|task|block|event):\d+(?::\d+)?\b/g;
 
 /** `goTo(reference)` brings a span into view. */
-export function makeDetails(goTo) {
+export function makeDetails(goTo, searchFor) {
   tab("details", async (box, isWanted) => {
     if (!view.chosen) {
-      box.replaceChildren(el("p", { class: "faint" },
-        "Click a span for its arguments, registers, stack and source line. Drag on the times, or with Shift, to select a time."));
+      const parts = await overview(searchFor);
+      if (isWanted()) box.replaceChildren(...parts);
       return;
     }
     const told = await json("span", { ref: view.chosen.reference });
@@ -26,7 +28,7 @@ export function makeDetails(goTo) {
   });
 }
 
-function fill({ reference, details, span }, goTo) {
+function fill({ reference, details, span, links }, goTo) {
   const link = (text) => linked(text, goTo);
   const name = details.name ?? reference;
   const status = details.status ? statusMark(details.status, details.reason) : null;
@@ -51,13 +53,13 @@ function fill({ reference, details, span }, goTo) {
   const attributes = Object.entries(details.attributes ?? {}).filter(([, value]) => value !== null && !Array.isArray(value));
   if (attributes.length > 0) {
     parts.push(el("div", {}, el("h3", {}, "Attributes and links"),
-      list(attributes.map(([key, value]) => [key.replaceAll("_", " "), link(shownValue(key, value))]))));
+      list(attributes.map(([key, value]) => [label(key), link(shownValue(key, value))]))));
   }
   for (const [title, event] of [["Arguments and registers", details.opened_by], ["On return", details.closed_by]]) {
     if (event?.detail) parts.push(registers(title, event));
   }
   if (details.detail) parts.push(registers("Registers", details));
-  for (const [title, items] of [["Calls", details.callees], ["Before it", details.before], ["After it", details.after],
+  for (const [title, items] of [["Caused by", links?.causes], ["Led to", links?.effects], ["Calls", details.callees], ["Before it", details.before], ["After it", details.after],
     ["Evidence", details.evidence], ["Ran", details.attributes?.runs], ["Waited", details.attributes?.suspensions]]) {
     if (Array.isArray(items) && items.length > 0) {
       parts.push(el("div", {}, el("h3", {}, `${title} (${items.length})`), items.map((item) => el("div", {}, link(describe(item))))));
@@ -66,16 +68,29 @@ function fill({ reference, details, span }, goTo) {
   return [head, el("div", { class: "columns" }, parts)];
 }
 
+/** An item of a list: its time first, where it has one. */
 function describe(item) {
   if (typeof item === "string") return item;
-  const words = Object.entries(item).filter(([, value]) => value !== null);
-  return words.map(([key, value]) => `${key.replaceAll("_", " ")} ${shownValue(key, value)}`).join(", ");
+  const { start_ns: start, end_ns: end, ...others } = item;
+  const words = Object.entries(others).filter(([, value]) => value !== null);
+  const parts = words.map(([key, value]) => `${label(key)} ${shownValue(key, value)}`);
+  if (typeof start === "number") {
+    const took = typeof end === "number" ? ` for ${duration(end - start)}` : "";
+    parts.unshift(`at ${moment(start - about.start_ns, 1)}${took}`);
+  }
+  return parts.join(", ");
+}
+
+/** Moments on the trace's clock; other nanoseconds are durations. */
+const MOMENTS = /^(start|end|create|ready|submit|time|resume|resumed|cancel|join|first_event|last_event)_ns$/;
+
+function label(key) {
+  return key.replace(/_ns$/, "").replace(/_span_id$/, "_span").replaceAll("_", " ");
 }
 
 function shownValue(key, value) {
-  if (typeof value === "number" && /(_ns|latency|wait)$/.test(key) && !/^(start|end|create|ready|resume|cancel|join)_ns$/.test(key)) {
-    return `${duration(value)} (${thousands(value)} ns)`;
-  }
+  if (typeof value === "number" && MOMENTS.test(key)) return moment(value - about.start_ns, 1);
+  if (typeof value === "number" && key.endsWith("_ns")) return duration(value);
   return typeof value === "object" ? JSON.stringify(value) : String(value);
 }
 
@@ -84,7 +99,7 @@ function linked(text, goTo) {
   const box = el("span", {});
   let at = 0;
   for (const found of String(text).matchAll(REFERENCE)) {
-    box.append(text.slice(at, found.index), el("a", { class: "go", onclick: () => goTo(found[0]) }, found[0]));
+    box.append(text.slice(at, found.index), el("a", { class: "go", role: "link", tabindex: 0, onclick: () => goTo(found[0]) }, found[0]));
     at = found.index + found[0].length;
   }
   box.append(String(text).slice(at));

@@ -1,6 +1,6 @@
 // Draws tracks: at most as many shapes as the server sends.
 
-import { about, outcome } from "./about.js";
+import { about, outcome, trackName } from "./about.js";
 import { KIND } from "./api.js";
 import { drawArrows } from "./arrows.js";
 import { drawAxis, drawGrid } from "./axis.js";
@@ -9,12 +9,16 @@ import { duration, thousands } from "./format.js";
 import { AXIS, ROW, TITLE, allLines, lineOf, rowTop, sizes, visible, x } from "./layout.js";
 import { name } from "./names.js";
 import { shown } from "./pictures.js";
+import { drawStrips } from "./strips.js";
 import { view } from "./view.js";
 
 /** How many shapes the last drawing had: never more than the server sent. */
 export const drawn = { shapes: 0 };
 
 const FONT = "12px system-ui, sans-serif";
+
+/** Labels that are drawn last. */
+let labels = [];
 
 export function draw(canvas) {
   const pen = canvas.getContext("2d");
@@ -60,6 +64,7 @@ function drawShapes(pen) {
   pen.textAlign = "left";
   // Parts that ran lie on their spans, and what is odd on everything else.
   const late = [];
+  labels = [];
   for (let at = 0; at < shapes.count; at += 1) {
     const line = lines.get(shapes.track[at]);
     if (!line || shapes.row[at] >= line.rows) continue;
@@ -73,7 +78,10 @@ function drawShapes(pen) {
       drawShape(pen, shapes, at, line, left, width);
     }
   }
+  drawn.shapes += drawStrips(pen, shapes, lines, [KIND.call, KIND.logical]);
   for (const [at, line, left, width] of late) drawShape(pen, shapes, at, line, left, width);
+  drawn.shapes += drawStrips(pen, shapes, lines, [KIND.running, KIND.anomaly]);
+  labels.forEach((label) => label());
   drawChosen(pen, lines, perNano);
 }
 
@@ -92,7 +100,7 @@ function drawShape(pen, shapes, at, line, left, width) {
   // A hair of room between neighbours, where there is room for it.
   const inner = Math.max(to - from - (width > 3 ? 0.6 : 0), 0.8);
   pen.fillStyle = odd ? statusColour(byte) : callColour(shapes.name[at]);
-  if (kind === KIND.logical && hasParts(line)) {
+  if (kind === KIND.logical && line.hasParts) {
     pen.globalAlpha = 0.35;
     pen.fillRect(from, top, inner, height);
     pen.globalAlpha = 1;
@@ -106,11 +114,12 @@ function drawShape(pen, shapes, at, line, left, width) {
     pen.fillRect(from, top, inner, height);
   }
   if (odd && height > 6) drawCorner(pen, from, top, Math.min(inner, 6));
-  if (height > 10 && inner > 24 && kind !== KIND.running) drawLabel(pen, shapes, at, from, top, inner, odd);
-}
-
-function hasParts(line) {
-  return line.track.kind === "tasks" || line.track.kind === "queue";
+  if (height > 10 && inner > 24 && kind !== KIND.running) {
+    const label = () => drawLabel(pen, shapes, at, from, top, inner, odd);
+    // Parts that ran would be drawn over it.
+    if (kind === KIND.logical && line.hasParts) labels.push(label);
+    else label();
+  }
 }
 
 /** Colour is not all: what is odd also has a dark corner. */
@@ -207,8 +216,7 @@ function drawGutter(pen) {
     pen.fillStyle = colours.faint;
     pen.fillText(line.isFolded ? "▸" : "▾", 6, at + ROW / 2);
     pen.fillStyle = colours.ink;
-    const id = line.track.thread_id === null ? "" : ` ${line.track.thread_id}`;
-    pen.fillText(shortened(pen, `${line.track.title}${id}`, sizes.gutter - 28), 20, at + ROW / 2);
+    pen.fillText(shortened(pen, trackName(line.track), sizes.gutter - 28), 20, at + ROW / 2);
     if (line.hidden > 0 && top + line.height < sizes.height + ROW) {
       pen.fillStyle = colours.mark;
       pen.fillText(`+ ${line.hidden} deeper rows`, 20, top + line.height - ROW / 2);

@@ -5,6 +5,7 @@ import { counted, duration } from "./format.js";
 import { name } from "./names.js";
 import { el, tab } from "./panel.js";
 import { about_time, sums } from "./selection.js";
+import { threadChoice } from "./threads.js";
 
 const ROW = 18;
 let root = null;
@@ -16,9 +17,9 @@ export function makeFlame(searchFor) {
     if (!isWanted()) return;
     const nodes = tree(told.nodes);
     root = null;
-    const title = el("h2", {}, "");
+    const title = el("span", {}, "");
     const canvas = el("canvas", { id: "flame" });
-    box.replaceChildren(title, canvas);
+    box.replaceChildren(el("h2", {}, title, " ", threadChoice()), canvas);
     const paint = () => drawFlame(canvas, title, nodes, told);
     canvas.addEventListener("mousemove", (event) => {
       const hit = nodeAt(nodes, event.offsetX, event.offsetY);

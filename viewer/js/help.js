@@ -1,14 +1,14 @@
 // Keys and gestures.
 
-import { STATUS } from "./colours.js";
+import { ARROW, STATUS } from "./colours.js";
 import { el } from "./panel.js";
 
 const KEYS = [
   ["W S", "zoom in and out"], ["A D", "go left and right"], ["wheel", "zoom at the pointer; with Shift go left and right, over titles up and down"],
-  ["drag", "move; on the times or with Shift, select a time"], ["two fingers", "move and zoom"], ["double-click", "zoom to a span"],
+  ["drag", "move; on the times or with Shift, select a time"], ["two\u00a0fingers", "move and zoom"], ["double-click", "zoom to a span"],
   ["click", "a span: details; an arrow: go to its other end; a title: fold the track"],
   ["↑ ↓ PgUp PgDn", "scroll the tracks"], ["0", "the whole run"], ["F", "zoom to the chosen span or the selected time"],
-  ["M", "select the time of the chosen span"], ["P", "go to the caller"], ["G", "flame graph of the selection, or of what is seen"],
+  ["M", "select the time of the chosen span, on its thread"], ["P", "go to the caller"], ["G", "flame graph of the selection, or of what is seen"],
   ["/", "search"], ["N B", "next and previous result"], ["C", "copy an address that leads here"], ["T", "light or dark"],
   ["Esc", "forget selection, then span"], ["?", "this"],
 ];
@@ -21,6 +21,7 @@ export function help() {
     el("p", { class: "faint" }, "A shape stands for one span, or for the longest of many that a pixel has; ×N says how many. "
       + "What did not end as usual is in the colours of the legend, with a dark corner and its reason; triangles are events "
       + "that could not be right. Of tasks and blocks, the full part ran and the dashed part waited."),
+    el("p", { class: "faint" }, "Arrows lead from cause to effect: ", ...Object.entries(ARROW).flatMap(([kind, colour]) => [swatch(colour), `${kind}  `])),
     el("form", { method: "dialog" }, el("button", {}, "Close")));
   dialog.showModal();
 }
@@ -29,8 +30,12 @@ export function help() {
 export function legend() {
   const words = [["unmatched", "unmatched"], ["canceled", "canceled"], ["open", "open"], ["pending", "pending"], ["exited", "exited"], ["completed", "too long"]];
   document.getElementById("legend").replaceChildren(...words.map(([status, text]) => {
-    const square = el("i", {});
-    square.style.background = STATUS[status];
-    return el("span", {}, square, text);
+    return el("span", {}, swatch(STATUS[status]), text);
   }));
+}
+
+function swatch(colour) {
+  const square = el("i", { class: "swatch" });
+  square.style.background = colour;
+  return square;
 }

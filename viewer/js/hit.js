@@ -1,8 +1,9 @@
 // What is under the pointer.
 
 import { KIND } from "./api.js";
-import { AXIS, allLines, rowTop, sizes, visible, x } from "./layout.js";
+import { AXIS, allLines, rowTop, sizes, timeAt, visible, x } from "./layout.js";
 import { shown } from "./pictures.js";
+import { columnAt } from "./strips.js";
 import { view } from "./view.js";
 
 /** The shape at a point, parts before the spans that they are of; nothing where there is none. */
@@ -25,12 +26,19 @@ export function shapeAt(px, py) {
       distance = away;
     }
   }
+  const column = distance > 0 || isLogical(shapes, best) ? columnAt(shapes, hit.line.track.id, row, timeAt(px)) : null;
+  if (column) return { ...column, isUpper: py - rowTop(hit.line, row) < (hit.line.row * 2) / 3 };
   if (best < 0) return null;
   return {
-    track: shapes.track[best], row: shapes.row[best], start: shapes.start[best], duration: shapes.duration[best],
+    track: shapes.track[best], row: shapes.row[best], start: shapes.starts[best], duration: shapes.duration[best],
     seq: shapes.seq[best], name: shapes.name[best], spans: shapes.spans[best], outcome: shapes.outcome[best],
     kind: shapes.kind[best],
   };
+}
+
+/** Whether parts may lie on a shape, so that a strip of them is meant rather than it. */
+function isLogical(shapes, at) {
+  return at >= 0 && shapes.kind[at] === KIND.logical;
 }
 
 /** The track whose title is at a point, and whether the line about hidden rows is meant. */

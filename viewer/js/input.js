@@ -6,7 +6,7 @@ import { duration, thousands } from "./format.js";
 import { shapeAt, titleAt } from "./hit.js";
 import { AXIS, fold, scrollTo, showAllRows, sizes, timeAt } from "./layout.js";
 import { moduleOf, name } from "./names.js";
-import { changed, look, lookAround, pan, view, zoom } from "./view.js";
+import { changed, look, pan, view, zoom } from "./view.js";
 
 /** Pixels that a pointer may move and still have clicked. */
 const STILL = 4;
@@ -90,7 +90,7 @@ export function listen(canvas, tip, actions) {
   });
   canvas.addEventListener("dblclick", (event) => {
     const shape = shapeAt(...point(event));
-    if (shape) lookAround(shape.start, shape.duration);
+    if (shape) actions.zoomTo(shape);
   });
 
   function pinch(before, after, other) {
@@ -144,9 +144,10 @@ function arrowWords([kind, , , from, , , to]) {
 function shapeWords(shape) {
   if (shape.kind === 3) return `anomaly: ${name(shape.name) ?? "…"}`;
   const many = shape.spans > 1 ? `\nthe longest of ${thousands(shape.spans)} here` : "";
+  const odd = shape.odd && shape.odd !== shape.outcome ? `\nwith one ${outcomeWords(shape.odd)}` : "";
   const ending = outcomeWords(shape.outcome);
   const from = moduleOf(shape.name);
-  return `${name(shape.name) ?? "…"}\n${duration(shape.duration)}${ending ? ` · ${ending}` : ""}${from ? ` · ${from}` : ""}${many}`;
+  return `${name(shape.name) ?? "…"}\n${duration(shape.took ?? shape.duration)}${ending ? ` · ${ending}` : ""}${from ? ` · ${from}` : ""}${many}${odd}`;
 }
 
 function keys(canvas, actions) {
@@ -164,7 +165,7 @@ function keys(canvas, actions) {
     c: actions.copyLink, t: actions.theme, "?": actions.help, "/": actions.search, escape: actions.escape,
   };
   document.addEventListener("keydown", (event) => {
-    const isTyping = event.target instanceof HTMLInputElement;
+    const isTyping = event.target instanceof HTMLInputElement || event.target instanceof HTMLSelectElement;
     if (event.ctrlKey || event.metaKey || event.altKey || document.querySelector("dialog[open]")) return;
     if (isTyping && event.key !== "Escape") return;
     const action = byKey[event.key.toLowerCase()];

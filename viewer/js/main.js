@@ -1,7 +1,9 @@
 // Puts the page together.
 
 import { about, learn } from "./about.js";
-import { json } from "./api.js";
+import { fromFragment, goToAddress, toFragment } from "./address.js";
+import { KIND, json } from "./api.js";
+import { arrowAt, arrowPoint } from "./arrows.js";
 import { makeCalls } from "./calls.js";
 import { keptTheme, nextTheme, readTheme, setTheme } from "./colours.js";
 import { makeCoverage } from "./coverage.js";
@@ -10,16 +12,19 @@ import { draw, drawn } from "./draw.js";
 import { makeFlame } from "./flame.js";
 import { counted, duration } from "./format.js";
 import { help, legend } from "./help.js";
+import { shapeAt } from "./hit.js";
 import { arrowEnd, listen } from "./input.js";
 import { allLines, arrange, lineOf, reveal, rowTop, sizes, x } from "./layout.js";
 import { watch } from "./live.js";
 import { drawMinimap, fetchMinimap, listenToMinimap } from "./minimap.js";
 import { fetchNames, forgetNames, name } from "./names.js";
 import { listenToTabs, show } from "./panel.js";
+import { pointed } from "./pointed.js";
 import { forgetPictures, isSettled, refresh, shown } from "./pictures.js";
 import { makeSearch, result, search } from "./search.js";
 import { makeSelection } from "./selection.js";
-import { changed, fromFragment, look, lookAround, onChange, toFragment, view } from "./view.js";
+import { meanThreadOf } from "./threads.js";
+import { changed, look, lookAround, onChange, view } from "./view.js";
 
 const byId = (id) => document.getElementById(id);
 const timeline = byId("timeline");
@@ -71,8 +76,12 @@ async function goTo(reference, staysThere = false) {
   }
 }
 
-async function choose(shape) {
-  if (shape.kind === 3) {
+async function choose(seen) {
+  view.chosen = { reference: "", track: seen.track, row: seen.row, start: seen.start, duration: seen.duration };
+  changed();
+  const shape = await pointed(seen).catch((error) => note(error.message));
+  if (!shape) return;
+  if (shape.kind === KIND.anomaly) {
     const track = about.tracks[shape.track];
     const pid = about.processes.length > 1 ? `${about.processes[track.process].pid}/` : "";
     await goTo(`${pid}event:${track.thread_id}:${shape.seq}`, true);
@@ -97,6 +106,10 @@ function searchFor(text) {
 
 const actions = {
   choose,
+  zoomTo: async (seen) => {
+    const shape = await pointed(seen).catch((error) => note(error.message));
+    if (shape) lookAround(shape.start, shape.duration);
+  },
   chooseNothing: () => { view.chosen = null; show(); },
   follow: async (arrow, toEnd) => {
     const end = arrowEnd(arrow, toEnd);
@@ -114,6 +127,7 @@ const actions = {
   markChosen: () => {
     if (!view.chosen || view.chosen.track < 0) return;
     view.range = { start: view.chosen.start, end: view.chosen.start + Math.max(1, view.chosen.duration) };
+    meanThreadOf(view.chosen);
     actions.selected();
   },
   flame: () => show("flame"),
@@ -139,7 +153,7 @@ const actions = {
   help,
   search: () => byId("search").focus(),
   escape: () => {
-    if (view.range) view.range = null;
+    if (view.range) [view.range, view.only] = [null, null];
     else view.chosen = null;
     show();
   },
@@ -165,15 +179,21 @@ function tell() {
   byId("session").textContent = about.session;
   const [program, ...words] = (about.processes[0]?.command ?? "").split(" ");
   const command = [program.split("/").pop(), ...words].join(" ");
-  byId("facts").textContent = `${command}${command ? " · " : ""}${duration(about.length)} · ${counted(about.spans, "call")} · `
-    + `${counted(about.tracks.filter((track) => track.kind === "thread").length, "thread")}`;
+  byId("facts").textContent = `${duration(about.length)} · ${counted(about.spans, "call")} · `
+    + `${counted(about.tracks.filter((track) => track.kind === "thread").length, "thread")}${command ? ` · ${command}` : ""}`;
+}
+
+/** Whether the page opens on something in particular. */
+function hasReason() {
+  return about.opening.why !== "the whole run";
 }
 
 async function load() {
   learn(await json("session"));
   forgetNames();
   forgetPictures();
-  arrange(about.opening.track);
+  arrange(about.opening.track, hasReason());
+  byId("empty").hidden = allLines().length > 0;
   tell();
   fetchMinimap(minimap).catch((error) => note(error.message));
 }
@@ -193,24 +213,23 @@ async function open() {
   const { start, end, track } = about.opening;
   measure();
   if (asked) {
-    look(asked.start, asked.end);
-    view.scroll = asked.scroll;
-    view.range = asked.range;
-    view.tab = asked.tab;
+    goToAddress(asked);
   } else {
     look(start, end);
-    reveal(track, 0);
+    if (hasReason()) reveal(track, 0);
+    if (about.spans === 0) view.tab = "coverage";
   }
   const wanted = view.tab;
-  if (asked?.span) await goTo(asked.span, true);
-  if (!asked?.span || wanted !== "details") await show(wanted);
+  const span = asked ? asked.span : about.opening.span;
+  if (span) await goTo(span, true);
+  if (!span || wanted !== "details") await show(wanted);
   if (!asked && about.opening.why.startsWith("signal")) note(`Opened on ${about.opening.why}.`);
   watch(reload);
 }
 
 setTheme(keptTheme());
 legend();
-makeDetails((reference) => goTo(reference));
+makeDetails((reference) => goTo(reference), searchFor);
 makeSearch((reference) => goTo(reference), searchFor);
 makeSelection(searchFor);
 makeFlame(searchFor);
@@ -224,9 +243,9 @@ window.addEventListener("resize", measure);
 window.addEventListener("hashchange", () => {
   const asked = fromFragment(location.hash);
   if (!asked) return;
-  look(asked.start, asked.end);
-  view.range = asked.range;
+  goToAddress(asked);
   if (asked.span && asked.span !== view.chosen?.reference) goTo(asked.span, true);
+  else show(asked.tab);
 });
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { readTheme(); changed(); });
 byId("search-form").addEventListener("submit", (event) => {
@@ -239,6 +258,6 @@ byId("theme").addEventListener("click", actions.theme);
 byId("help").addEventListener("click", help);
 
 // What tests look at: the same numbers that are drawn.
-window.ada = { about, view, shown, drawn, sizes, isSettled, x, lineOf, rowTop, allLines, name, actions };
+window.ada = { about, view, shown, drawn, sizes, isSettled, x, lineOf, rowTop, allLines, name, actions, arrowAt, arrowPoint, shapeAt, reveal };
 
 open().catch((error) => note(error.message));

@@ -36,6 +36,10 @@ export function listenToTabs() {
     const name = event.target.dataset?.tab;
     if (name) show(name);
   });
+  // What leads somewhere can be reached without a mouse, too.
+  content().addEventListener("keydown", (event) => {
+    if (event.key === "Enter" && event.target.matches("[data-go], .go, .twist")) event.target.click();
+  });
   const splitter = document.getElementById("splitter");
   const panel = document.getElementById("panel");
   splitter.addEventListener("pointerdown", (event) => {
@@ -68,7 +72,7 @@ export function table(titles, rows) {
   const isNumber = titles.map((title) => title.startsWith(">"));
   const head = el("tr", {}, titles.map((title, at) => el("th", { class: isNumber[at] ? "number" : null }, title.replace(">", ""))));
   const body = rows.map(({ cells, go }) => {
-    const row = el("tr", { "data-go": go ? "" : null, onclick: go ?? (() => {}) }, cells.map((cell, at) =>
+    const row = el("tr", { "data-go": go ? "" : null, tabindex: go ? 0 : null, onclick: go ?? (() => {}) }, cells.map((cell, at) =>
       el("td", { class: isNumber[at] ? "number" : at === cells.length - 1 ? "wide" : null }, cell)));
     return row;
   });

@@ -17,14 +17,19 @@ let of = null;
 function wish() {
   const seen = visible();
   const length = view.end - view.start;
-  const outermost = Math.ceil(about.length) + 1;
-  const start = Math.max(0, Math.floor(view.start - length * MARGIN));
-  const end = Math.min(outermost, Math.ceil(view.end + length * MARGIN));
   const pixels = Math.max(1, sizes.width - sizes.gutter);
+  // Pixels of the picture are those of the screen, so that each of a strip's columns is one.
+  const pixel = length / pixels;
+  const most = Math.floor(pixels * MARGIN);
+  const before = Math.min(most, Math.max(0, Math.floor(view.start / pixel)));
+  // Whole nanoseconds, and never less than what is seen: else the picture would be asked for again and again.
+  const start = Math.max(0, Math.floor(view.start - before * pixel));
+  const behind = Math.min(most, Math.max(0, Math.ceil((about.length + 1 - view.end) / pixel)));
+  const width = Math.max(1, Math.ceil((view.end + behind * pixel - start) / pixel));
   return {
     start,
-    end: Math.max(end, start + 1),
-    width: Math.max(1, Math.round(pixels * ((end - start) / length))),
+    end: Math.max(Math.ceil(start + width * pixel), start + 1),
+    width,
     tracks: seen.map(({ line, first, last }) => `${line.track.id}:${first}-${last}`).join(","),
     arrowTracks: seen.map(({ line }) => line.track.id).join(","),
     length,

@@ -3,9 +3,9 @@
 import { json } from "./api.js";
 import { about } from "./about.js";
 import { counted, duration, moment, thousands } from "./format.js";
-import { allLines } from "./layout.js";
 import { name, needNames } from "./names.js";
 import { el, list, tab, table } from "./panel.js";
+import { meantThreads, threadChoice } from "./threads.js";
 import { view } from "./view.js";
 
 let kept = { key: "", sums: null };
@@ -17,10 +17,10 @@ export function meant() {
   return { start, end: Math.max(start + 1, Math.min(Math.ceil(range.end), Math.ceil(about.length) + 1)), isSelected: view.range !== null };
 }
 
-/** The sums of that time on all threads; asked once for each time. */
+/** The sums of that time on the threads that are meant; asked once for each. */
 export async function sums() {
   const { start, end } = meant();
-  const tracks = allLines().filter((line) => line.track.kind === "thread").map((line) => line.track.id).join(",");
+  const tracks = meantThreads().join(",");
   const key = `${about.number} ${start} ${end} ${tracks}`;
   if (kept.key !== key) {
     const told = await json("sums", { start, end, tracks });
@@ -49,7 +49,7 @@ export function makeSelection(searchFor) {
     }));
     const endings = Object.entries(told.outcomes).sort((a, b) => b[1] - a[1]);
     box.replaceChildren(
-      el("h2", {}, about_time()),
+      el("h2", {}, `${about_time()}, of `, threadChoice()),
       el("div", { class: "columns" },
         list([["calls", thousands(told.calls)], ["functions", thousands(told.distinct_functions)], ["threads", String(told.threads)],
           ["calls a second", thousands(Math.round(told.calls / (length / 1e9)))]]),

@@ -12,6 +12,8 @@ export const view = {
   chosen: null,
   /** The time that is selected. */
   range: null,
+  /** The only thread whose calls are summed up; none for all. */
+  only: null,
   /** The shape under the pointer. */
   hover: null,
   tab: "details",
@@ -62,33 +64,4 @@ export function pan(share) {
 export function lookAround(start, duration) {
   const room = Math.max(duration * 0.25, SHORTEST / 2);
   look(start - room, start + duration + room);
-}
-
-// The address holds the view, so that a colleague can be sent to it.
-
-export function toFragment() {
-  const parts = new URLSearchParams();
-  parts.set("start", String(Math.round(view.start)));
-  parts.set("end", String(Math.round(view.end)));
-  if (view.scroll > 0) parts.set("scroll", String(Math.round(view.scroll)));
-  if (view.chosen) parts.set("span", view.chosen.reference);
-  if (view.range) parts.set("range", `${Math.round(view.range.start)}-${Math.round(view.range.end)}`);
-  if (view.tab !== "details") parts.set("tab", view.tab);
-  return `#${parts}`;
-}
-
-/** What an address asks for; nothing if it asks for no view. */
-export function fromFragment(fragment) {
-  const parts = new URLSearchParams(fragment.replace(/^#/, ""));
-  const [start, end] = [Number(parts.get("start")), Number(parts.get("end"))];
-  if (!parts.has("start") || !(end > start)) return null;
-  const range = /^(-?\d+)-(-?\d+)$/.exec(parts.get("range") ?? "");
-  return {
-    start,
-    end,
-    scroll: Math.max(0, Number(parts.get("scroll")) || 0),
-    span: parts.get("span"),
-    range: range && Number(range[2]) > Number(range[1]) ? { start: Number(range[1]), end: Number(range[2]) } : null,
-    tab: parts.get("tab") ?? "details",
-  };
 }

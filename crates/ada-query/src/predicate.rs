@@ -201,7 +201,7 @@ fn leaf(test: &Test, field: Field, trace: &Trace, process: &TraceProcess) -> Rea
         Field::Session => Ready::Always(holds(Value::Text(trace.session_of(process).name.clone()))),
         Field::Pid => Ready::Always(holds(Value::Integer(process.pid.into()))),
         Field::Type => Ready::Always(holds(Value::Text("frame".into()))),
-        Field::Runtime => Ready::Always(holds(Value::Text("sync".into()))),
+        Field::Runtime => Ready::Always(holds(Value::Text(process.runtime.into()))),
         Field::FunctionId => by_label(|label| &label.id),
         Field::Name => by_label(|label| &label.name),
         Field::Module => by_label(|label| &label.module),

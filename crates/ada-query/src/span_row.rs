@@ -28,7 +28,11 @@ pub(crate) const COLUMNS: &[ColumnDoc] = &[
         "its reference, which ada show and table functions take: frame:THREAD:N, callback:THREAD:N, thread:THREAD, task:ID, block:THREAD:N",
     ),
     pushed("type", Kind::Text, "frame: one call of a function; logical: what a runtime meant by it"),
-    pushed("runtime", Kind::Text, "sync (calls), pthread (threads), callback, swift (tasks), gcd (dispatched blocks)"),
+    pushed(
+        "runtime",
+        Kind::Text,
+        "sync (calls), pthread (threads), callback, swift (tasks), gcd (dispatched blocks), heph (imported)",
+    ),
     pushed("function_id", Kind::Text, "the function as module:symbol"),
     pushed("name", Kind::Text, "the function's demangled name, or module+0xoffset"),
     pushed("module", Kind::Text, "the file name of the function's module"),
@@ -236,7 +240,7 @@ pub(crate) fn put_frame(
         at::OPEN_SEQ => out.set_result(signed(of(Column::OpenSeq))),
         at::SESSION => out.set_result(&*trace.session_of(process).name),
         at::TYPE => out.set_result("frame"),
-        at::RUNTIME => out.set_result("sync"),
+        at::RUNTIME => out.set_result(process.runtime),
         at::FUNCTION_ID | at::NAME | at::MODULE => match process.labels().get(of(Column::Function) as usize) {
             Some(label) => out.set_result(match column {
                 at::FUNCTION_ID => &*label.id,
@@ -292,7 +296,7 @@ fn frame_value(trace: &Trace, process: &TraceProcess, thread: usize, values: &Fr
         at::PID => number(process.pid.into()),
         at::SPAN_ID => text(trace.refer(process, Target::Frame(id, of(Column::OpenSeq)))),
         at::TYPE => text("frame"),
-        at::RUNTIME => text("sync"),
+        at::RUNTIME => text(process.runtime),
         at::FUNCTION_ID => label(|it| &it.id),
         at::NAME => label(|it| &it.name),
         at::MODULE => label(|it| &it.module),

@@ -46,6 +46,8 @@ pub struct TraceProcess {
     pub tables: Tables,
     /// Its functions' names.
     pub names: Names,
+    /// The runtime of its calls.
+    pub(crate) runtime: &'static str,
     /// The ids of each thread's first event, and of the process's first logical span, among those of all sessions.
     first_events: Vec<i64>,
     first_logical: i64,
@@ -100,6 +102,7 @@ impl Trace {
                     pid: session.processes()[number].pid.unwrap_or(0),
                     tables,
                     names,
+                    runtime: crate::call_runtime(&session.processes()[number]),
                     labels: OnceLock::new(),
                     logical: OnceLock::new(),
                 });

@@ -8,8 +8,8 @@ use ada_span::table::{Column, Columns, Tables};
 
 use crate::item::Item;
 
-/// Blocks that are kept: some 40 MB.
-const KEPT: usize = 256;
+/// Blocks that are kept: some 80 MB, and more than any picture reads.
+const KEPT: usize = 512;
 
 /// A decoded block.
 #[derive(Debug, Default)]

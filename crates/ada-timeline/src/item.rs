@@ -1,5 +1,7 @@
 //! A span as it is drawn, or many of which it is the longest.
 
+use std::sync::LazyLock;
+
 use ada_span::{Outcome, Reason, Status};
 
 /// The row that holds everything deeper.
@@ -37,6 +39,12 @@ impl Item {
 /// Whether a span did not end as most do, so that it must be seen at any zoom. A tail call ends where the next call
 /// begins, and what is open when a process exits ends with it: neither is worth an alarm.
 pub fn is_odd(outcome: u8) -> bool {
+    /// It is asked of every span of a picture, more than once.
+    static ODD: LazyLock<[bool; 256]> = LazyLock::new(|| std::array::from_fn(|byte| has_odd_end(byte as u8)));
+    ODD[usize::from(outcome)]
+}
+
+fn has_odd_end(outcome: u8) -> bool {
     let Some(outcome) = Outcome::from_byte(outcome) else { return true };
     let is_usual = matches!(outcome.status, Status::Completed | Status::EntryOnly | Status::Exited);
     match outcome.reason {

@@ -7,25 +7,13 @@ use ada_span::table::Tables;
 
 use crate::blocks::{Block, Blocks};
 use crate::item::{Item, LAST_ROW};
+use crate::range::Range;
 use crate::summary::Summary;
 
-/// Spans of a thread that are looked at one by one; where a view has more, it is drawn from the summary.
-const MOST_SPANS: u64 = 300_000;
-/// So few are looked at one by one in any case.
-const FEW_SPANS: u64 = 8192;
+/// Where the summary is fine enough, only this part of the spans is looked at one by one that could be.
+const FINE: u64 = 8;
 /// Callers that are followed upwards; those beyond are long enough for the summary to have them.
 const MOST_CALLERS: usize = 512;
-
-/// The time that is looked at.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Range {
-    /// From here on.
-    pub start: u64,
-    /// Before this.
-    pub end: u64,
-    /// Nanoseconds for each pixel, one at least.
-    pub pixel: u64,
-}
 
 /// The items of one row, by their starts.
 #[derive(Clone, Debug, Default)]
@@ -50,15 +38,22 @@ pub struct Scene<'a> {
 impl Scene<'_> {
     /// The rows from `first` to `last` of a thread that have something in the range. For each pixel of a row, the
     /// longest call that begins in it is there, the longest odd one, and the call that reaches into it from before.
-    pub fn rows(&self, thread: usize, range: Range, first: u32, last: u32) -> Result<Vec<Row>, SpanError> {
+    /// Where the summary is taken instead of the spans, which are at most `most_spans`, a longer call that begins less
+    /// than a pixel away may hide the longest of a pixel; if none of its levels is fine enough, one in its stretch.
+    pub fn rows(
+        &self,
+        thread: usize,
+        range: Range,
+        (first, last): (u32, u32),
+        most_spans: u64,
+    ) -> Result<Vec<Row>, SpanError> {
         let mut rows = Rows { rows: Vec::new(), first, last: last.min(LAST_ROW) };
         if self.tables.meta().threads.get(thread).is_none_or(|it| it.spans == 0) || range.start >= range.end {
             return Ok(Vec::new());
         }
         let spans = self.spans_between(thread, range.start, range.end);
-        let level = self.summary.level(thread, range.pixel);
-        match level {
-            Some((width, level)) if spans > FEW_SPANS && (width <= range.pixel || spans > MOST_SPANS) => {
+        match self.summary.level(thread, range.pixel()) {
+            Some((width, level)) if spans > most_spans || (width <= range.pixel() && spans > most_spans / FINE) => {
                 self.take_from_summary(thread, level, range, &mut rows);
             }
             _ => self.take_from_spans(thread, range, &mut rows)?,
@@ -67,7 +62,7 @@ impl Scene<'_> {
     }
 
     /// At most so many spans begin there.
-    fn spans_between(&self, thread: usize, start: u64, end: u64) -> u64 {
+    pub fn spans_between(&self, thread: usize, start: u64, end: u64) -> u64 {
         let blocks = &self.tables.meta().blocks[self.tables.blocks_of(thread)];
         let first = blocks.partition_point(|block| block.max_start < start);
         let last = blocks.partition_point(|block| block.min_start < end);
@@ -206,6 +201,24 @@ impl Rows {
 }
 
 impl Scene<'_> {
+    /// The innermost call of a thread that is open at a time.
+    pub fn innermost(&self, thread: usize, time: u64) -> Result<Option<Item>, SpanError> {
+        Ok(open_at(self, thread, time)?.first().map(|(_, item)| *item))
+    }
+
+    /// The first call of a function, by its place, among so many calls of a thread.
+    pub fn first_of(&self, thread: usize, function: u32, among: u64) -> Result<Option<Item>, SpanError> {
+        let (mut found, mut left) = (None, among);
+        each_span(self, thread, 0, u64::MAX, |block, row| {
+            left = left.saturating_sub(1);
+            if block.functions[row] == function {
+                found = Some(block.item(row));
+            }
+            found.is_none() && left > 0
+        })?;
+        Ok(found)
+    }
+
     /// How deep a call lies, by its thread and opening event.
     pub fn depth(&self, thread: usize, seq: u64) -> Result<Option<u32>, SpanError> {
         let Some(place) = self.tables.block_of(thread, seq) else { return Ok(None) };

@@ -36,7 +36,12 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Outcome> {
         )?;
         Summary::of(&session).print(out, |function| names.name(function))?;
         let path = report.session.display();
-        writeln!(out, "\nsession   {path}\nnext      ada atf dump {path} | less\n          ada trace -- COMMAND …")
+        writeln!(
+            out,
+            "\nsession   {path}\nnext      ada view {path}        the timeline, in a browser\n          \
+             ada report {path}      what it did and what is odd, in words\n          \
+             ada trace -- COMMAND …   your own program"
+        )
     };
     print(&mut out).output_failed(|| "cannot write to stdout".into())?;
     Ok(Outcome::Clean)

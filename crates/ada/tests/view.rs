@@ -13,6 +13,10 @@ mod run;
 #[path = "spans/told.rs"]
 mod told;
 
+#[allow(dead_code, reason = "shared with the other test target, which uses the rest")]
+#[path = "swift/toolchain.rs"]
+mod toolchain;
+
 #[path = "view/exports.rs"]
 mod exports;
 #[path = "view/heph.rs"]

@@ -234,7 +234,7 @@ fn find(trace: &Trace, process: &TraceProcess, part: Part, dictionary: &mut Dict
         Field::Session => Find::Always(dictionary.number(Value::Text(trace.session_of(process).name.clone()))),
         Field::Pid => Find::Always(dictionary.number(stepped(Value::Integer(process.pid.into()), part.step))),
         Field::Type => Find::Always(dictionary.number(Value::Text("frame".into()))),
-        Field::Runtime => Find::Always(dictionary.number(Value::Text("sync".into()))),
+        Field::Runtime => Find::Always(dictionary.number(Value::Text(process.runtime.into()))),
         Field::Thread => {
             let threads = process.tables.meta().threads.iter();
             let number = |id: u32| stepped(Value::Integer(id.into()), part.step);

@@ -10,12 +10,10 @@ use crate::item::{Item, LAST_ROW};
 pub(super) const FACTOR: u64 = 4;
 /// Levels that there can be: the longest stretch is longer than any trace.
 const LEVELS: usize = 24;
-/// Stretches of the finest level, of all threads of a process together.
-const STRETCHES: u64 = 200_000;
-/// Stretches that a thread has in any case.
-const FEWEST: u64 = 1024;
-/// Items of the finest level, of all threads together; beyond, it is given up for the next one.
-const MOST_ITEMS: u64 = 4_000_000;
+/// Stretches that a thread has in any case: the whole run is a view, and a screen is not wider.
+const FEWEST: u64 = 2048;
+/// The finest level has an item for so many spans, or fewer; one that has more is given up for the next one.
+const SPANS_PER_ITEM: u64 = 8;
 /// Items that a thread may have in any case.
 const FEWEST_ITEMS: u64 = 65_536;
 
@@ -41,36 +39,16 @@ struct Building {
     /// Levels below this were given up.
     finest: usize,
     items: u64,
+    /// So many items are too many for the finest level …
     most: u64,
+    /// … unless the next one's stretches would be longer than this.
+    longest: u64,
 }
 
-/// Sums up a thread, whose process has so many spans.
-pub(super) fn build(
-    tables: &Tables,
-    thread: usize,
-    all_spans: u64,
-    progress: &dyn Fn(u64),
-) -> Result<ThreadSummary, SpanError> {
+/// Sums up a thread.
+pub(super) fn build(tables: &Tables, thread: usize, progress: &dyn Fn(u64)) -> Result<ThreadSummary, SpanError> {
     let entry = &tables.meta().threads[thread];
-    let share = |whole: u64| (u128::from(whole) * u128::from(entry.spans) / u128::from(all_spans.max(1))) as u64;
-    let length = entry.facts.last_time.saturating_sub(entry.facts.first_time);
-    let mut width = length / share(STRETCHES).max(FEWEST) + 1;
-    let mut levels = Vec::new();
-    while levels.len() < LEVELS {
-        levels.push(Level { width, rows: Vec::new() });
-        if width > length {
-            break;
-        }
-        width = width.saturating_mul(FACTOR);
-    }
-    let mut building = Building {
-        origin: entry.facts.first_time,
-        cells: levels.iter().map(|_| Vec::new()).collect(),
-        levels,
-        finest: 0,
-        items: 0,
-        most: share(MOST_ITEMS).max(FEWEST_ITEMS),
-    };
+    let mut building = Building::new(entry.facts.first_time, entry.facts.last_time, entry.spans);
     let mut columns = Columns::new();
     let wanted = |it: Column| {
         matches!(
@@ -98,6 +76,33 @@ pub(super) fn build(
 }
 
 impl Building {
+    fn new(first: u64, last: u64, spans: u64) -> Self {
+        let length = last.saturating_sub(first);
+        let longest = length / FEWEST + 1;
+        // So that the level with the fewest stretches has no more than it must.
+        let mut width = longest;
+        while width >= FACTOR && width > length / (spans / SPANS_PER_ITEM).max(FEWEST) {
+            width /= FACTOR;
+        }
+        let mut levels = Vec::new();
+        while levels.len() < LEVELS {
+            levels.push(Level { width, rows: Vec::new() });
+            if width > length {
+                break;
+            }
+            width = width.saturating_mul(FACTOR);
+        }
+        Self {
+            origin: first,
+            cells: levels.iter().map(|_| Vec::new()).collect(),
+            levels,
+            finest: 0,
+            items: 0,
+            most: (spans / SPANS_PER_ITEM).max(FEWEST_ITEMS),
+            longest,
+        }
+    }
+
     #[inline]
     fn add(&mut self, level: usize, row: usize, item: Item) {
         let bucket = item.start.saturating_sub(self.origin) / self.levels[level].width;
@@ -132,7 +137,8 @@ impl Building {
                 self.items += 1;
             }
         }
-        if self.items > self.most && self.finest + 1 < self.levels.len() {
+        let coarser = self.levels.get(self.finest + 1).map(|level| level.width);
+        if self.items > self.most && coarser.is_some_and(|width| width <= self.longest) {
             self.levels[self.finest].rows = Vec::new();
             self.finest += 1;
             self.items = self.levels[self.finest].rows.iter().map(|row| row.len() as u64).sum();
@@ -149,5 +155,78 @@ impl Building {
         }
         let finest = self.finest;
         ThreadSummary { levels: self.levels.split_off(finest) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::item::is_odd;
+    use crate::range::Range;
+    use ada_span::{Outcome, Reason, Status};
+    use proptest::prelude::*;
+
+    /// Spans of one row, one after the other: durations and gaps, some odd.
+    fn any_spans() -> impl Strategy<Value = Vec<Item>> {
+        let span = (0_u64..50, prop_oneof![10 => 0_u64..60, 1 => 60_u64..5000], prop::bool::weighted(0.02));
+        prop::collection::vec(span, 1..600).prop_map(|spans| {
+            let mut time = 1000;
+            let odd = Outcome::new(Status::Unmatched, Reason::Exception).to_byte();
+            let make = |(seq, (gap, duration, is_odd)): (u64, (u64, u64, bool))| {
+                let start = time + gap;
+                time = start + duration;
+                Item { start, duration, seq, function: 0, count: 1, outcome: if is_odd { odd } else { 0 } }
+            };
+            (0..).zip(spans).map(make).collect()
+        })
+    }
+
+    proptest! {
+        /// For any pixels that are not shorter than a level's stretches: what is the longest of a pixel is there, or
+        /// hidden by a longer one of the same stretch, which begins less than a pixel away.
+        #[test]
+        fn only_a_longer_one_less_than_a_pixel_away_hides_the_longest(spans in any_spans(), width in 1_u64..200) {
+            let (first, last) = (spans[0].start, spans[spans.len() - 1].end());
+            let mut building = Building::new(first, last, spans.len() as u64 * 40);
+            spans.iter().for_each(|span| building.add(0, 3, *span));
+            let summary = building.finish();
+            let range = Range { start: first, end: last + 1, width };
+            let grid = range.grid();
+            for level in &summary.levels {
+                let items = &level.rows[3];
+                prop_assert_eq!(items.iter().map(|it| it.count as usize).sum::<usize>(), spans.len());
+                prop_assert!(items.is_sorted_by_key(|it| it.start));
+                if level.width > range.pixel() {
+                    continue;
+                }
+                for wants_odd in [false, true] {
+                    for pixel in 0..width {
+                        let here = spans.iter().filter(|it| grid.place(it.start) == pixel);
+                        let wanted = here.filter(|it| !wants_odd || is_odd(it.outcome));
+                        let Some(longest) = wanted.max_by_key(|it| it.duration) else { continue };
+                        let hides = |it: &&Item| {
+                            (!wants_odd || is_odd(it.outcome))
+                                && it.duration >= longest.duration
+                                && it.start.abs_diff(longest.start) < range.pixel()
+                        };
+                        prop_assert!(items.iter().any(|it| hides(&it)), "{:?} in {}", longest, pixel);
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn dense_rows_give_up_fine_levels_but_never_those_of_a_screen() {
+        let (length, spans) = (800_000, 200_000);
+        let mut building = Building::new(0, length, spans);
+        for at in 0..spans {
+            let item = Item { start: at * 4, duration: 3, seq: at, function: 0, count: 1, outcome: 0 };
+            // So many rows that even the fewest stretches have more items than there should be.
+            (0..40).for_each(|row| building.add(0, row, item));
+        }
+        let summary = building.finish();
+        let finest = summary.levels[0].width;
+        assert!(finest <= length / FEWEST + 1 && finest > length / FEWEST / FACTOR, "{finest}");
     }
 }

@@ -2,23 +2,23 @@
 //!
 //! | bytes | |
 //! | --- | --- |
-//! | 32 each | items: start, duration, seq (8 bytes each), function (4), count (3), outcome (1) |
+//! | 32 each | items: start, duration, seq (8 bytes each), function (4), outcome (1), count (3) |
 //! | … | the directory: per thread its levels, per level its width and rows, per row its first item and count |
-//! | 32 | the directory's offset and length, the tables' key, its CRC-32 and a magic |
+//! | 32 | the directory's offset and length, the tables' key, the CRC-32 of everything before it and a magic |
 //!
-//! All numbers are little-endian. Only the directory is checked when the file is opened: items are looked at one by
-//! one, and a wrong one is a wrong picture and nothing else.
+//! All numbers are little-endian.
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
 use super::build::ThreadSummary;
+use super::error::SummaryError;
 use crate::item::Item;
 
 pub(super) const ITEM: usize = 32;
 const TAIL: usize = 32;
-const MAGIC: u32 = u32::from_le_bytes(*b"ADV1");
+const MAGIC: u32 = u32::from_le_bytes(*b"ADV2");
 const MOST_COUNT: u32 = 0xff_ffff;
 
 /// Where things are.
@@ -71,7 +71,21 @@ pub(super) fn write(path: &Path, key: u64, threads: &[ThreadSummary]) -> io::Res
     written.and_then(|()| fs::rename(&unfinished, path)).inspect_err(|_| drop(fs::remove_file(&unfinished)))
 }
 
-fn write_to(mut out: impl Write, key: u64, threads: &[ThreadSummary]) -> io::Result<()> {
+/// What writes and knows the checksum of what it has written.
+struct Summed<W> {
+    out: W,
+    crc: crc32fast::Hasher,
+}
+
+impl<W: Write> Summed<W> {
+    fn put(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.crc.update(bytes);
+        self.out.write_all(bytes)
+    }
+}
+
+pub(super) fn write_to(out: impl Write, key: u64, threads: &[ThreadSummary]) -> io::Result<()> {
+    let mut out = Summed { out, crc: crc32fast::Hasher::new() };
     let mut directory = Vec::new();
     let mut put = |number: u64| directory.extend(number.to_le_bytes());
     let mut place = 0_u64;
@@ -86,55 +100,96 @@ fn write_to(mut out: impl Write, key: u64, threads: &[ThreadSummary]) -> io::Res
                 put(row.len() as u64);
                 place += row.len() as u64;
                 for item in row {
-                    out.write_all(&encode_item(item))?;
+                    out.put(&encode_item(item))?;
                 }
             }
         }
     }
-    out.write_all(&directory)?;
-    out.write_all(&(place * ITEM as u64).to_le_bytes())?;
-    out.write_all(&(directory.len() as u64).to_le_bytes())?;
-    out.write_all(&key.to_le_bytes())?;
-    out.write_all(&crc32fast::hash(&directory).to_le_bytes())?;
+    out.put(&directory)?;
+    out.put(&(place * ITEM as u64).to_le_bytes())?;
+    out.put(&(directory.len() as u64).to_le_bytes())?;
+    out.put(&key.to_le_bytes())?;
+    let Summed { mut out, crc } = out;
+    out.write_all(&crc.finalize().to_le_bytes())?;
     out.write_all(&MAGIC.to_le_bytes())?;
     out.flush()
 }
 
-/// The directory of a file's bytes, if they are a summary of tables with this key.
-pub(super) fn read_directory(bytes: &[u8], key: u64) -> Option<Directory> {
-    let tail = bytes.split_last_chunk::<TAIL>()?.1;
+/// What the end of a file says.
+struct Tail {
+    /// Where it begins.
+    offset: u64,
+    directory: std::ops::Range<usize>,
+    key: u64,
+    crc: u32,
+}
+
+fn read_tail(bytes: &[u8]) -> Result<Tail, SummaryError> {
+    let length = bytes.len() as u64;
+    let (_, tail) = bytes.split_last_chunk::<TAIL>().ok_or(SummaryError::TooShort { length })?;
     let word = |at: usize| u64::from_le_bytes(tail.as_chunks::<8>().0[at]);
-    let (offset, length, crc, magic) = (word(0), word(1), word(3) as u32, (word(3) >> 32) as u32);
-    let end = offset.checked_add(length)?;
-    if magic != MAGIC || word(2) != key || end.checked_add(TAIL as u64)? != bytes.len() as u64 {
-        return None;
+    let offset = length - TAIL as u64;
+    if (word(3) >> 32) as u32 != MAGIC {
+        return Err(SummaryError::OtherFormat { offset: length - 4 });
     }
-    let directory = bytes.get(offset as usize..end as usize)?;
-    if crc32fast::hash(directory) != crc {
-        return None;
+    let (start, end) = (word(0), word(0).checked_add(word(1)));
+    if end != Some(offset) || !start.is_multiple_of(ITEM as u64) {
+        return Err(SummaryError::Lengths { offset });
     }
-    let mut numbers = directory.as_chunks::<8>().0.iter().map(|it| u64::from_le_bytes(*it));
-    let mut next = || numbers.next();
-    let items = offset / ITEM as u64;
+    Ok(Tail { offset, directory: start as usize..offset as usize, key: word(2), crc: word(3) as u32 })
+}
+
+/// The directory of a file's bytes, if they are the summary of tables with this key.
+pub(super) fn read(bytes: &[u8], key: u64) -> Result<Directory, SummaryError> {
+    let tail = read_tail(bytes)?;
+    if tail.key != key {
+        return Err(SummaryError::OtherTables { offset: tail.offset + 16 });
+    }
+    let end = bytes.len() - 8;
+    if crc32fast::hash(&bytes[..end]) != tail.crc {
+        return Err(SummaryError::Checksum { offset: end as u64 });
+    }
+    read_directory(bytes, tail.directory)
+}
+
+/// The same whatever key and checksum it has.
+pub(super) fn read_unchecked(bytes: &[u8]) -> Result<Directory, SummaryError> {
+    read_directory(bytes, read_tail(bytes)?.directory)
+}
+
+fn read_directory(bytes: &[u8], place: std::ops::Range<usize>) -> Result<Directory, SummaryError> {
+    let items = (place.start / ITEM) as u64;
+    let mut at = place.start as u64;
+    let mut numbers = bytes[place].as_chunks::<8>().0.iter().map(|it| u64::from_le_bytes(*it));
+    let mut next = || {
+        let offset = at;
+        at += 8;
+        numbers.next().map(|number| (number, offset)).ok_or(SummaryError::Directory { offset })
+    };
     let mut found = Directory::default();
-    for _ in 0..next()? {
+    for _ in 0..next()?.0 {
         let mut thread = ThreadEntry::default();
-        for _ in 0..next()? {
-            let width = next()?;
+        for _ in 0..next()?.0 {
+            let (width, offset) = next()?;
+            if width == 0 {
+                return Err(SummaryError::Directory { offset });
+            }
             let mut level = LevelEntry { width, rows: Vec::new() };
-            for _ in 0..next()? {
-                let first = next()?;
-                let last = first.checked_add(next()?)?;
-                if last > items {
-                    return None;
+            for _ in 0..next()?.0 {
+                let ((first, _), (count, offset)) = (next()?, next()?);
+                match first.checked_add(count) {
+                    Some(last) if last <= items => level.rows.push((first, last)),
+                    _ => return Err(SummaryError::Directory { offset }),
                 }
-                level.rows.push((first, last));
             }
             thread.levels.push(level);
         }
         found.threads.push(thread);
     }
-    Some(found)
+    match next() {
+        Ok((_, offset)) => Err(SummaryError::Directory { offset }),
+        Err(_) => Ok(found),
+    }
 }
 
 #[cfg(test)]
@@ -157,17 +212,41 @@ mod tests {
         let level = Level { width: 8, rows: vec![vec![Item::default(); 3], Vec::new(), vec![Item::default()]] };
         write(&path, 5, &[ThreadSummary { levels: vec![level] }]).unwrap();
         let bytes = fs::read(&path).unwrap();
-        let directory = read_directory(&bytes, 5).unwrap();
+        let directory = read(&bytes, 5).unwrap();
         assert_eq!(directory.threads[0].levels[0].rows, [(0, 3), (3, 3), (3, 4)]);
-        assert_eq!(read_directory(&bytes, 6), None);
+        assert_eq!(read(&bytes, 6), Err(SummaryError::OtherTables { offset: bytes.len() as u64 - 16 }));
         for length in 0..bytes.len() {
-            assert_eq!(read_directory(&bytes[..length], 5), None, "{length} bytes");
+            assert!(read(&bytes[..length], 5).is_err(), "{length} bytes");
         }
-        for at in 4 * ITEM..bytes.len() {
+        for at in 0..bytes.len() {
             let mut changed = bytes.clone();
             changed[at] ^= 0x40;
-            assert_eq!(read_directory(&changed, 5), None, "byte {at}");
+            assert!(read(&changed, 5).is_err(), "byte {at}");
         }
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "nothing else is left");
+    }
+
+    #[test]
+    fn what_is_wrong_is_told_with_its_place() {
+        let level = Level { width: 8, rows: vec![vec![Item::default(); 3]] };
+        let mut bytes = Vec::new();
+        write_to(&mut bytes, 5, &[ThreadSummary { levels: vec![level] }]).unwrap();
+        let length = bytes.len() as u64;
+        // Three items, then: threads, levels, width, rows, the first item and how many.
+        let count = 3 * ITEM + 5 * 8;
+        assert_eq!(bytes[count], 3);
+        let with = |at: usize, byte: u8| {
+            let mut changed = bytes.clone();
+            changed[at] = byte;
+            changed
+        };
+        assert_eq!(read_unchecked(&with(count, 4)), Err(SummaryError::Directory { offset: count as u64 }));
+        assert_eq!(read_unchecked(&with(3 * ITEM + 16, 0)), Err(SummaryError::Directory { offset: 3 * 32 + 16 }));
+        assert_eq!(read_unchecked(&with(3 * ITEM, 2)), Err(SummaryError::Directory { offset: length - 32 }));
+        assert_eq!(read_unchecked(&with(3 * ITEM, 0)), Err(SummaryError::Directory { offset: 3 * 32 + 8 }));
+        assert_eq!(read(&with(count, 4), 5), Err(SummaryError::Checksum { offset: length - 8 }));
+        assert_eq!(read(&with(bytes.len() - 1, 0), 5), Err(SummaryError::OtherFormat { offset: length - 4 }));
+        assert_eq!(read(&with(bytes.len() - 32, 0), 5), Err(SummaryError::Lengths { offset: length - 32 }));
+        assert_eq!(read(&bytes[..31], 5), Err(SummaryError::TooShort { length: 31 }));
     }
 }

@@ -2,19 +2,21 @@
 
 mod build;
 mod cell;
+mod error;
 mod file;
+pub mod unchecked;
 
 use std::path::PathBuf;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use ada_format::atf::Mapping;
 use ada_span::SpanError;
 use ada_span::table::Tables;
 
 use crate::item::Item;
+use crate::parallel::in_parallel;
 use build::ThreadSummary;
-use file::{Directory, ITEM, decode_item, read_directory};
+pub use error::SummaryError;
+use file::{Directory, ITEM, decode_item};
 
 /// Threads with fewer spans are drawn from the spans themselves.
 const WORTH_IT: u64 = 8192;
@@ -22,7 +24,23 @@ const WORTH_IT: u64 = 8192;
 /// The summary of a process.
 pub struct Summary {
     directory: Directory,
-    bytes: Mapping,
+    bytes: Bytes,
+}
+
+/// Where the summary is.
+enum Bytes {
+    Mapped(Mapping),
+    /// Where it cannot be kept.
+    Held(Vec<u8>),
+}
+
+impl Bytes {
+    fn get(&self) -> &[u8] {
+        match self {
+            Self::Mapped(bytes) => bytes.as_ref(),
+            Self::Held(bytes) => bytes,
+        }
+    }
 }
 
 /// Items of one row, by their starts.
@@ -46,22 +64,32 @@ impl Items<'_> {
 
 impl Summary {
     /// The summary of tables: the one that is there, or a new one. `progress` hears of spans as they are summed up.
+    /// One that is damaged is made anew, and one that cannot be kept is held in memory.
     pub fn of(tables: &Tables, progress: &(dyn Fn(u64) + Sync)) -> Result<Self, SpanError> {
-        let path = path_of(tables);
-        if let Some(found) = Self::open(tables) {
+        if let Ok(found) = Self::open(tables) {
             return Ok(found);
         }
+        let path = path_of(tables);
+        let key = tables.meta().key;
         let threads = build_all(tables, progress)?;
-        file::write(&path, tables.meta().key, &threads)
-            .map_err(|source| SpanError::Io { path: path.clone(), source })?;
-        drop(threads);
-        Self::open(tables).ok_or(SpanError::Damaged { path })
+        if file::write(&path, key, &threads).is_ok()
+            && let Ok(written) = Self::open(tables)
+        {
+            return Ok(written);
+        }
+        let mut bytes = Vec::new();
+        file::write_to(&mut bytes, key, &threads).map_err(|source| SpanError::Io { path: path.clone(), source })?;
+        let directory = file::read_unchecked(&bytes).map_err(|_| SpanError::Damaged { path })?;
+        Ok(Self { directory, bytes: Bytes::Held(bytes) })
     }
 
-    fn open(tables: &Tables) -> Option<Self> {
-        let bytes = Mapping::open(&path_of(tables)).ok()?;
-        let directory = read_directory(bytes.as_ref(), tables.meta().key)?;
-        (directory.threads.len() == tables.meta().threads.len()).then_some(Self { directory, bytes })
+    fn open(tables: &Tables) -> Result<Self, SummaryError> {
+        let bytes = Mapping::open(&path_of(tables)).map_err(|_| SummaryError::Unreadable)?;
+        let directory = file::read(bytes.as_ref(), tables.meta().key)?;
+        if directory.threads.len() != tables.meta().threads.len() {
+            return Err(SummaryError::OtherTables { offset: 0 });
+        }
+        Ok(Self { directory, bytes: Bytes::Mapped(bytes) })
     }
 
     /// Rows of the coarsest level of a thread whose stretches are not longer than this, or of its finest one. None for
@@ -79,37 +107,23 @@ impl Summary {
 
     pub(crate) fn items(&self, thread: usize, level: usize, row: usize) -> Items<'_> {
         let (first, last) = self.directory.threads[thread].levels[level].rows[row];
-        let bytes: &[u8] = self.bytes.as_ref();
-        Items(bytes[first as usize * ITEM..last as usize * ITEM].as_chunks().0)
+        items_between(self.bytes.get(), first, last)
     }
+}
+
+fn items_between(bytes: &[u8], first: u64, last: u64) -> Items<'_> {
+    Items(bytes[first as usize * ITEM..last as usize * ITEM].as_chunks().0)
 }
 
 fn path_of(tables: &Tables) -> PathBuf {
     tables.folder().join("summary.bin")
 }
 
-/// All threads, as many at once as there are processors.
 fn build_all(tables: &Tables, progress: &(dyn Fn(u64) + Sync)) -> Result<Vec<ThreadSummary>, SpanError> {
     let threads = &tables.meta().threads;
-    let all_spans: u64 = threads.iter().map(|thread| thread.spans).sum();
-    let workers = std::thread::available_parallelism().map_or(1, usize::from).min(threads.len()).max(1);
-    let next = AtomicUsize::new(0);
-    let made: Mutex<Vec<Result<ThreadSummary, SpanError>>> =
-        Mutex::new(threads.iter().map(|_| Ok(ThreadSummary::default())).collect());
-    std::thread::scope(|scope| {
-        for _ in 0..workers {
-            scope.spawn(|| {
-                loop {
-                    let place = next.fetch_add(1, Ordering::Relaxed);
-                    let Some(thread) = threads.get(place) else { return };
-                    if thread.spans < WORTH_IT {
-                        continue;
-                    }
-                    let result = build::build(tables, place, all_spans, progress);
-                    made.lock().unwrap_or_else(|poisoned| poisoned.into_inner())[place] = result;
-                }
-            });
-        }
+    let made = in_parallel(threads.len(), |place| match threads[place].spans {
+        0..WORTH_IT => Ok(ThreadSummary::default()),
+        _ => build::build(tables, place, progress),
     });
-    made.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner()).into_iter().collect()
+    made.into_iter().collect()
 }

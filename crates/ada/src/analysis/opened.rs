@@ -57,6 +57,8 @@ pub(crate) struct OpenedProcess {
     pub(crate) pid: u32,
     pub(crate) tables: Tables,
     pub(crate) names: Names,
+    /// The runtime of its calls.
+    pub(crate) runtime: &'static str,
     /// What recording took, where that was measured.
     pub(crate) correction: Option<Correction>,
     pub(crate) switched: Switched,
@@ -252,6 +254,7 @@ pub(crate) fn open(path: &Path, args: &SessionArgs) -> anyhow::Result<OpenedSess
             pid: process.pid.unwrap_or(0),
             tables,
             names,
+            runtime: ada_query::call_runtime(process),
             correction: process.manifest.as_ref().and_then(Correction::of),
             switched: Switched::of(process.manifest.as_ref()),
             logical: OnceCell::new(),

@@ -165,9 +165,9 @@ impl Row {
         (function != NONE).then_some(FunctionId(function))
     }
 
-    pub(crate) fn runtime(&self) -> &'static str {
+    pub(crate) fn runtime(&self, opened: &OpenedSession) -> &'static str {
         match self {
-            Self::Frame(_) => "sync",
+            Self::Frame(it) => opened.processes[it.process].runtime,
             Self::Pthread(_) => "pthread",
             Self::Callback(_) => "callback",
             Self::Task(_) => "swift",
@@ -315,7 +315,7 @@ impl Row {
             "span_id": self.reference(opened).to_string(),
             "pid": process.pid,
             "type": kind,
-            "runtime": self.runtime(),
+            "runtime": self.runtime(opened),
             "function_id": self.function().map(|function| function.to_string()),
             "name": self.name(opened),
             "module": self.function().map(|function| process.names.module(function)),

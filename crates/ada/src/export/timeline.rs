@@ -318,7 +318,7 @@ impl Telling<'_> {
             reference: row.reference(self.opened).to_string(),
             process: number,
             thread: first + row.thread(),
-            runtime: row.runtime(),
+            runtime: row.runtime(self.opened),
             name: row.name(self.opened),
             start: row.start(),
             end: row.start().saturating_add(row.duration()),

@@ -64,7 +64,7 @@ enum Runtime {
     Swift,
     /// Dispatched blocks
     Gcd,
-    /// Heph traces
+    /// Imported Heph events
     Heph,
 }
 
@@ -128,8 +128,9 @@ impl FilterArgs {
             })
         };
         let runtimes: Vec<&'static str> = self.runtime.iter().map(|it| it.word()).collect();
-        let wants_sync = runtimes.is_empty() || runtimes.contains(&"sync");
-        let wants_other = runtimes.is_empty() || runtimes.iter().any(|word| *word != "sync");
+        let of_calls = |word: &&'static str| opened.processes.iter().any(|process| process.runtime == *word);
+        let wants_calls = runtimes.is_empty() || runtimes.iter().any(of_calls);
+        let wants_other = runtimes.is_empty() || !runtimes.iter().all(of_calls);
         let has_patterns = !self.function.is_empty() || !self.module.is_empty();
         let functions = has_patterns.then(|| {
             let of = |process: usize| {
@@ -140,7 +141,7 @@ impl FilterArgs {
             (0..opened.processes.len()).map(of).collect()
         });
         Ok(Filter {
-            wants_frames: self.kind != Some(Kind::Logical) && wants_sync,
+            wants_frames: self.kind != Some(Kind::Logical) && wants_calls,
             wants_logical: self.kind != Some(Kind::Frame) && wants_other,
             hides_frames_behind: self.kind.is_none() && runtimes.is_empty(),
             runtimes,
@@ -210,7 +211,7 @@ impl Filter {
         let process = &opened.processes[row.process()];
         let (functions, modules) = &self.patterns;
         let module = row.function().map(|function| process.names.module(function)).unwrap_or_default();
-        (self.runtimes.is_empty() || self.runtimes.contains(&row.runtime()))
+        (self.runtimes.is_empty() || self.runtimes.contains(&row.runtime(opened)))
             && self.wants_thread(process.tables.meta().threads[row.thread()].id)
             && row.duration() >= self.min_duration
             && (self.since..self.until).contains(&row.start())

@@ -228,7 +228,7 @@ fn cells(args: &Args, opened: &OpenedSession, row: &Row) -> Vec<String> {
     let start = row.start().saturating_sub(opened.start);
     let name = match row {
         Row::Frame(_) => row.name(opened),
-        _ => format!("{} {}", row.runtime(), row.name(opened)),
+        _ => format!("{} {}", row.runtime(opened), row.name(opened)),
     };
     let mut cells = vec![
         row.reference(opened).to_string(),

@@ -1,11 +1,14 @@
 //! What the page is told first: the session, its tracks, and where to begin.
 
-use ada_span::{Reason, Status};
+use ada_span::{FunctionStats, Reason, Status};
 use serde_json::{Value, json};
 
 use super::opening;
 use super::stage::{Stage, Track, TrackKind};
 use crate::analysis::OpenedSession;
+
+/// Functions that the page lists at first.
+const MOST_FUNCTIONS: usize = 12;
 
 /// Everything but the shapes.
 pub(super) fn answer(opened: &OpenedSession, stage: &Stage, number: u64, is_live: bool) -> Value {
@@ -42,7 +45,22 @@ pub(super) fn answer(opened: &OpenedSession, stage: &Stage, number: u64, is_live
         "statuses": Status::ALL.iter().map(|it| it.word()).collect::<Vec<_>>(),
         "reasons": Reason::ALL.iter().map(|it| it.word()).collect::<Vec<_>>(),
         "opening": opening::find(opened, stage),
+        "top": top(opened, stage),
     })
+}
+
+/// The functions with the most time in themselves: name, calls, own time and total.
+fn top(opened: &OpenedSession, stage: &Stage) -> Vec<Value> {
+    let all = opened.processes.iter().enumerate().flat_map(|(number, process)| {
+        let functions = (0..).zip(&process.tables.meta().functions);
+        functions.map(move |(place, it)| (it.self_ns, number, place, it))
+    });
+    let mut all: Vec<_> = all.collect();
+    all.sort_unstable_by_key(|(own, number, place, _)| (std::cmp::Reverse(*own), *number, *place));
+    let tell = |&(own, number, place, it): &(u64, usize, u32, &FunctionStats)| {
+        json!([stage.names.of_function(number, place), it.spans, own, it.total_ns])
+    };
+    all.iter().take(MOST_FUNCTIONS).map(tell).collect()
 }
 
 fn track(stage: &Stage, place: usize, it: &Track) -> Value {

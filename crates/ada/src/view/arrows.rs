@@ -12,17 +12,17 @@ const MOST: usize = 300;
 
 /// A causal edge between tracks.
 pub(super) struct StageLink {
-    kind: &'static str,
-    process: usize,
-    from: StageEnd,
-    to: StageEnd,
+    pub(super) kind: &'static str,
+    pub(super) process: usize,
+    pub(super) from: StageEnd,
+    pub(super) to: StageEnd,
 }
 
-struct StageEnd {
+pub(super) struct StageEnd {
     track: usize,
     time: u64,
     row: RowOf,
-    target: Target,
+    pub(super) target: Target,
 }
 
 /// Where on its track an end lies.
@@ -74,7 +74,7 @@ pub(super) fn gather(stage: &Stage) -> Vec<StageLink> {
     links
 }
 
-/// The arrows that are seen between two moments on these tracks.
+/// The arrows that are seen between two moments and have an end on these tracks.
 pub(super) fn answer(stage: &Stage, start: u64, end: u64, is_shown: impl Fn(usize) -> bool) -> anyhow::Result<Value> {
     let overlaps =
         |link: &&StageLink| link.from.time.min(link.to.time) < end && link.from.time.max(link.to.time) > start;
@@ -82,7 +82,7 @@ pub(super) fn answer(stage: &Stage, start: u64, end: u64, is_shown: impl Fn(usiz
         .links
         .iter()
         .filter(overlaps)
-        .filter(|link| is_shown(link.from.track) && is_shown(link.to.track) && link.from.track != link.to.track)
+        .filter(|link| (is_shown(link.from.track) || is_shown(link.to.track)) && link.from.track != link.to.track)
         .collect();
     let count = seen.len();
     // Callbacks are many and near; whoever created or resumed another is looked for first.

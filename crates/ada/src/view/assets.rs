@@ -16,6 +16,7 @@ const FILES: &[(&str, &str)] = &assets![
     "index.html"
     "style.css"
     "js/about.js"
+    "js/address.js"
     "js/api.js"
     "js/arrows.js"
     "js/axis.js"
@@ -34,10 +35,14 @@ const FILES: &[(&str, &str)] = &assets![
     "js/main.js"
     "js/minimap.js"
     "js/names.js"
+    "js/overview.js"
     "js/panel.js"
     "js/pictures.js"
+    "js/pointed.js"
     "js/search.js"
     "js/selection.js"
+    "js/strips.js"
+    "js/threads.js"
     "js/view.js"
 ];
 

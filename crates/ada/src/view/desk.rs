@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use tokio::sync::oneshot;
 
 use super::stage::{Stage, TrackKind};
-use super::{coverage, search};
+use super::{causes, coverage, search};
 use crate::analysis::{BlockView, CallbackView, OpenedSession, PthreadView, Row, Target, TaskView, read_frame, refer};
 use crate::show;
 
@@ -119,11 +119,15 @@ fn details(opened: &OpenedSession, stage: &Stage, reference: Reference) -> anyho
     let row = row_of(opened, reference)?;
     let place = row.as_ref().and_then(|row| search::place(stage, opened, row));
     let span = row.as_ref().map(|row| search::to_json(opened, stage, row));
-    Ok(json!({ "reference": reference.to_string(), "details": shown, "place": place, "span": span }))
+    let links = match &row {
+        Some(row) => causes::find(opened, stage, row.process(), row.target(opened))?,
+        None => Value::Null,
+    };
+    Ok(json!({ "reference": reference.to_string(), "details": shown, "place": place, "span": span, "links": links }))
 }
 
 /// The span that a reference means; an event's is that which it opens.
-fn row_of(opened: &OpenedSession, reference: Reference) -> anyhow::Result<Option<Row>> {
+pub(super) fn row_of(opened: &OpenedSession, reference: Reference) -> anyhow::Result<Option<Row>> {
     for (number, process) in opened.processes.iter().enumerate() {
         if reference.pid.is_some_and(|pid| pid != process.pid) {
             continue;

@@ -6,6 +6,7 @@
 mod about;
 mod arrows;
 mod assets;
+mod causes;
 mod coverage;
 mod desk;
 mod guard;
@@ -17,6 +18,7 @@ mod names;
 mod opening;
 mod parameters;
 mod picture;
+mod pixel;
 mod routes;
 mod search;
 mod stage;

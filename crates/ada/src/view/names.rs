@@ -38,7 +38,8 @@ impl SpanNames {
 
     /// The number of a process's function, by its place in the tables.
     pub(super) fn of_function(&self, process: usize, place: u32) -> u32 {
-        self.first[process] + place
+        // A place that no function has is nobody's number.
+        if (place as usize) < self.functions[process].len() { self.first[process] + place } else { u32::MAX }
     }
 
     /// The number of any other name.

@@ -3,10 +3,14 @@
 use serde_json::{Value, json};
 
 use super::stage::Stage;
-use crate::analysis::{OpenedSession, nanoseconds, read_frame};
+use crate::analysis::{OpenedSession, Target, nanoseconds, refer};
 
 /// Shown around a crash, before and after, in the share of the whole run.
 const AROUND_CRASH: u64 = 20;
+/// Calls of a thread among which `main` is looked for.
+const EARLY: u64 = 500_000;
+/// It is opened on if it takes at least this part of the run.
+const LEAST: u64 = 4;
 
 /// A view: start and end since the session's start, the track, and why.
 pub(super) fn find(opened: &OpenedSession, stage: &Stage) -> Value {
@@ -24,27 +28,36 @@ fn crash(opened: &OpenedSession, stage: &Stage) -> Option<Value> {
     let start = crash.time_ns.saturating_sub(around).max(stage.start) - stage.start;
     let end = (crash.time_ns + around / 4).min(stage.end).saturating_sub(stage.start).max(start + 1);
     let why = format!("signal {} after {}", crash.signal, nanoseconds(crash.time_ns.saturating_sub(stage.start)));
-    Some(json!({ "start": start, "end": end, "track": stage.track_of_thread(number, thread), "why": why }))
+    // What it was in is chosen at once. The call ends when the signal hit.
+    let innermost = stage.processes[number].scene().innermost(thread, crash.time_ns.saturating_sub(1)).ok().flatten();
+    let span = innermost.map(|call| refer(opened, number, Target::Frame(crash.thread, call.seq)).to_string());
+    let track = stage.track_of_thread(number, thread);
+    Some(json!({ "start": start, "end": end, "track": track, "why": why, "span": span }))
 }
 
-/// The program's `main`: what the loader does before is seldom what is looked for.
+/// The program's `main`: what the loader does before is seldom what is looked for. Where most of the run is elsewhere (in
+/// another program that the process became, or in tasks that `main` only starts), that is no good beginning.
 fn main(opened: &OpenedSession, stage: &Stage) -> Option<Value> {
+    let mut calls = Vec::new();
     for (number, process) in opened.processes.iter().enumerate() {
-        let functions = process.tables.meta().functions.iter();
-        let named = functions.filter(|it| process.names.raw(it.function) == Some("main"));
-        for stats in named {
-            let (thread, seq) = (stats.longest.0 as usize, stats.longest.1);
-            let Ok(Some(frame)) = read_frame(opened, number, thread, seq) else { continue };
-            let margin = frame.duration / 50;
-            let start = frame.start.saturating_sub(margin).max(stage.start) - stage.start;
-            let end = frame.start.saturating_add(frame.duration).saturating_add(margin).min(stage.end) - stage.start;
-            if end > start {
-                let track = stage.track_of_thread(number, thread);
-                return Some(json!({ "start": start, "end": end, "track": track, "why": "main" }));
-            }
+        let meta = process.tables.meta();
+        // It is called early, by the process's first thread. It may never have returned.
+        let Some(thread) = meta.thread_index(process.pid) else { continue };
+        let named = (0..).zip(&meta.functions).filter(|(_, it)| process.names.raw(it.function) == Some("main"));
+        for (function, _) in named {
+            let found = stage.processes[number].scene().first_of(thread, function, EARLY);
+            calls.extend(found.ok().flatten().map(|call| (call, stage.track_of_thread(number, thread))));
         }
     }
-    None
+    let (call, track) = calls.into_iter().max_by_key(|(call, _)| call.duration)?;
+    let length = stage.end.saturating_sub(stage.start);
+    if call.duration.saturating_mul(LEAST) < length {
+        return None;
+    }
+    let margin = call.duration / 50;
+    let start = call.start.saturating_sub(margin).max(stage.start) - stage.start;
+    let end = call.end().saturating_add(margin).min(stage.end).saturating_sub(stage.start);
+    Some(json!({ "start": start, "end": end.max(start + 1), "track": track, "why": "main" }))
 }
 
 fn everything(stage: &Stage) -> Value {

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::desk::Question;
 use super::loaded::{Loaded, Shown};
 use super::parameters::Parameters;
-use super::{arrows, picture, sums};
+use super::{arrows, picture, pixel, sums};
 
 /// An answer's body.
 pub(super) enum Answer {
@@ -48,7 +48,7 @@ pub(super) async fn answer(shown: &Shown, path: &str, parameters: Parameters) ->
                 ask(Question::Shape(track.map_err(Failure::Wrong)?, seq.map_err(Failure::Wrong)?)).await
             }
         },
-        "/api/picture" | "/api/arrows" | "/api/names" | "/api/sums" => {
+        "/api/picture" | "/api/pixel" | "/api/arrows" | "/api/names" | "/api/sums" => {
             let path = path.to_owned();
             let shown = shown.clone();
             let answered = tokio::task::spawn_blocking(move || computed(&shown, &loaded, &path, &parameters)).await;
@@ -74,17 +74,27 @@ fn computed(shown: &Shown, loaded: &Arc<Loaded>, path: &str, parameters: &Parame
     }
     let since: u64 = parameters.need("start").map_err(Failure::Wrong)?;
     let until: u64 = parameters.need("end").map_err(Failure::Wrong)?;
-    let length = until.checked_sub(since).filter(|&it| it > 0);
-    let length = length.ok_or_else(|| Failure::Wrong("the end must lie behind the start".into()))?;
+    if until <= since {
+        return Err(Failure::Wrong("the end must lie behind the start".into()));
+    }
     let (start, end) = (stage.start.saturating_add(since), stage.start.saturating_add(until));
     match path {
         "/api/picture" => {
             let width: u64 = parameters.need("width").map_err(Failure::Wrong)?;
-            let width = width.clamp(1, 20_000);
             let wanted = picture::parse_wanted(parameters.get("tracks").unwrap_or_default(), stage);
             let wanted = wanted.ok_or_else(|| Failure::Wrong("tracks are TRACK:FIRST-LAST, with commas".into()))?;
-            let range = Range { start, end, pixel: (length / width).max(1) };
+            let range = Range { start, end, width };
             picture::answer(stage, &wanted, range).map(Answer::Binary).map_err(failed)
+        }
+        "/api/pixel" => {
+            let (track, row, kind) = (parameters.need("track"), parameters.need("row"), parameters.need("kind"));
+            let track: usize = track.map_err(Failure::Wrong)?;
+            if track >= stage.tracks.len() {
+                return Err(Failure::Wrong(format!("there is no track {track}")));
+            }
+            let range = Range { start, end, width: 1 };
+            let (row, kind) = (row.map_err(Failure::Wrong)?, kind.map_err(Failure::Wrong)?);
+            pixel::answer(stage, track, row, kind, range).map(Answer::Json).map_err(failed)
         }
         _ => {
             let mut tracks: Vec<usize> = Vec::new();

@@ -89,7 +89,7 @@ pub(super) fn to_json(opened: &OpenedSession, stage: &Stage, row: &Row) -> Value
     json!({
         "reference": row.reference(opened).to_string(),
         "name": row.name(opened),
-        "runtime": row.runtime(),
+        "runtime": row.runtime(opened),
         "start": row.start().saturating_sub(stage.start),
         "duration": row.duration(),
         "status": outcome.status.word(),

@@ -133,19 +133,30 @@ impl Stage {
         }
     }
 
-    /// What the rows of a track have in a range, by kind.
+    /// At most so many calls of a track begin in a range.
+    pub(super) fn spans_between(&self, track: usize, range: Range) -> u64 {
+        let it = &self.tracks[track];
+        match it.kind {
+            TrackKind::Thread(thread) => {
+                self.processes[it.process].scene().spans_between(thread, range.start, range.end)
+            }
+            TrackKind::Logical(_) => 0,
+        }
+    }
+
+    /// What the rows of a track have in a range, by kind. At most `most_spans` calls are looked at one by one.
     pub(super) fn look(
         &self,
         track: usize,
         range: Range,
-        first: u32,
-        last: u32,
+        (first, last): (u32, u32),
+        most_spans: u64,
     ) -> Result<Vec<(ShapeKind, Row)>, SpanError> {
         let it = &self.tracks[track];
         let process = &self.processes[it.process];
         match &it.kind {
             TrackKind::Thread(thread) => {
-                let rows = process.scene().rows(*thread, range, first, last)?;
+                let rows = process.scene().rows(*thread, range, (first, last), most_spans)?;
                 let mut rows: Vec<(ShapeKind, Row)> = rows.into_iter().map(|row| (ShapeKind::Call, row)).collect();
                 let odd = &process.anomalies[*thread];
                 let from = odd.partition_point(|it| it.start < range.start);

@@ -96,6 +96,32 @@ fn firefox_profiles_have_every_opening_and_closing() {
 }
 
 #[test]
+fn firefox_profiler_itself_loads_the_profile() {
+    let told = pool();
+    let (file, output) = export(&told, "firefox", &[]);
+    assert!(output.status.success(), "{}", run::text(&output.stderr));
+    let cli = node_module("@firefox-devtools/profiler-cli/dist/profiler-cli.js");
+    let loaded: Value = serde_json::from_str(&script("load_firefox.py", &[&file, &cli])).unwrap();
+    let threads = loaded["threads"].as_array().unwrap();
+    let sum = |what: &str| threads.iter().map(|it| it[what].as_u64().unwrap()).sum::<u64>();
+    assert_eq!(sum("samples"), 2 * count(&told, "type = 'frame'"));
+    assert_eq!(threads.len() as u64, 1 + number(&told, "SELECT count(DISTINCT thread_id) FROM spans"));
+    let logical = threads.iter().find(|it| it["name"] == "logical spans").expect("logical spans have a thread");
+    assert_eq!(logical["markers"], count(&told, "type = 'logical'"));
+    // What it makes of samples is the time that calls took, in milliseconds.
+    for (thread, function) in [("main", "main"), ("worker", "square")] {
+        let of = threads.iter().filter(|it| it["name"] == thread);
+        // One of the workers may have had no work.
+        let told_ms: f64 = of.clone().filter_map(|it| it["functions"][function].as_f64()).sum();
+        let sql = format!("SELECT sum(duration_ns) FROM spans WHERE type = 'frame' AND name = '{function}'");
+        let expected = number(&told, &sql) as f64 / 1e6;
+        assert!((told_ms - expected).abs() <= expected * 0.001, "{function}: {told_ms} of {expected}");
+        let libraries: Vec<&str> = of.filter_map(|it| it["library_of"][function].as_str()).collect();
+        assert!(libraries.iter().all(|it| it.starts_with("thread_pool")) && !libraries.is_empty(), "{libraries:?}");
+    }
+}
+
+#[test]
 fn speedscope_files_are_of_its_schema() {
     let told = pool();
     let found = checked(&told, "speedscope", &[]);

@@ -76,7 +76,7 @@ fn logical_spans_say_what_made_them() {
     }
 }
 
-fn import(bytes: &[u8]) -> Told {
+pub(crate) fn import(bytes: &[u8]) -> Told {
     let folder = tempfile::tempdir().unwrap();
     let mut command = run::command();
     command.args(["import", "heph", "-", "--output"]).arg(folder.path());
@@ -134,6 +134,20 @@ fn events_that_overlap_and_substreams_get_threads_of_their_own() {
     assert_eq!(threads.len(), 4);
     assert_eq!(of("zero")["thread_id"], 0);
     assert!(spans.iter().all(|span| span["status"] == "completed"), "{spans:#?}");
+}
+
+#[test]
+fn imported_events_are_told_from_recorded_calls() {
+    let told = import(&event((7, 0, 0), (10, 20), "request", &[]));
+    assert_eq!(told.spans(&["--runtime", "heph"])[0]["runtime"], "heph");
+    assert_eq!(told.spans(&["--runtime", "sync"]).len(), 0);
+    assert_eq!(count(&told, "runtime = 'heph' AND name = 'request'"), 1);
+    let grouped =
+        "SELECT count(*) AS n FROM (SELECT runtime, count(*) FROM spans GROUP BY runtime) WHERE runtime = 'heph'";
+    assert_eq!((count(&told, "runtime = 'sync'"), number(&told, grouped)), (0, 1));
+    let recorded = pool();
+    assert_eq!(recorded.spans(&["--runtime", "heph"]).len(), 0);
+    assert!(recorded.spans(&["--runtime", "sync", "--function", "square"]).iter().all(|it| it["runtime"] == "sync"));
 }
 
 #[test]

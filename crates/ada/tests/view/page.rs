@@ -2,12 +2,16 @@
 
 use std::path::{Path, PathBuf};
 
+use ada_testkit::heph::event;
+
 use crate::exports::pool;
 use crate::python::script;
 use crate::served::Served;
+use crate::toolchain::{Build, build, in_swift};
+use crate::{run, told};
 
 /// Where pictures of the page are kept: with the build, so that each run leaves its own.
-fn pictures(name: &str) -> PathBuf {
+pub(crate) fn pictures(name: &str) -> PathBuf {
     Path::new(env!("CARGO_TARGET_TMPDIR")).join("page").join(name)
 }
 
@@ -17,4 +21,37 @@ fn a_person_can_use_every_part_of_the_page() {
     let served = Served::new(told.path());
     let said = script("view_page.py", &[Path::new(&served.url), &pictures("pool")]);
     assert!(said.contains("the page does what it should"), "{said}");
+}
+
+#[test]
+fn rows_with_more_calls_than_shapes_are_strips() {
+    const STREAMS: u32 = 40;
+    const EVENTS: u32 = 3000;
+    // One a microsecond; view_dense.py knows the rule.
+    let one = |stream: u32, number: u32| {
+        let (start, took) =
+            (u64::from(number) * 1000, 100 + (u64::from(number) * 7919 + u64::from(stream) * 104_729) % 800);
+        event((stream, number, 0), (start, start + took), &format!("{stream}.{number}"), &[])
+    };
+    let bytes: Vec<u8> = (0..STREAMS).flat_map(|stream| (0..EVENTS).flat_map(move |it| one(stream, it))).collect();
+    let told = crate::heph::import(&bytes);
+    let served = Served::new(told.path());
+    let numbers = [STREAMS.to_string(), EVENTS.to_string()];
+    let arguments = [Path::new(&served.url), &pictures("dense"), Path::new(&numbers[0]), Path::new(&numbers[1])];
+    let said = script("view_dense.py", &arguments);
+    assert!(said.contains("dense rows are strips"), "{said}");
+}
+
+#[test]
+fn tasks_and_queues_of_a_swift_program_are_seen() {
+    let program = build("bridge.swift", Build::Release);
+    let folder = tempfile::tempdir().unwrap();
+    let mut traced = in_swift();
+    traced.args(["ada", "trace", "--quiet", "--output"]).arg(folder.path()).arg("--").arg(&program);
+    let traced = run::bounded(traced, b"");
+    assert_eq!(traced.status.code(), Some(0), "{}", run::text(&traced.stderr));
+    let told = told::Told::from_folder(folder, "bridge");
+    let served = Served::new(told.path());
+    let said = script("view_tasks.py", &[Path::new(&served.url), &pictures("tasks")]);
+    assert!(said.contains("tasks and queues are seen"), "{said}");
 }

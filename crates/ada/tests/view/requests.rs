@@ -141,16 +141,45 @@ fn ten_thousand_malformed_requests_change_nothing() {
     assert_eq!(parse(&served.send(good.as_bytes())).status, 200, "it still answers: {statuses:?}");
 }
 
-/// The shapes of a picture: start, duration and count.
-fn shapes(body: &[u8]) -> Vec<(f64, f64, u32)> {
-    let count = u32::from_le_bytes(body[0..4].try_into().unwrap()) as usize;
-    assert_eq!(body.len(), 8 + count * 56);
-    let double =
-        |column: usize, at: usize| f64::from_le_bytes(body[8 + (column * count + at) * 8..][..8].try_into().unwrap());
-    let number = |column: usize, at: usize| {
-        u32::from_le_bytes(body[8 + 40 * count + (column * count + at) * 4..][..4].try_into().unwrap())
-    };
-    (0..count).map(|at| (double(0, at), double(1, at), number(1, at))).collect()
+/// A picture as the page reads it.
+struct Drawn {
+    /// Start, duration and count of shapes.
+    shapes: Vec<(f64, f64, u32)>,
+    strips: usize,
+    /// Duration and count of the strips' columns.
+    columns: Vec<(f32, u32)>,
+}
+
+impl Drawn {
+    fn of(body: &[u8]) -> Self {
+        let word = |at: usize| u32::from_le_bytes(body[at..at + 4].try_into().unwrap());
+        let (count, strips, columns) = (word(0) as usize, word(4) as usize, word(8) as usize);
+        let (of_strips, of_columns) = (16 + count * 56, 16 + count * 56 + strips * 16);
+        assert_eq!(body.len(), of_columns + columns * 14);
+        let lengths: usize = (0..strips).map(|at| word(of_strips + (3 * strips + at) * 4) as usize).sum();
+        assert_eq!(lengths, columns);
+        let double = |column: usize, at: usize| {
+            f64::from_le_bytes(body[16 + (column * count + at) * 8..][..8].try_into().unwrap())
+        };
+        let number = |column: usize, at: usize| word(16 + 40 * count + (column * count + at) * 4);
+        let of_column = |column: usize, at: usize| word(of_columns + (column * columns + at) * 4);
+        Self {
+            shapes: (0..count).map(|at| (double(0, at), double(1, at), number(1, at))).collect(),
+            strips,
+            columns: (0..columns).map(|at| (f32::from_bits(of_column(1, at)), of_column(2, at))).collect(),
+        }
+    }
+
+    /// How many calls it stands for.
+    fn counted(&self) -> u64 {
+        let of_shapes = self.shapes.iter().map(|it| it.2);
+        of_shapes.chain(self.columns.iter().map(|it| it.1)).map(u64::from).sum()
+    }
+
+    fn longest(&self) -> f64 {
+        let of_columns = self.columns.iter().map(|it| f64::from(it.0));
+        self.shapes.iter().map(|it| it.1).chain(of_columns).fold(0.0, f64::max)
+    }
 }
 
 #[test]
@@ -169,14 +198,24 @@ fn a_picture_stands_for_every_call() {
             let path = format!("/api/picture?start=0&end={}&width={width}&tracks={id}:0-255", length + 1);
             let reply = served.get(&path);
             assert_eq!(reply.status, 200, "{}", reply.text());
-            let drawn = shapes(&reply.body);
-            let counted: u64 = drawn.iter().map(|it| u64::from(it.2)).sum();
-            assert_eq!(counted, count(&told, &format!("type = 'frame' AND thread_id = {thread}")), "{width}");
-            assert!(drawn.len() <= 20_000);
-            let longest = drawn.iter().map(|it| it.1).fold(0.0, f64::max);
+            let drawn = Drawn::of(&reply.body);
+            let all = count(&told, &format!("type = 'frame' AND thread_id = {thread}"));
+            assert_eq!(drawn.counted(), all, "{width}");
+            assert!(drawn.shapes.len() + drawn.strips <= 20_000);
             let sql = format!("SELECT max(duration_ns) FROM spans WHERE type = 'frame' AND thread_id = {thread}");
-            assert_eq!(longest as u64, number(&told, &sql), "the longest is drawn at any width");
+            assert_eq!(drawn.longest() as u64, number(&told, &sql), "the longest is drawn at any width");
         }
+        // What a pixel stands for can be asked: here, of the one that has everything.
+        let pixel = format!("/api/pixel?track={id}&row=1&kind=0&start=0&end={}", length + 1);
+        let pixel = served.get(&pixel).json();
+        let of = |what: &str| {
+            let sql = format!("SELECT {what} FROM spans WHERE type = 'frame' AND thread_id = {thread} AND depth = 1");
+            number(&told, &sql)
+        };
+        assert_eq!(
+            (&pixel["longest"]["duration"], &pixel["spans"]),
+            (&of("max(duration_ns)").into(), &of("count(*)").into())
+        );
     }
 }
 
@@ -227,6 +266,21 @@ fn a_crash_is_what_is_opened() {
     let at = crash - about["start_ns"].as_u64().unwrap();
     let range = about["opening"]["start"].as_u64().unwrap()..=about["opening"]["end"].as_u64().unwrap();
     assert!(range.contains(&at), "{at} in {range:?}");
+    let chosen = served.get(&format!("/api/span?ref={}", about["opening"]["span"].as_str().unwrap())).json();
+    assert_eq!(chosen["details"]["name"], "crash_now", "what it crashed in is chosen: {chosen:#}");
+}
+
+#[test]
+fn a_session_without_calls_has_a_page_that_says_so() {
+    let told = Told::trace_with(&crate::program::Program::new("tree.c"), &["--store", "nothing"]);
+    let served = Served::new(told.path());
+    let about = served.get("/api/session").json();
+    assert_eq!((&about["spans"], &about["events"]), (&0.into(), &0.into()), "{about:#}");
+    assert_eq!(served.get("/api/picture?start=0&end=10&width=100&tracks=").status, 200);
+    assert_eq!(served.get("/api/coverage").status, 200);
+    let said =
+        crate::python::script("view_empty.py", &[std::path::Path::new(&served.url), &crate::page::pictures("empty")]);
+    assert!(said.contains("nothing is said to be nothing"), "{said}");
 }
 
 #[test]
@@ -238,15 +292,15 @@ fn a_thread_with_many_calls_is_summed_up_once() {
         let length = served.get("/api/session").json()["length"].as_u64().unwrap();
         let picture = |start: u64, end: u64, width: u64| {
             let path = format!("/api/picture?start={start}&end={end}&width={width}&tracks=0:0-255");
-            shapes(&served.get(&path).body)
+            Drawn::of(&served.get(&path).body)
         };
         let all = count(&told, "type = 'frame'");
         let longest = number(&told, "SELECT max(duration_ns) FROM spans WHERE type = 'frame'");
         for width in [1, 100, 1500] {
             let drawn = picture(0, length + 1, width);
-            assert!(drawn.len() <= 20_000);
-            assert_eq!(drawn.iter().map(|it| u64::from(it.2)).sum::<u64>(), all, "{width}");
-            assert_eq!(drawn.iter().map(|it| it.1).fold(0.0, f64::max) as u64, longest, "{width}");
+            assert!(drawn.shapes.len() + drawn.strips <= 20_000);
+            assert_eq!(drawn.counted(), all, "{width}");
+            assert_eq!(drawn.longest() as u64, longest, "{width}");
         }
         // A narrow view is made of the calls themselves: those that begin in it, and those that are open there.
         let first = served.get("/api/session").json()["start_ns"].as_u64().unwrap();
@@ -260,7 +314,7 @@ fn a_thread_with_many_calls_is_summed_up_once() {
         let open = count(&told, &format!("type = 'frame' AND start_ns < {from} AND end_ns > {from}"));
         assert!(begin >= 100 && open > 1);
         let drawn = picture(from - first, until - first, 20_000);
-        assert_eq!(drawn.iter().map(|it| u64::from(it.2)).sum::<u64>(), begin + open);
+        assert_eq!(drawn.counted(), begin + open);
         all
     };
     let made = std::fs::metadata(&summary).expect("the summary is kept").modified().unwrap();
@@ -272,6 +326,6 @@ fn a_thread_with_many_calls_is_summed_up_once() {
     std::fs::write(&summary, bytes).unwrap();
     let served = Served::new(told.path());
     let length = served.get("/api/session").json()["length"].as_u64().unwrap();
-    let drawn = shapes(&served.get(&format!("/api/picture?start=0&end={}&width=9&tracks=0:0-255", length + 1)).body);
-    assert_eq!(drawn.iter().map(|it| u64::from(it.2)).sum::<u64>(), all, "a damaged one is made anew");
+    let drawn = Drawn::of(&served.get(&format!("/api/picture?start=0&end={}&width=9&tracks=0:0-255", length + 1)).body);
+    assert_eq!(drawn.counted(), all, "a damaged one is made anew");
 }

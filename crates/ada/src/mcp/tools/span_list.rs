@@ -56,7 +56,7 @@ impl Key {
         let process = &opened.processes[row.process()];
         Self {
             name: row.name(opened),
-            runtime: row.runtime(),
+            runtime: row.runtime(opened),
             thread: process.tables.meta().threads[row.thread()].id,
             pid: process.pid,
             status: row.outcome().status.word(),

@@ -1,0 +1,48 @@
+// The address holds the view, so that a colleague can be sent to it, whose window may have another size.
+
+import { folding, setFolding, scrollToTrack, topTrack } from "./layout.js";
+import { look, view } from "./view.js";
+
+export function toFragment() {
+  const parts = new URLSearchParams();
+  parts.set("start", String(Math.round(view.start)));
+  parts.set("end", String(Math.round(view.end)));
+  const top = topTrack();
+  if (top) parts.set("top", `${top.track}:${Math.round(top.pixels)}`);
+  for (const [name, tracks] of Object.entries(folding())) if (tracks.length > 0) parts.set(name, tracks.join(","));
+  if (view.chosen?.reference) parts.set("span", view.chosen.reference);
+  if (view.range) parts.set("range", `${Math.round(view.range.start)}-${Math.round(view.range.end)}`);
+  if (view.only !== null) parts.set("only", String(view.only));
+  if (view.tab !== "details") parts.set("tab", view.tab);
+  return `#${parts}`;
+}
+
+/** What an address asks for; nothing if it asks for no view. */
+export function fromFragment(fragment) {
+  const parts = new URLSearchParams(fragment.replace(/^#/, ""));
+  const [start, end] = [Number(parts.get("start")), Number(parts.get("end"))];
+  if (!parts.has("start") || !(end > start)) return null;
+  const numbers = (name) => (parts.get(name) ?? "").split(",").filter((it) => /^\d+$/.test(it)).map(Number);
+  const range = /^(-?\d+)-(-?\d+)$/.exec(parts.get("range") ?? "");
+  const top = /^(\d+):(\d+)$/.exec(parts.get("top") ?? "");
+  return {
+    start,
+    end,
+    top: top ? { track: Number(top[1]), pixels: Number(top[2]) } : null,
+    folding: { folded: numbers("folded"), unfolded: numbers("unfolded"), whole: numbers("whole") },
+    span: parts.get("span"),
+    range: range && Number(range[2]) > Number(range[1]) ? { start: Number(range[1]), end: Number(range[2]) } : null,
+    only: numbers("only")[0] ?? null,
+    tab: parts.get("tab") ?? "details",
+  };
+}
+
+/** Looks where an address says: everything but the chosen span. */
+export function goToAddress(asked) {
+  setFolding(asked.folding);
+  look(asked.start, asked.end);
+  if (asked.top) scrollToTrack(asked.top.track, asked.top.pixels);
+  view.range = asked.range;
+  view.only = asked.only;
+  view.tab = asked.tab;
+}

@@ -1,0 +1,33 @@
+// What is told while no span is chosen: how the run ended, and where its time went.
+
+import { about } from "./about.js";
+import { duration, thousands } from "./format.js";
+import { name, needNames } from "./names.js";
+import { el, list, table } from "./panel.js";
+
+/** Processes that are listed. */
+const PROCESSES = 20;
+
+export async function overview(searchFor) {
+  await needNames(about.top.map(([id]) => id));
+  const functions = about.top.map(([id, calls, own, total]) => ({
+    cells: [thousands(calls), duration(own), duration(total), name(id) ?? ""],
+    go: () => searchFor(name(id) ?? ""),
+  }));
+  const more = about.processes.length - PROCESSES;
+  const processes = about.processes.slice(0, PROCESSES).map((it) => [`process ${it.pid}`, [ending(it), it.command].filter(Boolean).join(" · ")]);
+  const run = list([
+    ["length", duration(about.length)], ["calls", thousands(about.spans)],
+    ["opened on", about.opening.why], ...processes, ["and", more > 0 ? `${thousands(more)} more` : null],
+  ]);
+  return [
+    el("p", { class: "faint" }, "Click a span for its arguments, registers, stack and source line. Drag on the times, or with Shift, to select a time. ? lists all keys."),
+    el("div", { class: "columns" }, el("div", {}, el("h3", {}, "Run"), run),
+      functions.length > 0 ? el("div", {}, el("h3", {}, "Most time in themselves"), table([">calls", ">self", ">total", "name"], functions)) : null),
+  ];
+}
+
+function ending({ exit_code: code, signal }) {
+  if (signal !== null) return `ended by signal ${signal}`;
+  return code === null ? (about.live ? "running" : "end not seen") : `exit code ${code}`;
+}
