@@ -21,15 +21,20 @@ impl Held {
     pub(super) fn is_still_there(&self, pool: &Pool) -> bool {
         let header = pool.header(self.chunk);
         header.lane.load(Ordering::Relaxed) == Lane::Index as u32
-            && header.ordinal.load(Ordering::Relaxed) == self.ordinal
+            && (header.image.load(Ordering::Relaxed), header.ordinal.load(Ordering::Relaxed))
+                == (self.image, self.ordinal)
             && (header.pid.load(Ordering::Relaxed), header.tid.load(Ordering::Relaxed)) == (self.pid, self.tid)
     }
 
-    /// Whether a thread has left chunks that were not there when the round began. A new thread with the same id counts
-    /// its chunks from 0.
+    /// Whether a thread has left chunks that were not there when the round began.
     pub(super) fn has_later_ones(&self, pool: &Pool) -> bool {
-        let is_later = |held: &Self| (held.pid, held.tid) == (self.pid, self.tid) && held.ordinal > self.ordinal;
-        held_chunks(pool).iter().any(is_later)
+        held_chunks(pool).iter().any(|held| self.is_continued_by(held))
+    }
+
+    /// Whether a chunk is a later one of the same thread. Each program that it runs counts from 0, and so does a new
+    /// thread with the same id.
+    fn is_continued_by(&self, other: &Self) -> bool {
+        (other.pid, other.tid) == (self.pid, self.tid) && (other.image, other.ordinal) > (self.image, self.ordinal)
     }
 
     /// The thread's next chunk, if it has one.
@@ -64,4 +69,22 @@ pub(super) fn held_chunks(pool: &Pool) -> Vec<Held> {
         .collect();
     held.sort_unstable_by_key(|held| (held.pid, held.tid, held.image, held.ordinal));
     held
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn held(tid: u32, image: u32, ordinal: u64) -> Held {
+        Held { pid: 1, tid, image, ordinal, thread_pointer: 0, forked_by: 0, chunk: 0 }
+    }
+
+    #[test]
+    fn a_thread_goes_on_in_the_next_program_that_its_process_runs() {
+        let chunk = held(1, 2, 3);
+        assert!(chunk.is_continued_by(&held(1, 2, 4)) && chunk.is_continued_by(&held(1, 3, 0)));
+        for other in [held(1, 2, 3), held(1, 2, 0), held(1, 1, 9), held(2, 3, 4)] {
+            assert!(!chunk.is_continued_by(&other));
+        }
+    }
 }
