@@ -98,8 +98,10 @@ impl Gate {
         tracee.read(stop_at, &mut original).doing("reading the program's entry")?;
         loop {
             tracee.write(stop_at, &BREAKPOINT).doing("setting a breakpoint")?;
-            expect_trap(tracee.run_to_trap().doing("running to the gate")?)?;
-            tracee.write(stop_at, &original).doing("clearing a breakpoint")?;
+            let halt = tracee.run_to_trap().doing("running to the gate");
+            let cleared = tracee.write(stop_at, &original);
+            expect_trap(halt?)?;
+            cleared.doing("clearing a breakpoint")?;
             let mut registers = tracee.registers().doing("reading registers")?;
             if registers.rip != stop_at + 1 {
                 return Err(ControlError::EndedEarly(format!("it stopped by itself at {:#x}", registers.rip)));

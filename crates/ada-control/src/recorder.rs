@@ -38,6 +38,7 @@ use crate::session::{self, SessionFiles};
 use crate::shared_memory::SharedMemory;
 use crate::summary::{self, KnownEnd};
 use crate::switches::{FilterHandler, SwitchedFunction};
+use crate::terminal_signals;
 use crate::tracee::{self, CpuTime, Halt};
 use crate::windows::{Roll, Trigger, TriggerList, Watch};
 
@@ -189,7 +190,7 @@ pub fn trace(command: Command, options: &TraceOptions, progress: &dyn Progress) 
     let release = || gate.release();
     let wait = |_: &Programs, process: &OwnedFd| {
         // Not by waiting for it as a parent does: that would take what belongs to the thread that follows its execs.
-        living::wait(process, -1);
+        terminal_signals::wait_for_end(pid, process);
         let (halt, cpu_time) = tracee::wait_with_time(pid as i32).doing("waiting for the program")?;
         let end = match halt {
             Halt::Killed(signal) => End::Killed(signal),

@@ -5,7 +5,10 @@ use std::io;
 use std::mem::MaybeUninit;
 use std::os::unix::fs::FileExt;
 use std::ptr;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
+
+use crate::programs::parent_of;
 
 /// How a process came to a halt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,22 +19,48 @@ pub(crate) enum Halt {
 }
 
 /// A process that this one traces, stopped.
+///
+/// What is done in it is nothing that a signal may interrupt: its handler is not there yet, and its default action would
+/// hit a program that is half prepared. So signals are blocked from outside until it is let go, and have their effect then.
 pub(crate) struct Tracee {
     pid: i32,
     memory: File,
+    /// The signals that it blocks itself.
+    own_mask: u64,
+    /// Signals that came although they are blocked: one cannot be, and others are as a fault would bring them.
+    held_back: AtomicU64,
+}
+
+const PTRACE_GETSIGMASK: libc::c_uint = 0x420a;
+const PTRACE_SETSIGMASK: libc::c_uint = 0x420b;
+/// Bytes of the kernel's signal mask.
+const MASK_BYTES: u64 = 8;
+/// What the program brings upon itself.
+const FAULTS: [i32; 6] = [libc::SIGTRAP, libc::SIGSEGV, libc::SIGBUS, libc::SIGILL, libc::SIGFPE, libc::SIGSYS];
+
+const fn bit(signal: i32) -> u64 {
+    1 << (signal - 1)
 }
 
 impl Tracee {
     /// Takes charge of a child that has asked to be traced and has stopped at its exec.
     pub(crate) fn after_exec(pid: u32) -> io::Result<(Self, Halt)> {
-        let pid = pid as i32;
-        let halt = wait(pid)?;
+        let halt = wait(pid as i32)?;
         if halt == Halt::Stopped(libc::SIGTRAP) {
             // Should ada die now, nobody could let the half-prepared target go on.
-            request(libc::PTRACE_SETOPTIONS, pid, 0, libc::PTRACE_O_EXITKILL as u64)?;
+            request(libc::PTRACE_SETOPTIONS, pid as i32, 0, libc::PTRACE_O_EXITKILL as u64)?;
         }
+        Ok((Self::stopped(pid as i32, pid)?, halt))
+    }
+
+    /// A process of which thread `tid` is stopped and the only one.
+    fn stopped(tid: i32, pid: u32) -> io::Result<Self> {
         let memory = OpenOptions::new().read(true).write(true).open(format!("/proc/{pid}/mem"))?;
-        Ok((Self { pid, memory }, halt))
+        let mut own_mask = 0;
+        request(PTRACE_GETSIGMASK, tid, MASK_BYTES, &raw mut own_mask as u64)?;
+        let blocked = FAULTS.iter().fold(u64::MAX, |blocked, fault| blocked & !bit(*fault));
+        request(PTRACE_SETSIGMASK, tid, MASK_BYTES, &raw const blocked as u64)?;
+        Ok(Self { pid: tid, memory, own_mask, held_back: AtomicU64::new(0) })
     }
 
     pub(crate) fn registers(&self) -> io::Result<libc::user_regs_struct> {
@@ -59,21 +88,46 @@ impl Tracee {
         self.memory.write_all_at(bytes, address)
     }
 
-    /// Lets the target run until it stops again; signals that come meanwhile are passed on.
+    /// Lets the target run until it traps, or ends by a fault of its own.
     pub(crate) fn run_to_trap(&self) -> io::Result<Halt> {
-        let mut signal = 0;
+        self.go_on(libc::PTRACE_CONT)
+    }
+
+    pub(crate) fn step(&self) -> io::Result<Halt> {
+        self.go_on(libc::PTRACE_SINGLESTEP)
+    }
+
+    fn go_on(&self, how: libc::c_uint) -> io::Result<Halt> {
+        let mut fault = 0;
         loop {
-            request(libc::PTRACE_CONT, self.pid, 0, signal as u64)?;
-            match wait(self.pid)? {
-                Halt::Stopped(stop) if stop & 0xff != libc::SIGTRAP => signal = stop & 0xff,
-                halt => return Ok(halt),
+            request(how, self.pid, 0, fault as u64)?;
+            fault = 0;
+            let stop = match wait_for_change(self.pid)? {
+                Halt::Stopped(stop) => stop,
+                ended => return Ok(ended),
+            };
+            let (signal, event) = (stop & 0xff, stop >> 8);
+            match event {
+                // A stop of the whole process, or its end.
+                libc::PTRACE_EVENT_STOP if signal == libc::SIGTRAP => (),
+                libc::PTRACE_EVENT_STOP => self.hold_back(signal),
+                _ if signal == libc::SIGTRAP => return Ok(Halt::Stopped(stop)),
+                _ if self.is_fault(signal)? => fault = signal,
+                _ => self.hold_back(signal),
             }
         }
     }
 
-    pub(crate) fn step(&self) -> io::Result<Halt> {
-        request(libc::PTRACE_SINGLESTEP, self.pid, 0, 0)?;
-        wait(self.pid)
+    fn hold_back(&self, signal: i32) {
+        self.held_back.fetch_or(bit(signal), Ordering::Relaxed);
+    }
+
+    /// Whether the signal that the target has stopped for is its own doing.
+    fn is_fault(&self, signal: i32) -> io::Result<bool> {
+        let mut info = MaybeUninit::<libc::siginfo_t>::zeroed();
+        request(libc::PTRACE_GETSIGINFO, self.pid, 0, info.as_mut_ptr() as u64)?;
+        // SAFETY: the kernel has filled it in.
+        Ok(FAULTS.contains(&signal) && unsafe { info.assume_init() }.si_code > 0)
     }
 
     /// Makes a system call in the target, at its current instruction, and leaves everything else as it was.
@@ -89,14 +143,14 @@ impl Tracee {
         call.orig_rax = u64::MAX;
         [call.rdi, call.rsi, call.rdx, call.r10, call.r8, call.r9] = arguments;
         self.set_registers(&call)?;
-        let halt = self.step()?;
-        let result = if halt == Halt::Stopped(libc::SIGTRAP) {
-            self.registers()?.rax as i64
-        } else {
-            return Err(io::Error::other(format!("the target did not come back from a system call: {halt:?}")));
-        };
-        self.write(before.rip, &code)?;
-        self.set_registers(&before)?;
+        let made = self.step().and_then(|halt| match halt {
+            Halt::Stopped(libc::SIGTRAP) => Ok(self.registers()?.rax as i64),
+            _ => Err(io::Error::other(format!("the target did not come back from a system call: {halt:?}"))),
+        });
+        // Whatever came of it: the target may go on.
+        let restored = self.write(before.rip, &code).and(self.set_registers(&before));
+        let result = made?;
+        restored?;
         if (-4095..0).contains(&result) { Err(io::Error::from_raw_os_error(-result as i32)) } else { Ok(result as u64) }
     }
 
@@ -107,8 +161,14 @@ impl Tracee {
         while let Ok(Halt::Stopped(_)) = wait(self.pid) {}
     }
 
-    /// Lets the target go for good.
+    /// Lets the target go for good, and signals come.
     pub(crate) fn detach(&self) -> io::Result<()> {
+        request(PTRACE_SETSIGMASK, self.pid, MASK_BYTES, &raw const self.own_mask as u64)?;
+        let held_back = self.held_back.load(Ordering::Relaxed);
+        for signal in (1..=64).filter(|signal| held_back & bit(*signal) != 0) {
+            // SAFETY: a signal to a thread that is stopped by us, which somebody else has sent it.
+            unsafe { libc::syscall(libc::SYS_tgkill, self.pid, self.pid, signal) };
+        }
         request(libc::PTRACE_DETACH, self.pid, 0, 0)
     }
 
@@ -147,7 +207,7 @@ impl Seized {
     pub(crate) fn wait_for_exec(self, pid: u32, has_failed: impl Fn() -> bool) -> io::Result<ExecOutcome> {
         let mut is_interrupted = false;
         loop {
-            let Some((stopped, halt)) = poll_own_tracees()? else {
+            let Some((stopped, halt)) = poll_own_tracee([self.tid, pid as i32])? else {
                 if has_failed() && !is_interrupted {
                     request(libc::PTRACE_INTERRUPT, self.tid, 0, 0)?;
                     is_interrupted = true;
@@ -159,15 +219,16 @@ impl Seized {
                 Halt::Stopped(EXEC_STOP) => {
                     // Should ada die now, nobody could let the half-prepared target go on.
                     request(libc::PTRACE_SETOPTIONS, stopped, 0, libc::PTRACE_O_EXITKILL as u64)?;
-                    let memory = OpenOptions::new().read(true).write(true).open(format!("/proc/{pid}/mem"))?;
-                    return Ok(ExecOutcome::Loaded(Tracee { pid: stopped, memory }));
+                    return Ok(ExecOutcome::Loaded(Tracee::stopped(stopped, pid)?));
                 }
                 Halt::Stopped(stop) if stop >> 8 == libc::PTRACE_EVENT_STOP => {
                     if is_interrupted {
                         request(libc::PTRACE_DETACH, stopped, 0, 0)?;
                         return Ok(ExecOutcome::Failed);
                     }
-                    request(libc::PTRACE_LISTEN, stopped, 0, 0)?;
+                    // It is told that the process stops, and also that it goes on.
+                    let goes_on = stop & 0xff == libc::SIGTRAP;
+                    request(if goes_on { libc::PTRACE_CONT } else { libc::PTRACE_LISTEN }, stopped, 0, 0)?;
                 }
                 Halt::Stopped(signal) => request(libc::PTRACE_CONT, stopped, 0, (signal & 0xff) as u64)?,
                 Halt::Exited(_) | Halt::Killed(_) => return Ok(ExecOutcome::Ended),
@@ -176,16 +237,57 @@ impl Seized {
     }
 }
 
-/// A change of a process that this very thread traces, if there is one.
-fn poll_own_tracees() -> io::Result<Option<(i32, Halt)>> {
-    let mut status = 0;
-    // SAFETY: `status` lives through the call.
-    let stopped = unsafe { libc::waitpid(-1, &raw mut status, libc::__WALL | libc::__WNOTHREAD | libc::WNOHANG) };
-    match stopped {
-        0 => Ok(None),
-        1.. => Ok(Some((stopped, halt_of(status)))),
-        _ => Err(io::Error::last_os_error()),
+/// A change of a thread that this very thread traces, if there is one; it has either id, before and after its exec.
+fn poll_own_tracee(ids: [i32; 2]) -> io::Result<Option<(i32, Halt)>> {
+    let mut gone = 0;
+    for id in ids {
+        match change(id, libc::__WNOTHREAD | libc::WNOHANG) {
+            Ok(Some(halt)) => return Ok(Some((id, halt))),
+            Ok(None) => (),
+            Err(error) if error.raw_os_error() == Some(libc::ECHILD) => gone += 1,
+            Err(error) => return Err(error),
+        }
     }
+    if gone == ids.len() { Err(io::Error::from_raw_os_error(libc::ECHILD)) } else { Ok(None) }
+}
+
+/// Waits until a tracee stops or ends.
+fn wait_for_change(pid: i32) -> io::Result<Halt> {
+    loop {
+        if let Some(halt) = change(pid, 0)? {
+            return Ok(halt);
+        }
+    }
+}
+
+/// A change of a tracee, if there is one. The end of one that is our own child is only looked at: who started it waits
+/// for it, too.
+fn change(pid: i32, how: i32) -> io::Result<Option<Halt>> {
+    let mut info = MaybeUninit::<libc::siginfo_t>::zeroed();
+    let flags = libc::WEXITED | libc::WSTOPPED | libc::__WALL | libc::WNOWAIT | how;
+    // SAFETY: `info` lives through the call.
+    while unsafe { libc::waitid(libc::P_PID, pid as u32, info.as_mut_ptr(), flags) } < 0 {
+        let error = io::Error::last_os_error();
+        if error.kind() != io::ErrorKind::Interrupted {
+            return Err(error);
+        }
+    }
+    // SAFETY: all zeros are a good value, and the kernel may have written that of a child.
+    let (code, changed, status) = unsafe {
+        let info = info.assume_init();
+        (info.si_code, info.si_pid(), info.si_status())
+    };
+    if changed == 0 {
+        return Ok(None);
+    }
+    if parent_of(pid as u32) == Some(std::process::id()) {
+        match code {
+            libc::CLD_EXITED => return Ok(Some(Halt::Exited(status))),
+            libc::CLD_KILLED | libc::CLD_DUMPED => return Ok(Some(Halt::Killed(status))),
+            _ => (),
+        }
+    }
+    wait(pid).map(Some)
 }
 
 fn halt_of(status: i32) -> Halt {

@@ -23,6 +23,8 @@ const ATTEMPTS: u32 = 500;
 const BETWEEN_ATTEMPTS: Duration = Duration::from_millis(2);
 /// How often a thread may be too late to halt.
 const LATE: u32 = 6;
+/// How often to wait for a process that shares another's memory to run its own program, or to end.
+const SHARED_ATTEMPTS: u32 = 1000;
 
 /// How that went.
 #[derive(Default)]
@@ -36,18 +38,30 @@ pub(super) struct Unhooked {
 /// Takes the hooks out of processes that have the shared memory with this inode, and of all that they have forked since.
 /// Nothing is hooked any more meanwhile.
 pub(super) fn unhook(sites: &[Vec<Site>], inode: u64, mut processes: BTreeSet<u32>) -> Unhooked {
+    let is_ours = |mapping: &Mapping| mapping.inode == inode && mapping.path.starts_with("/memfd:");
     let mut unhooked = Unhooked::default();
     let mut done = BTreeSet::new();
+    let mut patience = SHARED_ATTEMPTS;
     // Processes that are not halted yet may fork.
     loop {
         with_children(&mut processes);
-        let Some(&pid) = processes.difference(&done).next() else { break };
+        let (left, free): (Vec<u32>, Vec<u32>) =
+            processes.difference(&done).partition(|pid| maps::of_process(**pid).is_ok_and(|it| it.iter().any(is_ours)));
+        done.extend(free);
+        let Some(&first) = left.first() else { break };
+        // What is taken out of one is gone for both, and the other runs in it: a child that was made by vfork.
+        let alone = left.iter().find(|&&pid| !processes.iter().any(|&other| have_one_memory(pid, other)));
+        let Some(&pid) = alone.or(Some(&first).filter(|_| patience == 0)) else {
+            patience -= 1;
+            std::thread::sleep(BETWEEN_ATTEMPTS);
+            continue;
+        };
         done.insert(pid);
-        let is_ours = |mapping: &Mapping| mapping.inode == inode && mapping.path.starts_with("/memfd:");
-        let Ok(mappings) = maps::of_process(pid) else { continue };
-        if !mappings.iter().any(is_ours) {
+        if alone.is_none() {
+            unhooked.left.push(format!("process {pid} keeps its hooks, which do no harm: it shares another's memory"));
             continue;
         }
+        let Ok(mappings) = maps::of_process(pid) else { continue };
         let ours: Vec<Mapping> = mappings.iter().filter(|mapping| is_ours(mapping)).cloned().collect();
         match unhook_process(pid, &mappings, &ours, sites) {
             Ok(stood_still) => unhooked.stood_still = unhooked.stood_still.max(stood_still),
@@ -67,12 +81,18 @@ fn unhook_process(pid: u32, mappings: &[Mapping], ours: &[Mapping], sites: &[Vec
     copies.sort_unstable_by_key(|(at, _)| *at);
     let has_states = mappings.iter().any(|mapping| mapping.start == PRIVATE.start);
     let mut stood_still = Duration::ZERO;
-    let (mut late, mut is_written) = (0, false);
+    let (mut late, mut refused, mut is_written) = (0, 0, false);
     for _ in 0..ATTEMPTS {
         let halted = match Halted::all(pid, mappings) {
             // A busy machine gives a thread no time to halt in.
             Err(error) if error.kind() == io::ErrorKind::TimedOut && late < LATE => {
                 late += 1;
+                continue;
+            }
+            // It is being followed into another program at this moment.
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied && refused < ATTEMPTS / 2 => {
+                refused += 1;
+                std::thread::sleep(BETWEEN_ATTEMPTS);
                 continue;
             }
             halted => halted?,
@@ -151,7 +171,30 @@ fn with_children(processes: &mut BTreeSet<u32>) {
         for thread in threads.flatten() {
             let text = fs::read_to_string(thread.path().join("children")).unwrap_or_default();
             let children = text.split_whitespace().filter_map(|child| child.parse().ok());
-            to_ask.extend(children.filter(|&child| processes.insert(child)));
+            to_ask.extend(children.filter(|&child| child != std::process::id() && processes.insert(child)));
         }
+    }
+}
+
+/// Whether two processes, and not one, have the same memory.
+fn have_one_memory(one: u32, other: u32) -> bool {
+    const KCMP_VM: u32 = 1;
+    // SAFETY: no pointers are passed.
+    one != other && unsafe { libc::syscall(libc::SYS_kcmp, one, other, KCMP_VM, 0, 0) } == 0
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+
+    use super::*;
+
+    #[test]
+    fn a_child_has_its_own_memory_once_it_runs_a_program() {
+        let mut child = Command::new("sleep").arg("60").spawn().unwrap();
+        let own = std::process::id();
+        assert!(!have_one_memory(own, child.id()) && !have_one_memory(own, own));
+        child.kill().unwrap();
+        child.wait().unwrap();
     }
 }

@@ -11,7 +11,7 @@ use crate::run::{self, text};
 fn a_busy_process_is_recorded_and_left_as_it_was() {
     let target = Target::busy();
     let before = target.picture();
-    let recorded = target.attach(&["--duration", "300ms", "--on-full", "wait"]);
+    let recorded = target.attach(&["--duration", "1s", "--on-full", "wait"]);
     assert_eq!(target.picture(), before);
     for function in ["fibonacci", "sort_some", "compare", "handler"] {
         assert!(recorded.counts(function).calls > 0, "{function}");

@@ -2,6 +2,8 @@
 
 use ada_format::atf::{Process, Session};
 
+use super::program::Program;
+use super::tracing::Tracing;
 use crate::run::{self, text};
 
 /// Traces a script of the shell and reads its processes; what it prints must be what it prints alone.
@@ -43,4 +45,41 @@ fn programs_come_and_go_while_a_fork_of_the_first_stays() {
         script("(i=0; while [ $i -lt 30 ]; do /bin/true; i=$((i+1)); done; echo $i) & exec /bin/true");
     assert_eq!(session.processes().iter().filter(|process| ran(process, "/true")).count(), 31);
     assert_eq!(session.processes().len(), 32);
+}
+
+/// A program that is half prepared has no handlers, and what is made in it must not be interrupted.
+#[test]
+fn signals_during_an_exec_have_their_effect_and_no_other() {
+    const CHLD: &str = "17";
+    const CONT: &str = "18";
+    const WINCH: &str = "28";
+    for signal in [CHLD, CONT, WINCH] {
+        let traced = Tracing::new(&Program::new("exec_under_signals.c")).argument(signal).check();
+        assert_eq!(text(&traced.output.stdout), "0 wrong\n", "signal {signal}");
+    }
+    script("for i in 1 2 3 4 5 6 7 8; do sleep 60 & p=$!; kill $p; wait $p; echo $?; done");
+    script("sleep 0.1 & p=$!; kill -STOP $p; kill -CONT $p; wait $p; echo $?");
+}
+
+#[test]
+fn a_program_that_cannot_be_loaded_ends_as_ever() {
+    script("ulimit -v 2000; exec /usr/bin/head -n 1 /etc/hostname");
+}
+
+/// Whoever ends the trace ends the program, and the session is whole.
+#[test]
+fn a_signal_to_end_reaches_the_program() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut command = run::command();
+    command.args(["trace", "--quiet", "--output"]).arg(folder.path());
+    command.args(["--", "/bin/sh", "-c", "trap 'echo told; exit 3' TERM; echo ready; while :; do sleep 0.05; done"]);
+    let started = run::Started::new(command, b"");
+    assert_eq!(started.first_line(), "ready");
+    let told = std::process::Command::new("kill").arg(started.id().to_string()).status().unwrap();
+    assert!(told.success());
+    let output = started.finish();
+    assert_eq!((text(&output.stdout), output.status.code()), ("ready\ntold\n", Some(3)), "{}", text(&output.stderr));
+    let path = folder.path().read_dir().unwrap().next().unwrap().unwrap().path();
+    let verified = run::ada(["atf".as_ref(), "verify".as_ref(), path.as_os_str()]);
+    assert_eq!(verified.status.code(), Some(0), "{}", text(&verified.stdout));
 }
