@@ -54,8 +54,9 @@ fn signals_during_an_exec_have_their_effect_and_no_other() {
     const CONT: &str = "18";
     const WINCH: &str = "28";
     for signal in [CHLD, CONT, WINCH] {
-        let traced = Tracing::new(&Program::new("exec_under_signals.c")).argument(signal).check();
-        assert_eq!(text(&traced.output.stdout), "0 wrong\n", "signal {signal}");
+        let tracing = Tracing::new(&Program::new("exec_under_signals.c")).argument(signal);
+        let output = run::bounded(tracing.command(), b"");
+        assert_eq!((text(&output.stdout), output.status.code()), ("0 wrong\n", Some(0)), "signal {signal}");
     }
     script("for i in 1 2 3 4 5 6 7 8; do sleep 60 & p=$!; kill $p; wait $p; echo $?; done");
     script("sleep 0.1 & p=$!; kill -STOP $p; kill -CONT $p; wait $p; echo $?");
