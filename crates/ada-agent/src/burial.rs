@@ -8,7 +8,7 @@ use core::sync::atomic::{AtomicU64, Ordering};
 
 use crate::config::{Item, get};
 use crate::memory::pool;
-use crate::{chunks, registers, syscall};
+use crate::{chunks, probes, registers, syscall};
 
 /// The longest stretch that counts as one stack.
 const LONGEST_STACK: u64 = 16 << 20;
@@ -71,10 +71,11 @@ pub(crate) unsafe fn bury(state: *mut ThreadState, frame: *mut ShadowFrame) {
 /// Takes a frame out of the shadow stack; it keeps its place where newer ones live.
 ///
 /// # Safety
-/// As [`is_dead`]; all newer frames have been taken out unless `lives_above`.
+/// As [`is_dead`], with signals blocked; all newer frames have been taken out unless `lives_above`.
 pub(crate) unsafe fn take_out(state: *mut ThreadState, frame: *mut ShadowFrame, lives_above: bool) {
     // SAFETY: the caller's promise.
     unsafe {
+        probes::close(state, frame);
         (*frame).slot_complement = 0;
         if !lives_above {
             (*state).shadow_top = frame.sub(1) as u64;

@@ -118,6 +118,22 @@ fn has_role(probe: u64, role: Role) -> bool {
     pool().control().probes.get(probe as usize).is_some_and(|probe| probe.has_role(role))
 }
 
+/// Forgets the probed call of a frame that is taken out. A call need not return: a child of vfork leaves its parent's
+/// thread with its `execve` open. The frame's place is used again, and who is there next may be no probed call.
+///
+/// # Safety
+/// `state` is the calling thread's own, with signals blocked.
+pub(crate) unsafe fn close(state: *mut ThreadState, frame: *const ShadowFrame) {
+    for number in 0..PROBE_CALLS {
+        // SAFETY: the caller's promise.
+        unsafe {
+            if (*state).open_probes[number].frame == frame as u64 {
+                (*state).open_probes[number].frame = 0;
+            }
+        }
+    }
+}
+
 /// Whether a frame is that of a probed call.
 ///
 /// # Safety

@@ -1,6 +1,6 @@
 //! Giving a thread its state.
 
-use ada_ring::state::{NO_CHUNK, STATES, ShadowFrame, private};
+use ada_ring::state::{NO_CHUNK, PROBE_CALLS, ProbeCall, STATES, ShadowFrame, private};
 use ada_ring::{DropReason, ThreadState};
 use core::sync::atomic::Ordering;
 
@@ -109,6 +109,7 @@ unsafe fn prepare(fresh: *mut ThreadState, number: usize, thread: u32, slot: u64
         (*fresh).lost = 0;
         (*fresh).buried = 0;
         (*fresh).probe_calls = 0;
+        (*fresh).open_probes = [ProbeCall::default(); PROBE_CALLS];
         give_counters(fresh);
         start_without_chunk(fresh);
     }

@@ -84,3 +84,18 @@ fn a_signal_to_end_reaches_the_program() {
     let verified = run::ada(["atf".as_ref(), "verify".as_ref(), path.as_os_str()]);
     assert_eq!(verified.status.code(), Some(0), "{}", text(&verified.stdout));
 }
+
+/// Where `sh` runs a program with vfork, the child's last calls stay open in the shell itself, which goes on to jump.
+#[test]
+fn subshells_end_by_exit_after_a_program_has_run() {
+    for (lines, processes) in [
+        ("/bin/true; (exit 4); echo $?", 3),
+        ("/bin/true; echo; ( echo sub; exit 4 ); /bin/true; exit 5", 4),
+        ("/bin/true; (exit 4); echo $?; (/bin/true; (exit 2); echo $?; exit 6); exit $?", 6),
+        ("f() { /bin/true; (exit 4); return $?; }; f; echo $?", 3),
+        ("x=$(/bin/true; (exit 4); echo $?); echo $x", 4),
+    ] {
+        let (_folder, session) = script(lines);
+        assert_eq!(session.processes().len(), processes, "{lines}");
+    }
+}

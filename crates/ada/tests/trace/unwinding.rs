@@ -7,6 +7,7 @@ use ada_event::EventKind;
 use super::program::Program;
 use super::recorded::Counts;
 use super::tracing::Tracing;
+use crate::run::text;
 
 #[test]
 fn frames_that_longjmp_leaves_are_unwound() {
@@ -20,6 +21,17 @@ fn frames_that_longjmp_leaves_are_unwound() {
     assert_eq!(process.depths("attempt", EventKind::RETURN), [1, 1, 1]);
     let unwound: Vec<i64> = (2..=11).rev().cycle().take(30).collect();
     assert_eq!(process.depths("descend", EventKind::EXCEPTION), unwound);
+}
+
+#[test]
+fn longjmp_goes_to_where_a_child_of_vfork_has_left_a_call_open() {
+    let traced = Tracing::new(&Program::new("vfork_longjmp.c")).check_output();
+    assert_eq!(text(&traced.output.stdout), "7 4\n");
+    let recorded = &traced.recorded;
+    assert_eq!(recorded.counts("jump"), Counts { calls: 2, returns: 0, unwound: 2 });
+    for (name, times) in [("after_exec", 1), ("after_exit", 1), ("status_of", 2)] {
+        recorded.assert_balanced(name, times);
+    }
 }
 
 #[test]
