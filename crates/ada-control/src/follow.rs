@@ -37,9 +37,14 @@ pub(crate) fn follow_execs(programs: &Programs, workshop: &Workshop, options: &T
             continue;
         }
         let (pid, tid) = (exec.pid.load(Ordering::Relaxed), exec.tid.load(Ordering::Relaxed));
-        programs.on_their_way.fetch_add(1, Ordering::AcqRel);
-        let followed = follow(programs, workshop, options, exec, pid, tid);
-        programs.on_their_way.fetch_sub(1, Ordering::AcqRel);
+        programs.on_their_way.fetch_add(1, Ordering::SeqCst);
+        let followed = if programs.is_ending() {
+            let_go(exec);
+            Ok(())
+        } else {
+            follow(programs, workshop, options, exec, pid, tid)
+        };
+        programs.on_their_way.fetch_sub(1, Ordering::SeqCst);
         if let Err(reason) = followed {
             programs.lock().limits.push(format!("process {pid} ran a program that is not traced: {reason}"));
         }
@@ -60,11 +65,7 @@ fn follow(
     pid: u32,
     tid: u32,
 ) -> Result<(), String> {
-    let go = || {
-        exec.failed.store(0, Ordering::Relaxed);
-        exec.stage.store(ExecStage::Go as u32, Ordering::Release);
-        futex::wake(&exec.stage);
-    };
+    let go = || let_go(exec);
     if let Some(reason) = refused(pid, exec.path.load(Ordering::Relaxed)) {
         go();
         return Err(reason);
@@ -101,6 +102,13 @@ fn follow(
             released.map_err(|error| error.to_string())
         }
     }
+}
+
+/// Lets the thread that has asked run its program.
+fn let_go(exec: &ExecCall) {
+    exec.failed.store(0, Ordering::Relaxed);
+    exec.stage.store(ExecStage::Go as u32, Ordering::Release);
+    futex::wake(&exec.stage);
 }
 
 /// Why the program that a process is about to run has to be let go: it would not get its rights, if it were traced.

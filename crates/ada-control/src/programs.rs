@@ -6,6 +6,7 @@ use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, RwLock};
+use std::time::Duration;
 
 use ada_event::FunctionId;
 use ada_format::atf::OpenCalls;
@@ -98,7 +99,15 @@ impl Programs {
     }
 
     pub(crate) fn is_ending(&self) -> bool {
-        self.ending.load(Ordering::Acquire)
+        self.ending.load(Ordering::SeqCst)
+    }
+
+    /// Has no more programs and libraries hooked, and waits for those that are just being.
+    pub(crate) fn end_following(&self) {
+        self.ending.store(true, Ordering::SeqCst);
+        while self.on_their_way.load(Ordering::SeqCst) > 0 {
+            std::thread::sleep(Duration::from_millis(1));
+        }
     }
 
     /// The processes that have the session's memory.

@@ -555,12 +555,13 @@ fn serve_loader(programs: &Programs, plans: &PlanCache, options: &TraceOptions, 
             plans.write_kept();
             continue;
         };
-        if programs.is_ending() {
-            continue;
-        }
         let Ok(mut mappings) = maps::of_process(thread.pid()) else { continue };
         let now: HashSet<LoadedFile> = maps::loaded_files(&mappings).into_iter().collect();
         let mut hooked = programs.lock();
+        // Asked with the lock: whoever removes hooks lists them under it.
+        if programs.is_ending() {
+            continue;
+        }
         let Some((installer, first)) = hooked.installers.get_mut(&thread.image()) else { continue };
         let own = (thread.pid(), thread.image());
         let before = known.entry(own).or_insert_with(|| first.clone());

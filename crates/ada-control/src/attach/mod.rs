@@ -108,7 +108,7 @@ pub fn attach(
             }
         }
         let end = if living::wait(process, 0) { End::Unknown } else { End::Detached };
-        programs.ending.store(true, Ordering::Release);
+        programs.end_following();
         let (sites, known) = {
             let hooked = programs.lock();
             let installers = hooked.installers.values();

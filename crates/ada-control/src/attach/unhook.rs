@@ -81,18 +81,12 @@ fn unhook_process(pid: u32, mappings: &[Mapping], ours: &[Mapping], sites: &[Vec
     copies.sort_unstable_by_key(|(at, _)| *at);
     let has_states = mappings.iter().any(|mapping| mapping.start == PRIVATE.start);
     let mut stood_still = Duration::ZERO;
-    let (mut late, mut refused, mut is_written) = (0, 0, false);
+    let (mut late, mut is_written) = (0, false);
     for _ in 0..ATTEMPTS {
         let halted = match Halted::all(pid, mappings) {
             // A busy machine gives a thread no time to halt in.
             Err(error) if error.kind() == io::ErrorKind::TimedOut && late < LATE => {
                 late += 1;
-                continue;
-            }
-            // It is being followed into another program at this moment.
-            Err(error) if error.kind() == io::ErrorKind::PermissionDenied && refused < ATTEMPTS / 2 => {
-                refused += 1;
-                std::thread::sleep(BETWEEN_ATTEMPTS);
                 continue;
             }
             halted => halted?,
