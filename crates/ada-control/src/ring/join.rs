@@ -72,7 +72,10 @@ fn segments_in(session: &Path) -> Vec<PathBuf> {
         let name = path.file_name().and_then(|name| name.to_str());
         name.is_some_and(|name| name.bytes().all(|byte| byte.is_ascii_digit()))
     };
-    let mut segments: Vec<PathBuf> = entries.map(|entry| entry.path()).filter(is_segment).collect();
+    // Whoever was killed had perhaps just begun one.
+    let has_any = |path: &PathBuf| fs::read_dir(path).is_ok_and(|mut entries| entries.next().is_some());
+    let segments = entries.map(|entry| entry.path()).filter(is_segment).filter(has_any);
+    let mut segments: Vec<PathBuf> = segments.collect();
     // Numbers grow longer than six digits, too.
     segments.sort_by_key(|path| (path.as_os_str().len(), path.clone()));
     segments
