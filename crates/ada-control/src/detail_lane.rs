@@ -343,7 +343,11 @@ fn chunks_of(pool: &Pool, lane: Lane, pid: u32, tid: u32) -> Vec<usize> {
                 && header.tid.load(Ordering::Relaxed) == tid
         })
         .collect();
-    chunks.sort_by_key(|&chunk| pool.header(chunk).ordinal.load(Ordering::Relaxed));
+    // Each program that a process runs counts from 0.
+    chunks.sort_by_key(|&chunk| {
+        let header = pool.header(chunk);
+        (header.image.load(Ordering::Relaxed), header.ordinal.load(Ordering::Relaxed))
+    });
     chunks
 }
 

@@ -66,6 +66,11 @@ fn follow(
     tid: u32,
 ) -> Result<(), String> {
     let go = || let_go(exec);
+    // In a namespace of its own a process does not know the id that it has here.
+    if !workshop.shared.inode().is_ok_and(|inode| living::uses(pid, inode)) {
+        go();
+        return Err("it is in a namespace of its own for process ids".to_owned());
+    }
     if let Some(reason) = refused(pid, exec.path.load(Ordering::Relaxed)) {
         go();
         return Err(reason);

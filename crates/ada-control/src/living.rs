@@ -34,6 +34,15 @@ impl Living {
         self.processes.entry(pid).or_insert_with(|| open(pid).map_or(Process::Missed, Process::Running));
     }
 
+    /// The same for a process that has told its id itself. In a namespace of its own that may be the id of somebody else
+    /// here: one that is older than this process was not started by anybody whom it traces.
+    pub(crate) fn heard_of(&mut self, pid: u32) {
+        if !self.processes.contains_key(&pid) && is_older(pid) {
+            self.processes.insert(pid, Process::Missed);
+        }
+        self.saw(pid);
+    }
+
     /// Takes note of a process that somebody holds already.
     pub(crate) fn holds(&mut self, pid: u32, descriptor: OwnedFd) {
         self.processes.insert(pid, Process::Running(descriptor));
@@ -75,9 +84,21 @@ impl Living {
 /// The processes, other than this one, that have the memory with this inode mapped. A process that was forked off a moment
 /// ago has not been heard of yet, but it has its parent's mappings.
 pub(crate) fn users_of(inode: u64) -> Vec<u32> {
-    let maps_it =
-        |pid: &u32| fs::read_to_string(format!("/proc/{pid}/maps")).is_ok_and(|maps| has_memory(&maps, inode));
-    all_processes().filter(|pid| *pid != std::process::id()).filter(maps_it).collect()
+    let mut asked = HashSet::from([std::process::id()]);
+    let mut users = Vec::new();
+    // Until nobody is new: one that was gone before it was asked may have forked another.
+    loop {
+        let new: Vec<u32> = all_processes().filter(|pid| asked.insert(*pid)).collect();
+        if new.is_empty() {
+            return users;
+        }
+        users.extend(new.into_iter().filter(|pid| uses(*pid, inode)));
+    }
+}
+
+/// Whether a process has the memory with this inode mapped.
+pub(crate) fn uses(pid: u32, inode: u64) -> bool {
+    fs::read_to_string(format!("/proc/{pid}/maps")).is_ok_and(|maps| has_memory(&maps, inode))
 }
 
 fn all_processes() -> impl Iterator<Item = u32> {

@@ -323,7 +323,7 @@ pub(crate) fn record(
     });
     let (mut drain, mut files, mut living) = drained;
     // Some may have come since the drain last looked.
-    drain.images().keys().for_each(|&process| living.saw(process));
+    drain.images().keys().for_each(|&process| living.heard_of(process));
     living.look();
     let Ending { end, cpu_time, trouble } = ending?;
     if let End::Killed(signal) = end
@@ -483,13 +483,13 @@ fn run_drain(
             desk.close();
             // Those that were first heard of just now may live on.
             programs.take_followed(&mut living);
-            drain.newcomers().into_iter().for_each(|pid| living.saw(pid));
+            drain.newcomers().into_iter().for_each(|pid| living.heard_of(pid));
             programs.saw_forks(drain.forks());
             return (drain, files, living);
         }
         programs.take_followed(&mut living);
         // As soon as they are heard of: they may be gone in no time.
-        drain.newcomers().into_iter().for_each(|pid| living.saw(pid));
+        drain.newcomers().into_iter().for_each(|pid| living.heard_of(pid));
         if desk.is_wanted() {
             programs.saw_images(drain.images());
             drain.turn_segment(&mut files);
