@@ -366,3 +366,28 @@ fn free(pool: &Pool, chunk: usize) {
         pool.change(chunk, ChunkState::Draining, ChunkState::Free);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use ada_ring::{DetailMode, OnFull};
+
+    use super::*;
+    use crate::shared_memory::SharedMemory;
+
+    #[test]
+    fn chunks_of_an_earlier_program_come_first() {
+        let shared = SharedMemory::new(3, OnFull::Wait, DetailMode::All).unwrap();
+        let pool = shared.pool();
+        for (chunk, (image, ordinal)) in [(2, 0), (1, 1), (1, 0)].into_iter().enumerate() {
+            let header = pool.header(chunk);
+            header.image.store(image, Ordering::Relaxed);
+            header.ordinal.store(ordinal, Ordering::Relaxed);
+            header.lane.store(Lane::Probe as u32, Ordering::Relaxed);
+            header.pid.store(7, Ordering::Relaxed);
+            header.tid.store(8, Ordering::Relaxed);
+            assert!(pool.change(chunk, ChunkState::Free, ChunkState::Active));
+        }
+        assert_eq!(chunks_of(&pool, Lane::Probe, 7, 8), [2, 1, 0]);
+        assert!(chunks_of(&pool, Lane::Detail, 7, 8).is_empty());
+    }
+}

@@ -14,7 +14,10 @@ fn a_busy_process_is_recorded_and_left_as_it_was() {
     let recorded = target.attach(&["--duration", "1s", "--on-full", "wait"]);
     assert_eq!(target.picture(), before);
     for function in ["fibonacci", "sort_some", "compare", "handler"] {
-        assert!(recorded.counts(function).calls > 0, "{function}");
+        // One that a thread was in the first bytes of is left alone.
+        let rows = &recorded.process().own().functions;
+        let is_left_alone = rows.iter().any(|row| row.name == function && row.reason == "in_use");
+        assert!(recorded.counts(function).calls > 0 || is_left_alone, "{function}");
     }
     recorded.assert_nested();
     target.end_busy();
