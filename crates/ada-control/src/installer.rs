@@ -1,6 +1,7 @@
 //! Puts hooks into a target: lays stubs out near each image and writes the jumps.
 
 use std::collections::HashMap;
+use std::io;
 use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -96,6 +97,38 @@ struct FilledImage {
     arena: u64,
     offset: u64,
     sites: Vec<Site>,
+}
+
+/// How often to look for room that somebody takes meanwhile: the other threads of a target that is attached to go on.
+const TRIES_FOR_ROOM: usize = 64;
+
+/// Maps a part of the shared memory close to a file, where nothing is mapped. Gives the place.
+fn map_near(
+    remote: &dyn Remote,
+    open: &OpenInTarget,
+    mappings: &[Mapping],
+    file: &LoadedFile,
+    room: u64,
+    offset: u64,
+) -> Option<u64> {
+    let mut known = mappings.to_vec();
+    for _ in 0..TRIES_FOR_ROOM {
+        let address = maps::free_near(&known, file, room)?;
+        match open.map(remote, address, room, libc::PROT_READ | libc::PROT_EXEC, offset) {
+            Ok(()) => return Some(address),
+            Err(error) if matches!(error.kind(), io::ErrorKind::AlreadyExists | io::ErrorKind::AddrInUse) => {
+                add_mapping(&mut known, address, room);
+            }
+            Err(_) => return None,
+        }
+    }
+    None
+}
+
+fn add_mapping(mappings: &mut Vec<Mapping>, start: u64, length: u64) {
+    let mapping =
+        Mapping { start, end: start + length, executable: true, file_offset: 0, inode: 0, path: String::new() };
+    mappings.insert(mappings.partition_point(|other| other.start < start), mapping);
 }
 
 impl Installer {
@@ -258,21 +291,11 @@ impl Installer {
         file: &LoadedFile,
         room: u64,
     ) -> Option<(u64, u64)> {
-        let address = maps::free_near(mappings, file, room)?;
         let offset = self.shared.reserve(room)?;
-        open.map(remote, address, room, libc::PROT_READ | libc::PROT_EXEC, offset).ok()?;
+        let address = map_near(remote, open, mappings, file, room, offset)?;
         // A call that a probed function makes as its last returns to that function's stub.
         self.covered.mark(&mut self.covered_table.bytes, address..address + room, true);
-        let mapping = Mapping {
-            start: address,
-            end: address + room,
-            executable: true,
-            file_offset: 0,
-            inode: 0,
-            path: String::new(),
-        };
-        let place = mappings.partition_point(|other| other.start < address);
-        mappings.insert(place, mapping);
+        add_mapping(mappings, address, room);
         Some((address, offset))
     }
 

@@ -17,6 +17,8 @@ use crate::remote::Remote;
 const PATIENCE: Duration = Duration::from_secs(10);
 /// How often to look whether it has.
 const LOOK: Duration = Duration::from_micros(20);
+/// How often the threads of a process are listed at most.
+const MOST_SCANS: u32 = 10_000;
 const PTRACE_GETSIGMASK: libc::c_uint = 0x420a;
 const PTRACE_SETSIGMASK: libc::c_uint = 0x420b;
 const SYSCALL: [u8; 2] = [0x0f, 0x05];
@@ -57,18 +59,23 @@ impl Halted {
     /// Halts all threads of a process.
     pub(crate) fn all(pid: u32, mappings: &[Mapping]) -> io::Result<Self> {
         let mut halted = Self::none(pid, mappings)?;
+        let mut scans = MOST_SCANS;
         loop {
             // All are asked before any is waited for: each has to be given a processor before it can halt.
             let mut asked = Vec::new();
-            for tid in threads_of(pid)? {
+            let listed = threads_of(pid)?;
+            let count = listed.len();
+            for tid in listed {
                 if halted.threads.iter().all(|known| known.tid != tid) && halted.seize(tid)? {
                     asked.push(tid);
                 }
             }
-            // Threads that run can start others; once none has been found that runs, none does.
-            if asked.is_empty() {
+            // Threads that run can start others; once none has been found that runs, none does. A list that is read while
+            // threads end may leave others out, which the kernel's count of them tells.
+            if asked.is_empty() && (thread_count(pid).is_none_or(|all| all == count) || scans == 0) {
                 break;
             }
+            scans = scans.saturating_sub(1);
             for (number, tid) in asked.iter().enumerate() {
                 if let Err(error) = halted.await_halt(*tid) {
                     asked[number + 1..].iter().for_each(|&tid| leave_running(tid));
@@ -272,6 +279,12 @@ fn request(operation: libc::c_uint, tid: i32, address: u64, data: u64) -> io::Re
 }
 
 /// The threads of a process, its first one first.
+/// How many threads the kernel counts, ended ones that nobody has waited for among them.
+fn thread_count(pid: u32) -> Option<usize> {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    status.lines().find_map(|line| line.strip_prefix("Threads:"))?.trim().parse().ok()
+}
+
 fn threads_of(pid: u32) -> io::Result<Vec<i32>> {
     let entries = std::fs::read_dir(format!("/proc/{pid}/task"))?;
     let mut threads: Vec<i32> = entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok()).collect();

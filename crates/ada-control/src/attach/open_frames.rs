@@ -35,7 +35,8 @@ fn put_back_one(remote: &dyn Remote, state: u64) -> io::Result<()> {
     let used = top.saturating_sub(base).min(private::SHADOW_BYTES as u64 - ShadowFrame::SIZE as u64);
     let mut frames = vec![0; used as usize];
     remote.read(base + ShadowFrame::SIZE as u64, &mut frames)?;
-    for (number, frame) in frames.chunks_exact(ShadowFrame::SIZE).enumerate() {
+    // Newest first: a function that was jumped to as the last thing of another has its slot, and goes back to its stub.
+    for (number, frame) in frames.chunks_exact(ShadowFrame::SIZE).enumerate().rev() {
         let at = base + ((number + 1) * ShadowFrame::SIZE) as u64;
         let own = word_at(frame, offset_of!(ShadowFrame, slot_complement));
         // The frame that watches for the end of an unwinding has its slot elsewhere.
@@ -43,7 +44,7 @@ fn put_back_one(remote: &dyn Remote, state: u64) -> io::Result<()> {
         let trampoline = word_at(frame, offset_of!(ShadowFrame, trampoline));
         replace(remote, slot, trampoline, word_at(frame, offset_of!(ShadowFrame, return_address)))?;
     }
-    for number in 0..GRAVES.min(word(offset_of!(ThreadState, buried)) as usize) {
+    for number in (0..GRAVES.min(word(offset_of!(ThreadState, buried)) as usize)).rev() {
         let grave = offset_of!(ThreadState, graves) + number * size_of::<Buried>();
         let field = |offset: usize| word(grave + offset);
         let slot = field(offset_of!(Buried, slot));

@@ -54,6 +54,15 @@ fn twenty_times_in_a_row() {
     target.end_busy();
 }
 
+/// Room is found though others take it, and threads that are just making others come back from that.
+#[test]
+fn threads_that_come_and_go_are_left_as_they_were() {
+    let target = Target::ready("thread_churn.c");
+    let calls = |_| target.attach(&["--duration", "50ms"]).counts("fibonacci").calls;
+    assert!((0..6).map(calls).sum::<u64>() > 0);
+    target.end("all ran\n");
+}
+
 /// Frames that were open before return unseen; those that are open at the end return to where they should.
 #[test]
 fn frames_in_flight_come_back() {

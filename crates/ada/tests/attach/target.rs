@@ -43,7 +43,12 @@ impl Target {
 
     /// Eight threads that call, wait, and handle signals.
     pub(super) fn busy() -> Self {
-        let mut target = Self::new("busy_server.c");
+        Self::ready("busy_server.c")
+    }
+
+    /// A program that says when it is ready.
+    pub(super) fn ready(program: &'static str) -> Self {
+        let mut target = Self::new(program);
         let mut line = String::new();
         target.stdout.read_line(&mut line).unwrap();
         assert_eq!(line, "ready\n");
@@ -163,11 +168,15 @@ impl Target {
 
     /// Ends the busy program, which says whether all went well.
     pub(super) fn end_busy(self) {
+        self.end("0 wrong, busy, interrupted\n");
+    }
+
+    /// Ends a program by a signal, upon which it says this and exits.
+    pub(super) fn end(self, last_words: &str) {
         let status = Command::new("kill").arg(self.id().to_string()).status().unwrap();
         assert!(status.success());
         let output = self.finish();
-        assert_eq!(text(&output.stdout), "0 wrong, busy, interrupted\n");
-        assert_eq!(output.status.code(), Some(0));
+        assert_eq!((text(&output.stdout), output.status.code()), (last_words, Some(0)));
     }
 
     pub(super) fn finish(mut self) -> Output {
