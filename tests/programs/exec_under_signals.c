@@ -1,4 +1,5 @@
-// Children run another program while they are sent a signal that means nothing to them, again and again.
+// Children run another program while they are sent a signal that means nothing to them, or that stops them and the one that
+// lets them go on, again and again.
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,6 +17,7 @@ int main(int count, char **arguments) {
         int status;
         while (waitpid(child, &status, WNOHANG) == 0) {
             kill(child, signal);
+            if (signal == SIGSTOP) kill(child, SIGCONT);
             usleep(300);
         }
         wrong += status != 0;

@@ -292,7 +292,10 @@ impl Installer {
         room: u64,
     ) -> Option<(u64, u64)> {
         let offset = self.shared.reserve(room)?;
-        let address = map_near(remote, open, mappings, file, room, offset)?;
+        let Some(address) = map_near(remote, open, mappings, file, room, offset) else {
+            self.shared.release(offset..offset + room);
+            return None;
+        };
         // A call that a probed function makes as its last returns to that function's stub.
         self.covered.mark(&mut self.covered_table.bytes, address..address + room, true);
         add_mapping(mappings, address, room);

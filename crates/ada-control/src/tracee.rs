@@ -31,12 +31,21 @@ pub(crate) struct Tracee {
     held_back: AtomicU64,
 }
 
-const PTRACE_GETSIGMASK: libc::c_uint = 0x420a;
-const PTRACE_SETSIGMASK: libc::c_uint = 0x420b;
+pub(crate) const PTRACE_GETSIGMASK: libc::c_uint = 0x420a;
+pub(crate) const PTRACE_SETSIGMASK: libc::c_uint = 0x420b;
 /// Bytes of the kernel's signal mask.
 const MASK_BYTES: u64 = 8;
 /// What the program brings upon itself.
 const FAULTS: [i32; 6] = [libc::SIGTRAP, libc::SIGSEGV, libc::SIGBUS, libc::SIGILL, libc::SIGFPE, libc::SIGSYS];
+
+const STOPS: [i32; 4] = [libc::SIGSTOP, libc::SIGTSTP, libc::SIGTTIN, libc::SIGTTOU];
+
+/// The signals that wait for a process of one thread.
+fn pending(pid: i32) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let masks = status.lines().filter_map(|line| line.strip_prefix("SigPnd:").or(line.strip_prefix("ShdPnd:")));
+    masks.filter_map(|mask| u64::from_str_radix(mask.trim(), 16).ok()).fold(0, |all, mask| all | mask)
+}
 
 const fn bit(signal: i32) -> u64 {
     1 << (signal - 1)
@@ -164,7 +173,11 @@ impl Tracee {
     /// Lets the target go for good, and signals come.
     pub(crate) fn detach(&self) -> io::Result<()> {
         request(PTRACE_SETSIGMASK, self.pid, MASK_BYTES, &raw const self.own_mask as u64)?;
-        let held_back = self.held_back.load(Ordering::Relaxed);
+        let mut held_back = self.held_back.load(Ordering::Relaxed);
+        // What stops a process takes back what lets it go on, so whoever waits to do that came later.
+        if pending(self.pid) & bit(libc::SIGCONT) != 0 {
+            held_back &= !STOPS.iter().fold(0, |stops, stop| stops | bit(*stop));
+        }
         for signal in (1..=64).filter(|signal| held_back & bit(*signal) != 0) {
             // SAFETY: a signal to a thread that is stopped by us, which somebody else has sent it.
             unsafe { libc::syscall(libc::SYS_tgkill, self.pid, self.pid, signal) };

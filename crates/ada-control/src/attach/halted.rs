@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use super::urgency::Urgency;
 use crate::maps::Mapping;
 use crate::remote::Remote;
+use crate::tracee::{PTRACE_GETSIGMASK, PTRACE_SETSIGMASK};
 
 /// How long a thread may take to come to a halt: one in the middle of a vfork does not before its child has left.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -19,8 +20,6 @@ const PATIENCE: Duration = Duration::from_secs(10);
 const LOOK: Duration = Duration::from_micros(20);
 /// How often the threads of a process are listed at most.
 const MOST_SCANS: u32 = 10_000;
-const PTRACE_GETSIGMASK: libc::c_uint = 0x420a;
-const PTRACE_SETSIGMASK: libc::c_uint = 0x420b;
 const SYSCALL: [u8; 2] = [0x0f, 0x05];
 
 /// A process with threads that do not run.

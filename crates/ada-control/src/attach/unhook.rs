@@ -184,11 +184,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_child_has_its_own_memory_once_it_runs_a_program() {
+    fn threads_have_one_memory_and_a_child_its_own_once_it_runs_a_program() {
         let mut child = Command::new("sleep").arg("60").spawn().unwrap();
         let own = std::process::id();
         assert!(!have_one_memory(own, child.id()) && !have_one_memory(own, own));
         child.kill().unwrap();
         child.wait().unwrap();
+        // SAFETY: no pointers are passed.
+        std::thread::spawn(move || assert!(have_one_memory(own, unsafe { libc::gettid() } as u32))).join().unwrap();
     }
 }

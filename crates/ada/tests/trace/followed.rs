@@ -52,8 +52,9 @@ fn programs_come_and_go_while_a_fork_of_the_first_stays() {
 fn signals_during_an_exec_have_their_effect_and_no_other() {
     const CHLD: &str = "17";
     const CONT: &str = "18";
+    const STOP: &str = "19";
     const WINCH: &str = "28";
-    for signal in [CHLD, CONT, WINCH] {
+    for signal in [CHLD, CONT, STOP, WINCH] {
         let tracing = Tracing::new(&Program::new("exec_under_signals.c")).argument(signal);
         let output = run::bounded(tracing.command(), b"");
         assert_eq!((text(&output.stdout), output.status.code()), ("0 wrong\n", Some(0)), "signal {signal}");
