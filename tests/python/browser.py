@@ -7,6 +7,7 @@ import json
 import pathlib
 import shutil
 import subprocess
+import sys
 import tempfile
 import time
 import urllib.request
@@ -154,6 +155,21 @@ class Page:
     def screenshot(self, path):
         data = self.call("Page.captureScreenshot", format="png")["data"]
         pathlib.Path(path).write_bytes(base64.b64decode(data))
+
+
+class Visit:
+    """What a test of the page is called with: ADDRESS FOLDER, and `rest` behind them. Pictures go into the folder."""
+
+    def __init__(self):
+        self.address, folder, *self.rest = sys.argv[1:]
+        self.folder = pathlib.Path(folder)
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self.browser = Browser()
+        self.page = self.browser.page()
+
+    def shot(self, name):
+        self.page.settle()
+        self.page.screenshot(self.folder / f"{name}.png")
 
 
 def wait(ask, what):

@@ -3,15 +3,11 @@
 Each of the streams has as many events, one a microsecond, named by their numbers: `7.1234` is the 1234th of stream 7.
 """
 
-import pathlib
-import sys
+from browser import Visit
 
-from browser import Browser
-
-address, folder, streams, events = sys.argv[1], pathlib.Path(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4])
-folder.mkdir(parents=True, exist_ok=True)
-browser = Browser()
-page = browser.page()
+visit = Visit()
+page = visit.page
+streams, events = map(int, visit.rest)
 
 
 def duration(stream, number):
@@ -32,7 +28,7 @@ def longest_at(stream, pixel):
     return {longest(stream, pixel["start"] + before, pixel["start"] + pixel["duration"] + behind) for before, behind in edges}
 
 
-page.open(address)
+page.open(visit.address)
 page.key("0")
 page.wait("ada.view.end - ada.view.start >= ada.about.length", "0 to show the whole run")
 page.settle()
@@ -43,7 +39,7 @@ spans = page.run("(() => { const { shapes } = ada.shown; const sum = (all) => al
                  " return sum([...shapes.spans]) + sum([...shapes.strips.spans]); })()")
 rows = page.run("ada.shown.shapes.strips.count + new Set([...ada.shown.shapes.track]).size")
 assert spans >= events * 10 and rows >= 10, f"each event of a track that is seen is counted: {spans} in {rows} rows"
-page.screenshot(folder / "dense-1.png")
+page.screenshot(visit.folder / "dense-1.png")
 
 # The pixels of a strip: painted, each with the longest event of its time; a click leads to it.
 box = page.run("(({left, top}) => ({left, top}))(document.getElementById('timeline').getBoundingClientRect())")
@@ -69,7 +65,7 @@ page.click(box["left"] + 700, box["top"] + strip["y"])
 page.wait("document.querySelector('#content h2')?.textContent.includes('.')", "details of the event")
 title = page.run("document.querySelector('#content h2').textContent").split()[0]
 assert title in names, f"{title}: {names}"
-page.screenshot(folder / "dense-2.png")
+page.screenshot(visit.folder / "dense-2.png")
 
 # Zoomed in far enough, the same row has shapes again.
 for _ in range(16):
@@ -77,5 +73,5 @@ for _ in range(16):
 page.settle()
 page.wait("ada.shown.shapes.strips.count === 0 && ada.shown.shapes.count > 0", "shapes instead of strips")
 assert page.errors == [], page.errors
-browser.close()
+visit.browser.close()
 print("dense rows are strips")

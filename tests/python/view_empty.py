@@ -1,15 +1,10 @@
 """Looks at the page of a session without calls, in Chromium: ADDRESS FOLDER."""
 
-import pathlib
-import sys
+from browser import Visit
 
-from browser import Browser
-
-address, folder = sys.argv[1], pathlib.Path(sys.argv[2])
-folder.mkdir(parents=True, exist_ok=True)
-browser = Browser()
-page = browser.page()
-page.open(address)
+visit = Visit()
+page = visit.page
+page.open(visit.address)
 assert page.run("!document.getElementById('empty').hidden"), "it says that there is nothing"
 page.wait("document.getElementById('content').textContent.includes('functions found')", "the coverage, which says why")
 # Nothing is there to be moved, found or chosen, and nothing breaks.
@@ -18,7 +13,7 @@ for key in ("w", "s", "a", "d", "0", "f", "m", "p", "n", "g"):
 page.settle()
 page.click(600, 300)
 page.settle()
-page.screenshot(folder / "empty.png")
+page.screenshot(visit.folder / "empty.png")
 assert page.errors == [], page.errors
-browser.close()
+visit.browser.close()
 print("nothing is said to be nothing")

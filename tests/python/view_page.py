@@ -1,19 +1,9 @@
 """Uses the timeline page as a person does, in Chromium: ADDRESS FOLDER. Pictures of it are left in the folder."""
 
-import pathlib
-import sys
+from browser import Visit
 
-from browser import Browser
-
-address, folder = sys.argv[1], pathlib.Path(sys.argv[2])
-folder.mkdir(parents=True, exist_ok=True)
-browser = Browser()
-page = browser.page()
-
-
-def shot(name):
-    page.settle()
-    page.screenshot(folder / f"{name}.png")
+visit = Visit()
+page = visit.page
 
 
 def view():
@@ -34,7 +24,7 @@ def on_page(x, y):
 
 
 # Load: the picture is there, it is of main, and not too much of it.
-page.open(address)
+page.open(visit.address)
 box = page.run("(({left, top, width, height}) => ({left, top, width, height}))(document.getElementById('timeline').getBoundingClientRect())")
 about = page.run("ada.about")
 assert about["opening"]["why"] == "main"
@@ -43,7 +33,7 @@ assert 0 < page.run("ada.shown.shapes.count") <= 20_000
 assert 0 < page.run("ada.drawn.shapes") <= 20_000
 assert page.run("document.title").endswith("ada")
 page.wait("document.getElementById('busy').hidden", "the end of loading")
-shot("1-load")
+visit.shot("1-load")
 
 # Zoom by wheel and keys, at the pointer.
 middle = on_page(box["width"] * 0.6, 120)
@@ -60,7 +50,7 @@ page.key("w")
 page.wait(f"ada.view.end - ada.view.start < {before * 0.9}", "W to zoom in")
 page.key("s")
 page.wait(f"Math.abs((ada.view.end - ada.view.start) / {before} - 1) < 0.01", "S to zoom out again")
-shot("2-zoom")
+visit.shot("2-zoom")
 
 # Pan by drag, keys and touch.
 start = view()["start"]
@@ -83,12 +73,12 @@ page.touch("touchStart", [right])
 page.touch("touchMove", [(right[0] - 100, right[1])])
 page.touch("touchEnd", [])
 page.wait(f"ada.view.start > {start}", "a finger to move the view")
-shot("3-pan")
+visit.shot("3-pan")
 
 # The minimap brings the view elsewhere.
 page.key("0")
 page.wait("ada.view.end - ada.view.start >= ada.about.length", "0 to show the whole run")
-shot("4-whole")
+visit.shot("4-whole")
 
 # Search: by name, then a result is gone to; a status is a search too.
 page.key("/")
@@ -97,7 +87,7 @@ page.type("square type:frame")
 page.run("document.getElementById('search-form').requestSubmit()")
 page.wait("document.querySelectorAll('#content tr[data-go]').length > 50", "results")
 assert page.run("[...document.querySelectorAll('#content td')].some((cell) => cell.textContent === 'square')")
-shot("5-search")
+visit.shot("5-search")
 page.run("document.querySelector('#content table:last-of-type tr[data-go]').click()")
 page.wait("ada.view.chosen && ada.view.chosen.reference.startsWith('frame:')", "the result to be chosen")
 page.wait("document.querySelector('#content h2')?.textContent.includes('square')", "details of the result")
@@ -127,7 +117,7 @@ page.wait("document.querySelector('#content h2')?.textContent.startsWith('square
 details = page.run("document.getElementById('content').textContent")
 for words in ("duration", "rdi", "Stack", "module", "thread_pool", "parent"):
     assert words in details, f"{words}: {details}"
-shot("6-details")
+visit.shot("6-details")
 page.key("p")
 page.wait("document.querySelector('#content h2')?.textContent.startsWith('worker')", "P to lead to the caller")
 
@@ -146,13 +136,13 @@ page.wait("ada.view.chosen?.reference", "the arrow's other end to be chosen")
 assert page.run("ada.view.chosen.reference") in arrow["to"]
 assert page.run("ada.view.chosen.reference").startswith("thread:")
 page.wait("document.getElementById('content').textContent.includes('create span')", "details of the thread")
-shot("7-arrow")
+visit.shot("7-arrow")
 
 # Select a time: sums of it, as many calls as the server counts.
 page.drag(on_page(box["width"] * 0.4, 12), on_page(box["width"] * 0.8, 12))
 page.wait("ada.view.range !== null", "the selection")
 page.wait("document.querySelector('#content h2')?.textContent.startsWith('Selected')", "sums of the selection")
-shot("8-selection")
+visit.shot("8-selection")
 
 # The flame graph and the call tree of the selection.
 page.key("g")
@@ -166,19 +156,19 @@ painted = page.run("""(() => {
   return seen.size;
 })()""")
 assert painted > 5, "calls have colours of their own"
-shot("9-flame")
+visit.shot("9-flame")
 page.run("document.querySelector('[data-tab=calls]').click()")
 page.wait("document.querySelectorAll('#content tbody tr').length > 1", "the call tree")
-shot("10-calls")
+visit.shot("10-calls")
 page.run("document.querySelector('[data-tab=coverage]').click()")
 page.wait("document.getElementById('content').textContent.includes('hooked')", "the coverage")
 assert "libc" in page.run("document.getElementById('content').textContent")
-shot("11-coverage")
+visit.shot("11-coverage")
 
 # Help.
 page.key("?")
 page.wait("document.getElementById('keys').open", "the keys")
-shot("12-help")
+visit.shot("12-help")
 page.key("Escape")
 page.wait("!document.getElementById('keys').open", "the keys to go away")
 
@@ -188,7 +178,7 @@ page.key("t")
 page.wait("document.documentElement.dataset.theme === 'dark'", "the dark theme")
 dark = page.run("getComputedStyle(document.body).backgroundColor")
 assert light == "rgb(255, 255, 255)" and dark != light
-shot("13-dark")
+visit.shot("13-dark")
 page.key("t")
 page.wait("document.documentElement.dataset.theme === 'light'", "the light theme")
 
@@ -198,7 +188,7 @@ VIEW = """({start: Math.round(ada.view.start), end: Math.round(ada.view.end), ta
 here = page.run(VIEW)
 page.wait("location.hash.includes('span=')", "the address to hold the view")
 page.wait(f"location.hash.includes('start={here['start']}')", "the address to hold the time")
-colleague = browser.page(dark=True)
+colleague = visit.browser.page(dark=True)
 colleague.open(page.run("location.href"))
 colleague.wait("ada.view.chosen?.reference", "the colleague's span")
 colleague.wait(f"ada.view.tab === '{here['tab']}'", "the colleague's tab")
@@ -211,8 +201,8 @@ colleague.reload()
 assert colleague.run("getComputedStyle(document.body).backgroundColor") == dark
 colleague.resize(420, 800)
 colleague.settle()
-colleague.screenshot(folder / "14-narrow-dark.png")
+colleague.screenshot(visit.folder / "14-narrow-dark.png")
 
 assert page.errors == [] and colleague.errors == [], f"{page.errors} {colleague.errors}"
-browser.close()
+visit.browser.close()
 print("the page does what it should")

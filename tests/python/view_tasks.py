@@ -3,28 +3,18 @@
 The program is tests/swift/bridge.swift: a task submits a block, the block makes a thread, the thread resumes the task.
 """
 
-import pathlib
-import sys
+from browser import Visit
 
-from browser import Browser
-
-address, folder = sys.argv[1], pathlib.Path(sys.argv[2])
-folder.mkdir(parents=True, exist_ok=True)
-browser = Browser()
-page = browser.page()
+visit = Visit()
+page = visit.page
 
 
-def shot(name):
-    page.settle()
-    page.screenshot(folder / f"{name}.png")
-
-
-page.open(address)
+page.open(visit.address)
 page.run("ada.view.scroll = 0")
 box = page.run("(({left, top}) => ({left, top}))(document.getElementById('timeline').getBoundingClientRect())")
 page.key("0")
 page.wait("ada.view.end - ada.view.start >= ada.about.length", "0 to show the whole run")
-shot("1-tasks")
+visit.shot("1-tasks")
 
 # Tracks of tasks, of the queue by its label, and of threads.
 tracks = {track["title"]: track for track in page.run("ada.about.tracks")}
@@ -72,7 +62,7 @@ page.run("ada.shown.arrows = []; ada.view.hover = null; ada.view.chosen = null; 
 page.settle()
 running, waiting = colours([end - beside / 2, end + beside / 2], task["row"], task_track)
 assert running != waiting, f"running and waiting differ: {running} {waiting}"
-shot("2-running-and-suspended")
+visit.shot("2-running-and-suspended")
 
 # Arrows of causality: a task is made, a block submitted, a thread created, the task resumed.
 page.reload()
@@ -113,7 +103,7 @@ def follow(kind, expected):
 block = follow("submit", f"it[4] === {queue_track}")
 assert block.startswith("block:"), block
 assert page.run("document.getElementById('content').textContent").find("org.example.bridge") >= 0
-shot("3-submit")
+visit.shot("3-submit")
 # Of the tasks that are resumed, the one that waits for a continuation.
 page.run("ada.view.scroll = 0; ada.actions.whole()")
 page.settle()
@@ -130,7 +120,7 @@ assert resumed and resumed.startswith("task:"), resumed
 assert follow("resume", f"it[8] === '{resumed}'") == resumed
 details = page.run("document.getElementById('content').textContent")
 assert "Ran (" in details and "Waited (" in details and "continuation" in details, details
-shot("4-resume")
+visit.shot("4-resume")
 
 # The flame graph of the task's time, and all of it in the dark.
 page.key("m")
@@ -139,8 +129,8 @@ page.key("g")
 page.wait("document.getElementById('flame') && document.querySelector('#content h2').textContent.includes('of calls')", "the flame graph")
 page.key("t")
 page.wait("document.documentElement.dataset.theme === 'dark'", "the dark theme")
-shot("5-flame-dark")
+visit.shot("5-flame-dark")
 
 assert page.errors == [], page.errors
-browser.close()
+visit.browser.close()
 print("tasks and queues are seen")

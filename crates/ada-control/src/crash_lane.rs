@@ -2,12 +2,13 @@
 
 use std::sync::atomic::Ordering;
 
-use ada_event::{FunctionId, ThreadId};
+use ada_event::ThreadId;
 use ada_format::atf::{Crash, HexAddr};
 use ada_ring::crash::{CRASH_FRAMES, CRASH_REGISTER_NAMES};
 use ada_ring::{CrashSlot, Pool};
 
 use crate::clock::Clock;
+use crate::function_numbers::FunctionNumbers;
 
 /// A crash as its thread told it.
 pub(crate) struct CrashRecord {
@@ -45,8 +46,8 @@ impl CrashRecord {
     }
 
     /// What the manifest says of it.
-    fn describe(&self, clock: &Clock, numbers: &[FunctionId]) -> Crash {
-        let function = |&number: &u32| numbers.get(number as usize).copied().unwrap_or_default().to_string();
+    fn describe(&self, clock: &Clock, numbers: &FunctionNumbers) -> Crash {
+        let function = |&number: &u32| numbers.get(number).to_string();
         let is_fault = self.code > 0 && FAULTS.contains(&self.signal);
         let names = CRASH_REGISTER_NAMES.iter().map(|&name| name.to_owned());
         Crash {
@@ -90,7 +91,7 @@ impl CrashLane {
     }
 
     /// What the manifest of a process says.
-    pub(crate) fn of_process(&self, pid: u32, clock: &Clock, numbers: &[FunctionId]) -> Vec<Crash> {
+    pub(crate) fn of_process(&self, pid: u32, clock: &Clock, numbers: &FunctionNumbers) -> Vec<Crash> {
         let own = self.records.iter().filter(|record| record.pid == pid);
         own.map(|record| record.describe(clock, numbers)).collect()
     }

@@ -13,6 +13,7 @@ use ada_patch::{AgentEntries, Arena, Patch, PatchPlan, SkipReason, StubKind, Stu
 use crate::ControlError;
 use crate::covered_pages::CoveredPages;
 use crate::deadline::Deadline;
+use crate::function_numbers::FunctionNumbers;
 use crate::maps::{self, LoadedFile, Mapping};
 use crate::module::Module;
 use crate::plan_cache::PlanCache;
@@ -185,7 +186,8 @@ impl Installer {
                 continue;
             }
             let count = image.functions.len();
-            let first_function = self.numbering.next_function.fetch_add(count as u32, Ordering::Relaxed);
+            let first_function =
+                self.numbering.next_function.fetch_add(FunctionNumbers::taken_by(count), Ordering::Relaxed);
             let room = Arena::room_for(count) as u64;
             match self.map_room(remote, open, mappings, &image.file, room) {
                 Some((arena, offset)) => placed.images.push(PlacedImage { image, arena, offset, first_function }),

@@ -16,6 +16,7 @@ mod detail_lane;
 mod drain;
 mod error;
 mod follow;
+mod function_numbers;
 pub mod function_pattern;
 mod futex;
 mod gaps;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use ada_event::{FunctionId, ModuleId};
+use ada_event::ModuleId;
 use ada_image::FunctionTable;
 use ada_patch::Verdict;
 
@@ -45,10 +45,5 @@ impl Module {
     /// How many functions record their calls.
     pub(crate) fn hooked(&self) -> usize {
         self.verdicts.iter().filter(|verdict| !matches!(verdict, Verdict::Skipped(_))).count()
-    }
-
-    /// The ids of this image's functions, in the order of their numbers.
-    pub(crate) fn function_ids(&self) -> impl Iterator<Item = FunctionId> + '_ {
-        (0..self.functions.len() as u32).map(|index| FunctionId::new(self.id, index))
     }
 }

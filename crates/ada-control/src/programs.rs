@@ -5,13 +5,13 @@ use std::fs;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, RwLock};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use ada_event::FunctionId;
 use ada_format::atf::OpenCalls;
 
-use crate::drain::FunctionNumbers;
+use crate::function_numbers::SharedNumbers;
 use crate::hooking::HookedProgram;
 use crate::installer::Installer;
 use crate::living::{self, Living};
@@ -24,7 +24,7 @@ use crate::switches::Switchboard;
 /// Everything that was hooked, by all threads that hook.
 pub(crate) struct Programs {
     hooked: Mutex<Hooked>,
-    pub(crate) numbers: FunctionNumbers,
+    pub(crate) numbers: SharedNumbers,
     pub(crate) pool_in_target: u64,
     pub(crate) switches: Arc<Switchboard>,
     /// The first program has ended.
@@ -74,7 +74,7 @@ impl Programs {
     pub(crate) fn new(pool_in_target: u64, shared: Arc<SharedMemory>) -> Self {
         Self {
             hooked: Mutex::default(),
-            numbers: Arc::new(RwLock::new(Vec::new())),
+            numbers: Arc::default(),
             pool_in_target,
             switches: Arc::new(Switchboard::new(shared)),
             first_ended: AtomicBool::new(false),
@@ -152,8 +152,7 @@ impl Programs {
         }
     }
 
-    /// Takes a hooked program in. The lock must have been held since before it was hooked, so that functions are
-    /// numbered in the order in which they come here.
+    /// Takes a hooked program in.
     pub(crate) fn add(&self, hooked: &mut Hooked, pid: u32, program: HookedProgram, facts: ProcessFacts) {
         let HookedProgram { installer, modules, files, no_crashes, .. } = program;
         if let Some(reason) = no_crashes {
@@ -168,9 +167,10 @@ impl Programs {
     }
 
     pub(crate) fn add_modules(&self, hooked: &mut Hooked, modules: Vec<Module>) {
-        let ids = modules.iter().flat_map(Module::function_ids).collect::<Vec<FunctionId>>();
-        self.numbers.write().expect("nobody panics with the lock").extend(ids);
         for mut module in modules {
+            let mut numbers = self.numbers.write().expect("nobody panics with the lock");
+            numbers.add(module.id, module.first_function, module.functions.len());
+            drop(numbers);
             let same = hooked.modules.iter().find(|known| known.file.path == module.file.path);
             same.into_iter().for_each(|known| module.share_with(known));
             if hooked.modules.iter().all(|known| known.id != module.id) {
@@ -227,12 +227,32 @@ impl Hooked {
 /// The program and arguments of a process, from the kernel.
 pub(crate) fn command_line_of(pid: u32) -> Vec<String> {
     let bytes = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-    let words = bytes.strip_suffix(&[0]).unwrap_or(&bytes).split(|&byte| byte == 0);
-    words.map(|word| String::from_utf8_lossy(word).into_owned()).collect()
+    words_of(&bytes)
+}
+
+/// Arguments that each end with a zero. A program that shows a title in their place leaves zeros behind it, which are no
+/// arguments: more of them than one at the end are taken for that.
+fn words_of(bytes: &[u8]) -> Vec<String> {
+    let end = bytes.iter().rposition(|&byte| byte != 0).map_or(0, |last| last + 1);
+    let is_padded = bytes.len() > end + 2;
+    let words = if is_padded { &bytes[..end] } else { bytes.strip_suffix(&[0]).unwrap_or(bytes) };
+    words.split(|&byte| byte == 0).map(|word| String::from_utf8_lossy(word).into_owned()).collect()
 }
 
 /// The process that started a process.
 pub(crate) fn parent_of(pid: u32) -> Option<u32> {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
     status.lines().find_map(|line| line.strip_prefix("PPid:"))?.trim().parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn zeros_behind_a_title_are_no_arguments() {
+        assert_eq!(words_of(b"echo\0a b\0"), ["echo", "a b"]);
+        assert_eq!(words_of(b"echo\0\0"), ["echo", ""]);
+        assert_eq!(words_of(b"redis-server *:6379\0\0\0\0\0\0"), ["redis-server *:6379"]);
+    }
 }

@@ -29,7 +29,7 @@ use crate::live::{Handler, LiveServer, StatusHandler, TriggerHandler};
 use crate::living::{self, Living};
 use crate::loader_call::WaitingThread;
 use crate::maps::{self, LoadedFile};
-use crate::overhead::{Advice, Calibrated, Governed, Governor, advise, calibrate};
+use crate::overhead::{Advice, Calibrated, CpuTimes, Governed, Governor, SharedTally, advise, calibrate};
 use crate::plan_cache::PlanCache;
 use crate::programs::{ProcessFacts, Programs};
 use crate::remote::OpenInTarget;
@@ -297,14 +297,14 @@ pub(crate) fn record(
 
     let drain = early.unwrap_or_else(new_drain);
     let tally = drain.tally();
-    let (ending, drained, governed) = std::thread::scope(|scope| {
+    let (ending, drained, governed, seen_cpu) = std::thread::scope(|scope| {
         let drained = scope.spawn(|| run_drain(drain, files, &programs, options, pid, &status, &desk));
         scope.spawn(|| {
             // The lists are not needed before somebody reads the session, so the program does not wait for them.
             programs.lock().write_lists(&folder, pid);
             serve_loader(&programs, &workshop.plans, options, pool);
         });
-        scope.spawn(|| beat(&programs, pool));
+        let seen_cpu = scope.spawn(|| beat(&programs, pool, &tally));
         if options.follow {
             scope.spawn(|| follow_execs(&programs, workshop, options, pool));
         }
@@ -319,7 +319,8 @@ pub(crate) fn record(
         programs.first_ended.store(true, Ordering::Release);
         let drained = drained.join().expect("the drain does not panic");
         live.iter().for_each(LiveServer::stop);
-        (ending, drained, governed.and_then(|governed| governed.join().ok()))
+        let seen_cpu = seen_cpu.join().expect("counting does not panic");
+        (ending, drained, governed.and_then(|governed| governed.join().ok()), seen_cpu)
     });
     let (mut drain, mut files, mut living) = drained;
     // Some may have come since the drain last looked.
@@ -375,11 +376,13 @@ pub(crate) fn record(
     if let Err(error) = finished {
         failure.get_or_insert(error.to_string());
     }
-    let advice = hook_cost.as_ref().zip(cpu_time).filter(|_| options.max_overhead.is_none());
-    let advice = advice.and_then(|(cost, cpu_time)| {
+    // The kernel tells what the program and those that somebody waited for have used; others were looked at now and then.
+    let cpu = cpu_time.map_or(seen_cpu, |time| (time.user + time.system).max(seen_cpu));
+    let advice = hook_cost.as_ref().filter(|_| options.max_overhead.is_none());
+    let advice = advice.and_then(|cost| {
         let tally = tally.lock().expect("nobody panics with the lock");
         let numbers = numbers.read().expect("nobody panics with the lock");
-        advise(&tally, cost, cpu_time.user + cpu_time.system, USUAL_BUDGET, &numbers, &hooked)
+        advise(&tally, cost, cpu, USUAL_BUDGET, &numbers, &hooked)
     });
     Ok(TraceReport {
         session,
@@ -403,13 +406,23 @@ pub(crate) fn record(
 }
 
 /// Gives a sign of life, however long the drain has to wait for a disk, or for a processor: whoever waits for a recorder
-/// that is gone goes on without it.
-fn beat(programs: &Programs, pool: ada_ring::Pool) {
+/// that is gone goes on without it. Gives the processor time that the recorded processes were seen to use.
+fn beat(programs: &Programs, pool: ada_ring::Pool, tally: &SharedTally) -> Duration {
     const EVERY: Duration = Duration::from_millis(50);
-    while !programs.has_ended() {
+    const BEATS_A_LOOK: u64 = 4;
+    let (mut cpu, mut used) = (CpuTimes::default(), Duration::ZERO);
+    for beats in 1_u64.. {
         pool.control().heartbeats.fetch_add(1, Ordering::Relaxed);
+        if programs.has_ended() {
+            break;
+        }
+        if beats % BEATS_A_LOOK == 1 {
+            let processes = tally.lock().expect("nobody panics with the lock").processes().clone();
+            used = cpu.look(&processes);
+        }
         std::thread::sleep(EVERY);
     }
+    used
 }
 
 /// How a process that is not ada's child ended; none for one that lives on.

@@ -21,7 +21,7 @@ use crate::replay::{Replay, ReplayOptions};
 use crate::routine;
 use crate::source::{ProcessSource, ThreadInfo};
 use crate::table::{
-    Meta, ShardEntry, ShardSink, ShardSummary, Tables, anomalies_file, late_file, meta_file, spans_file,
+    BlockWriter, Meta, ShardEntry, ShardSink, ShardSummary, Tables, anomalies_file, late_file, meta_file, spans_file,
 };
 use crate::traits::FunctionTraits;
 
@@ -115,7 +115,7 @@ impl Work<'_> {
             for worker in 0..workers {
                 let (order, next, results) = (&order, &next, &results);
                 scope.spawn(move || {
-                    let result = self.replay_threads(worker, order, next);
+                    let result = self.replay_threads(worker, workers < processors, order, next);
                     results.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).insert(worker, result);
                 });
             }
@@ -123,12 +123,20 @@ impl Work<'_> {
         results.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner()).into_values().collect()
     }
 
-    fn replay_threads(&self, worker: usize, order: &[usize], next: &AtomicUsize) -> Result<ShardSummary, SpanError> {
+    /// One worker's part; `is_beside` where a processor is free to write what it finds.
+    fn replay_threads(
+        &self,
+        worker: usize,
+        is_beside: bool,
+        order: &[usize],
+        next: &AtomicUsize,
+    ) -> Result<ShardSummary, SpanError> {
         let [spans, late, anomalies] =
             [spans_file(worker), late_file(worker), anomalies_file(worker)].map(|name| create(&self.folder.join(name)));
         let failed = SpanError::at(self.folder);
+        let spans = BlockWriter::new(spans?, is_beside).map_err(SpanError::at(self.folder))?;
         let mut sink =
-            ShardSink::new(spans?, late?, anomalies?, self.traits, Observer::new(self.traits, self.addresses));
+            ShardSink::new(spans, late?, anomalies?, self.traits, Observer::new(self.traits, self.addresses));
         while let Some(&thread) = order.get(next.fetch_add(1, Ordering::Relaxed)) {
             sink.begin_thread(thread as u32);
             let details = self.source.details(thread);

@@ -2,12 +2,13 @@
 
 use std::ops::Range;
 
-use ada_event::{DetailSeq, Event, EventKind, EventSeq, FunctionId, ThreadId, TraceNanos};
+use ada_event::{DetailSeq, Event, EventKind, EventSeq, ThreadId, TraceNanos};
 use ada_ring::RawRecord;
 use ada_ring::record::RecordKind;
 
 use crate::clock::Clock;
 use crate::detail_lane::{Remembered, ThreadDetails};
+use crate::function_numbers::FunctionNumbers;
 
 /// A batch of one thread's records, in their order.
 pub(super) struct BatchAsEvents<'a> {
@@ -20,7 +21,7 @@ pub(super) struct BatchAsEvents<'a> {
     pub(super) thread: ThreadId,
     pub(super) shadow_base_low: u32,
     /// Which function each number stands for.
-    pub(super) known: &'a [FunctionId],
+    pub(super) known: &'a FunctionNumbers,
 }
 
 impl<'a> BatchAsEvents<'a> {
@@ -37,7 +38,7 @@ impl<'a> BatchAsEvents<'a> {
         let record = &self.records[number];
         Event {
             timestamp: self.time(number),
-            function: self.known.get(record.function as usize).copied().unwrap_or_default(),
+            function: self.known.get(record.function),
             thread: self.thread,
             kind: match record.kind() {
                 RecordKind::EntryOnly if record.is_uncaught() => EventKind::ENTRY,
@@ -86,6 +87,7 @@ impl Iterator for EventRange<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use ada_event::{FunctionId, ModuleId};
 
     #[test]
     fn records_are_told_by_their_functions_kinds_depths_and_times() {
@@ -95,8 +97,10 @@ mod tests {
             function,
             top_and_kind: (BASE + 32 * frames) | bits,
         };
+        let mut known = FunctionNumbers::default();
+        known.add(ModuleId(7), 0, 2);
         let records =
-            [record(5, 1, 0, 3), record(7, 0, 1, 4), record(9, 9, 2, 4), record(10, 1, 3, 3), record(10, 1, 19, 3)];
+            [record(5, 1, 0, 3), record(7, 0, 1, 4), record(9, 999, 2, 4), record(10, 1, 3, 3), record(10, 1, 19, 3)];
         let events = BatchAsEvents {
             records: &records,
             times: &[],
@@ -104,17 +108,18 @@ mod tests {
             not_before: TraceNanos(1006),
             thread: ThreadId(4),
             shadow_base_low: BASE,
-            known: &[FunctionId(70), FunctionId(71)],
+            known: &known,
         };
-        let told: Vec<_> = events.range(0..5).map(|it| (it.timestamp.0, it.function.0, it.kind, it.depth)).collect();
+        let second = FunctionId::new(ModuleId(7), 1);
+        let told: Vec<_> = events.range(0..5).map(|it| (it.timestamp.0, it.function, it.kind, it.depth)).collect();
         assert_eq!(
             told,
             [
-                (1006, 71, EventKind::CALL, 3),
-                (1007, 70, EventKind::RETURN, 3),
-                (1009, 0, EventKind::EXCEPTION, 3),
-                (1010, 71, EventKind::CALL, 3),
-                (1010, 71, EventKind::ENTRY, 3),
+                (1006, second, EventKind::CALL, 3),
+                (1007, FunctionId::new(ModuleId(7), 0), EventKind::RETURN, 3),
+                (1009, FunctionId::default(), EventKind::EXCEPTION, 3),
+                (1010, second, EventKind::CALL, 3),
+                (1010, second, EventKind::ENTRY, 3),
             ]
         );
         let moved = BatchAsEvents { times: &[6, 6, 9, 9, 12], not_before: TraceNanos(0), ..events };

@@ -12,16 +12,15 @@ mod writing;
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, RwLock};
 use std::time::{Duration, Instant};
 
-use ada_event::FunctionId;
 use ada_format::atf::LaneFigures;
 use ada_ring::{ChunkState, DetailMode, DetailShape, Pool, RawRecord};
 
 use crate::ControlError;
 use crate::clock::Clock;
 use crate::crash_lane::CrashLane;
+use crate::function_numbers::{FunctionNumbers, SharedNumbers};
 use crate::gaps::GapLog;
 use crate::latency::Latencies;
 use crate::overhead::SharedTally;
@@ -32,7 +31,6 @@ use held::held_chunks;
 use thread_progress::ThreadProgress;
 
 /// Which function each number of a process stands for. Grows when libraries are loaded.
-pub(crate) type FunctionNumbers = Arc<RwLock<Vec<FunctionId>>>;
 
 /// How often to look whether quiet threads still live, unless chunks are short.
 const LOOK_FOR_ENDED_THREADS: Duration = Duration::from_millis(30);
@@ -41,8 +39,8 @@ const LOOK_FOR_ENDED_THREADS: Duration = Duration::from_millis(30);
 pub(crate) struct Drain {
     pool: Pool,
     clock: Clock,
-    numbers: FunctionNumbers,
-    known: Vec<FunctionId>,
+    numbers: SharedNumbers,
+    known: FunctionNumbers,
     looked: Instant,
     /// Since when each chunk has been stuck at a hole.
     stuck: HashMap<usize, Instant>,
@@ -83,7 +81,7 @@ pub(crate) struct Drain {
 }
 
 impl Drain {
-    pub(crate) fn new(pool: Pool, clock: Clock, numbers: FunctionNumbers, shape: DetailShape) -> Self {
+    pub(crate) fn new(pool: Pool, clock: Clock, numbers: SharedNumbers, shape: DetailShape) -> Self {
         let detail = match pool.control().detail_mode.load(Ordering::Relaxed) {
             0 => DetailMode::Off,
             1 => DetailMode::Windows,
@@ -93,7 +91,7 @@ impl Drain {
             pool,
             clock,
             numbers,
-            known: Vec::new(),
+            known: FunctionNumbers::default(),
             looked: Instant::now(),
             stuck: HashMap::new(),
             quarantine: VecDeque::new(),

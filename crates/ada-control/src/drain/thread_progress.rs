@@ -1,12 +1,13 @@
 //! How far each thread has got, and what is missing of it.
 
-use ada_event::{FunctionId, TraceNanos};
+use ada_event::TraceNanos;
 use ada_format::atf::{LaneFigures, ThreadWriter};
 use ada_ring::{DetailShape, RECORDS_END, RECORDS_PER_CHUNK, RawRecord};
 
 use super::held::Held;
 use crate::ControlError;
 use crate::detail_lane::ThreadDetails;
+use crate::function_numbers::FunctionNumbers;
 use crate::gaps::Wait;
 use crate::session::failed;
 use crate::windows::ThreadWindow;
@@ -72,7 +73,7 @@ impl ThreadProgress {
         &mut self,
         thread: &mut ThreadWriter,
         base: u64,
-        known: &[FunctionId],
+        known: &FunctionNumbers,
         shape: &DetailShape,
         lane: &mut LaneFigures,
     ) -> Result<(), ControlError> {
@@ -83,7 +84,7 @@ impl ThreadProgress {
                     window.lost();
                     continue;
                 };
-                let function = known.get(event.function as usize).copied().unwrap_or_default();
+                let function = known.get(event.function);
                 let payload = captured.payload(function, shape);
                 lane.bytes += thread.add_detail(event.seq, event.time, &payload).map_err(failed)?;
                 lane.written += 1;

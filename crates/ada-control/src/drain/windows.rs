@@ -19,7 +19,7 @@ impl Drain {
 
     /// Takes up what has changed in the triggers and in the program.
     pub(crate) fn refresh_watch<'p>(&mut self, lock: impl FnOnce() -> MutexGuard<'p, Hooked>) {
-        let functions = self.numbers.read().expect("nobody panics with the lock").len();
+        let functions = self.numbers.read().expect("nobody panics with the lock").end();
         if let Some(watch) = self.watch.as_mut().filter(|watch| watch.is_stale(functions)) {
             watch.refresh(&lock().modules, functions);
         }

@@ -27,7 +27,7 @@ impl Drain {
             return Ok(());
         }
         let times = if facts.is_in_order { Vec::new() } else { put_in_order(&mut self.batch) };
-        if facts.highest_function as usize >= self.known.len() {
+        if facts.highest_function >= self.known.end() {
             self.known.clone_from(&self.numbers.read().expect("nobody panics with the lock"));
         }
         self.tally.lock().expect("nobody panics with the lock").add(held.pid, &self.batch);

@@ -5,14 +5,14 @@ use std::time::Duration;
 
 /// Adds up what the processes of a session have used, those that end meanwhile included as far as they were seen.
 #[derive(Default)]
-pub(super) struct CpuTimes {
+pub(crate) struct CpuTimes {
     last: HashMap<u32, Duration>,
     total: Duration,
 }
 
 impl CpuTimes {
     /// What has been used so far.
-    pub(super) fn look(&mut self, processes: &BTreeSet<u32>) -> Duration {
+    pub(crate) fn look(&mut self, processes: &BTreeSet<u32>) -> Duration {
         for &process in processes {
             let Some(now) = used_by(process) else { continue };
             // The first look at a process has what it used before it was traced.

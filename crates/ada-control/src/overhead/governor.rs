@@ -10,6 +10,7 @@ use super::budget::{Advice, Costs, Window};
 use super::cpu_time::CpuTimes;
 use super::unhooking::Unhooking;
 use super::{Calibrated, EventTally, SharedTally};
+use crate::function_numbers::FunctionNumbers;
 use crate::live::SwitchMode;
 use crate::probes;
 use crate::programs::{Hooked, Programs};
@@ -151,9 +152,12 @@ impl<'a> Governor<'a> {
         // In the order in which those who hook take them.
         let hooked = self.programs.lock();
         let numbers = self.programs.numbers.read().expect("nobody panics with the lock");
-        for (number, &events) in tally.by_function().iter().enumerate() {
-            let new = events - self.seen.by_function().get(number).copied().unwrap_or(0);
-            let Some(&function) = numbers.get(number).filter(|_| new > 0) else { continue };
+        for (number, events) in tally.by_function().iter() {
+            let new = events - self.seen.by_function().get(number);
+            if new == 0 {
+                continue;
+            }
+            let function = numbers.get(number);
             // Events of one that is counted already were made before it was.
             let is_over = |unhooking: &Unhooking| unhooking.has(function);
             if self.own.contains(&function) || self.unhooking.as_ref().is_some_and(is_over) {
@@ -186,15 +190,13 @@ pub(crate) fn advise(
     cost: &Calibrated,
     cpu: Duration,
     max_overhead: f64,
-    numbers: &[FunctionId],
+    numbers: &FunctionNumbers,
     hooked: &Hooked,
 ) -> Option<Advice> {
     let mut window = Window { cpu_ns: cpu.as_nanos() as f64, ..Window::default() };
     let mut events: HashMap<FunctionId, u64> = HashMap::new();
-    for (number, &count) in tally.by_function().iter().enumerate() {
-        if let Some(&function) = numbers.get(number).filter(|_| count > 0) {
-            *events.entry(function).or_default() += count;
-        }
+    for (number, count) in tally.by_function().iter().filter(|(_, count)| *count > 0) {
+        *events.entry(numbers.get(number)).or_default() += count;
     }
     for (function, count) in events {
         if is_switchable(hooked, function) {

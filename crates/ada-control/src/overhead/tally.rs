@@ -5,13 +5,15 @@ use std::sync::{Arc, Mutex};
 
 use ada_ring::RawRecord;
 
+use crate::function_numbers::ByNumber;
+
 /// One of so many records is looked at. Not a power of 2: calls and returns often come in regular patterns.
 const STRIDE: usize = 13;
 
 /// Events by the function's number, as far as they were sampled.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct EventTally {
-    events: Vec<u64>,
+    events: ByNumber<u64>,
     processes: BTreeSet<u32>,
     /// Where in the next batch to begin.
     phase: usize,
@@ -26,23 +28,19 @@ impl EventTally {
         self.processes.insert(process);
         let mut at = self.phase;
         while let Some(record) = records.get(at) {
-            let function = record.function as usize;
-            if function >= self.events.len() {
-                self.events.resize(function + 1, 0);
-            }
-            self.events[function] += STRIDE as u64;
+            *self.events.get_mut(record.function) += STRIDE as u64;
             at += STRIDE;
         }
         self.phase = at - records.len();
     }
 
     /// The processes that have made events.
-    pub(super) fn processes(&self) -> &BTreeSet<u32> {
+    pub(crate) fn processes(&self) -> &BTreeSet<u32> {
         &self.processes
     }
 
     /// Events by the function's number.
-    pub(super) fn by_function(&self) -> &[u64] {
+    pub(crate) fn by_function(&self) -> &ByNumber<u64> {
         &self.events
     }
 }
@@ -66,7 +64,7 @@ mod tests {
                 break;
             }
         }
-        assert_eq!(tally.by_function().iter().sum::<u64>(), 130_000);
-        assert!(tally.by_function()[7].abs_diff(13_000) < 1_000, "{:?}", tally.by_function());
+        assert_eq!(tally.by_function().iter().map(|(_, events)| events).sum::<u64>(), 130_000);
+        assert!(tally.by_function().get(7).abs_diff(13_000) < 1_000, "{:?}", tally.by_function());
     }
 }

@@ -13,6 +13,7 @@ use ada_ring::{Pool, RawRecord, RecordKind};
 
 use super::{Roll, Trigger};
 use crate::clock::Clock;
+use crate::function_numbers::ByNumber;
 use crate::function_pattern::matches_name;
 use crate::module::Module;
 use crate::probes;
@@ -88,9 +89,9 @@ pub(crate) struct Watch {
     pool: Pool,
     clock: Clock,
     generation: u64,
-    functions: usize,
+    functions: u32,
     triggers: Vec<Trigger>,
-    marks: Vec<Mark>,
+    marks: ByNumber<Mark>,
     /// What is known of the functions of each file, by the address of its table: programs come by the thousand, and have
     /// files in common.
     files: HashMap<usize, KnownFile>,
@@ -170,7 +171,7 @@ impl Watch {
             generation: 0,
             functions: 0,
             triggers: Vec::new(),
-            marks: Vec::new(),
+            marks: ByNumber::default(),
             files: HashMap::new(),
             placed: Vec::new(),
             handlers: HashSet::new(),
@@ -208,12 +209,12 @@ impl Watch {
     }
 
     /// Whether triggers have changed, or there are more functions than were known.
-    pub(crate) fn is_stale(&self, functions: usize) -> bool {
+    pub(crate) fn is_stale(&self, functions: u32) -> bool {
         (self.list.generation.load(Ordering::Acquire), functions) != (self.generation, self.functions)
     }
 
     /// Takes up what has changed: triggers, and libraries that were loaded. `modules` only ever grows.
-    pub(crate) fn refresh(&mut self, modules: &[Module], functions: usize) {
+    pub(crate) fn refresh(&mut self, modules: &[Module], functions: u32) {
         let generation = self.list.generation.load(Ordering::Acquire);
         if generation != self.generation || self.placed.is_empty() {
             self.begin_anew();
@@ -241,20 +242,18 @@ impl Watch {
     }
 
     fn add_module(&mut self, module: &Module) {
-        let first = module.first_function as usize;
-        self.marks.resize(self.marks.len().max(first + module.functions.len()), Mark::default());
         let file = self.files.entry(Arc::as_ptr(&module.functions).addr());
         let file = file.or_insert_with(|| KnownFile::new(module.functions.clone(), &self.triggers));
-        for (index, (mark, verdict)) in file.marks.iter().zip(module.verdicts.iter()).enumerate() {
+        for (number, (mark, verdict)) in (module.first_function..).zip(file.marks.iter().zip(module.verdicts.iter())) {
             if *mark == Mark::default() || matches!(verdict, Verdict::Skipped(_)) {
                 continue;
             }
-            self.marks[first + index] = *mark;
+            *self.marks.get_mut(number) = *mark;
             let bits = if mark.symbol > 0 { MARK_CALL } else { 0 } | if mark.slow > 0 { MARK_SLOW } else { 0 };
             if bits != 0 {
                 self.is_on = true;
                 let marks = &self.pool.control().marks;
-                if marks.set((first + index) as u32, bits) {
+                if marks.set(number, bits) {
                     marks.is_on.store(1, Ordering::Release);
                 }
             }
@@ -282,7 +281,7 @@ impl Watch {
 
     /// Whether the function is one by which handlers are registered.
     pub(crate) fn is_signal_action(&self, function: u32) -> bool {
-        self.marks.get(function as usize).is_some_and(|mark| mark.is_signal_action)
+        self.marks.get(function).is_signal_action
     }
 
     /// The program has registered a handler.
@@ -302,7 +301,7 @@ impl Watch {
 
     fn mark_handler_in(&mut self, place: usize, address: u64) {
         let Some(number) = self.placed[place].function_at(address) else { return };
-        self.marks[number as usize].is_handler = true;
+        self.marks.get_mut(number).is_handler = true;
         let marks = &self.pool.control().marks;
         if self.triggers.contains(&Trigger::Signal) && marks.set(number, MARK_CALL) {
             marks.is_on.store(1, Ordering::Release);
@@ -311,7 +310,7 @@ impl Watch {
 
     /// The trigger that a record is, if it is one.
     pub(crate) fn fires(&self, record: &RawRecord, depth: u32, open: &mut OpenCalls) -> Option<u8> {
-        let mark = *self.marks.get(record.function as usize)?;
+        let mark = self.marks.get(record.function);
         if mark == Mark::default() {
             return None;
         }
@@ -413,10 +412,8 @@ mod tests {
         let skipped = Verdict::Skipped(SkipReason::TooShort);
         let modules = [module(0, &functions, Verdict::Hooked), module(1, &functions, skipped)];
         watch.refresh(&modules, 2);
-        let marks = |watch: &Watch| -> Vec<u8> {
-            (0..3).map(|n| watch.marks.get((n * count + index) as usize).map_or(9, |mark| mark.symbol)).collect()
-        };
-        assert_eq!(marks(&watch), [1, 0, 9]);
+        let marks = |watch: &Watch| -> Vec<u8> { (0..3).map(|n| watch.marks.get(n * count + index).symbol).collect() };
+        assert_eq!(marks(&watch), [1, 0, 0]);
         let at = |n: u32| (u64::from(n) << 32) + start;
         (0..3).for_each(|n| watch.handler_registered(at(n)));
         let modules = [modules, [module(2, &functions, Verdict::Hooked), module(3, &functions, skipped)]];
@@ -424,8 +421,9 @@ mod tests {
         watch.refresh(modules, 4);
         assert_eq!(marks(&watch), [1, 0, 1]);
         assert_eq!(shared.pool().control().marks.of(2 * count + index), MARK_CALL);
-        let handlers: Vec<usize> = (0..watch.marks.len()).filter(|&number| watch.marks[number].is_handler).collect();
-        assert_eq!(handlers, [index as usize, (2 * count + index) as usize]);
+        let handlers: Vec<u32> =
+            watch.marks.iter().filter(|(_, mark)| mark.is_handler).map(|(number, _)| number).collect();
+        assert_eq!(handlers, [index, 2 * count + index]);
 
         list.change(&[symbol], vec![]).unwrap();
         assert!(watch.is_stale(4));

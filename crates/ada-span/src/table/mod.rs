@@ -1,6 +1,7 @@
 //! The derived tables: frame spans in blocks of columns, and the sums beside them, cached beside the session.
 
 mod block;
+mod block_writer;
 mod bytes;
 mod column;
 mod late;
@@ -13,6 +14,7 @@ mod words;
 mod writer;
 
 pub use block::{BlockEntry, Column, Columns};
+pub(crate) use block_writer::BlockWriter;
 pub(crate) use bytes::{Decoder, Encoder};
 pub(crate) use meta::ShardEntry;
 pub use meta::{AnomalyCount, Meta, ThreadEntry};

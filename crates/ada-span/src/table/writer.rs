@@ -6,7 +6,8 @@ use std::io::{self, BufWriter, Write};
 
 use ada_event::FunctionId;
 
-use super::block::{BlockEntry, COLUMNS, Column, Columns, FIRST_LATE, ROWS};
+use super::block::{BlockEntry, COLUMNS, FIRST_LATE, ROWS};
+use super::block_writer::{BlockWriter, Filled};
 use super::late::{LATE_FIELDS, LateWriter};
 use super::meta::{AnomalyCount, ThreadEntry};
 use crate::anomaly::{Anomaly, AnomalyKind};
@@ -39,10 +40,16 @@ pub(crate) struct ShardSummary {
     pub(crate) observed: Observed,
 }
 
+/// What is known of a block's late spans as they end.
+#[derive(Clone, Copy, Default)]
+struct LateEnds {
+    max_duration: u64,
+    max_end: u64,
+}
+
 /// A worker's files and sums.
 pub(crate) struct ShardSink<'a> {
-    spans: File,
-    offset: u64,
+    spans: BlockWriter,
     late: LateWriter,
     anomalies: BufWriter<File>,
     anomalies_len: u64,
@@ -50,11 +57,9 @@ pub(crate) struct ShardSink<'a> {
     stats: Vec<FunctionStats>,
     /// How many spans of each function are open on the current thread.
     open_counts: Vec<u32>,
-    columns: Columns,
-    late_rows: Vec<u64>,
-    bytes: Vec<u8>,
-    blocks: Vec<BlockEntry>,
-    entry: BlockEntry,
+    block: Filled,
+    /// By block that is written: what its late spans, which have ended since, add to its entry.
+    late_ends: Vec<LateEnds>,
     thread: u32,
     outcomes: Box<[u64; Outcome::BYTES]>,
     spans_of_thread: u64,
@@ -68,7 +73,7 @@ pub(crate) struct ShardSink<'a> {
 
 impl<'a> ShardSink<'a> {
     pub(crate) fn new(
-        spans: File,
+        spans: BlockWriter,
         late: File,
         anomalies: File,
         traits: &'a FunctionTraits,
@@ -76,18 +81,14 @@ impl<'a> ShardSink<'a> {
     ) -> Self {
         Self {
             spans,
-            offset: 0,
             late: LateWriter::new(late),
             anomalies: BufWriter::new(anomalies),
             anomalies_len: 0,
             numbers: FunctionNumbers::new(traits),
             stats: Vec::new(),
             open_counts: Vec::new(),
-            columns: Columns::new(),
-            late_rows: Vec::new(),
-            bytes: Vec::new(),
-            blocks: Vec::new(),
-            entry: BlockEntry::default(),
+            block: Filled::default(),
+            late_ends: Vec::new(),
             thread: 0,
             outcomes: Box::new([0; Outcome::BYTES]),
             spans_of_thread: 0,
@@ -105,9 +106,8 @@ impl<'a> ShardSink<'a> {
         self.thread = thread;
         self.spans_of_thread = 0;
         self.outcomes.fill(0);
-        self.blocks_before = self.blocks.len();
+        self.blocks_before = self.late_ends.len();
         self.anomaly_counts = Default::default();
-        self.begin_block();
     }
 
     /// Ends a thread, whose spans all have ended.
@@ -118,7 +118,7 @@ impl<'a> ShardSink<'a> {
             id,
             facts,
             spans: self.spans_of_thread,
-            blocks: (self.blocks_before as u32, (self.blocks.len() - self.blocks_before) as u32),
+            blocks: (self.blocks_before as u32, (self.late_ends.len() - self.blocks_before) as u32),
             outcomes: outcomes.map(|(byte, &count)| (byte as u8, count)).collect(),
         });
         self.all_anomalies.extend(self.anomaly_counts.iter().filter(|it| it.count > 0));
@@ -128,66 +128,34 @@ impl<'a> ShardSink<'a> {
     pub(crate) fn finish(mut self) -> io::Result<ShardSummary> {
         self.anomalies.flush()?;
         let slots = self.late.finish()?;
+        let written = self.spans.finish()?;
+        let mut blocks = written.blocks;
+        for (block, late) in blocks.iter_mut().zip(&self.late_ends) {
+            block.max_duration = block.max_duration.max(late.max_duration);
+            block.max_end = block.max_end.max(late.max_end);
+        }
         let mut functions = self.stats;
         for (stats, id) in functions.iter_mut().zip(self.numbers.ids) {
             stats.function = id;
         }
         Ok(ShardSummary {
             threads: self.threads,
-            blocks: self.blocks,
+            blocks,
             functions,
             anomalies: self.all_anomalies,
-            spans_len: self.offset,
+            spans_len: written.length,
             late_len: slots * 8 * LATE_FIELDS as u64,
             anomalies_len: self.anomalies_len,
             observed: self.observer.finish(),
         })
     }
 
-    fn begin_block(&mut self) {
-        self.columns.clear();
-        self.late_rows.clear();
-        self.entry = BlockEntry {
-            thread: self.thread,
-            min_start: u64::MAX,
-            min_depth: u32::MAX,
-            first_seq: u64::MAX,
-            ..BlockEntry::default()
-        };
-    }
-
     fn write_block(&mut self) {
-        if self.columns.rows == 0 {
-            return;
+        if self.block.columns.rows > 0 {
+            self.block.thread = self.thread;
+            self.spans.write(&mut self.block);
+            self.late_ends.push(LateEnds::default());
         }
-        self.bytes.clear();
-        self.columns.encode(&self.late_rows, &mut self.bytes);
-        let seqs = self.columns.get(Column::OpenSeq);
-        let starts = self.columns.get(Column::Start);
-        let depths = self.columns.get(Column::Depth);
-        let durations = self.columns.get(Column::Duration);
-        let ends = starts.iter().zip(durations).map(|(start, duration)| start.saturating_add(*duration));
-        self.entry = BlockEntry {
-            offset: self.offset,
-            length: self.bytes.len() as u32,
-            crc: crc32fast::hash(&self.bytes),
-            rows: self.columns.rows as u32,
-            first_seq: seqs.first().copied().unwrap_or(0),
-            last_seq: seqs.last().copied().unwrap_or(0),
-            min_start: starts.first().copied().unwrap_or(0),
-            max_start: starts.last().copied().unwrap_or(0),
-            max_end: ends.max().unwrap_or(0),
-            max_duration: durations.iter().copied().max().unwrap_or(0),
-            min_depth: depths.iter().copied().min().unwrap_or(0) as u32,
-            max_depth: depths.iter().copied().max().unwrap_or(0) as u32,
-            ..self.entry
-        };
-        if self.error.is_none() {
-            self.error = self.spans.write_all(&self.bytes).err();
-        }
-        self.offset += self.bytes.len() as u64;
-        self.blocks.push(self.entry);
-        self.begin_block();
     }
 }
 
@@ -206,13 +174,14 @@ impl SpanSink for ShardSink<'_> {
 
     #[inline]
     fn open(&mut self, opened: &Opened) -> Place {
-        let row = self.columns.rows;
-        self.columns.rows += 1;
+        let columns = &mut self.block.columns;
+        let row = columns.rows;
+        columns.rows += 1;
         self.spans_of_thread += 1;
         let parent = opened.parent.map_or(0, |parent| opened.seq - parent);
         let values: [u64; COLUMNS] =
             [opened.seq, opened.start, opened.function.into(), opened.depth.into(), parent, 0, 0, 0, 0, 0];
-        for (column, value) in self.columns.values_mut().iter_mut().zip(values) {
+        for (column, value) in columns.values_mut().iter_mut().zip(values) {
             column.push(value);
         }
         if opened.is_frame {
@@ -236,15 +205,15 @@ impl SpanSink for ShardSink<'_> {
             closed.context.map_or(0, |seq| seq + 1),
         ];
         if place.0 & IS_LATE == 0 {
-            for (column, value) in self.columns.values_mut()[FIRST_LATE..].iter_mut().zip(fields) {
+            for (column, value) in self.block.columns.values_mut()[FIRST_LATE..].iter_mut().zip(fields) {
                 column[place.0 as usize] = value;
             }
         } else {
             let slot = place.0 & ((1 << BLOCK_SHIFT) - 1);
             let block = (place.0 & !IS_LATE) >> BLOCK_SHIFT;
-            let entry = &mut self.blocks[block as usize];
-            entry.max_duration = entry.max_duration.max(closed.duration);
-            entry.max_end = entry.max_end.max(closed.start.saturating_add(closed.duration));
+            let late = &mut self.late_ends[block as usize];
+            late.max_duration = late.max_duration.max(closed.duration);
+            late.max_end = late.max_end.max(closed.start.saturating_add(closed.duration));
             if self.error.is_none() {
                 self.error = self.late.set(slot, fields).err();
             }
@@ -283,20 +252,19 @@ impl SpanSink for ShardSink<'_> {
 
     #[inline]
     fn wants_to_move(&self) -> bool {
-        self.columns.rows >= ROWS
+        self.block.columns.rows >= ROWS
     }
 
     fn move_open(&mut self, places: &mut dyn Iterator<Item = &mut Place>) {
         let open: Vec<&mut Place> = places.collect();
         let base = self.late.reserve(open.len() as u64);
-        let block = self.blocks.len() as u64;
+        let block = self.late_ends.len() as u64;
         // Slots are in the order of the rows; places come newest first.
         for (slot, place) in (base..).zip(open.into_iter().rev()) {
-            self.late_rows.push(place.0);
+            self.block.late_rows.push(place.0);
             *place = Place(IS_LATE | block << BLOCK_SHIFT | slot);
         }
-        self.entry.late_base = base;
-        self.entry.late_count = self.late_rows.len() as u32;
+        self.block.late_base = base;
         self.write_block();
     }
 }
