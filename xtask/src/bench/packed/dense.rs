@@ -75,6 +75,6 @@ pub(super) fn measure(bench: &Bench, times: usize, rounds: usize) -> anyhow::Res
 }
 
 /// Waits until everything is on the disk.
-fn sync(bench: &Bench) -> anyhow::Result<()> {
+pub(super) fn sync(bench: &Bench) -> anyhow::Result<()> {
     child::run(&mut Command::new("sync"), &bench.scratch, false)?.succeeded("sync").map(drop)
 }

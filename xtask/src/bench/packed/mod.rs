@@ -334,6 +334,8 @@ fn spans(bench: &Bench) -> anyhow::Result<[Spread; 2]> {
         let convert = if is_packed { "pack" } else { "unpack" };
         let mut ada = Command::new(bench.ada.path());
         child::run(ada.arg(convert).arg(session.path()), &bench.scratch, false)?.succeeded(convert)?;
+        // What was just converted is on its way to the disk, which the tables need too.
+        dense::sync(bench)?;
         // Another form has another fingerprint, so that tables are made anew.
         let mut ada = Command::new(bench.ada.path());
         let finished =
