@@ -1,11 +1,15 @@
 //! Changing a thread's chunk, and writing the agent's own records.
 
 use ada_ring::chunk::is_past_end;
-use ada_ring::pool::CONTROL_BYTES;
-use ada_ring::{CHUNK_SIZE, ChunkState, DropReason, Lane, OnFull, Pool, RECORDS_PER_CHUNK, RawRecord, ThreadState};
+use ada_ring::pool::CHUNKS_AT;
+use ada_ring::state::NO_CHUNK;
+use ada_ring::{
+    CHUNK_SIZE, ChunkState, DropReason, HandedOver, Lane, OnFull, Pool, RECORDS_PER_CHUNK, RawRecord, ThreadState,
+};
 use core::sync::atomic::{AtomicU64, Ordering};
 
 use crate::config::{Item, get};
+use crate::growth;
 use crate::memory::pool;
 use crate::orders;
 use crate::recorder::Patience;
@@ -18,14 +22,11 @@ const HOPE: u32 = 200_000_000 / WAIT_STEP;
 /// … if it has looked so often whether the owners of the chunks still live.
 const LOOKS: u64 = 4;
 
-/// How many records a thread without a chunk loses before it asks for one again.
-const LOST_AT_ONCE: usize = 16;
-
 /// The chunk that a position lies in, or ran out of.
 pub fn chunk_of(position: u64) -> Option<usize> {
-    let distance = position.checked_sub(get(Item::Pool) + CONTROL_BYTES as u64)?;
+    let distance = position.checked_sub(get(Item::Pool) + CHUNKS_AT as u64)?;
     let chunk = distance as usize / CHUNK_SIZE;
-    (chunk < pool().chunk_count()).then_some(chunk)
+    (chunk < pool().most_chunks()).then_some(chunk)
 }
 
 /// A place for a record whose reservation ran past its chunk's end.
@@ -39,12 +40,12 @@ pub unsafe fn place(state: *mut ThreadState) -> u64 {
     if is_past_end(past) {
         orders::carry_out();
         // SAFETY: as above.
-        let Some((chunk, waited)) = (unsafe { obtain(state, Lane::Index, &mut blocked) }) else {
+        let Some((chunk, waited)) = (unsafe { exchange(state, Lane::Index, past, &mut blocked) }) else {
             // SAFETY: as above.
-            return unsafe { give_up(state, past) };
+            return unsafe { give_up(state) };
         };
         let pool = pool();
-        // SAFETY: as above. A handler that ran during the wait may have changed the chunk meanwhile.
+        // SAFETY: as above. A handler that ran during the wait may have got a chunk meanwhile.
         let past = unsafe { (*state).index_position };
         if is_past_end(past) {
             // SAFETY: as above.
@@ -53,9 +54,6 @@ pub unsafe fn place(state: *mut ThreadState) -> u64 {
                 (*state).index_position = pool.records(chunk) as u64;
             }
             pool.change(chunk, ChunkState::Claimed, ChunkState::Active);
-            if let Some(full) = chunk_of(past) {
-                pool.change(full, ChunkState::Active, ChunkState::Full);
-            }
         } else {
             pool.change(chunk, ChunkState::Claimed, ChunkState::Free);
         }
@@ -68,30 +66,85 @@ pub unsafe fn place(state: *mut ThreadState) -> u64 {
     }
 }
 
+/// Hands over the chunk that a position ran out of, and claims another. The full one goes first: whoever waits keeps
+/// nothing that others wait for.
+///
+/// # Safety
+/// `state` is the calling thread's own, and `past` its position in the lane.
+pub(crate) unsafe fn exchange(
+    state: *mut ThreadState,
+    lane: Lane,
+    past: u64,
+    blocked: &mut SignalsBlocked,
+) -> Option<(usize, u64)> {
+    let pool = pool();
+    let full = chunk_of(past);
+    // SAFETY: the caller's promise.
+    let handed_over = unsafe {
+        let (position, taken) = match lane {
+            Lane::Index => (&raw mut (*state).index_position, (*state).chunks_taken),
+            Lane::Detail => (&raw mut (*state).detail_position, (*state).detail_chunks_taken),
+            Lane::Probe => (&raw mut (*state).probe_position, (*state).probe_chunks_taken),
+        };
+        let (pid, tid, ordinal) = ((*state).pid, (*state).tid, taken.wrapping_sub(1));
+        if full.is_some() {
+            // It may be another thread's by the time that a handler comes here during a wait.
+            *position = NO_CHUNK;
+        }
+        full.map(|chunk| HandedOver { chunk, pid, tid, lane, ordinal })
+    };
+    if let Some(full) = full {
+        pool.change(full, ChunkState::Active, ChunkState::Full);
+    }
+    if lane != Lane::Index && full.is_some() {
+        // SAFETY: the caller's promise.
+        unsafe { left_another(state) };
+    }
+    // SAFETY: the caller's promise.
+    unsafe { obtain(state, lane, is_in_dump(past), handed_over.as_ref(), blocked) }
+}
+
+/// Leaves word with the events that a chunk of another lane was handed over.
+///
+/// # Safety
+/// `state` is the calling thread's own.
+pub(crate) unsafe fn left_another(state: *mut ThreadState) {
+    // SAFETY: the caller's promise.
+    if let Some(events) = chunk_of(unsafe { (*state).index_position }) {
+        pool().header(events).has_left_others.store(1, Ordering::Release);
+    }
+}
+
 /// Claims a chunk by the rules of the session, and says how long the thread had to wait for it, by the time-stamp counter.
 ///
 /// # Safety
 /// `state` is the calling thread's own.
-pub(crate) unsafe fn obtain(state: *mut ThreadState, lane: Lane, blocked: &mut SignalsBlocked) -> Option<(usize, u64)> {
+unsafe fn obtain(
+    state: *mut ThreadState,
+    lane: Lane,
+    was_in_dump: bool,
+    handed_over: Option<&HandedOver>,
+    blocked: &mut SignalsBlocked,
+) -> Option<(usize, u64)> {
     let pool = pool();
     if let Some(chunk) = pool.claim() {
         return Some((chunk, 0));
     }
     let control = pool.control();
     control.exhausted.fetch_add(1, Ordering::Relaxed);
-    // SAFETY: the thread's own state.
-    let (process, thread, position) = unsafe { ((*state).pid, (*state).tid, (*state).index_position) };
     if control.on_full.load(Ordering::Relaxed) == OnFull::Drop as u32 {
-        let reclaimed = pool.reclaim_oldest(process, thread, lane)?;
-        let old = pool.header(reclaimed);
-        if old.lane.load(Ordering::Relaxed) == Lane::Index as u32 {
-            // What was lost before it is lost before the next one.
-            // SAFETY: the thread's own state.
-            unsafe { (*state).lost += old.lost_before.load(Ordering::Relaxed) };
-        }
-        return Some((reclaimed, 0));
+        // SAFETY: the caller's promise.
+        return unsafe { take_back(state, lane) }.or_else(growth::claim_chunk).map(|chunk| (chunk, 0));
     }
-    if lane == Lane::Index && is_in_dump(position) {
+    // What the drain has of this thread comes free, and is worth waiting for: so much and no more is kept in memory of one
+    // that is too fast for the disk. Who has nothing there would wait for others, who may wait for it.
+    let is_worth_waiting = || handed_over.is_some_and(|full| pool.is_with_drain(full));
+    if !is_worth_waiting()
+        && let Some(chunk) = growth::claim_chunk()
+    {
+        return Some((chunk, 0));
+    }
+    if lane == Lane::Index && was_in_dump {
         // It has waited in vain before.
         return None;
     }
@@ -101,54 +154,66 @@ pub(crate) unsafe fn obtain(state: *mut ThreadState, lane: Lane, blocked: &mut S
     let (mut hopeless, begun) = (0, registers::clock());
     while patience.is_left() {
         blocked.pause(|| syscall::sleep_nanoseconds(WAIT_STEP));
-        if let Some(chunk) = pool.claim() {
+        let has_hope = hopeless < HOPE || control.looks_for_ended.load(Ordering::Relaxed).wrapping_sub(looks) < LOOKS;
+        let beyond = || if is_worth_waiting() && has_hope { None } else { growth::claim_chunk() };
+        if let Some(chunk) = pool.claim().or_else(beyond) {
             return Some((chunk, registers::clock().saturating_sub(begun)));
         }
-        // All chunks belong to living threads, which may be waiting for this one.
+        if !has_hope {
+            // All chunks belong to living threads, which may be waiting for this one.
+            return None;
+        }
         let looked = control.looks_for_ended.load(Ordering::Relaxed);
         let given = control.claims.load(Ordering::Relaxed);
         if given != claims || pool.is_drain_behind() {
             (hopeless, looks, claims) = (0, looked, given);
         }
         hopeless += 1;
-        if hopeless >= HOPE && looked.wrapping_sub(looks) >= LOOKS {
-            return None;
-        }
     }
     None
 }
 
-/// Whether a position lies in the chunk that nobody reads, or ran out of it.
-fn is_in_dump(position: u64) -> bool {
-    position.wrapping_sub(pool().records(pool().dump()) as u64) < CHUNK_SIZE as u64
-}
-
-/// No chunk is to be had: the record, and a few that follow, go where nobody reads them. They are counted at once, because
-/// the thread may end before it comes back for more.
+/// Takes back the oldest that a thread has left with the drain.
 ///
 /// # Safety
 /// `state` is the calling thread's own.
-unsafe fn give_up(state: *mut ThreadState, past: u64) -> u64 {
+unsafe fn take_back(state: *mut ThreadState, lane: Lane) -> Option<usize> {
+    let pool = pool();
+    // SAFETY: the caller's promise.
+    let (process, thread) = unsafe { ((*state).pid, (*state).tid) };
+    let chunk = pool.reclaim_oldest(process, thread, lane, growth::mapped_chunks())?;
+    let old = pool.header(chunk);
+    if old.lane.load(Ordering::Relaxed) == Lane::Index as u32 {
+        // What was lost before it is lost before the next one.
+        // SAFETY: the caller's promise.
+        unsafe { (*state).lost += old.lost_before.load(Ordering::Relaxed) };
+    }
+    Some(chunk)
+}
+
+/// Whether a position lies in the chunk that nobody reads, or ran out of it.
+fn is_in_dump(position: u64) -> bool {
+    position.wrapping_sub(pool().dump() as u64) < CHUNK_SIZE as u64
+}
+
+/// No chunk is to be had: the record goes where nobody reads it. It is counted at once, because the thread may end before
+/// it comes back; once nobody reads anything any more, a thread asks no more often than it needs to.
+///
+/// # Safety
+/// `state` is the calling thread's own.
+unsafe fn give_up(state: *mut ThreadState) -> u64 {
     let pool = pool();
     let control = pool.control();
-    let is_gone = control.recorder_gone.load(Ordering::Relaxed) != 0;
-    // Once nobody reads any more, a thread goes round in the chunk that it has.
-    let own = chunk_of(past).filter(|_| is_gone);
-    let (reason, lost) = match own {
-        Some(_) => (DropReason::RecorderGone, RECORDS_PER_CHUNK),
-        None if is_gone => (DropReason::RecorderGone, LOST_AT_ONCE),
-        None => (DropReason::PoolExhausted, LOST_AT_ONCE),
+    let (reason, lost) = match control.recorder_gone.load(Ordering::Relaxed) {
+        0 => (DropReason::PoolExhausted, 1),
+        _ => (DropReason::RecorderGone, RECORDS_PER_CHUNK),
     };
     control.count_drop(reason, lost as u64);
     let skipped = (RECORDS_PER_CHUNK - lost) * RawRecord::SIZE;
-    let place = pool.records(own.unwrap_or(pool.dump())) as u64 + skipped as u64;
+    let place = pool.dump() as u64 + skipped as u64;
     // SAFETY: the thread's own state.
     unsafe {
         (*state).lost += lost as u64;
-        // A full chunk goes to the drain, unless it is gone round in.
-        if let Some(full) = chunk_of(past).filter(|_| own.is_none()) {
-            pool.change(full, ChunkState::Active, ChunkState::Full);
-        }
         (*state).index_position = place + RawRecord::SIZE as u64;
     }
     place
@@ -171,6 +236,7 @@ pub(crate) unsafe fn label(pool: &Pool, chunk: usize, state: *mut ThreadState, l
         *taken += 1;
         header.lane.store(lane as u32, Ordering::Relaxed);
         header.wanted.store(0, Ordering::Relaxed);
+        header.has_left_others.store(0, Ordering::Relaxed);
         header.image.store(get(Item::Image) as u32, Ordering::Relaxed);
         header.thread_pointer.store(registers::fs_base(), Ordering::Relaxed);
         header.shadow_base_low.store((*state).shadow_base as u32, Ordering::Relaxed);

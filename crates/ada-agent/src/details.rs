@@ -6,7 +6,7 @@ use ada_ring::{ChunkState, DetailMode, Lane, RawDetail, ThreadState};
 use core::sync::atomic::Ordering;
 
 use crate::burial::is_one_stack;
-use crate::chunks::{chunk_of, label, obtain};
+use crate::chunks::{chunk_of, exchange, label};
 use crate::config::{Item, get};
 use crate::memory::pool;
 use crate::syscall::{self, SignalsBlocked};
@@ -49,10 +49,9 @@ pub(crate) unsafe fn place_in_lane(state: *mut ThreadState, lane: Lane) -> u64 {
             Lane::Detail | Lane::Index => (&raw mut (*state).detail_position, get(Item::DetailStride)),
         };
         if is_past_end(*position) {
-            let obtained = obtain(state, lane, &mut blocked);
-            let past = *position;
-            // A handler that ran during the wait may have changed the chunk meanwhile.
-            if !is_past_end(past) {
+            let obtained = exchange(state, lane, *position, &mut blocked);
+            // A handler that ran during the wait may have got a chunk meanwhile.
+            if !is_past_end(*position) {
                 if let Some((chunk, _)) = obtained {
                     pool.change(chunk, ChunkState::Claimed, ChunkState::Free);
                 }
@@ -63,11 +62,8 @@ pub(crate) unsafe fn place_in_lane(state: *mut ThreadState, lane: Lane) -> u64 {
                         pool.change(chunk, ChunkState::Claimed, ChunkState::Active);
                         pool.records(chunk) as u64
                     }
-                    None => pool.records(pool.dump()) as u64,
+                    None => pool.dump() as u64,
                 };
-                if let Some(full) = chunk_of(past) {
-                    pool.change(full, ChunkState::Active, ChunkState::Full);
-                }
             }
         }
         let reserved = *position;
@@ -101,7 +97,7 @@ unsafe fn turn_chunks(state: *mut ThreadState, blocked: &mut SignalsBlocked) {
                 return;
             }
             let Some((chunk, waited)) = claimed else {
-                (*state).detail_position = pool.records(pool.dump()) as u64;
+                (*state).detail_position = pool.dump() as u64;
                 return;
             };
             label(&pool, chunk, state, Lane::Detail, waited);

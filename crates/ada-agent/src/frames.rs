@@ -132,7 +132,7 @@ unsafe fn adopt_return(state: *mut ThreadState, slot: *mut u64) {
         unsafe { *slot = return_address };
         return;
     }
-    for number in 1..ada_ring::state::STATES {
+    for number in 1..crate::memory::states() {
         let other = crate::memory::state(number);
         // SAFETY: all states are mapped. The other thread may be changing its newest frames; the one that is looked
         // for belongs to a stack that it no longer runs on.

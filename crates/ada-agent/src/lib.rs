@@ -18,6 +18,7 @@ mod exec;
 pub mod frames;
 #[cfg(ada_freestanding)]
 mod freestanding;
+mod growth;
 mod jumps;
 mod loader;
 pub mod memory;

@@ -1,8 +1,8 @@
 //! Typed access to the process's side of the shared layout.
 
-use ada_ring::state::{ProcessBlock, STATE_STRIDE, STATES, private};
+use ada_ring::state::{MAX_REGIONS, ProcessBlock, STATE_STRIDE, STATES, private};
 use ada_ring::{Pool, ShadowFrame, ThreadState};
-use core::sync::atomic::AtomicU64;
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use crate::config::{Item, get};
 
@@ -14,21 +14,48 @@ pub fn pool() -> Pool {
 
 /// The process block.
 pub fn process_block() -> &'static ProcessBlock {
-    let address = get(Item::Private) + private::PROCESS_AT as u64;
-    // SAFETY: mapped before any agent code runs; only atomics, for which zeroed memory is valid.
+    region_block(0)
+}
+
+/// The threads of a region's states.
+pub fn state_threads(region: usize) -> &'static [AtomicU32; STATES] {
+    &region_block(region).state_threads
+}
+
+/// How many regions of states there are.
+pub fn regions() -> usize {
+    // Acquire pairs with Release in `growth::add_region`: who sees the number sees the region.
+    1 + (process_block().further_regions.load(Ordering::Acquire) as usize).min(MAX_REGIONS - 1)
+}
+
+/// How many states there are.
+pub fn states() -> usize {
+    regions() * STATES
+}
+
+fn region_block(region: usize) -> &'static ProcessBlock {
+    let address = region_address(region) + private::PROCESS_AT as u64;
+    // SAFETY: the first is mapped before any agent code runs, and the others before they are counted; only atomics, for
+    // which zeroed memory is valid.
     unsafe { &*(address as *const ProcessBlock) }
+}
+
+/// Where a region is, or will be.
+pub fn region_address(region: usize) -> u64 {
+    get(Item::Private) + (region * private::REGION_STRIDE) as u64
 }
 
 /// The number of the state at an address.
 pub fn state_number(state: u64) -> Option<usize> {
-    let distance = state.checked_sub(get(Item::Private) + private::STATES_AT as u64)?;
-    let number = distance as usize / STATE_STRIDE;
-    (number < STATES).then_some(number)
+    let distance = state.checked_sub(get(Item::Private))? as usize;
+    let region = distance / private::REGION_STRIDE;
+    let within = (distance % private::REGION_STRIDE).checked_sub(private::STATES_AT)? / STATE_STRIDE;
+    (within < STATES && region < regions()).then_some(region * STATES + within)
 }
 
 /// The address of a state.
 pub fn state_address(number: usize) -> u64 {
-    get(Item::Private) + (private::STATES_AT + number * STATE_STRIDE) as u64
+    region_address(number / STATES) + (private::STATES_AT + number % STATES * STATE_STRIDE) as u64
 }
 
 /// A state.
@@ -38,12 +65,13 @@ pub fn state(number: usize) -> *mut ThreadState {
 
 /// The word that says which thread, by its FS base, a state belongs to.
 pub fn owner(number: usize) -> &'static AtomicU64 {
-    let address = get(Item::Private) + (number * STATE_STRIDE) as u64;
-    // SAFETY: mapped before any agent code runs; all bit patterns are valid.
+    let address = region_address(number / STATES) + (number % STATES * STATE_STRIDE) as u64;
+    // SAFETY: mapped with the state; all bit patterns are valid.
     unsafe { &*(address as *const AtomicU64) }
 }
 
 /// The sentinel below a state's first shadow frame.
 pub fn shadow_base(number: usize) -> *mut ShadowFrame {
-    (get(Item::Private) + (private::SHADOWS_AT + number * private::SHADOW_BYTES) as u64) as *mut ShadowFrame
+    let within = private::SHADOWS_AT + number % STATES * private::SHADOW_BYTES;
+    (region_address(number / STATES) + within as u64) as *mut ShadowFrame
 }

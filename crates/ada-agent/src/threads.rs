@@ -6,12 +6,17 @@ use core::sync::atomic::Ordering;
 
 use crate::config::{Item, get};
 use crate::details::first_stack;
-use crate::memory::{owner, pool, process_block, shadow_base, state, state_address, state_number};
+use crate::growth;
+use crate::memory::{
+    owner, pool, process_block, regions, shadow_base, state, state_address, state_number, state_threads, states,
+};
 use crate::registers::{clock, gs_base, owner_mark, set_gs_base};
 use crate::syscall;
 
 /// How often to look for states of threads that have ended, in ticks of the clock: some milliseconds.
 const LOOK_EVERY: u64 = 10_000_000;
+/// Of how many states to ask at one time whether their threads have ended.
+const A_FEW: usize = 64;
 
 /// The calling thread's state, given to it now if need be; `slot` is the return slot of the call or return at hand. `None` where all states belong to living threads.
 ///
@@ -30,9 +35,10 @@ pub fn acquire(slot: u64) -> Option<*mut ThreadState> {
         }
         if owner(number).load(Ordering::Relaxed) == 0 {
             // A fork child: the state is the copy of the forking thread's, open frames included. Its chunk is not.
-            process_block().state_threads[number].store(thread, Ordering::Relaxed);
+            state_threads(number / STATES)[number % STATES].store(thread, Ordering::Relaxed);
             // Whoever was at it is not here.
             process_block().orders_busy.store(0, Ordering::Relaxed);
+            process_block().growing.store(0, Ordering::Relaxed);
             // SAFETY: the only thread of a new process, and this is its copy of the state.
             unsafe {
                 (*current).tid = thread;
@@ -60,28 +66,42 @@ pub fn acquire(slot: u64) -> Option<*mut ThreadState> {
 }
 
 fn claim(thread: u32) -> Option<usize> {
-    let threads = &process_block().state_threads;
+    let holder = |number: usize| &state_threads(number / STATES)[number % STATES];
     let take = |number: usize, from: u32| {
-        threads[number].compare_exchange(from, thread, Ordering::AcqRel, Ordering::Relaxed).is_ok()
+        holder(number).compare_exchange(from, thread, Ordering::AcqRel, Ordering::Relaxed).is_ok()
     };
-    if let Some(number) = (1..STATES).find(|&number| take(number, 0)) {
-        return Some(number);
-    }
-    // A thread without a state comes here with every call, and asking for each of the others takes its time.
-    let look_again_at = &process_block().look_again_at;
-    if clock() < look_again_at.load(Ordering::Relaxed) {
-        return None;
-    }
     let process = syscall::process();
     // A dead thread's chunks are the drain's to find: by now they may already belong to others.
-    let found = (1..STATES).find(|&number| {
-        let holder = threads[number].load(Ordering::Relaxed);
-        syscall::is_thread_gone(process, holder) && take(number, holder)
-    });
-    if found.is_none() {
-        look_again_at.store(clock() + LOOK_EVERY, Ordering::Relaxed);
+    let take_over = |number: &usize| {
+        let from = holder(*number).load(Ordering::Relaxed);
+        syscall::is_thread_gone(process, from) && take(*number, from)
+    };
+    loop {
+        let (regions, states) = (regions(), states());
+        if let Some(number) = (1..states).find(|&number| holder(number).load(Ordering::Relaxed) == 0 && take(number, 0)) {
+            return Some(number);
+        }
+        // Each question takes its time. Where threads come and go, one of a few is gone; where all stay, another region
+        // is needed sooner or later.
+        let from = process_block().look_from.fetch_add(A_FEW as u32, Ordering::Relaxed) as usize;
+        let few = (0..A_FEW.min(states - 1)).map(|number| 1 + (from + number) % (states - 1));
+        if let Some(number) = { few }.find(take_over) {
+            return Some(number);
+        }
+        if growth::add_region(regions) {
+            continue;
+        }
+        // A thread without a state comes here with every call.
+        let look_again_at = &process_block().look_again_at;
+        if clock() < look_again_at.load(Ordering::Relaxed) {
+            return None;
+        }
+        let found = (1..states).find(take_over);
+        if found.is_none() {
+            look_again_at.store(clock() + LOOK_EVERY, Ordering::Relaxed);
+        }
+        return found;
     }
-    found
 }
 
 /// # Safety
@@ -124,7 +144,7 @@ unsafe fn give_counters(state: *mut ThreadState) {
     // SAFETY: the caller's promise.
     unsafe {
         if pool.block_of((*state).counters, process).is_none() {
-            (*state).counters = pool.counters(pool.claim_block(process)) as u64;
+            (*state).counters = pool.counters(growth::claim_block(process)) as u64;
         }
     }
 }

@@ -10,6 +10,7 @@ use ada_ring::state::{SLOW_CALLS, SlowCall};
 use ada_ring::{ChunkState, OnFull, Pool, RECORDS_END, RawDetail, ThreadState};
 use core::sync::atomic::Ordering;
 
+use crate::chunks;
 use crate::config::{Item, get};
 use crate::memory::pool;
 use crate::registers;
@@ -95,6 +96,7 @@ unsafe fn hand_over(pool: &Pool, state: *mut ThreadState, turn: usize) {
         if let Some(chunk) = ((*state).detail_chunks[turn] as usize).checked_sub(1) {
             pool.change(chunk, ChunkState::Active, ChunkState::Full);
             (*state).detail_chunks[turn] = 0;
+            chunks::left_another(state);
         }
     }
 }

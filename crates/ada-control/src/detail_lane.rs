@@ -334,13 +334,14 @@ fn copy_record(pool: &Pool, chunk: usize, at: usize, record: &mut [u8]) -> bool 
 
 /// A thread's chunks of a lane, oldest first.
 fn chunks_of(pool: &Pool, lane: Lane, pid: u32, tid: u32) -> Vec<usize> {
-    let mut chunks: Vec<usize> = (0..pool.chunk_count())
+    let mut chunks: Vec<usize> = (0..pool.chunk_end())
         .filter(|&chunk| {
-            let (state, header) = (pool.state(chunk), pool.header(chunk));
+            let (state, header) = (pool.state(chunk), || pool.header(chunk));
+            // What nobody uses is not touched: it would cost memory.
             (state == ChunkState::Active as u32 || state == ChunkState::Full as u32)
-                && header.lane.load(Ordering::Relaxed) == lane as u32
-                && header.pid.load(Ordering::Relaxed) == pid
-                && header.tid.load(Ordering::Relaxed) == tid
+                && header().tid.load(Ordering::Relaxed) == tid
+                && header().pid.load(Ordering::Relaxed) == pid
+                && header().lane.load(Ordering::Relaxed) == lane as u32
         })
         .collect();
     // Each program that a process runs counts from 0.
@@ -349,6 +350,12 @@ fn chunks_of(pool: &Pool, lane: Lane, pid: u32, tid: u32) -> Vec<usize> {
         (header.image.load(Ordering::Relaxed), header.ordinal.load(Ordering::Relaxed))
     });
     chunks
+}
+
+/// Whether a thread has handed over chunks that are not read to their ends.
+pub(crate) fn has_handed_over(pool: &Pool, pid: u32, tid: u32) -> bool {
+    let is_full = |chunk: usize| pool.state(chunk) == ChunkState::Full as u32;
+    [Lane::Detail, Lane::Probe].into_iter().any(|lane| chunks_of(pool, lane, pid, tid).into_iter().any(is_full))
 }
 
 /// Frees all detail chunks of a thread that has ended.

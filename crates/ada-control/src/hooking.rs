@@ -13,6 +13,7 @@ use crate::crash_handlers;
 use crate::deadline::Deadline;
 use crate::error::Doing;
 use crate::gate::Gate;
+use crate::heartbeat::Heartbeat;
 use crate::installer::{self, Installer, Numbering};
 use crate::maps::{self, LoadedFile};
 use crate::module::Module;
@@ -25,6 +26,7 @@ use crate::target_memory::{Program, TargetMemory};
 
 /// What all programs of a session share.
 pub(crate) struct Workshop {
+    pub(crate) heartbeat: Heartbeat,
     pub(crate) shared: Arc<SharedMemory>,
     pub(crate) plans: PlanCache,
     numbering: Arc<Numbering>,
@@ -51,7 +53,9 @@ impl Workshop {
     /// The same with plans that were made before.
     pub(crate) fn with_plans(shared: SharedMemory, plans: PlanCache, options: &TraceOptions) -> Self {
         probes::publish(shared.pool(), options.follow);
-        Self { shared: Arc::new(shared), plans, numbering: Arc::default(), next_image: AtomicU32::new(0) }
+        let shared = Arc::new(shared);
+        let heartbeat = Heartbeat::start(shared.clone());
+        Self { heartbeat, shared, plans, numbering: Arc::default(), next_image: AtomicU32::new(0) }
     }
 
     /// The number of the next program.

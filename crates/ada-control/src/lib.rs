@@ -21,6 +21,7 @@ pub mod function_pattern;
 mod futex;
 mod gaps;
 mod gate;
+mod heartbeat;
 mod hooking;
 mod image_file;
 mod image_plan;

@@ -304,7 +304,7 @@ pub(crate) fn record(
             programs.lock().write_lists(&folder, pid);
             serve_loader(&programs, &workshop.plans, options, pool);
         });
-        let seen_cpu = scope.spawn(|| beat(&programs, pool, &tally));
+        let seen_cpu = scope.spawn(|| watch_cpu(&programs, &tally));
         if options.follow {
             scope.spawn(|| follow_execs(&programs, workshop, options, pool));
         }
@@ -318,6 +318,7 @@ pub(crate) fn record(
         let ending = wait(&programs, &process);
         programs.first_ended.store(true, Ordering::Release);
         let drained = drained.join().expect("the drain does not panic");
+        workshop.heartbeat.end();
         live.iter().for_each(LiveServer::stop);
         let seen_cpu = seen_cpu.join().expect("counting does not panic");
         (ending, drained, governed.and_then(|governed| governed.join().ok()), seen_cpu)
@@ -405,18 +406,16 @@ pub(crate) fn record(
     })
 }
 
-/// Gives a sign of life, however long the drain has to wait for a disk, or for a processor: whoever waits for a recorder
-/// that is gone goes on without it. Gives the processor time that the recorded processes were seen to use.
-fn beat(programs: &Programs, pool: ada_ring::Pool, tally: &SharedTally) -> Duration {
+/// The processor time that the recorded processes were seen to use.
+fn watch_cpu(programs: &Programs, tally: &SharedTally) -> Duration {
     const EVERY: Duration = Duration::from_millis(50);
-    const BEATS_A_LOOK: u64 = 4;
+    const WAITS_A_LOOK: u64 = 4;
     let (mut cpu, mut used) = (CpuTimes::default(), Duration::ZERO);
-    for beats in 1_u64.. {
-        pool.control().heartbeats.fetch_add(1, Ordering::Relaxed);
+    for waits in 0_u64.. {
         if programs.has_ended() {
             break;
         }
-        if beats % BEATS_A_LOOK == 1 {
+        if waits % WAITS_A_LOOK == 0 {
             let processes = tally.lock().expect("nobody panics with the lock").processes().clone();
             used = cpu.look(&processes);
         }
@@ -470,6 +469,9 @@ fn run_drain(
     const IN_DEMAND: Duration = Duration::from_micros(100);
     const FLUSH_EVERY: Duration = Duration::from_millis(10);
     const FEW: u64 = 16_384;
+    // Where there are very many threads, looking at all of them takes its time.
+    const REST: u32 = 4;
+    const LONGEST_REST: Duration = Duration::from_millis(20);
     let pool = drain.pool();
     let mut living = Living::default();
     living.saw(first);
@@ -484,7 +486,9 @@ fn run_drain(
         let ended = programs.detached.load(Ordering::Acquire)
             || first_ended && (options.until_exit || is_last_gone(&mut living));
         drain.refresh_watch(|| programs.lock());
+        let begun = Instant::now();
         let count = drain.round(&mut files, ended);
+        let took = begun.elapsed();
         progress.recorded(
             drain.events(),
             files.thread_count(),
@@ -492,7 +496,6 @@ fn run_drain(
         );
         if ended {
             programs.ended.store(true, Ordering::Release);
-            pool.control().recorder_gone.store(1, Ordering::Release);
             desk.close();
             // Those that were first heard of just now may live on.
             programs.take_followed(&mut living);
@@ -524,7 +527,7 @@ fn run_drain(
             std::thread::sleep(IN_DEMAND);
         } else if count < FEW {
             // Whoever reads right behind a writer takes its cache lines away, and slows it down tenfold.
-            std::thread::sleep(QUIET);
+            std::thread::sleep(QUIET.max((took * REST).min(LONGEST_REST)));
         }
     }
 }

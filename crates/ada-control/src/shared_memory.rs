@@ -1,7 +1,7 @@
 //! The memory that ada shares with the target: one anonymous file, mapped by both.
 //!
 //! ```text
-//! 0        control block, chunks, blocks of counters
+//! 0        control block, dump, chunks, blocks of counters: as many as there can be, of which few are ever used
 //! …        for each program a table of covered pages, the agent, then arenas, as they are made
 //! ```
 
@@ -12,9 +12,10 @@ use std::os::fd::{AsRawFd, FromRawFd};
 use std::os::unix::fs::MetadataExt;
 
 use ada_event::ModuleId;
-use ada_ring::pool::{CONTROL_BYTES, MAX_CHUNKS};
+use ada_ring::counters::{BLOCK_BYTES, FIRST_BLOCKS, MAX_BLOCKS};
+use ada_ring::pool::{CHUNKS_AT, MAX_CHUNKS};
 use ada_ring::state::covered;
-use ada_ring::{CHUNK_SIZE, DetailMode, OnFull, Pool, counters};
+use ada_ring::{CHUNK_SIZE, DetailMode, OnFull, Pool};
 use memmap2::{MmapMut, MmapOptions};
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -56,13 +57,15 @@ impl SharedMemory {
     /// The same in an empty file.
     pub(crate) fn in_file(file: File, chunks: usize, on_full: OnFull, detail: DetailMode) -> io::Result<Self> {
         let chunks = chunks.clamp(2, MAX_CHUNKS);
-        let pool_bytes = (CONTROL_BYTES + (chunks + 1) * CHUNK_SIZE + counters::BYTES) as u64;
-        file.set_len((pool_bytes + CODE_BYTES).next_multiple_of(4096))?;
-        // SAFETY: the file is ours; the target writes to the same memory by the rules of `ada-ring`.
-        let mut pool_map = unsafe { MmapOptions::new().len(pool_bytes as usize).map_mut(&file)? };
-        // SAFETY: the mapping holds the control block, all chunks, the dump and the counters, and lives as long as `self`.
+        // Where ada itself may not have so much address space, there is no more than there is from the start.
+        let (pool_map, most_chunks, most_blocks) = map_pool(&file, MAX_CHUNKS, MAX_BLOCKS)
+            .or_else(|_| map_pool(&file, chunks, FIRST_BLOCKS))?;
+        let (mut pool_map, pool_bytes) = (pool_map, pool_bytes(most_chunks, most_blocks));
+        // SAFETY: the mapping holds the control block, the dump, all chunks and the counters, and lives as long as `self`.
         let pool = unsafe { Pool::at(pool_map.as_mut_ptr()) };
         pool.control().chunk_count.store(chunks as u32, Ordering::Relaxed);
+        pool.control().most_chunks.store(most_chunks as u32, Ordering::Relaxed);
+        pool.control().most_blocks.store(most_blocks as u32, Ordering::Relaxed);
         pool.control().on_full.store(on_full as u32, Ordering::Relaxed);
         pool.control().detail_mode.store(detail as u32, Ordering::Relaxed);
         Ok(Self {
@@ -89,8 +92,18 @@ impl SharedMemory {
         format!("/proc/{}/fd/{}", std::process::id(), self.file.as_raw_fd())
     }
 
+    /// How many bytes of the file are the pool's.
     pub(crate) fn pool_bytes(&self) -> u64 {
         self.pool_bytes
+    }
+
+    /// The parts of the pool that a process has mapped from the start: the chunks that all share with what lies before
+    /// them, and the first counters.
+    pub(crate) fn first_parts(&self) -> [Range<u64>; 2] {
+        let chunks = (CHUNKS_AT + self.pool.chunk_count() * CHUNK_SIZE) as u64;
+        let counters = self.pool.counters_at() as u64;
+        let blocks = FIRST_BLOCKS.min(self.pool.most_blocks()) * BLOCK_BYTES;
+        [0..chunks, counters..counters + blocks as u64]
     }
 
     /// A table of covered pages, all zero.
@@ -135,11 +148,36 @@ impl SharedMemory {
     }
 }
 
+fn pool_bytes(most_chunks: usize, most_blocks: usize) -> u64 {
+    (CHUNKS_AT + most_chunks * CHUNK_SIZE + most_blocks * BLOCK_BYTES) as u64
+}
+
+fn map_pool(file: &File, most_chunks: usize, most_blocks: usize) -> io::Result<(MmapMut, usize, usize)> {
+    let bytes = pool_bytes(most_chunks, most_blocks);
+    file.set_len((bytes + CODE_BYTES).next_multiple_of(4096))?;
+    // SAFETY: the file is ours; the target writes to the same memory by the rules of `ada-ring`.
+    let map = unsafe { MmapOptions::new().len(bytes as usize).map_mut(file)? };
+    Ok((map, most_chunks, most_blocks))
+}
+
 const _: () = assert!(covered::BYTES.is_multiple_of(4096));
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn room_that_nobody_needs_costs_no_memory() {
+        let shared = SharedMemory::new(2, OnFull::Wait, DetailMode::Off).unwrap();
+        let used = || shared.file.metadata().unwrap().blocks() * 512;
+        assert!(used() < 1 << 18);
+        assert_eq!((shared.pool().chunk_count(), shared.pool().chunk_end()), (2, 2));
+        let chunks: Vec<usize> = std::iter::from_fn(|| shared.pool().claim()).collect();
+        assert_eq!(chunks, [0, 1]);
+        assert_eq!((shared.pool().claim_beyond(), shared.pool().chunk_end()), (Some(2), 3));
+        assert_eq!(std::iter::from_fn(|| shared.pool().claim_beyond()).last(), Some(MAX_CHUNKS - 1));
+        assert!(used() < 1 << 18, "claimed, and not written to");
+    }
 
     #[test]
     fn what_is_released_costs_no_memory() {

@@ -2,8 +2,8 @@
 
 use ada_agent::config::Item;
 use ada_patch::{AgentEntries, StubOptions};
-use ada_ring::pool::CONTROL_BYTES;
-use ada_ring::state::{NO_CHUNK, STATE_STRIDE, covered, private};
+use ada_ring::pool::{CHUNKS_AT, CONTROL_BYTES, MAX_CHUNKS};
+use ada_ring::state::{MAX_REGIONS, NO_CHUNK, STATE_STRIDE, covered, private};
 use ada_ring::{CHUNK_SIZE, ThreadState};
 use std::mem::offset_of;
 use std::ops::Range;
@@ -20,8 +20,8 @@ const PRIVATE_AT: u64 = 0x1100_0000_0000;
 const AGENT_AT: u64 = 0x1200_0000_0000;
 /// All of these.
 pub(crate) const OURS: Range<u64> = POOL_AT..0x1300_0000_0000;
-/// The thread states and what belongs to them.
-pub(crate) const PRIVATE: Range<u64> = PRIVATE_AT..PRIVATE_AT + private::BYTES as u64;
+/// The thread states and what belongs to them, as many regions as there can be.
+pub(crate) const PRIVATE: Range<u64> = PRIVATE_AT..PRIVATE_AT + (MAX_REGIONS * private::REGION_STRIDE) as u64;
 
 /// How many chunks are made ready before the target runs.
 const WARM_CHUNKS: usize = 16;
@@ -59,7 +59,11 @@ impl TargetMemory {
     ) -> Result<Self, ControlError> {
         let Program { image, loader, max_depth, stubs } = *program;
         let read_write = libc::PROT_READ | libc::PROT_WRITE;
-        open.map(remote, POOL_AT, shared.pool_bytes(), read_write, 0).map_err(injected("mapping the rings"))?;
+        let parts = shared.first_parts();
+        for part in &parts {
+            open.map(remote, POOL_AT + part.start, part.end - part.start, read_write, part.start)
+                .map_err(injected("mapping the rings"))?;
+        }
         let covered_at = POOL_AT + shared.pool_bytes();
         open.map(remote, covered_at, covered::BYTES as u64, libc::PROT_READ, covered_offset)
             .map_err(injected("mapping the table of covered pages"))?;
@@ -67,9 +71,12 @@ impl TargetMemory {
         // The first chunks are the busiest: pages that are there already cost no faults while the target runs. Where
         // the kernel is too old for this, they come by and by.
         const MADV_POPULATE_WRITE: u64 = 23;
-        let warm = (CONTROL_BYTES + WARM_CHUNKS * CHUNK_SIZE) as u64;
-        let _ = remote
-            .system_call(libc::SYS_madvise, [POOL_AT, warm.min(shared.pool_bytes()), MADV_POPULATE_WRITE, 0, 0, 0]);
+        let warm = ((CHUNKS_AT + WARM_CHUNKS * CHUNK_SIZE) as u64).min(parts[0].end);
+        let dump = POOL_AT + CONTROL_BYTES as u64..POOL_AT + CHUNKS_AT as u64;
+        for part in [POOL_AT..dump.start, dump.end..POOL_AT + warm] {
+            let length = part.end - part.start;
+            let _ = remote.system_call(libc::SYS_madvise, [part.start, length, MADV_POPULATE_WRITE, 0, 0, 0]);
+        }
         let shape = stubs.detail.unwrap_or_default();
         let config = [
             (Item::Pool, POOL_AT),
@@ -117,5 +124,8 @@ fn map_private(remote: &dyn Remote) -> Result<(), ControlError> {
 
 const _: () = {
     assert!((POOL_AT as usize + CONTROL_BYTES).is_multiple_of(CHUNK_SIZE));
+    // The low half of a record's address is enough to find it again.
+    assert!(POOL_AT.is_multiple_of(1 << 32) && CHUNKS_AT + MAX_CHUNKS * CHUNK_SIZE <= 1 << 32);
+    assert!(PRIVATE.end <= AGENT_AT);
     assert!(private::STATES_AT.is_multiple_of(STATE_STRIDE));
 };

@@ -54,6 +54,8 @@ pub struct ChunkHeader {
     pub lane: AtomicU32,
     /// 1 where the drain wants what a thread would otherwise overwrite: the detail of a window.
     pub wanted: AtomicU32,
+    /// 1 where the thread has handed over a chunk of another lane since the drain last looked.
+    pub has_left_others: AtomicU32,
     /// The number of the program that the process runs: another after an exec.
     pub image: AtomicU32,
     /// The thread's FS base: its `pthread_t` in the C libraries.

@@ -107,6 +107,15 @@ impl<'p> ChunkReader<'p> {
         true
     }
 
+    /// The same for records up to the end of a full chunk, behind which nothing is written.
+    pub fn skip_rest(&mut self, mut cut_off: impl FnMut(RawRecord)) {
+        if self.stride == RawRecord::SIZE {
+            let holes = (self.at..RECORDS_END).step_by(self.stride).map(|hole| self.read(hole));
+            holes.filter(|record| record.top_and_kind != 0).for_each(&mut cut_off);
+        }
+        self.at = self.at.max(RECORDS_END.next_multiple_of(self.stride));
+    }
+
     /// Whether the next record is not written.
     pub fn is_at_hole(&self) -> bool {
         self.at < RECORDS_END && !self.is_written(self.at)
@@ -157,7 +166,7 @@ impl Drop for ChunkReader<'_> {
 mod tests {
     extern crate std;
     use super::*;
-    use crate::pool::CONTROL_BYTES;
+    use crate::pool::CHUNKS_AT;
     use crate::{CHUNK_SIZE, Lane, RECORDS_PER_CHUNK};
     use std::alloc::{Layout, alloc_zeroed, dealloc};
 
@@ -165,12 +174,13 @@ mod tests {
 
     impl Memory {
         fn new(chunks: usize) -> (Self, Pool) {
-            let layout = Layout::from_size_align(CONTROL_BYTES + chunks * CHUNK_SIZE, CHUNK_SIZE).unwrap();
+            let layout = Layout::from_size_align(CHUNKS_AT + chunks * CHUNK_SIZE, CHUNK_SIZE).unwrap();
             // SAFETY: the layout is not empty.
             let base = unsafe { alloc_zeroed(layout) };
             // SAFETY: `base` is large enough, aligned, and freed after the last use.
             let pool = unsafe { Pool::at(base) };
             pool.control().chunk_count.store(chunks as u32, Ordering::Relaxed);
+            pool.control().most_chunks.store(chunks as u32, Ordering::Relaxed);
             (Self(base, layout), pool)
         }
     }
@@ -221,6 +231,19 @@ mod tests {
     }
 
     #[test]
+    fn a_full_chunk_ends_though_its_last_record_is_never_written() {
+        let (_memory, pool) = Memory::new(1);
+        let chunk = active(&pool);
+        (0..RECORDS_PER_CHUNK - 1).for_each(|number| write(&pool, chunk, number, 1));
+        pool.change(chunk, ChunkState::Active, ChunkState::Full);
+        let mut reader = ChunkReader::begin(&pool, chunk).unwrap();
+        while reader.next_record().is_some() {}
+        assert!(!reader.is_at_end() && !reader.skip_hole(|_| {}));
+        reader.skip_rest(|_| panic!("nothing is known of it"));
+        assert!(reader.is_at_end() && reader.next_record().is_none());
+    }
+
+    #[test]
     fn a_record_that_only_lacks_its_stamp_is_told_of() {
         let (_memory, pool) = Memory::new(1);
         let chunk = active(&pool);
@@ -246,7 +269,7 @@ mod tests {
             pool.change(chunk, ChunkState::Active, ChunkState::Full);
         }
         assert_eq!(pool.claim(), None);
-        let reclaim = |tid, lane| pool.reclaim_oldest(5, tid, lane);
+        let reclaim = |tid, lane| pool.reclaim_oldest(5, tid, lane, 2);
         assert_eq!(reclaim(7, Lane::Index), None, "another thread's");
         assert_eq!(reclaim(6, Lane::Detail), None, "events are worth more than their registers");
         let busy = [ChunkReader::begin(&pool, 0).unwrap(), ChunkReader::begin(&pool, 1).unwrap()];
@@ -271,6 +294,6 @@ mod tests {
         let mut reader = ChunkReader::begin(&pool, chunk).unwrap();
         while reader.next_record().is_some() {}
         assert!(reader.keep(ChunkState::Full));
-        assert_eq!(pool.reclaim_oldest(0, 0, Lane::Index), None);
+        assert_eq!(pool.reclaim_oldest(0, 0, Lane::Index, 1), None);
     }
 }

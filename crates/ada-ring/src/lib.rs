@@ -26,6 +26,6 @@ pub use chunk::{CHUNK_SIZE, ChunkHeader, RECORDS_END, RECORDS_PER_CHUNK};
 pub use consumer::ChunkReader;
 pub use crash::{CrashSlot, CrashSlots};
 pub use detail::{DetailShape, RawDetail};
-pub use pool::{ChunkState, Control, DetailMode, DropReason, ExecStage, Lane, OnFull, Pool};
+pub use pool::{ChunkState, Control, DetailMode, DropReason, ExecStage, HandedOver, Lane, OnFull, Pool};
 pub use record::{RawRecord, RecordKind};
 pub use state::{ShadowFrame, ThreadState};

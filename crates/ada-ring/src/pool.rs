@@ -7,8 +7,13 @@
 //!                    ^------------- agent, when told to drop the oldest -----'
 //! ```
 //! An active chunk of a dead thread goes the drain's way as if it were full.
+//!
+//! The first [`Control::chunk_count`] chunks are the memory that all threads share. A thread that has nothing left with
+//! the drain, and finds none of these free, is given one beyond them: threads that wait for something else keep what
+//! they have, however many they are, and none may wait for them. A process maps what lies beyond when it first needs it.
 
 use core::cell::UnsafeCell;
+use core::ops::Range;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use crate::chunk::{CHUNK_SIZE, ChunkHeader, HEADER_OFFSET, RECORDS_END};
@@ -18,8 +23,11 @@ use crate::marks::Marks;
 use crate::orders::Orders;
 use crate::probe::{MAX_PROBES, Probe};
 
-/// The most chunks that a session's shared memory can have.
-pub const MAX_CHUNKS: usize = 4096;
+/// The most chunks that a session's shared memory can have, those beyond the rings' included: the low half of a record's
+/// address has to tell which one it is.
+pub const MAX_CHUNKS: usize = 15 << 10;
+/// How many chunks a process maps at one time, beyond those that it has from the start.
+pub const CHUNKS_MAPPED_AT_ONCE: usize = 64;
 
 /// Where a chunk stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,13 +79,28 @@ pub enum OnFull {
     Drop = 1,
 }
 
+/// A chunk that a thread has filled, as it was when it handed it over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HandedOver {
+    /// The chunk.
+    pub chunk: usize,
+    /// The process.
+    pub pid: u32,
+    /// The thread.
+    pub tid: u32,
+    /// The lane.
+    pub lane: Lane,
+    /// The chunk's ordinal among those of this thread and lane.
+    pub ordinal: u64,
+}
+
 /// Why records were given up; each has a counter in [`Control::drops`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum DropReason {
     /// The thread's own oldest chunk was taken back, because the drain had not reached it.
     RingFull = 0,
-    /// All chunks belonged to other threads.
+    /// All chunks that there can be belonged to other threads, or the process could not map more of them.
     PoolExhausted = 1,
     /// More threads at once than there are thread states.
     StatesExhausted = 2,
@@ -103,8 +126,14 @@ impl DropReason {
 /// The control block: the first pages of the shared memory. All zero is a valid start.
 #[repr(C)]
 pub struct Control {
-    /// How many chunks follow.
+    /// How many chunks all threads share.
     pub chunk_count: AtomicU32,
+    /// How many chunks there can be, with those beyond them.
+    pub most_chunks: AtomicU32,
+    /// How many there are, once some beyond them have been needed.
+    pub chunk_end: AtomicU32,
+    /// How many blocks of counters there can be.
+    pub most_blocks: AtomicU32,
     /// [`OnFull`] as a number.
     pub on_full: AtomicU32,
     /// 1 once the recorder has said that it will take no more.
@@ -137,7 +166,7 @@ pub struct Control {
     /// How many threads share the block of counters that is nobody's.
     pub counter_sharers: AtomicU64,
     /// The process that each block of counters belongs to; 0 for none. See [`crate::counters`].
-    pub counter_owners: [AtomicU32; counters::BLOCKS],
+    pub counter_owners: [AtomicU32; counters::MAX_BLOCKS],
     /// Chunk states.
     pub chunks: [AtomicU32; MAX_CHUNKS],
 }
@@ -192,10 +221,15 @@ pub enum ExecStage {
     Go = 3,
 }
 
-/// Bytes before the first chunk, a whole number of chunks so that each is aligned.
-pub const CONTROL_BYTES: usize = CHUNK_SIZE;
+/// Bytes of the control block, a whole number of chunks so that each is aligned.
+pub const CONTROL_BYTES: usize = 2 * CHUNK_SIZE;
+/// Where the chunks start: behind the control block and the dump.
+pub const CHUNKS_AT: usize = CONTROL_BYTES + CHUNK_SIZE;
 
-const _: () = assert!(size_of::<Control>() <= CONTROL_BYTES);
+const _: () = {
+    assert!(size_of::<Control>() <= CONTROL_BYTES);
+    assert!(CHUNKS_AT + MAX_CHUNKS * CHUNK_SIZE <= 1 << 32);
+};
 
 impl Control {
     /// Counts records that were given up.
@@ -204,7 +238,7 @@ impl Control {
     }
 }
 
-/// The shared memory as one side sees it: the control block, and behind it the chunks and the blocks of counters.
+/// The shared memory as one side sees it: the control block, the dump, the chunks and the blocks of counters.
 #[derive(Clone, Copy)]
 pub struct Pool {
     base: *mut u8,
@@ -220,7 +254,8 @@ impl Pool {
     ///
     /// # Safety
     /// `base` is a readable and writable mapping of a session's shared memory, aligned to [`CHUNK_SIZE`], that
-    /// outlives every use of the pool, and its control block's `chunk_count` chunks, the dump and the blocks of counters lie within it.
+    /// outlives every use of the pool. The control block and the dump lie within it, and whatever chunks and blocks of
+    /// counters are asked for.
     pub const unsafe fn at(base: *mut u8) -> Self {
         Self { base }
     }
@@ -235,17 +270,27 @@ impl Pool {
         unsafe { &*self.base.cast::<Control>() }
     }
 
-    /// How many chunks there are.
+    /// How many chunks all threads share.
     pub fn chunk_count(&self) -> usize {
         (self.control().chunk_count.load(Ordering::Relaxed) as usize).min(MAX_CHUNKS)
+    }
+
+    /// How many chunks there can be, with those beyond these.
+    pub fn most_chunks(&self) -> usize {
+        (self.control().most_chunks.load(Ordering::Relaxed) as usize).min(MAX_CHUNKS)
+    }
+
+    /// How many chunks there are: those that all share, and as many beyond as have been needed so far.
+    pub fn chunk_end(&self) -> usize {
+        (self.control().chunk_end.load(Ordering::Acquire) as usize).clamp(self.chunk_count(), MAX_CHUNKS)
     }
 
     /// Where a chunk's records start.
     #[inline]
     pub fn records(&self, chunk: usize) -> *mut u8 {
-        assert!(chunk <= MAX_CHUNKS);
-        // SAFETY: `at` promises that the chunks lie within the mapping.
-        unsafe { self.base.add(CONTROL_BYTES + chunk * CHUNK_SIZE) }
+        assert!(chunk < MAX_CHUNKS);
+        // SAFETY: `at` promises that the chunks that are asked for lie within the mapping.
+        unsafe { self.base.add(CHUNKS_AT + chunk * CHUNK_SIZE) }
     }
 
     /// A chunk's header.
@@ -257,13 +302,23 @@ impl Pool {
     /// Claims a free chunk: the first there is, so that a drain which keeps up makes threads write to the same few
     /// chunks over and over, while they are in the processor's caches.
     pub fn claim(&self) -> Option<usize> {
-        let claimed = (0..self.chunk_count()).find(|&chunk| {
+        self.claim_among(0..self.chunk_count())
+    }
+
+    /// Claims a chunk beyond those that all share. The caller has to see to it that it is mapped, or give it back.
+    pub fn claim_beyond(&self) -> Option<usize> {
+        let claimed = self.claim_among(self.chunk_count()..self.most_chunks())?;
+        // Before the chunk becomes active: whoever looks for active ones afterwards finds it.
+        self.control().chunk_end.fetch_max(claimed as u32 + 1, Ordering::AcqRel);
+        Some(claimed)
+    }
+
+    fn claim_among(&self, mut chunks: Range<usize>) -> Option<usize> {
+        let claimed = chunks.find(|&chunk| {
             self.state(chunk) == ChunkState::Free as u32 && self.change(chunk, ChunkState::Free, ChunkState::Claimed)
-        });
-        if claimed.is_some() {
-            self.control().claims.fetch_add(1, Ordering::Relaxed);
-        }
-        claimed
+        })?;
+        self.control().claims.fetch_add(1, Ordering::Relaxed);
+        Some(claimed)
     }
 
     /// Claims a chunk for something that can do without: only while half of all chunks are free, and these are more than
@@ -286,29 +341,40 @@ impl Pool {
     pub fn is_drain_behind(&self) -> bool {
         (0..self.chunk_count()).any(|chunk| {
             let state = self.state(chunk);
-            let is_index = self.header(chunk).lane.load(Ordering::Relaxed) == Lane::Index as u32;
-            state == ChunkState::Draining as u32 || state == ChunkState::Full as u32 && is_index
+            let is_index = || self.header(chunk).lane.load(Ordering::Relaxed) == Lane::Index as u32;
+            state == ChunkState::Draining as u32 || state == ChunkState::Full as u32 && is_index()
         })
+    }
+
+    /// Whether the drain has yet to finish a chunk that a thread has handed over.
+    pub fn is_with_drain(&self, handed_over: &HandedOver) -> bool {
+        let (state, header) = (self.state(handed_over.chunk), self.header(handed_over.chunk));
+        (state == ChunkState::Full as u32 || state == ChunkState::Draining as u32)
+            && header.pid.load(Ordering::Relaxed) == handed_over.pid
+            && header.tid.load(Ordering::Relaxed) == handed_over.tid
+            && header.lane.load(Ordering::Relaxed) == handed_over.lane as u32
+            && header.ordinal.load(Ordering::Relaxed) == handed_over.ordinal
     }
 
     /// Takes back the oldest full chunk that a thread has in a lane and the drain is not reading, drops what it holds, and
     /// gives it zeroed. For events that may be a chunk of the detail lane: registers without their event are worth nothing.
-    pub fn reclaim_oldest(&self, pid: u32, tid: u32, lane: Lane) -> Option<usize> {
-        self.reclaim_oldest_of(pid, tid, lane).or_else(|| {
+    /// `mapped` is how many chunks the process has mapped.
+    pub fn reclaim_oldest(&self, pid: u32, tid: u32, lane: Lane, mapped: usize) -> Option<usize> {
+        self.reclaim_oldest_of(pid, tid, lane, mapped).or_else(|| {
             let detail = Some(Lane::Detail).filter(|_| lane == Lane::Index)?;
-            self.reclaim_oldest_of(pid, tid, detail)
+            self.reclaim_oldest_of(pid, tid, detail, mapped)
         })
     }
 
-    fn reclaim_oldest_of(&self, pid: u32, tid: u32, lane: Lane) -> Option<usize> {
+    fn reclaim_oldest_of(&self, pid: u32, tid: u32, lane: Lane, mapped: usize) -> Option<usize> {
         let mut last_tried = None;
         loop {
-            let (ordinal, chunk) = (0..self.chunk_count())
+            let (ordinal, chunk) = (0..mapped.min(self.chunk_end()))
                 .filter(|&chunk| {
-                    let header = self.header(chunk);
+                    let header = || self.header(chunk);
                     self.state(chunk) == ChunkState::Full as u32
-                        && header.lane.load(Ordering::Relaxed) == lane as u32
-                        && (header.pid.load(Ordering::Relaxed), header.tid.load(Ordering::Relaxed)) == (pid, tid)
+                        && header().lane.load(Ordering::Relaxed) == lane as u32
+                        && (header().pid.load(Ordering::Relaxed), header().tid.load(Ordering::Relaxed)) == (pid, tid)
                 })
                 .map(|chunk| (self.header(chunk).ordinal.load(Ordering::Relaxed), chunk))
                 .filter(|tried| last_tried.is_none_or(|last| *tried > last))
@@ -350,9 +416,10 @@ impl Pool {
             .is_ok()
     }
 
-    /// A chunk behind the others that nobody reads: for detail that has nowhere to go.
-    pub fn dump(&self) -> usize {
-        self.chunk_count()
+    /// The records of a chunk that nobody reads: for what has nowhere to go.
+    pub fn dump(&self) -> *mut u8 {
+        // SAFETY: `at` promises that it lies within the mapping.
+        unsafe { self.base.add(CONTROL_BYTES) }
     }
 
     /// Zeroes a chunk's records and what they can reach of its slack; the caller owns the chunk.

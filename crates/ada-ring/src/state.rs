@@ -6,8 +6,11 @@
 
 use core::sync::atomic::{AtomicU32, AtomicU64};
 
-/// How many thread states one process has.
+/// How many thread states a process has from the start, and gets at a time where these are not enough: a region of its
+/// private memory.
 pub const STATES: usize = 256;
+/// How many regions a process can have.
+pub const MAX_REGIONS: usize = 64;
 /// Bytes from one state to the next.
 pub const STATE_STRIDE: usize = 4096;
 /// How far below a state its owner word lies.
@@ -137,11 +140,23 @@ pub const SLOW_CALLS: usize = 8;
 /// The position of a thread that has no chunk: past the end of nothing.
 pub const NO_CHUNK: u64 = crate::chunk::PAST_END_MASK as u64;
 
-/// What the agent keeps for a process, in private memory behind the thread states.
+/// What the agent keeps for a process, in private memory behind the thread states. Of the one behind those of a further
+/// region only `state_threads` is used.
 #[repr(C)]
 pub struct ProcessBlock {
-    /// The thread of each state; 0 for a free one. State 0 is nobody's: threads that have none yet point at it.
+    /// The thread of each state of the region; 0 for a free one. State 0 of the first is nobody's: threads that have none
+    /// yet point at it.
     pub state_threads: [AtomicU32; STATES],
+    /// How many regions there are besides the first.
+    pub further_regions: AtomicU32,
+    /// Where to go on looking for states of threads that have ended.
+    pub look_from: AtomicU32,
+    /// How many chunks are mapped besides those that there are from the start, …
+    pub further_chunks: AtomicU32,
+    /// … and how many blocks of counters.
+    pub further_blocks: AtomicU32,
+    /// 1 while one of the process's threads maps more of anything.
+    pub growing: AtomicU32,
     /// The time before which it is no use to look for the state of a thread that has ended: all live.
     pub look_again_at: AtomicU64,
     /// The fatal signals, as a mask, whose default action the agent's handler stands for.
@@ -156,7 +171,8 @@ pub struct ProcessBlock {
     pub scratch: [AtomicU64; 8],
 }
 
-/// Where things are in the target's private memory, from its start: owner words, states, process block, shadow stacks.
+/// Where things are in a region of the target's private memory, from its start: owner words, states, process block, shadow
+/// stacks.
 pub mod private {
     use super::{OWNER_DISTANCE, STATE_STRIDE, STATES};
 
@@ -168,9 +184,11 @@ pub mod private {
     pub const SHADOWS_AT: usize = PROCESS_AT + 4096;
     /// Bytes of one shadow stack: 32,767 frames.
     pub const SHADOW_BYTES: usize = 1 << 20;
-    /// Bytes of the whole.
+    /// Bytes of a region.
     pub const BYTES: usize = SHADOWS_AT + STATES * SHADOW_BYTES;
-    /// Bytes at the start that a fork child finds zeroed.
+    /// Bytes from one region to the next.
+    pub const REGION_STRIDE: usize = 1 << 29;
+    /// Bytes at the start of a region that a fork child finds zeroed.
     pub const WIPED_BYTES: usize = OWNER_DISTANCE;
 }
 
@@ -247,6 +265,7 @@ const _: () = {
     assert!(size_of::<ThreadState>() <= STATE_STRIDE);
     assert!(size_of::<ProcessBlock>() <= 4096);
     assert!(OWNER_DISTANCE <= i32::MAX as usize);
+    assert!(private::BYTES <= private::REGION_STRIDE);
 };
 
 /// The table that says which pages hold code with unwind information. A return address elsewhere belongs to generated

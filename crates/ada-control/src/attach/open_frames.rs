@@ -3,7 +3,7 @@
 use std::io;
 use std::mem::offset_of;
 
-use ada_ring::state::{Buried, GRAVES, ProcessBlock, STATE_STRIDE, STATES, private};
+use ada_ring::state::{Buried, GRAVES, MAX_REGIONS, ProcessBlock, STATE_STRIDE, STATES, private};
 use ada_ring::{ShadowFrame, ThreadState};
 
 use crate::remote::Remote;
@@ -11,14 +11,25 @@ use crate::target_memory::PRIVATE;
 
 /// Puts them back for every thread that has a state, except those that are excepted because they are just changing it.
 pub(super) fn put_back(remote: &dyn Remote, is_excepted: impl Fn(u32) -> bool) -> io::Result<()> {
+    let first = PRIVATE.start + private::PROCESS_AT as u64;
+    let mut further = [0; 4];
+    remote.read(first + offset_of!(ProcessBlock, further_regions) as u64, &mut further)?;
+    let regions = 1 + (u32::from_le_bytes(further) as usize).min(MAX_REGIONS - 1);
+    for region in (0..regions).map(|region| PRIVATE.start + (region * private::REGION_STRIDE) as u64) {
+        put_back_region(remote, region, &is_excepted)?;
+    }
+    Ok(())
+}
+
+fn put_back_region(remote: &dyn Remote, region: u64, is_excepted: impl Fn(u32) -> bool) -> io::Result<()> {
     let mut threads = [0; 4 * STATES];
-    let block = PRIVATE.start + private::PROCESS_AT as u64;
+    let block = region + private::PROCESS_AT as u64;
     remote.read(block + offset_of!(ProcessBlock, state_threads) as u64, &mut threads)?;
     let (threads, _) = threads.as_chunks::<4>();
     for (number, thread) in threads.iter().enumerate() {
         let thread = u32::from_le_bytes(*thread);
         if thread != 0 && !is_excepted(thread) {
-            put_back_one(remote, PRIVATE.start + (private::STATES_AT + number * STATE_STRIDE) as u64)?;
+            put_back_one(remote, region + (private::STATES_AT + number * STATE_STRIDE) as u64)?;
         }
     }
     Ok(())

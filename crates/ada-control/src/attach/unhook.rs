@@ -62,8 +62,7 @@ pub(super) fn unhook(sites: &[Vec<Site>], inode: u64, mut processes: BTreeSet<u3
             continue;
         }
         let Ok(mappings) = maps::of_process(pid) else { continue };
-        let ours: Vec<Mapping> = mappings.iter().filter(|mapping| is_ours(mapping)).cloned().collect();
-        match unhook_process(pid, &mappings, &ours, sites) {
+        match unhook_process(pid, &mappings, &is_ours, sites) {
             Ok(stood_still) => unhooked.stood_still = unhooked.stood_still.max(stood_still),
             // It has ended meanwhile.
             Err(error) if error.raw_os_error() == Some(libc::ESRCH) => {}
@@ -73,9 +72,17 @@ pub(super) fn unhook(sites: &[Vec<Site>], inode: u64, mut processes: BTreeSet<u3
     unhooked
 }
 
-fn unhook_process(pid: u32, mappings: &[Mapping], ours: &[Mapping], sites: &[Vec<Site>]) -> io::Result<Duration> {
-    let code: Vec<Range<u64>> =
-        ours.iter().filter(|mapping| mapping.executable).map(|mapping| mapping.start..mapping.end).collect();
+fn unhook_process(
+    pid: u32,
+    mappings: &[Mapping],
+    is_ours: &dyn Fn(&Mapping) -> bool,
+    sites: &[Vec<Site>],
+) -> io::Result<Duration> {
+    let code: Vec<Range<u64>> = mappings
+        .iter()
+        .filter(|mapping| is_ours(mapping) && mapping.executable)
+        .map(|mapping| mapping.start..mapping.end)
+        .collect();
     let mut copies: Vec<(u64, &Site)> =
         sites.iter().flatten().filter_map(|site| Some((site.site.copy?.at.0, site))).collect();
     copies.sort_unstable_by_key(|(at, _)| *at);
@@ -109,7 +116,7 @@ fn unhook_process(pid: u32, mappings: &[Mapping], ours: &[Mapping], sites: &[Vec
         }
         stood_still = stood_still.max(halted.release());
         if is_clean {
-            while let Err(error) = unmap(pid, mappings, ours) {
+            while let Err(error) = unmap(pid, mappings, is_ours) {
                 late += 1;
                 if error.kind() != io::ErrorKind::TimedOut || late > LATE {
                     return Err(error);
@@ -141,9 +148,12 @@ fn leave(halted: &Halted, mappings: &[Mapping], code: &[Range<u64>], copies: &[(
 }
 
 /// Nobody uses ada's memory any more, so that one thread is enough.
-fn unmap(pid: u32, mappings: &[Mapping], ours: &[Mapping]) -> io::Result<()> {
+fn unmap(pid: u32, mappings: &[Mapping], is_ours: &dyn Fn(&Mapping) -> bool) -> io::Result<()> {
     let halted = Halted::one(pid, mappings)?;
-    for range in ours.iter().map(|mapping| mapping.start..mapping.end).chain([PRIVATE]) {
+    // Some of them may have grown since the others were listed.
+    let now = maps::of_process(pid)?;
+    let ours = now.iter().filter(|mapping| is_ours(mapping)).map(|mapping| mapping.start..mapping.end);
+    for range in ours.chain([PRIVATE]) {
         halted.system_call(libc::SYS_munmap, [range.start, range.end - range.start, 0, 0, 0, 0])?;
     }
     Ok(())

@@ -6,11 +6,10 @@ use std::time::{Duration, Instant};
 use ada_event::ThreadId;
 use ada_ring::chunk::IS_EXITING;
 use ada_ring::probe::RawProbe;
-use ada_ring::{ChunkReader, ChunkState, DetailMode, Lane, RECORDS_END};
+use ada_ring::{CHUNK_SIZE, ChunkReader, ChunkState, DetailMode, Lane, RECORDS_END};
 
 use super::Drain;
 use super::batch_facts::BatchFacts;
-use super::ended::has_ended;
 use super::held::Held;
 use super::thread_progress::BatchGaps;
 use crate::detail_lane;
@@ -24,23 +23,25 @@ const HOLE_PATIENCE: Duration = Duration::from_millis(5);
 /// How long a chunk with such a record is kept from others, should the writer come back after all.
 const QUARANTINE: Duration = Duration::from_millis(100);
 
+/// So many bytes of a chunk are not worth giving back to the operating system.
+const LITTLE: usize = 16 << 10;
+
 impl Drain {
     /// Takes what a chunk has, and the chunk itself once there is no more to come. False where later chunks of the
-    /// thread have to wait.
+    /// thread have to wait. `is_over` says whether its thread had ended before the chunks were listed, and so has written
+    /// all that it ever will.
     pub(super) fn empty(
         &mut self,
         held: &Held,
         is_last: bool,
-        look: bool,
+        is_over: bool,
         final_round: bool,
         files: &mut SessionFiles,
     ) -> bool {
-        // Asked before reading: a thread that has ended by then has written all that it ever will.
         let is_full = self.pool.state(held.chunk) == ChunkState::Full as u32;
         // A process that runs another program by now has left this one's chunks behind.
         let is_left = self.images[&held.pid].last().is_some_and(|&newest| newest > held.image);
-        let is_over = |drain: &Self| has_ended(held.pid, held.tid) && !drain.awaits_its_end(held.pid);
-        let ended = is_left || look && (final_round || is_over(self));
+        let ended = is_left || is_over;
         let pool = self.pool;
         let Some(mut reader) = ChunkReader::begin(&pool, held.chunk).filter(|_| held.is_still_there(&pool)) else {
             return true;
@@ -53,25 +54,38 @@ impl Drain {
         loop {
             reader.read_on(|record| self.batch.push(record));
             let may_skip = ended || is_full && self.has_lost_patience(held.chunk);
-            let (read, batch) = (self.batch.len(), &mut self.batch);
-            if reader.is_at_end() || !may_skip || !reader.skip_hole(|record| batch.push(record)) {
+            if reader.is_at_end() || !may_skip {
                 break;
+            }
+            let before = self.batch.last().map_or(0, |record| record.tsc);
+            let (read, batch) = (self.batch.len(), &mut self.batch);
+            if !reader.skip_hole(|record| batch.push(record)) {
+                if !is_full {
+                    break;
+                }
+                // The thread has gone on behind it, in another chunk.
+                reader.skip_rest(|record| batch.push(record));
             }
             has_holes = true;
             let told = self.batch.len() - read;
             // What was cut off happened before what follows.
             let next = reader.next_record();
+            let time = next.map_or(before, |next| next.tsc);
             for record in &mut self.batch[read..] {
-                record.tsc = next.map_or(0, |next| next.tsc);
+                record.tsc = time;
             }
             self.batch.extend(next);
             if told == 0 {
-                gaps.torn.extend(next.map(|next| next.tsc));
+                gaps.torn.push(time);
                 self.torn += 1;
             }
         }
         let (at_end, used) = (reader.is_at_end(), reader.position());
         let is_done = at_end && is_full || ended;
+        let has_left_others = header.has_left_others.swap(0, Ordering::Acquire) != 0;
+        if self.batch.is_empty() && !is_done && !has_left_others {
+            return !is_full;
+        }
         if is_done {
             // Before its thread takes it back, and writes to it what nobody has read.
             reader.keep(if is_full { ChunkState::Full } else { ChunkState::Active });
@@ -97,8 +111,12 @@ impl Drain {
         } else if self.watch.is_some() {
             gaps.waits.extend(details.collect_handed_over(&pool, stride, held.pid, held.tid, limit));
         }
-        if facts.has_probes() {
+        if facts.has_probes() || has_left_others {
             gaps.waits.extend(details.collect(&pool, Lane::Probe, RawProbe::SIZE, held.pid, held.tid, limit));
+        }
+        if has_left_others && !is_done && detail_lane::has_handed_over(&pool, held.pid, held.tid) {
+            // They belong to events that are still to come.
+            header.has_left_others.store(1, Ordering::Relaxed);
         }
         if self.failure.is_none()
             && let Err(error) = self.write(held, &facts, shadow_base_low, files)
@@ -122,7 +140,7 @@ impl Drain {
             }
             self.stuck.remove(&held.chunk);
             self.free(held.chunk, used, has_holes && !ended);
-            if ended && is_last && !is_left && !final_round && !held.has_later_ones(&pool) {
+            if ended && is_last && !is_left && !final_round {
                 if let Some(mut progress) = self.threads.remove(&(held.pid, held.tid)) {
                     let id = files.thread_id(held.pid, held.tid).unwrap_or(ThreadId(held.tid));
                     progress.window.finished(id, true).for_each(|window| self.windows.push(held.pid, window));
@@ -177,8 +195,21 @@ impl Drain {
         if has_holes {
             self.quarantine.push_back((Instant::now() + QUARANTINE, chunk));
         } else {
-            self.pool.zero_records(chunk, used);
+            self.zero(chunk, used);
             self.pool.change(chunk, ChunkState::Draining, ChunkState::Free);
+        }
+    }
+
+    /// Zeroes what was used of a kept chunk. One that there is only because there are many threads costs no memory
+    /// afterwards.
+    fn zero(&self, chunk: usize, used: usize) {
+        let is_given_back = chunk >= self.pool.chunk_count() && used > LITTLE && {
+            let start = self.pool.records(chunk).cast();
+            // SAFETY: the drain owns the chunk, of which nothing is kept.
+            unsafe { libc::madvise(start, CHUNK_SIZE, libc::MADV_REMOVE) == 0 }
+        };
+        if !is_given_back {
+            self.pool.zero_records(chunk, used);
         }
     }
 
@@ -187,7 +218,7 @@ impl Drain {
             && until <= Instant::now()
         {
             self.quarantine.pop_front();
-            self.pool.zero_records(chunk, RECORDS_END);
+            self.zero(chunk, RECORDS_END);
             self.pool.change(chunk, ChunkState::Draining, ChunkState::Free);
         }
     }

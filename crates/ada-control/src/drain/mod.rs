@@ -27,7 +27,8 @@ use crate::overhead::SharedTally;
 use crate::session::SessionFiles;
 use crate::windows::{Watch, WindowLog};
 
-use held::held_chunks;
+use ended::has_ended;
+use held::ToRead;
 use thread_progress::ThreadProgress;
 
 /// Which function each number of a process stands for. Grows when libraries are loaded.
@@ -130,13 +131,19 @@ impl Drain {
             self.crashes.collect(&self.pool).iter().map(|crash| (crash.pid, crash.signal)).collect();
         let before = self.events;
         let free = (0..self.pool.chunk_count()).filter(|&chunk| self.pool.state(chunk) == ChunkState::Free as u32);
-        self.low_water = self.low_water.min(free.count());
-        let held = held_chunks(&self.pool);
-        let chunks_are_short = held.len() * 2 > self.pool.chunk_count();
+        let free = free.count();
+        self.low_water = self.low_water.min(free);
+        let chunks_are_short = free * 2 < self.pool.chunk_count();
         let look = final_round || chunks_are_short || self.looked.elapsed() > LOOK_FOR_ENDED_THREADS;
         if look {
             self.looked = Instant::now();
         }
+        // The detail of threads that a crash has ended is still to be written.
+        let is_crashed = |pid: u32| crashed.iter().any(|(crashed, _)| *crashed == pid);
+        let is_over = |pid, tid| {
+            look && !is_crashed(pid) && (final_round || has_ended(pid, tid) && !self.awaits_its_end(pid))
+        };
+        let ToRead { chunks: held, ended } = ToRead::list(&self.pool, is_over);
         for held in &held {
             let images = self.images.entry(held.pid).or_default();
             if images.is_empty() {
@@ -154,9 +161,7 @@ impl Drain {
             if blocked == Some(thread) {
                 continue;
             }
-            // The detail of threads that a crash has ended is still to be written.
-            let look = look && !crashed.iter().any(|(pid, _)| *pid == chunk.pid);
-            if !self.empty(chunk, is_last, look, final_round, files) {
+            if !self.empty(chunk, is_last, ended.contains(&thread), final_round, files) {
                 blocked = Some(thread);
             }
         }

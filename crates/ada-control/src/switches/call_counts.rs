@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 
-use ada_ring::counters::{BLOCKS, FIRST};
+use ada_ring::counters::FIRST;
 use ada_ring::{DropReason, Pool};
 
 /// A count of each process that has one.
@@ -20,7 +20,7 @@ impl CallCounts {
     /// What each slot below `slots` has counted so far, by process. Blocks of ended processes become free.
     pub(super) fn sums(&mut self, pool: &Pool, slots: usize) -> BTreeMap<u32, Vec<u64>> {
         let mut running: BTreeMap<u32, Vec<u64>> = BTreeMap::new();
-        for block in 1..BLOCKS {
+        for block in 1..pool.most_blocks() {
             let owner = &pool.control().counter_owners[block];
             let process = owner.load(Ordering::Acquire);
             if process == 0 {

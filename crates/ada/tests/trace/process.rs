@@ -134,3 +134,31 @@ fn programs_that_share_too_little_memory_for_their_detail_run_on() {
     assert_eq!(text(&output.stdout), "10504000\n".repeat(8), "{}", text(&output.stderr));
     assert_eq!(output.status.code(), Some(0));
 }
+
+/// Each child has called `work` as often as its number says, and waited until all were there.
+fn check_many_alive(count: u64, options: &[&str]) {
+    let program = Program::new("many_alive.c");
+    let traced = Tracing::new(&program).option(options).argument(count.to_string()).check();
+    assert_eq!(text(&traced.output.stdout), format!("{count}\n"));
+    let recorded = &traced.recorded;
+    recorded.assert_no_drops();
+    assert_eq!(recorded.processes.len() as u64, count + 1);
+    let counts = recorded.processes.iter().map(|process| process.counts("work"));
+    assert!(counts.clone().all(|counts| counts.returns == counts.calls));
+    let mut calls: Vec<u64> = counts.map(|counts| counts.calls).collect();
+    calls.sort_unstable();
+    let mut expected: Vec<u64> = (0..count).map(|number| 100 + number % 7 + 10).chain([0]).collect();
+    expected.sort_unstable();
+    assert_eq!(calls, expected);
+}
+
+/// More than there are pieces of the rings.
+#[test]
+fn four_hundred_processes_alive_at_once_lose_no_call() {
+    check_many_alive(400, &[]);
+}
+
+#[test]
+fn processes_that_share_very_little_memory_lose_no_call() {
+    check_many_alive(40, &["--ring-memory", "512K"]);
+}

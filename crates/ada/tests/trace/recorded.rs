@@ -85,6 +85,16 @@ impl Recorded {
         assert_eq!(self.counts(name), Counts { calls, returns: calls, unwound: 0 }, "{name}");
     }
 
+    /// No process says that anything is missing.
+    pub(crate) fn assert_no_drops(&self) {
+        let session = Session::open(&self.path).unwrap();
+        for process in session.processes() {
+            let manifest = process.manifest.as_ref().expect("it has one");
+            assert_eq!(manifest.drops, [], "process {:?}", process.pid);
+            assert!(manifest.gaps.iter().all(|gap| gap.lost == 0), "process {:?}", process.pid);
+        }
+    }
+
     /// As [`RecordedProcess::tree`], of the one process.
     pub(crate) fn tree(&self) -> String {
         self.process().tree()

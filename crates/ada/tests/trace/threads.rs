@@ -33,11 +33,18 @@ fn sixty_four_threads_at_once_have_a_lane_each() {
     recorded.assert_balanced("body", 64);
 }
 
+/// More than a process has states for from the start, and than there are pieces of the rings.
 #[test]
-fn more_threads_than_ada_has_room_for_run_all_the_same() {
-    // What does not fit is lost, and counted; so calls and returns need not nest.
-    let traced = Tracing::new(&Program::new("threads.c")).argument("400").check_output();
-    assert!(traced.recorded.counts("body").calls >= 64);
+fn six_hundred_threads_at_once_lose_no_call() {
+    const COUNT: usize = 600;
+    let traced = Tracing::new(&Program::new("threads.c")).argument(COUNT.to_string()).check();
+    let recorded = &traced.recorded;
+    assert_eq!(recorded.process().threads.len(), COUNT + 1);
+    let mut expected: Vec<usize> = (0..COUNT).map(|number| 100 * (number % 10 + 1)).collect();
+    expected.sort_unstable();
+    assert_eq!(calls_per_thread(recorded.process(), "work"), expected);
+    recorded.assert_balanced("body", COUNT as u64);
+    recorded.assert_no_drops();
 }
 
 #[test]
