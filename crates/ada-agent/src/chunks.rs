@@ -133,8 +133,12 @@ unsafe fn obtain(
     let control = pool.control();
     control.exhausted.fetch_add(1, Ordering::Relaxed);
     if control.on_full.load(Ordering::Relaxed) == OnFull::Drop as u32 {
+        // What it has filled just now is worth keeping, as long as there is room for everybody's newest.
+        let newest = handed_over.map(|full| full.chunk);
         // SAFETY: the caller's promise.
-        return unsafe { take_back(state, lane) }.or_else(growth::claim_chunk).map(|chunk| (chunk, 0));
+        let take_back = |but| unsafe { take_back(state, lane, but) };
+        let taken = take_back(newest).or_else(growth::claim_chunk).or_else(|| take_back(None));
+        return taken.map(|chunk| (chunk, 0));
     }
     // What the drain has of this thread comes free, and is worth waiting for: so much and no more is kept in memory of one
     // that is too fast for the disk. Who has nothing there would wait for others, who may wait for it.
@@ -173,15 +177,15 @@ unsafe fn obtain(
     None
 }
 
-/// Takes back the oldest that a thread has left with the drain.
+/// Takes back the oldest that a thread has left with the drain, except for one.
 ///
 /// # Safety
 /// `state` is the calling thread's own.
-unsafe fn take_back(state: *mut ThreadState, lane: Lane) -> Option<usize> {
+unsafe fn take_back(state: *mut ThreadState, lane: Lane, but: Option<usize>) -> Option<usize> {
     let pool = pool();
     // SAFETY: the caller's promise.
     let (process, thread) = unsafe { ((*state).pid, (*state).tid) };
-    let chunk = pool.reclaim_oldest(process, thread, lane, growth::mapped_chunks())?;
+    let chunk = pool.reclaim_oldest(process, thread, lane, growth::mapped_chunks(), but)?;
     let old = pool.header(chunk);
     if old.lane.load(Ordering::Relaxed) == Lane::Index as u32 {
         // What was lost before it is lost before the next one.

@@ -78,7 +78,8 @@ fn claim(thread: u32) -> Option<usize> {
     };
     loop {
         let (regions, states) = (regions(), states());
-        if let Some(number) = (1..states).find(|&number| holder(number).load(Ordering::Relaxed) == 0 && take(number, 0)) {
+        if let Some(number) = (1..states).find(|&number| holder(number).load(Ordering::Relaxed) == 0 && take(number, 0))
+        {
             return Some(number);
         }
         // Each question takes its time. Where threads come and go, one of a few is gone; where all stay, another region

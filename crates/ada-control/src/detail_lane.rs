@@ -9,7 +9,7 @@ use ada_format::atf::{Payload, Probes, X86Call, X86Return};
 use ada_ring::detail::{self, DetailShape, RawDetail};
 use ada_ring::pool::Lane;
 use ada_ring::probe::PROBE_WORDS;
-use ada_ring::{ChunkReader, ChunkState, Pool, RECORDS_END};
+use ada_ring::{CHUNK_SIZE, ChunkReader, ChunkState, Pool, RECORDS_END};
 
 use crate::gaps::Wait;
 
@@ -177,30 +177,13 @@ impl ThreadDetails {
     ///
     /// No further than to the time stamp of the last event that is being written: what is left in the rings makes a
     /// thread wait that is too fast for the disk.
-    pub(crate) fn collect(
-        &mut self,
-        pool: &Pool,
-        lane: Lane,
-        stride: usize,
-        pid: u32,
-        tid: u32,
-        limit: u64,
-    ) -> Vec<Wait> {
-        self.collect_from(pool, chunks_of(pool, lane, pid, tid), stride, limit)
+    pub(crate) fn collect(&mut self, chunks: &ThreadChunks<'_>, lane: Lane, stride: usize, limit: u64) -> Vec<Wait> {
+        self.collect_from(chunks.pool, chunks.of(lane), stride, limit)
     }
 
     /// The same for the chunks that a thread has handed over, which otherwise overwrites its oldest detail.
-    pub(crate) fn collect_handed_over(
-        &mut self,
-        pool: &Pool,
-        stride: usize,
-        pid: u32,
-        tid: u32,
-        limit: u64,
-    ) -> Vec<Wait> {
-        let mut chunks = chunks_of(pool, Lane::Detail, pid, tid);
-        chunks.retain(|&chunk| pool.state(chunk) == ChunkState::Full as u32);
-        self.collect_from(pool, chunks, stride, limit)
+    pub(crate) fn collect_handed_over(&mut self, chunks: &ThreadChunks<'_>, stride: usize, limit: u64) -> Vec<Wait> {
+        self.collect_from(chunks.pool, chunks.handed_over(Lane::Detail), stride, limit)
     }
 
     fn collect_from(&mut self, pool: &Pool, chunks: Vec<usize>, stride: usize, limit: u64) -> Vec<Wait> {
@@ -214,7 +197,7 @@ impl ThreadDetails {
                     self.waiting.push(bytes);
                 }
                 // What was reserved and not written belongs to an event that is not written either.
-                if reader.is_at_end() || !is_full || !reader.is_at_hole() || !reader.skip_hole(|_| {}) {
+                if reader.is_at_end() || !is_full || !reader.is_at_hole() || !reader.skip_hole(true, |_| {}) {
                     break;
                 }
             }
@@ -241,10 +224,11 @@ impl ThreadDetails {
     /// Takes all that a thread has of the events up to a time stamp: copies of what is in the chunks that it is still
     /// writing, which it is asked to hand over from now on, and then those that it has handed over. In this order, because
     /// a chunk may become full in between.
-    pub(crate) fn collect_kept(&mut self, pool: &Pool, stride: usize, pid: u32, tid: u32, limit: u64) -> Vec<Wait> {
+    pub(crate) fn collect_kept(&mut self, chunks: &ThreadChunks<'_>, stride: usize, limit: u64) -> Vec<Wait> {
         self.copied.clear();
+        let pool = chunks.pool;
         let mut record = vec![0; stride];
-        for chunk in chunks_of(pool, Lane::Detail, pid, tid) {
+        for chunk in chunks.of(Lane::Detail) {
             if pool.state(chunk) != ChunkState::Active as u32 {
                 continue;
             }
@@ -256,13 +240,13 @@ impl ThreadDetails {
             }
         }
         self.copied.sort();
-        self.collect_handed_over(pool, stride, pid, tid, limit)
+        self.collect_handed_over(chunks, stride, limit)
     }
 
     /// Nothing more is wanted of the chunks that a thread is writing.
-    pub(crate) fn unwant(pool: &Pool, pid: u32, tid: u32) {
-        for chunk in chunks_of(pool, Lane::Detail, pid, tid) {
-            pool.header(chunk).wanted.store(0, Ordering::Relaxed);
+    pub(crate) fn unwant(chunks: &ThreadChunks<'_>) {
+        for chunk in chunks.of(Lane::Detail) {
+            chunks.pool.header(chunk).wanted.store(0, Ordering::Relaxed);
         }
     }
 
@@ -332,36 +316,55 @@ fn copy_record(pool: &Pool, chunk: usize, at: usize, record: &mut [u8]) -> bool 
     (words[0].load(Ordering::Relaxed), words[1].load(Ordering::Relaxed)) == (mark, tsc)
 }
 
-/// A thread's chunks of a lane, oldest first.
-fn chunks_of(pool: &Pool, lane: Lane, pid: u32, tid: u32) -> Vec<usize> {
-    let mut chunks: Vec<usize> = (0..pool.chunk_end())
-        .filter(|&chunk| {
-            let (state, header) = (pool.state(chunk), || pool.header(chunk));
+/// What a thread has in lanes other than that of its events.
+#[derive(Clone, Copy)]
+pub(crate) struct ThreadChunks<'a> {
+    pub(crate) pool: &'a Pool,
+    pub(crate) pid: u32,
+    pub(crate) tid: u32,
+    /// All that it has, where that is known: it has ended.
+    pub(crate) known: Option<&'a [usize]>,
+}
+
+impl ThreadChunks<'_> {
+    /// Its chunks of a lane, oldest first.
+    fn of(&self, lane: Lane) -> Vec<usize> {
+        let is_one = |chunk: &usize| {
+            let (state, header) = (self.pool.state(*chunk), || self.pool.header(*chunk));
             // What nobody uses is not touched: it would cost memory.
             (state == ChunkState::Active as u32 || state == ChunkState::Full as u32)
-                && header().tid.load(Ordering::Relaxed) == tid
-                && header().pid.load(Ordering::Relaxed) == pid
+                && header().tid.load(Ordering::Relaxed) == self.tid
+                && header().pid.load(Ordering::Relaxed) == self.pid
                 && header().lane.load(Ordering::Relaxed) == lane as u32
-        })
-        .collect();
-    // Each program that a process runs counts from 0.
-    chunks.sort_by_key(|&chunk| {
-        let header = pool.header(chunk);
-        (header.image.load(Ordering::Relaxed), header.ordinal.load(Ordering::Relaxed))
-    });
-    chunks
-}
+        };
+        let mut chunks: Vec<usize> = match self.known {
+            Some(known) => known.iter().copied().filter(is_one).collect(),
+            None => (0..self.pool.chunk_end()).filter(is_one).collect(),
+        };
+        // Each program that a process runs counts from 0.
+        chunks.sort_by_key(|&chunk| {
+            let header = self.pool.header(chunk);
+            (header.image.load(Ordering::Relaxed), header.ordinal.load(Ordering::Relaxed))
+        });
+        chunks
+    }
 
-/// Whether a thread has handed over chunks that are not read to their ends.
-pub(crate) fn has_handed_over(pool: &Pool, pid: u32, tid: u32) -> bool {
-    let is_full = |chunk: usize| pool.state(chunk) == ChunkState::Full as u32;
-    [Lane::Detail, Lane::Probe].into_iter().any(|lane| chunks_of(pool, lane, pid, tid).into_iter().any(is_full))
-}
+    fn handed_over(&self, lane: Lane) -> Vec<usize> {
+        let mut chunks = self.of(lane);
+        chunks.retain(|&chunk| self.pool.state(chunk) == ChunkState::Full as u32);
+        chunks
+    }
 
-/// Frees all detail chunks of a thread that has ended.
-pub(crate) fn free_all(pool: &Pool, pid: u32, tid: u32) {
-    for lane in [Lane::Detail, Lane::Probe] {
-        chunks_of(pool, lane, pid, tid).into_iter().for_each(|chunk| free(pool, chunk));
+    /// Whether the thread has handed over chunks that are not read to their ends.
+    pub(crate) fn are_handed_over(&self) -> bool {
+        [Lane::Detail, Lane::Probe].into_iter().any(|lane| !self.handed_over(lane).is_empty())
+    }
+
+    /// Frees all, of a thread that has ended.
+    pub(crate) fn free(&self) {
+        for lane in [Lane::Detail, Lane::Probe] {
+            self.of(lane).into_iter().for_each(|chunk| free(self.pool, chunk));
+        }
     }
 }
 
@@ -369,9 +372,19 @@ fn free(pool: &Pool, chunk: usize) {
     if pool.change(chunk, ChunkState::Full, ChunkState::Draining)
         || pool.change(chunk, ChunkState::Active, ChunkState::Draining)
     {
-        pool.zero_all(chunk);
+        if !give_memory_back(pool, chunk) {
+            pool.zero_all(chunk);
+        }
         pool.change(chunk, ChunkState::Draining, ChunkState::Free);
     }
+}
+
+/// Gives the memory of a chunk that the drain owns back to the operating system, if the chunk is there only because there
+/// are many threads. What was in it is then zero.
+pub(crate) fn give_memory_back(pool: &Pool, chunk: usize) -> bool {
+    let start = pool.records(chunk).cast();
+    // SAFETY: the drain owns the chunk, of which nothing is kept.
+    chunk >= pool.chunk_count() && unsafe { libc::madvise(start, CHUNK_SIZE, libc::MADV_REMOVE) } == 0
 }
 
 #[cfg(test)]
@@ -394,7 +407,10 @@ mod tests {
             header.tid.store(8, Ordering::Relaxed);
             assert!(pool.change(chunk, ChunkState::Free, ChunkState::Active));
         }
-        assert_eq!(chunks_of(&pool, Lane::Probe, 7, 8), [2, 1, 0]);
-        assert!(chunks_of(&pool, Lane::Detail, 7, 8).is_empty());
+        let chunks = ThreadChunks { pool: &pool, pid: 7, tid: 8, known: None };
+        assert_eq!(chunks.of(Lane::Probe), [2, 1, 0]);
+        assert!(chunks.of(Lane::Detail).is_empty());
+        assert_eq!(ThreadChunks { known: Some(&[0, 1]), ..chunks }.of(Lane::Probe), [1, 0]);
+        assert!(ThreadChunks { tid: 9, ..chunks }.of(Lane::Probe).is_empty());
     }
 }

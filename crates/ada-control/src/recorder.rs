@@ -525,7 +525,7 @@ fn run_drain(
             // Somebody may be waiting for the chunk of a thread that has ended since.
             seen_exhausted = exhausted;
             std::thread::sleep(IN_DEMAND);
-        } else if count < FEW {
+        } else if count < FEW && !drain.has_more() {
             // Whoever reads right behind a writer takes its cache lines away, and slows it down tenfold.
             std::thread::sleep(QUIET.max((took * REST).min(LONGEST_REST)));
         }

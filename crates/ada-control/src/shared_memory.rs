@@ -58,8 +58,8 @@ impl SharedMemory {
     pub(crate) fn in_file(file: File, chunks: usize, on_full: OnFull, detail: DetailMode) -> io::Result<Self> {
         let chunks = chunks.clamp(2, MAX_CHUNKS);
         // Where ada itself may not have so much address space, there is no more than there is from the start.
-        let (pool_map, most_chunks, most_blocks) = map_pool(&file, MAX_CHUNKS, MAX_BLOCKS)
-            .or_else(|_| map_pool(&file, chunks, FIRST_BLOCKS))?;
+        let (pool_map, most_chunks, most_blocks) =
+            map_pool(&file, MAX_CHUNKS, MAX_BLOCKS).or_else(|_| map_pool(&file, chunks, FIRST_BLOCKS))?;
         let (mut pool_map, pool_bytes) = (pool_map, pool_bytes(most_chunks, most_blocks));
         // SAFETY: the mapping holds the control block, the dump, all chunks and the counters, and lives as long as `self`.
         let pool = unsafe { Pool::at(pool_map.as_mut_ptr()) };

@@ -5,6 +5,9 @@ use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use crate::chunk::RECORDS_END;
 use crate::{ChunkState, Pool, RawRecord};
 
+/// More records than a thread can have begun and not finished, each by a handler that interrupts the one before.
+const LONGEST_HOLE: usize = 64;
+
 /// A chunk that the drain is reading; its owner does not take it back meanwhile.
 pub struct ChunkReader<'p> {
     pool: &'p Pool,
@@ -92,8 +95,12 @@ impl<'p> ChunkReader<'p> {
 
     /// Passes over reserved records that nobody will write any more, up to the next one that is written. False where
     /// there is none. `cut_off` is given those whose writer got as far as to say what they are about.
-    pub fn skip_hole(&mut self, mut cut_off: impl FnMut(RawRecord)) -> bool {
-        let written = (self.at + self.stride..RECORDS_END).step_by(self.stride).find(|&at| self.is_written(at));
+    ///
+    /// In a chunk that is not full, no further than handlers within handlers can reach: what was never written to must
+    /// not be looked at, or it costs memory.
+    pub fn skip_hole(&mut self, is_full: bool, mut cut_off: impl FnMut(RawRecord)) -> bool {
+        let end = if is_full { RECORDS_END } else { RECORDS_END.min(self.at + LONGEST_HOLE * self.stride) };
+        let written = (self.at + self.stride..end).step_by(self.stride).find(|&at| self.is_written(at));
         let Some(written) = written else { return false };
         if self.stride == RawRecord::SIZE {
             for hole in (self.at..written).step_by(self.stride) {
@@ -225,9 +232,9 @@ mod tests {
         write(&pool, chunk, 1, 11);
         let mut reader = ChunkReader::begin(&pool, chunk).unwrap();
         assert_eq!(reader.next_record(), None);
-        assert!(reader.skip_hole(|_| panic!("nothing is known of it")));
+        assert!(reader.skip_hole(false, |_| panic!("nothing is known of it")));
         assert_eq!(reader.next_record().unwrap().tsc, 11);
-        assert!(!reader.skip_hole(|_| {}));
+        assert!(!reader.skip_hole(true, |_| {}));
     }
 
     #[test]
@@ -238,7 +245,7 @@ mod tests {
         pool.change(chunk, ChunkState::Active, ChunkState::Full);
         let mut reader = ChunkReader::begin(&pool, chunk).unwrap();
         while reader.next_record().is_some() {}
-        assert!(!reader.is_at_end() && !reader.skip_hole(|_| {}));
+        assert!(!reader.is_at_end() && !reader.skip_hole(true, |_| {}));
         reader.skip_rest(|_| panic!("nothing is known of it"));
         assert!(reader.is_at_end() && reader.next_record().is_none());
     }
@@ -251,7 +258,7 @@ mod tests {
         unsafe { pool.records(chunk).cast::<[u64; 2]>().write([0, 0x20 << 32 | 7]) }
         write(&pool, chunk, 1, 11);
         let mut seen = std::vec::Vec::new();
-        assert!(ChunkReader::begin(&pool, chunk).unwrap().skip_hole(|record| seen.push(record)));
+        assert!(ChunkReader::begin(&pool, chunk).unwrap().skip_hole(false, |record| seen.push(record)));
         assert_eq!(seen, [RawRecord { tsc: 0, function: 7, top_and_kind: 0x20 }]);
     }
 
@@ -269,12 +276,13 @@ mod tests {
             pool.change(chunk, ChunkState::Active, ChunkState::Full);
         }
         assert_eq!(pool.claim(), None);
-        let reclaim = |tid, lane| pool.reclaim_oldest(5, tid, lane, 2);
+        let reclaim = |tid, lane| pool.reclaim_oldest(5, tid, lane, 2, None);
         assert_eq!(reclaim(7, Lane::Index), None, "another thread's");
         assert_eq!(reclaim(6, Lane::Detail), None, "events are worth more than their registers");
         let busy = [ChunkReader::begin(&pool, 0).unwrap(), ChunkReader::begin(&pool, 1).unwrap()];
         assert_eq!(reclaim(6, Lane::Index), None, "the drain is reading them");
         drop(busy);
+        assert_eq!(pool.reclaim_oldest(5, 6, Lane::Index, 1, Some(0)), None, "what is not mapped, and what is kept");
         assert_eq!(reclaim(6, Lane::Index), Some(1));
         assert_eq!(pool.control().drops[0].load(Ordering::Relaxed), RECORDS_PER_CHUNK as u64);
         assert!(ChunkReader::begin(&pool, 1).is_none(), "claimed chunks are not read");
@@ -294,6 +302,6 @@ mod tests {
         let mut reader = ChunkReader::begin(&pool, chunk).unwrap();
         while reader.next_record().is_some() {}
         assert!(reader.keep(ChunkState::Full));
-        assert_eq!(pool.reclaim_oldest(0, 0, Lane::Index, 1), None);
+        assert_eq!(pool.reclaim_oldest(0, 0, Lane::Index, 1, None), None);
     }
 }

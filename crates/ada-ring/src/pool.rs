@@ -358,18 +358,27 @@ impl Pool {
 
     /// Takes back the oldest full chunk that a thread has in a lane and the drain is not reading, drops what it holds, and
     /// gives it zeroed. For events that may be a chunk of the detail lane: registers without their event are worth nothing.
-    /// `mapped` is how many chunks the process has mapped.
-    pub fn reclaim_oldest(&self, pid: u32, tid: u32, lane: Lane, mapped: usize) -> Option<usize> {
-        self.reclaim_oldest_of(pid, tid, lane, mapped).or_else(|| {
+    /// `mapped` is how many chunks the process has mapped, and `but` one that it keeps.
+    pub fn reclaim_oldest(&self, pid: u32, tid: u32, lane: Lane, mapped: usize, but: Option<usize>) -> Option<usize> {
+        let is_allowed = |chunk: &usize| Some(*chunk) != but;
+        self.reclaim_oldest_of(pid, tid, lane, mapped, is_allowed).or_else(|| {
             let detail = Some(Lane::Detail).filter(|_| lane == Lane::Index)?;
-            self.reclaim_oldest_of(pid, tid, detail, mapped)
+            self.reclaim_oldest_of(pid, tid, detail, mapped, is_allowed)
         })
     }
 
-    fn reclaim_oldest_of(&self, pid: u32, tid: u32, lane: Lane, mapped: usize) -> Option<usize> {
+    fn reclaim_oldest_of(
+        &self,
+        pid: u32,
+        tid: u32,
+        lane: Lane,
+        mapped: usize,
+        is_allowed: impl Fn(&usize) -> bool,
+    ) -> Option<usize> {
         let mut last_tried = None;
         loop {
             let (ordinal, chunk) = (0..mapped.min(self.chunk_end()))
+                .filter(&is_allowed)
                 .filter(|&chunk| {
                     let header = || self.header(chunk);
                     self.state(chunk) == ChunkState::Full as u32

@@ -6,13 +6,13 @@ use std::time::{Duration, Instant};
 use ada_event::ThreadId;
 use ada_ring::chunk::IS_EXITING;
 use ada_ring::probe::RawProbe;
-use ada_ring::{CHUNK_SIZE, ChunkReader, ChunkState, DetailMode, Lane, RECORDS_END};
+use ada_ring::{ChunkReader, ChunkState, DetailMode, Lane, RECORDS_END};
 
 use super::Drain;
 use super::batch_facts::BatchFacts;
 use super::held::Held;
 use super::thread_progress::BatchGaps;
-use crate::detail_lane;
+use crate::detail_lane::{ThreadChunks, give_memory_back};
 use crate::gaps::Wait;
 use crate::order::add_interrupting;
 use crate::session::SessionFiles;
@@ -28,21 +28,22 @@ const LITTLE: usize = 16 << 10;
 
 impl Drain {
     /// Takes what a chunk has, and the chunk itself once there is no more to come. False where later chunks of the
-    /// thread have to wait. `is_over` says whether its thread had ended before the chunks were listed, and so has written
-    /// all that it ever will.
+    /// thread have to wait. `left` is what else its thread has left if it had ended before the chunks were listed, and so
+    /// has written all that it ever will.
     pub(super) fn empty(
         &mut self,
         held: &Held,
         is_last: bool,
-        is_over: bool,
+        left: Option<&[usize]>,
         final_round: bool,
         files: &mut SessionFiles,
     ) -> bool {
         let is_full = self.pool.state(held.chunk) == ChunkState::Full as u32;
         // A process that runs another program by now has left this one's chunks behind.
         let is_left = self.images[&held.pid].last().is_some_and(|&newest| newest > held.image);
-        let ended = is_left || is_over;
+        let ended = is_left || left.is_some();
         let pool = self.pool;
+        let others = ThreadChunks { pool: &pool, pid: held.pid, tid: held.tid, known: left };
         let Some(mut reader) = ChunkReader::begin(&pool, held.chunk).filter(|_| held.is_still_there(&pool)) else {
             return true;
         };
@@ -59,7 +60,7 @@ impl Drain {
             }
             let before = self.batch.last().map_or(0, |record| record.tsc);
             let (read, batch) = (self.batch.len(), &mut self.batch);
-            if !reader.skip_hole(|record| batch.push(record)) {
+            if !reader.skip_hole(is_full, |record| batch.push(record)) {
                 if !is_full {
                     break;
                 }
@@ -107,19 +108,19 @@ impl Drain {
         let limit = facts.latest;
         let (details, stride) = (&mut progress.details, self.shape.stride());
         if self.detail == DetailMode::All {
-            gaps.waits.extend(details.collect(&pool, Lane::Detail, stride, held.pid, held.tid, limit));
+            gaps.waits.extend(details.collect(&others, Lane::Detail, stride, limit));
         } else if self.watch.is_some() {
-            gaps.waits.extend(details.collect_handed_over(&pool, stride, held.pid, held.tid, limit));
+            gaps.waits.extend(details.collect_handed_over(&others, stride, limit));
         }
         if facts.has_probes() || has_left_others {
-            gaps.waits.extend(details.collect(&pool, Lane::Probe, RawProbe::SIZE, held.pid, held.tid, limit));
+            gaps.waits.extend(details.collect(&others, Lane::Probe, RawProbe::SIZE, limit));
         }
-        if has_left_others && !is_done && detail_lane::has_handed_over(&pool, held.pid, held.tid) {
+        if has_left_others && !is_done && others.are_handed_over() {
             // They belong to events that are still to come.
             header.has_left_others.store(1, Ordering::Relaxed);
         }
         if self.failure.is_none()
-            && let Err(error) = self.write(held, &facts, shadow_base_low, files)
+            && let Err(error) = self.write(held, &facts, &others, shadow_base_low, files)
         {
             self.failure = Some(error);
         }
@@ -145,7 +146,7 @@ impl Drain {
                     let id = files.thread_id(held.pid, held.tid).unwrap_or(ThreadId(held.tid));
                     progress.window.finished(id, true).for_each(|window| self.windows.push(held.pid, window));
                 }
-                detail_lane::free_all(&pool, held.pid, held.tid);
+                others.free();
                 if let Err(error) = files.thread_ended(held.pid, held.tid) {
                     self.failure.get_or_insert(error);
                 }
@@ -203,11 +204,7 @@ impl Drain {
     /// Zeroes what was used of a kept chunk. One that there is only because there are many threads costs no memory
     /// afterwards.
     fn zero(&self, chunk: usize, used: usize) {
-        let is_given_back = chunk >= self.pool.chunk_count() && used > LITTLE && {
-            let start = self.pool.records(chunk).cast();
-            // SAFETY: the drain owns the chunk, of which nothing is kept.
-            unsafe { libc::madvise(start, CHUNK_SIZE, libc::MADV_REMOVE) == 0 }
-        };
+        let is_given_back = used > LITTLE && give_memory_back(&self.pool, chunk);
         if !is_given_back {
             self.pool.zero_records(chunk, used);
         }

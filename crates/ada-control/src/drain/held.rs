@@ -68,8 +68,8 @@ impl Held {
 pub(super) struct ToRead {
     /// The chunks that threads hold or have filled, those of one thread in their order, and none of them missing.
     pub(super) chunks: Vec<Held>,
-    /// Threads that have ended: no more will come of them.
-    pub(super) ended: HashSet<(u32, u32)>,
+    /// Threads that have ended, of which no more will come, with all that they have left in other lanes.
+    pub(super) ended: HashMap<(u32, u32), Vec<usize>>,
 }
 
 impl ToRead {
@@ -96,19 +96,37 @@ impl ToRead {
             *place = held.place().max(*place);
             known.insert((held.chunk, held.thread(), held.place()));
         }
-        let mut ended: HashSet<(u32, u32)> =
-            newest.keys().copied().filter(|&(pid, tid)| has_ended(pid, tid)).collect();
+        let is_ended = |&(pid, tid): &(u32, u32)| has_ended(pid, tid);
+        let mut ended: HashMap<(u32, u32), Vec<usize>> =
+            newest.keys().copied().filter(is_ended).map(|thread| (thread, Vec::new())).collect();
         let mut chunks = list();
         // Its id may be another thread's by now.
         let news = chunks.iter().filter(|held| !known.contains(&(held.chunk, held.thread(), held.place())));
-        let asked: HashSet<(u32, u32)> = news.map(Held::thread).filter(|thread| ended.contains(thread)).collect();
-        ended.retain(|thread| !asked.contains(thread) || has_ended(thread.0, thread.1));
+        let asked: HashSet<(u32, u32)> = news.map(Held::thread).filter(|thread| ended.contains_key(thread)).collect();
+        ended.retain(|thread, _| !asked.contains(thread) || is_ended(thread));
+        if !ended.is_empty() {
+            for (thread, chunk) in (0..pool.chunk_end()).filter_map(|chunk| in_other_lane(pool, chunk)) {
+                ended.entry(thread).and_modify(|left| left.push(chunk));
+            }
+        }
         chunks.retain(|held| {
-            ended.contains(&held.thread()) || newest.get(&held.thread()).is_some_and(|newest| held.place() <= *newest)
+            ended.contains_key(&held.thread())
+                || newest.get(&held.thread()).is_some_and(|newest| held.place() <= *newest)
         });
         chunks.sort_unstable_by_key(|held| (held.thread(), held.place()));
         Self { chunks, ended }
     }
+}
+
+/// Whose a chunk of another lane than that of events is.
+fn in_other_lane(pool: &Pool, chunk: usize) -> Option<((u32, u32), usize)> {
+    let state = pool.state(chunk);
+    if state != ChunkState::Active as u32 && state != ChunkState::Full as u32 {
+        return None;
+    }
+    let header = pool.header(chunk);
+    let thread = (header.pid.load(Ordering::Relaxed), header.tid.load(Ordering::Relaxed));
+    (header.lane.load(Ordering::Relaxed) != Lane::Index as u32).then_some((thread, chunk))
 }
 
 #[cfg(test)]
@@ -185,7 +203,7 @@ mod tests {
                 }
             },
         );
-        assert_eq!((read(&to_read), to_read.ended.contains(&(1, 7))), (vec![(1, 0), (0, 1)], true));
+        assert_eq!((read(&to_read), to_read.ended.contains_key(&(1, 7))), (vec![(1, 0), (0, 1)], true));
     }
 
     #[test]

@@ -36,6 +36,9 @@ use thread_progress::ThreadProgress;
 /// How often to look whether quiet threads still live, unless chunks are short.
 const LOOK_FOR_ENDED_THREADS: Duration = Duration::from_millis(30);
 
+/// How much of a round is for threads that have ended.
+const FOR_ENDED_THREADS: Duration = Duration::from_millis(10);
+
 /// The consumer of all rings.
 pub(crate) struct Drain {
     pool: Pool,
@@ -73,6 +76,7 @@ pub(crate) struct Drain {
     index: LaneFigures,
     details: LaneFigures,
     probes: LaneFigures,
+    has_more: bool,
     /// The fewest chunks that were free at the start of a round.
     low_water: usize,
     /// Why nothing is written any more, once a write has failed; records are then read and counted only, so that the
@@ -117,6 +121,7 @@ impl Drain {
             index: LaneFigures::default(),
             details: LaneFigures::default(),
             probes: LaneFigures::default(),
+            has_more: false,
             low_water: pool.chunk_count(),
             failure: None,
             unwritten: 0,
@@ -140,10 +145,11 @@ impl Drain {
         }
         // The detail of threads that a crash has ended is still to be written.
         let is_crashed = |pid: u32| crashed.iter().any(|(crashed, _)| *crashed == pid);
-        let is_over = |pid, tid| {
-            look && !is_crashed(pid) && (final_round || has_ended(pid, tid) && !self.awaits_its_end(pid))
-        };
-        let ToRead { chunks: held, ended } = ToRead::list(&self.pool, is_over);
+        let is_over = |pid, tid| look && !is_crashed(pid) && (final_round || has_ended(pid, tid));
+        let ToRead { chunks: held, mut ended } = ToRead::list(&self.pool, is_over);
+        if !final_round {
+            self.keep_awaited(&mut ended);
+        }
         for held in &held {
             let images = self.images.entry(held.pid).or_default();
             if images.is_empty() {
@@ -154,16 +160,23 @@ impl Drain {
                 self.forks.insert(held.pid, held.forked_by);
             }
         }
-        let mut blocked = None;
+        let (mut spent, mut blocked) = (Duration::ZERO, None);
+        self.has_more = false;
         for (number, chunk) in held.iter().enumerate() {
             let thread = (chunk.pid, chunk.tid);
             let is_last = held.get(number + 1).is_none_or(|next| (next.pid, next.tid) != thread);
-            if blocked == Some(thread) {
+            let left = ended.get(&thread).map(Vec::as_slice);
+            // Those that live go before those that are in no hurry any more, of which there may be thousands.
+            let has_to_wait = left.is_some() && !final_round && spent > FOR_ENDED_THREADS;
+            self.has_more |= has_to_wait;
+            if blocked == Some(thread) || has_to_wait {
                 continue;
             }
-            if !self.empty(chunk, is_last, ended.contains(&thread), final_round, files) {
+            let begun = left.map(|_| Instant::now());
+            if !self.empty(chunk, is_last, left, final_round, files) {
                 blocked = Some(thread);
             }
+            spent += begun.map_or(Duration::ZERO, |begun| begun.elapsed());
         }
         self.crashes.place(|pid, tid| files.thread_id(pid, tid));
         for (pid, signal) in crashed {
@@ -173,6 +186,11 @@ impl Drain {
             self.pool.control().looks_for_ended.fetch_add(1, Ordering::Relaxed);
         }
         self.events - before
+    }
+
+    /// Whether the last round has left something for the next one.
+    pub(crate) fn has_more(&self) -> bool {
+        self.has_more
     }
 
     /// Hands everything to the operating system.

@@ -1,5 +1,6 @@
 //! Windows of detail, and the segments of a ring, in which they cannot go on.
 
+use std::collections::HashMap;
 use std::sync::MutexGuard;
 
 use ada_event::ThreadId;
@@ -7,6 +8,7 @@ use ada_event::ThreadId;
 use super::Drain;
 use super::ended::is_zombie;
 use crate::ControlError;
+use crate::detail_lane::ThreadChunks;
 use crate::programs::Hooked;
 use crate::session::SessionFiles;
 use crate::windows::{BatchEvents, Fired, Watch};
@@ -61,7 +63,8 @@ impl Drain {
             let events = BatchEvents { remembered: progress.details.remembered(), base: end, times: &[] };
             let fired = Fired { name: name.to_owned(), event: last, time: progress.last };
             progress.window.advance(vec![fired], &events, watch.pre_roll(), watch.post_roll());
-            for wait in progress.details.collect_kept(&self.pool, self.shape.stride(), pid, tid, u64::MAX) {
+            let others = ThreadChunks { pool: &self.pool, pid, tid, known: None };
+            for wait in progress.details.collect_kept(&others, self.shape.stride(), u64::MAX) {
                 self.waited_ns += self.gaps.waited(pid, thread.thread(), &self.clock, wait);
             }
             progress.write_remembered(thread, end, &self.known, &self.shape, &mut self.details)?;
@@ -77,8 +80,12 @@ impl Drain {
         }
     }
 
-    /// Whether a process has ended, and how is about to be known: then its threads' detail may be wanted yet.
-    pub(super) fn awaits_its_end(&self, pid: u32) -> bool {
-        self.watch.as_ref().is_some_and(|watch| watch.root == pid) && is_zombie(pid)
+    /// Threads of a process that has ended are not over while how it did is about to be known: their detail may be wanted
+    /// yet. Asked after whether they have ended.
+    pub(super) fn keep_awaited<T>(&self, ended: &mut HashMap<(u32, u32), T>) {
+        let Some(root) = self.watch.as_ref().map(|watch| watch.root) else { return };
+        if ended.keys().any(|(pid, _)| *pid == root) && is_zombie(root) {
+            ended.retain(|(pid, _), _| *pid != root);
+        }
     }
 }

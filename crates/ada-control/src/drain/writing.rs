@@ -8,7 +8,7 @@ use super::batch_as_events::BatchAsEvents;
 use super::batch_facts::BatchFacts;
 use super::held::Held;
 use crate::ControlError;
-use crate::detail_lane::{REMEMBERED, ThreadDetails};
+use crate::detail_lane::{REMEMBERED, ThreadChunks, ThreadDetails};
 use crate::latency::Latencies;
 use crate::order::put_in_order;
 use crate::session::{SessionFiles, failed};
@@ -20,6 +20,7 @@ impl Drain {
         &mut self,
         held: &Held,
         facts: &BatchFacts,
+        others: &ThreadChunks<'_>,
         shadow_base_low: u32,
         files: &mut SessionFiles,
     ) -> Result<(), ControlError> {
@@ -50,7 +51,7 @@ impl Drain {
         }
         if has_windows {
             let stride = self.shape.stride();
-            for wait in progress.details.collect_kept(&self.pool, stride, held.pid, held.tid, facts.latest) {
+            for wait in progress.details.collect_kept(others, stride, facts.latest) {
                 self.waited_ns += self.gaps.waited(held.pid, thread.thread(), &self.clock, wait);
             }
             progress.write_remembered(thread, base, &self.known, &self.shape, &mut self.details)?;
@@ -124,7 +125,7 @@ impl Drain {
             let id = thread.thread();
             progress.window.finished(id, false).for_each(|window| self.windows.push(held.pid, window));
             if !progress.window.is_open(thread.next_seq().0) {
-                ThreadDetails::unwant(&self.pool, held.pid, held.tid);
+                ThreadDetails::unwant(others);
             }
         }
         self.events += self.batch.len() as u64;
