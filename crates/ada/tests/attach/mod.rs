@@ -63,6 +63,16 @@ fn threads_that_come_and_go_are_left_as_they_were() {
     target.end("all ran\n");
 }
 
+/// Each of them takes a piece of the rings, and there are more of them than pieces; who waits for one gets it.
+#[test]
+fn threads_that_come_and_go_are_recorded_completely_where_they_may_wait() {
+    let target = Target::ready("thread_churn.c");
+    let recorded = target.attach(&["--duration", "200ms", "--on-full", "wait"]);
+    recorded.assert_no_drops();
+    recorded.assert_nested();
+    target.end("all ran\n");
+}
+
 /// Frames that were open before return unseen; those that are open at the end return to where they should.
 #[test]
 fn frames_in_flight_come_back() {

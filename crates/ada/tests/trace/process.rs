@@ -160,5 +160,5 @@ fn four_hundred_processes_alive_at_once_lose_no_call() {
 
 #[test]
 fn processes_that_share_very_little_memory_lose_no_call() {
-    check_many_alive(40, &["--ring-memory", "512K"]);
+    check_many_alive(40, &["--ring-memory", "1M"]);
 }

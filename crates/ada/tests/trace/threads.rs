@@ -47,6 +47,16 @@ fn six_hundred_threads_at_once_lose_no_call() {
     recorded.assert_no_drops();
 }
 
+/// With four pieces for all: each waits for its own to be written, and none for another's.
+#[test]
+fn a_hundred_threads_that_share_very_little_memory_lose_no_call() {
+    let tracing = Tracing::new(&Program::new("threads.c")).option(&["--ring-memory", "1M", "--detail", "all"]);
+    let traced = tracing.argument("100").check();
+    traced.recorded.assert_balanced("work", (0..100).map(|number| 100 * (number % 10 + 1)).sum());
+    traced.recorded.assert_balanced("body", 100);
+    traced.recorded.assert_no_drops();
+}
+
 #[test]
 fn ten_thousand_short_threads_lose_no_call() {
     let traced = Tracing::new(&Program::new("short_threads.c")).check();
