@@ -12,7 +12,7 @@ use crate::config::{Item, get};
 use crate::growth;
 use crate::memory::pool;
 use crate::orders;
-use crate::recorder::Patience;
+use crate::recorder::{self, Patience};
 use crate::registers;
 use crate::syscall::{self, SignalsBlocked};
 
@@ -132,6 +132,9 @@ unsafe fn obtain(
     }
     let control = pool.control();
     control.exhausted.fetch_add(1, Ordering::Relaxed);
+    if recorder::is_gone(control, || blocked.pause(|| syscall::sleep_nanoseconds(recorder::WAIT_STEP))) {
+        return None;
+    }
     if control.on_full.load(Ordering::Relaxed) == OnFull::Drop as u32 {
         // What it has filled just now is worth keeping, as long as there is room for everybody's newest.
         let newest = handed_over.map(|full| full.chunk);

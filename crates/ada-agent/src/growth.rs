@@ -39,6 +39,8 @@ struct Row {
     step: usize,
     /// … and how many there are.
     most: usize,
+    /// The lock of the process.
+    growing: &'static AtomicU32,
 }
 
 fn chunks() -> Row {
@@ -49,6 +51,7 @@ fn chunks() -> Row {
         further: &process_block().further_chunks,
         step: CHUNKS_MAPPED_AT_ONCE,
         most: pool().most_chunks(),
+        growing: &process_block().growing,
     }
 }
 
@@ -60,6 +63,7 @@ fn blocks() -> Row {
         further: &process_block().further_blocks,
         step: BLOCKS_MAPPED_AT_ONCE,
         most: pool().most_blocks(),
+        growing: &process_block().growing,
     }
 }
 
@@ -73,7 +77,7 @@ impl Row {
         if number < self.mapped() {
             return true;
         }
-        let _lock = Lock::take();
+        let _lock = Lock::take(self.growing);
         while number >= self.mapped() && self.mapped() < self.most {
             let mapped = self.mapped();
             let new = self.step.min(self.most - mapped) as u64;
@@ -118,7 +122,7 @@ pub(crate) fn claim_block(process: u32) -> usize {
 
 /// Makes another region of thread states, unless somebody else has since there were `known`. False where there is no room.
 pub(crate) fn add_region(known: usize) -> bool {
-    let _lock = Lock::take();
+    let _lock = Lock::take(&process_block().growing);
     let region = regions();
     if region != known {
         return true;
@@ -148,20 +152,91 @@ pub(crate) fn add_region(known: usize) -> bool {
 }
 
 /// One thread of a process maps at a time.
-struct Lock;
+struct Lock<'a> {
+    growing: &'a AtomicU32,
+}
 
-impl Lock {
-    fn take() -> Self {
-        let growing = &process_block().growing;
+impl<'a> Lock<'a> {
+    fn take(growing: &'a AtomicU32) -> Self {
         while growing.compare_exchange(0, 1, Ordering::Acquire, Ordering::Relaxed).is_err() {
             syscall::sleep_nanoseconds(WAIT_STEP);
         }
-        Self
+        Self { growing }
     }
 }
 
-impl Drop for Lock {
+impl Drop for Lock<'_> {
     fn drop(&mut self) {
-        process_block().growing.store(0, Ordering::Release);
+        self.growing.store(0, Ordering::Release);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    extern crate std;
+    use super::*;
+    use std::boxed::Box;
+
+    const PIECE: u64 = 4 * PAGE;
+    const SHARED: u64 = 1;
+    const PRIVATE: u64 = 2;
+    const ANONYMOUS: u64 = 0x20;
+    const EXACTLY_THERE: u64 = 0x10_0000;
+    /// Where nobody else maps anything.
+    const FAR_AWAY: u64 = 0x2000_0000_0000;
+
+    /// A row of shared memory with two pieces mapped, and room for more behind them. Each test has its own place.
+    fn row(most: usize, place: u64) -> Row {
+        const MEMFD_CREATE: u64 = 319;
+        const FTRUNCATE: u64 = 77;
+        let start = FAR_AWAY + place * (1 << 30);
+        // SAFETY: memory and a descriptor of the test's own.
+        unsafe {
+            let file = raw(MEMFD_CREATE, [c"row".as_ptr() as u64, 0, 0, 0, 0, 0]) as u64;
+            assert_eq!(raw(FTRUNCATE, [file, most as u64 * PIECE, 0, 0, 0, 0]), 0);
+            let mapped = raw(MMAP, [start, 2 * PIECE, READ_AND_WRITE, SHARED | EXACTLY_THERE, file, 0]);
+            assert_eq!(mapped as u64, start);
+            let [further, growing] = [(); 2].map(|()| &*Box::leak(Box::new(AtomicU32::new(0))));
+            Row { start, piece: PIECE, first: 2, further, step: 3, most, growing }
+        }
+    }
+
+    fn word(row: &Row, piece: u64) -> *mut u64 {
+        (row.start + piece * PIECE) as *mut u64
+    }
+
+    #[test]
+    fn a_row_grows_step_by_step_as_far_as_it_goes() {
+        let row = row(9, 0);
+        assert!(row.map(1) && row.mapped() == 2);
+        assert!(row.map(2) && row.mapped() == 5);
+        // SAFETY: mapped just now.
+        unsafe { word(&row, 4).write_volatile(7) };
+        assert!(row.map(8) && row.mapped() == 9);
+        assert!(!row.map(9), "there is no such piece");
+        // SAFETY: mapped just now.
+        unsafe { assert_eq!((word(&row, 4).read_volatile(), word(&row, 8).read_volatile()), (7, 0)) };
+    }
+
+    #[test]
+    fn what_was_mapped_and_not_noted_is_found() {
+        let row = row(9, 1);
+        assert!(row.map(4));
+        // As a fork finds it that came in between.
+        row.further.store(0, Ordering::Relaxed);
+        assert!(row.map(7) && row.mapped() == 8);
+        // SAFETY: mapped just now.
+        unsafe { word(&row, 7).write_volatile(1) };
+    }
+
+    #[test]
+    fn a_row_does_not_grow_over_what_others_have() {
+        let row = row(9, 2);
+        let other = row.start + 4 * PIECE;
+        // SAFETY: memory of nobody.
+        let mapped = unsafe { raw(MMAP, [other, PAGE, 0, PRIVATE | ANONYMOUS | EXACTLY_THERE, u64::MAX, 0]) };
+        assert_eq!(mapped as u64, other);
+        assert!(!row.map(2) && row.mapped() == 2);
+        assert_eq!(row.growing.load(Ordering::Relaxed), 0);
     }
 }

@@ -3,6 +3,7 @@
 use ada_ring::Control;
 use core::sync::atomic::Ordering;
 
+use crate::memory::process_block;
 use crate::syscall;
 
 /// How long one wait lasts, in nanoseconds.
@@ -33,4 +34,23 @@ impl<'c> Patience<'c> {
         }
         self.control.recorder_gone.load(Ordering::Relaxed) == 0
     }
+}
+
+/// Whether the recorder has given no sign of life since one was last looked for, by any thread of this process, and that
+/// was long ago. For those that do not wait, and could take memory for ever that nobody reads. `pause` gives it the time to
+/// give one: both may have been stopped for long.
+pub(crate) fn is_gone(control: &Control, pause: impl FnOnce()) -> bool {
+    let (block, now) = (process_block(), syscall::now());
+    let beats = control.heartbeats.load(Ordering::Relaxed);
+    let is_news = block.heartbeats_seen.swap(beats, Ordering::Relaxed) != beats;
+    let is_first_look = block.seen_at.load(Ordering::Relaxed) == 0;
+    if is_news || is_first_look {
+        block.seen_at.store(now, Ordering::Relaxed);
+    } else if now.saturating_sub(block.seen_at.load(Ordering::Relaxed)) >= PATIENCE {
+        pause();
+        if control.heartbeats.load(Ordering::Relaxed) == beats {
+            control.recorder_gone.store(1, Ordering::Relaxed);
+        }
+    }
+    control.recorder_gone.load(Ordering::Relaxed) != 0
 }

@@ -57,10 +57,8 @@ impl SharedMemory {
     /// The same in an empty file.
     pub(crate) fn in_file(file: File, chunks: usize, on_full: OnFull, detail: DetailMode) -> io::Result<Self> {
         let chunks = chunks.clamp(2, MAX_CHUNKS);
-        // Where ada itself may not have so much address space, there is no more than there is from the start.
-        let (pool_map, most_chunks, most_blocks) =
-            map_pool(&file, MAX_CHUNKS, MAX_BLOCKS).or_else(|_| map_pool(&file, chunks, FIRST_BLOCKS))?;
-        let (mut pool_map, pool_bytes) = (pool_map, pool_bytes(most_chunks, most_blocks));
+        let (mut pool_map, most_chunks, most_blocks) = map_pool(&file, chunks)?;
+        let pool_bytes = pool_bytes(most_chunks, most_blocks);
         // SAFETY: the mapping holds the control block, the dump, all chunks and the counters, and lives as long as `self`.
         let pool = unsafe { Pool::at(pool_map.as_mut_ptr()) };
         pool.control().chunk_count.store(chunks as u32, Ordering::Relaxed);
@@ -152,12 +150,20 @@ fn pool_bytes(most_chunks: usize, most_blocks: usize) -> u64 {
     (CHUNKS_AT + most_chunks * CHUNK_SIZE + most_blocks * BLOCK_BYTES) as u64
 }
 
-fn map_pool(file: &File, most_chunks: usize, most_blocks: usize) -> io::Result<(MmapMut, usize, usize)> {
-    let bytes = pool_bytes(most_chunks, most_blocks);
-    file.set_len((bytes + CODE_BYTES).next_multiple_of(4096))?;
-    // SAFETY: the file is ours; the target writes to the same memory by the rules of `ada-ring`.
-    let map = unsafe { MmapOptions::new().len(bytes as usize).map_mut(file)? };
-    Ok((map, most_chunks, most_blocks))
+/// Maps as much as there can be, or less where ada itself may not have so much address space.
+fn map_pool(file: &File, chunks: usize) -> io::Result<(MmapMut, usize, usize)> {
+    let (mut most_chunks, mut most_blocks) = (MAX_CHUNKS, MAX_BLOCKS);
+    loop {
+        let bytes = pool_bytes(most_chunks, most_blocks);
+        file.set_len((bytes + CODE_BYTES).next_multiple_of(4096))?;
+        // SAFETY: the file is ours; the target writes to the same memory by the rules of `ada-ring`.
+        match unsafe { MmapOptions::new().len(bytes as usize).map_mut(file) } {
+            Err(_) if most_chunks > chunks || most_blocks > FIRST_BLOCKS => {
+                (most_chunks, most_blocks) = ((most_chunks / 2).max(chunks), (most_blocks / 2).max(FIRST_BLOCKS));
+            }
+            map => return Ok((map?, most_chunks, most_blocks)),
+        }
+    }
 }
 
 const _: () = assert!(covered::BYTES.is_multiple_of(4096));

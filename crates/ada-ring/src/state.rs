@@ -157,6 +157,10 @@ pub struct ProcessBlock {
     pub further_blocks: AtomicU32,
     /// 1 while one of the process's threads maps more of anything.
     pub growing: AtomicU32,
+    /// How often the recorder had given a sign of life when it was last looked for, …
+    pub heartbeats_seen: AtomicU64,
+    /// … and when it was first seen to have been so often.
+    pub seen_at: AtomicU64,
     /// The time before which it is no use to look for the state of a thread that has ended: all live.
     pub look_again_at: AtomicU64,
     /// The fatal signals, as a mask, whose default action the agent's handler stands for.

@@ -77,6 +77,8 @@ pub(crate) struct Drain {
     details: LaneFigures,
     probes: LaneFigures,
     has_more: bool,
+    /// How often no chunk had been free at the start of the last round.
+    exhausted: u64,
     /// The fewest chunks that were free at the start of a round.
     low_water: usize,
     /// Why nothing is written any more, once a write has failed; records are then read and counted only, so that the
@@ -122,6 +124,7 @@ impl Drain {
             details: LaneFigures::default(),
             probes: LaneFigures::default(),
             has_more: false,
+            exhausted: 0,
             low_water: pool.chunk_count(),
             failure: None,
             unwritten: 0,
@@ -136,9 +139,9 @@ impl Drain {
             self.crashes.collect(&self.pool).iter().map(|crash| (crash.pid, crash.signal)).collect();
         let before = self.events;
         let free = (0..self.pool.chunk_count()).filter(|&chunk| self.pool.state(chunk) == ChunkState::Free as u32);
-        let free = free.count();
-        self.low_water = self.low_water.min(free);
-        let chunks_are_short = free * 2 < self.pool.chunk_count();
+        self.low_water = self.low_water.min(free.count());
+        let exhausted = self.pool.control().exhausted.load(Ordering::Relaxed);
+        let chunks_are_short = std::mem::replace(&mut self.exhausted, exhausted) != exhausted;
         let look = final_round || chunks_are_short || self.looked.elapsed() > LOOK_FOR_ENDED_THREADS;
         if look {
             self.looked = Instant::now();
