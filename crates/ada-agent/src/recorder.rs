@@ -40,6 +40,9 @@ impl<'c> Patience<'c> {
 /// was long ago. For those that do not wait, and could take memory for ever that nobody reads. `pause` gives it the time to
 /// give one: both may have been stopped for long.
 pub(crate) fn is_gone(control: &Control, pause: impl FnOnce()) -> bool {
+    if control.recorder_gone.load(Ordering::Relaxed) != 0 {
+        return true;
+    }
     let (block, now) = (process_block(), syscall::now());
     let beats = control.heartbeats.load(Ordering::Relaxed);
     let is_news = block.heartbeats_seen.swap(beats, Ordering::Relaxed) != beats;
