@@ -31,8 +31,6 @@ use ended::has_ended;
 use held::ToRead;
 use thread_progress::ThreadProgress;
 
-/// Which function each number of a process stands for. Grows when libraries are loaded.
-
 /// How often to look whether quiet threads still live, unless chunks are short.
 const LOOK_FOR_ENDED_THREADS: Duration = Duration::from_millis(30);
 
