@@ -45,6 +45,7 @@ mod retirement;
 mod ring;
 mod session;
 mod shared_memory;
+mod site_table;
 mod sites;
 mod summary;
 mod switches;
@@ -54,7 +55,7 @@ mod tracee;
 mod windows;
 
 pub use ada_ring::{DetailMode, OnFull};
-pub use attach::{StoodStill, StopSwitch, attach, stop_on_signals};
+pub use attach::{RemovedHooks, StoodStill, StopSwitch, attach, remove_left_hooks, stop_on_signals};
 pub use error::ControlError;
 pub use machine::{Check, check_machine};
 pub use module::Module;

@@ -101,7 +101,7 @@ pub(crate) fn uses(pid: u32, inode: u64) -> bool {
     fs::read_to_string(format!("/proc/{pid}/maps")).is_ok_and(|maps| has_memory(&maps, inode))
 }
 
-fn all_processes() -> impl Iterator<Item = u32> {
+pub(crate) fn all_processes() -> impl Iterator<Item = u32> {
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
     entries.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok())
 }

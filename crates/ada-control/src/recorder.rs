@@ -103,6 +103,18 @@ pub enum End {
     Detached,
 }
 
+impl End {
+    /// In a few words.
+    pub fn words(&self) -> String {
+        match self {
+            Self::Exited(code) => format!("exit code {code}"),
+            Self::Killed(signal) => format!("killed by signal {signal}"),
+            Self::Unknown => "the process has ended".to_owned(),
+            Self::Detached => "detached".to_owned(),
+        }
+    }
+}
+
 /// What a trace came to.
 pub struct TraceReport {
     /// The session's folder.
@@ -157,6 +169,10 @@ pub trait Progress: Sync {
     /// The program is loaded, and its files are about to be hooked; that may take so long.
     fn hooking(&self, files: usize, allowed: Duration) {
         let _ = (files, allowed);
+    }
+    /// So many processes had hooks of an ada that was killed; these are removed.
+    fn cleaned_up(&self, processes: usize) {
+        let _ = processes;
     }
     /// The program runs.
     fn running(&self) {}

@@ -15,7 +15,7 @@ use crate::crash_handlers;
 use crate::maps::{self, Mapping};
 use crate::remote::Remote;
 use crate::sites::{Site, write_originals};
-use crate::target_memory::PRIVATE;
+use crate::target_memory::{POOL_AT, PRIVATE};
 
 /// How often threads that are in ada's code get the time to leave it …
 const ATTEMPTS: u32 = 500;
@@ -143,7 +143,10 @@ fn leave(halted: &Halted, mappings: &[Mapping], code: &[Range<u64>], copies: &[(
 /// Nobody uses ada's memory any more, so that one thread is enough.
 fn unmap(pid: u32, mappings: &[Mapping], ours: &[Mapping]) -> io::Result<()> {
     let halted = Halted::one(pid, mappings)?;
-    for range in ours.iter().map(|mapping| mapping.start..mapping.end).chain([PRIVATE]) {
+    // The rings last: by these it is known that there is something to unmap, should this be cut short.
+    let (rings, others): (Vec<&Mapping>, Vec<&Mapping>) = ours.iter().partition(|mapping| mapping.start == POOL_AT);
+    let range = |mapping: &&Mapping| mapping.start..mapping.end;
+    for range in others.iter().map(range).chain([PRIVATE]).chain(rings.iter().map(range)) {
         halted.system_call(libc::SYS_munmap, [range.start, range.end - range.start, 0, 0, 0, 0])?;
     }
     Ok(())
