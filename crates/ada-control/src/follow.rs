@@ -101,6 +101,9 @@ fn follow(
             if let Ok(descriptor) = living::open(pid) {
                 programs.followed.lock().expect("nobody panics with the lock").push((pid, descriptor));
             }
+            if let (Some(kin), Ok(_)) = (&programs.kin, &program) {
+                kin.followed(pid);
+            }
             let released = gate.release();
             let program = program.map_err(|error| error.to_string())?;
             programs.add(&mut hooked, pid, program, facts);

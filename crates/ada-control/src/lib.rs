@@ -25,6 +25,7 @@ mod hooking;
 mod image_file;
 mod image_plan;
 mod installer;
+mod kin;
 mod latency;
 pub mod live;
 mod living;

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::io;
 use std::ops::Range;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use ada_ring::state::private;
 
@@ -17,10 +17,13 @@ use crate::remote::Remote;
 use crate::sites::{Site, write_originals};
 use crate::target_memory::{POOL_AT, PRIVATE};
 
-/// How often threads that are in ada's code get the time to leave it …
-const ATTEMPTS: u32 = 500;
-/// … and how much.
+/// How long threads that are in ada's code have to leave it …
+const PATIENCE: Duration = Duration::from_secs(20);
+/// … and how long they run before they are looked at again: at first, …
 const BETWEEN_ATTEMPTS: Duration = Duration::from_millis(2);
+/// … and at most. Whoever is stopped and let go goes to the end of the line, and where there are more threads than
+/// processors some would never run.
+const LONGEST_BETWEEN: Duration = Duration::from_millis(100);
 /// How often a thread may be too late to halt.
 const LATE: u32 = 6;
 /// How often to wait for a process that shares another's memory to run its own program, or to end.
@@ -82,7 +85,8 @@ fn unhook_process(pid: u32, mappings: &[Mapping], ours: &[Mapping], sites: &[Vec
     let has_states = mappings.iter().any(|mapping| mapping.start == PRIVATE.start);
     let mut stood_still = Duration::ZERO;
     let (mut late, mut is_written) = (0, false);
-    for _ in 0..ATTEMPTS {
+    let (until, mut pause) = (Instant::now() + PATIENCE, BETWEEN_ATTEMPTS);
+    while Instant::now() < until {
         let halted = match Halted::all(pid, mappings) {
             // A busy machine gives a thread no time to halt in.
             Err(error) if error.kind() == io::ErrorKind::TimedOut && late < LATE => {
@@ -117,7 +121,8 @@ fn unhook_process(pid: u32, mappings: &[Mapping], ours: &[Mapping], sites: &[Vec
             }
             return Ok(stood_still);
         }
-        std::thread::sleep(BETWEEN_ATTEMPTS);
+        std::thread::sleep(pause);
+        pause = LONGEST_BETWEEN.min(pause * 2);
     }
     Err(io::Error::other("one of its threads does not leave them"))
 }

@@ -38,7 +38,9 @@ impl Progress for LiveLine {
     fn cleaned_up(&self, processes: usize) {
         if !self.quiet {
             let others = if processes > 1 { format!(" (and {} more)", processes - 1) } else { String::new() };
-            say(format_args!("ada: the process{others} had the hooks of an ada that was killed; they were removed first\n"));
+            say(format_args!(
+                "ada: the process{others} had the hooks of an ada that was killed; they were removed first\n"
+            ));
         }
     }
 

@@ -171,7 +171,10 @@ fn a_library_that_is_missing() {
     assert_eq!((traced.status.code(), text(&traced.stdout)), (Some(127), ""), "{}", text(&traced.stderr));
     let lines: Vec<&str> = text(&traced.stderr).lines().collect();
     let [said, told] = lines[..] else { panic!("{lines:?}") };
-    assert!(said.contains("lost.so.6") && told.contains("ended before it could be hooked (exit code 127)"), "{lines:?}");
+    assert!(
+        said.contains("lost.so.6") && told.contains("ended before it could be hooked (exit code 127)"),
+        "{lines:?}"
+    );
     assert!(!bench.path("sessions").exists());
 }
 

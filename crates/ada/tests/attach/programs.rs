@@ -1,0 +1,54 @@
+//! Processes that run other programs while they are attached to, or left.
+
+use std::fs;
+
+use super::target::Target;
+use crate::run::{self, text};
+
+/// It is hooked in a moment between two programs, or refused: in one line, and nothing is broken.
+#[test]
+fn a_process_that_runs_one_program_after_the_other_is_refused_or_recorded() {
+    let folder = tempfile::tempdir().unwrap();
+    let end = folder.path().join("end");
+    let script = "[ -e \"$1\" ] && exit 6; exec /bin/sh -c \"$0\" \"$0\" \"$1\"";
+    let begin = format!("read go; {script}");
+    let mut target = Target::command("sh", &["-c", &begin, script, end.to_str().unwrap()]);
+    target.tell("go");
+    let mut attach = target.ada(&["attach", &target.id().to_string(), "--duration", "100ms", "--quiet", "--output"]);
+    attach.arg(folder.path());
+    let output = run::bounded(attach, b"");
+    let said = text(&output.stderr);
+    match output.status.code() {
+        Some(0) => assert_eq!(said, ""),
+        Some(125) => {
+            assert!(said.contains("it runs one program after the other") && said.lines().count() == 1, "{said}")
+        }
+        other => panic!("{other:?}: {said}"),
+    }
+    fs::write(&end, "").unwrap();
+    let output = target.finish();
+    assert_eq!((output.status.code(), text(&output.stdout)), (Some(6), ""));
+}
+
+/// A large program takes its time to be hooked: long enough for the hooks of all to be removed meanwhile.
+#[test]
+fn a_program_that_is_being_hooked_when_ada_leaves_is_left_as_it_was() {
+    let compiler = run::bounded(
+        {
+            let mut command = std::process::Command::new("gcc");
+            command.arg("-print-prog-name=cc1");
+            command
+        },
+        b"",
+    );
+    let compiler = text(&compiler.stdout).trim_end();
+    let script = "read go; \"$0\" -quiet -o /dev/null; echo end";
+    let mut target = Target::command("sh", &["-c", script, compiler]);
+    let attached = target.attach_until_detached(&["--no-plan-cache"]);
+    target.tell("go");
+    let child = target.wait_for_program(compiler);
+    drop(attached.detach(&target));
+    assert!(!target.has_memory_of_ada(child));
+    let output = target.finish();
+    assert_eq!((output.status.code(), text(&output.stdout)), (Some(0), "end\n"));
+}
