@@ -45,7 +45,9 @@ pub(crate) struct Child {
 /// The first process is known by other means, and how many threads it has is not.
 const MANY: u32 = u32::MAX / 2;
 
-/// How long the kernel may take to say that it tells, and to tell of an end that is known.
+/// How long the kernel may take to say that it tells, …
+const ANSWER: Duration = Duration::from_millis(20);
+/// … and to tell of an end that is known.
 const PATIENCE: Duration = Duration::from_secs(1);
 /// Room for what the kernel tells while nobody listens: a message takes about 700 bytes.
 const ROOM: libc::c_int = 16 << 20;
@@ -107,11 +109,11 @@ impl Kin {
         if sent < 0 {
             return Err(io::Error::last_os_error());
         }
-        let until = Instant::now() + PATIENCE;
-        while Instant::now() < until {
-            match self.next(Duration::from_millis(20))? {
-                Some(Told::Answer(0)) => return Ok(()),
-                Some(Told::Answer(error)) => return Err(io::Error::from_raw_os_error(error as i32)),
+        // It answers at once, or never.
+        while let Some(told) = self.next(ANSWER)? {
+            match told {
+                Told::Answer(0) => return Ok(()),
+                Told::Answer(error) => return Err(io::Error::from_raw_os_error(error as i32)),
                 _ => {}
             }
         }
