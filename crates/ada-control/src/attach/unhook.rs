@@ -12,6 +12,7 @@ use super::halted::Halted;
 use super::open_frames;
 use super::whereabouts::is_within;
 use crate::crash_handlers;
+use crate::living;
 use crate::maps::{self, Mapping};
 use crate::remote::Remote;
 use crate::sites::{Site, write_originals};
@@ -69,7 +70,7 @@ pub(super) fn unhook(sites: &[Vec<Site>], inode: u64, mut processes: BTreeSet<u3
         match unhook_process(pid, &mappings, &ours, sites) {
             Ok(stood_still) => unhooked.stood_still = unhooked.stood_still.max(stood_still),
             // It has ended meanwhile.
-            Err(error) if error.raw_os_error() == Some(libc::ESRCH) => {}
+            Err(error) if error.raw_os_error() == Some(libc::ESRCH) || living::is_gone(pid) => {}
             Err(error) => unhooked.left.push(format!("process {pid} keeps its hooks, which do no harm: {error}")),
         }
     }

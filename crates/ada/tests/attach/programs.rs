@@ -1,6 +1,7 @@
 //! Processes that run other programs while they are attached to, or left.
 
 use std::fs;
+use std::process::Command;
 
 use super::target::Target;
 use crate::run::{self, text};
@@ -33,14 +34,7 @@ fn a_process_that_runs_one_program_after_the_other_is_refused_or_recorded() {
 /// A large program takes its time to be hooked: long enough for the hooks of all to be removed meanwhile.
 #[test]
 fn a_program_that_is_being_hooked_when_ada_leaves_is_left_as_it_was() {
-    let compiler = run::bounded(
-        {
-            let mut command = std::process::Command::new("gcc");
-            command.arg("-print-prog-name=cc1");
-            command
-        },
-        b"",
-    );
+    let compiler = Command::new("gcc").arg("-print-prog-name=cc1").output().unwrap();
     let compiler = text(&compiler.stdout).trim_end();
     let script = "read go; \"$0\" -quiet -o /dev/null; echo end";
     let mut target = Target::command("sh", &["-c", script, compiler]);
@@ -51,4 +45,29 @@ fn a_program_that_is_being_hooked_when_ada_leaves_is_left_as_it_was() {
     assert!(!target.has_memory_of_ada(child));
     let output = target.finish();
     assert_eq!((output.status.code(), text(&output.stdout)), (Some(0), "end\n"));
+}
+
+/// Shells that run one program after the other, all the time: none of these is hooked any more once hooks are being
+/// removed, or it would keep them.
+#[test]
+fn programs_that_are_run_while_ada_leaves_are_left_as_they_were() {
+    let script = "read go; for n in 1 2 3 4; do \
+        (while [ -d \"$0\" ]; do /bin/true || echo \"bad $?\"; [ -e \"$0/$n\" ] || echo > \"$0/$n\"; done) & \
+        done; wait; echo end";
+    for _ in 0..4 {
+        // They go on for as long as it is there.
+        let folder = tempfile::tempdir().unwrap();
+        let mut target = Target::command("sh", &["-c", script, folder.path().to_str().unwrap()]);
+        let attached = target.attach_until_detached(&[]);
+        target.tell("go");
+        // Each has run something.
+        target.wait_until("they run", || folder.path().read_dir().unwrap().count() == 4);
+        drop(attached.detach(&target));
+        let shells: Vec<u32> = target.children();
+        assert_eq!(shells.len(), 4);
+        assert!(shells.iter().chain([&target.id()]).all(|&shell| !target.has_memory_of_ada(shell)));
+        folder.close().unwrap();
+        let output = target.finish();
+        assert_eq!((output.status.code(), text(&output.stdout)), (Some(0), "end\n"));
+    }
 }

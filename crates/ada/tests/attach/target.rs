@@ -111,9 +111,14 @@ impl Target {
         self.child().unwrap()
     }
 
-    fn child(&self) -> Option<u32> {
+    /// The processes that it has started.
+    pub(super) fn children(&self) -> Vec<u32> {
         let children = fs::read_to_string(format!("/proc/{0}/task/{0}/children", self.id())).unwrap_or_default();
-        children.split_whitespace().next()?.parse().ok()
+        children.split_whitespace().filter_map(|child| child.parse().ok()).collect()
+    }
+
+    fn child(&self) -> Option<u32> {
+        self.children().first().copied()
     }
 
     /// Whether a process has something of ada's.
@@ -126,7 +131,7 @@ impl Target {
         fs::read_to_string(format!("/proc/{}/wchan", self.id())).unwrap_or_default()
     }
 
-    fn wait_until(&self, what: &str, is_so: impl Fn() -> bool) {
+    pub(super) fn wait_until(&self, what: &str, is_so: impl Fn() -> bool) {
         let until = Instant::now() + PATIENCE;
         while !is_so() {
             assert!(Instant::now() < until, "{what}: not after {PATIENCE:?}");
