@@ -52,21 +52,23 @@ fn a_program_that_is_being_hooked_when_ada_leaves_is_left_as_it_was() {
 #[test]
 fn programs_that_are_run_while_ada_leaves_are_left_as_they_were() {
     let script = "read go; for n in 1 2 3 4; do \
-        (while [ -d \"$0\" ]; do /bin/true || echo \"bad $?\"; [ -e \"$0/$n\" ] || echo > \"$0/$n\"; done) & \
+        (while [ -d \"$0/on\" ]; do /bin/true || echo \"bad $?\"; [ -e \"$0/$n\" ] || echo > \"$0/$n\"; done) & \
         done; wait; echo end";
     for _ in 0..4 {
         // They go on for as long as it is there.
         let folder = tempfile::tempdir().unwrap();
+        let on = folder.path().join("on");
+        fs::create_dir(&on).unwrap();
         let mut target = Target::command("sh", &["-c", script, folder.path().to_str().unwrap()]);
         let attached = target.attach_until_detached(&[]);
         target.tell("go");
         // Each has run something.
-        target.wait_until("they run", || folder.path().read_dir().unwrap().count() == 4);
+        target.wait_until("they run", || folder.path().read_dir().unwrap().count() == 5);
         drop(attached.detach(&target));
         let shells: Vec<u32> = target.children();
         assert_eq!(shells.len(), 4);
         assert!(shells.iter().chain([&target.id()]).all(|&shell| !target.has_memory_of_ada(shell)));
-        folder.close().unwrap();
+        fs::remove_dir(&on).unwrap();
         let output = target.finish();
         assert_eq!((output.status.code(), text(&output.stdout)), (Some(0), "end\n"));
     }
