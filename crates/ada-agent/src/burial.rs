@@ -8,43 +8,69 @@ use core::sync::atomic::{AtomicU64, Ordering};
 
 use crate::config::{Item, get};
 use crate::memory::pool;
+use crate::stretch::Stretch;
 use crate::{chunks, probes, registers, syscall};
 
-/// The longest stretch that counts as one stack.
-const LONGEST_STACK: u64 = 16 << 20;
+/// Looks which frames are dead where a call or return is happening with the return slot `slot`. There may be thousands of
+/// them, and what is found out of the stacks for one holds for the others.
+pub(crate) struct Inquest {
+    slot: u64,
+    signal_stack: Option<Option<Range<u64>>>,
+    /// The newest frame above the slot, or the sentinel where there is none.
+    survivor: *mut ShadowFrame,
+    stretch: Stretch,
+}
 
-/// Whether a frame whose slot is not above `slot`, where a call or return is happening, is dead.
-///
-/// # Safety
-/// `frame` is a frame of the state's shadow stack.
-pub(crate) unsafe fn is_dead(state: *mut ThreadState, frame: *mut ShadowFrame, slot: u64) -> bool {
-    // SAFETY: frames between base and top are initialised.
-    unsafe {
-        // The real return address is there while an unwinder looks, and between the push of the frame and the stub's
-        // call: then the stacks have to tell.
-        let word = syscall::read_word((*frame).slot());
-        if word != Some((*frame).trampoline) && word != Some((*frame).return_address) {
-            return true;
-        }
-        if (*frame).has(FRAME_PARKED) {
-            return false;
-        }
-        // A handler on a stack of its own comes to its end before the thread goes on elsewhere, unless it jumps there.
-        let is_left = |stack: Range<u64>| stack.contains(&(*frame).slot()) && !stack.contains(&slot);
-        if syscall::signal_stack().is_some_and(is_left) {
-            return true;
-        }
-        let base = (*state).shadow_base as *mut ShadowFrame;
-        let mut older = frame.sub(1);
-        while older > base {
-            if (*older).slot_complement != 0 && !(*older).has(FRAME_PARKED) && (*older).slot() >= slot {
-                return is_one_stack((*frame).slot(), (*older).slot());
+impl Inquest {
+    pub(crate) fn at(slot: u64) -> Self {
+        Self { slot, signal_stack: None, survivor: core::ptr::null_mut(), stretch: Stretch::default() }
+    }
+
+    /// Whether a frame whose slot is not above ours is dead.
+    ///
+    /// # Safety
+    /// `frame` is a frame of the state's shadow stack. Of one look to the next, frames may be taken out, and nothing else.
+    pub(crate) unsafe fn is_dead(&mut self, state: *mut ThreadState, frame: *mut ShadowFrame) -> bool {
+        // SAFETY: frames between base and top are initialised.
+        unsafe {
+            // The real return address is there while an unwinder looks, and between the push of the frame and the stub's
+            // call: then the stacks have to tell.
+            let word = syscall::read_word((*frame).slot());
+            if word != Some((*frame).trampoline) && word != Some((*frame).return_address) {
+                return true;
             }
-            older = older.sub(1);
+            if (*frame).has(FRAME_PARKED) {
+                return false;
+            }
+            // A handler on a stack of its own comes to its end before the thread goes on elsewhere, unless it jumps there.
+            let signal_stack = self.signal_stack.get_or_insert_with(syscall::signal_stack);
+            let is_left = |stack: &Range<u64>| stack.contains(&(*frame).slot()) && !stack.contains(&self.slot);
+            if signal_stack.as_ref().is_some_and(is_left) {
+                return true;
+            }
+            let base = (*state).shadow_base as *mut ShadowFrame;
+            let survivor = self.survivor_below(base, frame);
+            // Above the outermost frame nothing is known, but a call cannot come from below a live frame of its own stack
+            // either.
+            let above = if survivor > base { (*survivor).slot() } else { self.slot };
+            self.stretch.leads((*frame).slot(), above)
         }
-        // The outermost frame: nothing above it is known, but a call cannot come from below a live frame of its own
-        // stack either.
-        is_one_stack((*frame).slot(), slot)
+    }
+
+    /// The newest frame older than this one whose slot is not below ours.
+    unsafe fn survivor_below(&mut self, base: *mut ShadowFrame, frame: *mut ShadowFrame) -> *mut ShadowFrame {
+        if self.survivor.is_null() || self.survivor >= frame {
+            let mut older = frame.wrapping_sub(1);
+            // SAFETY: the caller's promise.
+            let is_below = |older: *mut ShadowFrame| unsafe {
+                (*older).slot_complement == 0 || (*older).has(FRAME_PARKED) || (*older).slot() < self.slot
+            };
+            while older > base && is_below(older) {
+                older = older.wrapping_sub(1);
+            }
+            self.survivor = older.max(base);
+        }
+        self.survivor
     }
 }
 
@@ -52,7 +78,7 @@ pub(crate) unsafe fn is_dead(state: *mut ThreadState, frame: *mut ShadowFrame, s
 /// off by a jump out of a signal handler has returned all the same, and so has one that was let go for a look at it.
 ///
 /// # Safety
-/// As [`is_dead`], with signals blocked.
+/// As [`Inquest::is_dead`], with signals blocked.
 pub(crate) unsafe fn bury(state: *mut ThreadState, frame: *mut ShadowFrame) {
     // SAFETY: the caller's promise.
     unsafe {
@@ -71,7 +97,7 @@ pub(crate) unsafe fn bury(state: *mut ThreadState, frame: *mut ShadowFrame) {
 /// Takes a frame out of the shadow stack; it keeps its place where newer ones live.
 ///
 /// # Safety
-/// As [`is_dead`], with signals blocked; all newer frames have been taken out unless `lives_above`.
+/// As [`Inquest::is_dead`], with signals blocked; all newer frames have been taken out unless `lives_above`.
 pub(crate) unsafe fn take_out(state: *mut ThreadState, frame: *mut ShadowFrame, lives_above: bool) {
     // SAFETY: the caller's promise.
     unsafe {
@@ -86,7 +112,7 @@ pub(crate) unsafe fn take_out(state: *mut ThreadState, frame: *mut ShadowFrame, 
 /// Puts the real return address back. False where the slot does not hold the trampoline's.
 ///
 /// # Safety
-/// As [`is_dead`].
+/// As [`Inquest::is_dead`].
 pub(crate) unsafe fn release_slot(frame: *mut ShadowFrame) -> bool {
     // SAFETY: the slot was readable a moment ago, and lies on a stack; if its memory is used otherwise by now, the
     // comparison fails.
@@ -100,7 +126,7 @@ pub(crate) unsafe fn release_slot(frame: *mut ShadowFrame) -> bool {
 }
 
 /// # Safety
-/// As [`is_dead`].
+/// As [`Inquest::is_dead`].
 unsafe fn remember(state: *mut ThreadState, frame: *mut ShadowFrame) {
     // SAFETY: the caller's promise.
     unsafe {
@@ -130,7 +156,7 @@ pub(crate) unsafe fn return_of_buried(state: *mut ThreadState, slot: *mut u64) -
 /// Writes the frame's newest record if a handler jumped away before its stub could.
 ///
 /// # Safety
-/// As [`is_dead`].
+/// As [`Inquest::is_dead`].
 unsafe fn write_cut_off_record(state: *mut ThreadState, frame: *mut ShadowFrame) {
     // SAFETY: the caller's promise. A record in a chunk that this thread owns is written by nobody else.
     unsafe {
@@ -156,12 +182,6 @@ unsafe fn write_cut_off_record(state: *mut ThreadState, frame: *mut ShadowFrame)
         words.add(1).write_volatile(u64::from(top_and_kind) << 32 | u64::from((*frame).function));
         AtomicU64::from_ptr(words).store(registers::clock(), Ordering::Release);
     }
-}
-
-/// Whether memory is readable all the way between two addresses, as it is on one stack.
-pub(crate) fn is_one_stack(low: u64, high: u64) -> bool {
-    let (low, high) = (low & !4095, high & !4095);
-    high >= low && high - low <= LONGEST_STACK && syscall::is_readable(low, ((high - low) / 4096 + 1) as usize)
 }
 
 const _: () = assert!(RawRecord::SIZE > ShadowFrame::FLAGS as usize, "flags lie below a record's alignment");

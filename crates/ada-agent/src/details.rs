@@ -5,10 +5,10 @@ use ada_ring::probe::RawProbe;
 use ada_ring::{ChunkState, DetailMode, Lane, RawDetail, ThreadState};
 use core::sync::atomic::Ordering;
 
-use crate::burial::is_one_stack;
 use crate::chunks::{chunk_of, exchange, label};
 use crate::config::{Item, get};
 use crate::memory::pool;
+use crate::stretch::is_one_stack;
 use crate::syscall::{self, SignalsBlocked};
 use crate::windows;
 

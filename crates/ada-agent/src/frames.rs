@@ -15,7 +15,7 @@ use ada_ring::record::RecordKind;
 use ada_ring::state::FRAME_RESTORED;
 use ada_ring::{ShadowFrame, ThreadState};
 
-use crate::burial::{bury, is_dead, return_of_buried, take_out};
+use crate::burial::{Inquest, bury, return_of_buried, take_out};
 use crate::syscall::SignalsBlocked;
 use crate::{chunks, probes, unwinding};
 
@@ -47,6 +47,7 @@ pub unsafe fn prepare_entry(state: *mut ThreadState, slot: *mut u64) {
 /// # Safety
 /// As [`prepare_entry`], with signals blocked.
 unsafe fn remove_dead(state: *mut ThreadState, slot: *mut u64) {
+    let mut inquest = Inquest::at(slot as u64);
     // SAFETY: the thread's own shadow stack.
     unsafe {
         loop {
@@ -71,7 +72,7 @@ unsafe fn remove_dead(state: *mut ThreadState, slot: *mut u64) {
                     return;
                 }
                 *slot = (*top).return_address;
-            } else if (*top).slot() == slot as u64 || is_dead(state, top, slot as u64) {
+            } else if (*top).slot() == slot as u64 || inquest.is_dead(state, top) {
                 bury(state, top);
             } else {
                 return;
@@ -100,11 +101,12 @@ pub unsafe fn finish_return(state: *mut ThreadState, slot: *mut u64) {
             return;
         }
         // Of the newer frames, dead ones go and those of other stacks stay.
+        let mut inquest = Inquest::at(slot as u64);
         let mut lives_above = false;
         let mut newer = top(state);
         while newer > frame {
             let is_known = (*newer).slot_complement != 0;
-            if is_known && !((*newer).slot() <= slot as u64 && is_dead(state, newer, slot as u64)) {
+            if is_known && !((*newer).slot() <= slot as u64 && inquest.is_dead(state, newer)) {
                 lives_above = true;
             } else {
                 if is_known {

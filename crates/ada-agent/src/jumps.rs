@@ -6,9 +6,10 @@
 use ada_ring::state::FRAME_PARKED;
 use ada_ring::{ShadowFrame, ThreadState};
 
-use crate::burial::{bury, is_one_stack, take_out};
+use crate::burial::{bury, take_out};
 use crate::frames::top;
 use crate::registers::pointer_guard;
+use crate::stretch::Stretch;
 use crate::syscall::{self, SignalsBlocked};
 use crate::unwinding;
 
@@ -23,7 +24,7 @@ const CONTEXT_RSP: u64 = 160;
 /// `state` is the calling thread's own.
 pub(crate) unsafe fn long_jump(state: *mut ThreadState, slot: u64, buffer: u64) {
     let _blocked = SignalsBlocked::new();
-    let Some(target) = jump_target(slot, buffer) else { return };
+    let Some(mut target) = jump_target(slot, buffer) else { return };
     // SAFETY: the thread's own shadow stack.
     unsafe {
         if (*state).unwinder_slot != 0 {
@@ -57,14 +58,15 @@ struct JumpTarget {
     low: u64,
     /// The signal stack that is left altogether.
     signal_stack: Option<core::ops::Range<u64>>,
+    stretch: Stretch,
 }
 
 impl JumpTarget {
     /// Whether the frame with this return slot dies by the jump.
-    fn leaves(&self, slot: u64) -> bool {
+    fn leaves(&mut self, slot: u64) -> bool {
         match &self.signal_stack {
             Some(stack) if stack.contains(&slot) => true,
-            Some(_) => slot < self.stack_pointer && is_one_stack(slot, self.stack_pointer),
+            Some(_) => slot < self.stack_pointer && self.stretch.leads(slot, self.stack_pointer),
             None => slot >= self.low && slot < self.stack_pointer,
         }
     }
@@ -79,11 +81,12 @@ fn jump_target(slot: u64, buffer: u64) -> Option<JumpTarget> {
             return None;
         }
         let left = signal_stack.clone().filter(|stack| !stack.contains(&stack_pointer));
+        let mut stretch = Stretch::default();
         let is_plausible = match left {
             Some(_) => syscall::is_readable(stack_pointer & !4095, 1),
-            None => is_one_stack(slot, stack_pointer),
+            None => stretch.leads(slot, stack_pointer),
         };
-        is_plausible.then_some(JumpTarget { stack_pointer, low: slot, signal_stack: left })
+        is_plausible.then_some(JumpTarget { stack_pointer, low: slot, signal_stack: left, stretch })
     })
 }
 

@@ -26,6 +26,7 @@ mod orders;
 mod probes;
 mod recorder;
 mod registers;
+mod stretch;
 pub mod syscall;
 pub mod threads;
 mod unwinding;

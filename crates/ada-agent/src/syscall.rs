@@ -153,20 +153,32 @@ pub fn read_words(address: u64, words: &mut [u64]) -> bool {
 
 /// Whether each page from `start` (a page's address) on can be read: a guard page is mapped and cannot.
 pub fn is_readable(start: u64, pages: usize) -> bool {
+    readable_pages(start, pages) == pages
+}
+
+/// How many of so many pages from `start` (a page's address) on can be read, before the first that cannot.
+pub fn readable_pages(start: u64, pages: usize) -> usize {
     const STEP: usize = 64;
     let mut bytes = [0_u8; STEP];
     let mut remote = [[0_u64; 2]; STEP];
     let process = process();
-    (0..pages).step_by(STEP).all(|done| {
+    let mut done = 0;
+    while done < pages {
         let step = STEP.min(pages - done);
         for (page, vector) in remote[..step].iter_mut().enumerate() {
             *vector = [start + ((done + page) * 4096) as u64, 1];
         }
         let local = [bytes.as_mut_ptr() as u64, step as u64];
         let arguments = [process.into(), local.as_ptr() as u64, 1, remote.as_ptr() as u64, step as u64, 0];
+        // One byte of each, up to the first that fails.
         // SAFETY: the local vector describes the buffer; the kernel checks the remote ones.
-        unsafe { raw(PROCESS_VM_READV, arguments) == step as Result }
-    })
+        let read = unsafe { raw(PROCESS_VM_READV, arguments) }.max(0) as usize;
+        done += read;
+        if read < step {
+            break;
+        }
+    }
+    done
 }
 
 #[cfg(test)]
@@ -186,6 +198,7 @@ mod tests {
         let here = &raw const word as u64 & !4095;
         assert!(is_readable(here, 1));
         assert!(!is_readable(0, 1));
+        assert_eq!(readable_pages(0, 3), 0);
     }
 
     #[test]

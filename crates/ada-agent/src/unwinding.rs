@@ -3,8 +3,9 @@
 use ada_ring::state::{FRAME_RESTORED, FRAME_WALKED};
 use ada_ring::{ShadowFrame, ThreadState};
 
-use crate::burial::{bury, is_one_stack, release_slot, take_out};
+use crate::burial::{bury, release_slot, take_out};
 use crate::frames::{is_caught, top};
+use crate::stretch::is_one_stack;
 use crate::syscall::{self, SignalsBlocked};
 
 /// Puts every real return address back, because the function that is being entered goes by them. The frames stay, and

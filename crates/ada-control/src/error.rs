@@ -3,6 +3,8 @@
 use std::io;
 use std::path::PathBuf;
 
+use crate::recorder::End;
+
 /// Why a program could not be traced.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -37,9 +39,20 @@ pub enum ControlError {
         /// Why, and what to do.
         reason: String,
     },
-    /// The program ended before it could be hooked.
-    #[error("the program ended before it could be hooked ({0})")]
-    EndedEarly(String),
+    /// Hooks that an ada that is gone has left in a process cannot be removed.
+    #[error("cannot remove the hooks of process {pid}: {reason}")]
+    NotDetached {
+        /// The process.
+        pid: u32,
+        /// Why, and what to do.
+        reason: String,
+    },
+    /// The program ended before it could be hooked: its loader lacks a library, for instance, and has said so.
+    #[error("the program ended before it could be hooked ({})", .0.words())]
+    EndedEarly(End),
+    /// The program did something else than it does by itself.
+    #[error("the program could not be brought to where it is hooked: it {0}")]
+    Strayed(String),
     /// Hooking took longer than it may.
     #[error(
         "hooking was not done after {allowed:.1?}, so the program was ended before it ran; --startup-timeout allows more"

@@ -67,7 +67,8 @@ fn follow(
 ) -> Result<(), String> {
     let go = || let_go(exec);
     // In a namespace of its own a process does not know the id that it has here.
-    if !workshop.shared.inode().is_ok_and(|inode| living::uses(pid, inode)) {
+    let is_here = |inode| pid != std::process::id() && living::uses(pid, inode);
+    if !workshop.shared.inode().is_ok_and(is_here) {
         go();
         return Err("it is in a namespace of its own for process ids".to_owned());
     }
@@ -100,6 +101,9 @@ fn follow(
                 ProcessFacts { command_line: command_line_of(pid), parent: parent_of(pid), ..Default::default() };
             if let Ok(descriptor) = living::open(pid) {
                 programs.followed.lock().expect("nobody panics with the lock").push((pid, descriptor));
+            }
+            if let (Some(kin), Ok(_)) = (&programs.kin, &program) {
+                kin.followed(pid);
             }
             let released = gate.release();
             let program = program.map_err(|error| error.to_string())?;

@@ -16,6 +16,7 @@ use crate::error::Doing;
 use crate::image_file::ImageFile;
 use crate::maps;
 use crate::program_file;
+use crate::recorder::End;
 use crate::remote::Remote;
 use crate::tracee::{Halt, Tracee};
 
@@ -104,7 +105,7 @@ impl Gate {
             cleared.doing("clearing a breakpoint")?;
             let mut registers = tracee.registers().doing("reading registers")?;
             if registers.rip != stop_at + 1 {
-                return Err(ControlError::EndedEarly(format!("it stopped by itself at {:#x}", registers.rip)));
+                return Err(ControlError::Strayed(format!("stopped by itself at {:#x}", registers.rip)));
             }
             registers.rip = stop_at;
             tracee.set_registers(&registers).doing("writing registers")?;
@@ -159,9 +160,9 @@ impl Remote for Gate {
 fn expect_trap(halt: Halt) -> Result<(), ControlError> {
     match halt {
         Halt::Stopped(signal) if signal & 0xff == libc::SIGTRAP => Ok(()),
-        Halt::Stopped(signal) => Err(ControlError::EndedEarly(format!("stopped by signal {signal}"))),
-        Halt::Exited(code) => Err(ControlError::EndedEarly(format!("exit code {code}"))),
-        Halt::Killed(signal) => Err(ControlError::EndedEarly(format!("killed by signal {signal}"))),
+        Halt::Stopped(signal) => Err(ControlError::Strayed(format!("was stopped by signal {signal}"))),
+        Halt::Exited(code) => Err(ControlError::EndedEarly(End::Exited(code))),
+        Halt::Killed(signal) => Err(ControlError::EndedEarly(End::Killed(signal))),
     }
 }
 

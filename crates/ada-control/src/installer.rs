@@ -21,6 +21,7 @@ use crate::planned_image::{Exclude, PlannedImage};
 use crate::probes;
 use crate::remote::{OpenInTarget, Remote};
 use crate::shared_memory::{CoveredTable, SharedMemory};
+use crate::site_table;
 use crate::sites::{Site, first_bytes, write_jumps};
 use crate::target_memory::Program;
 
@@ -188,7 +189,7 @@ impl Installer {
             let count = image.functions.len();
             let first_function =
                 self.numbering.next_function.fetch_add(FunctionNumbers::taken_by(count), Ordering::Relaxed);
-            let room = Arena::room_for(count) as u64;
+            let room = room_for(count);
             match self.map_room(remote, open, mappings, &image.file, room) {
                 Some((arena, offset)) => placed.images.push(PlacedImage { image, arena, offset, first_function }),
                 None => placed.unplaced.push(self.unplaced(image, first_function)),
@@ -211,7 +212,7 @@ impl Installer {
         let Ok(plan) = PatchPlan::at_runtime(function, &code, StubKind::Loader) else { return Ok(()) };
         let page = function & !4095;
         let file = LoadedFile { path: "loader".into(), start: page, end: page + 4096 };
-        let room = self.map_room(remote, open, mappings, &file, Arena::room_for(1) as u64);
+        let room = self.map_room(remote, open, mappings, &file, room_for(1));
         let original = first_bytes(&code[(plan.at.0 - function) as usize..]);
         placed.loader = room.map(|(arena, offset)| PlacedLoader { plan, original, arena, offset });
         Ok(())
@@ -226,8 +227,9 @@ impl Installer {
             Some(PlacedLoader { plan, original, arena, offset }) => {
                 let mut arena = Arena::new(RuntimeAddr(arena), entries, stubs, 1)?;
                 let site = arena.add(&plan, 0, 0, 0, None).ok();
-                write_arena(shared, offset, arena)?;
-                site.map(|site| Site { site, originals: [original, [0; 5]], function: 0 })
+                let site = site.map(|site| Site { site, originals: [original, [0; 5]], function: 0 });
+                write_arena(shared, offset, room_for(1), arena, site.as_slice())?;
+                site
             }
         };
         Ok(Filled { images: images.into_iter().collect::<Result<_, _>>()?, loader, unplaced: placed.unplaced })
@@ -259,7 +261,7 @@ impl Installer {
             let id = self.id_of(&image);
             let known = self.shared.add_switches(offset, id, image.functions.len());
             known.map_err(|source| ControlError::System { doing: "mapping switches", source })?;
-            let arena = arena..arena + Arena::room_for(image.functions.len()) as u64;
+            let arena = arena..arena + room_for(image.functions.len());
             let written = Written { table_hash: image.table_hash, sites, arena, offset };
             self.written.insert(image.file.clone(), written);
             modules.push(Module::new(self.image, id, first_function, image));
@@ -392,18 +394,30 @@ fn fill(
             Err(reason) => image.verdicts[*index] = Verdict::Skipped(reason),
         }
     }
-    write_arena(shared, offset, arena)?;
     sites.sort_unstable_by_key(|site| site.site.jump.at);
+    write_arena(shared, offset, room_for(image.functions.len()), arena, &sites)?;
     Ok(FilledImage { image, first_function, arena: address, offset, sites })
 }
 
-fn write_arena(shared: &SharedMemory, offset: u64, arena: Arena) -> Result<(), ControlError> {
-    for (distance, bytes) in arena.finish() {
-        shared
-            .write_code(offset + distance as u64, &bytes)
-            .map_err(|source| ControlError::System { doing: "writing stubs", source })?;
-    }
-    Ok(())
+/// Bytes of an arena with this many functions, and of the table of its sites.
+fn room_for(functions: usize) -> u64 {
+    Arena::room_for(functions) as u64 + site_table::room_for(functions)
+}
+
+/// Writes stubs, and which sites will lead to them.
+fn write_arena(
+    shared: &SharedMemory,
+    offset: u64,
+    room: u64,
+    arena: Arena,
+    sites: &[Site],
+) -> Result<(), ControlError> {
+    let table = site_table::bytes_of(sites, room);
+    let written = shared.write_code(offset + room - table.len() as u64, &table);
+    let mut parts = arena.finish().into_iter();
+    written
+        .and_then(|()| parts.try_for_each(|(distance, bytes)| shared.write_code(offset + distance as u64, &bytes)))
+        .map_err(|source| ControlError::System { doing: "writing stubs", source })
 }
 
 /// Works a list off on as many threads as there are processors; results in the order of the list.

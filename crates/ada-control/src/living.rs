@@ -4,6 +4,7 @@
 //! of 6.15 or later, once somebody has waited for it; before that, `/proc` does. For a process that was gone before a
 //! descriptor could be had, what it called `_exit` with has to do.
 
+use std::cmp::Ordering;
 use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::io;
@@ -35,9 +36,18 @@ impl Living {
     }
 
     /// The same for a process that has told its id itself. In a namespace of its own that may be the id of somebody else
-    /// here: one that is older than this process was not started by anybody whom it traces.
-    pub(crate) fn heard_of(&mut self, pid: u32) {
-        if !self.processes.contains_key(&pid) && is_older(pid) {
+    /// here: this process, or one that is older and so was not started by anybody whom this one traces. Of one that is
+    /// neither older nor younger, as far as can be known, `is_traced` says whether it is.
+    pub(crate) fn heard_of(&mut self, pid: u32, is_traced: impl Fn(u32) -> bool) {
+        if self.processes.contains_key(&pid) {
+            return;
+        }
+        let is_somebody_else = match age(pid) {
+            Some(Ordering::Less) => true,
+            Some(Ordering::Equal) => pid == std::process::id() || !is_traced(pid),
+            Some(Ordering::Greater) | None => false,
+        };
+        if is_somebody_else {
             self.processes.insert(pid, Process::Missed);
         }
         self.saw(pid);
@@ -72,6 +82,11 @@ impl Living {
         !matches!(self.processes.get(&pid), Some(Process::Running(_)))
     }
 
+    /// Whether a process was ever seen.
+    pub(crate) fn knows(&self, pid: u32) -> bool {
+        self.processes.contains_key(&pid)
+    }
+
     /// How a process ended, if the kernel has told.
     pub(crate) fn end_of(&self, pid: u32) -> Option<End> {
         match self.processes.get(&pid) {
@@ -101,7 +116,7 @@ pub(crate) fn uses(pid: u32, inode: u64) -> bool {
     fs::read_to_string(format!("/proc/{pid}/maps")).is_ok_and(|maps| has_memory(&maps, inode))
 }
 
-fn all_processes() -> impl Iterator<Item = u32> {
+pub(crate) fn all_processes() -> impl Iterator<Item = u32> {
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
     entries.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok())
 }
@@ -134,9 +149,27 @@ pub(crate) fn mapped_parts(inode: u64, is_traced: impl Fn(u32) -> bool) -> Optio
     }
 }
 
+/// How many ids a process has: one in each namespace for them that it is in.
+pub(crate) fn id_count(pid: u32) -> Option<usize> {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    Some(status.lines().find_map(|line| line.strip_prefix("NSpid:"))?.split_ascii_whitespace().count())
+}
+
+/// Whether there is no such process, or none any more but for its status.
+pub(crate) fn is_gone(pid: u32) -> bool {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    // The name in parentheses may hold anything.
+    stat.rsplit(')').next().is_none_or(|rest| matches!(rest.trim_start().chars().next(), Some('Z' | 'X') | None))
+}
+
 /// Whether a process was there before this one: then it is not a child of anybody that this one has started.
 fn is_older(pid: u32) -> bool {
-    started(pid).zip(started(std::process::id())).is_some_and(|(its, own)| its < own)
+    age(pid) == Some(Ordering::Less)
+}
+
+/// When a process started, compared with this one: the kernel tells it in hundredths of a second.
+fn age(pid: u32) -> Option<Ordering> {
+    started(pid).zip(started(std::process::id())).map(|(its, own)| its.cmp(&own))
 }
 
 /// When a process started, in ticks since the machine did.
@@ -191,10 +224,7 @@ pub(crate) fn wait(process: &OwnedFd, milliseconds: i32) -> bool {
 /// How a process that has ended did so: asked before and after somebody has waited for it, since that may happen just now.
 fn end_of(pid: u32, process: &OwnedFd) -> Option<End> {
     let status = waited_status(process).or_else(|| zombie_status(pid)).or_else(|| waited_status(process))?;
-    Some(match status & 0x7f {
-        0 => End::Exited(status >> 8 & 0xff),
-        signal => End::Killed(signal),
-    })
+    Some(End::of_status(status))
 }
 
 /// The first version of what the kernel tells of a process behind a descriptor.
@@ -283,6 +313,19 @@ mod tests {
     fn children_are_younger_than_their_parents() {
         let mut child = Command::new("sleep").arg("100").spawn().unwrap();
         assert!(!is_older(child.id()) && is_older(1));
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+
+    #[test]
+    fn ids_that_are_somebody_elses_here_are_not_waited_for() {
+        let mut living = Living::default();
+        living.heard_of(std::process::id(), |_| true);
+        living.heard_of(1, |_| true);
+        assert!(!living.any());
+        let mut child = Command::new("sleep").arg("100").spawn().unwrap();
+        living.heard_of(child.id(), |_| true);
+        assert!(living.any());
         child.kill().unwrap();
         child.wait().unwrap();
     }

@@ -38,8 +38,13 @@ pub(crate) fn check(program: &OsStr) -> Result<Option<ProgramFile>, ControlError
         return Err(ControlError::Unsupported { path, reason });
     }
     let head = head.unwrap_or_default();
-    if let Some(reason) = refused_contents(&head) {
+    if let Some(reason) = refused_image(&head) {
         return Err(ControlError::Unsupported { path, reason });
+    }
+    if let Some(reason) = missing_part(&head) {
+        // As the kernel says it, and shells have a code for.
+        let source = io::Error::new(io::ErrorKind::NotFound, reason);
+        return Err(ControlError::Spawn { program: path.display().to_string(), source });
     }
     Ok(head.starts_with(b"\x7fELF").then_some(ProgramFile { path, metadata }))
 }
@@ -89,14 +94,13 @@ fn refused_kind(metadata: &Metadata) -> Option<String> {
     Some(reason.to_owned())
 }
 
-fn refused_contents(head: &[u8]) -> Option<String> {
+/// What the program needs to be run and is not there.
+fn missing_part(head: &[u8]) -> Option<String> {
     if let Some(interpreter) = interpreter_of_script(head) {
         return missing(&interpreter, "interpreter");
     }
-    refused_image(head).or_else(|| {
-        let image = Image::parse(head).ok()?;
-        missing(Path::new(OsStr::from_bytes(image.interpreter()?)), "loader")
-    })
+    let image = Image::parse(head).ok()?;
+    missing(Path::new(OsStr::from_bytes(image.interpreter()?)), "loader")
 }
 
 fn missing(path: &Path, what: &str) -> Option<String> {

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fs;
+use std::io;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -14,6 +15,7 @@ use ada_format::atf::OpenCalls;
 use crate::function_numbers::SharedNumbers;
 use crate::hooking::HookedProgram;
 use crate::installer::Installer;
+use crate::kin::{Child, Kin};
 use crate::living::{self, Living};
 use crate::maps::LoadedFile;
 use crate::module::Module;
@@ -39,6 +41,8 @@ pub(crate) struct Programs {
     pub(crate) on_their_way: AtomicUsize,
     /// Processes that run other programs, as those who follow them hold them.
     pub(crate) followed: Mutex<Vec<(u32, OwnedFd)>>,
+    /// What the kernel tells of processes, if it does.
+    pub(crate) kin: Option<Kin>,
 }
 
 /// What is behind the lock: whoever holds it may hook.
@@ -71,9 +75,15 @@ pub(crate) struct ProcessFacts {
 }
 
 impl Programs {
-    pub(crate) fn new(pool_in_target: u64, shared: Arc<SharedMemory>) -> Self {
+    pub(crate) fn new(pool_in_target: u64, shared: Arc<SharedMemory>, kin: io::Result<Kin>) -> Self {
+        let no_kin = |error: &io::Error| {
+            format!(
+                "the kernel does not tell of processes ({error}): those that end before their first call are missed"
+            )
+        };
+        let hooked = Hooked { limits: kin.as_ref().err().map(no_kin).into_iter().collect(), ..Hooked::default() };
         Self {
-            hooked: Mutex::default(),
+            hooked: Mutex::new(hooked),
             numbers: Arc::default(),
             pool_in_target,
             switches: Arc::new(Switchboard::new(shared)),
@@ -83,6 +93,7 @@ impl Programs {
             ended: AtomicBool::new(false),
             on_their_way: AtomicUsize::new(0),
             followed: Mutex::default(),
+            kin: kin.ok(),
         }
     }
 
@@ -90,8 +101,40 @@ impl Programs {
         self.hooked.lock().expect("nobody panics with the lock")
     }
 
-    pub(crate) fn into_hooked(self) -> Hooked {
-        self.hooked.into_inner().expect("nobody panics with the lock")
+    pub(crate) fn into_hooked(self) -> (Hooked, Option<Kin>) {
+        (self.hooked.into_inner().expect("nobody panics with the lock"), self.kin)
+    }
+
+    /// Hears of processes until the recording ends.
+    pub(crate) fn hear_of_kin(&self) {
+        while let Some(kin) = self.kin.as_ref().filter(|_| !self.has_ended()) {
+            kin.hear(Duration::from_millis(50));
+        }
+    }
+
+    /// Notes the processes that were made. If other programs are not followed, only those count that have run none, and
+    /// which these are is known in the end.
+    pub(crate) fn saw_kin(&self, follow: bool, is_end: bool) {
+        let Some(kin) = self.kin.as_ref().filter(|_| follow || is_end) else { return };
+        if is_end {
+            kin.hear(Duration::ZERO);
+            let gone: Vec<u32> = kin.living().into_iter().filter(|pid| living::is_gone(*pid)).collect();
+            kin.hear_of_ends(&gone);
+            if kin.has_missed_some() {
+                let limit = "the kernel told of more processes than could be heard: some may be missing";
+                self.lock().limits.push(limit.to_owned());
+            }
+        }
+        let (left, children): (Vec<Child>, Vec<Child>) =
+            kin.newcomers().into_iter().partition(|child| kin.has_left(child.pid));
+        self.saw_forks(&children.iter().map(|child| (child.pid, child.parent)).collect());
+        let mut hooked = self.lock();
+        for Child { pid, parent } in left.into_iter().filter(|_| follow) {
+            // It does not have the command line of who made it any more.
+            let known = hooked.processes.entry(pid).or_default();
+            known.is_news |= known.parent.is_none();
+            known.parent.get_or_insert(parent);
+        }
     }
 
     pub(crate) fn has_ended(&self) -> bool {
@@ -113,6 +156,11 @@ impl Programs {
     /// The processes that have the session's memory.
     pub(crate) fn users(&self) -> Vec<u32> {
         self.switches.inode().map(living::users_of).unwrap_or_default()
+    }
+
+    /// Whether a process has the session's memory.
+    pub(crate) fn is_user(&self, pid: u32) -> bool {
+        self.switches.inode().is_some_and(|inode| living::uses(pid, inode))
     }
 
     /// Hands over the processes that were followed into other programs.

@@ -25,6 +25,7 @@ use crate::follow::follow_execs;
 use crate::gate::Gate;
 use crate::hooking::{HookedProgram, Workshop, shape};
 use crate::installer;
+use crate::kin::Kin;
 use crate::live::{Handler, LiveServer, StatusHandler, TriggerHandler};
 use crate::living::{self, Living};
 use crate::loader_call::WaitingThread;
@@ -103,6 +104,26 @@ pub enum End {
     Detached,
 }
 
+impl End {
+    /// As the kernel gives it to whoever waits.
+    pub(crate) fn of_status(status: i32) -> Self {
+        match status & 0x7f {
+            0 => Self::Exited(status >> 8 & 0xff),
+            signal => Self::Killed(signal),
+        }
+    }
+
+    /// In a few words.
+    pub fn words(&self) -> String {
+        match self {
+            Self::Exited(code) => format!("exit code {code}"),
+            Self::Killed(signal) => format!("killed by signal {signal}"),
+            Self::Unknown => "the process has ended".to_owned(),
+            Self::Detached => "detached".to_owned(),
+        }
+    }
+}
+
 /// What a trace came to.
 pub struct TraceReport {
     /// The session's folder.
@@ -157,6 +178,10 @@ pub trait Progress: Sync {
     /// The program is loaded, and its files are about to be hooked; that may take so long.
     fn hooking(&self, files: usize, allowed: Duration) {
         let _ = (files, allowed);
+    }
+    /// So many processes had hooks of an ada that was killed; these are removed.
+    fn cleaned_up(&self, processes: usize) {
+        let _ = processes;
     }
     /// The program runs.
     fn running(&self) {}
@@ -249,7 +274,7 @@ pub(crate) fn record(
     let Beginning { started, calibration, calibrating } = beginning;
     let Subject { pid, program, facts, mut files, handlers: own_handlers } = subject;
     let pool = workshop.shared.pool();
-    let programs = Programs::new(program.pool_in_target, workshop.shared.clone());
+    let programs = Programs::new(program.pool_in_target, workshop.shared.clone(), Kin::listen(pid));
     let status = StatusHandler::new(progress, pid, facts.command_line.clone(), files.path().to_owned());
     programs.add(&mut programs.lock(), pid, program, facts);
     let live = LiveServer::listen(pid);
@@ -305,6 +330,7 @@ pub(crate) fn record(
             serve_loader(&programs, &workshop.plans, options, pool);
         });
         let seen_cpu = scope.spawn(|| watch_cpu(&programs, &tally));
+        scope.spawn(|| programs.hear_of_kin());
         if options.follow {
             scope.spawn(|| follow_execs(&programs, workshop, options, pool));
         }
@@ -325,9 +351,13 @@ pub(crate) fn record(
     });
     let (mut drain, mut files, mut living) = drained;
     // Some may have come since the drain last looked.
-    drain.images().keys().for_each(|&process| living.heard_of(process));
+    drain.images().keys().for_each(|&process| living.heard_of(process, |pid| programs.is_user(pid)));
     living.look();
     let Ending { end, cpu_time, trouble } = ending?;
+    programs.saw_kin(options.follow, true);
+    if let Err(error) = tell_news(&programs, &mut files) {
+        drain.fail(error);
+    }
     if let End::Killed(signal) = end
         && drain.crashes(pid).is_empty()
     {
@@ -335,7 +365,7 @@ pub(crate) fn record(
     }
     drain.finish_windows(&files);
     let (switches, numbers) = (programs.switches.clone(), programs.numbers.clone());
-    let mut hooked = programs.into_hooked();
+    let (mut hooked, kin) = programs.into_hooked();
     if drain.untold_crashes() > 0 {
         hooked.limits.push(format!("{} crashes could not be recorded", drain.untold_crashes()));
     }
@@ -358,7 +388,7 @@ pub(crate) fn record(
                 Some(KnownEnd { end: Some(end), known_by: "wait", cpu_time })
             }
             End::Detached if process == pid => None,
-            _ => end_of_other(process, &living, &drain),
+            _ => end_of_other(process, &living, &drain, kin.as_ref()),
         };
         summary::complete(end, &hooked.modules_of(process), placed(&drops, &drain), &figures, writer);
         summary::add_facts(&hooked, process, pid, writer);
@@ -425,13 +455,14 @@ fn watch_cpu(programs: &Programs, tally: &SharedTally) -> Duration {
 }
 
 /// How a process that is not ada's child ended; none for one that lives on.
-fn end_of_other(process: u32, living: &Living, drain: &Drain) -> Option<KnownEnd> {
-    if !living.is_over(process) {
+fn end_of_other(process: u32, living: &Living, drain: &Drain, kin: Option<&Kin>) -> Option<KnownEnd> {
+    let was_only_heard_of = !living.knows(process) && kin.is_some_and(|kin| kin.lives(process));
+    if !living.is_over(process) || was_only_heard_of {
         return None;
     }
     let by_crash = || drain.crashes(process).last().map(|crash| (Some(End::Killed(crash.signal)), "crash"));
     let by_call = || drain.exit_call(process).map(|status| (Some(End::Exited(status)), "exit_call"));
-    let by_kernel = living.end_of(process).map(|end| (Some(end), "kernel"));
+    let by_kernel = living.end_of(process).or_else(|| kin?.end_of(process)).map(|end| (Some(end), "kernel"));
     let (end, known_by) = by_kernel.or_else(by_crash).or_else(by_call).unwrap_or((None, "nobody"));
     Some(KnownEnd { end, known_by, cpu_time: None })
 }
@@ -499,13 +530,13 @@ fn run_drain(
             desk.close();
             // Those that were first heard of just now may live on.
             programs.take_followed(&mut living);
-            drain.newcomers().into_iter().for_each(|pid| living.heard_of(pid));
+            drain.newcomers().into_iter().for_each(|pid| living.heard_of(pid, |pid| programs.is_user(pid)));
             programs.saw_forks(drain.forks());
             return (drain, files, living);
         }
         programs.take_followed(&mut living);
         // As soon as they are heard of: they may be gone in no time.
-        drain.newcomers().into_iter().for_each(|pid| living.heard_of(pid));
+        drain.newcomers().into_iter().for_each(|pid| living.heard_of(pid, |pid| programs.is_user(pid)));
         if desk.is_wanted() {
             programs.saw_images(drain.images());
             drain.turn_segment(&mut files);
@@ -516,6 +547,7 @@ fn run_drain(
             flushed = Instant::now();
             living.look();
             programs.saw_forks(drain.forks());
+            programs.saw_kin(options.follow, false);
             if let Err(error) = tell_news(programs, &mut files) {
                 drain.fail(error);
             }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use ada_event::ThreadId;
-use ada_format::atf::{Platform, SessionWriter, Store, SyncPolicy, ThreadWriter, WriteError};
+use ada_format::atf::{Platform, SessionWriter, Store, SyncPolicy, ThreadEntry, ThreadWriter, WriteError};
 
 use crate::ControlError;
 use crate::ring::{Segments, join};
@@ -153,11 +153,27 @@ impl SessionFiles {
         }
     }
 
+    /// A process of whose threads no event is left has one of them all the same.
+    pub(crate) fn name_let_go(&mut self, let_go: &HashMap<u32, ThreadEntry>) -> Result<(), ControlError> {
+        for (pid, process) in &mut self.processes {
+            let Some(thread) = let_go.get(pid).filter(|_| process.manifest_mut().threads.is_empty()) else { continue };
+            let mut writer = process.thread(ThreadId(thread.id)).map_err(failed)?;
+            let entry = writer.entry_mut();
+            (entry.tid, entry.handle) = (thread.tid, thread.handle);
+            entry.name.clone_from(&thread.name);
+            process.finish_thread(writer).map_err(failed)?;
+        }
+        Ok(())
+    }
+
     /// What is kept, once nothing more comes: the segments become the session.
     fn join_segments(&mut self) -> Result<(), ControlError> {
         self.turn_segment()?;
         let Some(ring) = self.ring.take() else { return Ok(()) };
         join(&ring.closed(), self, true)?;
+        let let_go = ring.let_go_threads();
+        let_go.keys().try_for_each(|pid| self.process(*pid).map(drop))?;
+        self.name_let_go(&let_go)?;
         let _ = std::fs::remove_dir_all(ring.folder());
         Ok(())
     }

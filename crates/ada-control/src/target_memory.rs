@@ -15,7 +15,7 @@ use crate::remote::{OpenInTarget, Remote, injected};
 use crate::shared_memory::SharedMemory;
 
 /// Where the large parts go: far from everything that programs and loaders use, and the pool aligned to chunks.
-const POOL_AT: u64 = 0x1000_0000_0000;
+pub(crate) const POOL_AT: u64 = 0x1000_0000_0000;
 const PRIVATE_AT: u64 = 0x1100_0000_0000;
 const AGENT_AT: u64 = 0x1200_0000_0000;
 /// All of these.

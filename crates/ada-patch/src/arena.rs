@@ -66,6 +66,11 @@ impl Patch {
         Self { at, bytes, length: code.len() as u8 }
     }
 
+    /// A patch as it was: no more bytes than a jump has.
+    pub fn of(at: RuntimeAddr, bytes: &[u8]) -> Option<Self> {
+        (bytes.len() <= JUMP_BYTES).then(|| Self::new(at, bytes))
+    }
+
     /// The bytes.
     pub fn bytes(&self) -> &[u8] {
         &self.bytes[..usize::from(self.length)]

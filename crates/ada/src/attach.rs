@@ -3,10 +3,10 @@
 use std::io::{self, Write};
 use std::time::Duration;
 
-use ada_control::live::{self, Answer, Request};
-use ada_control::{End, StopSwitch};
+use ada_control::live::{self, Answer, LiveError, Request};
+use ada_control::{End, RemovedHooks, StopSwitch};
 
-use crate::exit::{Blame, Outcome};
+use crate::exit::{Blame, Outcome, say};
 use crate::trace::live::LiveLine;
 use crate::trace::options::{RecordingArgs, WhenFull};
 use crate::trace::{quantity, report};
@@ -16,7 +16,8 @@ Examples:
   ada attach 4711 --duration 5s
   ada attach $(pidof redis-server) --max-overhead 10%     (until Ctrl-C, or `ada detach`)
 
-All hooks are removed at the end, and the process goes on as it was. Exit codes: 0 when it was recorded, 125 when it could
+All hooks are removed at the end, and the process goes on as it was. What an ada that was killed has left in it is removed
+first. Exit codes: 0 when it was recorded, 125 when it could
 not be attached to.";
 
 #[derive(clap::Args)]
@@ -48,7 +49,11 @@ pub(crate) fn run(args: Args) -> anyhow::Result<Outcome> {
 }
 
 #[derive(clap::Args)]
-#[command(after_help = "Ends `ada attach` for that process: all hooks are removed, and the session is complete.")]
+#[command(after_help = "\
+Ends `ada attach` for that process: all hooks are removed, and the session is complete. Where the ada that recorded a process
+was killed, the hooks that it has left there are removed; what it had written stays.
+
+Exit codes: 0 when the process goes on without hooks, 1 when some could not be removed, 3 when there is nothing to detach from.")]
 pub(crate) struct DetachArgs {
     /// The process, as `ada ps` shows it
     #[arg(value_name = "PID", value_parser = clap::value_parser!(u32).range(1..))]
@@ -56,11 +61,23 @@ pub(crate) struct DetachArgs {
 }
 
 pub(crate) fn detach(args: &DetachArgs) -> anyhow::Result<Outcome> {
-    match live::ask(args.pid, &Request::Detach)? {
-        Answer::Detached => {}
-        _ => anyhow::bail!("the trace of process {} gave another answer than asked for", args.pid),
-    }
-    writeln!(io::stdout().lock(), "process {} goes on without hooks", args.pid)
-        .output_failed(|| "cannot write to stdout".into())?;
+    let pid = args.pid;
+    let words = match live::ask(pid, &Request::Detach) {
+        Ok(Answer::Detached) => format!("process {pid} goes on without hooks"),
+        Ok(_) => anyhow::bail!("the trace of process {pid} gave another answer than asked for"),
+        Err(error @ (LiveError::NotTraced { .. } | LiveError::NotAllowed { .. })) => {
+            let Some(RemovedHooks { processes, left }) = ada_control::remove_left_hooks(pid)? else {
+                return Err(error.into());
+            };
+            if !left.is_empty() {
+                say(format_args!("ada: {}\n", left.join("; ")));
+                return Ok(Outcome::Findings);
+            }
+            let others = if processes > 1 { format!(" (and {} more)", processes - 1) } else { String::new() };
+            format!("process {pid}{others} had the hooks of an ada that was killed; it goes on without")
+        }
+        Err(error) => return Err(error.into()),
+    };
+    writeln!(io::stdout().lock(), "{words}").output_failed(|| "cannot write to stdout".into())?;
     Ok(Outcome::Clean)
 }

@@ -23,7 +23,7 @@ ada trace ends with the traced program's own exit code (128+n where signal n kil
   124  hooking took too long, and the program was ended before it ran
   125  the program could not be traced
   126  the program is there but cannot be run, or not under a tracer
-  127  there is no such program";
+  127  there is no such program, or its interpreter, loader or a library is missing";
 
 /// A flight recorder for native programs
 #[derive(Parser)]

@@ -5,6 +5,7 @@
 //! attached to the process while it is recorded.
 
 mod halted;
+mod leftovers;
 mod open_calls;
 mod open_frames;
 mod stop;
@@ -24,9 +25,11 @@ use std::time::{Duration, Instant};
 use ada_format::atf::OpenCalls;
 use ada_patch::StubOptions;
 
+pub use self::leftovers::{RemovedHooks, remove_left_hooks};
 pub use self::stop::{StopSwitch, stop_on_signals};
 
 use self::halted::Halted;
+use self::target::RunningProgram;
 use self::unhook::{Unhooked, unhook};
 use self::whereabouts::{CodeInUse, ThreadStack};
 use crate::ControlError;
@@ -67,22 +70,10 @@ pub fn attach(
     progress: &dyn Progress,
 ) -> Result<TraceReport, ControlError> {
     target::check(pid)?;
+    take_over(pid, progress)?;
     let beginning = Beginning::now(options);
-    let mappings = maps::of_process(pid).doing("reading the process's mappings")?;
-    target::check_memory(pid, &mappings)?;
-    let loader = find_loader(pid)?;
-    let files = maps::loaded_files(&mappings);
-    progress.hooking(files.len(), Duration::ZERO);
-    let plans = PlanCache::new(options.plan_folder.clone());
-    let loader_function = loader.map_or(0, |loader| loader.function);
-    let images = installer::plan(files, &plans, loader_function, &options.exclude, &Deadline::never());
-
-    let files = SessionFiles::create(&options.output, pid, options.store)?;
-    let prepared = Prepared::in_process(pid, options, plans, loader, images);
-    let (workshop, hooked) = prepared.and_then(|prepared| prepared.hook(pid, options)).inspect_err(|_| {
-        // It has nothing but a manifest.
-        let _ = std::fs::remove_dir_all(files.path());
-    })?;
+    let (workshop, hooked, files) =
+        target::while_one_program_runs(pid, |running| begin(pid, options, running, progress))?;
     let Hooked { program, sites, open_calls, stood_still: attaching } = hooked;
     let facts = ProcessFacts {
         command_line: command_line_of(pid),
@@ -132,6 +123,47 @@ pub fn attach(
     Ok(report)
 }
 
+/// Plans the files that a process has loaded, and hooks them.
+fn begin(
+    pid: u32,
+    options: &TraceOptions,
+    running: &RunningProgram,
+    progress: &dyn Progress,
+) -> Result<(Workshop, Hooked, SessionFiles), ControlError> {
+    let mappings = maps::of_process(pid).doing("reading the process's mappings")?;
+    target::check_memory(pid, &mappings)?;
+    let loader = find_loader(pid)?;
+    let files = maps::loaded_files(&mappings);
+    progress.hooking(files.len(), Duration::ZERO);
+    let plans = PlanCache::new(options.plan_folder.clone());
+    let loader_function = loader.map_or(0, |loader| loader.function);
+    let images = installer::plan(files, &plans, loader_function, &options.exclude, &Deadline::never());
+
+    let files = SessionFiles::create(&options.output, pid, options.store)?;
+    let prepared = Prepared::in_process(pid, options, running, plans, loader, images);
+    let hooked = prepared.and_then(|prepared| prepared.hook(pid, options, running));
+    let (workshop, hooked) = hooked.inspect_err(|_| {
+        // It has nothing but a manifest.
+        let _ = std::fs::remove_dir_all(files.path());
+    })?;
+    Ok((workshop, hooked, files))
+}
+
+/// Removes what an ada that was killed has left in a process.
+fn take_over(pid: u32, progress: &dyn Progress) -> Result<(), ControlError> {
+    let removed = remove_left_hooks(pid).map_err(|error| match error {
+        ControlError::NotDetached { pid, reason } => ControlError::NotAttached { pid, reason },
+        other => other,
+    })?;
+    let Some(RemovedHooks { processes, left }) = removed else { return Ok(()) };
+    if !left.is_empty() {
+        let reason = format!("it has the hooks of an ada that was killed: {}", left.join("; "));
+        return Err(ControlError::NotAttached { pid, reason });
+    }
+    progress.cleaned_up(processes);
+    Ok(())
+}
+
 /// A process that has ada's memory, and runs as if it had not.
 struct Prepared {
     workshop: Workshop,
@@ -154,12 +186,14 @@ impl Prepared {
     fn in_process(
         pid: u32,
         options: &TraceOptions,
+        running: &RunningProgram,
         plans: PlanCache,
         loader: Option<LoaderNotification>,
         images: Vec<PlannedImage>,
     ) -> Result<Self, ControlError> {
         let mut mappings = maps::of_process(pid).doing("reading the process's mappings")?;
         let halted = Halted::one(pid, &mappings).map_err(|error| target::refused(pid, &error))?;
+        running.check()?;
         let registers = halted.threads()[0].registers().map_err(|error| target::refused(pid, &error))?;
         // A name that is there already: the zeroes in the header of an image.
         let name = mappings.iter().find(|mapping| mapping.path.starts_with('/')).map_or(0, |mapping| mapping.start + 8);
@@ -207,11 +241,17 @@ impl Prepared {
         }
     }
 
-    fn hook(self, pid: u32, options: &TraceOptions) -> Result<(Workshop, Hooked), ControlError> {
+    fn hook(
+        self,
+        pid: u32,
+        options: &TraceOptions,
+        running: &RunningProgram,
+    ) -> Result<(Workshop, Hooked), ControlError> {
         let Self { workshop, mut installer, mut filled, memory, files, mappings } = self;
         let inode = workshop.shared.inode().doing("looking at the shared memory")?;
         let hooked = (|| {
             let halted = Halted::all(pid, &mappings).map_err(|error| target::refused(pid, &error))?;
+            running.check()?;
             let mappings = maps::of_process(pid).doing("reading the process's mappings")?;
             let loaded: HashSet<LoadedFile> = maps::loaded_files(&mappings).into_iter().collect();
             filled.keep(|file| loaded.contains(file));

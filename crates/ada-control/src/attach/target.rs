@@ -1,12 +1,13 @@
 //! Looks at a process before it is touched: what cannot be attached to is refused in words that help.
 
-use std::fs;
+use std::fs::{self, File};
 use std::io;
+use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 use crate::ControlError;
 use crate::live::{self, Request};
-use crate::maps::Mapping;
+use crate::maps::{self, Mapping};
 use crate::program_file;
 use crate::target_memory;
 
@@ -48,19 +49,83 @@ pub(crate) fn check(pid: u32) -> Result<(), ControlError> {
     program_file::check_loaded(Path::new(&folder), None)
 }
 
-/// Refuses a process that still has what an earlier trace left in it.
+/// Refuses a process that has something where ada's memory goes.
 pub(crate) fn check_memory(pid: u32, mappings: &[Mapping]) -> Result<(), ControlError> {
     if mappings.iter().any(|mapping| target_memory::OURS.contains(&mapping.start)) {
-        let reason =
-            "it still has the hooks of a trace whose ada was killed; they do no harm, but start it anew to trace it";
+        let reason = "it has memory of its own where ada's goes; start it with `ada trace` instead";
         return Err(ControlError::NotAttached { pid, reason: reason.to_owned() });
     }
     Ok(())
 }
 
+/// How often to begin anew with a process that has run another program meanwhile.
+const TRIES: u32 = 5;
+
+/// The program that a process runs, known by its memory: that of one that it ran before is gone.
+pub(crate) struct RunningProgram {
+    pid: u32,
+    memory: File,
+    mapped: u64,
+}
+
+impl RunningProgram {
+    fn of(pid: u32) -> Result<Self, ControlError> {
+        let memory = File::open(format!("/proc/{pid}/mem")).map_err(|error| refused(pid, &error))?;
+        let mappings = maps::of_process(pid).map_err(|error| refused(pid, &error))?;
+        // The loader of a program reads it, and nobody unmaps it.
+        let is_lasting = |mapping: &&Mapping| mapping.path == "[vdso]" || mapping.path == "[stack]";
+        let mapped = mappings.iter().find(is_lasting).or(mappings.first()).map_or(0, |mapping| mapping.start);
+        Ok(Self { pid, memory, mapped })
+    }
+
+    /// Refuses to go on where the process runs another one by now.
+    pub(crate) fn check(&self) -> Result<(), ControlError> {
+        if self.is_over() { Err(refused(self.pid, &io::Error::from_raw_os_error(libc::ESRCH))) } else { Ok(()) }
+    }
+
+    fn is_over(&self) -> bool {
+        // There is nothing to be read from memory that nobody has.
+        matches!(self.memory.read_at(&mut [0], self.mapped), Ok(0))
+    }
+}
+
+/// Begins a recording, and again where the process runs another program before it is hooked.
+pub(crate) fn while_one_program_runs<T>(
+    pid: u32,
+    mut begin: impl FnMut(&RunningProgram) -> Result<T, ControlError>,
+) -> Result<T, ControlError> {
+    for _ in 0..TRIES {
+        let running = RunningProgram::of(pid)?;
+        let error = match begin(&running) {
+            Ok(begun) => return Ok(begun),
+            Err(error) => error,
+        };
+        if !running.is_over() {
+            return Err(error);
+        }
+        if has_ended(pid) {
+            return Err(ControlError::NotAttached { pid, reason: "it has ended".to_owned() });
+        }
+    }
+    let reason = "it runs one program after the other, none for long enough to be hooked; attach when it has come to the \
+                  one you are after, or have it run by `ada trace`, which follows it from one to the next";
+    Err(ControlError::NotAttached { pid, reason: reason.to_owned() })
+}
+
+fn has_ended(pid: u32) -> bool {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let state = status.lines().find_map(|line| line.strip_prefix("State:"));
+    state.is_none_or(|state| state.trim_start().starts_with(['Z', 'X']))
+}
+
 /// What the kernel's refusal to halt a thread means.
 pub(crate) fn refused(pid: u32, error: &io::Error) -> ControlError {
-    let reason = match (error.raw_os_error(), error.kind()) {
+    ControlError::NotAttached { pid, reason: words(error) }
+}
+
+/// The same in words.
+pub(super) fn words(error: &io::Error) -> String {
+    match (error.raw_os_error(), error.kind()) {
         (Some(libc::ESRCH), _) => "it has ended".to_owned(),
         (Some(libc::EPERM | libc::EACCES), _) => {
             "permission is denied; run ada as root, or as the user of that process with kernel.yama.ptrace_scope at 0"
@@ -68,6 +133,5 @@ pub(crate) fn refused(pid: u32, error: &io::Error) -> ControlError {
         }
         (_, io::ErrorKind::TimedOut) => "one of its threads does not come to a halt; try again later".to_owned(),
         _ => error.to_string(),
-    };
-    ControlError::NotAttached { pid, reason }
+    }
 }

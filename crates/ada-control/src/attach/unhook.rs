@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::io;
 use std::ops::Range;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use ada_ring::state::private;
 
@@ -12,15 +12,19 @@ use super::halted::Halted;
 use super::open_frames;
 use super::whereabouts::is_within;
 use crate::crash_handlers;
+use crate::living;
 use crate::maps::{self, Mapping};
 use crate::remote::Remote;
 use crate::sites::{Site, write_originals};
-use crate::target_memory::PRIVATE;
+use crate::target_memory::{POOL_AT, PRIVATE};
 
-/// How often threads that are in ada's code get the time to leave it …
-const ATTEMPTS: u32 = 500;
-/// … and how much.
+/// How long threads that are in ada's code have to leave it …
+const PATIENCE: Duration = Duration::from_secs(20);
+/// … and how long they run before they are looked at again: at first, …
 const BETWEEN_ATTEMPTS: Duration = Duration::from_millis(2);
+/// … and at most. Whoever is stopped and let go goes to the end of the line, and where there are more threads than
+/// processors some would never run.
+const LONGEST_BETWEEN: Duration = Duration::from_millis(100);
 /// How often a thread may be too late to halt.
 const LATE: u32 = 6;
 /// How often to wait for a process that shares another's memory to run its own program, or to end.
@@ -65,7 +69,7 @@ pub(super) fn unhook(sites: &[Vec<Site>], inode: u64, mut processes: BTreeSet<u3
         match unhook_process(pid, &mappings, &is_ours, sites) {
             Ok(stood_still) => unhooked.stood_still = unhooked.stood_still.max(stood_still),
             // It has ended meanwhile.
-            Err(error) if error.raw_os_error() == Some(libc::ESRCH) => {}
+            Err(error) if error.raw_os_error() == Some(libc::ESRCH) || living::is_gone(pid) => {}
             Err(error) => unhooked.left.push(format!("process {pid} keeps its hooks, which do no harm: {error}")),
         }
     }
@@ -89,7 +93,8 @@ fn unhook_process(
     let has_states = mappings.iter().any(|mapping| mapping.start == PRIVATE.start);
     let mut stood_still = Duration::ZERO;
     let (mut late, mut is_written) = (0, false);
-    for _ in 0..ATTEMPTS {
+    let (until, mut pause) = (Instant::now() + PATIENCE, BETWEEN_ATTEMPTS);
+    while Instant::now() < until {
         let halted = match Halted::all(pid, mappings) {
             // A busy machine gives a thread no time to halt in.
             Err(error) if error.kind() == io::ErrorKind::TimedOut && late < LATE => {
@@ -124,7 +129,8 @@ fn unhook_process(
             }
             return Ok(stood_still);
         }
-        std::thread::sleep(BETWEEN_ATTEMPTS);
+        std::thread::sleep(pause);
+        pause = LONGEST_BETWEEN.min(pause * 2);
     }
     Err(io::Error::other("one of its threads does not leave them"))
 }
@@ -150,10 +156,13 @@ fn leave(halted: &Halted, mappings: &[Mapping], code: &[Range<u64>], copies: &[(
 /// Nobody uses ada's memory any more, so that one thread is enough.
 fn unmap(pid: u32, mappings: &[Mapping], is_ours: &dyn Fn(&Mapping) -> bool) -> io::Result<()> {
     let halted = Halted::one(pid, mappings)?;
-    // Some of them may have grown since the others were listed.
+    // Some of them may have grown since the others were listed. The rings go last: by these it is known that there is
+    // something to unmap, should this be cut short.
     let now = maps::of_process(pid)?;
-    let ours = now.iter().filter(|mapping| is_ours(mapping)).map(|mapping| mapping.start..mapping.end);
-    for range in ours.chain([PRIVATE]) {
+    let ours = now.iter().filter(|mapping| is_ours(mapping));
+    let (rings, others): (Vec<&Mapping>, Vec<&Mapping>) = ours.partition(|mapping| mapping.start == POOL_AT);
+    let range = |mapping: &&Mapping| mapping.start..mapping.end;
+    for range in others.iter().map(range).chain([PRIVATE]).chain(rings.iter().map(range)) {
         halted.system_call(libc::SYS_munmap, [range.start, range.end - range.start, 0, 0, 0, 0])?;
     }
     Ok(())

@@ -1,11 +1,12 @@
 //! Where a snapshot is asked for, and the drain hands it out.
 
+use std::collections::HashMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Condvar, Mutex};
 use std::time::Duration;
 
-use ada_format::atf::{RingFigures, SessionWriter};
+use ada_format::atf::{RingFigures, SessionWriter, ThreadEntry};
 
 use crate::ControlError;
 use crate::live::{Answer, Handler, Request};
@@ -20,6 +21,7 @@ pub(crate) struct Parts {
     folder: PathBuf,
     segments: Vec<PathBuf>,
     figures: Vec<(u32, RingFigures)>,
+    let_go: HashMap<u32, ThreadEntry>,
 }
 
 #[derive(Default)]
@@ -53,7 +55,7 @@ impl SnapshotDesk {
                 let folder = segments.folder().join("snapshot");
                 let linked = segments.link_into(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
                 let figures = files.pids().map(|pid| (pid, segments.figures(pid))).collect();
-                Ok(Parts { folder, segments: linked, figures })
+                Ok(Parts { folder, segments: linked, figures, let_go: segments.let_go_threads() })
             },
         );
         *self.stage.lock().expect("nobody panics with the lock") = Stage::Ready(parts);
@@ -110,6 +112,7 @@ impl<'r, F: Fn(u32, RingFigures, &mut SessionWriter)> SnapshotHandler<'r, F> {
         };
         let mut files = SessionFiles::create(output, *first, store_of(&parts.segments))?;
         join(&parts.segments, &mut files, true)?;
+        files.name_let_go(&parts.let_go)?;
         let path = files.path().to_owned();
         files.finish(|pid, writer| {
             let figures = parts.figures.iter().find(|(known, _)| *known == pid);

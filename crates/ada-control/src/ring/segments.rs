@@ -6,7 +6,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use ada_format::atf::{RingFigures, SessionWriter, Store, SyncPolicy, ThreadWriter};
+use ada_format::atf::{RingFigures, SessionWriter, Store, SyncPolicy, ThreadEntry, ThreadWriter};
 
 use crate::ControlError;
 use crate::session::{PLATFORM, failed};
@@ -26,6 +26,8 @@ pub(crate) struct Segments {
     /// Bytes of its threads that have ended.
     open_bytes: u64,
     let_go: HashMap<u32, RingFigures>,
+    /// One thread of each process of which something was let go.
+    let_go_threads: HashMap<u32, ThreadEntry>,
 }
 
 struct Segment {
@@ -40,6 +42,8 @@ struct ProcessPart {
     events: u64,
     start_ns: u64,
     end_ns: u64,
+    /// One of its threads, the first if it is there.
+    thread: Option<ThreadEntry>,
 }
 
 impl Segments {
@@ -54,6 +58,7 @@ impl Segments {
             open: HashMap::new(),
             open_bytes: 0,
             let_go: HashMap::new(),
+            let_go_threads: HashMap::new(),
         }
     }
 
@@ -101,6 +106,7 @@ impl Segments {
                     events: manifest.threads.iter().filter_map(|thread| thread.event_count).sum(),
                     start_ns: manifest.time_start_ns,
                     end_ns: manifest.time_end_ns,
+                    thread: manifest.threads.iter().min_by_key(|thread| (thread.id != pid, thread.id)).cloned(),
                 });
                 process.finish().map_err(failed)?;
             }
@@ -124,12 +130,21 @@ impl Segments {
             figures.let_go_events += part.events;
             figures.let_go_start_ns.get_or_insert(part.start_ns);
             figures.let_go_end_ns = figures.let_go_end_ns.max(Some(part.end_ns));
+            let known = self.let_go_threads.get(&part.pid);
+            if let Some(thread) = part.thread.as_ref().filter(|_| known.is_none_or(|known| known.id != part.pid)) {
+                self.let_go_threads.insert(part.pid, thread.clone());
+            }
         }
     }
 
     /// What was let go of a process.
     pub(crate) fn figures(&self, pid: u32) -> RingFigures {
         RingFigures { limit_bytes: self.limit, ..self.let_go.get(&pid).cloned().unwrap_or_default() }
+    }
+
+    /// One thread of each process of which something was let go: perhaps nothing else is left of it.
+    pub(crate) fn let_go_threads(&self) -> HashMap<u32, ThreadEntry> {
+        self.let_go_threads.clone()
     }
 
     /// The closed segments, oldest first.

@@ -6,10 +6,13 @@ use std::time::{Duration, Instant};
 
 use ada_control::Progress;
 
+use crate::exit::say;
+
 const EVERY: Duration = Duration::from_millis(500);
 
 /// Writes to stderr, and only where that is a terminal.
 pub(crate) struct LiveLine {
+    quiet: bool,
     shown: Option<Mutex<Shown>>,
 }
 
@@ -23,7 +26,7 @@ impl LiveLine {
     pub(crate) fn new(quiet: bool) -> Self {
         let wanted = !quiet && std::io::stderr().is_terminal();
         let shown = Shown { at: Instant::now(), events: 0, is_on_screen: false };
-        Self { shown: wanted.then_some(Mutex::new(shown)) }
+        Self { quiet, shown: wanted.then_some(Mutex::new(shown)) }
     }
 
     fn show(&self, line: &str) {
@@ -32,6 +35,15 @@ impl LiveLine {
 }
 
 impl Progress for LiveLine {
+    fn cleaned_up(&self, processes: usize) {
+        if !self.quiet {
+            let others = if processes > 1 { format!(" (and {} more)", processes - 1) } else { String::new() };
+            say(format_args!(
+                "ada: the process{others} had the hooks of an ada that was killed; they were removed first\n"
+            ));
+        }
+    }
+
     fn hooking(&self, files: usize, allowed: Duration) {
         if let Some(shown) = &self.shown {
             shown.lock().expect("printing does not panic").is_on_screen = true;

@@ -77,6 +77,8 @@ fn trace(args: Args) -> anyhow::Result<TraceReport> {
         Err(ControlError::StartUpTimeout { .. }) => 124,
         Err(ControlError::Spawn { source, .. }) if source.kind() == std::io::ErrorKind::NotFound => 127,
         Err(ControlError::Spawn { .. } | ControlError::Unsupported { .. }) => 126,
+        // It has said why itself, and its code is what it is without ada.
+        Err(ControlError::EndedEarly(end)) => exit_code(*end),
         _ => 125,
     };
     result.not_traced(code)

@@ -2,18 +2,13 @@
 
 use std::time::Duration;
 
-use ada_control::{End, Governed, StoodStill, SwitchedFunction, TraceReport};
+use ada_control::{Governed, StoodStill, SwitchedFunction, TraceReport};
 
 use crate::exit::say;
 
 /// Prints the summary to stderr: stdout is the program's.
 pub(crate) fn print(report: &TraceReport) {
-    let end = match report.end {
-        End::Exited(code) => format!("exit code {code}"),
-        End::Killed(signal) => format!("killed by signal {signal}"),
-        End::Unknown => "the process has ended".to_owned(),
-        End::Detached => "detached".to_owned(),
-    };
+    let end = report.end.words();
     let threads = if report.threads == 1 { "1 thread".to_owned() } else { format!("{} threads", report.threads) };
     say(format_args!(
         "ada: {} events on {threads}; {} of {} functions hooked in {:.0} ms; {end}\n",

@@ -1,5 +1,7 @@
 //! Attaching to processes that run already, and leaving them as they were.
 
+mod killed;
+mod programs;
 mod refusals;
 mod target;
 

@@ -90,14 +90,40 @@ impl Target {
     }
 
     /// Waits until it has a child that waits for input.
-    pub(super) fn wait_for_child(&self) {
-        self.wait_until("it has a child", || {
-            let children = fs::read_to_string(format!("/proc/{0}/task/{0}/children", self.id())).unwrap_or_default();
-            let child = children.split_whitespace().next().map(str::to_owned);
-            child.is_some_and(|child| {
-                fs::read_to_string(format!("/proc/{child}/wchan")).is_ok_and(|place| place.contains("pipe_read"))
-            })
-        });
+    pub(super) fn wait_for_child(&self) -> u32 {
+        let is_reading = |child: u32| {
+            fs::read_to_string(format!("/proc/{child}/wchan")).is_ok_and(|place| place.contains("pipe_read"))
+        };
+        self.wait_until("it has a child", || self.child().is_some_and(is_reading));
+        self.child().unwrap()
+    }
+
+    /// Waits until it has a child that runs a program, and that ada has taken charge of.
+    pub(super) fn wait_for_program(&self, program: &str) -> u32 {
+        let program = fs::canonicalize(program).unwrap();
+        let is_taken = |child: u32| {
+            let status = fs::read_to_string(format!("/proc/{child}/status")).unwrap_or_default();
+            let is_traced = status.lines().any(|line| line.starts_with("TracerPid:") && !line.ends_with("\t0"));
+            fs::read_link(format!("/proc/{child}/exe")).is_ok_and(|exe| exe == program)
+                && (is_traced || self.has_memory_of_ada(child))
+        };
+        self.wait_until("its child is hooked", || self.child().is_some_and(is_taken));
+        self.child().unwrap()
+    }
+
+    /// The processes that it has started.
+    pub(super) fn children(&self) -> Vec<u32> {
+        let children = fs::read_to_string(format!("/proc/{0}/task/{0}/children", self.id())).unwrap_or_default();
+        children.split_whitespace().filter_map(|child| child.parse().ok()).collect()
+    }
+
+    fn child(&self) -> Option<u32> {
+        self.children().first().copied()
+    }
+
+    /// Whether a process has something of ada's.
+    pub(super) fn has_memory_of_ada(&self, pid: u32) -> bool {
+        fs::read_to_string(format!("/proc/{pid}/maps")).unwrap().contains("/memfd:")
     }
 
     /// Where in the kernel it waits.
@@ -105,7 +131,7 @@ impl Target {
         fs::read_to_string(format!("/proc/{}/wchan", self.id())).unwrap_or_default()
     }
 
-    fn wait_until(&self, what: &str, is_so: impl Fn() -> bool) {
+    pub(super) fn wait_until(&self, what: &str, is_so: impl Fn() -> bool) {
         let until = Instant::now() + PATIENCE;
         while !is_so() {
             assert!(Instant::now() < until, "{what}: not after {PATIENCE:?}");
@@ -218,6 +244,12 @@ impl Attached {
         let recorded = session_in(self.sessions.path(), &self.program);
         let report = run::ada(["report".as_ref(), recorded.path().as_os_str()]);
         (recorded, text(&report.stdout).to_owned())
+    }
+
+    /// Ends ada, without a word to it.
+    pub(super) fn kill(mut self) {
+        self.ada.kill();
+        self.ada.finish();
     }
 
     /// Waits for ada's own end.

@@ -5,13 +5,51 @@ use std::collections::HashMap;
 use ada_format::atf::{Manifest, Session};
 
 use super::program::Program;
-use super::tracing::Tracing;
+use super::tracing::{Tracing, assert_sound};
 use crate::run::{self, text};
 
 fn manifests(tracing: &Tracing) -> HashMap<u32, Manifest> {
     let session = Session::open(tracing.session()).unwrap();
     let manifest_of = |process: &ada_format::atf::Process| process.manifest.clone().expect("it has one");
     session.processes().iter().map(|process| (process.pid.unwrap(), manifest_of(process))).collect()
+}
+
+/// The process that a line of the program's is about.
+fn pid_of(line: &str) -> u32 {
+    line.split(' ').next().unwrap().parse().unwrap()
+}
+
+/// Parent and end are what the line says: pid, parent, how, and a number.
+fn assert_told(line: &str, manifest: &Manifest) {
+    let words: Vec<&str> = line.split(' ').collect();
+    let [_, parent, how, number] = words[..] else { panic!("{line}") };
+    assert_eq!(manifest.parent_pid, Some(parent.parse().unwrap()), "{line}");
+    let exit = manifest.exit.as_ref().unwrap_or_else(|| panic!("{line}: it has no end"));
+    let number = Some(number.parse().unwrap());
+    let expected = if how == "exit" { (number, None) } else { (None, number) };
+    assert_eq!((exit.code, exit.signal), expected, "{line}: {exit:?}");
+}
+
+/// Where the kernel tells nobody of processes, in a container, the session says so.
+#[test]
+fn processes_that_end_before_their_first_call_are_told_of() {
+    let tracing = Tracing::new(&Program::new("short_lives.c"));
+    let output = run::bounded(tracing.command(), b"");
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let manifests = manifests(&tracing);
+    assert_sound(&tracing.session());
+    let lines: Vec<&str> = text(&output.stdout).lines().collect();
+    assert_eq!(lines.len(), 21);
+    let first = manifests.values().find(|manifest| manifest.parent_pid.is_none()).unwrap();
+    let is_told = |limit: &serde_json::Value| {
+        limit.as_str().is_some_and(|limit| limit.contains("the kernel does not tell of processes"))
+    };
+    if first.limits.iter().any(is_told) {
+        assert!(manifests.len() < 22);
+        return;
+    }
+    assert_eq!(manifests.len(), 22);
+    lines.iter().for_each(|line| assert_told(line, &manifests[&pid_of(line)]));
 }
 
 #[test]
@@ -23,15 +61,9 @@ fn every_process_tells_how_it_ended_and_who_made_it() {
     let lines: Vec<&str> = text(&output.stdout).lines().collect();
     assert_eq!((lines.len(), manifests.len()), (11, 12));
     for line in lines {
-        let words: Vec<&str> = line.split(' ').collect();
-        let [pid, parent, how, number] = words[..] else { panic!("{line}") };
-        let manifest = &manifests[&pid.parse().unwrap()];
-        assert_eq!(manifest.parent_pid, Some(parent.parse().unwrap()), "{line}");
+        let manifest = &manifests[&pid_of(line)];
         assert!(!manifest.command_line.is_empty(), "{line}");
-        let exit = manifest.exit.as_ref().unwrap_or_else(|| panic!("{line}: it has no end"));
-        let number = Some(number.parse().unwrap());
-        let expected = if how == "exit" { (number, None) } else { (None, number) };
-        assert_eq!((exit.code, exit.signal), expected, "{line}: {exit:?}");
+        assert_told(line, manifest);
     }
     let first = manifests.values().find(|manifest| manifest.parent_pid.is_none()).unwrap();
     assert_eq!(first.exit.as_ref().unwrap().known_by.as_deref(), Some("wait"));

@@ -8,6 +8,7 @@ mod calls;
 mod ends;
 mod followed;
 mod loading;
+mod namespaces;
 mod nesting;
 mod options;
 mod plan_cache;

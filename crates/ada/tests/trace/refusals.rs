@@ -47,9 +47,14 @@ impl Bench {
 
     /// `program` is refused with code 126 and a line with these words, and leaves no session.
     fn assert_refused(&self, ada: Command, program: &Path, words: &[&str]) {
+        self.assert_not_run(ada, program, 126, words);
+    }
+
+    /// The same with another code.
+    fn assert_not_run(&self, ada: Command, program: &Path, code: i32, words: &[&str]) {
         let output = self.trace(ada, program);
         let said = text(&output.stderr);
-        assert_eq!((output.status.code(), text(&output.stdout)), (Some(126), ""), "{said}");
+        assert_eq!((output.status.code(), text(&output.stdout)), (Some(code), ""), "{said}");
         assert_eq!(said.lines().count(), 1, "{said}");
         for word in words.iter().copied().chain([program.to_str().unwrap()]) {
             assert!(said.contains(word), "{word:?} is not in {said:?}");
@@ -138,12 +143,39 @@ fn files_that_are_no_programs() {
 fn interpreters_and_loaders_that_are_missing() {
     let bench = Bench::new();
     let script = bench.file("script", b"#!/no/such/interpreter -x\n", 0o755);
-    bench.assert_refused(run::command(), &script, &["interpreter /no/such/interpreter does not exist", "install it"]);
+    let words = ["interpreter /no/such/interpreter does not exist", "install it"];
+    bench.assert_not_run(run::command(), &script, 127, &words);
     let program = bench.program("program", 0o755, |bytes| {
         let at = bytes.windows(8).position(|window| window == b"/lib64/l").unwrap();
         bytes[at..at + 8].copy_from_slice(b"/lib65/l");
     });
-    bench.assert_refused(run::command(), &program, &["loader /lib65/ld-linux-x86-64.so.2 does not exist"]);
+    bench.assert_not_run(run::command(), &program, 127, &["loader /lib65/ld-linux-x86-64.so.2 does not exist"]);
+    // The codes are those of a shell that runs them.
+    for file in [&script, &program] {
+        let shell = Command::new("sh").arg("-c").arg(file).output().unwrap();
+        assert_eq!(shell.status.code(), Some(127), "{}", text(&shell.stderr));
+    }
+}
+
+/// Its loader says what is missing, and ends it before any of its code could run.
+#[test]
+fn a_library_that_is_missing() {
+    let bench = Bench::new();
+    let program = bench.program("program", 0o755, |bytes| {
+        let at = bytes.windows(10).position(|window| window == b"libc.so.6\0").unwrap();
+        bytes[at..at + 4].copy_from_slice(b"lost");
+    });
+    let alone = Command::new(&program).output().unwrap();
+    assert_eq!(alone.status.code(), Some(127), "{}", text(&alone.stderr));
+    let traced = bench.trace(run::command(), &program);
+    assert_eq!((traced.status.code(), text(&traced.stdout)), (Some(127), ""), "{}", text(&traced.stderr));
+    let lines: Vec<&str> = text(&traced.stderr).lines().collect();
+    let [said, told] = lines[..] else { panic!("{lines:?}") };
+    assert!(
+        said.contains("lost.so.6") && told.contains("ended before it could be hooked (exit code 127)"),
+        "{lines:?}"
+    );
+    assert!(!bench.path("sessions").exists());
 }
 
 #[test]

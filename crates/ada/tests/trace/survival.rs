@@ -108,6 +108,30 @@ fn a_target_whose_ada_is_killed_goes_on_and_is_right() {
 }
 
 #[test]
+fn a_target_whose_ada_is_killed_can_be_freed_of_its_hooks() {
+    let folder = tempfile::tempdir().unwrap();
+    let signal = folder.path().join("go");
+    let mut running = Running::start(&[Path::new("file"), &signal]);
+    let target = running.target();
+    running.started.kill();
+    let is_hooked = || fs::read_to_string(format!("/proc/{target}/maps")).unwrap().contains("/memfd:");
+    assert!(is_hooked());
+    // Its memory goes a moment after it was killed.
+    let mut freed = String::new();
+    wait_until("the end of ada", || {
+        let output = run::ada(["detach".as_ref(), std::ffi::OsStr::new(&target.to_string())]);
+        freed = run::text(&output.stdout).to_owned();
+        output.status.code() == Some(0)
+    });
+    assert_eq!(freed, format!("process {target} had the hooks of an ada that was killed; it goes on without\n"));
+    assert!(!is_hooked());
+    fs::write(&signal, "").unwrap();
+    let output = running.started.finish();
+    let sum: u64 = (0..STEPS).map(|n| n * 5 + 1).sum();
+    assert_eq!(run::text(&output.stdout), format!("ready\n{sum}\n"));
+}
+
+#[test]
 fn a_killed_ada_leaves_all_but_the_last_block_of_a_packed_session() {
     /// Events of a block.
     const BLOCK: u64 = 16 * 1024;

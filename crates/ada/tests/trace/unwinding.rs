@@ -43,6 +43,23 @@ fn frames_are_unwound_before_the_function_that_longjmp_went_to_returns() {
     assert!(recorded.tree().ends_with("  exception descend\nreturn main\n"), "{}", recorded.tree());
 }
 
+/// Three times thirty thousand, on each of two stacks; and each frame costs the same, however many there are.
+#[test]
+fn frames_that_a_handler_on_a_stack_of_its_own_leaves_are_unwound() {
+    for by_code in [false, true] {
+        let mut tracing = Tracing::new(&Program::new("signal_stack_jump.c"));
+        if by_code {
+            tracing = tracing.argument("by code");
+        }
+        let traced = tracing.check_output();
+        assert_eq!(text(&traced.output.stdout), "6\n");
+        let recorded = &traced.recorded;
+        assert_eq!(recorded.counts("deep"), Counts { calls: 180_000, returns: 0, unwound: 180_000 }, "{by_code}");
+        assert_eq!(recorded.counts("leave"), Counts { calls: 6, returns: 0, unwound: 6 }, "{by_code}");
+        recorded.assert_balanced("after", 6);
+    }
+}
+
 #[test]
 fn an_exception_unwinds_fifty_frames_and_the_others_return() {
     let traced = Tracing::new(&Program::new("exception.cpp")).check();

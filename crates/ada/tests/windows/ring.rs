@@ -50,6 +50,24 @@ fn the_newest_part_is_kept_and_what_was_let_go_is_said() {
     assert_eq!(traced.recorded.counts("main").calls, 0);
 }
 
+/// The first program is long gone when the second has ended.
+#[test]
+fn processes_of_which_nothing_is_left_are_told_of() {
+    let [first, second] = ["end.c", "marks.c"].map(|name| Program::new(name).build());
+    let script = format!("{} 3; {} 700000 0", first.display(), second.display());
+    let tracing = Tracing::of(Path::new("/bin/sh")).argument("-c").argument(script);
+    let traced = tracing.option(&["--ring", "8M", "--store", "raw"]).check_output();
+    let session = Session::open(traced.recorded.path()).unwrap();
+    let manifests: Vec<&Manifest> =
+        session.processes().iter().map(|process| process.manifest.as_ref().unwrap()).collect();
+    assert!(manifests.len() >= 2 && manifests.iter().all(|manifest| !manifest.threads.is_empty()));
+    let gone = manifests.iter().find(|manifest| manifest.command_line[0] == first.to_str().unwrap()).unwrap();
+    let [thread] = &gone.threads[..] else { panic!("{:?}", gone.threads) };
+    assert_eq!((thread.tid, thread.event_count), (gone.pid, Some(0)));
+    assert!(gone.ring.as_ref().unwrap().let_go_events > 0);
+    assert_eq!(gone.exit.as_ref().unwrap().code, Some(3));
+}
+
 #[test]
 fn a_run_that_fits_is_kept_as_a_whole() {
     let traced = marks(&["1000", "10", "threads"], &["--ring", "64M"]).check();

@@ -1,0 +1,80 @@
+//! The ada that records a process is killed: the process goes on, and whoever comes next takes its hooks out.
+
+use super::target::Target;
+use crate::run::{self, text};
+
+/// Nobody empties the rings any more, and they are small.
+const WAITING: [&str; 4] = ["--on-full", "wait", "--ring-memory", "1M"];
+
+fn detach(target: &Target) -> (Option<i32>, String) {
+    let output = run::bounded(target.ada(&["detach", &target.id().to_string()]), b"");
+    (output.status.code(), text(&output.stdout).to_owned() + text(&output.stderr))
+}
+
+#[test]
+fn a_process_whose_ada_was_killed_goes_on_with_its_hooks() {
+    let target = Target::busy();
+    let before = target.picture();
+    target.attach_until_detached(&WAITING).kill();
+    assert_ne!(target.picture(), before);
+    target.end_busy();
+}
+
+#[test]
+fn detaching_takes_out_what_a_killed_ada_has_left() {
+    let target = Target::busy();
+    let before = target.picture();
+    target.attach_until_detached(&WAITING).kill();
+    let words = format!("process {} had the hooks of an ada that was killed; it goes on without\n", target.id());
+    assert_eq!(detach(&target), (Some(0), words));
+    assert_eq!(target.picture(), before);
+    let (code, said) = detach(&target);
+    assert!(code == Some(3) && said.contains("is not being traced"), "{code:?}: {said}");
+    target.end_busy();
+}
+
+#[test]
+fn attaching_takes_out_first_what_a_killed_ada_has_left() {
+    let target = Target::busy();
+    let before = target.picture();
+    target.attach_until_detached(&[]).kill();
+    let sessions = tempfile::tempdir().unwrap();
+    let mut attach = target.ada(&["attach", &target.id().to_string(), "--duration", "100ms", "--output"]);
+    attach.arg(sessions.path());
+    let output = run::bounded(attach, b"");
+    let said = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{said}");
+    let words = "ada: the process had the hooks of an ada that was killed; they were removed first";
+    assert_eq!(said.lines().filter(|line| *line == words).count(), 1, "{said}");
+    assert_eq!(target.picture(), before);
+    target.end_busy();
+}
+
+/// Where open calls return to is known in the process alone.
+#[test]
+fn frames_in_flight_come_back_though_ada_was_killed() {
+    let mut target = Target::new("long_calls.c");
+    let attached = target.attach_until_detached(&[]);
+    target.have_done("down");
+    attached.kill();
+    assert_eq!(detach(&target).0, Some(0));
+    for word in ["up", "down", "up"] {
+        target.tell(word);
+    }
+    let output = target.finish();
+    assert_eq!(output.status.code(), Some(32), "{}", text(&output.stdout));
+}
+
+#[test]
+fn children_lose_their_hooks_too_though_ada_was_killed() {
+    let mut target = Target::command("sh", &["-c", "read go; (read go; expr 6 '*' 7) ; echo end"]);
+    let attached = target.attach_until_detached(&["--no-follow"]);
+    target.tell("go");
+    let child = target.wait_for_child();
+    attached.kill();
+    let (code, said) = detach(&target);
+    assert!(code == Some(0) && said.contains(" (and 1 more) "), "{code:?}: {said}");
+    assert!(!target.has_memory_of_ada(child));
+    target.tell("go");
+    assert_eq!(text(&target.finish().stdout), "42\nend\n");
+}
