@@ -13,6 +13,8 @@ use crate::syscall::{self, SignalsBlocked};
 use crate::windows;
 
 const PAGE: u64 = 4096;
+/// Pages of a stack that are looked at together.
+const PAGES_TOGETHER: usize = 64;
 
 /// A place for a detail record whose reservation ran past its chunk's end.
 ///
@@ -114,11 +116,32 @@ unsafe fn turn_chunks(state: *mut ThreadState, blocked: &mut SignalsBlocked) {
     }
 }
 
-/// What is known of a thread's stack at its first event: that stack stays as long as the thread, as others may not.
-pub(crate) fn first_stack(slot: u64) -> (u64, u64) {
+/// Learns of a thread's stack at its first event: that stack stays as long as the thread, as others may not.
+///
+/// # Safety
+/// `state` is the calling thread's own.
+pub(crate) unsafe fn learn_stack(state: *mut ThreadState, slot: u64) {
     let page = slot & !(PAGE - 1);
-    let pages = [64, 16, 4, 1].into_iter().find(|&pages| syscall::is_readable(page, pages)).unwrap_or(0);
-    (page, page + pages as u64 * PAGE)
+    // SAFETY: the caller's promise.
+    unsafe {
+        ((*state).stack_low, (*state).stack_high) = (page, page);
+        reach_up(state);
+    }
+}
+
+/// Learns of more of the stack, above what is known. Nothing comes to be there later, so that its end is found once.
+///
+/// # Safety
+/// `state` is the calling thread's own.
+unsafe fn reach_up(state: *mut ThreadState) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        // A handler that comes in between does the same: nothing is added up.
+        let from = (*state).stack_high;
+        let pages = syscall::readable_pages(from, PAGES_TOGETHER);
+        (*state).stack_high = from + pages as u64 * PAGE;
+        (*state).stack_ends = (pages < PAGES_TOGETHER).into();
+    }
 }
 
 /// Copies as much of a stack window as can be read, from the return slot at `slot` on. Nothing is read from the record: where
@@ -136,13 +159,54 @@ pub unsafe fn copy_stack(state: *mut ThreadState, record: *mut RawDetail, slot: 
         let window = get(Item::StackWindow);
         let mut end = page + PAGE;
         if slot >= (*state).stack_low && slot < (*state).stack_high {
+            while (*state).stack_high < slot + window && (*state).stack_ends == 0 {
+                reach_up(state);
+            }
             end = (*state).stack_high;
-        }
-        while end < slot + window && syscall::is_readable(end, 1) {
-            end += PAGE;
+        } else {
+            while end < slot + window && syscall::is_readable(end, 1) {
+                end += PAGE;
+            }
         }
         let count = window.min(end - slot);
         core::ptr::copy_nonoverlapping(slot as *const u8, record.add(1).cast::<u8>(), count as usize);
         (*record).stack_bytes = count;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    extern crate std;
+    use super::*;
+    use std::boxed::Box;
+
+    /// So many pages that can be read, and one behind them that cannot.
+    fn stack_of(pages: usize) -> u64 {
+        let bytes = (pages + 1) * PAGE as usize;
+        // SAFETY: new memory, and the last page of it.
+        unsafe {
+            let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
+            let start = libc::mmap(core::ptr::null_mut(), bytes, libc::PROT_READ | libc::PROT_WRITE, flags, -1, 0);
+            assert_ne!(start, libc::MAP_FAILED);
+            assert_eq!(libc::mprotect(start.byte_add(pages * PAGE as usize), PAGE as usize, libc::PROT_NONE), 0);
+            start as u64
+        }
+    }
+
+    #[test]
+    fn a_stack_is_known_to_its_end() {
+        for pages in [1, 3, 64, 100] {
+            let start = stack_of(pages);
+            // SAFETY: all fields are integers, for which zeroes are valid.
+            let mut state: Box<ThreadState> = unsafe { Box::new_zeroed().assume_init() };
+            // SAFETY: the test's own.
+            unsafe { learn_stack(&raw mut *state, start + 100) };
+            let known = pages.min(PAGES_TOGETHER) as u64;
+            assert_eq!((state.stack_low, state.stack_high), (start, start + known * PAGE));
+            assert_eq!(state.stack_ends == 1, pages < PAGES_TOGETHER);
+            // SAFETY: as above.
+            unsafe { reach_up(&raw mut *state) };
+            assert_eq!((state.stack_high, state.stack_ends), (start + pages as u64 * PAGE, 1));
+        }
     }
 }

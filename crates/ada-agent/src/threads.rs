@@ -5,7 +5,7 @@ use ada_ring::{DropReason, ThreadState};
 use core::sync::atomic::Ordering;
 
 use crate::config::{Item, get};
-use crate::details::first_stack;
+use crate::details::learn_stack;
 use crate::growth;
 use crate::memory::{
     owner, pool, process_block, regions, shadow_base, state, state_address, state_number, state_threads, states,
@@ -121,7 +121,7 @@ unsafe fn prepare(fresh: *mut ThreadState, number: usize, thread: u32, slot: u64
         };
         (*fresh).shadow_limit = (*fresh).shadow_limit.min((*fresh).record_limit);
         (*fresh).unwinder_slot = 0;
-        ((*fresh).stack_low, (*fresh).stack_high) = first_stack(slot);
+        learn_stack(fresh, slot);
         (*fresh).covered = get(Item::Covered);
         (*fresh).tid = thread;
         (*fresh).pid = syscall::process();

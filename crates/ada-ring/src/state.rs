@@ -228,6 +228,8 @@ pub struct ThreadState {
     pub number: u32,
     /// The process that this one is a fork of, if the thread is the one that was forked; 0 for none.
     pub forked_by: u32,
+    /// 1 where it is known that nothing can be read from `stack_high` on.
+    pub stack_ends: u64,
     /// How many chunks the thread has had.
     pub chunks_taken: u64,
     /// How many chunks of the detail lane the thread has had.
