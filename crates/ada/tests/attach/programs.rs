@@ -41,7 +41,7 @@ fn a_program_that_is_being_hooked_when_ada_leaves_is_left_as_it_was() {
     let attached = target.attach_until_detached(&["--no-plan-cache"]);
     target.tell("go");
     let child = target.wait_for_program(compiler);
-    drop(attached.detach(&target));
+    drop(attached.leave(&target));
     assert!(!target.has_memory_of_ada(child));
     let output = target.finish();
     assert_eq!((output.status.code(), text(&output.stdout)), (Some(0), "end\n"));
@@ -64,7 +64,7 @@ fn programs_that_are_run_while_ada_leaves_are_left_as_they_were() {
         target.tell("go");
         // Each has run something.
         target.wait_until("they run", || folder.path().read_dir().unwrap().count() == 5);
-        drop(attached.detach(&target));
+        drop(attached.leave(&target));
         let shells: Vec<u32> = target.children();
         assert_eq!(shells.len(), 4);
         assert!(shells.iter().chain([&target.id()]).all(|&shell| !target.has_memory_of_ada(shell)));

@@ -234,14 +234,20 @@ impl Attached {
         self.detach_with_report(target).0
     }
 
-    /// The same, with what `ada report` says.
-    pub(super) fn detach_with_report(self, target: &Target) -> (Recorded, String) {
+    /// The same, whatever was recorded.
+    pub(super) fn leave(self, target: &Target) -> (TempDir, PathBuf) {
         let output = bounded(target.ada(&["detach", &target.id().to_string()]), b"");
         assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
         assert_eq!(text(&output.stdout), format!("process {} goes on without hooks\n", target.id()));
         let output = self.ada.finish();
         assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
-        let recorded = session_in(self.sessions.path(), &self.program);
+        (self.sessions, self.program)
+    }
+
+    /// The same, with what `ada report` says.
+    pub(super) fn detach_with_report(self, target: &Target) -> (Recorded, String) {
+        let (sessions, program) = self.leave(target);
+        let recorded = session_in(sessions.path(), &program);
         let report = run::ada(["report".as_ref(), recorded.path().as_os_str()]);
         (recorded, text(&report.stdout).to_owned())
     }
