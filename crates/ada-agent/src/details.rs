@@ -15,6 +15,7 @@ use crate::windows;
 const PAGE: u64 = 4096;
 /// Pages of a stack that are looked at together.
 const PAGES_TOGETHER: usize = 64;
+const _: () = assert!(ada_ring::detail::MAX_WINDOW <= PAGES_TOGETHER * PAGE as usize);
 
 /// A place for a detail record whose reservation ran past its chunk's end.
 ///
@@ -159,7 +160,7 @@ pub unsafe fn copy_stack(state: *mut ThreadState, record: *mut RawDetail, slot: 
         let window = get(Item::StackWindow);
         let mut end = page + PAGE;
         if slot >= (*state).stack_low && slot < (*state).stack_high {
-            while (*state).stack_high < slot + window && (*state).stack_ends == 0 {
+            if (*state).stack_high < slot + window && (*state).stack_ends == 0 {
                 reach_up(state);
             }
             end = (*state).stack_high;
