@@ -3,7 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
-use crate::recorder::End;
+use crate::report::End;
 
 /// Why a program could not be traced.
 #[derive(Debug, thiserror::Error)]

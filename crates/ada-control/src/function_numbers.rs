@@ -32,7 +32,7 @@ impl FunctionNumbers {
         (functions as u32).next_multiple_of(PAGE)
     }
 
-    /// Notes a module's functions. `first` is a multiple of [`PAGE`].
+    /// Notes a module's functions. `first` is a multiple of [`PAGE`], and not below what was noted before.
     pub(crate) fn add(&mut self, module: ModuleId, first: u32, functions: usize) {
         let pages = (first / PAGE) as usize..((first + Self::taken_by(functions)) / PAGE) as usize;
         self.pages.resize(self.pages.len().max(pages.end), Page::default());
@@ -99,11 +99,12 @@ mod tests {
     #[test]
     fn numbers_lead_to_their_modules() {
         let mut numbers = FunctionNumbers::default();
-        // Whoever hooks last may tell first.
-        numbers.add(ModuleId(9), 512, 3);
-        assert_eq!((numbers.end(), numbers.get(0)), (768, FunctionId::default()));
         numbers.add(ModuleId(7), 0, 257);
-        assert_eq!(FunctionNumbers::taken_by(257), 512);
+        assert_eq!(
+            (FunctionNumbers::taken_by(257), numbers.end(), numbers.get(512)),
+            (512, 512, FunctionId::default())
+        );
+        numbers.add(ModuleId(9), 512, 3);
         for (number, module, index) in [(0, 7, 0), (255, 7, 255), (256, 7, 256), (512, 9, 0), (514, 9, 2)] {
             assert_eq!(numbers.get(number), FunctionId::new(ModuleId(module), index), "{number}");
         }

@@ -16,8 +16,8 @@ use crate::error::Doing;
 use crate::image_file::ImageFile;
 use crate::maps;
 use crate::program_file;
-use crate::recorder::End;
 use crate::remote::Remote;
+use crate::report::End;
 use crate::tracee::{Halt, Tracee};
 
 /// A program that is loaded, and stopped. Dropping it before it is [let go](Self::release) ends it: it must not run

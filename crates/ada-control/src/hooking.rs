@@ -19,8 +19,9 @@ use crate::maps::{self, LoadedFile};
 use crate::module::Module;
 use crate::plan_cache::PlanCache;
 use crate::probes;
-use crate::recorder::{Progress, TraceOptions};
+use crate::recorder::TraceOptions;
 use crate::remote::OpenInTarget;
+use crate::report::Progress;
 use crate::shared_memory::{CoveredTable, SharedMemory};
 use crate::target_memory::{Program, TargetMemory};
 

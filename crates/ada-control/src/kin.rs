@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::living;
-use crate::recorder::End;
+use crate::report::End;
 
 /// What is heard of the processes of a session.
 pub(crate) struct Kin {

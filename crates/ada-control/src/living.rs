@@ -12,7 +12,7 @@ use std::ops::Range;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
 use crate::maps;
-use crate::recorder::End;
+use crate::report::End;
 
 /// Processes by their id, each held by a descriptor of ada's so that an id that is used again means nobody else.
 #[derive(Default)]

@@ -200,7 +200,8 @@ impl Programs {
         }
     }
 
-    /// Takes a hooked program in.
+    /// Takes a hooked program in. The lock must have been held since before it was hooked, so that numbers come here in their
+    /// order: whoever knows one knows all below it.
     pub(crate) fn add(&self, hooked: &mut Hooked, pid: u32, program: HookedProgram, facts: ProcessFacts) {
         let HookedProgram { installer, modules, files, no_crashes, .. } = program;
         if let Some(reason) = no_crashes {

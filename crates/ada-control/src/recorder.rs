@@ -1,6 +1,6 @@
 //! Traces a program from its start to its end.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -10,35 +10,33 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use ada_event::ImageOffset;
-use ada_format::atf::{Drops, RingFigures, Store};
+use ada_format::atf::{RingFigures, Store};
 use ada_patch::StubOptions;
-use ada_ring::{DetailMode, DropReason, OnFull};
+use ada_ring::{DetailMode, OnFull};
 
 use crate::ControlError;
-use crate::attach::StoodStill;
 use crate::clock::{Calibration, Clock};
 use crate::deadline::Deadline;
 use crate::descriptors;
 use crate::drain::Drain;
+use crate::drain_loop::run_drain;
 use crate::error::Doing;
 use crate::follow::follow_execs;
 use crate::gate::Gate;
 use crate::hooking::{HookedProgram, Workshop, shape};
-use crate::installer;
 use crate::kin::Kin;
+use crate::late_libraries::serve_loader;
 use crate::live::{Handler, LiveServer, StatusHandler, TriggerHandler};
 use crate::living::{self, Living};
-use crate::loader_call::WaitingThread;
-use crate::maps::{self, LoadedFile};
-use crate::overhead::{Advice, Calibrated, CpuTimes, Governed, Governor, SharedTally, advise, calibrate};
-use crate::plan_cache::PlanCache;
+use crate::maps::LoadedFile;
+use crate::overhead::{Calibrated, Governor, advise, calibrate, watch_cpu};
 use crate::programs::{ProcessFacts, Programs};
-use crate::remote::OpenInTarget;
+use crate::report::{End, Progress, TraceReport};
 use crate::ring::{SnapshotDesk, SnapshotHandler};
-use crate::session::{self, SessionFiles};
+use crate::session::SessionFiles;
 use crate::shared_memory::SharedMemory;
 use crate::summary::{self, KnownEnd};
-use crate::switches::{FilterHandler, SwitchedFunction};
+use crate::switches::FilterHandler;
 use crate::terminal_signals;
 use crate::tracee::{self, CpuTime, Halt};
 use crate::windows::{Roll, Trigger, TriggerList, Watch};
@@ -90,109 +88,6 @@ pub struct TraceOptions {
     /// Which modules (by path) or functions (by name) to leave alone.
     pub exclude: Box<Exclusion>,
 }
-
-/// How the traced program ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum End {
-    /// By itself, with this exit code.
-    Exited(i32),
-    /// By this signal.
-    Killed(i32),
-    /// It has ended, and how is not for ada to know: somebody else has started it.
-    Unknown,
-    /// It lives on: ada has left it.
-    Detached,
-}
-
-impl End {
-    /// As the kernel gives it to whoever waits.
-    pub(crate) fn of_status(status: i32) -> Self {
-        match status & 0x7f {
-            0 => Self::Exited(status >> 8 & 0xff),
-            signal => Self::Killed(signal),
-        }
-    }
-
-    /// In a few words.
-    pub fn words(&self) -> String {
-        match self {
-            Self::Exited(code) => format!("exit code {code}"),
-            Self::Killed(signal) => format!("killed by signal {signal}"),
-            Self::Unknown => "the process has ended".to_owned(),
-            Self::Detached => "detached".to_owned(),
-        }
-    }
-}
-
-/// What a trace came to.
-pub struct TraceReport {
-    /// The session's folder.
-    pub session: PathBuf,
-    /// Why the session is not complete, if it is not: the disk was full, for instance.
-    pub failure: Option<String>,
-    /// How the program ended.
-    pub end: End,
-    /// Events written.
-    pub events: u64,
-    /// Threads seen.
-    pub threads: usize,
-    /// Processes seen.
-    pub processes: usize,
-    /// Records given up, by reason.
-    pub drops: Vec<(&'static str, u64)>,
-    /// Functions hooked, at the start and later.
-    pub hooked: usize,
-    /// Functions found.
-    pub found: usize,
-    /// From the start of the program to its first instruction.
-    pub start_up: Duration,
-    /// How long threads waited for room in the rings.
-    pub waited: Duration,
-    /// Functions that were not recorded all the time, those with most counted calls first.
-    pub switched: Vec<SwitchedFunction>,
-    /// Events that were let go, because only the newest part was to be kept.
-    pub let_go: u64,
-    /// Fatal signals of the program, with the function that each one hit.
-    pub crashes: Vec<CrashSummary>,
-    /// What a budget of ten percent would have switched, where there was none and hooks took more.
-    pub advice: Option<Advice>,
-    /// For how long a process that was attached to stood still.
-    pub stood_still: Option<StoodStill>,
-    /// With a budget, how it was kept.
-    pub governed: Option<Governed>,
-}
-
-/// A fatal signal in a few words.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct CrashSummary {
-    /// The thread, by the kernel's id.
-    pub tid: u32,
-    /// The signal.
-    pub signal: i32,
-    /// The newest open function, if there is one: its module's file name, and its name where it has one.
-    pub function: Option<String>,
-}
-
-/// Hears how a trace goes on. Called from several threads.
-pub trait Progress: Sync {
-    /// The program is loaded, and its files are about to be hooked; that may take so long.
-    fn hooking(&self, files: usize, allowed: Duration) {
-        let _ = (files, allowed);
-    }
-    /// So many processes had hooks of an ada that was killed; these are removed.
-    fn cleaned_up(&self, processes: usize) {
-        let _ = processes;
-    }
-    /// The program runs.
-    fn running(&self) {}
-    /// So many events were written, on so many threads, and so many were given up.
-    fn recorded(&self, events: u64, threads: usize, dropped: u64) {
-        let _ = (events, threads, dropped);
-    }
-}
-
-/// Hears nothing.
-impl Progress for () {}
 
 /// Runs `command` to its end with every function hooked.
 pub fn trace(command: Command, options: &TraceOptions, progress: &dyn Progress) -> Result<TraceReport, ControlError> {
@@ -371,7 +266,7 @@ pub(crate) fn record(
     }
     let missing = crate::probes::limits(&hooked.modules);
     hooked.limits.extend(missing);
-    let drops = dropped(&pool, &drain);
+    let drops = drain.drops();
     drain.flush(&mut files);
     let figures = drain.figures();
     let (threads, processes) = (files.thread_count(), files.process_count());
@@ -390,7 +285,7 @@ pub(crate) fn record(
             End::Detached if process == pid => None,
             _ => end_of_other(process, &living, &drain, kin.as_ref()),
         };
-        summary::complete(end, &hooked.modules_of(process), placed(&drops, &drain), &figures, writer);
+        summary::complete(end, &hooked.modules_of(process), drain.placed(&drops), &figures, writer);
         summary::add_facts(&hooked, process, pid, writer);
         summary::add_switches(&switches, &hooked, process, writer);
         summary::add_windows(drain.windows(process), writer);
@@ -436,24 +331,6 @@ pub(crate) fn record(
     })
 }
 
-/// The processor time that the recorded processes were seen to use.
-fn watch_cpu(programs: &Programs, tally: &SharedTally) -> Duration {
-    const EVERY: Duration = Duration::from_millis(50);
-    const WAITS_A_LOOK: u64 = 4;
-    let (mut cpu, mut used) = (CpuTimes::default(), Duration::ZERO);
-    for waits in 0_u64.. {
-        if programs.has_ended() {
-            break;
-        }
-        if waits % WAITS_A_LOOK == 0 {
-            let processes = tally.lock().expect("nobody panics with the lock").processes().clone();
-            used = cpu.look(&processes);
-        }
-        std::thread::sleep(EVERY);
-    }
-    used
-}
-
 /// How a process that is not ada's child ended; none for one that lives on.
 fn end_of_other(process: u32, living: &Living, drain: &Drain, kin: Option<&Kin>) -> Option<KnownEnd> {
     let was_only_heard_of = !living.knows(process) && kin.is_some_and(|kin| kin.lives(process));
@@ -465,184 +342,4 @@ fn end_of_other(process: u32, living: &Living, drain: &Drain, kin: Option<&Kin>)
     let by_kernel = living.end_of(process).or_else(|| kin?.end_of(process)).map(|end| (Some(end), "kernel"));
     let (end, known_by) = by_kernel.or_else(by_crash).or_else(by_call).unwrap_or((None, "nobody"));
     Some(KnownEnd { end, known_by, cpu_time: None })
-}
-
-/// Puts what is known of processes into their manifests, so that they can be read should ada be killed.
-fn tell_news(programs: &Programs, files: &mut SessionFiles) -> Result<(), ControlError> {
-    let mut hooked = programs.lock();
-    let news: Vec<u32> = hooked.processes.iter().filter_map(|(&pid, process)| process.is_news.then_some(pid)).collect();
-    for pid in news {
-        hooked.processes.entry(pid).or_default().is_news = false;
-        let writer = files.process(pid)?;
-        summary::add_modules(&hooked.modules_of(pid), writer);
-        summary::add_facts(&hooked, pid, pid, writer);
-        summary::add_switches(&programs.switches, &hooked, pid, writer);
-        writer.save_manifest().map_err(session::failed)?;
-        let folder = writer.process_path().to_owned();
-        if hooked.processes.len() > 1 {
-            hooked.write_lists(&folder, pid);
-        }
-    }
-    Ok(())
-}
-
-/// Empties the rings until the target and its children have ended and nothing is left.
-fn run_drain(
-    mut drain: Drain,
-    mut files: SessionFiles,
-    programs: &Programs,
-    options: &TraceOptions,
-    first: u32,
-    progress: &dyn Progress,
-    desk: &SnapshotDesk,
-) -> (Drain, SessionFiles, Living) {
-    const QUIET: Duration = Duration::from_millis(2);
-    const IN_DEMAND: Duration = Duration::from_micros(100);
-    const FLUSH_EVERY: Duration = Duration::from_millis(10);
-    const FEW: u64 = 16_384;
-    // Where there are very many threads, looking at all of them takes its time.
-    const REST: u32 = 4;
-    const LONGEST_REST: Duration = Duration::from_millis(20);
-    let pool = drain.pool();
-    let mut living = Living::default();
-    living.saw(first);
-    let mut seen_exhausted = 0;
-    let mut flushed = Instant::now();
-    loop {
-        let first_ended = programs.first_ended.load(Ordering::Acquire);
-        if first_ended {
-            living.look();
-        }
-        let is_last_gone = |living: &mut Living| !living.any() && !finds_others(programs, living);
-        let ended = programs.detached.load(Ordering::Acquire)
-            || first_ended && (options.until_exit || is_last_gone(&mut living));
-        drain.refresh_watch(|| programs.lock());
-        let begun = Instant::now();
-        let count = drain.round(&mut files, ended);
-        let took = begun.elapsed();
-        progress.recorded(
-            drain.events(),
-            files.thread_count(),
-            dropped(&pool, &drain).iter().map(|(_, count)| count).sum(),
-        );
-        if ended {
-            programs.ended.store(true, Ordering::Release);
-            desk.close();
-            // Those that were first heard of just now may live on.
-            programs.take_followed(&mut living);
-            drain.newcomers().into_iter().for_each(|pid| living.heard_of(pid, |pid| programs.is_user(pid)));
-            programs.saw_forks(drain.forks());
-            return (drain, files, living);
-        }
-        programs.take_followed(&mut living);
-        // As soon as they are heard of: they may be gone in no time.
-        drain.newcomers().into_iter().for_each(|pid| living.heard_of(pid, |pid| programs.is_user(pid)));
-        if desk.is_wanted() {
-            programs.saw_images(drain.images());
-            drain.turn_segment(&mut files);
-            desk.hand_out(&files);
-        }
-        if flushed.elapsed() >= FLUSH_EVERY {
-            drain.flush(&mut files);
-            flushed = Instant::now();
-            living.look();
-            programs.saw_forks(drain.forks());
-            programs.saw_kin(options.follow, false);
-            if let Err(error) = tell_news(programs, &mut files) {
-                drain.fail(error);
-            }
-        }
-        let exhausted = pool.control().exhausted.load(Ordering::Relaxed);
-        if exhausted != seen_exhausted {
-            // Somebody may be waiting for the chunk of a thread that has ended since.
-            seen_exhausted = exhausted;
-            std::thread::sleep(IN_DEMAND);
-        } else if count < FEW && !drain.has_more() {
-            // Whoever reads right behind a writer takes its cache lines away, and slows it down tenfold.
-            std::thread::sleep(QUIET.max((took * REST).min(LONGEST_REST)));
-        }
-    }
-}
-
-/// Whether there are processes that have not been heard of: forked off a moment ago, or running another program by now.
-/// Asked in this order, so that none slips through on its way from one to the other.
-fn finds_others(programs: &Programs, living: &mut Living) -> bool {
-    programs.users().into_iter().for_each(|pid| living.saw(pid));
-    let is_any_on_its_way = programs.on_their_way.load(Ordering::Acquire) > 0;
-    programs.take_followed(living);
-    is_any_on_its_way || living.any()
-}
-
-fn dropped(pool: &ada_ring::Pool, drain: &Drain) -> Vec<(&'static str, u64)> {
-    let control = pool.control();
-    DropReason::ALL
-        .iter()
-        .map(|&reason| (reason.name(), control.drops[reason as usize].load(Ordering::Relaxed)))
-        .chain([("torn", drain.torn()), ("detail_lost", drain.details_lost()), ("disk_full", drain.unwritten())])
-        .filter(|&(_, count)| count > 0)
-        .collect()
-}
-
-/// The same for manifests: by lane, and how many are missing nobody knows where.
-fn placed(drops: &[(&'static str, u64)], drain: &Drain) -> Vec<Drops> {
-    let told = |&(reason, count): &(&'static str, u64)| {
-        let lane = if reason == "detail_lost" { "detail" } else { "index" };
-        let unplaced = Some(drain.unplaced(reason, count)).filter(|_| lane == "index");
-        Drops { lane: lane.into(), reason: reason.into(), count, unplaced, ..Drops::default() }
-    };
-    drops.iter().map(told).collect()
-}
-
-/// Hooks libraries as they are loaded.
-fn serve_loader(programs: &Programs, plans: &PlanCache, options: &TraceOptions, pool: ada_ring::Pool) {
-    // What each process had loaded when it was last heard of: at first what its program started with.
-    let mut known: HashMap<(u32, u32), HashSet<LoadedFile>> = HashMap::new();
-    while !programs.has_ended() {
-        // Dropped at the end of the round, which lets the thread go on.
-        let Some(thread) = WaitingThread::next(pool, programs.pool_in_target, Duration::from_millis(50)) else {
-            plans.write_kept();
-            continue;
-        };
-        let Ok(mut mappings) = maps::of_process(thread.pid()) else { continue };
-        let now: HashSet<LoadedFile> = maps::loaded_files(&mappings).into_iter().collect();
-        let mut hooked = programs.lock();
-        // Asked with the lock: whoever removes hooks lists them under it.
-        if programs.is_ending() {
-            continue;
-        }
-        let Some((installer, first)) = hooked.installers.get_mut(&thread.image()) else { continue };
-        let own = (thread.pid(), thread.image());
-        let before = known.entry(own).or_insert_with(|| first.clone());
-        let new: Vec<LoadedFile> = now.difference(before).cloned().collect();
-        let gone: Vec<LoadedFile> = before.difference(&now).cloned().collect();
-        *before = now;
-        known.retain(|(pid, _), _| Path::new(&format!("/proc/{pid}")).exists());
-        for gone in gone {
-            // Forks have the same libraries at the same places, and one table of them.
-            let has_it = |((_, image), files): (&(u32, u32), &HashSet<LoadedFile>)| {
-                *image == thread.image() && files.contains(&gone)
-            };
-            if !known.iter().any(has_it) {
-                installer.unloaded(&gone);
-            }
-        }
-        if new.is_empty() {
-            continue;
-        }
-        let images = installer::plan(new, plans, installer.loader_function, &options.exclude, &Deadline::never());
-        let open = match OpenInTarget::open(&thread, &installer.shared) {
-            Ok(open) => open,
-            Err(error) => {
-                let limit = format!("libraries that process {} has loaded are not hooked: {error}", thread.pid());
-                hooked.limits.push(limit);
-                continue;
-            }
-        };
-        let installed = installer.install(&thread, &open, &mut mappings, images);
-        let _ = open.close(&thread);
-        if let Ok(new) = installed {
-            programs.add_modules(&mut hooked, new);
-        }
-    }
-    plans.write_kept();
 }

@@ -14,7 +14,7 @@ use ada_patch::{SkipReason, Verdict};
 
 use crate::module::Module;
 use crate::programs::Hooked;
-use crate::recorder::{CrashSummary, End};
+use crate::report::{CrashSummary, End};
 use crate::switches::Switchboard;
 use crate::tracee::CpuTime;
 

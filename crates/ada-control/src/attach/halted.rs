@@ -277,13 +277,13 @@ fn request(operation: libc::c_uint, tid: i32, address: u64, data: u64) -> io::Re
     if unsafe { libc::ptrace(operation, tid, address, data) } < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
-/// The threads of a process, its first one first.
 /// How many threads the kernel counts, ended ones that nobody has waited for among them.
 fn thread_count(pid: u32) -> Option<usize> {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
     status.lines().find_map(|line| line.strip_prefix("Threads:"))?.trim().parse().ok()
 }
 
+/// The threads of a process, its first one first.
 fn threads_of(pid: u32) -> io::Result<Vec<i32>> {
     let entries = std::fs::read_dir(format!("/proc/{pid}/task"))?;
     let mut threads: Vec<i32> = entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok()).collect();

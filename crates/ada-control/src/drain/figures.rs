@@ -4,22 +4,38 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::atomic::Ordering;
 
 use ada_event::Event;
-use ada_format::atf::{Crash, Gap, LaneFigures, LatencyFigures, PoolFigures, Window};
-use ada_ring::Pool;
+use ada_format::atf::{Crash, Drops, Gap, LaneFigures, LatencyFigures, PoolFigures, Window};
+use ada_ring::{DropReason, Pool};
 
 use super::Drain;
 use crate::ControlError;
 use crate::overhead::SharedTally;
 
 impl Drain {
+    /// Records given up, by reason.
+    pub(crate) fn drops(&self) -> Vec<(&'static str, u64)> {
+        let control = self.pool.control();
+        DropReason::ALL
+            .iter()
+            .map(|&reason| (reason.name(), control.drops[reason as usize].load(Ordering::Relaxed)))
+            .chain([("torn", self.torn), ("detail_lost", self.details_lost), ("disk_full", self.unwritten)])
+            .filter(|&(_, count)| count > 0)
+            .collect()
+    }
+
+    /// The same for manifests: by lane, and how many are missing nobody knows where.
+    pub(crate) fn placed(&self, drops: &[(&'static str, u64)]) -> Vec<Drops> {
+        let told = |&(reason, count): &(&'static str, u64)| {
+            let lane = if reason == "detail_lost" { "detail" } else { "index" };
+            let unplaced = Some(self.gaps.unplaced(reason, count)).filter(|_| lane == "index");
+            Drops { lane: lane.into(), reason: reason.into(), count, unplaced, ..Drops::default() }
+        };
+        drops.iter().map(told).collect()
+    }
+
     /// Where a process's threads lost events or waited.
     pub(crate) fn gaps(&self, pid: u32) -> Vec<Gap> {
         self.gaps.of_process(pid)
-    }
-
-    /// Of so many events that were dropped for a reason, how many may be missing anywhere.
-    pub(crate) fn unplaced(&self, reason: &str, count: u64) -> u64 {
-        self.gaps.unplaced(reason, count)
     }
 
     /// A process's windows, and how many more there were than are told of.
@@ -77,21 +93,6 @@ impl Drain {
     /// Events written so far.
     pub(crate) fn events(&self) -> u64 {
         self.events
-    }
-
-    /// Records that were reserved and never written, because their thread died in between.
-    pub(crate) fn torn(&self) -> u64 {
-        self.torn
-    }
-
-    /// Events whose registers were captured and could not be kept.
-    pub(crate) fn details_lost(&self) -> u64 {
-        self.details_lost
-    }
-
-    /// Events that were recorded and could not be written, and why.
-    pub(crate) fn unwritten(&self) -> u64 {
-        self.unwritten
     }
 
     /// Why the session is incomplete, if it is.

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use super::{Answer, Handler, Request, Status};
-use crate::recorder::Progress;
+use crate::report::Progress;
 
 /// Hears how the trace goes on, hands it on, and tells it to whoever asks.
 pub(crate) struct StatusHandler<'a> {

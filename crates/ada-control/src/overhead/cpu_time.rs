@@ -3,16 +3,19 @@
 use std::collections::{BTreeSet, HashMap};
 use std::time::Duration;
 
+use super::SharedTally;
+use crate::programs::Programs;
+
 /// Adds up what the processes of a session have used, those that end meanwhile included as far as they were seen.
 #[derive(Default)]
-pub(crate) struct CpuTimes {
+pub(super) struct CpuTimes {
     last: HashMap<u32, Duration>,
     total: Duration,
 }
 
 impl CpuTimes {
     /// What has been used so far.
-    pub(crate) fn look(&mut self, processes: &BTreeSet<u32>) -> Duration {
+    pub(super) fn look(&mut self, processes: &BTreeSet<u32>) -> Duration {
         for &process in processes {
             let Some(now) = used_by(process) else { continue };
             // The first look at a process has what it used before it was traced.
@@ -22,6 +25,24 @@ impl CpuTimes {
         }
         self.total
     }
+}
+
+/// The processor time that the recorded processes were seen to use.
+pub(crate) fn watch_cpu(programs: &Programs, tally: &SharedTally) -> Duration {
+    const EVERY: Duration = Duration::from_millis(50);
+    const WAITS_A_LOOK: u64 = 4;
+    let (mut cpu, mut used) = (CpuTimes::default(), Duration::ZERO);
+    for waits in 0_u64.. {
+        if programs.has_ended() {
+            break;
+        }
+        if waits % WAITS_A_LOOK == 0 {
+            let processes = tally.lock().expect("nobody panics with the lock").processes().clone();
+            used = cpu.look(&processes);
+        }
+        std::thread::sleep(EVERY);
+    }
+    used
 }
 
 /// User and system time of all threads, to the nanosecond.

@@ -15,7 +15,7 @@ mod unhooking;
 
 pub use budget::Advice;
 pub(crate) use calibration::{Calibrated, calibrate};
-pub(crate) use cpu_time::CpuTimes;
+pub(crate) use cpu_time::watch_cpu;
 pub use governor::Governed;
 pub(crate) use governor::{Governor, advise};
 pub(crate) use tally::{EventTally, SharedTally};

@@ -35,12 +35,12 @@ impl EventTally {
     }
 
     /// The processes that have made events.
-    pub(crate) fn processes(&self) -> &BTreeSet<u32> {
+    pub(super) fn processes(&self) -> &BTreeSet<u32> {
         &self.processes
     }
 
     /// Events by the function's number.
-    pub(crate) fn by_function(&self) -> &ByNumber<u64> {
+    pub(super) fn by_function(&self) -> &ByNumber<u64> {
         &self.events
     }
 }
