@@ -47,11 +47,7 @@ pub(crate) fn run_drain(
         let begun = Instant::now();
         let count = drain.round(&mut files, ended);
         let took = begun.elapsed();
-        progress.recorded(
-            drain.events(),
-            files.thread_count(),
-            drain.drops().iter().map(|(_, count)| count).sum(),
-        );
+        progress.recorded(drain.events(), files.thread_count(), drain.drops().iter().map(|(_, count)| count).sum());
         if ended {
             programs.ended.store(true, Ordering::Release);
             desk.close();
@@ -101,7 +97,7 @@ fn finds_others(programs: &Programs, living: &mut Living) -> bool {
 }
 
 /// Puts what is known of processes into their manifests, so that they can be read should ada be killed.
-fn tell_news(programs: &Programs, files: &mut SessionFiles) -> Result<(), ControlError> {
+pub(crate) fn tell_news(programs: &Programs, files: &mut SessionFiles) -> Result<(), ControlError> {
     let mut hooked = programs.lock();
     let news: Vec<u32> = hooked.processes.iter().filter_map(|(&pid, process)| process.is_news.then_some(pid)).collect();
     for pid in news {

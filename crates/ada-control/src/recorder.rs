@@ -19,7 +19,7 @@ use crate::clock::{Calibration, Clock};
 use crate::deadline::Deadline;
 use crate::descriptors;
 use crate::drain::Drain;
-use crate::drain_loop::run_drain;
+use crate::drain_loop::{run_drain, tell_news};
 use crate::error::Doing;
 use crate::follow::follow_execs;
 use crate::gate::Gate;
