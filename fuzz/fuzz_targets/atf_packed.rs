@@ -2,10 +2,23 @@
 #![no_main]
 use std::io::Cursor;
 
+use ada_event::{Event, EventSeq};
+use ada_format::atf::EventVisitor;
 use ada_format::atf::packed::{EventDecoder, PackedShape, pack_detail, pack_index, unpack_detail, unpack_index};
 use ada_testkit::atf::{LINUX, index, index_placeholder};
 use ada_testkit::packed::{Block, file};
 use libfuzzer_sys::fuzz_target;
+
+/// Events as they are told.
+struct Visited(Vec<[u8; Event::SIZE]>);
+
+impl EventVisitor for Visited {
+    fn begin(&mut self, _: EventSeq, _: u64) {}
+
+    fn event(&mut self, event: Event) {
+        self.0.push(event.to_le_bytes());
+    }
+}
 
 fuzz_target!(|bytes: &[u8]| {
     let [kind, low, high, extent, rest @ ..] = bytes else { return };
@@ -16,8 +29,15 @@ fuzz_target!(|bytes: &[u8]| {
             let block = Block { kind: b'E', count, thread: 5, extent: u32::from(*extent), ..Block::default() };
             let packed = file(b"ATPI", LINUX, 5, &[(block, rest.to_vec(), Vec::new())], (&[], &[], false));
             let shape = PackedShape::of_index(&packed).expect("the file is one");
-            let (mut decoder, mut events) = (EventDecoder::default(), Vec::new());
-            if shape.block_count() == 1 && shape.read_events(&packed, 0, &mut decoder, &mut events).is_ok() {
+            let (mut decoder, mut events, mut visited) = (EventDecoder::default(), Vec::new(), Visited(Vec::new()));
+            if shape.block_count() == 0 {
+                return;
+            }
+            let told = shape.visit_block(&packed, 0, &mut decoder, &mut visited);
+            assert_eq!(told, shape.read_events(&packed, 0, &mut decoder, &mut events));
+            // Both ways to read it give the same.
+            assert!(visited.0 == events);
+            if told.is_ok() {
                 // What could be read can be written, and is the same again.
                 let raw = index(LINUX, 5, false, &events);
                 let again = pack_index(&raw, Cursor::new(Vec::new()), |_| ()).expect("a sound file").into_inner();

@@ -8,7 +8,8 @@ use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use ada_event::FunctionId;
+use ada_event::{Event, EventKind, EventSeq, FunctionId};
+use ada_format::atf::EventVisitor;
 
 use crate::callback::{self, CodeAddresses};
 use crate::concurrency;
@@ -17,7 +18,7 @@ use crate::error::SpanError;
 use crate::function_stats::FunctionStats;
 use crate::observer::{Follows, Observed, Observer};
 use crate::pthread;
-use crate::replay::{Replay, ReplayOptions};
+use crate::replay::{KnownFunction, Replay, ReplayOptions, SpanSink};
 use crate::routine;
 use crate::source::{ProcessSource, ThreadInfo};
 use crate::table::{
@@ -30,7 +31,7 @@ pub const ANALYSIS_VERSION: u64 = 6;
 
 /// Analyses a process and writes its tables into an empty folder. `progress` hears of each few thousand events.
 pub fn analyze(
-    source: &dyn ProcessSource,
+    source: &impl ProcessSource,
     traits: &FunctionTraits,
     options: &ReplayOptions,
     key: u64,
@@ -91,8 +92,8 @@ fn has_all_registers(thread: &ThreadInfo, details: &dyn DetailSource) -> bool {
     details.count() >= thread.events / 4
 }
 
-struct Work<'a> {
-    source: &'a dyn ProcessSource,
+struct Work<'a, P> {
+    source: &'a P,
     threads: &'a [ThreadInfo],
     traits: &'a FunctionTraits,
     options: &'a ReplayOptions,
@@ -101,7 +102,7 @@ struct Work<'a> {
     progress: &'a (dyn Fn(u64) + Sync),
 }
 
-impl Work<'_> {
+impl<P: ProcessSource> Work<'_, P> {
     /// Replays all threads, as many at once as there are processors.
     fn run(&self) -> Result<Vec<ShardSummary>, SpanError> {
         let processors = std::thread::available_parallelism().map_or(1, usize::from);
@@ -123,7 +124,7 @@ impl Work<'_> {
         results.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner()).into_values().collect()
     }
 
-    /// One worker's part; `is_beside` where a processor is free to write what it finds.
+    /// One worker's part; `is_beside` where a processor is free to read ahead and to write what it finds.
     fn replay_threads(
         &self,
         worker: usize,
@@ -145,17 +146,59 @@ impl Work<'_> {
                 _ => Follows::Some,
             };
             sink.observer.begin_thread(details, follows);
-            let mut replay = Replay::new(sink, *self.options).with_losses(self.source.losses(thread));
-            self.source.events(thread, &mut |first, events| {
-                replay.go_on_at(first);
-                replay.feed(events);
-                (self.progress)(events.len() as u64);
-            });
-            let (back, facts) = replay.finish();
+            let replay = Replay::new(sink, *self.options).with_losses(self.source.losses(thread));
+            let mut replayed = Replayed { replay, known: Vec::new(), progress: self.progress };
+            self.source.visit(thread, is_beside, &mut replayed);
+            let (back, facts) = replayed.replay.finish();
             sink = back;
             sink.end_thread(self.threads[thread].id, facts).map_err(SpanError::at(self.folder))?;
         }
         sink.finish().map_err(failed)
+    }
+}
+
+/// Hands a thread's events to its replay.
+struct Replayed<'a, S> {
+    replay: Replay<S>,
+    /// By place in the list at hand, as far as they were looked up.
+    known: Vec<Option<KnownFunction>>,
+    progress: &'a (dyn Fn(u64) + Sync),
+}
+
+impl<S: SpanSink> EventVisitor for Replayed<'_, S> {
+    fn begin(&mut self, first: EventSeq, count: u64) {
+        self.known.clear();
+        self.replay.go_on_at(first.0);
+        (self.progress)(count);
+    }
+
+    #[inline(always)]
+    fn event(&mut self, event: Event) {
+        self.replay.event(event);
+    }
+
+    #[inline(always)]
+    fn event_of(&mut self, place: u16, event: Event) {
+        if event.kind == EventKind::RETURN {
+            return self.replay.event(event);
+        }
+        let function = match self.known.get(usize::from(place)) {
+            Some(Some(known)) => *known,
+            _ => self.look_up(place, event.function),
+        };
+        self.replay.call_of(function, event);
+    }
+}
+
+impl<S: SpanSink> Replayed<'_, S> {
+    #[cold]
+    fn look_up(&mut self, place: u16, function: FunctionId) -> KnownFunction {
+        let known = self.replay.function(function);
+        if self.known.len() <= usize::from(place) {
+            self.known.resize(usize::from(place) + 1, None);
+        }
+        self.known[usize::from(place)] = Some(known);
+        known
     }
 }
 

@@ -4,6 +4,8 @@
 //! does not explain, ended unseen; whatever should be below and is not, began unseen. So the replay is in step again
 //! with each event, and a hole in the stream costs the spans that it cut, and no others.
 
+use std::mem;
+
 use ada_event::{DetailSeq, Event, EventKind, FunctionId};
 
 use crate::anomaly::{Anomaly, AnomalyKind};
@@ -128,18 +130,21 @@ pub struct ReplayOptions {
     pub timeout_ns: u64,
 }
 
+/// An open call. Number and depth lie apart: side by side they are read as one word, which right behind a leaf's call,
+/// when they were just written as two, waits for the stores to be done. That was a seventh of the analysis.
 #[derive(Clone, Copy)]
+#[repr(C)]
 struct Frame {
     function: FunctionId,
     start: u64,
     seq: u64,
     children_ns: u64,
     place: Place,
-    number: u32,
     depth: u32,
     role: Role,
     /// Whether the sink has moved it already.
     is_moved: bool,
+    number: u32,
 }
 
 /// The unwinding that is under way, or was the last.
@@ -165,12 +170,14 @@ pub struct Replay<S> {
     options: ReplayOptions,
     /// Times of the first events behind losses that are yet to come, the next one last.
     losses: Vec<u64>,
-    /// The time of the next one.
-    next_loss: u64,
+    /// The time from which on there is more to do than to replay: at once, then where the next loss is.
+    look_up_at: u64,
     /// The time of the last one that is past; 0 where there is none.
     last_loss: u64,
     stack: Vec<Frame>,
     next_seq: u64,
+    /// Whether the next event is not the one behind the last.
+    has_jumped: bool,
     has_begun: bool,
     first_time: u64,
     time: u64,
@@ -205,10 +212,11 @@ impl<S: SpanSink> Replay<S> {
             sink,
             options,
             losses: Vec::new(),
-            next_loss: u64::MAX,
+            look_up_at: 0,
             last_loss: 0,
             stack: Vec::new(),
             next_seq: 0,
+            has_jumped: false,
             has_begun: false,
             first_time: 0,
             time: 0,
@@ -223,17 +231,26 @@ impl<S: SpanSink> Replay<S> {
     /// Tells where events of the thread were lost: the times of the first events behind, in order.
     pub fn with_losses(mut self, mut losses: Vec<u64>) -> Self {
         losses.reverse();
-        self.next_loss = losses.last().copied().unwrap_or(u64::MAX);
         self.losses = losses;
         self
     }
 
+    /// Does what the first event and those behind losses call for.
     #[cold]
-    fn pass_losses(&mut self) {
+    fn look_up(&mut self, event: &Event) {
+        if !self.has_begun {
+            self.has_begun = true;
+            (self.first_time, self.time_before) = (self.time, self.time);
+            self.unknown_below = event.depth.saturating_add(u32::from(!event.kind.is_call()));
+            self.begun_at_depth = self.unknown_below;
+        }
         while let Some(loss) = self.losses.pop_if(|loss| *loss <= self.time) {
             self.last_loss = loss;
         }
-        self.next_loss = self.losses.last().copied().unwrap_or(u64::MAX);
+        if mem::take(&mut self.has_jumped) {
+            self.last_loss = self.time;
+        }
+        self.look_up_at = self.losses.last().copied().unwrap_or(u64::MAX);
     }
 
     /// Whether events were lost since a time.
@@ -247,51 +264,62 @@ impl<S: SpanSink> Replay<S> {
         self.options.has_drops || self.has_lost_since(time)
     }
 
-    /// Tells the position of the next event, where some before it cannot be read.
+    /// Tells the position of the next event: events between the last one and it, which cannot be read, are lost.
     pub fn go_on_at(&mut self, seq: u64) {
+        if seq != self.next_seq {
+            self.has_jumped = true;
+            self.look_up_at = 0;
+        }
         self.next_seq = seq;
     }
 
-    /// The thread's next events.
-    pub fn feed(&mut self, events: &[[u8; Event::SIZE]]) {
-        for bytes in events {
-            self.event(&Event::from_le_bytes(bytes));
-        }
+    /// The sink's number for a function, which [`Self::call_of`] takes.
+    pub fn function(&mut self, function: FunctionId) -> KnownFunction {
+        self.sink.function(function)
     }
 
     /// The thread's next event.
-    #[inline]
-    pub fn event(&mut self, event: &Event) {
+    #[inline(always)]
+    pub fn event(&mut self, event: Event) {
+        let seq = self.advance(&event);
+        match event.kind {
+            EventKind::CALL | EventKind::ENTRY => {
+                let function = self.sink.function(event.function);
+                self.call(seq, function, event);
+            }
+            EventKind::RETURN => self.end(seq, event, true),
+            EventKind::EXCEPTION => self.end(seq, event, false),
+            _ => self.odd(AnomalyKind::UnknownEvent, seq),
+        }
+    }
+
+    /// The thread's next event, which is a call of a function that was looked up before.
+    #[inline(always)]
+    pub fn call_of(&mut self, function: KnownFunction, event: Event) {
+        let seq = self.advance(&event);
+        self.call(seq, function, event);
+    }
+
+    /// Moves on to an event, and gives its position.
+    #[inline(always)]
+    fn advance(&mut self, event: &Event) -> u64 {
         let seq = self.next_seq;
         self.next_seq += 1;
-        if !self.has_begun {
-            self.has_begun = true;
-            (self.first_time, self.time) = (event.timestamp.0, event.timestamp.0);
-            self.unknown_below = event.depth.saturating_add(u32::from(!event.kind.is_call()));
-            self.begun_at_depth = self.unknown_below;
-        }
         if event.timestamp.0 < self.time {
             self.odd(AnomalyKind::TimeBackwards, seq);
         }
         self.time_before = self.time;
         self.time = self.time.max(event.timestamp.0);
-        if self.time >= self.next_loss {
-            self.pass_losses();
+        if self.time >= self.look_up_at {
+            self.look_up(event);
         }
-        match event.kind {
-            EventKind::CALL => self.call(seq, event, false),
-            EventKind::RETURN => self.end(seq, event, true),
-            EventKind::EXCEPTION => self.end(seq, event, false),
-            EventKind::ENTRY => self.call(seq, event, true),
-            _ => self.odd(AnomalyKind::UnknownEvent, seq),
-        }
+        seq
     }
 
-    #[inline]
-    fn call(&mut self, seq: u64, event: &Event, is_entry: bool) {
+    #[inline(always)]
+    fn call(&mut self, seq: u64, function: KnownFunction, event: Event) {
         let depth = event.depth;
-        let function = self.sink.function(event.function);
-        let is_entry_only = is_entry || function.is_entry_only;
+        let is_entry_only = event.kind == EventKind::ENTRY || function.is_entry_only;
         if self.stack.last().is_some_and(|top| top.depth >= depth) {
             if function.role == Role::ThreadStart {
                 self.end_life(Outcome::new(Status::Exited, Reason::None), depth);
@@ -361,7 +389,7 @@ impl<S: SpanSink> Replay<S> {
         {
             let is_uncertain = self.may_lack_since(top.start);
             let outcome = Outcome { status: Status::Unmatched, reason: Reason::TailCall, is_uncertain };
-            self.close_top(None, DetailSeq::NONE, outcome, None);
+            self.give_up_top(outcome);
         } else {
             self.vanish(seq, depth);
         }
@@ -370,9 +398,9 @@ impl<S: SpanSink> Replay<S> {
     /// A thread begins where one has ended: the system uses ids again, and a trace may have two threads under one.
     #[cold]
     fn end_life(&mut self, outcome: Outcome, depth: u32) {
-        let now = std::mem::replace(&mut self.time, self.time_before);
+        let now = mem::replace(&mut self.time, self.time_before);
         while self.stack.last().is_some_and(|top| top.depth >= depth) {
-            self.close_top(None, DetailSeq::NONE, outcome, None);
+            self.give_up_top(outcome);
         }
         self.time = now;
         self.cause = None;
@@ -384,7 +412,7 @@ impl<S: SpanSink> Replay<S> {
         while let Some(top) = self.stack.last().filter(|top| top.depth >= depth) {
             let outcome = self.lost_since(top.start);
             self.odd(AnomalyKind::BeginningWithoutEnd, seq);
-            self.close_top(None, DetailSeq::NONE, outcome, None);
+            self.give_up_top(outcome);
         }
     }
 
@@ -394,15 +422,15 @@ impl<S: SpanSink> Replay<S> {
         Outcome::new(Status::Unmatched, reason)
     }
 
-    #[inline]
-    fn end(&mut self, seq: u64, event: &Event, is_return: bool) {
+    #[inline(always)]
+    fn end(&mut self, seq: u64, event: Event, is_return: bool) {
         let depth = event.depth;
         if self.stack.last().is_some_and(|top| top.depth > depth) {
             self.vanish(seq, depth.saturating_add(1));
         }
         let is_partner = self.stack.last().is_some_and(|top| top.depth == depth && top.function == event.function);
         if !is_partner {
-            return self.end_of_unknown(seq, event);
+            return self.end_of_unknown(seq, &event);
         }
         if is_return {
             if self.cause.is_some_and(|cause| depth < cause.lowest && cause.lowest != u32::MAX) {
@@ -489,7 +517,13 @@ impl<S: SpanSink> Replay<S> {
         (outcome, Some(cause.seq))
     }
 
-    #[inline]
+    /// Ends the newest open span without an event of its own.
+    #[inline(never)]
+    fn give_up_top(&mut self, outcome: Outcome) {
+        self.close_top(None, DetailSeq::NONE, outcome, None);
+    }
+
+    #[inline(always)]
     fn close_top(&mut self, close_seq: Option<u64>, detail: DetailSeq, outcome: Outcome, context: Option<u64>) {
         let Some(frame) = self.stack.pop() else { return };
         let duration = self.time - frame.start;
@@ -571,7 +605,7 @@ impl<S: SpanSink> Replay<S> {
             ProcessEnd::Alive => Outcome::new(Status::Open, Reason::None),
         };
         while !self.stack.is_empty() {
-            self.close_top(None, DetailSeq::NONE, outcome, None);
+            self.give_up_top(outcome);
         }
         (self.sink, facts)
     }

@@ -3,10 +3,10 @@
 use std::collections::HashMap;
 use std::path::Path;
 
-use ada_event::{DetailSeq, Event, EventKind, EventSeq, FunctionId};
+use ada_event::{DetailSeq, EventKind, EventSeq, FunctionId};
 use ada_format::atf::{
-    DetailRecord, Drops, FunctionRow, HeldRecords, Module, Payload, Probes, Process, ThreadDetail, ThreadEntry,
-    ThreadTrace, functions_file, read_functions,
+    DetailRecord, Drops, EventVisitor, FunctionRow, HeldRecords, Module, Payload, Probes, Process, ThreadDetail,
+    ThreadEntry, ThreadTrace, functions_file, read_functions,
 };
 
 use crate::analysis::ANALYSIS_VERSION;
@@ -47,8 +47,8 @@ impl ProcessSource for ProcessTrace<'_> {
         self.0.threads.iter().map(to_info).collect()
     }
 
-    fn events(&self, thread: usize, each: &mut dyn FnMut(u64, &[[u8; Event::SIZE]])) {
-        self.0.threads[thread].chunks().for_each(|chunk| each(chunk.first_seq().0, &chunk));
+    fn visit(&self, thread: usize, has_processor: bool, visitor: &mut impl EventVisitor) {
+        self.0.threads[thread].visit(has_processor, visitor);
     }
 
     fn details(&self, thread: usize) -> Option<Box<dyn DetailSource + '_>> {
@@ -61,10 +61,6 @@ impl ProcessSource for ProcessTrace<'_> {
         let id = self.0.threads[thread].id().0;
         let gaps = self.0.manifest.iter().flat_map(|manifest| &manifest.gaps);
         let mut times: Vec<u64> = gaps.filter(|gap| gap.thread == id && gap.lost > 0).map(|gap| gap.time_ns).collect();
-        // What cannot be read is lost too.
-        let index = self.0.threads[thread].index();
-        let behind = index.lost().into_iter().filter_map(|lost| index.event(EventSeq(lost.end)));
-        times.extend(behind.map(|event| event.timestamp.0));
         times.sort_unstable();
         times
     }

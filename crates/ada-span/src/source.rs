@@ -1,6 +1,6 @@
 //! What the analysis reads: a process's threads, their events, and the detail of some.
 
-use ada_event::Event;
+use ada_format::atf::EventVisitor;
 
 use crate::detail::{DetailSource, EventDetail};
 
@@ -28,13 +28,16 @@ pub trait ProcessSource: Sync {
     /// The threads, by id.
     fn threads(&self) -> Vec<ThreadInfo>;
 
-    /// A thread's events in their order, many at a time, each time with the position of the first of them.
-    fn events(&self, thread: usize, each: &mut dyn FnMut(u64, &[[u8; Event::SIZE]]));
+    /// A thread's events in their order. `has_processor`: one is free to read ahead.
+    fn visit(&self, thread: usize, has_processor: bool, visitor: &mut impl EventVisitor)
+    where
+        Self: Sized;
 
     /// A thread's detail, if there is any.
     fn details(&self, thread: usize) -> Option<Box<dyn DetailSource + '_>>;
 
-    /// Where events of a thread were lost: the times of the first events behind, in order.
+    /// Where events of a thread were lost, beside those that its positions leave out: the times of the first events behind, in
+    /// order.
     fn losses(&self, _thread: usize) -> Vec<u64> {
         Vec::new()
     }

@@ -2,9 +2,7 @@
 
 use std::iter::FusedIterator;
 use std::ops::{Deref, Range};
-use std::sync::mpsc::{self, Receiver};
 use std::sync::{Arc, Mutex};
-use std::thread::JoinHandle;
 
 use ada_event::{Event, EventSeq};
 
@@ -18,11 +16,6 @@ const SMALLEST: usize = 64 << 10;
 /// Bytes that all threads of a merge may have in memory together.
 const TOGETHER: usize = 16 << 20;
 
-/// Blocks from which on a file is worth a thread that decodes ahead.
-const WORTH_A_THREAD: usize = 8;
-/// Blocks that it is ahead.
-const BLOCKS_AHEAD: usize = 2;
-
 /// A thread's events in the order of its file, many at a time. Blocks of a packed file that cannot be read are left out.
 pub struct EventChunks<'a> {
     source: Source<'a>,
@@ -31,7 +24,6 @@ pub struct EventChunks<'a> {
 enum Source<'a> {
     Raw(RawChunks<'a>),
     Packed(Box<PackedChunks<'a>>),
-    Ahead(Ahead),
 }
 
 /// A packed index file.
@@ -75,17 +67,6 @@ impl EventChunk<'_> {
         Self { first: EventSeq(0), events: ChunkEvents::Borrowed(&[]) }
     }
 
-    /// The same, if it is in memory of its own, as all of a packed file are.
-    fn detached(self) -> EventChunk<'static> {
-        let events = match self.events {
-            ChunkEvents::Decoded(decoded) => ChunkEvents::Decoded(decoded),
-            ChunkEvents::Borrowed(events) => {
-                ChunkEvents::Decoded(Decoded { events: events.to_vec(), spare: Arc::default() })
-            }
-        };
-        EventChunk { first: self.first, events }
-    }
-
     /// The position of the first event.
     pub fn first_seq(&self) -> EventSeq {
         self.first
@@ -123,15 +104,6 @@ impl<'a> EventChunks<'a> {
         let packed = PackedChunks { file, next: (0, 0), step: step(beside), scratch, spare };
         Self { source: Source::Packed(Box::new(packed)) }
     }
-
-    /// Events of a packed file that is read alone: another thread decodes ahead, if that is worth a thread.
-    pub(crate) fn packed_ahead(file: &'a Arc<PackedFile>) -> Self {
-        let is_large = file.shape.block_count() >= WORTH_A_THREAD;
-        match is_large.then(|| Ahead::start(file.clone())).flatten() {
-            Some(ahead) => Self { source: Source::Ahead(ahead) },
-            None => Self::packed(file, 0, Arc::default()),
-        }
-    }
 }
 
 /// Events of a piece, where so many other threads are read at the same time.
@@ -152,7 +124,6 @@ impl<'a> Iterator for EventChunks<'a> {
         match &mut self.source {
             Source::Raw(raw) => raw.next(),
             Source::Packed(packed) => packed.next(),
-            Source::Ahead(ahead) => ahead.next(),
         }
     }
 }
@@ -228,38 +199,6 @@ impl<'a> PackedChunks<'a> {
             return Some(EventChunk { first, events: ChunkEvents::Decoded(decoded) });
         }
         None
-    }
-}
-
-/// A thread that decodes a few blocks ahead of whoever reads them.
-struct Ahead {
-    /// Taken at the end, so that the thread hears of it.
-    blocks: Option<Receiver<EventChunk<'static>>>,
-    worker: Option<JoinHandle<()>>,
-}
-
-impl Ahead {
-    fn start(file: Arc<PackedFile>) -> Option<Self> {
-        let (sender, receiver) = mpsc::sync_channel(BLOCKS_AHEAD);
-        let decode = move || {
-            // Whoever has heard enough drops the receiver.
-            EventChunks::packed(&file, 0, Arc::default()).try_for_each(|chunk| sender.send(chunk.detached())).ok();
-        };
-        let worker = std::thread::Builder::new().name("ada-decoding".into()).spawn(decode).ok()?;
-        Some(Self { blocks: Some(receiver), worker: Some(worker) })
-    }
-
-    fn next(&mut self) -> Option<EventChunk<'static>> {
-        self.blocks.as_ref()?.recv().ok()
-    }
-}
-
-impl Drop for Ahead {
-    fn drop(&mut self) {
-        self.blocks = None;
-        if let Some(worker) = self.worker.take() {
-            let _ = worker.join();
-        }
     }
 }
 

@@ -24,6 +24,7 @@ mod preamble;
 mod record;
 mod section;
 mod session;
+mod visit;
 
 pub use chunks::{EventChunk, EventChunks};
 pub use damage::Damage;
@@ -43,3 +44,4 @@ pub use record::{SessionWriter, Store, SyncPolicy, ThreadWriter};
 pub use session::{
     Events, Finding, HeldRecord, HeldRecords, Problem, Process, Session, ThreadDetail, ThreadIndex, ThreadTrace,
 };
+pub use visit::EventVisitor;

@@ -1,6 +1,7 @@
 //! The packed form: whatever goes in comes out, to the last byte.
 
 use std::cell::RefCell;
+use std::collections::HashMap;
 use std::fs;
 use std::io::{self, Cursor, Seek, SeekFrom, Write};
 use std::path::Path;
@@ -10,7 +11,7 @@ use ada_event::{DetailSeq, Event, EventKind, EventSeq, FunctionId, ThreadId, Tra
 use ada_format::atf::packed::{
     Comparison, ConvertError, EventDecoder, PackedShape, pack_detail, pack_index, unpack_detail, unpack_index,
 };
-use ada_format::atf::{Damage, DetailType, DetailWriter, IndexWriter, Payload, Platform};
+use ada_format::atf::{Damage, DetailType, DetailWriter, EventVisitor, IndexWriter, Payload, Platform};
 use ada_testkit::atf::{LINUX, NO_DETAIL, detail, event, index, record, x86_call, x86_return};
 use ada_testkit::packed::{Block, EventParts, file};
 use proptest::prelude::*;
@@ -25,13 +26,43 @@ pub(super) fn packed_detail(raw: &[u8]) -> Vec<u8> {
     pack_detail(raw, Cursor::new(Vec::new()), |_| ()).expect("it can be packed").into_inner()
 }
 
-/// All events of a packed file whose blocks are all right.
+/// Events with their positions, as they were told one by one.
+#[derive(Default)]
+pub(super) struct Visited {
+    pub(super) events: Vec<(u64, Event)>,
+    next: u64,
+    /// What each place in the list at hand stands for.
+    listed: HashMap<u16, FunctionId>,
+}
+
+impl EventVisitor for Visited {
+    fn begin(&mut self, first: EventSeq, _: u64) {
+        self.next = first.0;
+        self.listed.clear();
+    }
+
+    fn event(&mut self, event: Event) {
+        self.events.push((self.next, event));
+        self.next += 1;
+    }
+
+    fn event_of(&mut self, place: u16, event: Event) {
+        assert_eq!(*self.listed.entry(place).or_insert(event.function), event.function);
+        self.event(event);
+    }
+}
+
+/// All events of a packed file whose blocks are all right, which are the same when they are told one by one.
 pub(super) fn events_of(packed: &[u8]) -> Vec<[u8; 32]> {
     let shape = PackedShape::of_index(packed).expect("it is one");
     let (mut decoder, mut events, mut all) = (EventDecoder::default(), Vec::new(), Vec::new());
     for block in 0..shape.block_count() {
         shape.read_events(packed, block, &mut decoder, &mut events).expect("the block is right");
         assert_eq!(shape.block_range(block), all.len() as u64..(all.len() + events.len()) as u64);
+        let mut visited = Visited::default();
+        shape.visit_block(packed, block, &mut decoder, &mut visited).expect("the block is right");
+        let positions = all.len() as u64..;
+        assert!(positions.zip(events.iter().map(Event::from_le_bytes)).eq(visited.events));
         all.extend_from_slice(&events);
     }
     all

@@ -9,7 +9,7 @@ use ada_event::{DetailSeq, Event, EventSeq, ThreadId, TraceNanos};
 use ada_format::atf::packed::convert_file;
 use ada_format::atf::{DetailType, Payload, Platform, Session, SessionWriter, Store, SyncPolicy};
 
-use super::packed::program;
+use super::packed::{Visited, program};
 
 const COUNT: usize = 40_000;
 
@@ -61,6 +61,14 @@ fn both_forms_read_alike() {
         assert_eq!((raw.event_count(), raw.byte_count()), (packed.event_count(), packed.byte_count()));
         let (raw_index, packed_index) = (raw.index(), packed.index());
         assert!(raw_index.events().eq(packed_index.events()));
+        for has_processor in [false, true] {
+            let [raw, packed] = [raw, packed].map(|thread| {
+                let mut visited = Visited::default();
+                thread.visit(has_processor, &mut visited);
+                visited.events
+            });
+            assert!(raw == packed && (0..).zip(raw_index.events()).eq(packed));
+        }
         assert!(raw_index.events().rev().take(3).eq(packed_index.events().rev().take(3)));
         for seq in [0, 16_383, 16_384, 39_999, 3, 40_000, u64::MAX] {
             assert_eq!(raw_index.event(EventSeq(seq)), packed_index.event(EventSeq(seq)));
@@ -131,15 +139,17 @@ fn a_block_that_cannot_be_read_leaves_a_gap() {
     assert!(found.iter().any(|finding| finding.problem.kind() == "block_damaged"), "{found:?}");
     let thread = opened.threads().nth(1).unwrap();
     let index = thread.index();
-    let [lost] = &index.lost()[..] else { panic!("one block") };
-    assert_eq!((lost.start, index.len()), (0, COUNT as u64));
-    assert_eq!(index.event(EventSeq(lost.end - 1)), None);
     let first = thread.chunks().next().unwrap();
-    assert_eq!(first.first_seq().0, lost.end);
+    let behind = first.first_seq().0;
+    assert!(behind > 0 && index.len() == COUNT as u64);
+    assert_eq!(index.event(EventSeq(behind - 1)), None);
+    let mut visited = Visited::default();
+    thread.visit(false, &mut visited);
+    assert_eq!(visited.events.first().map(|(seq, _)| *seq), Some(behind));
     assert_eq!(index.event(first.first_seq()), Some(Event::from_le_bytes(&first[0])));
     // Those behind keep their positions.
     let merged = opened.merge().find(|merged| merged.lane == 1).unwrap();
-    assert_eq!(merged.seq.0, lost.end);
+    assert_eq!(merged.seq.0, behind);
 }
 
 #[test]

@@ -128,14 +128,6 @@ impl Columns {
         self.rows = 0;
     }
 
-    /// Appends the block to `out`. `late_rows` are those that have no end yet, in their order.
-    pub(crate) fn encode(&self, late_rows: &[u64], out: &mut Vec<u8>) {
-        for values in &self.values {
-            column::put(out, values);
-        }
-        column::put(out, late_rows);
-    }
-
     /// Reads the block in `self.bytes`. None if it contradicts itself.
     pub(crate) fn decode(&mut self, entry: &BlockEntry, wanted: impl Fn(Column) -> bool) -> Option<()> {
         let rows = entry.rows as usize;

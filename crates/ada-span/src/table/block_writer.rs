@@ -6,7 +6,9 @@ use std::mem;
 use std::sync::mpsc::{self, Receiver, SyncSender};
 use std::thread::JoinHandle;
 
-use super::block::{BlockEntry, Column, Columns};
+use super::block::BlockEntry;
+use super::block_code;
+use super::row::Row;
 
 /// Blocks that may wait to be written.
 const WAITING: usize = 4;
@@ -14,7 +16,7 @@ const WAITING: usize = 4;
 /// A block as the replay leaves it: spans that are open have no end yet.
 #[derive(Default)]
 pub(crate) struct Filled {
-    pub(crate) columns: Columns,
+    pub(crate) rows: Vec<Row>,
     /// Rows of spans that are open, in their order.
     pub(crate) late_rows: Vec<u64>,
     /// Where their ends will be.
@@ -71,7 +73,7 @@ impl BlockWriter {
                 let _ = beside.full.send(full);
             }
         }
-        filled.columns.clear();
+        filled.rows.clear();
         filled.late_rows.clear();
         filled.late_base = 0;
     }
@@ -108,31 +110,16 @@ impl BlockFile {
         Self { file, bytes: Vec::new(), so_far: WrittenBlocks::default(), error: None }
     }
 
-    fn write(&mut self, Filled { columns, late_rows, late_base, thread }: &Filled) {
+    fn write(&mut self, Filled { rows, late_rows, late_base, thread }: &Filled) {
         self.bytes.clear();
-        columns.encode(late_rows, &mut self.bytes);
-        let seqs = columns.get(Column::OpenSeq);
-        let starts = columns.get(Column::Start);
-        let depths = columns.get(Column::Depth);
-        let durations = columns.get(Column::Duration);
-        let ends = starts.iter().zip(durations).map(|(start, duration)| start.saturating_add(*duration));
+        let facts = block_code::encode(rows, late_rows, &mut self.bytes);
         self.so_far.blocks.push(BlockEntry {
             thread: *thread,
-            shard: 0,
             offset: self.so_far.length,
             length: self.bytes.len() as u32,
             crc: crc32fast::hash(&self.bytes),
-            rows: columns.rows as u32,
-            late_count: late_rows.len() as u32,
             late_base: *late_base,
-            first_seq: seqs.first().copied().unwrap_or(0),
-            last_seq: seqs.last().copied().unwrap_or(0),
-            min_start: starts.first().copied().unwrap_or(0),
-            max_start: starts.last().copied().unwrap_or(0),
-            max_end: ends.max().unwrap_or(0),
-            max_duration: durations.iter().copied().max().unwrap_or(0),
-            min_depth: depths.iter().copied().min().unwrap_or(0) as u32,
-            max_depth: depths.iter().copied().max().unwrap_or(0) as u32,
+            ..facts
         });
         if self.error.is_none() {
             self.error = self.file.write_all(&self.bytes).err();

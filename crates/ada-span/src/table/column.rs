@@ -1,13 +1,12 @@
-//! A column of a block: its smallest value, and what is added to it in as few bytes as the largest needs.
+//! A column of a block: a base, and what is added to it in as few bytes as all of them need.
 
 /// Bytes before the values: the base, the width, and padding.
 const HEADER: usize = 16;
 
-/// Appends a column.
-pub(crate) fn put(out: &mut Vec<u8>, values: &[u64]) {
-    let (base, largest) = values.iter().fold((u64::MAX, 0), |(low, high), &value| (low.min(value), high.max(value)));
-    let base = base.min(largest);
-    let width: u8 = match largest - base {
+/// Appends a column. `bits` has every bit that a value's distance from the base has.
+#[inline]
+pub(crate) fn put(out: &mut Vec<u8>, base: u64, bits: u64, values: impl ExactSizeIterator<Item = u64>) {
+    let width: u8 = match bits {
         0 => 0,
         0x1..=0xff => 1,
         0x100..=0xffff => 2,
@@ -16,19 +15,25 @@ pub(crate) fn put(out: &mut Vec<u8>, values: &[u64]) {
     };
     out.extend(base.to_le_bytes());
     out.extend([width, 0, 0, 0, 0, 0, 0, 0]);
+    let values = values.map(|value| value.wrapping_sub(base));
     match width {
         0 => (),
-        1 => out.extend(values.iter().map(|&value| (value - base) as u8)),
-        2 => put_wide(out, values, |value| ((value - base) as u16).to_le_bytes()),
-        4 => put_wide(out, values, |value| ((value - base) as u32).to_le_bytes()),
-        _ => put_wide(out, values, |value| (value - base).to_le_bytes()),
+        1 => put_wide(out, values, |value| [value as u8]),
+        2 => put_wide(out, values, |value| (value as u16).to_le_bytes()),
+        4 => put_wide(out, values, |value| (value as u32).to_le_bytes()),
+        _ => put_wide(out, values, u64::to_le_bytes),
     }
 }
 
-fn put_wide<const N: usize>(out: &mut Vec<u8>, values: &[u64], bytes: impl Fn(u64) -> [u8; N]) {
+#[inline]
+fn put_wide<const N: usize>(
+    out: &mut Vec<u8>,
+    values: impl ExactSizeIterator<Item = u64>,
+    bytes: impl Fn(u64) -> [u8; N],
+) {
     let begin = out.len();
     out.resize(begin + N * values.len(), 0);
-    for (slot, &value) in out[begin..].as_chunks_mut::<N>().0.iter_mut().zip(values) {
+    for (slot, value) in out[begin..].as_chunks_mut::<N>().0.iter_mut().zip(values) {
         *slot = bytes(value);
     }
 }
@@ -64,8 +69,8 @@ mod tests {
         for largest in [0, 1, 255, 256, 65_535, 65_536, u64::from(u32::MAX), 1 << 32, u64::MAX - 7] {
             let values = [7, 7 + largest, 7 + largest / 2];
             let mut bytes = Vec::new();
-            put(&mut bytes, &values);
-            put(&mut bytes, &[5; 3]);
+            put(&mut bytes, 7, largest | largest / 2, values.into_iter());
+            put(&mut bytes, 5, 0, [5; 3].into_iter());
             let mut left = &bytes[..];
             let mut read = Vec::new();
             take(&mut left, 3, Some(&mut read)).unwrap();

@@ -1,12 +1,14 @@
 //! The derived tables: frame spans in blocks of columns, and the sums beside them, cached beside the session.
 
 mod block;
+mod block_code;
 mod block_writer;
 mod bytes;
 mod column;
 mod late;
 mod meta;
 mod reader;
+mod row;
 mod store;
 #[doc(hidden)]
 pub mod unchecked;

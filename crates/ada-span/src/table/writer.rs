@@ -6,10 +6,11 @@ use std::io::{self, BufWriter, Write};
 
 use ada_event::FunctionId;
 
-use super::block::{BlockEntry, COLUMNS, FIRST_LATE, ROWS};
+use super::block::{BlockEntry, ROWS};
 use super::block_writer::{BlockWriter, Filled};
 use super::late::{LATE_FIELDS, LateWriter};
 use super::meta::{AnomalyCount, ThreadEntry};
+use super::row::{MOST_FUNCTIONS, Row, late_fields};
 use crate::anomaly::{Anomaly, AnomalyKind};
 use crate::function_stats::FunctionStats;
 use crate::histogram::Histogram;
@@ -20,8 +21,6 @@ use crate::traits::FunctionTraits;
 
 /// Functions that get a histogram; a damaged file can claim any number of them.
 const MOST_HISTOGRAMS: usize = 200_000;
-/// Functions that are told apart.
-const MOST_FUNCTIONS: usize = 4_000_000;
 /// Set in a place whose span has got a slot for its late end.
 const IS_LATE: u64 = 1 << 63;
 /// The late slot's block stands in these bits of a place, the slot in those below.
@@ -151,10 +150,38 @@ impl<'a> ShardSink<'a> {
     }
 
     fn write_block(&mut self) {
-        if self.block.columns.rows > 0 {
+        if !self.block.rows.is_empty() {
             self.block.thread = self.thread;
             self.spans.write(&mut self.block);
             self.late_ends.push(LateEnds::default());
+        }
+    }
+}
+
+/// What few spans need takes them by value: then only those are put together in memory.
+impl ShardSink<'_> {
+    #[inline(never)]
+    fn observe_open(&mut self, opened: Opened) {
+        let ids = &self.numbers.ids;
+        let caller = opened.caller.map(|caller| ids[caller as usize]);
+        self.observer.open(self.thread, &opened, ids[opened.function as usize], caller);
+    }
+
+    #[inline(never)]
+    fn observe_close(&mut self, closed: Closed) {
+        self.observer.close(self.thread, &closed);
+    }
+
+    /// Ends a span of a block that is written.
+    #[inline(never)]
+    fn close_late(&mut self, place: Place, closed: Closed) {
+        let slot = place.0 & ((1 << BLOCK_SHIFT) - 1);
+        let block = (place.0 & !IS_LATE) >> BLOCK_SHIFT;
+        let late = &mut self.late_ends[block as usize];
+        late.max_duration = late.max_duration.max(closed.duration);
+        late.max_end = late.max_end.max(closed.start.saturating_add(closed.duration));
+        if self.error.is_none() {
+            self.error = self.late.set(slot, late_fields(&closed)).err();
         }
     }
 }
@@ -172,51 +199,26 @@ impl SpanSink for ShardSink<'_> {
         known
     }
 
-    #[inline]
+    #[inline(always)]
     fn open(&mut self, opened: &Opened) -> Place {
-        let columns = &mut self.block.columns;
-        let row = columns.rows;
-        columns.rows += 1;
+        let row = self.block.rows.len();
+        self.block.rows.push(Row::open(opened));
         self.spans_of_thread += 1;
-        let parent = opened.parent.map_or(0, |parent| opened.seq - parent);
-        let values: [u64; COLUMNS] =
-            [opened.seq, opened.start, opened.function.into(), opened.depth.into(), parent, 0, 0, 0, 0, 0];
-        for (column, value) in columns.values_mut().iter_mut().zip(values) {
-            column.push(value);
-        }
         if opened.is_frame {
             self.open_counts[opened.function as usize] += 1;
         }
         if self.observer.wants(opened) {
-            let ids = &self.numbers.ids;
-            let caller = opened.caller.map(|caller| ids[caller as usize]);
-            self.observer.open(self.thread, opened, ids[opened.function as usize], caller);
+            self.observe_open(*opened);
         }
         Place(row as u64)
     }
 
-    #[inline]
+    #[inline(always)]
     fn close(&mut self, place: Place, closed: &Closed) {
-        let fields: [u64; LATE_FIELDS] = [
-            closed.duration,
-            closed.self_ns,
-            closed.close_seq.map_or(0, |seq| seq - closed.seq),
-            closed.outcome.to_byte().into(),
-            closed.context.map_or(0, |seq| seq + 1),
-        ];
         if place.0 & IS_LATE == 0 {
-            for (column, value) in self.block.columns.values_mut()[FIRST_LATE..].iter_mut().zip(fields) {
-                column[place.0 as usize] = value;
-            }
+            self.block.rows[place.0 as usize].close(closed);
         } else {
-            let slot = place.0 & ((1 << BLOCK_SHIFT) - 1);
-            let block = (place.0 & !IS_LATE) >> BLOCK_SHIFT;
-            let late = &mut self.late_ends[block as usize];
-            late.max_duration = late.max_duration.max(closed.duration);
-            late.max_end = late.max_end.max(closed.start.saturating_add(closed.duration));
-            if self.error.is_none() {
-                self.error = self.late.set(slot, fields).err();
-            }
+            self.close_late(place, *closed);
         }
         let is_outermost = closed.is_frame && {
             let open = &mut self.open_counts[closed.function as usize];
@@ -227,7 +229,7 @@ impl SpanSink for ShardSink<'_> {
         let stats = &mut self.stats[closed.function as usize];
         stats.add(self.thread, closed.seq, closed.duration, closed.self_ns, closed.outcome, is_outermost);
         if self.observer.has_open() {
-            self.observer.close(self.thread, closed);
+            self.observe_close(*closed);
         }
     }
 
@@ -252,7 +254,7 @@ impl SpanSink for ShardSink<'_> {
 
     #[inline]
     fn wants_to_move(&self) -> bool {
-        self.block.columns.rows >= ROWS
+        self.block.rows.len() >= ROWS
     }
 
     fn move_open(&mut self, places: &mut dyn Iterator<Item = &mut Place>) {

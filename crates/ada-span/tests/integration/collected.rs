@@ -74,7 +74,7 @@ pub(crate) fn replay_with_losses(
 ) -> Collected {
     let sink = Collected { traits: traits.clone(), ..Collected::default() };
     let mut replay = Replay::new(sink, options).with_losses(losses.to_vec());
-    events.iter().for_each(|event| replay.event(event));
+    events.iter().for_each(|event| replay.event(*event));
     let (collected, facts) = replay.finish();
     assert_eq!(facts.events, events.len() as u64);
     collected

@@ -1,6 +1,7 @@
 //! A process whose trace is in memory.
 
-use ada_event::{DetailSeq, Event, EventKind, FunctionId};
+use ada_event::{DetailSeq, Event, EventKind, EventSeq, FunctionId};
+use ada_format::atf::EventVisitor;
 use ada_span::table::Tables;
 use ada_span::{DetailSource, EventDetail, FunctionTraits, ProcessSource, ReplayOptions, ThreadInfo, analyze};
 
@@ -38,9 +39,11 @@ impl ProcessSource for InMemory {
         self.threads.iter().map(|thread| thread.info).collect()
     }
 
-    fn events(&self, thread: usize, each: &mut dyn FnMut(u64, &[[u8; Event::SIZE]])) {
-        let bytes: Vec<[u8; Event::SIZE]> = self.threads[thread].events.iter().map(|it| it.to_le_bytes()).collect();
-        bytes.chunks(1000).zip((0..).step_by(1000)).for_each(|(chunk, first)| each(first, chunk));
+    fn visit(&self, thread: usize, _: bool, visitor: &mut impl EventVisitor) {
+        for (chunk, first) in self.threads[thread].events.chunks(1000).zip((0..).step_by(1000)) {
+            visitor.begin(EventSeq(first), chunk.len() as u64);
+            chunk.iter().for_each(|event| visitor.event(*event));
+        }
     }
 
     fn details(&self, thread: usize) -> Option<Box<dyn DetailSource + '_>> {

@@ -39,6 +39,8 @@ fn check_thread(tables: &Tables, thread: usize, collected: &Collected) {
             (max_end, max_duration) = (max_end.max(span.end()), max_duration.max(closed.duration));
         }
         assert_eq!((entry.max_end, entry.max_duration), (max_end, max_duration));
+        let depths = columns.get(Column::Depth).iter().map(|&depth| depth as u32);
+        assert_eq!((Some(entry.min_depth), Some(entry.max_depth)), (depths.clone().min(), depths.max()));
         assert_eq!(entry.min_start, columns.at(Column::Start, 0));
         assert_eq!(entry.last_seq, columns.at(Column::OpenSeq, columns.rows() - 1));
     }

@@ -1,6 +1,7 @@
 //! A process whose trace is in memory, and its tables.
 
-use ada_event::{DetailSeq, Event, EventKind, FunctionId, ModuleId, ThreadId, TraceNanos};
+use ada_event::{DetailSeq, Event, EventKind, EventSeq, FunctionId, ModuleId, ThreadId, TraceNanos};
+use ada_format::atf::EventVisitor;
 use ada_span::table::{Column, Columns, Tables};
 use ada_span::{
     DetailSource, EventDetail, FunctionTraits, ProcessEnd, ProcessSource, ReplayOptions, ThreadInfo, analyze,
@@ -17,9 +18,11 @@ impl ProcessSource for InMemory {
         (1..).zip(&self.0).map(info).collect()
     }
 
-    fn events(&self, thread: usize, each: &mut dyn FnMut(u64, &[[u8; Event::SIZE]])) {
-        let bytes: Vec<[u8; Event::SIZE]> = self.0[thread].iter().map(|it| it.to_le_bytes()).collect();
-        bytes.chunks(1000).zip((0..).step_by(1000)).for_each(|(chunk, first)| each(first, chunk));
+    fn visit(&self, thread: usize, _: bool, visitor: &mut impl EventVisitor) {
+        for (chunk, first) in self.0[thread].chunks(1000).zip((0..).step_by(1000)) {
+            visitor.begin(EventSeq(first), chunk.len() as u64);
+            chunk.iter().for_each(|event| visitor.event(*event));
+        }
     }
 
     fn details(&self, _: usize) -> Option<Box<dyn DetailSource + '_>> {

@@ -1,8 +1,11 @@
 //! Reads a block of events.
 
+use std::slice;
+
 use ada_event::{DetailSeq, Event, EventKind, FunctionId, ThreadId, TraceNanos};
 
 use super::block::{BlockFault, BlockHeader, MOST_EVENTS};
+use super::detail_runs::{self, DetailRun};
 use super::event_encoder::{
     CALL_FAR, CALL_NEAR, ESCAPE, HAS_DEPTH, HAS_THREAD, PREFIX, RETURN, TIME_8, TIME_16, TIME_64,
 };
@@ -15,6 +18,15 @@ use crate::atf::layout::{u16_at, u32_at};
 pub struct EventDecoder {
     tables: Tables,
     symbols: Vec<Symbol>,
+}
+
+/// Takes the events of a block in their order.
+pub(super) trait BlockSink {
+    /// An event that was told in full.
+    fn event(&mut self, event: Event);
+
+    /// An event of the block's thread, with the function at a place in the block's list.
+    fn event_of(&mut self, place: u16, function: FunctionId, kind: EventKind, depth: u32, time: u64);
 }
 
 /// The parts of a payload that are not read yet.
@@ -35,6 +47,21 @@ impl EventDecoder {
         payload: &[u8],
         events: &mut Vec<[u8; Event::SIZE]>,
     ) -> Result<(), BlockFault> {
+        // Whatever is in there is written over: most of the time it has the right length already.
+        events.resize(header.count.min(MOST_EVENTS) as usize, [0; Event::SIZE]);
+        let details = self.read(header, payload, Slots { slots: events.iter_mut(), thread: header.thread })?;
+        detail_runs::apply(&details, events);
+        Ok(())
+    }
+
+    /// The same, with the events handed to a sink and their links told behind. If the block contradicts itself, the sink
+    /// has heard of the events in front of that.
+    pub(super) fn read(
+        &mut self,
+        header: &BlockHeader,
+        payload: &[u8],
+        sink: impl BlockSink,
+    ) -> Result<Vec<DetailRun>, BlockFault> {
         if header.count > MOST_EVENTS || payload.len() < PREFIX + header.count as usize {
             return Err(if header.count > MOST_EVENTS { BlockFault::TooLarge } else { BlockFault::Short });
         }
@@ -57,9 +84,7 @@ impl EventDecoder {
         self.read_symbols(list, u32_at(prefix, 8))?;
         let usual = [0, 1, 2, 3].map(|op| u64::from(u16_at(prefix, 2 * op)));
         let mut parts = Parts { usual, times_8, times_16, times_64, functions, escapes };
-        // Whatever is in there is written over: most of the time it has the right length already.
-        events.resize(controls.len(), [0; Event::SIZE]);
-        self.read_events(header, controls, &mut parts, events)?;
+        self.read_events(header, controls, &mut parts, sink)?;
         let is_read = parts.times_8.is_empty()
             && parts.times_16.is_empty()
             && parts.times_64.is_empty()
@@ -68,7 +93,12 @@ impl EventDecoder {
         if !is_read {
             return Err(BlockFault::Long);
         }
-        put_details(runs, events)
+        detail_runs::read(runs, controls.len())
+    }
+
+    /// The functions of the block that was read last, by their places.
+    pub(super) fn functions(&self) -> impl Iterator<Item = FunctionId> {
+        self.symbols.iter().map(|symbol| FunctionId(symbol.function))
     }
 
     fn read_symbols(&mut self, mut list: &[u8], count: u32) -> Result<(), BlockFault> {
@@ -90,13 +120,13 @@ impl EventDecoder {
         header: &BlockHeader,
         controls: &[u8],
         parts: &mut Parts<'_>,
-        events: &mut [[u8; Event::SIZE]],
+        mut sink: impl BlockSink,
     ) -> Result<(), BlockFault> {
         let Self { tables, symbols } = self;
         let symbols = &symbols[..];
         let mut state = tables.begin(header.extent);
         let mut time = header.origin;
-        for (&control, place) in controls.iter().zip(events) {
+        for &control in controls {
             let (op, coded) = (control & 3, control >> 2);
             time = time.wrapping_add(match coded {
                 TIME_8 => u64::from(*take_one(&mut parts.times_8)?),
@@ -104,40 +134,54 @@ impl EventDecoder {
                 TIME_64 => u64::from_le_bytes(*take_one(&mut parts.times_64)?),
                 _ => parts.usual[usize::from(op)] + u64::from(coded),
             });
-            let (function, kind, depth) = if op == RETURN {
-                let Some(symbol) = symbols.get(usize::from(state.top)) else { return Err(BlockFault::Function) };
+            if op == RETURN {
+                let place = state.top;
+                let Some(symbol) = symbols.get(usize::from(place)) else { return Err(BlockFault::Function) };
                 let depth = state.height.wrapping_sub(1);
-                state.ended(tables, state.top, depth);
-                (symbol.function, EventKind::RETURN, depth)
-            } else {
-                let places = state.places();
-                let number = match op {
-                    CALL_FAR => tables.far(places),
-                    CALL_NEAR => tables.near(places),
-                    _ => u16::from_le_bytes(*take_one(&mut parts.functions)?),
-                };
-                if number == ESCAPE {
-                    let escaped = read_escape(tables, symbols, state, header.thread, &mut parts.escapes)?;
-                    state = escaped.state;
-                    *place = Event { timestamp: TraceNanos(time), ..escaped.event }.to_le_bytes();
-                    continue;
-                }
-                let Some(symbol) = symbols.get(usize::from(number)) else { return Err(BlockFault::Function) };
-                let depth = state.height;
-                state.called(tables, places, number, depth, symbol.pushes);
-                (symbol.function, if symbol.is_entry { EventKind::ENTRY } else { EventKind::CALL }, depth)
+                state.ended(tables, place, depth);
+                sink.event_of(place, FunctionId(symbol.function), EventKind::RETURN, depth, time);
+                continue;
+            }
+            let places = state.places();
+            let number = match op {
+                CALL_FAR => tables.far(places),
+                CALL_NEAR => tables.near(places),
+                _ => u16::from_le_bytes(*take_one(&mut parts.functions)?),
             };
-            let event = Event {
-                timestamp: TraceNanos(time),
-                function: FunctionId(function),
-                thread: header.thread,
-                kind,
-                depth,
-                detail: DetailSeq::NONE,
-            };
-            *place = event.to_le_bytes();
+            if number == ESCAPE {
+                let escaped = read_escape(tables, symbols, state, header.thread, &mut parts.escapes)?;
+                state = escaped.state;
+                sink.event(Event { timestamp: TraceNanos(time), ..escaped.event });
+                continue;
+            }
+            let Some(symbol) = symbols.get(usize::from(number)) else { return Err(BlockFault::Function) };
+            let depth = state.height;
+            state.called(tables, places, number, depth, symbol.pushes);
+            let kind = if symbol.is_entry { EventKind::ENTRY } else { EventKind::CALL };
+            sink.event_of(number, FunctionId(symbol.function), kind, depth, time);
         }
         Ok(())
+    }
+}
+
+/// Events that are kept, each in its place.
+struct Slots<'a> {
+    slots: slice::IterMut<'a, [u8; Event::SIZE]>,
+    thread: ThreadId,
+}
+
+impl BlockSink for Slots<'_> {
+    #[inline(always)]
+    fn event(&mut self, event: Event) {
+        if let Some(slot) = self.slots.next() {
+            *slot = event.to_le_bytes();
+        }
+    }
+
+    #[inline(always)]
+    fn event_of(&mut self, _: u16, function: FunctionId, kind: EventKind, depth: u32, time: u64) {
+        let (timestamp, thread, detail) = (TraceNanos(time), self.thread, DetailSeq::NONE);
+        self.event(Event { timestamp, function, thread, kind, depth, detail });
     }
 }
 
@@ -203,23 +247,4 @@ fn take_u32(bytes: &mut &[u8]) -> Result<u32, BlockFault> {
     let (first, rest) = bytes.split_first_chunk().ok_or(BlockFault::Short)?;
     *bytes = rest;
     Ok(u32::from_le_bytes(*first))
-}
-
-/// Links events to the details that the runs tell of.
-fn put_details(mut runs: &[u8], events: &mut [[u8; Event::SIZE]]) -> Result<(), BlockFault> {
-    let (mut place, mut detail) = (0_usize, 0_u32);
-    while !runs.is_empty() {
-        let skipped = number::take(&mut runs)?;
-        let length = number::take(&mut runs)?;
-        let first = detail.wrapping_add(number::take_signed(&mut runs)? as u32);
-        let start = usize::try_from(skipped).ok().and_then(|skipped| place.checked_add(skipped));
-        let end = start.and_then(|start| start.checked_add(usize::try_from(length).ok()?));
-        let (Some(start), Some(end)) = (start, end) else { return Err(BlockFault::Number) };
-        let linked = events.get_mut(start..end).ok_or(BlockFault::Short)?;
-        for (event, number) in linked.iter_mut().zip(0_u32..) {
-            event[28..].copy_from_slice(&first.wrapping_add(number).to_le_bytes());
-        }
-        (place, detail) = (end, first.wrapping_add(length as u32));
-    }
-    Ok(())
 }

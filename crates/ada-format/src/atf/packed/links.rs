@@ -1,5 +1,7 @@
 //! Links of events to details that came later, when their blocks were written already.
 
+use std::ops::Range;
+
 use ada_event::{Event, EventSeq, ThreadId, TraceNanos};
 
 use super::block::{BlockFault, BlockHeader, BlockKind};
@@ -41,10 +43,19 @@ pub(super) fn decode(header: &BlockHeader, mut payload: &[u8], links: &mut Vec<L
     if payload.is_empty() { Ok(()) } else { Err(BlockFault::Long) }
 }
 
+/// Whether there are links of events at these positions.
+pub(super) fn are_in(links: &[Link], positions: Range<u64>) -> bool {
+    links.get(start(links, positions.start)).is_some_and(|(seq, _)| *seq < positions.end)
+}
+
+/// The first link of an event at a position or behind it.
+fn start(links: &[Link], position: u64) -> usize {
+    links.partition_point(|(seq, _)| *seq < position)
+}
+
 /// Sets the links of events that begin with the one at `first`. Links are ordered by event; of two the later counts.
 pub(super) fn apply(links: &[Link], first: EventSeq, events: &mut [[u8; Event::SIZE]]) {
-    let start = links.partition_point(|(seq, _)| *seq < first.0);
-    for (seq, detail) in &links[start..] {
+    for (seq, detail) in &links[start(links, first.0)..] {
         let Some(event) = events.get_mut((seq - first.0) as usize) else { break };
         event[28..].copy_from_slice(&detail.to_le_bytes());
     }

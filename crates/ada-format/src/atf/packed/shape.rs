@@ -8,7 +8,8 @@ use super::block::{BLOCK_HEADER_SIZE, BlockFault, BlockHeader, BlockKind, MOST_E
 use super::bloom;
 use super::closing::{self, Around, Entry, TRAILER_SIZE};
 use super::detail_code::DetailBlock;
-use super::event_decoder::EventDecoder;
+use super::detail_runs::DetailRun;
+use super::event_decoder::{BlockSink, EventDecoder};
 use super::links::{self, Link};
 use crate::atf::layout::{detail_footer, index_footer, preamble as preamble_at, put, u32_at};
 use crate::atf::{Arch, AtfError, Clock, Damage, Os, Platform, preamble};
@@ -281,17 +282,34 @@ impl PackedShape {
         Ok(())
     }
 
+    /// Whether events of a block were linked to details after it was written.
+    pub(super) fn has_links(&self, block: usize) -> bool {
+        links::are_in(&self.links, self.block_range(block))
+    }
+
+    /// The thread that a block's events are of, but for those that say otherwise.
+    pub(super) fn block_thread(&self, block: usize) -> ThreadId {
+        self.entries[block].header.thread
+    }
+
+    /// Hands a block's events to a sink, and gives their details. Links that were written later are left out.
+    pub(super) fn decode(
+        &self,
+        bytes: &[u8],
+        block: usize,
+        decoder: &mut EventDecoder,
+        sink: impl BlockSink,
+    ) -> Result<Vec<DetailRun>, Damage> {
+        let entry = &self.entries[block];
+        let read = self.payload(bytes, block).and_then(|payload| decoder.read(&entry.header, payload, sink));
+        read.map_err(|reason| block_damage(entry, reason))
+    }
+
     /// Reads a block of detail records.
     pub(crate) fn read_records(&self, bytes: &[u8], block: usize) -> Result<DetailBlock, Damage> {
         let entry = &self.entries[block];
         let read = self.payload(bytes, block).and_then(|payload| DetailBlock::decode(&entry.header, payload));
         read.map_err(|reason| block_damage(entry, reason))
-    }
-
-    /// What is wrong with a block that can be told from its checksum.
-    pub(crate) fn check(&self, bytes: &[u8], block: usize) -> Option<Damage> {
-        let entry = &self.entries[block];
-        self.payload(bytes, block).err().map(|reason| block_damage(entry, reason))
     }
 
     fn payload<'a>(&'a self, bytes: &'a [u8], block: usize) -> Result<&'a [u8], BlockFault> {

@@ -190,7 +190,8 @@ mod tests {
         let joined = joined.threads().next().unwrap();
         let (index, detail) = (joined.index(), joined.detail().unwrap());
         let left = damaged.index().events().count() as u64;
-        assert_eq!((damaged.index().lost().len(), index.len()), (2, 200 + left));
+        assert!(left < damaged.index().len());
+        assert_eq!(index.len(), 200 + left);
         let mut linked = 0;
         for (seq, event) in (0_u64..).zip(index.events()) {
             let Some(link) = event.detail.get() else { continue };

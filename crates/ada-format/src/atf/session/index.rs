@@ -10,8 +10,8 @@ use super::block_cache::BlockCache;
 use crate::atf::chunks::{PackedFile, Scratch};
 use crate::atf::index::IndexShape;
 use crate::atf::map::Mapping;
-use crate::atf::packed::{EventDecoder, PackedShape};
-use crate::atf::{AtfError, Damage, EventChunks, IndexView};
+use crate::atf::packed::{EventDecoder, PackedShape, lean_reader};
+use crate::atf::{AtfError, Damage, EventChunks, EventVisitor, IndexView};
 
 /// Events of one block.
 pub(super) type EventBlock = Vec<[u8; Event::SIZE]>;
@@ -75,8 +75,15 @@ impl IndexFile {
     pub(super) fn chunks(&self, beside: usize, scratch: &Arc<Scratch>) -> EventChunks<'_> {
         match self {
             Self::Raw { map, shape } => EventChunks::mapped(map, shape.events.clone(), beside),
-            Self::Packed(packed) if beside == 0 => EventChunks::packed_ahead(&packed.file),
             Self::Packed(packed) => EventChunks::packed(&packed.file, beside, scratch.clone()),
+        }
+    }
+
+    #[inline]
+    pub(super) fn visit(&self, has_processor: bool, visitor: &mut impl EventVisitor) {
+        match self {
+            Self::Raw { map, shape } => EventChunks::mapped(map, shape.events.clone(), 0).visit(visitor),
+            Self::Packed(packed) => lean_reader::visit(&packed.file, has_processor, visitor),
         }
     }
 
@@ -191,28 +198,6 @@ impl<'a> ThreadIndex<'a> {
             Some(block) => packed.file.shape.block_range(block).start.max(from),
             None => packed.file.shape.len(),
         }
-    }
-
-    /// The positions whose events cannot be read, because their blocks are damaged. All of the file is read for that
-    /// once, but nothing is unpacked.
-    pub fn lost(&self) -> Vec<Range<u64>> {
-        let Inner::Packed { packed, .. } = &self.inner else { return Vec::new() };
-        let (mut lost, mut next) = (Vec::new(), 0);
-        for block in 0..packed.file.shape.block_count() {
-            let range = packed.file.shape.block_range(block);
-            let start = next;
-            if packed.file.shape.check(packed.file.map.bytes(), block).is_none() {
-                if start < range.start {
-                    lost.push(start..range.start);
-                }
-                next = range.end;
-            }
-            packed.file.map.release(packed.file.shape.place(block));
-        }
-        if next < self.len() {
-            lost.push(next..self.len());
-        }
-        lost
     }
 
     /// A number that changes with the events: the file's checksum, and its newest events where it has none yet.

@@ -14,7 +14,7 @@ use super::{Finding, Problem};
 use crate::atf::chunks::Scratch;
 use crate::atf::map::Mapping;
 use crate::atf::packed::DetailBlock;
-use crate::atf::{AtfError, EventChunks, Store};
+use crate::atf::{AtfError, EventChunks, EventVisitor, Store};
 
 /// What random access keeps of packed files, for all threads of a session.
 #[derive(Debug, Default)]
@@ -112,6 +112,13 @@ impl ThreadTrace {
     /// The events many at a time, for reading from end to end: memory that was read is given back on the way.
     pub fn chunks(&self) -> EventChunks<'_> {
         self.chunks_beside(0, &Arc::default())
+    }
+
+    /// Tells of the events one by one, from end to end, which is the fastest way to read a packed file.
+    /// `has_processor`: one is free to decode ahead.
+    #[inline]
+    pub fn visit(&self, has_processor: bool, visitor: &mut impl EventVisitor) {
+        self.index.visit(has_processor, visitor);
     }
 
     /// Like [`Self::chunks`], for use with so many other threads at the same time.

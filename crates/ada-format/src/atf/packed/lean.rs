@@ -1,0 +1,227 @@
+//! A block's events in eight bytes each, on their way from whoever decodes to whoever reads them one by one.
+//!
+//! Both may be on different processors, and then it is the memory in between that takes the time: 32 bytes each took as
+//! long to read as decoding them took.
+
+use std::ops::Range;
+use std::slice;
+
+use ada_event::{DetailSeq, Event, EventKind, EventSeq, FunctionId, ThreadId, TraceNanos};
+
+use super::detail_runs::DetailRun;
+use super::event_decoder::{BlockSink, EventDecoder};
+use super::shape::PackedShape;
+use crate::atf::{Damage, EventVisitor};
+
+/// The events of a block, to be filled again and again.
+#[derive(Default)]
+pub(crate) struct LeanBlock {
+    first: EventSeq,
+    thread: ThreadId,
+    /// By place in the block's list.
+    functions: Vec<FunctionId>,
+    words: Vec<Word>,
+    /// Events that a word has no room for.
+    others: Vec<Event>,
+    details: Vec<DetailRun>,
+}
+
+/// An event but for its link: time since the one before, place in the list, depth, and the kind.
+#[derive(Clone, Copy)]
+struct Word(u64);
+
+const PLACE_SHIFT: u32 = 32;
+const DEPTH_SHIFT: u32 = 48;
+const DEPTHS: u32 = 1 << 14;
+const IS_ENTRY: u64 = 1 << 62;
+const IS_RETURN: u64 = 1 << 63;
+/// The place of an event that is one of the others. No list is so long.
+const OTHER: u16 = u16::MAX;
+
+impl Word {
+    #[inline(always)]
+    fn place(self) -> u16 {
+        (self.0 >> PLACE_SHIFT) as u16
+    }
+
+    #[inline(always)]
+    fn depth(self) -> u32 {
+        (self.0 >> DEPTH_SHIFT) as u32 % DEPTHS
+    }
+
+    #[inline(always)]
+    fn since_last(self) -> u64 {
+        self.0 & u64::from(u32::MAX)
+    }
+}
+
+impl LeanBlock {
+    /// Reads a block. If that fails, it has no events.
+    pub(crate) fn read(
+        &mut self,
+        shape: &PackedShape,
+        bytes: &[u8],
+        block: usize,
+        decoder: &mut EventDecoder,
+    ) -> Result<(), Damage> {
+        self.first = EventSeq(shape.block_range(block).start);
+        let read = if shape.has_links(block) {
+            self.read_linked(shape, bytes, block, decoder)
+        } else {
+            self.read_plain(shape, bytes, block, decoder)
+        };
+        if read.is_err() {
+            self.words.clear();
+        }
+        read
+    }
+
+    fn read_plain(
+        &mut self,
+        shape: &PackedShape,
+        bytes: &[u8],
+        block: usize,
+        decoder: &mut EventDecoder,
+    ) -> Result<(), Damage> {
+        let count = shape.block_range(block).count();
+        self.words.resize(count, Word(0));
+        self.others.clear();
+        self.thread = shape.block_thread(block);
+        let sink = Filling { words: self.words.iter_mut(), others: &mut self.others, thread: self.thread, time: 0 };
+        self.details = shape.decode(bytes, block, decoder, sink)?;
+        self.functions.clear();
+        self.functions.extend(decoder.functions());
+        Ok(())
+    }
+
+    /// Reads a block whose events were linked to details after it was written; there are few of them.
+    fn read_linked(
+        &mut self,
+        shape: &PackedShape,
+        bytes: &[u8],
+        block: usize,
+        decoder: &mut EventDecoder,
+    ) -> Result<(), Damage> {
+        let mut events = Vec::new();
+        shape.read_events(bytes, block, decoder, &mut events)?;
+        self.words.clear();
+        self.words.resize(events.len(), Word(u64::from(OTHER) << PLACE_SHIFT));
+        self.others.clear();
+        self.others.extend(events.iter().map(Event::from_le_bytes));
+        self.details.clear();
+        Ok(())
+    }
+
+    /// Tells of the events.
+    #[inline]
+    pub(crate) fn visit(&self, visitor: &mut impl EventVisitor) {
+        visitor.begin(self.first, self.words.len() as u64);
+        let mut told = Told { others: self.others.iter(), time: 0, place: 0 };
+        for run in &self.details {
+            self.visit_stretch(told.place..run.events.start, None, &mut told, visitor);
+            self.visit_stretch(run.events.clone(), Some(run.first), &mut told, visitor);
+        }
+        self.visit_stretch(told.place..self.words.len(), None, &mut told, visitor);
+    }
+
+    /// Tells of events that have no details, or details that follow each other.
+    fn visit_stretch(
+        &self,
+        stretch: Range<usize>,
+        first: Option<DetailSeq>,
+        told: &mut Told<'_>,
+        visitor: &mut impl EventVisitor,
+    ) {
+        told.place = stretch.end;
+        let (mut detail, step) = first.map_or((DetailSeq::NONE, 0), |first| (first, 1));
+        for &word in &self.words[stretch] {
+            let place = word.place();
+            if place == OTHER {
+                if let Some(&event) = told.others.next() {
+                    told.time = event.timestamp.0;
+                    // A detail that was linked later is in the event itself.
+                    let detail = if step == 0 { event.detail } else { detail };
+                    visitor.event(Event { detail, ..event });
+                }
+            } else {
+                told.time += word.since_last();
+                let function = self.functions[usize::from(place)];
+                let (timestamp, thread, depth) = (TraceNanos(told.time), self.thread, word.depth());
+                let event = Event { timestamp, function, thread, kind: EventKind::CALL, depth, detail };
+                if word.0 & IS_RETURN != 0 {
+                    visitor.event_of(place, Event { kind: EventKind::RETURN, ..event });
+                } else {
+                    let kind = if word.0 & IS_ENTRY != 0 { EventKind::ENTRY } else { EventKind::CALL };
+                    visitor.event_of(place, Event { kind, ..event });
+                }
+            }
+            detail.0 = detail.0.wrapping_add(step);
+        }
+    }
+}
+
+impl PackedShape {
+    /// Tells of a block's events one by one; of none of them if it cannot be read.
+    pub fn visit_block(
+        &self,
+        bytes: &[u8],
+        block: usize,
+        decoder: &mut EventDecoder,
+        visitor: &mut impl EventVisitor,
+    ) -> Result<(), Damage> {
+        let mut lean = LeanBlock::default();
+        lean.read(self, bytes, block, decoder)?;
+        lean.visit(visitor);
+        Ok(())
+    }
+}
+
+/// How far the telling has come.
+struct Told<'a> {
+    others: slice::Iter<'a, Event>,
+    time: u64,
+    place: usize,
+}
+
+/// Takes a block's events from the decoder.
+struct Filling<'a> {
+    words: slice::IterMut<'a, Word>,
+    others: &'a mut Vec<Event>,
+    thread: ThreadId,
+    time: u64,
+}
+
+impl BlockSink for Filling<'_> {
+    #[inline(always)]
+    fn event(&mut self, event: Event) {
+        self.time = event.timestamp.0;
+        if let Some(word) = self.words.next() {
+            *word = Word(u64::from(OTHER) << PLACE_SHIFT);
+            push_other(self.others, event);
+        }
+    }
+
+    #[inline(always)]
+    fn event_of(&mut self, place: u16, function: FunctionId, kind: EventKind, depth: u32, time: u64) {
+        let since_last = time.wrapping_sub(self.time);
+        if since_last > u64::from(u32::MAX) || depth >= DEPTHS {
+            let (timestamp, thread, detail) = (TraceNanos(time), self.thread, DetailSeq::NONE);
+            return self.event(Event { timestamp, function, thread, kind, depth, detail });
+        }
+        self.time = time;
+        let kind = match kind {
+            EventKind::RETURN => IS_RETURN,
+            EventKind::ENTRY => IS_ENTRY,
+            _ => 0,
+        };
+        if let Some(word) = self.words.next() {
+            *word = Word(since_last | u64::from(place) << PLACE_SHIFT | u64::from(depth) << DEPTH_SHIFT | kind);
+        }
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn push_other(others: &mut Vec<Event>, event: Event) {
+    others.push(event);
+}
