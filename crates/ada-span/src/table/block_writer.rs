@@ -11,7 +11,7 @@ use super::block_code;
 use super::row::Row;
 
 /// Blocks that may wait to be written.
-const WAITING: usize = 4;
+const WAITING: usize = 16;
 
 /// A block as the replay leaves it: spans that are open have no end yet.
 #[derive(Default)]

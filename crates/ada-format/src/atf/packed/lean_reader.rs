@@ -12,7 +12,7 @@ use crate::atf::chunks::PackedFile;
 /// Blocks from which on a file is worth a thread that decodes ahead.
 const WORTH_A_THREAD: usize = 8;
 /// Blocks that it is ahead.
-const BLOCKS_AHEAD: usize = 2;
+const BLOCKS_AHEAD: usize = 8;
 /// Bytes of the file that are given back at once: each time, all processors of the program are interrupted.
 const RELEASED_TOGETHER: usize = 4 << 20;
 
