@@ -7,7 +7,7 @@ use std::time::UNIX_EPOCH;
 
 use ada_event::{DetailSeq, Event, EventSeq, ThreadId, TraceNanos};
 use ada_format::atf::packed::convert_file;
-use ada_format::atf::{DetailType, Payload, Platform, Session, SessionWriter, Store, SyncPolicy};
+use ada_format::atf::{DetailType, EventVisitor, Payload, Platform, Session, SessionWriter, Store, SyncPolicy};
 
 use super::packed::{Visited, program};
 
@@ -92,6 +92,38 @@ fn both_forms_read_alike() {
             assert_eq!(raw.record(seq).map(|it| it.get().offset), packed.record(seq).map(|it| it.get().offset));
         }
     }
+}
+
+#[test]
+fn a_long_thread_is_told_by_another_thread_that_decodes_ahead() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut session =
+        SessionWriter::create(folder.path(), UNIX_EPOCH, 7, Platform::LINUX_X86_64, SyncPolicy::OnFinish).unwrap();
+    session.set_store(Store::Packed);
+    let mut thread = session.thread(ThreadId(5)).unwrap();
+    for bytes in program(200_000, 3) {
+        thread.append(&Event { detail: DetailSeq::NONE, ..Event::from_le_bytes(&bytes) }).unwrap();
+    }
+    session.finish_thread(thread).unwrap();
+    let session = Session::open(session.finish().unwrap()).unwrap();
+    let thread = session.threads().next().unwrap();
+    let mut visited = Visited::default();
+    thread.visit(true, &mut visited);
+    assert!((0..).zip(thread.index().events()).eq(visited.events));
+    // Whoever has heard enough may go: the other thread ends.
+    let stopped = std::panic::catch_unwind(|| thread.visit(true, &mut Impatient));
+    assert!(stopped.is_err());
+}
+
+/// Listens to nothing.
+struct Impatient;
+
+impl EventVisitor for Impatient {
+    fn begin(&mut self, _: EventSeq, _: u64) {
+        std::panic::resume_unwind(Box::new("enough"));
+    }
+
+    fn event(&mut self, _: Event) {}
 }
 
 #[test]

@@ -69,7 +69,7 @@ mod tests {
         for largest in [0, 1, 255, 256, 65_535, 65_536, u64::from(u32::MAX), 1 << 32, u64::MAX - 7] {
             let values = [7, 7 + largest, 7 + largest / 2];
             let mut bytes = Vec::new();
-            put(&mut bytes, 7, largest | largest / 2, values.into_iter());
+            put(&mut bytes, 7, largest | (largest / 2), values.into_iter());
             put(&mut bytes, 5, 0, [5; 3].into_iter());
             let mut left = &bytes[..];
             let mut read = Vec::new();

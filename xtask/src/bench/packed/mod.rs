@@ -1,6 +1,7 @@
 //! The packed form of traces: how small it is, and how fast it is written and read.
 
 mod dense;
+mod spans;
 
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -14,7 +15,7 @@ use ada_format::atf::packed::{EventDecoder, PackedShape, pack_detail, pack_index
 use anyhow::{Context, ensure};
 use serde_json::{Value, json};
 
-use dense::{Dense, LONG, SHORT, dense_python};
+use dense::{Dense, LONG, SHORT};
 
 use super::Bench;
 use super::child;
@@ -79,11 +80,15 @@ pub(super) fn measure(bench: &Bench) -> anyhow::Result<Section> {
             Err(error) => sizes.sentence(name, &format!("NOT MEASURED: {error:#}")),
         }
     }
-    let spans = spans(bench)?;
+    let [known, on_disk] = spans::measure(bench)?;
     let short = dense::measure(bench, SHORT, bench.rounds(7, 1));
     let long = dense::measure(bench, bench.rounds(LONG, SHORT), bench.rounds(3, 1));
     let mut times = Table::new(&["<what", "raw, s", "packed, s", "nothing written, s"]);
-    times.row(vec!["spans of python3".into(), format!("{:.2}", spans[0]), format!("{:.2}", spans[1]), "-".into()]);
+    for (what, spans) in [("spans of python3, its files in memory", &known), ("- the same, on the disk only", &on_disk)]
+    {
+        let ratio = format!("packed / raw {:.2}", spans.packed_by_raw);
+        times.row(vec![what.into(), format!("{:.2}", spans.raw), format!("{:.2}", spans.packed), ratio]);
+    }
     for (name, dense) in [("short", &short), ("long", &long)] {
         let what = format!("ada trace --on-full wait -- python3, {name} work");
         let dense = match dense {
@@ -113,7 +118,8 @@ pub(super) fn measure(bench: &Bench) -> anyhow::Result<Section> {
         Goal::at_most("detail, share of raw, the worst", 40.0, " %", worst(&Measured::detail_percent)),
         Goal::at_least("M events/s encoded on one core, the slowest", 40.0, "", least(&|it| it.rate(it.encode_s))),
         Goal::at_least("M events/s decoded on one core, the slowest", 100.0, "", least(&|it| it.rate(it.decode_s))),
-        Goal::at_most("spans from packed against raw", 1.0, "", Some(spans[1].median / spans[0].median)),
+        Goal::at_most("spans from packed against raw, in memory", 1.0, "", Some(known.packed_by_raw.median)),
+        Goal::at_most("spans from packed against raw, on the disk", 1.0, "", Some(on_disk.packed_by_raw.median)),
         Goal::at_most("dense python3, long, packed against raw", 1.0, "", against(&long, 0)),
         Goal::at_most("dense python3, short, packed against raw", 1.0, "", against(&short, 0)),
         Goal::at_most("dense python3, long, packed against nothing written", 2.0, "", against(&long, 2)),
@@ -125,13 +131,15 @@ pub(super) fn measure(bench: &Bench) -> anyhow::Result<Section> {
         "of each thread the first GB of events; detail: a second trace of the same with --detail all, about 256 MB of it"
             .to_owned(),
         "seconds of the clock on the wall".to_owned(),
+        "spans: the same session raw and packed in turn, tables made anew; packed / raw is by the round".to_owned(),
         "dense python3: raw, packed and nothing in turn, each with all earlier writes on the disk and its session deleted \
          at once; what counts is how long ada trace takes"
             .to_owned(),
     ];
     let data = json!({
         "traces": data,
-        "spans_s": spans.map(|it| it.median),
+        "spans": known.to_json(),
+        "spans_from_disk": on_disk.to_json(),
         "dense_short": short.as_ref().map(Dense::to_json),
         "dense_long": long.as_ref().map(Dense::to_json),
     });
@@ -321,26 +329,4 @@ fn spreads<const N: usize>(seconds: [Vec<f64>; N]) -> anyhow::Result<[Spread; N]
     let spreads = seconds.map(Spread::of);
     ensure!(spreads.iter().all(Option::is_some), "no round was measured");
     Ok(spreads.map(Option::unwrap_or_default))
-}
-
-/// Seconds that making the tables of spans takes: of a raw session, and of the same packed.
-fn spans(bench: &Bench) -> anyhow::Result<[Spread; 2]> {
-    eprintln!("xtask:   spans");
-    let python = Subject::Command(dense_python(SHORT));
-    let session = record(bench, &python, &["--detail", "off"])?;
-    let mut seconds = [Vec::new(), Vec::new()];
-    for round in 0..2 * bench.rounds(5, 1) {
-        let is_packed = round % 2 == 1;
-        let convert = if is_packed { "pack" } else { "unpack" };
-        let mut ada = Command::new(bench.ada.path());
-        child::run(ada.arg(convert).arg(session.path()), &bench.scratch, false)?.succeeded(convert)?;
-        // What was just converted is on its way to the disk, which the tables need too.
-        dense::sync(bench)?;
-        // Another form has another fingerprint, so that tables are made anew.
-        let mut ada = Command::new(bench.ada.path());
-        let finished =
-            child::run(ada.arg("threads").arg(session.path()), &bench.scratch, false)?.succeeded("ada threads")?;
-        seconds[usize::from(is_packed)].push(finished.wall.as_secs_f64());
-    }
-    spreads(seconds)
 }
