@@ -80,7 +80,6 @@ impl BothForms {
 
 /// Makes the tables anew.
 fn seconds(bench: &Bench, session: &Path, files: Files) -> anyhow::Result<f64> {
-    let threads = thread_files(session)?;
     for process in children(session)? {
         let derived = process.join("derived");
         if derived.exists() {
@@ -90,7 +89,7 @@ fn seconds(bench: &Bench, session: &Path, files: Files) -> anyhow::Result<f64> {
     // Tables of the round before may still be on their way to the disk.
     sync(bench)?;
     if files == Files::OnDisk {
-        threads.iter().try_for_each(|file| forget(file))?;
+        thread_files(session)?.iter().try_for_each(|file| forget(file))?;
     }
     let mut ada = Command::new(bench.ada.path());
     let finished = child::run(ada.arg("threads").arg(session), &bench.scratch, false)?.succeeded("ada threads")?;
