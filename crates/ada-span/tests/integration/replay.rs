@@ -1,7 +1,7 @@
 //! Single situations, and what the replay says of them.
 
 use ada_event::{Event, EventKind, TraceNanos};
-use ada_span::{AnomalyKind, Outcome, ProcessEnd, Reason, ReplayOptions, Role, Status};
+use ada_span::{AnomalyKind, Outcome, ProcessEnd, Reason, Replay, ReplayOptions, Role, Status};
 
 use crate::collected::{Collected, replay, replay_with_losses};
 use crate::program::{Machine, Step, THREAD_START, traits};
@@ -53,6 +53,24 @@ fn leaving_a_thread_and_being_cancelled_close_its_frames_with_their_reason() {
         assert_eq!(outcomes(&collected)[1..], vec![expected; collected.spans.len() - 1]);
         assert_eq!(body.closed().context, Some(context), "the call that ended the thread is the context");
     }
+}
+
+#[test]
+fn positions_that_are_left_out_are_a_loss() {
+    let machine = Machine::run(&[Step::Call(0), Step::Call(1), Step::Return, Step::Return]);
+    let sink = Collected { traits: traits(), ..Collected::default() };
+    let mut replay = Replay::new(sink, ALIVE);
+    let [outer, inner, inner_end, outer_end] = machine.events[..] else { panic!("four events") };
+    replay.event(outer);
+    replay.go_on_at(1);
+    replay.event(inner);
+    replay.event(inner_end);
+    replay.go_on_at(100);
+    replay.event(outer_end);
+    let (collected, facts) = replay.finish();
+    assert_eq!(facts.events, 101);
+    let guesses: Vec<bool> = collected.spans.iter().map(|span| span.closed().outcome.is_uncertain).collect();
+    assert_eq!(guesses, [true, false], "the outer call may have ended among the lost ones, the inner one did not");
 }
 
 #[test]

@@ -1,7 +1,5 @@
 //! Reads a block of events.
 
-use std::slice;
-
 use ada_event::{DetailSeq, Event, EventKind, FunctionId, ThreadId, TraceNanos};
 
 use super::block::{BlockFault, BlockHeader, MOST_EVENTS};
@@ -20,18 +18,30 @@ pub struct EventDecoder {
     symbols: Vec<Symbol>,
 }
 
-/// Takes the events of a block in their order.
+/// Puts the events of a block into their slots, one after the other.
 pub(super) trait BlockSink {
+    /// Where an event goes.
+    type Slot;
+
     /// An event that was told in full.
-    fn event(&mut self, event: Event);
+    fn event(&mut self, slot: &mut Self::Slot, event: Event);
 
     /// An event of the block's thread, with the function at a place in the block's list.
-    fn event_of(&mut self, place: u16, function: FunctionId, kind: EventKind, depth: u32, time: u64);
+    fn event_of(
+        &mut self,
+        slot: &mut Self::Slot,
+        place: u16,
+        function: FunctionId,
+        kind: EventKind,
+        depth: u32,
+        time: u64,
+    );
 }
 
 /// The parts of a payload that are not read yet.
 struct Parts<'a> {
-    usual: [u64; 4],
+    /// By control: how much later than the one before its event is, or [`TOLD`].
+    steps: [u64; 256],
     times_8: &'a [u8],
     times_16: &'a [[u8; 2]],
     times_64: &'a [[u8; 8]],
@@ -49,18 +59,19 @@ impl EventDecoder {
     ) -> Result<(), BlockFault> {
         // Whatever is in there is written over: most of the time it has the right length already.
         events.resize(header.count.min(MOST_EVENTS) as usize, [0; Event::SIZE]);
-        let details = self.read(header, payload, Slots { slots: events.iter_mut(), thread: header.thread })?;
+        let details = self.read(header, payload, events, WholeEvents { thread: header.thread })?;
         detail_runs::apply(&details, events);
         Ok(())
     }
 
-    /// The same, with the events handed to a sink and their links told behind. If the block contradicts itself, the sink
-    /// has heard of the events in front of that.
-    pub(super) fn read(
+    /// The same, with one slot for each event, and their links told behind. If the block contradicts itself, the sink has
+    /// heard of the events in front of that.
+    pub(super) fn read<S: BlockSink>(
         &mut self,
         header: &BlockHeader,
         payload: &[u8],
-        sink: impl BlockSink,
+        slots: &mut [S::Slot],
+        sink: S,
     ) -> Result<Vec<DetailRun>, BlockFault> {
         if header.count > MOST_EVENTS || payload.len() < PREFIX + header.count as usize {
             return Err(if header.count > MOST_EVENTS { BlockFault::TooLarge } else { BlockFault::Short });
@@ -82,17 +93,8 @@ impl EventDecoder {
             return Err(BlockFault::Long);
         }
         self.read_symbols(list, u32_at(prefix, 8))?;
-        let usual = [0, 1, 2, 3].map(|op| u64::from(u16_at(prefix, 2 * op)));
-        let mut parts = Parts { usual, times_8, times_16, times_64, functions, escapes };
-        self.read_events(header, controls, &mut parts, sink)?;
-        let is_read = parts.times_8.is_empty()
-            && parts.times_16.is_empty()
-            && parts.times_64.is_empty()
-            && parts.functions.is_empty()
-            && parts.escapes.is_empty();
-        if !is_read {
-            return Err(BlockFault::Long);
-        }
+        let parts = Parts { steps: steps(prefix), times_8, times_16, times_64, functions, escapes };
+        self.read_events(header, controls, parts, slots, sink)?;
         detail_runs::read(runs, controls.len())
     }
 
@@ -115,31 +117,34 @@ impl EventDecoder {
         if self.symbols.len() == count as usize { Ok(()) } else { Err(BlockFault::Function) }
     }
 
-    fn read_events(
+    fn read_events<S: BlockSink>(
         &mut self,
         header: &BlockHeader,
         controls: &[u8],
-        parts: &mut Parts<'_>,
-        mut sink: impl BlockSink,
+        mut parts: Parts<'_>,
+        slots: &mut [S::Slot],
+        mut sink: S,
     ) -> Result<(), BlockFault> {
         let Self { tables, symbols } = self;
         let symbols = &symbols[..];
         let mut state = tables.begin(header.extent);
         let mut time = header.origin;
-        for &control in controls {
-            let (op, coded) = (control & 3, control >> 2);
-            time = time.wrapping_add(match coded {
-                TIME_8 => u64::from(*take_one(&mut parts.times_8)?),
-                TIME_16 => u64::from(u16::from_le_bytes(*take_one(&mut parts.times_16)?)),
-                TIME_64 => u64::from_le_bytes(*take_one(&mut parts.times_64)?),
-                _ => parts.usual[usize::from(op)] + u64::from(coded),
+        for (&control, slot) in controls.iter().zip(slots) {
+            let op = control & 3;
+            time = time.wrapping_add(match parts.steps[usize::from(control)] {
+                TOLD => match control >> 2 {
+                    TIME_8 => u64::from(*take_one(&mut parts.times_8)?),
+                    TIME_16 => u64::from(u16::from_le_bytes(*take_one(&mut parts.times_16)?)),
+                    _ => u64::from_le_bytes(*take_one(&mut parts.times_64)?),
+                },
+                step => step,
             });
             if op == RETURN {
                 let place = state.top;
                 let Some(symbol) = symbols.get(usize::from(place)) else { return Err(BlockFault::Function) };
                 let depth = state.height.wrapping_sub(1);
                 state.ended(tables, place, depth);
-                sink.event_of(place, FunctionId(symbol.function), EventKind::RETURN, depth, time);
+                sink.event_of(slot, place, FunctionId(symbol.function), EventKind::RETURN, depth, time);
                 continue;
             }
             let places = state.places();
@@ -151,38 +156,62 @@ impl EventDecoder {
             if number == ESCAPE {
                 let escaped = read_escape(tables, symbols, state, header.thread, &mut parts.escapes)?;
                 state = escaped.state;
-                sink.event(Event { timestamp: TraceNanos(time), ..escaped.event });
+                sink.event(slot, Event { timestamp: TraceNanos(time), ..escaped.event });
                 continue;
             }
             let Some(symbol) = symbols.get(usize::from(number)) else { return Err(BlockFault::Function) };
             let depth = state.height;
             state.called(tables, places, number, depth, symbol.pushes);
             let kind = if symbol.is_entry { EventKind::ENTRY } else { EventKind::CALL };
-            sink.event_of(number, FunctionId(symbol.function), kind, depth, time);
+            sink.event_of(slot, number, FunctionId(symbol.function), kind, depth, time);
         }
-        Ok(())
+        let is_read = parts.times_8.is_empty()
+            && parts.times_16.is_empty()
+            && parts.times_64.is_empty()
+            && parts.functions.is_empty()
+            && parts.escapes.is_empty();
+        if is_read { Ok(()) } else { Err(BlockFault::Long) }
     }
 }
 
-/// Events that are kept, each in its place.
-struct Slots<'a> {
-    slots: slice::IterMut<'a, [u8; Event::SIZE]>,
+/// Events as a raw file has them.
+struct WholeEvents {
     thread: ThreadId,
 }
 
-impl BlockSink for Slots<'_> {
+impl BlockSink for WholeEvents {
+    type Slot = [u8; Event::SIZE];
+
     #[inline(always)]
-    fn event(&mut self, event: Event) {
-        if let Some(slot) = self.slots.next() {
-            *slot = event.to_le_bytes();
-        }
+    fn event(&mut self, slot: &mut Self::Slot, event: Event) {
+        *slot = event.to_le_bytes();
     }
 
     #[inline(always)]
-    fn event_of(&mut self, _: u16, function: FunctionId, kind: EventKind, depth: u32, time: u64) {
+    fn event_of(
+        &mut self,
+        slot: &mut Self::Slot,
+        _: u16,
+        function: FunctionId,
+        kind: EventKind,
+        depth: u32,
+        time: u64,
+    ) {
         let (timestamp, thread, detail) = (TraceNanos(time), self.thread, DetailSeq::NONE);
-        self.event(Event { timestamp, function, thread, kind, depth, detail });
+        self.event(slot, Event { timestamp, function, thread, kind, depth, detail });
     }
+}
+
+/// In place of a step: it is told beside the controls.
+const TOLD: u64 = u64::MAX;
+
+/// The steps in time that controls stand for.
+fn steps(prefix: &[u8]) -> [u64; 256] {
+    let usual = [0, 1, 2, 3].map(|op| u64::from(u16_at(prefix, 2 * op)));
+    std::array::from_fn(|control| match (control >> 2) as u8 {
+        TIME_8 | TIME_16 | TIME_64 => TOLD,
+        beyond => usual[control & 3] + u64::from(beyond),
+    })
 }
 
 /// An event that was told in full but for its time, and where the thread is behind it.

@@ -87,8 +87,8 @@ impl LeanBlock {
         self.words.resize(count, Word(0));
         self.others.clear();
         self.thread = shape.block_thread(block);
-        let sink = Filling { words: self.words.iter_mut(), others: &mut self.others, thread: self.thread, time: 0 };
-        self.details = shape.decode(bytes, block, decoder, sink)?;
+        let sink = Filling { others: &mut self.others, thread: self.thread, time: 0 };
+        self.details = shape.decode(bytes, block, decoder, &mut self.words, sink)?;
         self.functions.clear();
         self.functions.extend(decoder.functions());
         Ok(())
@@ -185,28 +185,27 @@ struct Told<'a> {
 
 /// Takes a block's events from the decoder.
 struct Filling<'a> {
-    words: slice::IterMut<'a, Word>,
     others: &'a mut Vec<Event>,
     thread: ThreadId,
     time: u64,
 }
 
 impl BlockSink for Filling<'_> {
+    type Slot = Word;
+
     #[inline(always)]
-    fn event(&mut self, event: Event) {
+    fn event(&mut self, slot: &mut Word, event: Event) {
         self.time = event.timestamp.0;
-        if let Some(word) = self.words.next() {
-            *word = Word(u64::from(OTHER) << PLACE_SHIFT);
-            push_other(self.others, event);
-        }
+        *slot = Word(u64::from(OTHER) << PLACE_SHIFT);
+        push_other(self.others, event);
     }
 
     #[inline(always)]
-    fn event_of(&mut self, place: u16, function: FunctionId, kind: EventKind, depth: u32, time: u64) {
+    fn event_of(&mut self, slot: &mut Word, place: u16, function: FunctionId, kind: EventKind, depth: u32, time: u64) {
         let since_last = time.wrapping_sub(self.time);
         if since_last > u64::from(u32::MAX) || depth >= DEPTHS {
             let (timestamp, thread, detail) = (TraceNanos(time), self.thread, DetailSeq::NONE);
-            return self.event(Event { timestamp, function, thread, kind, depth, detail });
+            return self.event(slot, Event { timestamp, function, thread, kind, depth, detail });
         }
         self.time = time;
         let kind = match kind {
@@ -214,9 +213,7 @@ impl BlockSink for Filling<'_> {
             EventKind::ENTRY => IS_ENTRY,
             _ => 0,
         };
-        if let Some(word) = self.words.next() {
-            *word = Word(since_last | u64::from(place) << PLACE_SHIFT | u64::from(depth) << DEPTH_SHIFT | kind);
-        }
+        *slot = Word(since_last | u64::from(place) << PLACE_SHIFT | u64::from(depth) << DEPTH_SHIFT | kind);
     }
 }
 

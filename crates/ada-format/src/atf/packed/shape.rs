@@ -292,16 +292,17 @@ impl PackedShape {
         self.entries[block].header.thread
     }
 
-    /// Hands a block's events to a sink, and gives their details. Links that were written later are left out.
-    pub(super) fn decode(
+    /// Hands a block's events, for each of which there is a slot, to a sink, and gives their details. Links that were written later are left out.
+    pub(super) fn decode<S: BlockSink>(
         &self,
         bytes: &[u8],
         block: usize,
         decoder: &mut EventDecoder,
-        sink: impl BlockSink,
+        slots: &mut [S::Slot],
+        sink: S,
     ) -> Result<Vec<DetailRun>, Damage> {
         let entry = &self.entries[block];
-        let read = self.payload(bytes, block).and_then(|payload| decoder.read(&entry.header, payload, sink));
+        let read = self.payload(bytes, block).and_then(|payload| decoder.read(&entry.header, payload, slots, sink));
         read.map_err(|reason| block_damage(entry, reason))
     }
 
