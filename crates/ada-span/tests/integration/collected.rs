@@ -60,6 +60,12 @@ impl SpanSink for Collected {
     }
 }
 
+impl Collected {
+    pub(crate) fn new(traits: &FunctionTraits) -> Self {
+        Self { traits: traits.clone(), ..Self::default() }
+    }
+}
+
 /// Replays a thread.
 pub(crate) fn replay(events: &[Event], traits: &FunctionTraits, options: ReplayOptions) -> Collected {
     replay_with_losses(events, traits, options, &[])
@@ -72,8 +78,7 @@ pub(crate) fn replay_with_losses(
     options: ReplayOptions,
     losses: &[u64],
 ) -> Collected {
-    let sink = Collected { traits: traits.clone(), ..Collected::default() };
-    let mut replay = Replay::new(sink, options).with_losses(losses.to_vec());
+    let mut replay = Replay::new(Collected::new(traits), options).with_losses(losses.to_vec());
     events.iter().for_each(|event| replay.event(*event));
     let (collected, facts) = replay.finish();
     assert_eq!(facts.events, events.len() as u64);

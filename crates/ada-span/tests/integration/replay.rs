@@ -58,8 +58,7 @@ fn leaving_a_thread_and_being_cancelled_close_its_frames_with_their_reason() {
 #[test]
 fn positions_that_are_left_out_are_a_loss() {
     let machine = Machine::run(&[Step::Call(0), Step::Call(1), Step::Return, Step::Return]);
-    let sink = Collected { traits: traits(), ..Collected::default() };
-    let mut replay = Replay::new(sink, ALIVE);
+    let mut replay = Replay::new(Collected::new(&traits()), ALIVE);
     let [outer, inner, inner_end, outer_end] = machine.events[..] else { panic!("four events") };
     replay.event(outer);
     replay.go_on_at(1);
