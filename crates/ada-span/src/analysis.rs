@@ -8,17 +8,17 @@ use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use ada_event::{Event, EventKind, EventSeq, FunctionId};
-use ada_format::atf::EventVisitor;
+use ada_event::FunctionId;
 
 use crate::callback::{self, CodeAddresses};
 use crate::concurrency;
 use crate::detail::DetailSource;
 use crate::error::SpanError;
+use crate::feed::Feed;
 use crate::function_stats::FunctionStats;
 use crate::observer::{Follows, Observed, Observer};
 use crate::pthread;
-use crate::replay::{KnownFunction, Replay, ReplayOptions, SpanSink};
+use crate::replay::{Replay, ReplayOptions};
 use crate::routine;
 use crate::source::{ProcessSource, ThreadInfo};
 use crate::table::{
@@ -147,58 +147,13 @@ impl<P: ProcessSource> Work<'_, P> {
             };
             sink.observer.begin_thread(details, follows);
             let replay = Replay::new(sink, *self.options).with_losses(self.source.losses(thread));
-            let mut replayed = Replayed { replay, known: Vec::new(), progress: self.progress };
-            self.source.visit(thread, is_beside, &mut replayed);
-            let (back, facts) = replayed.replay.finish();
+            let mut feed = Feed::new(replay, self.progress);
+            self.source.visit(thread, is_beside, &mut feed);
+            let (back, facts) = feed.finish();
             sink = back;
             sink.end_thread(self.threads[thread].id, facts).map_err(SpanError::at(self.folder))?;
         }
         sink.finish().map_err(failed)
-    }
-}
-
-/// Hands a thread's events to its replay.
-struct Replayed<'a, S> {
-    replay: Replay<S>,
-    /// By place in the list at hand, as far as they were looked up.
-    known: Vec<Option<KnownFunction>>,
-    progress: &'a (dyn Fn(u64) + Sync),
-}
-
-impl<S: SpanSink> EventVisitor for Replayed<'_, S> {
-    fn begin(&mut self, first: EventSeq, count: u64) {
-        self.known.clear();
-        self.replay.go_on_at(first.0);
-        (self.progress)(count);
-    }
-
-    #[inline(always)]
-    fn event(&mut self, event: Event) {
-        self.replay.event(event);
-    }
-
-    #[inline(always)]
-    fn event_of(&mut self, place: u16, event: Event) {
-        if event.kind == EventKind::RETURN {
-            return self.replay.event(event);
-        }
-        let function = match self.known.get(usize::from(place)) {
-            Some(Some(known)) => *known,
-            _ => self.look_up(place, event.function),
-        };
-        self.replay.call_of(function, event);
-    }
-}
-
-impl<S: SpanSink> Replayed<'_, S> {
-    #[cold]
-    fn look_up(&mut self, place: u16, function: FunctionId) -> KnownFunction {
-        let known = self.replay.function(function);
-        if self.known.len() <= usize::from(place) {
-            self.known.resize(usize::from(place) + 1, None);
-        }
-        self.known[usize::from(place)] = Some(known);
-        known
     }
 }
 

@@ -15,6 +15,7 @@ pub mod concurrency;
 mod correction;
 mod detail;
 mod error;
+mod feed;
 mod function_stats;
 pub mod gcd;
 mod histogram;

@@ -278,7 +278,8 @@ impl<S: SpanSink> Replay<S> {
         self.sink.function(function)
     }
 
-    /// The thread's next event.
+    /// The thread's next event. It and what it calls become part of the loop that reads the events: most of a replay's
+    /// time is in there, and often the kind is known beforehand.
     #[inline(always)]
     pub fn event(&mut self, event: Event) {
         let seq = self.advance(&event);
