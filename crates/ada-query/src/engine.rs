@@ -8,6 +8,7 @@ use rusqlite::limits::Limit;
 use rusqlite::{Connection, ErrorCode};
 
 use crate::cancel::Cancel;
+use crate::doc::TableDoc;
 use crate::error::QueryError;
 use crate::exported::ParquetFolder;
 use crate::heap;
@@ -110,7 +111,7 @@ impl Engine {
         }
         let known = |what: What| -> Vec<&'static str> {
             match what {
-                What::Column => documented().iter().flat_map(|it| it.columns).map(|it| it.name).collect(),
+                What::Column => columns_of(sql),
                 What::Table => documented().iter().map(|it| it.name).collect(),
                 What::Function => documented()
                     .iter()
@@ -145,6 +146,15 @@ impl Engine {
             other => QueryError::Sqlite(other),
         }
     }
+}
+
+/// The columns of the tables that a question names; of all tables where it names none.
+fn columns_of(sql: &str) -> Vec<&'static str> {
+    let words: Vec<&str> = sql.split(|letter: char| !letter.is_alphanumeric() && letter != '_').collect();
+    let is_named = |table: &TableDoc| words.iter().any(|word| word.eq_ignore_ascii_case(table.name));
+    let has_named = documented().iter().any(|table| is_named(table));
+    let tables = documented().iter().filter(|table| !has_named || is_named(table));
+    tables.flat_map(|table| table.columns).map(|column| column.name).collect()
 }
 
 fn set_up(connection: &mut Connection, shared: &Shared) -> rusqlite::Result<()> {

@@ -224,6 +224,8 @@ fn mistakes_are_pointed_at_with_a_suggestion() {
     for (sql, words) in [
         ("SELECT duratoin_ns FROM spans", "did you mean duration_ns?\n  SELECT duratoin_ns FROM spans\n         ^"),
         ("SELECT 1;\nSELECT dept FROM spans", "did you mean depth?\n  SELECT dept FROM spans\n         ^"),
+        // Another table has such a column, which is no help.
+        ("SELECT seq FROM spans", "no such column: seq\n  SELECT seq FROM spans\n         ^"),
         ("SELECT * FROM span", "did you mean spans?"),
         ("SELECT persentile(1, 2)", "did you mean percentile?"),
         ("SELECT * FROM stats('nmae')", "did you mean name?"),
