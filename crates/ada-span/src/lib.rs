@@ -26,6 +26,7 @@ mod replay;
 mod routine;
 mod session;
 mod source;
+mod span_sink;
 pub mod swift;
 pub mod table;
 mod traits;
@@ -38,9 +39,10 @@ pub use error::SpanError;
 pub use function_stats::FunctionStats;
 pub use histogram::Histogram;
 pub use outcome::{Outcome, Reason, Status};
-pub use replay::{Closed, KnownFunction, Opened, Place, ProcessEnd, Replay, ReplayOptions, SpanSink, ThreadFacts};
+pub use replay::{ProcessEnd, Replay, ReplayOptions, ThreadFacts};
 pub use session::{ProcessTrace, content_key, function_traits, replay_options};
 pub use source::{ProcessSource, ThreadInfo};
+pub use span_sink::{Closed, KnownFunction, Opened, Place, SpanSink};
 pub use traits::{FunctionTrait, FunctionTraits, Role};
 
 /// What is not known, in records of plain numbers.

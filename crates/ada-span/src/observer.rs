@@ -8,7 +8,7 @@ use crate::concurrency::LogicalCalls;
 use crate::detail::DetailSource;
 use crate::outcome::Reason;
 use crate::pthread::ThreadCall;
-use crate::replay::{Closed, Opened};
+use crate::span_sink::{Closed, Opened};
 use crate::traits::{FunctionTraits, Role};
 
 /// A call of the C library's first function of a thread.

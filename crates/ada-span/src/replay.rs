@@ -10,100 +10,11 @@ use ada_event::{DetailSeq, Event, EventKind, FunctionId};
 
 use crate::anomaly::{Anomaly, AnomalyKind};
 use crate::outcome::{Outcome, Reason, Status};
+use crate::span_sink::{Closed, KnownFunction, Opened, Place, SpanSink};
 use crate::traits::Role;
 
 /// Frames that are followed at once on a thread. A stack of 8 MiB has room for half a million.
 const DEEPEST: usize = 1 << 21;
-
-/// Where a sink keeps an open span; its own business.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Place(pub u64);
-
-/// The beginning of a span.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Opened {
-    /// The position of the event that opened it, and its name within the thread.
-    pub seq: u64,
-    /// When.
-    pub start: u64,
-    /// In which function, as a number that [`SpanSink::function`] has given.
-    pub function: u32,
-    /// At which depth.
-    pub depth: u32,
-    /// The opening event of the span that encloses it.
-    pub parent: Option<u64>,
-    /// That one's function, by its number.
-    pub caller: Option<u32>,
-    /// The opening event's detail.
-    pub detail: DetailSeq,
-    /// Whether it stays open.
-    pub is_frame: bool,
-    /// Its function's part.
-    pub role: Role,
-}
-
-/// The end of a span.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Closed {
-    /// Its opening event.
-    pub seq: u64,
-    /// When it began.
-    pub start: u64,
-    /// Its function's number.
-    pub function: u32,
-    /// Its depth.
-    pub depth: u32,
-    /// How long it took.
-    pub duration: u64,
-    /// The same without the spans that it enclosed.
-    pub self_ns: u64,
-    /// The event that closed it, if one did.
-    pub close_seq: Option<u64>,
-    /// How and why.
-    pub outcome: Outcome,
-    /// The call that made it end so: of the unwinder, of `longjmp`, of `pthread_exit`.
-    pub context: Option<u64>,
-    /// The closing event's detail.
-    pub detail: DetailSeq,
-    /// Whether it stayed open for a while.
-    pub is_frame: bool,
-}
-
-/// What a sink tells of a function.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct KnownFunction {
-    /// The sink's number for it.
-    pub number: u32,
-    /// Whether only its calls are recorded.
-    pub is_entry_only: bool,
-    /// Its part in unwinding.
-    pub role: Role,
-}
-
-/// Takes what the replay finds.
-pub trait SpanSink {
-    /// Numbers a function.
-    fn function(&mut self, function: FunctionId) -> KnownFunction;
-
-    /// A span begins. Spans begin in the order of their opening events.
-    fn open(&mut self, opened: &Opened) -> Place;
-
-    /// A span ends. Spans end before those that enclose them.
-    fn close(&mut self, place: Place, closed: &Closed);
-
-    /// Something is odd.
-    fn anomaly(&mut self, anomaly: Anomaly);
-
-    /// Whether the sink wants to move its open spans before the next one begins.
-    fn wants_to_move(&self) -> bool {
-        false
-    }
-
-    /// Moves open spans: all places that [`Self::open`] gave out since the last time, newest first.
-    fn move_open(&mut self, places: &mut dyn Iterator<Item = &mut Place>) {
-        places.for_each(drop);
-    }
-}
 
 /// How the process of a thread ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -131,7 +42,8 @@ pub struct ReplayOptions {
 }
 
 /// An open call. Number and depth lie apart: side by side they are read as one word, which right behind a leaf's call,
-/// when they were just written as two, waits for the stores to be done. That was a seventh of the analysis.
+/// when they were just written as two, waits for the stores to be done. Profiles had a seventh of their samples there;
+/// how much it gains was less than could be told from the machine's noise.
 #[derive(Clone, Copy)]
 #[repr(C)]
 struct Frame {
@@ -171,7 +83,7 @@ pub struct Replay<S> {
     /// Times of the first events behind losses that are yet to come, the next one last.
     losses: Vec<u64>,
     /// The time from which on there is more to do than to replay: at once, then where the next loss is.
-    look_up_at: u64,
+    take_stock_at: u64,
     /// The time of the last one that is past; 0 where there is none.
     last_loss: u64,
     stack: Vec<Frame>,
@@ -212,7 +124,7 @@ impl<S: SpanSink> Replay<S> {
             sink,
             options,
             losses: Vec::new(),
-            look_up_at: 0,
+            take_stock_at: 0,
             last_loss: 0,
             stack: Vec::new(),
             next_seq: 0,
@@ -237,7 +149,7 @@ impl<S: SpanSink> Replay<S> {
 
     /// Does what the first event and those behind losses call for.
     #[cold]
-    fn look_up(&mut self, event: &Event) {
+    fn take_stock(&mut self, event: &Event) {
         if !self.has_begun {
             self.has_begun = true;
             (self.first_time, self.time_before) = (self.time, self.time);
@@ -250,7 +162,7 @@ impl<S: SpanSink> Replay<S> {
         if mem::take(&mut self.has_jumped) {
             self.last_loss = self.time;
         }
-        self.look_up_at = self.losses.last().copied().unwrap_or(u64::MAX);
+        self.take_stock_at = self.losses.last().copied().unwrap_or(u64::MAX);
     }
 
     /// Whether events were lost since a time.
@@ -268,7 +180,7 @@ impl<S: SpanSink> Replay<S> {
     pub fn go_on_at(&mut self, seq: u64) {
         if seq != self.next_seq {
             self.has_jumped = true;
-            self.look_up_at = 0;
+            self.take_stock_at = 0;
         }
         self.next_seq = seq;
     }
@@ -311,8 +223,8 @@ impl<S: SpanSink> Replay<S> {
         }
         self.time_before = self.time;
         self.time = self.time.max(event.timestamp.0);
-        if self.time >= self.look_up_at {
-            self.look_up(event);
+        if self.time >= self.take_stock_at {
+            self.take_stock(event);
         }
         seq
     }

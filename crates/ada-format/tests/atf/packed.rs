@@ -323,6 +323,8 @@ fn a_file_that_is_written_packed_is_the_one_that_is_written_raw() {
     });
     assert!(unpack_index(&packed.0, Vec::new()).unwrap() == raw.0);
     assert!(unpack_detail(&packed.1, Vec::new()).unwrap() == raw.1);
+    let linked = events_of(&packed.0).iter().filter(|bytes| Event::from_le_bytes(bytes).detail.get().is_some()).count();
+    assert_eq!(linked, 40_000_usize.div_ceil(7));
 }
 
 #[test]

@@ -5,7 +5,7 @@ use ada_event::{FunctionId, ModuleId};
 use super::{CERTAIN, CallbackSpan, CodeAddresses};
 use crate::detail::EventDetail;
 use crate::outcome::Reason;
-use crate::replay::{Closed, Opened};
+use crate::span_sink::{Closed, Opened};
 use crate::traits::Role;
 
 /// Spans that a worker keeps.

@@ -8,7 +8,7 @@ use crate::NONE;
 use crate::detail::EventDetail;
 use crate::gcd::GcdCall;
 use crate::outcome::{Outcome, Reason};
-use crate::replay::{Closed, Opened};
+use crate::span_sink::{Closed, Opened};
 use crate::swift::SwiftCall;
 use crate::traits::Role;
 

@@ -2,7 +2,7 @@
 
 use crate::detail::EventDetail;
 use crate::outcome::{Outcome, Status};
-use crate::replay::{Closed, Opened};
+use crate::span_sink::{Closed, Opened};
 use crate::traits::Role;
 
 /// What a word of memory reads as that was not mapped.

@@ -16,7 +16,8 @@ use crate::function_stats::FunctionStats;
 use crate::histogram::Histogram;
 use crate::observer::{Observed, Observer};
 use crate::outcome::Outcome;
-use crate::replay::{Closed, KnownFunction, Opened, Place, SpanSink, ThreadFacts};
+use crate::replay::ThreadFacts;
+use crate::span_sink::{Closed, KnownFunction, Opened, Place, SpanSink};
 use crate::traits::FunctionTraits;
 
 /// Functions that get a histogram; a damaged file can claim any number of them.

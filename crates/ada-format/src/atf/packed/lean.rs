@@ -64,52 +64,35 @@ impl LeanBlock {
         block: usize,
         decoder: &mut EventDecoder,
     ) -> Result<(), Damage> {
-        self.first = EventSeq(shape.block_range(block).start);
+        let positions = shape.block_range(block);
+        self.first = EventSeq(positions.start);
+        self.others.clear();
         let read = if shape.has_links(block) {
-            self.read_linked(shape, bytes, block, decoder)
+            let mut events = Vec::new();
+            shape.read_events(bytes, block, decoder, &mut events).map(|()| self.take(&events))
         } else {
-            self.read_plain(shape, bytes, block, decoder)
+            self.words.resize(positions.count(), Word(0));
+            self.thread = shape.block_thread(block);
+            let sink = Filling { others: &mut self.others, thread: self.thread, time: 0 };
+            shape.decode(bytes, block, decoder, &mut self.words, sink).map(|details| {
+                self.details = details;
+                self.functions.clear();
+                self.functions.extend(decoder.functions());
+            })
         };
         if read.is_err() {
             self.words.clear();
+            self.details.clear();
         }
         read
     }
 
-    fn read_plain(
-        &mut self,
-        shape: &PackedShape,
-        bytes: &[u8],
-        block: usize,
-        decoder: &mut EventDecoder,
-    ) -> Result<(), Damage> {
-        let count = shape.block_range(block).count();
-        self.words.resize(count, Word(0));
-        self.others.clear();
-        self.thread = shape.block_thread(block);
-        let sink = Filling { others: &mut self.others, thread: self.thread, time: 0 };
-        self.details = shape.decode(bytes, block, decoder, &mut self.words, sink)?;
-        self.functions.clear();
-        self.functions.extend(decoder.functions());
-        Ok(())
-    }
-
-    /// Reads a block whose events were linked to details after it was written; there are few of them.
-    fn read_linked(
-        &mut self,
-        shape: &PackedShape,
-        bytes: &[u8],
-        block: usize,
-        decoder: &mut EventDecoder,
-    ) -> Result<(), Damage> {
-        let mut events = Vec::new();
-        shape.read_events(bytes, block, decoder, &mut events)?;
+    /// Takes the events of one of the few blocks whose events were linked to details after it was written.
+    fn take(&mut self, events: &[[u8; Event::SIZE]]) {
         self.words.clear();
         self.words.resize(events.len(), Word(u64::from(OTHER) << PLACE_SHIFT));
-        self.others.clear();
         self.others.extend(events.iter().map(Event::from_le_bytes));
         self.details.clear();
-        Ok(())
     }
 
     /// Tells of the events.

@@ -1,0 +1,97 @@
+//! What a replay finds, and who takes it.
+
+use ada_event::{DetailSeq, FunctionId};
+
+use crate::anomaly::Anomaly;
+use crate::outcome::Outcome;
+use crate::traits::Role;
+
+/// Where a sink keeps an open span; its own business.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Place(pub u64);
+
+/// The beginning of a span.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Opened {
+    /// The position of the event that opened it, and its name within the thread.
+    pub seq: u64,
+    /// When.
+    pub start: u64,
+    /// In which function, as a number that [`SpanSink::function`] has given.
+    pub function: u32,
+    /// At which depth.
+    pub depth: u32,
+    /// The opening event of the span that encloses it.
+    pub parent: Option<u64>,
+    /// That one's function, by its number.
+    pub caller: Option<u32>,
+    /// The opening event's detail.
+    pub detail: DetailSeq,
+    /// Whether it stays open.
+    pub is_frame: bool,
+    /// Its function's part.
+    pub role: Role,
+}
+
+/// The end of a span.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Closed {
+    /// Its opening event.
+    pub seq: u64,
+    /// When it began.
+    pub start: u64,
+    /// Its function's number.
+    pub function: u32,
+    /// Its depth.
+    pub depth: u32,
+    /// How long it took.
+    pub duration: u64,
+    /// The same without the spans that it enclosed.
+    pub self_ns: u64,
+    /// The event that closed it, if one did.
+    pub close_seq: Option<u64>,
+    /// How and why.
+    pub outcome: Outcome,
+    /// The call that made it end so: of the unwinder, of `longjmp`, of `pthread_exit`.
+    pub context: Option<u64>,
+    /// The closing event's detail.
+    pub detail: DetailSeq,
+    /// Whether it stayed open for a while.
+    pub is_frame: bool,
+}
+
+/// What a sink tells of a function.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct KnownFunction {
+    /// The sink's number for it.
+    pub number: u32,
+    /// Whether only its calls are recorded.
+    pub is_entry_only: bool,
+    /// Its part in unwinding.
+    pub role: Role,
+}
+
+/// Takes what the replay finds.
+pub trait SpanSink {
+    /// Numbers a function.
+    fn function(&mut self, function: FunctionId) -> KnownFunction;
+
+    /// A span begins. Spans begin in the order of their opening events.
+    fn open(&mut self, opened: &Opened) -> Place;
+
+    /// A span ends. Spans end before those that enclose them.
+    fn close(&mut self, place: Place, closed: &Closed);
+
+    /// Something is odd.
+    fn anomaly(&mut self, anomaly: Anomaly);
+
+    /// Whether the sink wants to move its open spans before the next one begins.
+    fn wants_to_move(&self) -> bool {
+        false
+    }
+
+    /// Moves open spans: all places that [`Self::open`] gave out since the last time, newest first.
+    fn move_open(&mut self, places: &mut dyn Iterator<Item = &mut Place>) {
+        places.for_each(drop);
+    }
+}
