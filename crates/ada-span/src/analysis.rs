@@ -27,7 +27,7 @@ use crate::table::{
 use crate::traits::FunctionTraits;
 
 /// Raised whenever the same events make other tables.
-pub const ANALYSIS_VERSION: u64 = 6;
+pub const ANALYSIS_VERSION: u64 = 7;
 
 /// Analyses a process and writes its tables into an empty folder. `progress` hears of each few thousand events.
 pub fn analyze(
@@ -149,7 +149,7 @@ impl<P: ProcessSource> Work<'_, P> {
             let replay = Replay::new(sink, *self.options).with_losses(self.source.losses(thread));
             let mut feed = Feed::new(replay, self.progress);
             self.source.visit(thread, is_beside, &mut feed);
-            let (back, facts) = feed.finish();
+            let (back, facts) = feed.finish(self.threads[thread].events);
             sink = back;
             sink.end_thread(self.threads[thread].id, facts).map_err(SpanError::at(self.folder))?;
         }

@@ -18,17 +18,20 @@ pub enum AnomalyKind {
     BeginningWithoutEnd = 4,
     /// A call nested deeper than the analysis follows. Its span has no end.
     TooDeep = 5,
+    /// Events that follow each other in the file and cannot be read: the first one's position. They are in no span.
+    Unreadable = 6,
 }
 
 impl AnomalyKind {
     /// All of them, in the order of their numbers.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::UnknownEvent,
         Self::TimeBackwards,
         Self::DepthJump,
         Self::EndWithoutBeginning,
         Self::BeginningWithoutEnd,
         Self::TooDeep,
+        Self::Unreadable,
     ];
 
     /// The one word for it.
@@ -40,6 +43,7 @@ impl AnomalyKind {
             Self::EndWithoutBeginning => "end_without_beginning",
             Self::BeginningWithoutEnd => "beginning_without_end",
             Self::TooDeep => "too_deep",
+            Self::Unreadable => "unreadable_events",
         }
     }
 }

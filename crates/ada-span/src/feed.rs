@@ -45,8 +45,9 @@ impl<'a, S: SpanSink> Feed<'a, S> {
         Self { replay, known: Vec::new(), progress }
     }
 
-    /// Ends the thread.
-    pub(crate) fn finish(self) -> (S, ThreadFacts) {
+    /// Ends the thread, of which the file has so many events.
+    pub(crate) fn finish(mut self, events: u64) -> (S, ThreadFacts) {
+        self.replay.go_on_at(events);
         self.replay.finish()
     }
 

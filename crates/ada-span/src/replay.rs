@@ -179,6 +179,7 @@ impl<S: SpanSink> Replay<S> {
     /// Tells the position of the next event: events between the last one and it, which cannot be read, are lost.
     pub fn go_on_at(&mut self, seq: u64) {
         if seq != self.next_seq {
+            self.odd(AnomalyKind::Unreadable, self.next_seq);
             self.has_jumped = true;
             self.take_stock_at = 0;
         }
@@ -509,7 +510,7 @@ impl<S: SpanSink> Replay<S> {
             self.time = self.time.max(self.options.end_time);
         }
         // What was open may have ended among events that were lost since.
-        let is_cut = !self.losses.is_empty();
+        let is_cut = !self.losses.is_empty() || self.has_jumped;
         let outcome = match self.options.end {
             _ if is_cut => Outcome::new(Status::Unmatched, Reason::Dropped),
             _ if ended_in_library => Outcome::new(Status::Exited, Reason::None),

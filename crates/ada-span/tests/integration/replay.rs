@@ -69,6 +69,8 @@ fn positions_that_are_left_out_are_a_loss() {
     let (collected, facts) = replay.finish();
     assert_eq!(facts.events, 101);
     let guesses: Vec<bool> = collected.spans.iter().map(|span| span.closed().outcome.is_uncertain).collect();
+    assert_eq!(kinds(&collected), [AnomalyKind::Unreadable]);
+    assert_eq!(collected.anomalies[0].seq, 3);
     assert_eq!(guesses, [true, false], "the outer call may have ended among the lost ones, the inner one did not");
 }
 

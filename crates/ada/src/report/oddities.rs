@@ -91,7 +91,16 @@ fn anomalies(opened: &OpenedSession) -> Vec<Item> {
     known
         .map(|(kind, (count, reference))| {
             let json = json!({ "kind": kind.word(), "count": count });
-            item(kind.word().replace('_', " "), format!("{}, first at", counted(count, "time")), Some(reference), json)
+            let name = kind.word().replace('_', " ");
+            // What cannot be read cannot be shown.
+            match kind {
+                AnomalyKind::Unreadable => {
+                    let words =
+                        format!("{} of the events cannot be read: damaged blocks are left out", counted(count, "part"));
+                    item(name, words, Some("ada atf verify".into()), json)
+                }
+                _ => item(name, format!("{}, first at", counted(count, "time")), Some(reference), json),
+            }
         })
         .collect()
 }

@@ -104,6 +104,26 @@ fn what_a_ring_let_go_was_begun_before() {
 }
 
 #[test]
+fn a_damaged_block_is_told_of() {
+    let told = Told::trace(&Program::new("tree.c"));
+    let thread = fs::read_dir(told.derived().with_file_name(""))
+        .unwrap()
+        .map(|entry| entry.unwrap().path().join("index.atp"))
+        .find(|path| path.exists())
+        .expect("sessions are packed");
+    let mut bytes = fs::read(&thread).unwrap();
+    let within_the_first_block = 120;
+    bytes[within_the_first_block] ^= 1;
+    fs::write(&thread, bytes).unwrap();
+    assert_eq!(told.spans(&["--function", "main"]).len(), 0);
+    let report = told.json("report", &[]);
+    let anomalies = report["anomalies"].as_array().unwrap();
+    let unreadable = anomalies.iter().find(|it| it["kind"] == "unreadable_events").expect("it is told of");
+    assert_eq!(unreadable["count"], 1);
+    assert!(told.text("report", &[]).contains("1 part of the events cannot be read"));
+}
+
+#[test]
 fn a_crash_says_where_when_and_by_which_signal() {
     let told = Told::trace_running(&Program::new("crash.c"), &[], &["segv", "thread"]);
     let crash = &manifest(&told)["crashes"][0];
