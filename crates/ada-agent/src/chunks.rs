@@ -8,10 +8,10 @@ use ada_ring::{
 };
 use core::sync::atomic::{AtomicU64, Ordering};
 
+use crate::code_edits;
 use crate::config::{Item, get};
 use crate::growth;
 use crate::memory::pool;
-use crate::orders;
 use crate::recorder::{self, Patience};
 use crate::registers;
 use crate::syscall::{self, SignalsBlocked};
@@ -38,7 +38,7 @@ pub unsafe fn place(state: *mut ThreadState) -> u64 {
     // SAFETY: the thread's own state, and no handler comes in between.
     let past = unsafe { (*state).index_position };
     if is_past_end(past) {
-        orders::carry_out();
+        code_edits::carry_out();
         // SAFETY: as above.
         let Some((chunk, waited)) = (unsafe { exchange(state, Lane::Index, past, &mut blocked) }) else {
             // SAFETY: as above.

@@ -10,6 +10,7 @@
 
 mod burial;
 pub mod chunks;
+mod code_edits;
 pub mod config;
 pub mod crash;
 pub mod details;
@@ -22,7 +23,6 @@ mod growth;
 mod jumps;
 mod loader;
 pub mod memory;
-mod orders;
 mod probes;
 mod recorder;
 mod registers;

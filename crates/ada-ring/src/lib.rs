@@ -2,7 +2,7 @@
 //!
 //! Three parties meet here and none may wait for another while an event is being written: the generated stubs in the
 //! target ([`state`], written with plain stores), the agent in the target that handles what is rare, and the drain in
-//! the recorder ([`consumer`]).
+//! the recorder ([`chunk_reader`]).
 //!
 //! Records go into *chunks*: fixed pieces of shared memory that belong to one thread at a time. A chunk is written
 //! once, from its start to its end; nothing in it is ever overwritten while it is owned, so the drain may read behind
@@ -11,19 +11,19 @@
 #![no_std]
 
 pub mod chunk;
-pub mod consumer;
+pub mod chunk_reader;
+pub mod code_edits;
 pub mod counters;
 pub mod crash;
 pub mod detail;
 pub mod marks;
-pub mod orders;
 pub mod pool;
 pub mod probe;
 pub mod record;
 pub mod state;
 
 pub use chunk::{CHUNK_SIZE, ChunkHeader, RECORDS_END, RECORDS_PER_CHUNK};
-pub use consumer::ChunkReader;
+pub use chunk_reader::ChunkReader;
 pub use crash::{CrashSlot, CrashSlots};
 pub use detail::{DetailShape, RawDetail};
 pub use pool::{ChunkState, Control, DetailMode, DropReason, ExecStage, HandedOver, Lane, OnFull, Pool};

@@ -17,10 +17,10 @@ use core::ops::Range;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use crate::chunk::{CHUNK_SIZE, ChunkHeader, HEADER_OFFSET, RECORDS_END};
+use crate::code_edits::Orders;
 use crate::counters;
 use crate::crash::CrashSlots;
 use crate::marks::Marks;
-use crate::orders::Orders;
 use crate::probe::{MAX_PROBES, Probe};
 
 /// The most chunks that a session's shared memory can have, those beyond the rings' included: the low half of a record's

@@ -2,7 +2,7 @@
 //!
 //! Counting a call takes two jumps at least, and a program that calls something every five nanoseconds feels them. So
 //! where counting alone is over the budget, the first bytes of the hottest functions are put back. Threads of the program
-//! do it themselves, see [`ada_ring::orders`]; nothing is stopped. It cannot be undone while the program runs: a thread
+//! do it themselves, see [`ada_ring::code_edits`]; nothing is stopped. It cannot be undone while the program runs: a thread
 //! may be in the middle of the bytes that a jump would overwrite.
 
 use std::collections::{BTreeSet, HashSet};

@@ -1,6 +1,6 @@
 //! Carries out what the recorder wants changed in the program's code.
 
-use ada_ring::orders::Order;
+use ada_ring::code_edits::Order;
 use core::sync::atomic::{AtomicU64, Ordering};
 
 use crate::config::{Item, get};
