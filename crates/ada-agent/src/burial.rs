@@ -9,7 +9,8 @@ use core::sync::atomic::{AtomicU64, Ordering};
 use crate::config::{Item, get};
 use crate::memory::pool;
 use crate::stretch::Stretch;
-use crate::{chunks, probes, registers, syscall};
+use crate::x86_64::registers;
+use crate::{chunks, probes, syscall};
 
 /// Looks which frames are dead where a call or return is happening with the return slot `slot`. There may be thousands of
 /// them, and what is found out of the stacks for one holds for the others.

@@ -13,8 +13,8 @@ use crate::config::{Item, get};
 use crate::growth;
 use crate::memory::pool;
 use crate::recorder::{self, Patience};
-use crate::registers;
 use crate::syscall::{self, SignalsBlocked};
+use crate::x86_64::registers;
 
 const WAIT_STEP: u32 = 200_000;
 /// How long a wait lasts in which the drain has nothing to free …

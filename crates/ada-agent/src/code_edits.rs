@@ -5,8 +5,8 @@ use core::sync::atomic::{AtomicU64, Ordering};
 
 use crate::config::{Item, get};
 use crate::memory::{pool, process_block};
-use crate::registers::clock;
 use crate::syscall::raw;
+use crate::x86_64::registers::clock;
 
 const MPROTECT: u64 = 10;
 const READ_AND_RUN: u64 = 1 | 4;

@@ -14,8 +14,8 @@ use core::sync::atomic::{AtomicU64, Ordering};
 
 use crate::config::{Item, get};
 use crate::memory::{owner, process_block, shadow_base, state, state_number};
-use crate::registers::{clock, fs_base, gs_base};
 use crate::syscall::{self, raw};
+use crate::x86_64::registers::{clock, fs_base, gs_base};
 
 const RT_SIGACTION: u64 = 13;
 const RT_TGSIGQUEUEINFO: u64 = 297;

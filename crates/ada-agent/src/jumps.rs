@@ -8,10 +8,10 @@ use ada_ring::{ShadowFrame, ThreadState};
 
 use crate::burial::{bury, take_out};
 use crate::frames::top;
-use crate::registers::pointer_guard;
 use crate::stretch::Stretch;
 use crate::syscall::{self, SignalsBlocked};
 use crate::unwinding;
+use crate::x86_64::registers::pointer_guard;
 
 /// Where a `jmp_buf` has the stack pointer, in glibc and in musl.
 const JUMP_RSP: u64 = 48;

@@ -14,7 +14,7 @@ mod code_edits;
 pub mod config;
 pub mod crash;
 pub mod details;
-mod entry;
+mod entries;
 mod exec;
 pub mod frames;
 #[cfg(ada_freestanding)]
@@ -25,9 +25,10 @@ mod loader;
 pub mod memory;
 mod probes;
 mod recorder;
-mod registers;
 mod stretch;
 pub mod syscall;
 pub mod threads;
 mod unwinding;
 pub mod windows;
+#[cfg(target_arch = "x86_64")]
+mod x86_64;

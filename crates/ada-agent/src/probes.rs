@@ -9,8 +9,8 @@ use ada_ring::{Lane, RawDetail, RawRecord, ShadowFrame, ThreadState};
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use crate::memory::pool;
-use crate::registers::{self, Saved};
 use crate::syscall::{self, SignalsBlocked};
+use crate::x86_64::registers::{self, Saved};
 use crate::{chunks, crash, details, exec, frames};
 
 /// Keeps what a probe sees of a call, and publishes the call's record at `place`.

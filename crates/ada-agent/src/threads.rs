@@ -10,8 +10,8 @@ use crate::growth;
 use crate::memory::{
     owner, pool, process_block, regions, shadow_base, state, state_address, state_number, state_threads, states,
 };
-use crate::registers::{clock, gs_base, owner_mark, set_gs_base};
 use crate::syscall;
+use crate::x86_64::registers::{clock, gs_base, owner_mark, set_gs_base};
 
 /// How often to look for states of threads that have ended, in ticks of the clock: some milliseconds.
 const LOOK_EVERY: u64 = 10_000_000;

@@ -13,8 +13,8 @@ use core::sync::atomic::Ordering;
 use crate::chunks;
 use crate::config::{Item, get};
 use crate::memory::pool;
-use crate::registers;
 use crate::syscall::{self, SignalsBlocked};
+use crate::x86_64::registers;
 
 const LEFT_FOR_EVENTS: usize = 16;
 const WAIT_STEP: u32 = 200_000;

@@ -5,7 +5,7 @@
 use ada_ring::state::{OWNER_DISTANCE, StackChange};
 use ada_ring::{RawDetail, RawRecord, ThreadState};
 
-use crate::registers::{Saved, gs_base, owner_mark};
+use crate::x86_64::registers::{Saved, gs_base, owner_mark};
 use crate::{chunks, details, frames, jumps, loader, probes, threads, unwinding};
 
 /// Gives the thread a state. 0 where none is to be had; the call then goes unrecorded.

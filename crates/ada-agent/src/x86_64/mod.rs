@@ -1,0 +1,3 @@
+//! What is x86-64 in the agent.
+
+pub(crate) mod registers;
