@@ -1,7 +1,8 @@
 //! Frames that end without returning: whether they are dead, and how they are taken from the shadow stack.
 
 use ada_ring::record::RecordKind;
-use ada_ring::state::{Buried, FRAME_PARKED, FRAME_RESTORED, FRAME_RETURNING, FRAME_WALKED, GRAVES};
+use ada_ring::shadow_frame::{FRAME_PARKED, FRAME_RESTORED, FRAME_RETURNING, FRAME_WALKED};
+use ada_ring::state::{Buried, GRAVES};
 use ada_ring::{ChunkState, RawRecord, ShadowFrame, ThreadState};
 use core::ops::Range;
 use core::sync::atomic::{AtomicU64, Ordering};
@@ -9,12 +10,11 @@ use core::sync::atomic::{AtomicU64, Ordering};
 use crate::config::{Item, get};
 use crate::memory::pool;
 use crate::stretch::Stretch;
-use crate::x86_64::registers;
-use crate::{chunks, probes, syscall};
+use crate::{arch, chunks, open_probes, syscall};
 
 /// Looks which frames are dead where a call or return is happening with the return slot `slot`. There may be thousands of
 /// them, and what is found out of the stacks for one holds for the others.
-pub(crate) struct Inquest {
+pub(crate) struct LivenessCheck {
     slot: u64,
     signal_stack: Option<Option<Range<u64>>>,
     /// The newest frame above the slot, or the sentinel where there is none.
@@ -22,7 +22,7 @@ pub(crate) struct Inquest {
     stretch: Stretch,
 }
 
-impl Inquest {
+impl LivenessCheck {
     pub(crate) fn at(slot: u64) -> Self {
         Self { slot, signal_stack: None, survivor: core::ptr::null_mut(), stretch: Stretch::default() }
     }
@@ -79,7 +79,7 @@ impl Inquest {
 /// off by a jump out of a signal handler has returned all the same, and so has one that was let go for a look at it.
 ///
 /// # Safety
-/// As [`Inquest::is_dead`], with signals blocked.
+/// As [`LivenessCheck::is_dead`], with signals blocked.
 pub(crate) unsafe fn bury(state: *mut ThreadState, frame: *mut ShadowFrame) {
     // SAFETY: the caller's promise.
     unsafe {
@@ -98,11 +98,11 @@ pub(crate) unsafe fn bury(state: *mut ThreadState, frame: *mut ShadowFrame) {
 /// Takes a frame out of the shadow stack; it keeps its place where newer ones live.
 ///
 /// # Safety
-/// As [`Inquest::is_dead`], with signals blocked; all newer frames have been taken out unless `lives_above`.
+/// As [`LivenessCheck::is_dead`], with signals blocked; all newer frames have been taken out unless `lives_above`.
 pub(crate) unsafe fn take_out(state: *mut ThreadState, frame: *mut ShadowFrame, lives_above: bool) {
     // SAFETY: the caller's promise.
     unsafe {
-        probes::close(state, frame);
+        open_probes::close(state, frame);
         (*frame).slot_complement = 0;
         if !lives_above {
             (*state).shadow_top = frame.sub(1) as u64;
@@ -113,7 +113,7 @@ pub(crate) unsafe fn take_out(state: *mut ThreadState, frame: *mut ShadowFrame, 
 /// Puts the real return address back. False where the slot does not hold the trampoline's.
 ///
 /// # Safety
-/// As [`Inquest::is_dead`].
+/// As [`LivenessCheck::is_dead`].
 pub(crate) unsafe fn release_slot(frame: *mut ShadowFrame) -> bool {
     // SAFETY: the slot was readable a moment ago, and lies on a stack; if its memory is used otherwise by now, the
     // comparison fails.
@@ -127,7 +127,7 @@ pub(crate) unsafe fn release_slot(frame: *mut ShadowFrame) -> bool {
 }
 
 /// # Safety
-/// As [`Inquest::is_dead`].
+/// As [`LivenessCheck::is_dead`].
 unsafe fn remember(state: *mut ThreadState, frame: *mut ShadowFrame) {
     // SAFETY: the caller's promise.
     unsafe {
@@ -157,7 +157,7 @@ pub(crate) unsafe fn return_of_buried(state: *mut ThreadState, slot: *mut u64) -
 /// Writes the frame's newest record if a handler jumped away before its stub could.
 ///
 /// # Safety
-/// As [`Inquest::is_dead`].
+/// As [`LivenessCheck::is_dead`].
 unsafe fn write_cut_off_record(state: *mut ThreadState, frame: *mut ShadowFrame) {
     // SAFETY: the caller's promise. A record in a chunk that this thread owns is written by nobody else.
     unsafe {
@@ -181,7 +181,7 @@ unsafe fn write_cut_off_record(state: *mut ThreadState, frame: *mut ShadowFrame)
             frame.sub(1) as u32 | RecordKind::Call as u32
         };
         words.add(1).write_volatile(u64::from(top_and_kind) << 32 | u64::from((*frame).function));
-        AtomicU64::from_ptr(words).store(registers::clock(), Ordering::Release);
+        AtomicU64::from_ptr(words).store(arch::clock(), Ordering::Release);
     }
 }
 

@@ -8,13 +8,13 @@ use ada_ring::{
 };
 use core::sync::atomic::{AtomicU64, Ordering};
 
+use crate::arch::{clock, thread_pointer};
 use crate::code_edits;
 use crate::config::{Item, get};
 use crate::growth;
 use crate::memory::pool;
 use crate::recorder::{self, Patience};
 use crate::syscall::{self, SignalsBlocked};
-use crate::x86_64::registers;
 
 const WAIT_STEP: u32 = 200_000;
 /// How long a wait lasts in which the drain has nothing to free …
@@ -38,7 +38,7 @@ pub unsafe fn place(state: *mut ThreadState) -> u64 {
     // SAFETY: the thread's own state, and no handler comes in between.
     let past = unsafe { (*state).index_position };
     if is_past_end(past) {
-        code_edits::carry_out();
+        code_edits::make();
         // SAFETY: as above.
         let Some((chunk, waited)) = (unsafe { exchange(state, Lane::Index, past, &mut blocked) }) else {
             // SAFETY: as above.
@@ -158,13 +158,13 @@ unsafe fn obtain(
     let mut patience = Patience::new(control);
     let mut looks = control.looks_for_ended.load(Ordering::Relaxed);
     let mut claims = control.claims.load(Ordering::Relaxed);
-    let (mut hopeless, begun) = (0, registers::clock());
+    let (mut hopeless, begun) = (0, clock());
     while patience.is_left() {
         blocked.pause(|| syscall::sleep_nanoseconds(WAIT_STEP));
         let has_hope = hopeless < HOPE || control.looks_for_ended.load(Ordering::Relaxed).wrapping_sub(looks) < LOOKS;
         let beyond = || if is_worth_waiting() && has_hope { None } else { growth::claim_chunk() };
         if let Some(chunk) = pool.claim().or_else(beyond) {
-            return Some((chunk, registers::clock().saturating_sub(begun)));
+            return Some((chunk, clock().saturating_sub(begun)));
         }
         if !has_hope {
             // All chunks belong to living threads, which may be waiting for this one.
@@ -245,7 +245,7 @@ pub(crate) unsafe fn label(pool: &Pool, chunk: usize, state: *mut ThreadState, l
         header.wanted.store(0, Ordering::Relaxed);
         header.has_left_others.store(0, Ordering::Relaxed);
         header.image.store(get(Item::Image) as u32, Ordering::Relaxed);
-        header.thread_pointer.store(registers::fs_base(), Ordering::Relaxed);
+        header.thread_pointer.store(thread_pointer(), Ordering::Relaxed);
         header.shadow_base_low.store((*state).shadow_base as u32, Ordering::Relaxed);
         header.lost_before.store((*state).lost, Ordering::Relaxed);
         header.waited_ticks.store(waited, Ordering::Relaxed);
@@ -264,7 +264,7 @@ pub(crate) unsafe fn label(pool: &Pool, chunk: usize, state: *mut ThreadState, l
 /// `state` is the calling thread's own.
 pub unsafe fn write(state: *mut ThreadState, function: u32, top_and_kind: u32) {
     // SAFETY: the caller's promise.
-    unsafe { write_at(state, function, top_and_kind, registers::clock()) }
+    unsafe { write_at(state, function, top_and_kind, clock()) }
 }
 
 /// The same with a time that was read already.

@@ -6,20 +6,17 @@
 //! a handler has it alone, and one whose handler ends by restoring the default and letting the signal hit again crashes
 //! as ever, with a record.
 
-use ada_ring::crash::{CRASH_FRAMES, CRASH_REGISTERS, CrashSlot};
+use ada_ring::crash::{CRASH_FRAMES, CrashSlot};
 use ada_ring::state::private;
 use ada_ring::{Control, ShadowFrame, ThreadState};
-use core::arch::naked_asm;
 use core::sync::atomic::{AtomicU64, Ordering};
 
+use crate::arch::number::{RT_SIGACTION, RT_TGSIGQUEUEINFO, TGKILL};
+use crate::arch::{ada_crash_restorer, clock, current_state, raw, signal_registers, thread_pointer};
 use crate::config::{Item, get};
 use crate::memory::{owner, process_block, shadow_base, state, state_number};
-use crate::syscall::{self, raw};
-use crate::x86_64::registers::{clock, fs_base, gs_base};
+use crate::syscall;
 
-const RT_SIGACTION: u64 = 13;
-const RT_TGSIGQUEUEINFO: u64 = 297;
-const TGKILL: u64 = 234;
 const SIG_DFL: u64 = 0;
 const SA_SIGINFO: u64 = 4;
 const SA_ONSTACK: u64 = 0x0800_0000;
@@ -33,8 +30,6 @@ const SIGFPE: u64 = 8;
 const SIGSEGV: u64 = 11;
 /// `si_code` of a memory error that hit no instruction.
 const BUS_MCEERR_AO: i32 = 5;
-/// Bytes of `ucontext_t` before the registers.
-const REGISTERS_AT: usize = 40;
 
 const WAIT_STEP: u32 = 1_000_000;
 /// Steps without a sign of life from the recorder.
@@ -48,13 +43,6 @@ struct Action {
     flags: u64,
     restorer: u64,
     mask: u64,
-}
-
-/// Where a handler returns to: the kernel takes the thread back to where the signal hit.
-#[unsafe(no_mangle)]
-#[unsafe(naked)]
-extern "C" fn ada_crash_restorer() {
-    naked_asm!("mov eax, 15", "syscall", "ud2")
 }
 
 impl Action {
@@ -125,8 +113,7 @@ unsafe extern "C" fn ada_crash(signal: u64, information: *const u8, context: *co
             // SAFETY: a `siginfo_t` and a `ucontext_t`.
             unsafe {
                 slot.address.store(information.add(16).cast::<u64>().read(), Ordering::Relaxed);
-                let registers = context.add(REGISTERS_AT).cast::<[u64; CRASH_REGISTERS]>();
-                for (place, &register) in slot.registers.iter().zip(&*registers) {
+                for (place, &register) in slot.registers.iter().zip(signal_registers(context)) {
                     place.store(register, Ordering::Relaxed);
                 }
             }
@@ -179,12 +166,12 @@ fn wait_for_slot() -> Option<&'static CrashSlot> {
     }
 }
 
-/// Tells of the frames that are open in this thread, if it has a state: nothing may fault here, whatever FS and GS hold.
+/// Tells of the frames that are open in this thread, if it has a state: nothing may fault here, whatever the thread's registers hold.
 fn tell_frames(slot: &CrashSlot) {
     slot.depth.store(0, Ordering::Relaxed);
     slot.frame_count.store(0, Ordering::Relaxed);
-    let Some(number) = state_number(gs_base()).filter(|&number| number != 0) else { return };
-    let base = fs_base();
+    let Some(number) = state_number(current_state()).filter(|&number| number != 0) else { return };
+    let base = thread_pointer();
     let mark = if get(Item::OwnerByWord) == 0 { Some(base) } else { syscall::read_word(base) };
     if mark != Some(owner(number).load(Ordering::Relaxed)) {
         return;

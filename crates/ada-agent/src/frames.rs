@@ -12,12 +12,12 @@
 //!   record of its return is missing.
 
 use ada_ring::record::RecordKind;
-use ada_ring::state::FRAME_RESTORED;
 use ada_ring::{ShadowFrame, ThreadState};
 
-use crate::burial::{Inquest, bury, return_of_buried, take_out};
+use crate::burial::{LivenessCheck, bury, return_of_buried, take_out};
+use crate::shadow_stack::{is_caught_at, top};
 use crate::syscall::SignalsBlocked;
-use crate::{chunks, probes, unwinding};
+use crate::{arch, chunks, open_probes, unwinding};
 
 /// Prepares a call with the return slot at `slot`: removes the frames that are dead, gives a tail caller's real return
 /// address back.
@@ -30,7 +30,7 @@ pub unsafe fn prepare_entry(state: *mut ThreadState, slot: *mut u64) {
         // Tail calls are common, and undone in a way that a handler may interrupt: it works above the newest frame.
         let newest = top(state);
         if is_caught_at(newest, slot as u64) && *slot == (*newest).trampoline {
-            if probes::is_open(state, newest) {
+            if open_probes::is_open(state, newest) {
                 return;
             }
             *slot = (*newest).return_address;
@@ -47,7 +47,7 @@ pub unsafe fn prepare_entry(state: *mut ThreadState, slot: *mut u64) {
 /// # Safety
 /// As [`prepare_entry`], with signals blocked.
 unsafe fn remove_dead(state: *mut ThreadState, slot: *mut u64) {
-    let mut inquest = Inquest::at(slot as u64);
+    let mut liveness = LivenessCheck::at(slot as u64);
     // SAFETY: the thread's own shadow stack.
     unsafe {
         loop {
@@ -68,11 +68,11 @@ unsafe fn remove_dead(state: *mut ThreadState, slot: *mut u64) {
                 return;
             }
             if is_caught_at(top, slot as u64) && *slot == (*top).trampoline {
-                if probes::is_open(state, top) {
+                if open_probes::is_open(state, top) {
                     return;
                 }
                 *slot = (*top).return_address;
-            } else if (*top).slot() == slot as u64 || inquest.is_dead(state, top) {
+            } else if (*top).slot() == slot as u64 || liveness.is_dead(state, top) {
                 bury(state, top);
             } else {
                 return;
@@ -101,12 +101,12 @@ pub unsafe fn finish_return(state: *mut ThreadState, slot: *mut u64) {
             return;
         }
         // Of the newer frames, dead ones go and those of other stacks stay.
-        let mut inquest = Inquest::at(slot as u64);
+        let mut liveness = LivenessCheck::at(slot as u64);
         let mut lives_above = false;
         let mut newer = top(state);
         while newer > frame {
             let is_known = (*newer).slot_complement != 0;
-            if is_known && !((*newer).slot() <= slot as u64 && inquest.is_dead(state, newer)) {
+            if is_known && !((*newer).slot() <= slot as u64 && liveness.is_dead(state, newer)) {
                 lives_above = true;
             } else {
                 if is_known {
@@ -153,24 +153,6 @@ unsafe fn adopt_return(state: *mut ThreadState, slot: *mut u64) {
             }
         }
     }
-    // Nobody knows where to go on. Stopping here, loudly, beats running wild.
-    // SAFETY: ends the process.
-    unsafe { core::arch::asm!("ud2") };
-}
-
-/// # Safety
-/// `state` is a thread state in use.
-pub(crate) unsafe fn top(state: *mut ThreadState) -> *mut ShadowFrame {
-    // SAFETY: the caller's promise.
-    unsafe { (*state).shadow_top as *mut ShadowFrame }
-}
-
-pub(crate) unsafe fn is_caught(frame: *const ShadowFrame) -> bool {
-    // SAFETY: the caller passes an initialised frame.
-    unsafe { (*frame).slot_complement != 0 && !(*frame).has(FRAME_RESTORED) }
-}
-
-unsafe fn is_caught_at(frame: *const ShadowFrame, slot: u64) -> bool {
-    // SAFETY: as above.
-    unsafe { is_caught(frame) && (*frame).slot() == slot }
+    // Nobody knows where to go on.
+    arch::trap();
 }

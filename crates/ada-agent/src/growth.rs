@@ -5,20 +5,18 @@
 //! process. A fork may copy the process while another thread has just mapped and not yet taken note; so a step that fails
 //! is taken as made where the memory is there.
 
-use ada_ring::chunk::CHUNK_SIZE;
+use ada_ring::chunk::{CHUNK_SIZE, CHUNKS_MAPPED_AT_ONCE};
 use ada_ring::counters::{BLOCK_BYTES, BLOCKS_MAPPED_AT_ONCE, FIRST_BLOCKS};
-use ada_ring::pool::{CHUNKS_AT, CHUNKS_MAPPED_AT_ONCE};
+use ada_ring::pool::CHUNKS_AT;
 use ada_ring::state::{MAX_REGIONS, private};
 use core::sync::atomic::{AtomicU32, Ordering};
 
+use crate::arch::number::{MADVISE, MMAP, MREMAP, MUNMAP};
+use crate::arch::raw;
 use crate::config::{Item, get};
 use crate::memory::{pool, process_block, region_address, regions};
-use crate::syscall::{self, raw};
+use crate::syscall;
 
-const MMAP: u64 = 9;
-const MUNMAP: u64 = 11;
-const MREMAP: u64 = 25;
-const MADVISE: u64 = 28;
 const READ_AND_WRITE: u64 = 1 | 2;
 /// Private, anonymous, not reserved, and where it is asked for or nowhere.
 const PRIVATE_MEMORY: u64 = 0x2 | 0x20 | 0x4000 | 0x10_0000;

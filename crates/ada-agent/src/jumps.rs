@@ -3,20 +3,15 @@
 //! Their arguments say where the stack pointer will be, so that it is known which frames die, and which only wait. For
 //! a program's own assembly that does the like, the shadow stack has to guess: see [`crate::frames`].
 
-use ada_ring::state::FRAME_PARKED;
+use ada_ring::shadow_frame::FRAME_PARKED;
 use ada_ring::{ShadowFrame, ThreadState};
 
+use crate::arch::{CONTEXT_STACK_POINTER, JUMP_STACK_POINTER, jump_stack_pointers};
 use crate::burial::{bury, take_out};
-use crate::frames::top;
+use crate::shadow_stack::top;
 use crate::stretch::Stretch;
 use crate::syscall::{self, SignalsBlocked};
 use crate::unwinding;
-use crate::x86_64::registers::pointer_guard;
-
-/// Where a `jmp_buf` has the stack pointer, in glibc and in musl.
-const JUMP_RSP: u64 = 48;
-/// Where a `ucontext_t` has it.
-const CONTEXT_RSP: u64 = 160;
 
 /// `longjmp` with this `jmp_buf`, called with the return slot `slot`: the frames that it jumps over end here.
 ///
@@ -73,10 +68,9 @@ impl JumpTarget {
 }
 
 fn jump_target(slot: u64, buffer: u64) -> Option<JumpTarget> {
-    let stored = syscall::read_word(buffer.checked_add(JUMP_RSP)?)?;
+    let stored = syscall::read_word(buffer.checked_add(JUMP_STACK_POINTER)?)?;
     let signal_stack = syscall::signal_stack().filter(|stack| stack.contains(&slot));
-    // glibc hides the pointer; musl does not.
-    [stored, stored.rotate_right(17) ^ pointer_guard()].into_iter().find_map(|stack_pointer| {
+    jump_stack_pointers(stored).into_iter().find_map(|stack_pointer| {
         if stack_pointer < 4096 || !stack_pointer.is_multiple_of(8) {
             return None;
         }
@@ -97,7 +91,7 @@ fn jump_target(slot: u64, buffer: u64) -> Option<JumpTarget> {
 /// As [`long_jump`].
 pub(crate) unsafe fn switch_context(state: *mut ThreadState, context: u64) {
     let _blocked = SignalsBlocked::new();
-    let Some(stack_pointer) = context.checked_add(CONTEXT_RSP).and_then(syscall::read_word) else { return };
+    let Some(stack_pointer) = context.checked_add(CONTEXT_STACK_POINTER).and_then(syscall::read_word) else { return };
     // SAFETY: the thread's own shadow stack.
     unsafe {
         let base = (*state).shadow_base as *mut ShadowFrame;

@@ -8,6 +8,7 @@
 //! ordinary library, so that its rules can be tested.
 #![no_std]
 
+mod arch;
 mod burial;
 pub mod chunks;
 mod code_edits;
@@ -23,8 +24,10 @@ mod growth;
 mod jumps;
 mod loader;
 pub mod memory;
+mod open_probes;
 mod probes;
 mod recorder;
+mod shadow_stack;
 mod stretch;
 pub mod syscall;
 pub mod threads;

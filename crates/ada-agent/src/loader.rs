@@ -2,6 +2,7 @@
 
 use core::sync::atomic::Ordering;
 
+use crate::arch::raw;
 use crate::config::{Item, get};
 use crate::memory::pool;
 use crate::recorder::{Patience, WAIT_STEP};
@@ -48,7 +49,7 @@ pub(crate) fn libraries_changed() {
         if loader.stage.load(Ordering::Acquire) == 1 {
             let word = |at: usize| loader.call[at].load(Ordering::Relaxed);
             // SAFETY: the recorder asks only for mappings where nothing is mapped.
-            let result = unsafe { syscall::raw(word(0), [word(1), word(2), word(3), word(4), word(5), word(6)]) };
+            let result = unsafe { raw(word(0), [word(1), word(2), word(3), word(4), word(5), word(6)]) };
             loader.result.store(result as u64, Ordering::Relaxed);
             loader.stage.store(2, Ordering::Release);
             syscall::futex_wake(&loader.stage);

@@ -1,17 +1,17 @@
 //! Runtime probes: what is kept of certain calls and returns in every session, memory included.
 
+use ada_ring::arch::{RETURN_POPS, SavedRegisters};
 use ada_ring::chunk::{IS_EXITING, is_past_end};
 use ada_ring::detail::{CALL, RETURN};
 use ada_ring::probe::{BASES, Base, PROBE_WORDS, RawProbe, Role, UNREADABLE};
 use ada_ring::record::{IS_PROBED, RecordKind};
 use ada_ring::state::{PROBE_CALLS, ProbeCall};
-use ada_ring::{Lane, RawDetail, RawRecord, ShadowFrame, ThreadState};
+use ada_ring::{Lane, RawDetail, RawRecord, ThreadState};
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use crate::memory::pool;
 use crate::syscall::{self, SignalsBlocked};
-use crate::x86_64::registers::{self, Saved};
-use crate::{chunks, crash, details, exec, frames};
+use crate::{arch, chunks, crash, details, exec, frames, shadow_stack};
 
 /// Keeps what a probe sees of a call, and publishes the call's record at `place`.
 ///
@@ -19,10 +19,11 @@ use crate::{chunks, crash, details, exec, frames};
 /// `state` is the calling thread's own, `slot` what its stub passed, and `place` a record that it has reserved.
 pub(crate) unsafe fn call(state: *mut ThreadState, slot: *mut u64, place: *mut RawRecord, probe: u64) {
     // SAFETY: the caller's promise.
-    let saved = unsafe { Saved::below(slot) };
-    let registers = [saved.rdi, saved.rsi, saved.rdx, saved.rcx, saved.r8, saved.r9, saved.r14];
+    let saved = unsafe { SavedRegisters::below(slot) };
+    let registers = arch::bases_at_call(saved);
+    let first_argument = registers[Base::Argument1 as usize];
     if has_role(probe, Role::SignalAction) {
-        crash::withdraw(saved.rdi & 0xffff_ffff);
+        crash::withdraw(first_argument & 0xffff_ffff);
     }
     // SAFETY: the caller's promise.
     unsafe {
@@ -36,22 +37,21 @@ pub(crate) unsafe fn call(state: *mut ThreadState, slot: *mut u64, place: *mut R
         bases[..registers.len()].copy_from_slice(&registers);
         let detail = RawDetail {
             function: (*place).function,
-            registers: [saved.rdi, saved.rsi, saved.rdx, saved.rcx, saved.r8, saved.r9, saved.rax],
+            registers: arch::call_registers(saved).words(),
             return_address: *slot,
-            rbp: saved.rbp,
-            rsp: slot as u64,
+            frame_pointer: saved.frame_pointer(),
+            stack_pointer: slot as u64,
             ..RawDetail::default()
         };
-        let context = [saved.r10, saved.r12, saved.r13, saved.r14];
-        let time = keep(state, probe, CALL, &bases, detail, context);
+        let time = keep(state, probe, CALL, &bases, detail, arch::call_context(saved));
         AtomicU64::from_ptr(place.cast::<u64>()).store(time, Ordering::Release);
     }
     if has_role(probe, Role::Exec) {
-        exec::ask(saved.rdi);
+        exec::ask(first_argument);
     }
     if has_role(probe, Role::Exit) {
         // SAFETY: the caller's promise.
-        unsafe { note_exit(state, saved.rdi as u32) };
+        unsafe { note_exit(state, first_argument as u32) };
     }
 }
 
@@ -74,10 +74,10 @@ unsafe fn note_exit(state: *mut ThreadState, status: u32) {
 /// `state` is the calling thread's own, `slot` what the return path passed.
 pub(crate) unsafe fn returned(state: *mut ThreadState, slot: *mut u64) {
     // SAFETY: the caller's promise.
-    let saved = unsafe { Saved::below(slot) };
+    let saved = unsafe { SavedRegisters::below(slot) };
     // SAFETY: the caller's promise.
     unsafe {
-        let frame = frames::top(state);
+        let frame = shadow_stack::top(state);
         let number = (0..PROBE_CALLS).find(|&number| (*state).open_probes[number].frame == frame as u64);
         let (true, Some(number)) = ((*frame).slot() == slot as u64, number) else {
             // Not the newest frame, or too many probed calls are open: the event has to do.
@@ -92,55 +92,30 @@ pub(crate) unsafe fn returned(state: *mut ThreadState, slot: *mut u64) {
         (*state).open_probes[number].frame = 0;
         let mut bases = [0; BASES];
         bases[..registers.len()].copy_from_slice(&registers);
-        bases[Base::Rax as usize] = saved.rax;
-        bases[Base::RdxReturned as usize] = saved.rdx;
+        let results = arch::return_registers(saved).words();
+        bases[Base::Result as usize] = results[0];
+        bases[Base::SecondResult as usize] = results[1];
         let detail = RawDetail {
             function: (*frame).function,
-            registers: [saved.rax, saved.rdx, 0, 0, 0, 0, 0],
+            registers: results,
             return_address: (*frame).return_address,
-            rbp: saved.rbp,
-            rsp: slot as u64 + 8,
+            frame_pointer: saved.frame_pointer(),
+            stack_pointer: slot as u64 + RETURN_POPS,
             ..RawDetail::default()
         };
-        let context = [saved.rcx, saved.r8, saved.r12, saved.r13];
-        let time = keep(state, probe, RETURN, &bases, detail, context);
+        let time = keep(state, probe, RETURN, &bases, detail, arch::return_context(saved));
         let kind = RecordKind::Return as u32 | IS_PROBED;
         chunks::write_at(state, (*frame).function, frame as u32 | kind, time);
         *slot = (*frame).return_address;
         (*state).shadow_top = frame.sub(1) as u64;
         if has_role(probe, Role::SignalAction) {
-            crash::put_back(registers[Base::Rdi as usize] & 0xffff_ffff);
+            crash::put_back(registers[Base::Argument1 as usize] & 0xffff_ffff);
         }
     }
 }
 
 fn has_role(probe: u64, role: Role) -> bool {
     pool().control().probes.get(probe as usize).is_some_and(|probe| probe.has_role(role))
-}
-
-/// Forgets the probed call of a frame that is taken out. A call need not return: a child of vfork leaves its parent's
-/// thread with its `execve` open. The frame's place is used again, and who is there next may be no probed call.
-///
-/// # Safety
-/// `state` is the calling thread's own, with signals blocked.
-pub(crate) unsafe fn close(state: *mut ThreadState, frame: *const ShadowFrame) {
-    for number in 0..PROBE_CALLS {
-        // SAFETY: the caller's promise.
-        unsafe {
-            if (*state).open_probes[number].frame == frame as u64 {
-                (*state).open_probes[number].frame = 0;
-            }
-        }
-    }
-}
-
-/// Whether a frame is that of a probed call.
-///
-/// # Safety
-/// `state` is the calling thread's own.
-pub(crate) unsafe fn is_open(state: *mut ThreadState, frame: *const ShadowFrame) -> bool {
-    // SAFETY: the caller's promise.
-    unsafe { (*state).open_probes.iter().any(|call| call.frame == frame as u64) }
 }
 
 /// Writes a record to the probes' lane and gives its time.
@@ -183,7 +158,7 @@ unsafe fn keep(
             place = details::place_in_lane(state, Lane::Probe);
         }
         // Read last, so that the time is the event's own and no other's.
-        let time = registers::clock();
+        let time = arch::clock();
         let record = place as *mut RawProbe;
         record.write(RawProbe {
             detail: RawDetail { mark: 0, tsc: time, ..detail },

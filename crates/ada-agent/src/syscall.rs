@@ -1,37 +1,11 @@
 //! System calls, made directly: libc's wrappers are hooked, and set errno.
 
-use core::arch::asm;
+use crate::arch::number::{
+    CLOCK_GETTIME, FUTEX, GETPID, GETTID, NANOSLEEP, PROCESS_VM_READV, RT_SIGPROCMASK, SIGALTSTACK, TGKILL,
+};
+use crate::arch::raw;
 
-/// A system call's result, as the kernel gives it: a negative error number, or a value.
-pub type Result = i64;
-
-const GETPID: u64 = 39;
-const GETTID: u64 = 186;
-const TGKILL: u64 = 234;
-const RT_SIGPROCMASK: u64 = 14;
-const NANOSLEEP: u64 = 35;
-const FUTEX: u64 = 202;
-const PROCESS_VM_READV: u64 = 310;
-const ESRCH: Result = -3;
-
-/// Makes any system call.
-///
-/// # Safety
-/// Whatever the call asks of its arguments.
-pub unsafe fn raw(number: u64, arguments: [u64; 6]) -> Result {
-    let result;
-    // SAFETY: the kernel changes rcx and r11 only; the caller vouches for the arguments.
-    unsafe {
-        asm!(
-            "syscall",
-            inout("rax") number => result,
-            in("rdi") arguments[0], in("rsi") arguments[1], in("rdx") arguments[2],
-            in("r10") arguments[3], in("r8") arguments[4], in("r9") arguments[5],
-            out("rcx") _, out("r11") _, options(nostack)
-        );
-    }
-    result
-}
+const ESRCH: i64 = -3;
 
 /// This process.
 pub fn process() -> u32 {
@@ -102,7 +76,6 @@ pub fn sleep_nanoseconds(nanoseconds: u32) {
 
 /// Nanoseconds on a clock that never goes backwards.
 pub fn now() -> u64 {
-    const CLOCK_GETTIME: u64 = 228;
     const MONOTONIC: u64 = 1;
     let mut time = [0_u64; 2];
     // SAFETY: `time` is a timespec that lives through the call.
@@ -125,7 +98,6 @@ pub fn futex_wake(word: &core::sync::atomic::AtomicU32) {
 
 /// The stack that this thread has for its signal handlers, if it has one.
 pub fn signal_stack() -> Option<core::ops::Range<u64>> {
-    const SIGALTSTACK: u64 = 131;
     const SS_DISABLE: u64 = 2;
     let mut stack = [0_u64; 3];
     // SAFETY: the kernel fills in a stack_t: address, flags (an int, padded), size.

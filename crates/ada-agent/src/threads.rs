@@ -1,9 +1,10 @@
 //! Giving a thread its state.
 
-use ada_ring::state::{NO_CHUNK, PROBE_CALLS, ProbeCall, STATES, ShadowFrame, private};
-use ada_ring::{DropReason, ThreadState};
+use ada_ring::state::{NO_CHUNK, PROBE_CALLS, ProbeCall, STATES, private};
+use ada_ring::{DropReason, ShadowFrame, ThreadState};
 use core::sync::atomic::Ordering;
 
+use crate::arch::{clock, current_state, owner_mark, set_current_state};
 use crate::config::{Item, get};
 use crate::details::learn_stack;
 use crate::growth;
@@ -11,7 +12,6 @@ use crate::memory::{
     owner, pool, process_block, regions, shadow_base, state, state_address, state_number, state_threads, states,
 };
 use crate::syscall;
-use crate::x86_64::registers::{clock, gs_base, owner_mark, set_gs_base};
 
 /// How often to look for states of threads that have ended, in ticks of the clock: some milliseconds.
 const LOOK_EVERY: u64 = 10_000_000;
@@ -25,7 +25,7 @@ const A_FEW: usize = 64;
 pub fn acquire(slot: u64) -> Option<*mut ThreadState> {
     let _blocked = syscall::SignalsBlocked::new();
     let (mark, thread) = (owner_mark()?, syscall::thread());
-    if let Some(number) = state_number(gs_base()).filter(|&number| number != 0) {
+    if let Some(number) = state_number(current_state()).filter(|&number| number != 0) {
         let current = state(number);
         // SAFETY: a state in mapped memory. Only its `tid` is read unless it is ours.
         let known = unsafe { (*current).tid };
@@ -37,7 +37,7 @@ pub fn acquire(slot: u64) -> Option<*mut ThreadState> {
             // A fork child: the state is the copy of the forking thread's, open frames included. Its chunk is not.
             state_threads(number / STATES)[number % STATES].store(thread, Ordering::Relaxed);
             // Whoever was at it is not here.
-            process_block().orders_busy.store(0, Ordering::Relaxed);
+            process_block().edits_busy.store(0, Ordering::Relaxed);
             process_block().growing.store(0, Ordering::Relaxed);
             // SAFETY: the only thread of a new process, and this is its copy of the state.
             unsafe {
@@ -59,7 +59,7 @@ pub fn acquire(slot: u64) -> Option<*mut ThreadState> {
     // SAFETY: claimed, so that no other thread uses it.
     unsafe {
         prepare(fresh, number, thread, slot);
-        set_gs_base(state_address(number));
+        set_current_state(state_address(number));
     }
     owner(number).store(mark, Ordering::Relaxed);
     Some(fresh)

@@ -1,10 +1,10 @@
 //! Unwinders look at return addresses: they find the real ones, and afterwards the surviving frames are caught again.
 
-use ada_ring::state::{FRAME_RESTORED, FRAME_WALKED};
+use ada_ring::shadow_frame::{FRAME_RESTORED, FRAME_WALKED};
 use ada_ring::{ShadowFrame, ThreadState};
 
 use crate::burial::{bury, release_slot, take_out};
-use crate::frames::{is_caught, top};
+use crate::shadow_stack::{is_caught, top};
 use crate::stretch::is_one_stack;
 use crate::syscall::{self, SignalsBlocked};
 

@@ -4,17 +4,18 @@
 //! the thread itself looks through a chunk that it has filled, for functions that triggers are about. The chunk, the one
 //! before it, and those of the post-roll go to the drain, which decides exactly what is written.
 
+use ada_ring::arch::RETURN_POPS;
 use ada_ring::detail::{CALL, RETURN};
 use ada_ring::marks::{MARK_CALL, MARK_SLOW, Marks};
 use ada_ring::state::{SLOW_CALLS, SlowCall};
 use ada_ring::{ChunkState, OnFull, Pool, RECORDS_END, RawDetail, ThreadState};
 use core::sync::atomic::Ordering;
 
+use crate::arch::clock;
 use crate::chunks;
 use crate::config::{Item, get};
 use crate::memory::pool;
 use crate::syscall::{self, SignalsBlocked};
-use crate::x86_64::registers;
 
 const LEFT_FOR_EVENTS: usize = 16;
 const WAIT_STEP: u32 = 200_000;
@@ -58,7 +59,7 @@ pub(crate) unsafe fn chunk_is_full(state: *mut ThreadState, full: usize) {
 /// `state` is the calling thread's own.
 unsafe fn is_open(state: *mut ThreadState) -> bool {
     // SAFETY: the caller's promise.
-    unsafe { (*state).window_events > 0 || registers::clock() < (*state).window_until }
+    unsafe { (*state).window_events > 0 || clock() < (*state).window_until }
 }
 
 /// A chunk for what may become a window, waited for where the session is to be complete: as long as the drain has
@@ -67,10 +68,10 @@ pub(crate) fn wait_for_chunk(blocked: &mut SignalsBlocked) -> Option<(usize, u64
     let pool = pool();
     let control = pool.control();
     let mut rounds = control.heartbeats.load(Ordering::Relaxed);
-    let (mut idle, mut has_waited, begun) = (0, false, registers::clock());
+    let (mut idle, mut has_waited, begun) = (0, false, clock());
     loop {
         if let Some(chunk) = pool.claim_leaving(LEFT_FOR_EVENTS) {
-            let waited = if has_waited { registers::clock().saturating_sub(begun) } else { 0 };
+            let waited = if has_waited { clock().saturating_sub(begun) } else { 0 };
             return Some((chunk, waited));
         }
         let may_wait = control.on_full.load(Ordering::Relaxed) == OnFull::Wait as u32
@@ -111,7 +112,7 @@ pub unsafe fn look_through(state: *mut ThreadState, records: *const u8, stride: 
         // SAFETY: a record within the chunk, which is this thread's.
         let (mark, function, tsc, slot) = unsafe {
             let record = records.add(at).cast::<RawDetail>();
-            ((*record).mark, (*record).function, (*record).tsc, (*record).rsp)
+            ((*record).mark, (*record).function, (*record).tsc, (*record).stack_pointer)
         };
         let marked = marks.of(function);
         if marked == 0 {
@@ -126,7 +127,7 @@ pub unsafe fn look_through(state: *mut ThreadState, records: *const u8, stride: 
                         push_slow(state, SlowCall { slot, tsc });
                         None
                     }
-                    RETURN => pop_slow(state, slot.wrapping_sub(8)),
+                    RETURN => pop_slow(state, slot.wrapping_sub(RETURN_POPS)),
                     _ => None,
                 }
             };
@@ -204,11 +205,10 @@ mod tests {
             Self { state, marks, chunk: vec![0; RECORDS_END / 8] }
         }
 
-        fn write(&mut self, number: usize, mark: u32, function: u32, tsc: u64, rsp: u64) {
-            let at = number * STRIDE / 8;
-            self.chunk[at] = u64::from(function) << 32 | u64::from(mark);
-            self.chunk[at + 1] = tsc;
-            self.chunk[at + 11] = rsp;
+        fn write(&mut self, number: usize, mark: u32, function: u32, tsc: u64, stack_pointer: u64) {
+            let record = RawDetail { mark, function, tsc, stack_pointer, ..RawDetail::default() };
+            // SAFETY: a record within the chunk, whose words are as aligned as it.
+            unsafe { self.chunk.as_mut_ptr().add(number * STRIDE / 8).cast::<RawDetail>().write(record) };
         }
 
         fn finds(&mut self) -> bool {

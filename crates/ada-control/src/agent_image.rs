@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use ada_agent::config::{ITEMS, Item};
-use ada_patch::AgentEntries;
+use ada_ring::agent_entries::{AGENT_ENTRIES, AgentEntries};
 use object::read::elf::{ElfFile64, ProgramHeader};
 use object::{Object, ObjectSymbol, RelocationFlags, elf};
 
@@ -58,22 +58,18 @@ impl AgentImage {
             put(&mut bytes, table + 8 * *item as u64, *value)?;
         }
         let door = |name| find(name).map(|address| base + address);
-        let entries = AgentEntries {
-            thread: door("ada_thread")?,
-            chunk: door("ada_chunk")?,
-            fix: door("ada_fix")?,
-            returned: door("ada_returned")?,
-            stack_change: door("ada_stack_change")?,
-            loader: door("ada_loader")?,
-            detail_chunk: door("ada_detail_chunk")?,
-            stack: door("ada_stack")?,
-            probe_call: door("ada_probe_call")?,
-            probe_returned: door("ada_probe_returned")?,
-        };
+        let entries = entries(&bytes, find(AGENT_ENTRIES)?)?;
         let crash = CrashEntries { handler: door("ada_crash")?, restorer: door("ada_crash_restorer")? };
         bytes.resize(bytes.len().next_multiple_of(4096), 0);
         Ok(Self { bytes, entries, crash })
     }
+}
+
+/// The table of entry points that lies at an address, by now with those of the target.
+fn entries(bytes: &[u8], at: u64) -> Result<AgentEntries, ControlError> {
+    let (words, _) = bytes.get(at as usize..).unwrap_or_default().as_chunks();
+    let words = words.first_chunk().ok_or(ControlError::AgentLayout(AGENT_ENTRIES))?;
+    Ok(AgentEntries::from_words(words.map(u64::from_le_bytes)))
 }
 
 fn put(bytes: &mut [u8], at: u64, value: u64) -> Result<(), ControlError> {
@@ -101,12 +97,7 @@ mod tests {
         ];
         let image = AgentImage::at(0x10_0000, &config).unwrap();
         let end = 0x10_0000 + image.bytes.len() as u64;
-        let AgentEntries { thread, chunk, fix, returned, stack_change, loader, detail_chunk, stack, .. } =
-            image.entries;
-        let AgentEntries { probe_call, probe_returned, .. } = image.entries;
-        let doors =
-            [thread, chunk, fix, returned, stack_change, loader, detail_chunk, stack, probe_call, probe_returned];
-        for door in doors {
+        for door in image.entries.to_words() {
             assert!((0x10_0000..end).contains(&door));
         }
         assert!(

@@ -4,7 +4,8 @@ use std::sync::atomic::Ordering;
 
 use ada_event::ThreadId;
 use ada_format::atf::{Crash, HexAddr};
-use ada_ring::crash::{CRASH_FRAMES, CRASH_REGISTER_NAMES};
+use ada_ring::arch::CRASH_REGISTER_NAMES;
+use ada_ring::crash::CRASH_FRAMES;
 use ada_ring::{CrashSlot, Pool};
 
 use crate::clock::Clock;

@@ -1,15 +1,16 @@
 //! The drain's side of the detail lane: finding the detail of events, and making payloads of it.
 
 use std::collections::VecDeque;
+use std::mem::offset_of;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering, fence};
 
 use ada_event::{EventSeq, FunctionId, RuntimeAddr, TraceNanos};
 use ada_format::atf::{Payload, Probes, X86Call, X86Return};
+use ada_ring::arch::{CallRegisters, ReturnRegisters};
 use ada_ring::detail::{self, DetailShape, RawDetail};
-use ada_ring::pool::Lane;
-use ada_ring::probe::PROBE_WORDS;
-use ada_ring::{CHUNK_SIZE, ChunkReader, ChunkState, Pool, RECORDS_END};
+use ada_ring::probe::{PROBE_WORDS, RawProbe};
+use ada_ring::{CHUNK_SIZE, ChunkReader, ChunkState, Lane, Pool, RECORDS_END};
 
 use crate::gaps::Wait;
 
@@ -24,28 +25,38 @@ pub(crate) struct Captured<'a> {
 }
 
 impl<'a> Captured<'a> {
-    fn word(&self, number: usize) -> u64 {
-        u64::from_le_bytes(self.bytes[8 * number..8 * number + 8].try_into().expect("eight bytes"))
+    /// The word at an offset of [`RawDetail`] or [`RawProbe`].
+    fn word(&self, offset: usize) -> u64 {
+        u64::from_le_bytes(self.bytes[offset..offset + 8].try_into().expect("eight bytes"))
+    }
+
+    fn mark(&self) -> u32 {
+        self.word(offset_of!(RawDetail, mark)) as u32
+    }
+
+    /// The register at an offset of [`CallRegisters`] or [`ReturnRegisters`].
+    fn register(&self, offset: usize) -> u64 {
+        self.word(offset_of!(RawDetail, registers) + offset)
     }
 
     pub(crate) fn tsc(&self) -> u64 {
-        self.word(1)
+        self.word(offset_of!(RawDetail, tsc))
     }
 
     /// The handler that a probed call registers, where the function is one that does.
     pub(crate) fn registered_handler(&self) -> Option<u64> {
-        const COUNT: usize = RawDetail::SIZE / 8 + 4;
-        let is_read = self.word(COUNT) > 0;
-        (self.word(0) as u32 == detail::CALL).then(|| if is_read { self.word(COUNT + 1) } else { self.word(3) })
+        let is_read = self.word(offset_of!(RawProbe, count)) > 0;
+        let handler = || {
+            if is_read { self.word(offset_of!(RawProbe, words)) } else { self.register(offset_of!(CallRegisters, rsi)) }
+        };
+        (self.mark() == detail::CALL).then(handler)
     }
 
     /// The payload of a runtime probe.
     pub(crate) fn probe_payload(&self, function: FunctionId) -> Payload<'a> {
-        const CONTEXT: usize = RawDetail::SIZE;
-        const COUNT: usize = CONTEXT + 32;
-        const WORDS: usize = COUNT + 8;
-        let context = Some(std::array::from_fn(|number| self.word(CONTEXT / 8 + number)));
-        let count = (self.word(COUNT / 8) as usize).min(PROBE_WORDS);
+        const WORDS: usize = offset_of!(RawProbe, words);
+        let context = Some(std::array::from_fn(|number| self.word(offset_of!(RawProbe, context) + 8 * number)));
+        let count = (self.word(offset_of!(RawProbe, count)) as usize).min(PROBE_WORDS);
         let (words, _) = self.bytes[WORDS..WORDS + 8 * count].as_chunks();
         let probes = (count > 0).then(|| Probes::from_le_bytes(words));
         match self.payload(function, &DetailShape::default()) {
@@ -62,13 +73,14 @@ impl<'a> Captured<'a> {
 
     /// The payload for a session, for the function with this id.
     pub(crate) fn payload(&self, function: FunctionId, shape: &DetailShape) -> Payload<'a> {
-        let register = |number: usize| self.word(2 + number);
-        let (return_address, rbp, rsp) = (RuntimeAddr(self.word(9)), self.word(10), self.word(11));
-        if self.word(0) as u32 == detail::RETURN {
+        let return_address = RuntimeAddr(self.word(offset_of!(RawDetail, return_address)));
+        let rbp = self.word(offset_of!(RawDetail, frame_pointer));
+        let rsp = self.word(offset_of!(RawDetail, stack_pointer));
+        if self.mark() == detail::RETURN {
             return Payload::X86Return(X86Return {
                 function,
-                rax: register(0),
-                rdx: register(1),
+                rax: self.register(offset_of!(ReturnRegisters, rax)),
+                rdx: self.register(offset_of!(ReturnRegisters, rdx)),
                 return_address,
                 rbp,
                 rsp,
@@ -77,20 +89,21 @@ impl<'a> Captured<'a> {
             });
         }
         let stack = &self.bytes[RawDetail::SIZE..];
+        let stack_bytes = self.word(offset_of!(RawDetail, stack_bytes)) as usize;
         Payload::X86Call(X86Call {
             function,
-            rdi: register(0),
-            rsi: register(1),
-            rdx: register(2),
-            rcx: register(3),
-            r8: register(4),
-            r9: register(5),
-            rax: register(6),
+            rdi: self.register(offset_of!(CallRegisters, rdi)),
+            rsi: self.register(offset_of!(CallRegisters, rsi)),
+            rdx: self.register(offset_of!(CallRegisters, rdx)),
+            rcx: self.register(offset_of!(CallRegisters, rcx)),
+            r8: self.register(offset_of!(CallRegisters, r8)),
+            r9: self.register(offset_of!(CallRegisters, r9)),
+            rax: self.register(offset_of!(CallRegisters, rax)),
             return_address,
             rbp,
             rsp,
             vectors: self.vectors(shape),
-            stack: &stack[..shape.window.min(self.word(12) as usize)],
+            stack: &stack[..shape.window.min(stack_bytes)],
             ..X86Call::default()
         })
     }
@@ -305,7 +318,8 @@ fn copy_record(pool: &Pool, chunk: usize, at: usize, record: &mut [u8]) -> bool 
     // thread may be writing it.
     let words =
         unsafe { std::slice::from_raw_parts(pool.records(chunk).add(at).cast::<AtomicU64>(), record.len() / 8) };
-    let (mark, tsc) = (words[0].load(Ordering::Acquire), words[1].load(Ordering::Acquire));
+    let (mark_at, tsc_at) = (offset_of!(RawDetail, mark) / 8, offset_of!(RawDetail, tsc) / 8);
+    let (mark, tsc) = (words[mark_at].load(Ordering::Acquire), words[tsc_at].load(Ordering::Acquire));
     if mark as u32 == 0 {
         return false;
     }
@@ -313,7 +327,7 @@ fn copy_record(pool: &Pool, chunk: usize, at: usize, record: &mut [u8]) -> bool 
         place.copy_from_slice(&word.load(Ordering::Relaxed).to_le_bytes());
     }
     fence(Ordering::Acquire);
-    (words[0].load(Ordering::Relaxed), words[1].load(Ordering::Relaxed)) == (mark, tsc)
+    (words[mark_at].load(Ordering::Relaxed), words[tsc_at].load(Ordering::Relaxed)) == (mark, tsc)
 }
 
 /// What a thread has in lanes other than that of its events.

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use ada_ring::pool::ExecCall;
+use ada_ring::control::ExecCall;
 use ada_ring::{ExecStage, Pool};
 
 use crate::deadline::Deadline;

@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use ada_ring::Pool;
-use ada_ring::pool::{Control, LoaderCall};
+use ada_ring::control::{Control, LoaderCall};
 
 use crate::futex;
 use crate::remote::Remote;

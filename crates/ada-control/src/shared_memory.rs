@@ -12,8 +12,9 @@ use std::os::fd::{AsRawFd, FromRawFd};
 use std::os::unix::fs::MetadataExt;
 
 use ada_event::ModuleId;
+use ada_ring::chunk::MAX_CHUNKS;
 use ada_ring::counters::{BLOCK_BYTES, FIRST_BLOCKS, MAX_BLOCKS};
-use ada_ring::pool::{CHUNKS_AT, MAX_CHUNKS};
+use ada_ring::pool::CHUNKS_AT;
 use ada_ring::state::covered;
 use ada_ring::{CHUNK_SIZE, DetailMode, OnFull, Pool};
 use memmap2::{MmapMut, MmapOptions};

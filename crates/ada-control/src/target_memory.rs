@@ -2,7 +2,9 @@
 
 use ada_agent::config::Item;
 use ada_patch::{AgentEntries, StubOptions};
-use ada_ring::pool::{CHUNKS_AT, CONTROL_BYTES, MAX_CHUNKS};
+use ada_ring::chunk::MAX_CHUNKS;
+use ada_ring::control::CONTROL_BYTES;
+use ada_ring::pool::CHUNKS_AT;
 use ada_ring::state::{MAX_REGIONS, NO_CHUNK, STATE_STRIDE, covered, private};
 use ada_ring::{CHUNK_SIZE, ThreadState};
 use std::mem::offset_of;

@@ -9,10 +9,10 @@
 //! ```
 
 use ada_event::RuntimeAddr;
+use ada_ring::AgentEntries;
 use iced_x86::IcedError;
 
-pub use crate::common::AgentEntries;
-use crate::common::{Common, entry_table};
+use crate::common::Common;
 use crate::displaced::{JUMP_BYTES, push_jump, short_jump};
 use crate::stub::{External, StubKind, StubOptions, StubTemplate};
 use crate::{PatchPlan, SkipReason};
@@ -147,7 +147,7 @@ impl Arena {
         functions: usize,
     ) -> Result<Self, ArenaError> {
         let mut front = Vec::with_capacity(Self::recorders_at(functions));
-        for address in entry_table(entries) {
+        for address in entries.to_words() {
             front.extend_from_slice(&address.to_le_bytes());
         }
         front.resize(Self::switches_end(functions).next_multiple_of(64), 0);

@@ -31,8 +31,8 @@ const STACK_LOW: i32 = offset_of!(ThreadState, stack_low) as i32;
 const STACK_HIGH: i32 = offset_of!(ThreadState, stack_high) as i32;
 const REGISTERS: i32 = offset_of!(RawDetail, registers) as i32;
 const RETURN_ADDRESS: i32 = offset_of!(RawDetail, return_address) as i32;
-const FRAME_POINTER: i32 = offset_of!(RawDetail, rbp) as i32;
-const STACK_POINTER: i32 = offset_of!(RawDetail, rsp) as i32;
+const FRAME_POINTER: i32 = offset_of!(RawDetail, frame_pointer) as i32;
+const STACK_POINTER: i32 = offset_of!(RawDetail, stack_pointer) as i32;
 const STACK_BYTES: i32 = offset_of!(RawDetail, stack_bytes) as i32;
 
 /// The ways into the agent that capturing needs.

@@ -3,7 +3,7 @@
 use std::mem::offset_of;
 
 use ada_ring::record::{HAS_DETAIL, IS_UNCAUGHT, RecordKind};
-use ada_ring::state::{FRAME_RETURNING, ShadowFrame};
+use ada_ring::shadow_frame::{FRAME_RETURNING, ShadowFrame};
 use iced_x86::code_asm::{
     CodeAssembler, CodeLabel, dword_ptr, eax, qword_ptr, r8, r9, r10, r11, r12, r13, r14, rax, rbp, rcx, rdi, rdx,
     registers::xmm, rsi, rsp,
@@ -14,31 +14,6 @@ use crate::capture::Details;
 use crate::stub::{
     External, POSITION, RECORD, RECORD_LIMIT, SHADOW_TOP, StubOptions, compare_owner, reserve, restore, save, stamp,
 };
-
-/// Addresses of the agent's entry points in the target.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct AgentEntries {
-    /// Gives the calling thread a state.
-    pub thread: u64,
-    /// Gives a place for a record when the chunk is full.
-    pub chunk: u64,
-    /// Removes dead frames, and undoes a tail caller's catch.
-    pub fix: u64,
-    /// Finds the frame of a return that is not the newest one's.
-    pub returned: u64,
-    /// Hears of calls after which the stack is not what it was: unwinding, `longjmp`, another context.
-    pub stack_change: u64,
-    /// Waits until the recorder has seen the new libraries.
-    pub loader: u64,
-    /// Gives a place for a detail record when the chunk is full.
-    pub detail_chunk: u64,
-    /// Copies a stack window that crosses into a page which may not be there.
-    pub stack: u64,
-    /// Keeps what a runtime probe sees of a call, and publishes the record.
-    pub probe_call: u64,
-    /// Finishes the return of a runtime probe.
-    pub probe_returned: u64,
-}
 
 /// The shared code at its final address.
 pub(crate) struct Common {
@@ -100,13 +75,6 @@ const RETURNED: usize = 3;
 pub(crate) const DETAIL_CHUNK: usize = 6;
 pub(crate) const STACK: usize = 7;
 const PROBE_RETURNED: usize = 9;
-
-/// The table of entry points as it stands in an arena.
-pub(crate) fn entry_table(entries: &AgentEntries) -> [u64; 10] {
-    let AgentEntries { thread, chunk, fix, returned, stack_change, loader, detail_chunk, stack, .. } = *entries;
-    let AgentEntries { probe_call, probe_returned, .. } = *entries;
-    [thread, chunk, fix, returned, stack_change, loader, detail_chunk, stack, probe_call, probe_returned]
-}
 
 /// Calls the agent with (return slot, rcx, rax), all registers kept but rax, or rcx, which takes the result. The agent finds
 /// the function's arguments below the slot: `ada_agent::registers::argument` knows the order of the pushes.

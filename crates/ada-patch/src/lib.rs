@@ -21,7 +21,8 @@ mod scan;
 mod stub;
 pub mod verdict;
 
-pub use arena::{AgentEntries, Arena, ArenaError, CopiedCode, HookSite, Patch};
+pub use ada_ring::AgentEntries;
+pub use arena::{Arena, ArenaError, CopiedCode, HookSite, Patch};
 pub use displaced::Displaced;
 pub use plan::{PatchPlan, Planner};
 pub use relay::Relays;

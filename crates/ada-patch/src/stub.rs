@@ -27,8 +27,8 @@
 
 use ada_ring::chunk::PAST_END_MASK;
 use ada_ring::record::{HAS_DETAIL, IS_PROBED, RecordKind};
-use ada_ring::state::{OWNER_DISTANCE, ShadowFrame, StackChange, ThreadState, covered};
-use ada_ring::{DetailShape, RawRecord};
+use ada_ring::state::{OWNER_DISTANCE, ThreadState, covered};
+use ada_ring::{DetailShape, RawRecord, ShadowFrame, StackChange};
 use iced_x86::code_asm::{
     AsmRegister32, AsmRegister64, CodeAssembler, CodeLabel, al, ax, byte_ptr, dword_ptr, eax, ecx, qword_ptr, rax, rcx,
     rdx, rsp,

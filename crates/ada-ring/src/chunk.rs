@@ -30,6 +30,40 @@ pub const fn is_past_end(position: u64) -> bool {
     position as u32 & PAST_END_MASK == PAST_END_MASK
 }
 
+/// The most chunks that a session's shared memory can have, those beyond the rings' included: the low half of a record's
+/// address has to tell which one it is.
+pub const MAX_CHUNKS: usize = 15 << 10;
+/// How many chunks a process maps at one time, beyond those that it has from the start.
+pub const CHUNKS_MAPPED_AT_ONCE: usize = 64;
+
+/// Where a chunk stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub enum ChunkState {
+    /// Zeroed, and nobody's.
+    Free = 0,
+    /// An agent fills in the header.
+    Claimed = 1,
+    /// A thread writes records.
+    Active = 2,
+    /// Complete, and waiting for the drain.
+    Full = 3,
+    /// The drain empties it.
+    Draining = 4,
+}
+
+/// The kinds of chunks a thread has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub enum Lane {
+    /// Every event.
+    Index = 0,
+    /// Registers and stack.
+    Detail = 1,
+    /// Registers and memory of runtime probes.
+    Probe = 2,
+}
+
 /// Who owns a chunk, and where it stands in its thread's row of chunks. Written by the agent before the chunk becomes
 /// active, except for the drain's own `drained`.
 #[repr(C)]
@@ -50,7 +84,7 @@ pub struct ChunkHeader {
     pub waited_ticks: AtomicU64,
     /// Bytes of records that the drain has taken.
     pub drained: AtomicU64,
-    /// [`crate::Lane`] as a number.
+    /// [`Lane`] as a number.
     pub lane: AtomicU32,
     /// 1 where the drain wants what a thread would otherwise overwrite: the detail of a window.
     pub wanted: AtomicU32,

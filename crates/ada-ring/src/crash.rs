@@ -7,18 +7,12 @@
 
 use core::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, Ordering};
 
+use crate::arch::CRASH_REGISTERS;
+
 /// How many crashes can wait for the drain at one time. A thread that finds no room waits.
 pub const CRASH_SLOTS: usize = 64;
 /// How many of the open frames are told, newest first.
 pub const CRASH_FRAMES: usize = 256;
-/// The general registers in the order of the kernel's signal frame: r8 to r15, rdi, rsi, rbp, rbx, rdx, rax, rcx, rsp,
-/// rip, flags.
-pub const CRASH_REGISTERS: usize = 18;
-/// Their names.
-pub const CRASH_REGISTER_NAMES: [&str; CRASH_REGISTERS] = [
-    "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15", "rdi", "rsi", "rbp", "rbx", "rdx", "rax", "rcx", "rsp",
-    "rip", "eflags",
-];
 
 const FREE: u32 = 0;
 const CLAIMED: u32 = 1;

@@ -3,6 +3,8 @@
 //! Records of one session have one size, the *stride*, so that any of them can be found without reading the others.
 //! They are written like index records: everything else first, the mark last.
 
+use crate::arch::{CallRegisters, VECTOR_BYTES};
+
 /// A record's fixed part, as the stubs write it; stack bytes follow a call's.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
@@ -13,14 +15,14 @@ pub struct RawDetail {
     pub function: u32,
     /// The time stamp of the event that the record belongs to; no two events of a thread have the same.
     pub tsc: u64,
-    /// On a call rdi, rsi, rdx, rcx, r8, r9, rax; on a return rax, rdx.
-    pub registers: [u64; 7],
+    /// On a call [`CallRegisters`]; on a return [`crate::arch::ReturnRegisters`].
+    pub registers: [u64; CallRegisters::WORDS],
     /// Where the function returns to.
     pub return_address: u64,
     /// The frame pointer.
-    pub rbp: u64,
-    /// On a call the address of the return slot, on a return what rsp is afterwards.
-    pub rsp: u64,
+    pub frame_pointer: u64,
+    /// On a call the address of the return slot, on a return what the stack pointer is afterwards.
+    pub stack_pointer: u64,
     /// How many stack bytes are there: fewer than asked for where the stack ends.
     pub stack_bytes: u64,
 }
@@ -32,12 +34,10 @@ pub const RETURN: u32 = 2;
 
 /// The largest stack window.
 pub const MAX_WINDOW: usize = 512;
-/// Bytes of the vector registers that are captured: eight on a call, of which a return uses two.
-pub const VECTOR_BYTES: usize = 8 * 16;
 
 impl RawDetail {
     /// Bytes before the stack's.
-    pub const SIZE: usize = 104;
+    pub const SIZE: usize = size_of::<Self>();
 }
 
 /// What the detail records of a session hold beside [`RawDetail`]: the stack window, then vector registers.
@@ -62,7 +62,9 @@ impl DetailShape {
 }
 
 const _: () = {
-    assert!(size_of::<RawDetail>() == RawDetail::SIZE);
+    assert!(RawDetail::SIZE == 104);
+    // A reader takes the first word for the mark, which is in its low half.
+    assert!(core::mem::offset_of!(RawDetail, mark) == 0);
     // A record that starts before a chunk's slack ends before its header.
     let largest = DetailShape { window: MAX_WINDOW, vectors: true };
     assert!(crate::chunk::RECORDS_END + largest.stride() <= crate::chunk::HEADER_OFFSET);

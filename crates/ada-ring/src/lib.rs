@@ -10,9 +10,13 @@
 //! takes another from the [`pool`]; the drain empties the full one, zeroes it and puts it back.
 #![no_std]
 
+pub mod agent_entries;
+pub mod arch;
 pub mod chunk;
 pub mod chunk_reader;
 pub mod code_edits;
+pub mod control;
+mod counter_blocks;
 pub mod counters;
 pub mod crash;
 pub mod detail;
@@ -20,12 +24,20 @@ pub mod marks;
 pub mod pool;
 pub mod probe;
 pub mod record;
+pub mod shadow_frame;
+pub mod stack_change;
 pub mod state;
+#[cfg(target_arch = "x86_64")]
+mod x86_64;
 
-pub use chunk::{CHUNK_SIZE, ChunkHeader, RECORDS_END, RECORDS_PER_CHUNK};
+pub use agent_entries::AgentEntries;
+pub use chunk::{CHUNK_SIZE, ChunkHeader, ChunkState, Lane, RECORDS_END, RECORDS_PER_CHUNK};
 pub use chunk_reader::ChunkReader;
+pub use control::{Control, DetailMode, DropReason, ExecStage, OnFull};
 pub use crash::{CrashSlot, CrashSlots};
 pub use detail::{DetailShape, RawDetail};
-pub use pool::{ChunkState, Control, DetailMode, DropReason, ExecStage, HandedOver, Lane, OnFull, Pool};
+pub use pool::{HandedOver, Pool};
 pub use record::{RawRecord, RecordKind};
-pub use state::{ShadowFrame, ThreadState};
+pub use shadow_frame::ShadowFrame;
+pub use stack_change::StackChange;
+pub use state::ThreadState;

@@ -1,4 +1,4 @@
-//! The pool of chunks, and the control block at the start of the shared memory.
+//! The pool of chunks.
 //!
 //! A chunk's state is one word in the control block; whoever moves it owns the next step:
 //!
@@ -12,72 +12,16 @@
 //! the drain, and finds none of these free, is given one beyond them: threads that wait for something else keep what
 //! they have, however many they are, and none may wait for them. A process maps what lies beyond when it first needs it.
 
-use core::cell::UnsafeCell;
 use core::ops::Range;
-use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use core::sync::atomic::Ordering;
 
-use crate::chunk::{CHUNK_SIZE, ChunkHeader, HEADER_OFFSET, RECORDS_END};
-use crate::code_edits::Orders;
-use crate::counters;
-use crate::crash::CrashSlots;
-use crate::marks::Marks;
-use crate::probe::{MAX_PROBES, Probe};
+use crate::chunk::{CHUNK_SIZE, ChunkHeader, ChunkState, HEADER_OFFSET, Lane, MAX_CHUNKS, RECORDS_END};
+use crate::control::{CONTROL_BYTES, Control, DropReason};
 
-/// The most chunks that a session's shared memory can have, those beyond the rings' included: the low half of a record's
-/// address has to tell which one it is.
-pub const MAX_CHUNKS: usize = 15 << 10;
-/// How many chunks a process maps at one time, beyond those that it has from the start.
-pub const CHUNKS_MAPPED_AT_ONCE: usize = 64;
+/// Where the chunks start: behind the control block and the dump.
+pub const CHUNKS_AT: usize = CONTROL_BYTES + CHUNK_SIZE;
 
-/// Where a chunk stands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u32)]
-pub enum ChunkState {
-    /// Zeroed, and nobody's.
-    Free = 0,
-    /// An agent fills in the header.
-    Claimed = 1,
-    /// A thread writes records.
-    Active = 2,
-    /// Complete, and waiting for the drain.
-    Full = 3,
-    /// The drain empties it.
-    Draining = 4,
-}
-
-/// The kinds of chunks a thread has.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u32)]
-pub enum Lane {
-    /// Every event.
-    Index = 0,
-    /// Registers and stack.
-    Detail = 1,
-    /// Registers and memory of runtime probes.
-    Probe = 2,
-}
-
-/// What happens to registers and stack windows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u32)]
-pub enum DetailMode {
-    /// They are not captured.
-    Off = 0,
-    /// Each thread keeps its newest ones in two chunks of its own, which it overwrites in turn.
-    Windows = 1,
-    /// All are written.
-    All = 2,
-}
-
-/// What a thread does when there is no chunk for it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u32)]
-pub enum OnFull {
-    /// Wait, as long as the recorder lives.
-    Wait = 0,
-    /// Give the oldest records up.
-    Drop = 1,
-}
+const _: () = assert!(CHUNKS_AT + MAX_CHUNKS * CHUNK_SIZE <= 1 << 32);
 
 /// A chunk that a thread has filled, as it was when it handed it over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -92,150 +36,6 @@ pub struct HandedOver {
     pub lane: Lane,
     /// The chunk's ordinal among those of this thread and lane.
     pub ordinal: u64,
-}
-
-/// Why records were given up; each has a counter in [`Control::drops`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u32)]
-pub enum DropReason {
-    /// The thread's own oldest chunk was taken back, because the drain had not reached it.
-    RingFull = 0,
-    /// All chunks that there can be belonged to other threads, or the process could not map more of them.
-    PoolExhausted = 1,
-    /// More threads at once than there are thread states.
-    StatesExhausted = 2,
-    /// The wait for a chunk ended because the recorder was gone or stuck.
-    RecorderGone = 3,
-}
-
-impl DropReason {
-    /// All reasons, in the order of their counters.
-    pub const ALL: [Self; 4] = [Self::RingFull, Self::PoolExhausted, Self::StatesExhausted, Self::RecorderGone];
-
-    /// The reason's name in manifests.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::RingFull => "ring_full",
-            Self::PoolExhausted => "pool_exhausted",
-            Self::StatesExhausted => "states_exhausted",
-            Self::RecorderGone => "recorder_gone",
-        }
-    }
-}
-
-/// The control block: the first pages of the shared memory. All zero is a valid start.
-#[repr(C)]
-pub struct Control {
-    /// How many chunks all threads share.
-    pub chunk_count: AtomicU32,
-    /// How many chunks there can be, with those beyond them.
-    pub most_chunks: AtomicU32,
-    /// How many there are, once some beyond them have been needed.
-    pub chunk_end: AtomicU32,
-    /// How many blocks of counters there can be.
-    pub most_blocks: AtomicU32,
-    /// [`OnFull`] as a number.
-    pub on_full: AtomicU32,
-    /// 1 once the recorder has said that it will take no more.
-    pub recorder_gone: AtomicU32,
-    /// [`DetailMode`] as a number.
-    pub detail_mode: AtomicU32,
-    /// Grows for as long as the recorder lives, whatever it is busy with: a wait during which it stands still is a wait
-    /// for a dead one.
-    pub heartbeats: AtomicU64,
-    /// Grows with every round in which the drain has looked for the chunks of threads that have ended.
-    pub looks_for_ended: AtomicU64,
-    /// How many chunks have been given to threads.
-    pub claims: AtomicU64,
-    /// How often no chunk was free.
-    pub exhausted: AtomicU64,
-    /// Records given up, by [`DropReason`].
-    pub drops: [AtomicU64; DropReason::ALL.len()],
-    /// The thread that waits until the recorder has seen the new libraries.
-    pub loader: LoaderCall,
-    /// The thread that is about to run another program.
-    pub exec: ExecCall,
-    /// What threads tell of fatal signals.
-    pub crashes: CrashSlots,
-    /// Which functions the triggers are about.
-    pub marks: Marks,
-    /// What is to be changed in the program's code.
-    pub orders: Orders,
-    /// What runtime probes read.
-    pub probes: [Probe; MAX_PROBES],
-    /// How many threads share the block of counters that is nobody's.
-    pub counter_sharers: AtomicU64,
-    /// The process that each block of counters belongs to; 0 for none. See [`crate::counters`].
-    pub counter_owners: [AtomicU32; counters::MAX_BLOCKS],
-    /// Chunk states.
-    pub chunks: [AtomicU32; MAX_CHUNKS],
-}
-
-/// The meeting of a thread that has loaded a library and the recorder that hooks it. The thread does not only wait: it
-/// makes the system calls that the recorder asks for, so that nobody needs to stop it from outside.
-#[repr(C)]
-pub struct LoaderCall {
-    /// The process of the waiting thread; 0 when nobody waits. The recorder sleeps on this word.
-    pub waiting: AtomicU32,
-    /// Changes with everything that the recorder says. The thread sleeps on this word.
-    pub said: AtomicU32,
-    /// 0 nothing, 1 a call is wanted, 2 it is made.
-    pub stage: AtomicU32,
-    /// The number of the program that the process runs.
-    pub image: AtomicU32,
-    /// The system call's number and arguments.
-    pub call: [AtomicU64; 7],
-    /// What it gave.
-    pub result: AtomicU64,
-    /// A path for calls that take one, with a NUL.
-    pub path: UnsafeCell<[u8; 128]>,
-}
-
-/// The meeting of a thread that is about to run another program and the recorder, which takes charge of it for as long as
-/// that takes: the new program is hooked before it runs.
-#[repr(C)]
-pub struct ExecCall {
-    /// An [`ExecStage`] as a number. Both sides sleep on this word.
-    pub stage: AtomicU32,
-    /// The process.
-    pub pid: AtomicU32,
-    /// The thread.
-    pub tid: AtomicU32,
-    /// A thread whose exec has failed since; 0 for none.
-    pub failed: AtomicU32,
-    /// Where the thread has the path of the other program; 0 where it has none.
-    pub path: AtomicU64,
-}
-
-/// How far the meeting has got.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u32)]
-pub enum ExecStage {
-    /// Nobody asks.
-    Free = 0,
-    /// A thread fills in who it is.
-    Taken = 1,
-    /// It waits for the recorder.
-    Asked = 2,
-    /// It may go on.
-    Go = 3,
-}
-
-/// Bytes of the control block, a whole number of chunks so that each is aligned.
-pub const CONTROL_BYTES: usize = 2 * CHUNK_SIZE;
-/// Where the chunks start: behind the control block and the dump.
-pub const CHUNKS_AT: usize = CONTROL_BYTES + CHUNK_SIZE;
-
-const _: () = {
-    assert!(size_of::<Control>() <= CONTROL_BYTES);
-    assert!(CHUNKS_AT + MAX_CHUNKS * CHUNK_SIZE <= 1 << 32);
-};
-
-impl Control {
-    /// Counts records that were given up.
-    pub fn count_drop(&self, reason: DropReason, records: u64) {
-        self.drops[reason as usize].fetch_add(records, Ordering::Relaxed);
-    }
 }
 
 /// The shared memory as one side sees it: the control block, the dump, the chunks and the blocks of counters.

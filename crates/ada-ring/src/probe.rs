@@ -6,34 +6,36 @@ use core::sync::atomic::{AtomicU64, Ordering};
 
 use crate::RawDetail;
 
-/// Where a memory read starts: a register as it was when the function was entered, or what it returned.
+/// Where a memory read starts: an argument as it was when the function was entered, or what it returned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Base {
     /// The first argument.
-    Rdi = 0,
+    Argument1 = 0,
     /// The second.
-    Rsi = 1,
+    Argument2 = 1,
     /// The third.
-    Rdx = 2,
+    Argument3 = 2,
     /// The fourth.
-    Rcx = 3,
+    Argument4 = 3,
     /// The fifth.
-    R8 = 4,
+    Argument5 = 4,
     /// The sixth.
-    R9 = 5,
+    Argument6 = 5,
     /// Swift's asynchronous context.
-    R14 = 6,
+    AsyncContext = 6,
     /// What the function returned.
-    Rax = 7,
+    Result = 7,
     /// The second half of that.
-    RdxReturned = 8,
+    SecondResult = 8,
 }
 
-/// How many registers a [`Base`] can name.
-pub const BASES: usize = 9;
+/// How many bases there are.
+pub const BASES: usize = Base::SecondResult as usize + 1;
+/// How many of them are known at the call already: all before the result.
+pub const BASES_AT_CALL: usize = Base::Result as usize;
 
-/// One read: follow pointers from a register, then take words. Packed into 64 bits; 0 for none.
+/// One read: follow pointers from a base, then take words. Packed into 64 bits; 0 for none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Read(u64);
 
@@ -58,7 +60,7 @@ impl Read {
         self.0 & IS_READ != 0
     }
 
-    /// The number of its register among [`BASES`].
+    /// The number of its [`Base`].
     pub const fn base(self) -> usize {
         self.0 as u8 as usize
     }
@@ -145,11 +147,11 @@ pub struct RawProbe {
 
 impl RawProbe {
     /// Bytes of a record.
-    pub const SIZE: usize = 336;
+    pub const SIZE: usize = size_of::<Self>();
 }
 
 const _: () = {
-    assert!(size_of::<RawProbe>() == RawProbe::SIZE);
+    assert!(RawProbe::SIZE == 336);
     assert!(crate::chunk::RECORDS_END + RawProbe::SIZE <= crate::chunk::HEADER_OFFSET);
 };
 
@@ -159,9 +161,9 @@ mod tests {
 
     #[test]
     fn reads_come_back_as_they_were_packed() {
-        let plain = Read::words(Base::R14, -24, 3);
+        let plain = Read::words(Base::AsyncContext, -24, 3);
         assert_eq!((plain.base(), plain.count(), plain.steps()), (6, 3, (-24, None)));
-        let deep = Read::through(Base::Rdi, 0x40, -0x18, 1);
+        let deep = Read::through(Base::Argument1, 0x40, -0x18, 1);
         assert_eq!((deep.base(), deep.count(), deep.steps()), (0, 1, (0x40, Some(-0x18))));
         assert!(!Read::default().is_some());
     }

@@ -1,7 +1,9 @@
 //! The 16 bytes that a stub writes for an event. The drain makes the 32-byte event of them: thread and detail are
 //! known from the chunk, the clock is scaled there, and the depth follows from the shadow stack's top.
 
-/// A record as the stubs write it: `place` first, `tsc` last.
+use crate::ShadowFrame;
+
+/// A record as the stubs write it: the time stamp last, which publishes it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
 pub struct RawRecord {
@@ -68,7 +70,7 @@ impl RawRecord {
     /// How many frames were open below the one that the record is about, given the low half of the address of the
     /// shadow stack's sentinel. A call is recorded before its frame is pushed, an end before its frame is popped.
     pub const fn depth(self, shadow_base_low: u32) -> u32 {
-        let frames = (self.top_and_kind & !31).wrapping_sub(shadow_base_low) / crate::ShadowFrame::SIZE as u32;
+        let frames = (self.top_and_kind & !31).wrapping_sub(shadow_base_low) / ShadowFrame::SIZE as u32;
         match self.kind() {
             RecordKind::Call | RecordKind::EntryOnly => frames,
             RecordKind::Return | RecordKind::Unwound => frames.saturating_sub(1),

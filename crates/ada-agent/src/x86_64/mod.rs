@@ -1,3 +1,15 @@
 //! What is x86-64 in the agent.
 
-pub(crate) mod registers;
+#[cfg(ada_freestanding)]
+mod memory_functions;
+mod probed_registers;
+mod registers;
+mod saved_contexts;
+mod system_call;
+mod trap;
+
+pub(crate) use probed_registers::{bases_at_call, call_context, call_registers, return_context, return_registers};
+pub(crate) use registers::{clock, current_state, owner_mark, set_current_state, thread_pointer};
+pub(crate) use saved_contexts::{CONTEXT_STACK_POINTER, JUMP_STACK_POINTER, jump_stack_pointers, signal_registers};
+pub(crate) use system_call::{ada_crash_restorer, number, raw};
+pub(crate) use trap::trap;

@@ -15,8 +15,8 @@ use std::time::Instant;
 use ada_event::RuntimeAddr;
 use ada_format::atf::HookCost;
 use ada_patch::{AgentEntries, Arena, PatchPlan, StubKind, StubOptions};
-use ada_ring::state::{OWNER_DISTANCE, ShadowFrame, covered};
-use ada_ring::{CHUNK_SIZE, RECORDS_END, RawRecord, ThreadState, counters};
+use ada_ring::state::{OWNER_DISTANCE, covered};
+use ada_ring::{CHUNK_SIZE, RECORDS_END, RawRecord, ShadowFrame, ThreadState, counters};
 
 /// What was measured, in nanoseconds.
 pub(crate) type Calibrated = HookCost;

@@ -55,16 +55,16 @@ impl Unhooking {
         let changes = changes(programs, processes, &wanted);
         self.kept.extend(wanted.iter().filter(|wanted| changes.iter().all(|change| change.function != **wanted)));
         let pool = programs.switches.pool();
-        let orders = &pool.control().orders;
+        let edits = &pool.control().code_edits;
         let until = programs.switches.ticks_in(GOOD_FOR);
         let given: Vec<(FunctionId, usize)> = changes
             .iter()
             .filter_map(|change| {
-                let number = orders.give(change.image, change.address, change.old, change.new, until)?;
+                let number = edits.add(change.image, change.address, change.old, change.new, until)?;
                 Some((change.function, number))
             })
             .collect();
-        let is_done = |number: usize| orders.get(number).is_some_and(|order| order.done.load(Ordering::Relaxed) > 0);
+        let is_done = |number: usize| edits.get(number).is_some_and(|edit| edit.done.load(Ordering::Relaxed) > 0);
         let wait = || {
             let begun = Instant::now();
             while begun.elapsed() < PATIENCE && !given.iter().all(|(_, number)| is_done(*number)) {

@@ -25,12 +25,12 @@ const fn wrapped(base: Base) -> Read {
 }
 
 /// A queue and a block.
-const QUEUE_BLOCK: [Read; 3] = [label(Base::Rdi), block(Base::Rsi), wrapped(Base::Rsi)];
+const QUEUE_BLOCK: [Read; 3] = [label(Base::Argument1), block(Base::Argument2), wrapped(Base::Argument2)];
 /// A group, a time or a count; a queue and a block.
-const OTHER_QUEUE_BLOCK: [Read; 3] = [label(Base::Rsi), block(Base::Rdx), wrapped(Base::Rdx)];
+const OTHER_QUEUE_BLOCK: [Read; 3] = [label(Base::Argument2), block(Base::Argument3), wrapped(Base::Argument3)];
 /// A queue, and a function with its argument.
-const QUEUE: [Read; 1] = [label(Base::Rdi)];
-const OTHER_QUEUE: [Read; 1] = [label(Base::Rsi)];
+const QUEUE: [Read; 1] = [label(Base::Argument1)];
+const OTHER_QUEUE: [Read; 1] = [label(Base::Argument2)];
 
 /// The row of functions that are blocks' own: compilers name them, so that they have no name of their own here.
 pub(super) const BLOCK_INVOKE: &str = "(a block's function)";
@@ -61,16 +61,16 @@ pub(super) const PROBES: &[Probe] = &[
     probe("dispatch_group_leave", &[], &[]),
     probe("dispatch_group_wait", &[], &[]),
     // Queues: their labels, and the queues that they hand their work to.
-    probe("dispatch_queue_create", &[Read::words(Base::Rdi, 0, 6)], &[]),
-    probe("dispatch_queue_create_with_target", &[Read::words(Base::Rdi, 0, 6)], &[]),
-    probe("dispatch_queue_create_with_target$V2", &[Read::words(Base::Rdi, 0, 6)], &[]),
+    probe("dispatch_queue_create", &[Read::words(Base::Argument1, 0, 6)], &[]),
+    probe("dispatch_queue_create_with_target", &[Read::words(Base::Argument1, 0, 6)], &[]),
+    probe("dispatch_queue_create_with_target$V2", &[Read::words(Base::Argument1, 0, 6)], &[]),
     probe("dispatch_set_target_queue", &[], &[]),
     // Blocks: a copy on the heap is what runs, and its release tells that it has.
-    probe("_Block_copy", &[block(Base::Rdi)], &[]),
+    probe("_Block_copy", &[block(Base::Argument1)], &[]),
     probe("_Block_release", &[], &[]),
-    probe("dispatch_block_create", &[], &[block(Base::Rax), wrapped(Base::Rax)]),
-    probe("dispatch_block_create_with_qos_class", &[], &[block(Base::Rax), wrapped(Base::Rax)]),
-    probe("_dispatch_block_create", &[], &[block(Base::Rax), wrapped(Base::Rax)]),
+    probe("dispatch_block_create", &[], &[block(Base::Result), wrapped(Base::Result)]),
+    probe("dispatch_block_create_with_qos_class", &[], &[block(Base::Result), wrapped(Base::Result)]),
+    probe("_dispatch_block_create", &[], &[block(Base::Result), wrapped(Base::Result)]),
     probe("dispatch_block_cancel", &[], &[]),
     probe(BLOCK_INVOKE, &[], &[]),
 ];

@@ -20,12 +20,12 @@ const fn task_id(base: Base) -> Read {
     Read::words(base, HEAD, 1)
 }
 
-const RAN: [Read; 1] = [Read::words(Base::Rdi, HEAD - LOCAL_CONTEXT, HEAD_WORDS)];
-const FIRST: [Read; 1] = [task(Base::Rdi)];
-const FIRST_ID: [Read; 1] = [task_id(Base::Rdi)];
-const SECOND_ID: [Read; 1] = [task_id(Base::Rsi)];
+const RAN: [Read; 1] = [Read::words(Base::Argument1, HEAD - LOCAL_CONTEXT, HEAD_WORDS)];
+const FIRST: [Read; 1] = [task(Base::Argument1)];
+const FIRST_ID: [Read; 1] = [task_id(Base::Argument1)];
+const SECOND_ID: [Read; 1] = [task_id(Base::Argument2)];
 /// Of a new task: itself, and the function in its first context that will complete it.
-const CREATED: [Read; 2] = [task(Base::Rax), Read::words(Base::RdxReturned, 8, 1)];
+const CREATED: [Read; 2] = [task(Base::Result), Read::words(Base::SecondResult, 8, 1)];
 
 pub(super) const PROBES: &[Probe] = &[
     // Running and pausing.
@@ -35,7 +35,7 @@ pub(super) const PROBES: &[Probe] = &[
     probe("swift_job_run_on_task_executor", &FIRST, &[]),
     probe("swift_job_run_on_serial_and_task_executor", &FIRST, &[]),
     // Creation: the distance from the descriptor to the task's function; in the second, the function is an argument.
-    probe("swift_task_create", &[Read::words(Base::Rcx, 0, 1)], &CREATED),
+    probe("swift_task_create", &[Read::words(Base::Argument4, 0, 1)], &CREATED),
     probe("swift_task_create_common", &[], &CREATED),
     // Becoming ready to run, and where.
     probe("swift_task_enqueue", &FIRST, &[]),
@@ -43,10 +43,10 @@ pub(super) const PROBES: &[Probe] = &[
     probe("swift_task_enqueueMainExecutor", &FIRST_ID, &[]),
     probe("swift_task_enqueueOnDispatchQueue", &FIRST_ID, &[]),
     probe("swift_task_enqueueGlobalWithDelay", &SECOND_ID, &[]),
-    probe("swift_task_enqueueGlobalWithDeadline", &[task_id(Base::R9)], &[]),
+    probe("swift_task_enqueueGlobalWithDeadline", &[task_id(Base::Argument6)], &[]),
     // What a task waits for.
     probe("swift_task_switch", &[], &[]),
-    probe("swift_continuation_init", &[], &[task_id(Base::Rax)]),
+    probe("swift_continuation_init", &[], &[task_id(Base::Result)]),
     probe("swift_continuation_await", &[], &[]),
     probe("swift_continuation_resume", &FIRST, &[]),
     probe("swift_continuation_throwingResume", &FIRST, &[]),

@@ -1,0 +1,29 @@
+//! The probed calls of a thread that have not returned.
+
+use ada_ring::state::PROBE_CALLS;
+use ada_ring::{ShadowFrame, ThreadState};
+
+/// Forgets the probed call of a frame that is taken out. A call need not return: a child of vfork leaves its parent's
+/// thread with its `execve` open. The frame's place is used again, and who is there next may be no probed call.
+///
+/// # Safety
+/// `state` is the calling thread's own, with signals blocked.
+pub(crate) unsafe fn close(state: *mut ThreadState, frame: *const ShadowFrame) {
+    for number in 0..PROBE_CALLS {
+        // SAFETY: the caller's promise.
+        unsafe {
+            if (*state).open_probes[number].frame == frame as u64 {
+                (*state).open_probes[number].frame = 0;
+            }
+        }
+    }
+}
+
+/// Whether a frame is that of a probed call.
+///
+/// # Safety
+/// `state` is the calling thread's own.
+pub(crate) unsafe fn is_open(state: *mut ThreadState, frame: *const ShadowFrame) -> bool {
+    // SAFETY: the caller's promise.
+    unsafe { (*state).open_probes.iter().any(|call| call.frame == frame as u64) }
+}

@@ -1,0 +1,49 @@
+//! System calls as the kernel takes them: their numbers, and the instruction.
+
+use core::arch::{asm, naked_asm};
+
+/// The numbers of the system calls that the agent makes.
+pub(crate) mod number {
+    pub(crate) const MMAP: u64 = 9;
+    pub(crate) const MPROTECT: u64 = 10;
+    pub(crate) const MUNMAP: u64 = 11;
+    pub(crate) const RT_SIGACTION: u64 = 13;
+    pub(crate) const RT_SIGPROCMASK: u64 = 14;
+    pub(crate) const MREMAP: u64 = 25;
+    pub(crate) const MADVISE: u64 = 28;
+    pub(crate) const NANOSLEEP: u64 = 35;
+    pub(crate) const GETPID: u64 = 39;
+    pub(crate) const SIGALTSTACK: u64 = 131;
+    pub(crate) const GETTID: u64 = 186;
+    pub(crate) const FUTEX: u64 = 202;
+    pub(crate) const CLOCK_GETTIME: u64 = 228;
+    pub(crate) const TGKILL: u64 = 234;
+    pub(crate) const RT_TGSIGQUEUEINFO: u64 = 297;
+    pub(crate) const PROCESS_VM_READV: u64 = 310;
+}
+
+/// Makes any system call. Gives what the kernel gives: a negative error number, or a value.
+///
+/// # Safety
+/// Whatever the call asks of its arguments.
+pub(crate) unsafe fn raw(number: u64, arguments: [u64; 6]) -> i64 {
+    let result;
+    // SAFETY: the kernel changes rcx and r11 only; the caller vouches for the arguments.
+    unsafe {
+        asm!(
+            "syscall",
+            inout("rax") number => result,
+            in("rdi") arguments[0], in("rsi") arguments[1], in("rdx") arguments[2],
+            in("r10") arguments[3], in("r8") arguments[4], in("r9") arguments[5],
+            out("rcx") _, out("r11") _, options(nostack)
+        );
+    }
+    result
+}
+
+/// Where a signal handler returns to: the kernel takes the thread back to where the signal hit.
+#[unsafe(no_mangle)]
+#[unsafe(naked)]
+pub(crate) extern "C" fn ada_crash_restorer() {
+    naked_asm!("mov eax, 15", "syscall", "ud2")
+}

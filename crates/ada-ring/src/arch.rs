@@ -1,0 +1,8 @@
+//! The seam to the processor: the layouts that depend on its registers. Each architecture has a folder with the same file
+//! names and the same items.
+
+#[cfg(target_arch = "x86_64")]
+pub use crate::x86_64::{
+    ADDRESS_BITS, CRASH_REGISTER_NAMES, CRASH_REGISTERS, CallRegisters, RETURN_POPS, ReturnRegisters, SavedRegisters,
+    StubFrame, VECTOR_BYTES,
+};

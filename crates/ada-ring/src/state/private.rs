@@ -1,0 +1,34 @@
+//! Where things are in a region of the target's private memory, from its start: owner words, states, process block, shadow
+//! stacks.
+
+/// How many thread states a process has from the start, and gets at a time where these are not enough: a region of its
+/// private memory.
+pub const STATES: usize = 256;
+/// How many regions a process can have.
+pub const MAX_REGIONS: usize = 64;
+/// Bytes from one state to the next.
+pub const STATE_STRIDE: usize = 4096;
+/// How far below a state its owner word lies.
+pub const OWNER_DISTANCE: usize = STATES * STATE_STRIDE;
+
+/// The states.
+pub const STATES_AT: usize = OWNER_DISTANCE;
+/// The process block.
+pub const PROCESS_AT: usize = STATES_AT + STATES * STATE_STRIDE;
+/// Bytes of the process block.
+pub const PROCESS_BYTES: usize = 4096;
+/// The shadow stacks.
+pub const SHADOWS_AT: usize = PROCESS_AT + PROCESS_BYTES;
+/// Bytes of one shadow stack: 32,767 frames.
+pub const SHADOW_BYTES: usize = 1 << 20;
+/// Bytes of a region.
+pub const BYTES: usize = SHADOWS_AT + STATES * SHADOW_BYTES;
+/// Bytes from one region to the next.
+pub const REGION_STRIDE: usize = 1 << 29;
+/// Bytes at the start of a region that a fork child finds zeroed.
+pub const WIPED_BYTES: usize = OWNER_DISTANCE;
+
+const _: () = {
+    assert!(OWNER_DISTANCE <= i32::MAX as usize);
+    assert!(BYTES <= REGION_STRIDE);
+};

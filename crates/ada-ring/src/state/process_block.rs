@@ -1,0 +1,42 @@
+//! What the threads of one process share.
+
+use core::sync::atomic::{AtomicU32, AtomicU64};
+
+use crate::state::private::{PROCESS_BYTES, STATES};
+
+/// What the agent keeps for a process, in private memory behind the thread states. Of the one behind those of a further
+/// region only `state_threads` is used.
+#[repr(C)]
+pub struct ProcessBlock {
+    /// The thread of each state of the region; 0 for a free one. State 0 of the first is nobody's: threads that have none
+    /// yet point at it.
+    pub state_threads: [AtomicU32; STATES],
+    /// How many regions there are besides the first.
+    pub further_regions: AtomicU32,
+    /// Where to go on looking for states of threads that have ended.
+    pub look_from: AtomicU32,
+    /// How many chunks are mapped besides those that there are from the start, …
+    pub further_chunks: AtomicU32,
+    /// … and how many blocks of counters.
+    pub further_blocks: AtomicU32,
+    /// 1 while one of the process's threads maps more of anything.
+    pub growing: AtomicU32,
+    /// How often the recorder had given a sign of life when it was last looked for, …
+    pub heartbeats_seen: AtomicU64,
+    /// … and when it was first seen to have been so often.
+    pub seen_at: AtomicU64,
+    /// The time before which it is no use to look for the state of a thread that has ended: all live.
+    pub look_again_at: AtomicU64,
+    /// The fatal signals, as a mask, whose default action the agent's handler stands for.
+    pub crash_signals: AtomicU64,
+    /// The default actions that it stands for, by signal, as the kernel gave them: a program may have set flags.
+    pub default_actions: [[AtomicU64; 4]; 32],
+    /// How many code edits this process has made, or need not make.
+    pub edits_done: AtomicU32,
+    /// 1 while one of its threads makes some.
+    pub edits_busy: AtomicU32,
+    /// Room for the arguments of system calls that the recorder has made.
+    pub scratch: [AtomicU64; 8],
+}
+
+const _: () = assert!(size_of::<ProcessBlock>() <= PROCESS_BYTES);

@@ -1,0 +1,123 @@
+//! One thread's state, and what it remembers of its calls.
+
+use crate::probe::BASES_AT_CALL;
+use crate::state::private::STATE_STRIDE;
+
+/// A frame that was taken for dead while its slot held something else than its trampoline's address. Should it come
+/// back (its stack was copied away and back, or its stub was interrupted before the call), this says where it returns.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(C)]
+pub struct Buried {
+    /// The address of the return slot.
+    pub slot: u64,
+    /// What the slot held while the frame was caught.
+    pub trampoline: u64,
+    /// Where the function really returns to.
+    pub return_address: u64,
+}
+
+/// How many buried frames a thread remembers.
+pub const GRAVES: usize = 96;
+
+/// What is remembered of a probed call until it returns.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(C)]
+pub struct ProbeCall {
+    /// The address of its shadow frame.
+    pub frame: u64,
+    /// The number of its probe.
+    pub probe: u64,
+    /// What memory reads start from, by [`crate::probe::Base`].
+    pub registers: [u64; BASES_AT_CALL],
+}
+
+/// How many probed calls of a thread can be open at one time.
+pub const PROBE_CALLS: usize = 16;
+
+/// A call that opens a window if it takes long.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(C)]
+pub struct SlowCall {
+    /// The address of its return slot.
+    pub slot: u64,
+    /// When it began.
+    pub tsc: u64,
+}
+
+/// How many such calls of a thread are followed at one time.
+pub const SLOW_CALLS: usize = 8;
+
+/// The position of a thread that has no chunk: past the end of nothing.
+pub const NO_CHUNK: u64 = crate::chunk::PAST_END_MASK as u64;
+
+/// One thread's state, at its GS base.
+#[derive(Debug)]
+#[repr(C)]
+pub struct ThreadState {
+    /// The newest shadow frame; the sentinel where there is none.
+    pub shadow_top: u64,
+    /// Where the next index record goes.
+    pub index_position: u64,
+    /// Where the next detail record goes.
+    pub detail_position: u64,
+    /// Addresses from here …
+    pub stack_low: u64,
+    /// … to here are known to be mapped: a stack window within them is read without asking.
+    pub stack_high: u64,
+    /// The sentinel: an all-zero frame below the first.
+    pub shadow_base: u64,
+    /// With its top at or above this address the shadow stack is full, and no return is caught.
+    pub shadow_limit: u64,
+    /// With the shadow stack's top at or above this address no call is recorded: the user's depth limit.
+    pub record_limit: u64,
+    /// The table of pages whose code has unwind information: see [`covered`].
+    pub covered: u64,
+    /// The thread's own counters: see [`crate::counters`].
+    pub counters: u64,
+    /// The thread that owns this state.
+    pub tid: u32,
+    /// Its process. A child of vfork runs as its parent's thread until it runs another program.
+    pub pid: u32,
+    /// This state's number.
+    pub number: u32,
+    /// The process that this one is a fork of, if the thread is the one that was forked; 0 for none.
+    pub forked_by: u32,
+    /// 1 where it is known that nothing can be read from `stack_high` on.
+    pub stack_ends: u64,
+    /// How many chunks the thread has had.
+    pub chunks_taken: u64,
+    /// How many chunks of the detail lane the thread has had.
+    pub detail_chunks_taken: u64,
+    /// The thread's own detail chunks, + 1, where it keeps its newest detail; 0 for none.
+    pub detail_chunks: [u32; 2],
+    /// Records given up since the last chunk was taken.
+    pub lost: u64,
+    /// The return slot of the call that unwinds the stack; 0 when none does.
+    pub unwinder_slot: u64,
+    /// The frame whose slot word is set to the highest value, so that every entry looks whether the unwinding is over.
+    pub alarm_frame: u64,
+    /// That frame's own slot word.
+    pub alarm_saved: u64,
+    /// Where the next record of a runtime probe goes.
+    pub probe_position: u64,
+    /// How many chunks of the probes' lane the thread has had.
+    pub probe_chunks_taken: u64,
+    /// How many probed calls have been made.
+    pub probe_calls: u64,
+    /// The newest of them; number n is at n modulo [`PROBE_CALLS`].
+    pub open_probes: [ProbeCall; PROBE_CALLS],
+    /// How many more events of a window's post-roll are to come …
+    pub window_events: u64,
+    /// … and until when it lasts.
+    pub window_until: u64,
+    /// How many calls are open that may turn out to take long.
+    pub slow_count: u64,
+    /// The oldest of them.
+    pub slow_calls: [SlowCall; SLOW_CALLS],
+    /// How many frames have been buried.
+    pub buried: u64,
+    /// The newest of them; number n is at n modulo [`GRAVES`].
+    pub graves: [Buried; GRAVES],
+}
+
+const _: () = assert!(size_of::<ThreadState>() <= STATE_STRIDE);
