@@ -12,9 +12,9 @@ use ada_event::RuntimeAddr;
 use ada_ring::AgentEntries;
 use iced_x86::IcedError;
 
-use crate::common::Common;
-use crate::displaced::{JUMP_BYTES, push_jump, short_jump};
-use crate::stub::{External, StubKind, StubOptions, StubTemplate};
+use crate::x86_64::displaced::{JUMP_BYTES, push_jump, short_jump};
+use crate::x86_64::stub::shared_code::Common;
+use crate::x86_64::stub::{External, StubKind, StubOptions, StubTemplate};
 use crate::{PatchPlan, SkipReason};
 
 const SWITCHES: usize = 128;

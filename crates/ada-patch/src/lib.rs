@@ -11,21 +11,16 @@
 #![forbid(unsafe_code)]
 
 mod arena;
-mod capture;
-mod common;
-mod displaced;
-mod flags;
-mod plan;
-mod relay;
-mod scan;
-mod stub;
+mod planner;
 pub mod verdict;
+#[cfg(target_arch = "x86_64")]
+mod x86_64;
 
 pub use ada_ring::AgentEntries;
 pub use arena::{Arena, ArenaError, CopiedCode, HookSite, Patch};
-pub use displaced::Displaced;
-pub use plan::{PatchPlan, Planner};
-pub use relay::Relays;
-pub use scan::CodeScan;
-pub use stub::{StubKind, StubOptions};
+pub use planner::{PatchPlan, Planner};
 pub use verdict::{EntryOnlyReason, SkipReason, Verdict};
+pub use x86_64::displaced::Displaced;
+pub use x86_64::relays::Relays;
+pub use x86_64::scan::CodeScan;
+pub use x86_64::stub::{StubKind, StubOptions};

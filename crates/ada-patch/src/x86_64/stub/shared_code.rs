@@ -10,8 +10,8 @@ use iced_x86::code_asm::{
 };
 use iced_x86::{BlockEncoderOptions, Code, IcedError, Instruction, MemoryOperand, Register};
 
-use crate::capture::Details;
-use crate::stub::{
+use crate::x86_64::stub::capture::Details;
+use crate::x86_64::stub::{
     External, POSITION, RECORD, RECORD_LIMIT, SHADOW_TOP, StubOptions, compare_owner, reserve, restore, save, stamp,
 };
 

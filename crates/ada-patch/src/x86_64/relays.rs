@@ -16,8 +16,8 @@ use ada_image::{CodeRange, Fde, Function, UnwindTable};
 use iced_x86::{Decoder, DecoderOptions, Mnemonic};
 
 use crate::CodeScan;
-use crate::displaced::{JUMP_BYTES, SHORT_JUMP_BYTES, short_jump};
-use crate::scan::PieceEnd;
+use crate::x86_64::displaced::{JUMP_BYTES, SHORT_JUMP_BYTES, short_jump};
+use crate::x86_64::scan::PieceEnd;
 
 /// How far a short jump reaches, its own bytes included.
 const REACH: u64 = 130;

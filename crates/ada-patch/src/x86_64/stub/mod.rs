@@ -13,7 +13,7 @@
 //! A switch per function says whether this happens at all. It is a word of the arena, changed from outside while the
 //! program runs: 0 for the whole of it; otherwise the call is only counted, and the word is the place of the function's
 //! counter in the thread's block of them. That way is the shortest there is: one register, no flags where the function
-//! does not look at them (see [`crate::flags`]), nothing that another thread writes. It lies right before the displaced
+//! does not look at them (see [`crate::x86_64::flags`]), nothing that another thread writes. It lies right before the displaced
 //! instructions and close to those of its neighbours, because with calls every few nanoseconds the processor's caches
 //! for instructions, branches and pages are what it costs most.
 //!
@@ -24,6 +24,9 @@
 //! A signal can arrive between any two instructions, and its handler may never come back. The handler's own events use
 //! the same thread state: hence the position is advanced by one `xadd`, a frame is complete before the top is moved
 //! over it, and the record's time stamp is stored last.
+
+pub(crate) mod capture;
+pub(crate) mod shared_code;
 
 use ada_ring::chunk::PAST_END_MASK;
 use ada_ring::record::{HAS_DETAIL, IS_PROBED, RecordKind};

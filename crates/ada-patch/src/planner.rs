@@ -5,9 +5,9 @@ use std::ops::Range;
 use ada_event::ImageOffset;
 use ada_image::{Cfa, CodeRange, Function, FunctionTable, Row, UnwindTable};
 
-use crate::displaced::{Displaced, JUMP_BYTES, SHORT_JUMP_BYTES};
-use crate::scan::PieceEnd;
-use crate::{CodeScan, EntryOnlyReason, Relays, SkipReason, StubKind, Verdict, flags};
+use crate::x86_64::displaced::{Displaced, JUMP_BYTES, SHORT_JUMP_BYTES};
+use crate::x86_64::scan::PieceEnd;
+use crate::{CodeScan, EntryOnlyReason, Relays, SkipReason, StubKind, Verdict};
 
 /// Functions after which the stack is not what it was, by the names that the Itanium C++ ABI, C and POSIX give them;
 /// found wherever an image has one of its own.
@@ -134,7 +134,7 @@ impl Planner<'_> {
             Some(EntryOnlyReason::ChangesStack) => self.stack_change(index).unwrap_or(StubKind::Walker),
             Some(_) => self.stack_change(index).unwrap_or(StubKind::EntryOnly),
         };
-        let flags_are_dead = flags::are_dead(bytes);
+        let flags_are_dead = crate::x86_64::flags::are_dead(bytes);
         Ok((entry_only, PatchPlan { at: site.at, kind, displaced: site.displaced, relay: site.relay, flags_are_dead }))
     }
 

@@ -23,8 +23,8 @@ use iced_x86::code_asm::{
     CodeAssembler, CodeLabel, dword_ptr, eax, ecx, qword_ptr, r8, r9, rax, rbp, rcx, rdi, rdx, rsi, rsp, xmmword_ptr,
 };
 
-use crate::common::{DETAIL_CHUNK, STACK, VECTORS, way_into_agent};
-use crate::stub::StubOptions;
+use crate::x86_64::stub::StubOptions;
+use crate::x86_64::stub::shared_code::{DETAIL_CHUNK, STACK, VECTORS, way_into_agent};
 
 const POSITION: i32 = offset_of!(ThreadState, detail_position) as i32;
 const STACK_LOW: i32 = offset_of!(ThreadState, stack_low) as i32;
