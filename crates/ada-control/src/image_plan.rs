@@ -2,9 +2,8 @@
 
 use std::ops::Range;
 
-use ada_event::ImageOffset;
 use ada_image::{DebugImage, FunctionTable, Image, UnwindTable};
-use ada_patch::{CodeScan, PatchPlan, Planner, Relays, Verdict};
+use ada_patch::{CodeScan, ImageCode, PatchPlan, Planner, Relays, Verdict};
 
 /// An image's functions and how each would be hooked. Depends on the file and its debug file alone: not on where it is
 /// loaded, nor on what the user wants.
@@ -37,10 +36,7 @@ impl ImagePlan {
         let functions = FunctionTable::discover(image, &unwind, &extra);
         let scan = CodeScan::of(image.code_ranges(), &functions, &unwind);
         let mut planner = Planner {
-            ranges: image.code_ranges(),
-            functions: &functions,
-            unwind: &unwind,
-            scan: &scan,
+            code: ImageCode { ranges: image.code_ranges(), functions: &functions, unwind: &unwind, scan: &scan },
             moving_frames: image.uses_go(),
             relays: Relays::default(),
         };
@@ -70,9 +66,9 @@ impl ImagePlan {
 fn original_bytes(image: &Image<'_>, plan: &PatchPlan) -> Originals {
     let mut originals = Originals::default();
     for (range, original) in plan.patched().zip(&mut originals) {
-        let at = ImageOffset(range.start);
+        let at = range.start;
         if let Some(bytes) = image.code_range_at(at).and_then(|code| code.bytes_from(at)) {
-            let length = ((range.end - range.start) as usize).min(bytes.len());
+            let length = ((range.end.0 - at.0) as usize).min(bytes.len());
             original[..length].copy_from_slice(&bytes[..length]);
         }
     }

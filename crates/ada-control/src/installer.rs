@@ -66,7 +66,7 @@ pub(crate) struct Placed {
 }
 
 struct PlacedLoader {
-    plan: PatchPlan,
+    plan: PatchPlan<RuntimeAddr>,
     original: [u8; 5],
     arena: u64,
     offset: u64,
@@ -209,7 +209,7 @@ impl Installer {
         let function = self.loader_function;
         let mut code = [0; 16];
         remote.read(function, &mut code).map_err(crate::remote::injected("reading the loader"))?;
-        let Ok(plan) = PatchPlan::at_runtime(function, &code, StubKind::Loader) else { return Ok(()) };
+        let Ok(plan) = PatchPlan::at_runtime(RuntimeAddr(function), &code, StubKind::Loader) else { return Ok(()) };
         let page = function & !4095;
         let file = LoadedFile { path: "loader".into(), start: page, end: page + 4096 };
         let room = self.map_room(remote, open, mappings, &file, room_for(1));
@@ -226,7 +226,7 @@ impl Installer {
             None => None,
             Some(PlacedLoader { plan, original, arena, offset }) => {
                 let mut arena = Arena::new(RuntimeAddr(arena), entries, stubs, 1)?;
-                let site = arena.add(&plan, 0, 0, 0, None).ok();
+                let site = arena.add(&plan, 0, 0, None).ok();
                 let site = site.map(|site| Site { site, originals: [original, [0; 5]], function: 0 });
                 write_arena(shared, offset, room_for(1), arena, site.as_slice())?;
                 site
@@ -389,7 +389,7 @@ fn fill(
     let mut sites = Vec::with_capacity(image.plans.len());
     for ((index, plan), originals) in image.plans.iter().zip(&image.originals) {
         let probe = probes::number_of(&image.functions, *index);
-        match arena.add(plan, image.bias, *index, first_function + *index as u32, probe) {
+        match arena.add(&plan.at_bias(image.bias), *index, first_function + *index as u32, probe) {
             Ok(site) => sites.push(Site { site, originals: *originals, function: *index }),
             Err(reason) => image.verdicts[*index] = Verdict::Skipped(reason),
         }

@@ -69,7 +69,7 @@ impl PlannedImage {
             .filter(|range| range.start < range.end)
             .collect();
         let is_loaded =
-            |plan: &PatchPlan| plan.patched().all(|range| loaded.start <= range.start && range.end <= loaded.end);
+            |plan: &PatchPlan| plan.patched().all(|range| loaded.start <= range.start.0 && range.end.0 <= loaded.end);
         let mut left_alone = false;
         for (index, _) in image.plans.iter().filter(|(_, plan)| !is_loaded(plan)) {
             image.verdicts[*index] = Verdict::Skipped(SkipReason::TextDiffers);

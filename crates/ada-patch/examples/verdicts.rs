@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::time::Instant;
 
 use ada_image::{FunctionTable, Image, UnwindTable};
-use ada_patch::{CodeScan, Planner, Relays, Verdict};
+use ada_patch::{CodeScan, ImageCode, Planner, Relays, Verdict};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -25,10 +25,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let scan = CodeScan::of(image.code_ranges(), &functions, &unwind);
         let scanning = begun.elapsed();
         let mut planner = Planner {
-            ranges: image.code_ranges(),
-            functions: &functions,
-            unwind: &unwind,
-            scan: &scan,
+            code: ImageCode { ranges: image.code_ranges(), functions: &functions, unwind: &unwind, scan: &scan },
             moving_frames: image.uses_go(),
             relays: Relays::default(),
         };

@@ -10,14 +10,15 @@
 
 use ada_event::RuntimeAddr;
 use ada_ring::AgentEntries;
-use iced_x86::IcedError;
 
-use crate::x86_64::displaced::{JUMP_BYTES, push_jump, short_jump};
-use crate::x86_64::stub::shared_code::Common;
-use crate::x86_64::stub::{External, StubKind, StubOptions, StubTemplate};
-use crate::{PatchPlan, SkipReason};
+use crate::arch::{AssemblyError, External, SharedCode, StubTemplate};
+use crate::hook_site::{CopiedCode, HookSite};
+use crate::{PatchPlan, SkipReason, StubKind, StubOptions};
 
+/// Where the switches start: behind the copy of the agent's entry points.
 const SWITCHES: usize = 128;
+const _: () = assert!(size_of::<AgentEntries>() <= SWITCHES);
+
 /// Where the parts of stubs start.
 const ALIGN: usize = 16;
 
@@ -34,7 +35,7 @@ const DISPLACED_BYTES: usize = 32;
 
 /// The generated code could not be assembled: an error in this crate.
 #[derive(Debug)]
-pub struct ArenaError(IcedError);
+pub struct ArenaError(AssemblyError);
 
 impl std::fmt::Display for ArenaError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -44,76 +45,22 @@ impl std::fmt::Display for ArenaError {
 
 impl std::error::Error for ArenaError {}
 
-impl From<IcedError> for ArenaError {
-    fn from(error: IcedError) -> Self {
+impl From<AssemblyError> for ArenaError {
+    fn from(error: AssemblyError) -> Self {
         Self(error)
-    }
-}
-
-/// Bytes to write over code.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Patch {
-    /// Where.
-    pub at: RuntimeAddr,
-    bytes: [u8; JUMP_BYTES],
-    length: u8,
-}
-
-impl Patch {
-    fn new(at: RuntimeAddr, code: &[u8]) -> Self {
-        let mut bytes = [0; JUMP_BYTES];
-        bytes[..code.len()].copy_from_slice(code);
-        Self { at, bytes, length: code.len() as u8 }
-    }
-
-    /// A patch as it was: no more bytes than a jump has.
-    pub fn of(at: RuntimeAddr, bytes: &[u8]) -> Option<Self> {
-        (bytes.len() <= JUMP_BYTES).then(|| Self::new(at, bytes))
-    }
-
-    /// The bytes.
-    pub fn bytes(&self) -> &[u8] {
-        &self.bytes[..usize::from(self.length)]
-    }
-}
-
-/// What leads a function to its stub. All of it is written, or nothing.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct HookSite {
-    /// The jump at the function.
-    pub jump: Patch,
-    /// The jump in nearby padding, where the one at the function is a short jump to there.
-    pub relay: Option<Patch>,
-    /// Where the displaced instructions are now, if each is as far from the first as it was before.
-    pub copy: Option<CopiedCode>,
-}
-
-/// Instructions in another place.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct CopiedCode {
-    /// The first one.
-    pub at: RuntimeAddr,
-    /// Bytes of all.
-    pub length: u8,
-}
-
-impl HookSite {
-    /// In the order of [`PatchPlan::patched`].
-    pub fn patches(&self) -> impl Iterator<Item = &Patch> {
-        [&self.jump].into_iter().chain(&self.relay)
     }
 }
 
 /// Stubs being laid out for an arena at a fixed address.
 pub struct Arena {
-    base: u64,
+    base: RuntimeAddr,
     /// Up to the displaced instructions.
     front: Vec<u8>,
     /// Where the recorders start, from the arena's start.
     recorders_at: usize,
     recorders: Vec<u8>,
     room: usize,
-    common: Common,
+    shared: SharedCode,
     templates: Vec<StubTemplate>,
 }
 
@@ -124,9 +71,9 @@ impl Arena {
     }
 
     fn recorders_at(functions: usize) -> usize {
-        const COMMON: usize = 16384;
+        const SHARED: usize = 16384;
         let counters = functions * (COUNTER_BYTES + ALIGN + DISPLACED_BYTES);
-        (Self::switches_end(functions) + COMMON + counters).next_multiple_of(4096)
+        (Self::switches_end(functions) + SHARED + counters).next_multiple_of(4096)
     }
 
     /// Where the switch of function number `index` is, from the arena's start.
@@ -151,34 +98,33 @@ impl Arena {
             front.extend_from_slice(&address.to_le_bytes());
         }
         front.resize(Self::switches_end(functions).next_multiple_of(64), 0);
-        let common = Common::new(base.0 + front.len() as u64, base.0, options)?;
-        front.extend_from_slice(&common.code);
+        let shared = SharedCode::new(RuntimeAddr(base.0 + front.len() as u64), base, options)?;
+        front.extend_from_slice(&shared.code);
         let pairs = StubKind::ALL.iter().flat_map(|&kind| [(kind, false), (kind, true)]);
         let templates: Result<_, _> = pairs.map(|(kind, flags)| StubTemplate::new(kind, flags, options)).collect();
         Ok(Self {
-            base: base.0,
+            base,
             front,
             recorders_at: Self::recorders_at(functions),
             recorders: Vec::with_capacity(functions * RECORDER_BYTES),
             room: Self::room_for(functions),
-            common,
+            shared,
             templates: templates?,
         })
     }
 
-    /// Adds a stub for a planned function: number `index` in this image, loaded with `bias`, known to the process as
-    /// `function`, and the subject of a runtime probe if `probe` says so. Gives the jump that leads to it.
+    /// Adds a stub for a planned function: number `index` in this image, known to the process as `function`, and the
+    /// subject of a runtime probe if `probe` says so. Gives the jump that leads to it.
     pub fn add(
         &mut self,
-        plan: &PatchPlan,
-        bias: u64,
+        plan: &PatchPlan<RuntimeAddr>,
         index: usize,
         function: u32,
         probe: Option<u32>,
     ) -> Result<HookSite, SkipReason> {
         let kind = if probe.is_some() { plan.kind.probed() } else { plan.kind };
         let before = (self.front.len(), self.recorders.len());
-        let added = self.add_parts(kind, plan, bias, index, (function, probe.unwrap_or(0)));
+        let added = self.add_parts(kind, plan, index, (function, probe.unwrap_or(0)));
         if added.is_err() {
             self.front.truncate(before.0);
             self.recorders.truncate(before.1);
@@ -189,34 +135,34 @@ impl Arena {
     fn add_parts(
         &mut self,
         kind: StubKind,
-        plan: &PatchPlan,
-        bias: u64,
+        plan: &PatchPlan<RuntimeAddr>,
         index: usize,
         (function, probe): (u32, u32),
     ) -> Result<HookSite, SkipReason> {
-        let Self { base, front, recorders, common, .. } = self;
+        let Self { base, front, recorders, shared, .. } = self;
         let template = &self.templates[2 * kind as usize + usize::from(!plan.flags_are_dead)];
         front.resize(front.len().next_multiple_of(ALIGN), 0xcc);
         recorders.resize(recorders.len().next_multiple_of(ALIGN), 0xcc);
-        let counter = *base + front.len() as u64;
-        let recorder = *base + (self.recorders_at + recorders.len()) as u64;
-        let displaced = counter + template.counter.code.len() as u64;
-        let switch = *base + Self::switch_offset(index) as u64;
+        let at = |offset: usize| RuntimeAddr(base.0 + offset as u64);
+        let counter = at(front.len());
+        let recorder = at(self.recorders_at + recorders.len());
+        let displaced = at(front.len() + template.counter.code.len());
+        let switch = at(Self::switch_offset(index));
         let address_of = |external| match external {
             External::Switch => switch,
             External::Displaced => displaced,
-            _ => template.place(external, recorder).unwrap_or_else(|| common.address(external)),
+            _ => template.place(external, recorder).unwrap_or_else(|| shared.address(external)),
         };
         template.counter.emit(counter, function, probe, address_of, front);
         template.recorder.emit(recorder, function, probe, address_of, recorders);
-        plan.displaced.relocate(plan.at.at_bias(bias).0, displaced, front)?;
+        plan.displaced.relocate(plan.at, displaced, front)?;
         if front.len() > self.recorders_at || self.recorders_at + recorders.len() > self.room {
             return Err(SkipReason::NoRoom);
         }
         let stub = template.entry(counter, recorder);
-        let mut site = site(plan.at.at_bias(bias), plan.relay.map(|relay| relay.at_bias(bias)), stub)?;
+        let mut site = HookSite::leading_to(stub, plan.at, plan.relay)?;
         let length = plan.displaced.bytes().len() as u8;
-        site.copy = plan.displaced.moves_as_bytes().then_some(CopiedCode { at: RuntimeAddr(displaced), length });
+        site.copy = plan.displaced.moves_as_bytes().then_some(CopiedCode { at: displaced, length });
         Ok(site)
     }
 
@@ -224,17 +170,6 @@ impl Arena {
     pub fn finish(self) -> [(usize, Vec<u8>); 2] {
         [(0, self.front), (self.recorders_at, self.recorders)]
     }
-}
-
-/// The jumps from a function to its stub.
-fn site(function: RuntimeAddr, relay: Option<RuntimeAddr>, stub: u64) -> Result<HookSite, SkipReason> {
-    let jump_from = |at: RuntimeAddr| {
-        let mut jump = Vec::with_capacity(JUMP_BYTES);
-        push_jump(at.0, stub, &mut jump).map(|()| Patch::new(at, &jump))
-    };
-    let Some(relay) = relay else { return Ok(HookSite { jump: jump_from(function)?, relay: None, copy: None }) };
-    let short = short_jump(function.0, relay.0).ok_or(SkipReason::NoRoom)?;
-    Ok(HookSite { jump: Patch::new(function, &short), relay: Some(jump_from(relay)?), copy: None })
 }
 
 #[cfg(test)]

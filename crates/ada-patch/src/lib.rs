@@ -8,19 +8,32 @@
 //!
 //! The rules that make a function entry-only or leave it alone follow from its code and unwind tables, not from names;
 //! [`verdict`] lists them with the programs that taught them.
+//!
+//! What depends on the processor stands in a folder of its own, behind the seam `arch`: decoding (`pieces`, `known_code`),
+//! where a patch goes (`site`, `displaced`, `relays`, `jump`), and the code of the stubs (`stub/`: `entry`, `exit`,
+//! `capture`, `agent_call`).
 #![forbid(unsafe_code)]
 
+mod arch;
 mod arena;
+mod code_scan;
+mod hook_site;
+mod image_code;
+mod patch_plan;
 mod planner;
+mod scanner;
+mod stub_kind;
 pub mod verdict;
 #[cfg(target_arch = "x86_64")]
 mod x86_64;
 
 pub use ada_ring::AgentEntries;
-pub use arena::{Arena, ArenaError, CopiedCode, HookSite, Patch};
-pub use planner::{PatchPlan, Planner};
+pub use arch::{Displaced, Relays};
+pub use arena::{Arena, ArenaError};
+pub use code_scan::CodeScan;
+pub use hook_site::{CopiedCode, HookSite, Patch};
+pub use image_code::ImageCode;
+pub use patch_plan::PatchPlan;
+pub use planner::Planner;
+pub use stub_kind::{StubKind, StubOptions};
 pub use verdict::{EntryOnlyReason, SkipReason, Verdict};
-pub use x86_64::displaced::Displaced;
-pub use x86_64::relays::Relays;
-pub use x86_64::scan::CodeScan;
-pub use x86_64::stub::{StubKind, StubOptions};

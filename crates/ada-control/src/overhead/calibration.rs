@@ -140,8 +140,8 @@ impl Rig {
         }
         for (index, number) in [RECORDED].into_iter().chain(COUNTED..ROWS).enumerate() {
             let address = self.function(number);
-            let plan = PatchPlan::at_runtime(address, &FUNCTION, StubKind::Full).map_err(drop)?;
-            let site = arena.add(&plan, 0, index, 0, None).map_err(drop)?;
+            let plan = PatchPlan::at_runtime(RuntimeAddr(address), &FUNCTION, StubKind::Full).map_err(drop)?;
+            let site = arena.add(&plan, index, 0, None).map_err(drop)?;
             for patch in site.patches() {
                 self.code.write_bytes((patch.at.0 - base.0) as usize, patch.bytes());
             }

@@ -159,7 +159,7 @@ fn is_for(patch: &PatchPlan, function: &Function, originals: &Originals) -> bool
     patch.at.0 < END_OF_ADDRESSES
         && patch.at.0.checked_sub(function.start.0).is_some_and(|by| by <= LONGEST_MARK)
         && patch.patched().next().is_some_and(|jump| {
-            let overwritten = originals[0].iter().take((jump.end - jump.start) as usize);
+            let overwritten = originals[0].iter().take((jump.end.0 - jump.start.0) as usize);
             patch.displaced.bytes().iter().zip(overwritten).all(|(one, other)| one == other)
         })
 }
@@ -275,9 +275,9 @@ pub(super) mod tests {
         let (entries, options) = (AgentEntries::default(), StubOptions::default());
         let mut arena = Arena::new(base, &entries, &options, image.functions.len()).unwrap();
         for (index, patch) in &image.plans {
-            let _ = arena.add(patch, image.bias, *index, *index as u32, None);
+            let _ = arena.add(&patch.at_bias(image.bias), *index, *index as u32, None);
             let ends = patch.patched().flat_map(|range| [range.start, range.end]);
-            assert!(ends.into_iter().all(|at| (start..=start + (1 << 20)).contains(&at.wrapping_add(image.bias))));
+            assert!(ends.into_iter().all(|at| (start..=start + (1 << 20)).contains(&at.at_bias(image.bias).0)));
         }
         assert!(image.covered.iter().all(|range| range.end - range.start <= 1 << 20));
     }

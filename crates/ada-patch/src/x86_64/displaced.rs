@@ -1,16 +1,13 @@
 //! The instructions that a patch overwrites, and how they run elsewhere.
 
+use ada_event::RuntimeAddr;
 use iced_x86::{
     BlockEncoder, BlockEncoderOptions, Code, Decoder, DecoderOptions, FlowControl, Instruction, InstructionBlock,
     MemoryOperand, Mnemonic, OpKind, Register,
 };
 
+use super::jump::{JUMP_BYTES, push_jump};
 use crate::SkipReason;
-
-/// Bytes of the jump to a stub.
-pub(crate) const JUMP_BYTES: usize = 5;
-/// Bytes of the jump to a relay nearby.
-pub(crate) const SHORT_JUMP_BYTES: usize = 2;
 
 /// How a displaced sequence ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,13 +35,13 @@ pub struct Displaced {
 }
 
 impl Displaced {
-    /// The instructions at `start` that a jump of `jump` bytes overwrites, from `bytes` that begin there and reach to
-    /// the end of the code.
-    pub(crate) fn decode(bytes: &[u8], start: u64, jump: usize) -> Result<Self, SkipReason> {
+    /// The instructions that a jump of `jump` bytes overwrites, from `bytes` that begin where it goes and reach to the end
+    /// of the code.
+    pub(crate) fn decode(bytes: &[u8], jump: usize) -> Result<Self, SkipReason> {
         if bytes.len() < jump {
             return Err(SkipReason::TooShort);
         }
-        let mut decoder = Decoder::with_ip(64, bytes, start, DecoderOptions::NONE);
+        let mut decoder = Decoder::new(64, bytes, DecoderOptions::NONE);
         let mut length = 0;
         let mut end = End::FallsThrough;
         let mut movable_as_bytes = true;
@@ -89,10 +86,10 @@ impl Displaced {
                 return Err(SkipReason::Unmovable);
             }
         }
-        let patched = start + 1..start + jump as u64;
+        let patched = 1..jump as u64;
         let mut displaced = Self { bytes: [0; MOST_DISPLACED], length: kept as u8, end, movable_as_bytes };
         displaced.bytes[..kept].copy_from_slice(&bytes[..kept]);
-        let branches_into_itself = displaced.instructions(start).iter().any(|instruction| {
+        let branches_into_itself = displaced.instructions(0).iter().any(|instruction| {
             instruction.op0_kind() == OpKind::NearBranch64 && patched.contains(&instruction.near_branch64())
         });
         if branches_into_itself { Err(SkipReason::BranchIntoPatch) } else { Ok(displaced) }
@@ -108,6 +105,7 @@ impl Displaced {
         self.movable_as_bytes && self.end != End::Calls
     }
 
+    /// The instructions, with the addresses that they have at `start`.
     fn instructions(&self, start: u64) -> Vec<Instruction> {
         Decoder::with_ip(64, self.bytes(), start, DecoderOptions::NONE).iter().collect()
     }
@@ -132,55 +130,41 @@ impl Displaced {
     pub(crate) const MOST_BYTES: usize = 128;
 
     /// Appends code for address `at` that does what the instructions did at `start`, and goes on behind them.
-    pub(crate) fn relocate(&self, start: u64, at: u64, out: &mut Vec<u8>) -> Result<(), SkipReason> {
-        let behind = start + u64::from(self.length);
+    pub(crate) fn relocate(&self, start: RuntimeAddr, at: RuntimeAddr, out: &mut Vec<u8>) -> Result<(), SkipReason> {
+        let behind = RuntimeAddr(start.0 + u64::from(self.length));
         if self.moves_as_bytes() {
             out.extend_from_slice(self.bytes());
             if self.end == End::FallsThrough {
-                push_jump(at + u64::from(self.length), behind, out)?;
+                push_jump(RuntimeAddr(at.0 + u64::from(self.length)), behind, out)?;
             }
             return Ok(());
         }
-        let mut instructions = self.instructions(start);
+        let mut instructions = self.instructions(start.0);
         // Invented addresses, or the encoder takes `lea rax, [rip → own entry]` for a reference within the block and
         // makes it point at the copy: function pointers then compare unequal (python and gdb looped for ever).
         for (number, instruction) in instructions.iter_mut().enumerate() {
             instruction.set_ip(0x10 + number as u64);
         }
         let before = out.len();
-        let mut code_at = at;
+        let mut code_at = at.0;
         if self.end == End::Calls {
             // A callee that looks at its return address must find the original one: push it, and jump. The address
             // is pushed from memory in front of the code, which a short jump passes over.
             out.extend_from_slice(&[0xeb, 0x08]);
-            out.extend_from_slice(&behind.to_le_bytes());
+            out.extend_from_slice(&behind.0.to_le_bytes());
             code_at += 10;
             let call = instructions.pop().ok_or(SkipReason::Unmovable)?;
-            instructions.push(push_from(at + 2)?);
+            instructions.push(push_from(RuntimeAddr(at.0 + 2))?);
             instructions.push(jump_of(&call)?);
         } else if self.end == End::FallsThrough {
-            instructions.push(Instruction::with_branch(Code::Jmp_rel32_64, behind).map_err(|_| SkipReason::Unmovable)?);
+            instructions
+                .push(Instruction::with_branch(Code::Jmp_rel32_64, behind.0).map_err(|_| SkipReason::Unmovable)?);
         }
         let block = InstructionBlock::new(&instructions, code_at);
         let encoded = BlockEncoder::encode(64, block, BlockEncoderOptions::NONE).map_err(|_| SkipReason::Unmovable)?;
         out.extend_from_slice(&encoded.code_buffer);
         if out.len() - before > Self::MOST_BYTES { Err(SkipReason::Unmovable) } else { Ok(()) }
     }
-}
-
-/// `jmp rel8` from `at` to `target`, if that is near enough.
-pub(crate) fn short_jump(at: u64, target: u64) -> Option<[u8; SHORT_JUMP_BYTES]> {
-    let distance = target.wrapping_sub(at.wrapping_add(SHORT_JUMP_BYTES as u64)) as i64;
-    i8::try_from(distance).ok().map(|distance| [0xeb, distance as u8])
-}
-
-/// `jmp rel32` from `at` to `target`.
-pub(crate) fn push_jump(at: u64, target: u64, out: &mut Vec<u8>) -> Result<(), SkipReason> {
-    let distance = target.wrapping_sub(at + JUMP_BYTES as u64) as i64;
-    let distance = i32::try_from(distance).map_err(|_| SkipReason::NoRoom)?;
-    out.push(0xe9);
-    out.extend_from_slice(&distance.to_le_bytes());
-    Ok(())
 }
 
 fn is_movable_as_bytes(instruction: &Instruction) -> bool {
@@ -197,8 +181,8 @@ fn is_movable_call(call: &Instruction) -> bool {
         && !(call.op0_kind() == OpKind::Register && call.op0_register() == Register::RSP)
 }
 
-fn push_from(address: u64) -> Result<Instruction, SkipReason> {
-    Instruction::with1(Code::Push_rm64, MemoryOperand::with_base_displ(Register::RIP, address as i64))
+fn push_from(address: RuntimeAddr) -> Result<Instruction, SkipReason> {
+    Instruction::with1(Code::Push_rm64, MemoryOperand::with_base_displ(Register::RIP, address.0 as i64))
         .map_err(|_| SkipReason::Unmovable)
 }
 
@@ -213,17 +197,18 @@ fn jump_of(call: &Instruction) -> Result<Instruction, SkipReason> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::jump::SHORT_JUMP_BYTES;
     use super::*;
 
-    const START: u64 = 0x40_1000;
-    const COPY: u64 = 0x41_0000;
+    const START: RuntimeAddr = RuntimeAddr(0x40_1000);
+    const COPY: RuntimeAddr = RuntimeAddr(0x41_0000);
 
     fn relocated(bytes: &[u8]) -> Vec<String> {
         let mut padded = bytes.to_vec();
         padded.resize(32, 0x90);
         let mut out = Vec::new();
-        Displaced::decode(&padded, START, JUMP_BYTES).unwrap().relocate(START, COPY, &mut out).unwrap();
-        Decoder::with_ip(64, &out, COPY, DecoderOptions::NONE)
+        Displaced::decode(&padded, JUMP_BYTES).unwrap().relocate(START, COPY, &mut out).unwrap();
+        Decoder::with_ip(64, &out, COPY.0, DecoderOptions::NONE)
             .iter()
             .map(|i| format!("{:?} {}", i.code(), show(&i)))
             .collect()
@@ -262,7 +247,7 @@ mod tests {
         assert_eq!(code.last().unwrap(), "Jmp_rel32_64 0x401105");
         let mut out = Vec::new();
         let bytes = [0xe8, 0x00, 0x01, 0x00, 0x00];
-        Displaced::decode(&bytes, START, JUMP_BYTES).unwrap().relocate(START, COPY, &mut out).unwrap();
+        Displaced::decode(&bytes, JUMP_BYTES).unwrap().relocate(START, COPY, &mut out).unwrap();
         assert_eq!(out[2..10], 0x40_1005_u64.to_le_bytes());
     }
 
@@ -270,7 +255,7 @@ mod tests {
     #[test]
     fn a_short_function_needs_padding_behind_it() {
         let bytes = [0x31, 0xc0, 0xc3, 0x55, 0x48, 0x89, 0xe5];
-        assert_eq!(Displaced::decode(&bytes, START, JUMP_BYTES).unwrap_err(), SkipReason::TooShort);
+        assert_eq!(Displaced::decode(&bytes, JUMP_BYTES).unwrap_err(), SkipReason::TooShort);
         assert_eq!(relocated(&[0x31, 0xc0, 0xc3]).len(), 2);
     }
 
@@ -278,25 +263,17 @@ mod tests {
     #[test]
     fn a_short_jump_leaves_room_for_what_is_branched_to_behind_it() {
         let bytes = [0xeb, 0x00, 0x48, 0x83, 0xec, 0x18];
-        assert_eq!(Displaced::decode(&bytes, START, JUMP_BYTES).unwrap_err(), SkipReason::TooShort);
+        assert_eq!(Displaced::decode(&bytes, JUMP_BYTES).unwrap_err(), SkipReason::TooShort);
         let mut out = Vec::new();
-        Displaced::decode(&bytes, START, SHORT_JUMP_BYTES).unwrap().relocate(START, COPY, &mut out).unwrap();
-        let jump = Decoder::with_ip(64, &out, COPY, DecoderOptions::NONE).decode();
-        assert_eq!((jump.code(), jump.near_branch64()), (Code::Jmp_rel32_64, START + 2));
-    }
-
-    #[test]
-    fn a_short_jump_reaches_127_bytes() {
-        assert_eq!(short_jump(START, START + 2 + 127), Some([0xeb, 0x7f]));
-        assert_eq!(short_jump(START, START + 2 - 128), Some([0xeb, 0x80]));
-        assert_eq!(short_jump(START, START + 2 + 128), None);
-        assert_eq!(short_jump(START, START + 1 - 128), None);
+        Displaced::decode(&bytes, SHORT_JUMP_BYTES).unwrap().relocate(START, COPY, &mut out).unwrap();
+        let jump = Decoder::with_ip(64, &out, COPY.0, DecoderOptions::NONE).decode();
+        assert_eq!((jump.code(), jump.near_branch64()), (Code::Jmp_rel32_64, START.0 + 2));
     }
 
     /// nop; nop; jmp back onto the second nop.
     #[test]
     fn a_branch_into_the_patch_is_refused() {
         let bytes = [0x90, 0x90, 0xeb, 0xfd, 0x90, 0x90];
-        assert_eq!(Displaced::decode(&bytes, START, JUMP_BYTES).unwrap_err(), SkipReason::BranchIntoPatch);
+        assert_eq!(Displaced::decode(&bytes, JUMP_BYTES).unwrap_err(), SkipReason::BranchIntoPatch);
     }
 }

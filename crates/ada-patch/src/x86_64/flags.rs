@@ -11,7 +11,7 @@ const ARITHMETIC: u32 =
     RflagsBits::OF | RflagsBits::SF | RflagsBits::ZF | RflagsBits::AF | RflagsBits::CF | RflagsBits::PF;
 
 /// Whether the code overwrites all arithmetic flags before anything can look at them.
-pub(crate) fn are_dead(code: &[u8]) -> bool {
+pub(crate) fn flags_are_dead(code: &[u8]) -> bool {
     for instruction in Decoder::new(64, code, DecoderOptions::NONE).iter().take(LOOKED_AT) {
         if instruction.is_invalid() || instruction.rflags_read() & ARITHMETIC != 0 {
             return false;
@@ -39,7 +39,7 @@ pub(crate) fn are_dead(code: &[u8]) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::are_dead;
+    use super::flags_are_dead;
 
     #[test]
     fn only_a_whole_overwrite_before_any_look_counts() {
@@ -54,7 +54,7 @@ mod tests {
             (&[0xe8, 0, 0, 0, 0, 0x31, 0xc0], false, "call: the callee may look"),
         ];
         for (code, expected, words) in cases {
-            assert_eq!(are_dead(code), expected, "{words}");
+            assert_eq!(flags_are_dead(code), expected, "{words}");
         }
     }
 }

@@ -1,7 +1,22 @@
 //! What is x86-64 in planning and patching.
 
-pub(crate) mod displaced;
-pub(crate) mod flags;
-pub(crate) mod relays;
-pub(crate) mod scan;
-pub(crate) mod stub;
+mod displaced;
+mod flags;
+mod jump;
+mod known_code;
+mod pieces;
+mod relays;
+mod site;
+mod stub;
+
+pub use displaced::Displaced;
+pub(crate) use flags::flags_are_dead;
+pub(crate) use jump::{JUMP_BYTES, SHORT_JUMP_BYTES, push_jump, short_jump};
+pub(crate) use known_code::{has_pushed_arguments, is_signal_return, marker_bytes, nop_bytes};
+pub(crate) use pieces::{Branch, read_piece};
+pub use relays::Relays;
+pub(crate) use site::Site;
+pub(crate) use stub::{External, SharedCode, StubTemplate};
+
+/// Why code could not be assembled.
+pub(crate) type AssemblyError = iced_x86::IcedError;

@@ -12,19 +12,20 @@
 use std::collections::BTreeSet;
 
 use ada_event::ImageOffset;
-use ada_image::{CodeRange, Fde, Function, UnwindTable};
+use ada_image::Fde;
 use iced_x86::{Decoder, DecoderOptions, Mnemonic};
 
-use crate::CodeScan;
-use crate::x86_64::displaced::{JUMP_BYTES, SHORT_JUMP_BYTES, short_jump};
-use crate::x86_64::scan::PieceEnd;
+use super::jump::{JUMP_BYTES, SHORT_JUMP_BYTES, short_jump};
+use super::known_code::MARKER_BYTES;
+use crate::code_scan::PieceEnd;
+use crate::image_code::ImageCode;
 
 /// How far a short jump reaches, its own bytes included.
 const REACH: u64 = 130;
 /// Longer stretches are no alignment.
 const LONGEST_PADDING: u64 = 64;
 /// A function's own patch ends here at the latest, from its start: an `endbr64`, and then a jump.
-const OWN_PATCH: u64 = 4 + JUMP_BYTES as u64;
+const OWN_PATCH: u64 = (MARKER_BYTES + JUMP_BYTES) as u64;
 
 /// The padding of one image that is in use.
 #[derive(Clone, Debug, Default)]
@@ -34,22 +35,15 @@ pub struct Relays {
 
 impl Relays {
     /// Takes padding that a short jump at `at` reaches.
-    pub(crate) fn take(
-        &mut self,
-        at: ImageOffset,
-        ranges: &[CodeRange<'_>],
-        functions: &[Function],
-        unwind: &UnwindTable,
-        scan: &CodeScan,
-    ) -> Option<ImageOffset> {
-        let fdes = unwind.fdes();
+    pub(crate) fn take(&mut self, at: ImageOffset, code: &ImageCode<'_>) -> Option<ImageOffset> {
+        let fdes = code.unwind.fdes();
         let first = fdes.partition_point(|fde| fde.end.0.saturating_add(LONGEST_PADDING + REACH) < at.0);
         let in_reach = fdes.get(first..)?.iter().take_while(|fde| fde.start.0 <= at.0.saturating_add(REACH));
         for (number, fde) in in_reach.enumerate() {
             let next = fdes.get(first + number + 1).map(|next| next.start.0);
-            let Some((start, end)) = padding_behind(fde, next, ranges, functions, unwind, scan) else { continue };
+            let Some((start, end)) = padding_behind(fde, next, code) else { continue };
             let place = (start..end.saturating_sub(JUMP_BYTES as u64 - 1))
-                .find(|&place| short_jump(at.0, place).is_some() && self.is_free(place));
+                .find(|&place| short_jump(place.wrapping_sub(at.0)).is_some() && self.is_free(place));
             if let Some(place) = place {
                 self.taken.insert(place);
                 return Some(ImageOffset(place));
@@ -65,14 +59,8 @@ impl Relays {
 }
 
 /// The part of the padding behind an unwind entry that may be written to.
-fn padding_behind(
-    fde: &Fde,
-    next_fde: Option<u64>,
-    ranges: &[CodeRange<'_>],
-    functions: &[Function],
-    unwind: &UnwindTable,
-    scan: &CodeScan,
-) -> Option<(u64, u64)> {
+fn padding_behind(fde: &Fde, next_fde: Option<u64>, code: &ImageCode<'_>) -> Option<(u64, u64)> {
+    let (functions, scan) = (code.functions.functions(), code.scan);
     let start = fde.end.0;
     let next_function = functions.partition_point(|function| function.start.0 < start);
     let end = match functions.get(next_function) {
@@ -80,10 +68,10 @@ fn padding_behind(
         None => next_fde?,
     };
     let length = end.checked_sub(start).filter(|length| (JUMP_BYTES as u64..=LONGEST_PADDING).contains(length))?;
-    if scan.use_of(unwind, fde).end != PieceEnd::Leaves {
+    if scan.use_of(code.unwind, fde).end != PieceEnd::Leaves {
         return None;
     }
-    let bytes = ranges.iter().find_map(|range| range.bytes_from(fde.end))?.get(..length as usize)?;
+    let bytes = code.bytes_from(fde.end)?.get(..length as usize)?;
     let is_padding = Decoder::new(64, bytes, DecoderOptions::NONE)
         .iter()
         .all(|instruction| matches!(instruction.mnemonic(), Mnemonic::Nop | Mnemonic::Int3));

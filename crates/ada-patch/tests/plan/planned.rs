@@ -5,7 +5,7 @@ use std::process::Command;
 
 use ada_event::ImageOffset;
 use ada_image::{FunctionTable, Image, UnwindTable};
-use ada_patch::{CodeScan, PatchPlan, Planner, Relays, Verdict};
+use ada_patch::{CodeScan, ImageCode, PatchPlan, Planner, Relays, Verdict};
 
 /// What was planned for a function.
 pub(crate) struct Planned {
@@ -22,10 +22,7 @@ pub(crate) fn plan(bytes: &[u8]) -> Vec<Planned> {
     let functions = FunctionTable::discover(&image, &unwind, &[]);
     let scan = CodeScan::of(image.code_ranges(), &functions, &unwind);
     let mut planner = Planner {
-        ranges: image.code_ranges(),
-        functions: &functions,
-        unwind: &unwind,
-        scan: &scan,
+        code: ImageCode { ranges: image.code_ranges(), functions: &functions, unwind: &unwind, scan: &scan },
         moving_frames: false,
         relays: Relays::default(),
     };

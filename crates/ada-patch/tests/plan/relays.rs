@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use ada_event::ImageOffset;
 use ada_image::{FunctionTable, Image, UnwindTable};
 use ada_patch::{SkipReason, Verdict};
 
@@ -144,7 +145,7 @@ fn in_the_system_s_libraries_nearly_all_is_hooked_and_nothing_overlaps() {
 }
 
 fn assert_disjoint(planned: &[Planned]) {
-    let mut ranges: Vec<Range<u64>> =
+    let mut ranges: Vec<Range<ImageOffset>> =
         planned.iter().filter_map(|function| function.plan.as_ref()).flat_map(|plan| plan.patched()).collect();
     ranges.sort_unstable_by_key(|range| range.start);
     for pair in ranges.windows(2) {

@@ -5,64 +5,74 @@
 //!
 //! ```text
 //! rsp+48+shift  return slot
-//! rsp+40+shift  rax           saved by the stub, as are
-//! rsp+32+shift  rcx
-//! rsp+24+shift  rdx
-//! rsp+16+shift  flags
+//! rsp+16+shift  StubFrame
 //! rsp+8         return address of this call (with `shift` 8, another below it)
 //! rsp+0         r8
 //! ```
 
 use std::mem::offset_of;
 
+use ada_event::RuntimeAddr;
+use ada_ring::arch::{CallRegisters, ReturnRegisters, StubFrame};
 use ada_ring::chunk::PAST_END_MASK;
 use ada_ring::detail::{self, DetailShape, RawDetail};
-use ada_ring::state::ThreadState;
+use ada_ring::{AgentEntries, RawRecord};
 use iced_x86::IcedError;
 use iced_x86::code_asm::{
-    CodeAssembler, CodeLabel, dword_ptr, eax, ecx, qword_ptr, r8, r9, rax, rbp, rcx, rdi, rdx, rsi, rsp, xmmword_ptr,
+    AsmMemoryOperand, CodeAssembler, CodeLabel, dword_ptr, eax, ecx, qword_ptr, r8, r9, rax, rbp, rcx, rdi, rdx, rsi,
+    rsp, xmmword_ptr,
 };
 
-use crate::x86_64::stub::StubOptions;
-use crate::x86_64::stub::shared_code::{DETAIL_CHUNK, STACK, VECTORS, way_into_agent};
+use super::agent_call::{VECTORS, way_into_agent};
+use super::thread_state::{DETAIL_POSITION, STACK_HIGH, STACK_LOW, field};
+use crate::StubOptions;
 
-const POSITION: i32 = offset_of!(ThreadState, detail_position) as i32;
-const STACK_LOW: i32 = offset_of!(ThreadState, stack_low) as i32;
-const STACK_HIGH: i32 = offset_of!(ThreadState, stack_high) as i32;
 const REGISTERS: i32 = offset_of!(RawDetail, registers) as i32;
 const RETURN_ADDRESS: i32 = offset_of!(RawDetail, return_address) as i32;
 const FRAME_POINTER: i32 = offset_of!(RawDetail, frame_pointer) as i32;
 const STACK_POINTER: i32 = offset_of!(RawDetail, stack_pointer) as i32;
 const STACK_BYTES: i32 = offset_of!(RawDetail, stack_bytes) as i32;
+/// What the stub has saved, from here: r8 and a return address lie below it.
+const SAVED: i32 = 16;
+const SAVED_RAX: i32 = SAVED + offset_of!(StubFrame, rax) as i32;
+const SAVED_RCX: i32 = SAVED + offset_of!(StubFrame, rcx) as i32;
+const SAVED_RDX: i32 = SAVED + offset_of!(StubFrame, rdx) as i32;
+const SLOT: i32 = SAVED + size_of::<StubFrame>() as i32;
 
 /// The ways into the agent that capturing needs.
-pub(crate) struct Details {
+pub(super) struct Details {
     chunk: CodeLabel,
     stack: CodeLabel,
     stride: i32,
 }
 
 impl Details {
-    pub(crate) fn new(a: &mut CodeAssembler, table: u64, options: &StubOptions) -> Result<Self, IcedError> {
+    pub(super) fn new(a: &mut CodeAssembler, table: RuntimeAddr, options: &StubOptions) -> Result<Self, IcedError> {
         let (mut chunk, mut stack) = (a.create_label(), a.create_label());
+        let entry = |offset: usize| RuntimeAddr(table.0 + offset as u64);
         a.set_label(&mut chunk)?;
-        way_into_agent(a, table + 8 * DETAIL_CHUNK as u64, true)?;
+        way_into_agent(a, entry(offset_of!(AgentEntries, detail_chunk)), true)?;
         a.set_label(&mut stack)?;
-        way_into_agent(a, table + 8 * STACK as u64, false)?;
+        way_into_agent(a, entry(offset_of!(AgentEntries, stack)), false)?;
         Ok(Self { chunk, stack, stride: options.detail.unwrap_or_default().stride() as i32 })
     }
 
     /// Captures a call's registers, and the stack from the return slot upwards.
-    pub(crate) fn call(&self, a: &mut CodeAssembler, shift: i32, shape: &DetailShape) -> Result<(), IcedError> {
+    pub(super) fn call(&self, a: &mut CodeAssembler, shift: i32, shape: &DetailShape) -> Result<(), IcedError> {
         self.begin(a)?;
-        let slot = 48 + shift;
-        a.mov(qword_ptr(rcx + REGISTERS), rdi)?;
-        a.mov(qword_ptr(rcx + REGISTERS + 8), rsi)?;
-        for (number, saved) in [(2, 24 + shift), (3, 32 + shift), (4, 0), (6, 40 + shift)] {
+        let slot = SLOT + shift;
+        a.mov(register(offset_of!(CallRegisters, rdi)), rdi)?;
+        a.mov(register(offset_of!(CallRegisters, rsi)), rsi)?;
+        for (offset, saved) in [
+            (offset_of!(CallRegisters, rdx), SAVED_RDX + shift),
+            (offset_of!(CallRegisters, rcx), SAVED_RCX + shift),
+            (offset_of!(CallRegisters, r8), 0),
+            (offset_of!(CallRegisters, rax), SAVED_RAX + shift),
+        ] {
             a.mov(rax, qword_ptr(rsp + saved))?;
-            a.mov(qword_ptr(rcx + REGISTERS + 8 * number), rax)?;
+            a.mov(register(offset), rax)?;
         }
-        a.mov(qword_ptr(rcx + REGISTERS + 8 * 5), r9)?;
+        a.mov(register(offset_of!(CallRegisters, r9)), r9)?;
         a.mov(rax, qword_ptr(rsp + slot))?;
         a.mov(qword_ptr(rcx + RETURN_ADDRESS), rax)?;
         a.mov(qword_ptr(rcx + FRAME_POINTER), rbp)?;
@@ -78,16 +88,18 @@ impl Details {
     }
 
     /// Captures a return's registers.
-    pub(crate) fn back(&self, a: &mut CodeAssembler, shape: &DetailShape) -> Result<(), IcedError> {
+    pub(super) fn back(&self, a: &mut CodeAssembler, shape: &DetailShape) -> Result<(), IcedError> {
         self.begin(a)?;
-        for (number, saved) in [(0, 40), (1, 24)] {
+        for (offset, saved) in
+            [(offset_of!(ReturnRegisters, rax), SAVED_RAX), (offset_of!(ReturnRegisters, rdx), SAVED_RDX)]
+        {
             a.mov(rax, qword_ptr(rsp + saved))?;
-            a.mov(qword_ptr(rcx + REGISTERS + 8 * number), rax)?;
+            a.mov(register(offset), rax)?;
         }
-        a.mov(rax, qword_ptr(rsp + 48))?;
+        a.mov(rax, qword_ptr(rsp + SLOT))?;
         a.mov(qword_ptr(rcx + RETURN_ADDRESS), rax)?;
         a.mov(qword_ptr(rcx + FRAME_POINTER), rbp)?;
-        a.lea(rax, qword_ptr(rsp + 56))?;
+        a.lea(rax, qword_ptr(rsp + SLOT + 8))?;
         a.mov(qword_ptr(rcx + STACK_POINTER), rax)?;
         a.mov(qword_ptr(rcx + STACK_BYTES), 0)?;
         copy_vectors(a, shape, 2)?;
@@ -103,14 +115,14 @@ impl Details {
         a.shl(rdx, 32)?;
         a.or(rdx, rax)?;
         a.mov(ecx, self.stride)?;
-        a.xadd(qword_ptr(POSITION).gs(), rcx)?;
+        a.xadd(field(DETAIL_POSITION), rcx)?;
         a.mov(eax, ecx)?;
         a.not(eax)?;
         a.test(eax, PAST_END_MASK as i32)?;
         a.jne(placed)?;
         a.call(self.chunk)?;
         a.set_label(&mut placed)?;
-        a.mov(eax, dword_ptr(r8 + 8))?;
+        a.mov(eax, dword_ptr(r8 + offset_of!(RawRecord, function) as i32))?;
         a.mov(dword_ptr(rcx + offset_of!(RawDetail, function) as i32), eax)?;
         a.mov(qword_ptr(rcx + offset_of!(RawDetail, tsc) as i32), rdx)
     }
@@ -122,10 +134,10 @@ impl Details {
         a.cmp(eax, 4096 - window)?;
         a.jbe(copy)?;
         a.lea(rax, qword_ptr(rsp + slot))?;
-        a.cmp(rax, qword_ptr(STACK_LOW).gs())?;
+        a.cmp(rax, field(STACK_LOW))?;
         a.jb(ask)?;
         a.add(rax, window)?;
-        a.cmp(rax, qword_ptr(STACK_HIGH).gs())?;
+        a.cmp(rax, field(STACK_HIGH))?;
         a.jbe(copy)?;
         a.set_label(&mut ask)?;
         // Not by way of the record: one in the chunk that nobody reads is everybody's.
@@ -143,6 +155,11 @@ impl Details {
     }
 }
 
+/// Where a register goes in the record at rcx.
+fn register(offset: usize) -> AsmMemoryOperand {
+    qword_ptr(rcx + REGISTERS + offset as i32)
+}
+
 fn copy_vectors(a: &mut CodeAssembler, shape: &DetailShape, count: usize) -> Result<(), IcedError> {
     let at = shape.vectors_at() as i32;
     for (number, register) in VECTORS.into_iter().take(if shape.vectors { count } else { 0 }).enumerate() {
@@ -153,8 +170,8 @@ fn copy_vectors(a: &mut CodeAssembler, shape: &DetailShape, count: usize) -> Res
 
 /// Publishes the detail record in rcx, then the event in r8.
 fn publish(a: &mut CodeAssembler, mark: u32) -> Result<(), IcedError> {
-    a.mov(dword_ptr(rcx), mark as i32)?;
-    a.mov(qword_ptr(r8), rdx)?;
+    a.mov(dword_ptr(rcx + offset_of!(RawDetail, mark) as i32), mark as i32)?;
+    a.mov(qword_ptr(r8 + offset_of!(RawRecord, tsc) as i32), rdx)?;
     a.pop(r8)?;
     a.ret()
 }

@@ -1,0 +1,91 @@
+//! What one pass over all code of an image shows: where direct branches and unwinders land, and which frames touch their
+//! own return slot.
+
+use ada_event::ImageOffset;
+use ada_image::{Fde, UnwindTable};
+
+/// What branches do at an address, as bits.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Landing(pub(crate) u8);
+
+impl Landing {
+    pub(crate) const JUMP: u8 = 1;
+    pub(crate) const CALL: u8 = 2;
+    pub(crate) const CONDITIONAL_FROM_OUTSIDE: u8 = 4;
+    pub(crate) const JUMP_FROM_INSIDE: u8 = 8;
+    pub(crate) const PAD: u8 = 16;
+
+    pub(crate) fn any(self) -> bool {
+        self.0 != 0
+    }
+
+    pub(crate) fn jumped_to_from_inside(self) -> bool {
+        self.0 & Self::JUMP_FROM_INSIDE != 0
+    }
+
+    /// Unwinders go on here, in the middle of a frame.
+    pub(crate) fn is_pad(self) -> bool {
+        self.0 & Self::PAD != 0
+    }
+
+    /// Reached by a conditional jump from another function, and never called: a cold part.
+    pub(crate) fn only_branched_to(self) -> bool {
+        self.0 & Self::CONDITIONAL_FROM_OUTSIDE != 0 && self.0 & Self::CALL == 0
+    }
+}
+
+/// What the code of an unwind entry does.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct PieceUse {
+    /// It reads or writes its own return slot.
+    pub(crate) reads_slot: bool,
+    pub(crate) pops_arguments: bool,
+    /// It moves the stack pointer by a distance that it has computed, upwards: no compiler does that.
+    pub(crate) moves_stack: bool,
+    pub(crate) end: PieceEnd,
+}
+
+/// What comes after the last instruction of a piece of code.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum PieceEnd {
+    /// It is not known: the last bytes are no instruction that ends with the piece.
+    #[default]
+    Unknown,
+    /// What lies behind the piece.
+    FallsThrough,
+    /// What lies behind the piece, if the call comes back. Compilers end functions with calls that do not.
+    Calls,
+    /// Something else, for certain.
+    Leaves,
+}
+
+/// What decoding the whole image showed.
+pub struct CodeScan {
+    /// For each range of code, sorted: where it starts, and the landings at each of its bytes. Ranges may lie far apart.
+    pub(crate) landings: Vec<(u64, Vec<u8>)>,
+    /// For each unwind entry.
+    pub(crate) uses: Vec<PieceUse>,
+}
+
+impl CodeScan {
+    #[inline]
+    pub(crate) fn landing(&self, at: ImageOffset) -> Landing {
+        let after = self.landings.partition_point(|(start, _)| *start <= at.0);
+        let landing = self.landings[..after]
+            .last()
+            .and_then(|(start, landings)| landings.get(usize::try_from(at.0 - start).ok()?).copied());
+        Landing(landing.unwrap_or(0))
+    }
+
+    /// Where the landing at an image's address is kept.
+    pub(crate) fn landing_mut(&mut self, at: u64) -> Option<&mut u8> {
+        let range = self.landings.partition_point(|(start, _)| *start <= at).checked_sub(1)?;
+        let (start, landings) = &mut self.landings[range];
+        landings.get_mut((at - *start) as usize)
+    }
+
+    pub(crate) fn use_of(&self, unwind: &UnwindTable, fde: &Fde) -> PieceUse {
+        let number = unwind.fdes().partition_point(|other| other.start < fde.start);
+        self.uses.get(number).copied().unwrap_or_default()
+    }
+}

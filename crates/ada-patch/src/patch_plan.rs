@@ -1,0 +1,132 @@
+//! How a function is patched, and how that is stored.
+
+use std::ops::Range;
+
+use ada_event::{ImageOffset, RuntimeAddr};
+
+use crate::arch::{self, Displaced, JUMP_BYTES, SHORT_JUMP_BYTES};
+use crate::{SkipReason, StubKind};
+
+/// In a stored plan, beside the kind.
+const FLAGS_ARE_DEAD: u8 = 1 << 7;
+
+/// How one function is patched: by its addresses in the image, or in a process.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PatchPlan<Address = ImageOffset> {
+    /// Where the jump goes: the function's start, or behind its `endbr64`.
+    pub at: Address,
+    /// What kind of stub the jump leads to.
+    pub kind: StubKind,
+    /// What the jump overwrites.
+    pub displaced: Displaced,
+    /// Padding nearby that takes the jump to the stub, where only a short jump, to there, has room in the function.
+    pub relay: Option<Address>,
+    /// Whether the function provably does not look at its caller's flags.
+    pub flags_are_dead: bool,
+}
+
+impl PatchPlan<RuntimeAddr> {
+    /// A plan for code that is not part of a planned image, given by its address and bytes in a process.
+    pub fn at_runtime(address: RuntimeAddr, code: &[u8], kind: StubKind) -> Result<Self, SkipReason> {
+        let skip = arch::marker_bytes(code);
+        let displaced = Displaced::decode(&code[skip..], JUMP_BYTES)?;
+        let at = RuntimeAddr(address.0 + skip as u64);
+        Ok(Self { at, kind, displaced, relay: None, flags_are_dead: false })
+    }
+}
+
+impl PatchPlan {
+    /// The plan in a process that has loaded the image with `bias`.
+    pub fn at_bias(&self, bias: u64) -> PatchPlan<RuntimeAddr> {
+        let &Self { at, kind, displaced, relay, flags_are_dead } = self;
+        PatchPlan {
+            at: at.at_bias(bias),
+            kind,
+            displaced,
+            relay: relay.map(|relay| relay.at_bias(bias)),
+            flags_are_dead,
+        }
+    }
+
+    /// The bytes that change: those of the jump at the function, and those of its relay.
+    pub fn patched(&self) -> impl Iterator<Item = Range<ImageOffset>> + use<> {
+        let jump = if self.relay.is_some() { SHORT_JUMP_BYTES } else { JUMP_BYTES };
+        let range = |start: ImageOffset, bytes: usize| start..ImageOffset(start.0 + bytes as u64);
+        [range(self.at, jump)].into_iter().chain(self.relay.map(|relay| range(relay, JUMP_BYTES)))
+    }
+
+    /// Bytes of a stored plan.
+    pub const STORED_BYTES: usize = 8 + 1 + 2 + Displaced::STORED_BYTES;
+
+    /// The plan as bytes, so that it need not be made again.
+    pub fn store(&self) -> [u8; Self::STORED_BYTES] {
+        let mut stored = [0; Self::STORED_BYTES];
+        stored[..8].copy_from_slice(&self.at.0.to_le_bytes());
+        stored[8] = self.kind as u8 | if self.flags_are_dead { FLAGS_ARE_DEAD } else { 0 };
+        // A relay is as near as a short jump reaches; 0 is none, since no relay is at the jump itself.
+        let distance = self.relay.map_or(0, |relay| relay.0.wrapping_sub(self.at.0) as i16);
+        stored[9..11].copy_from_slice(&distance.to_le_bytes());
+        stored[11..].copy_from_slice(&self.displaced.store());
+        stored
+    }
+
+    /// The plan that was stored, or nothing where the bytes are not a plan's.
+    pub fn restore(stored: &[u8; Self::STORED_BYTES]) -> Option<Self> {
+        let (at, rest) = stored.split_first_chunk()?;
+        let (&kind, rest) = rest.split_first()?;
+        let (distance, displaced) = rest.split_first_chunk()?;
+        let at = u64::from_le_bytes(*at);
+        let distance = i16::from_le_bytes(*distance);
+        let relay = match distance {
+            0 => None,
+            distance => Some(ImageOffset(at.checked_add_signed(distance.into())?)),
+        };
+        let flags_are_dead = kind & FLAGS_ARE_DEAD != 0;
+        let kind = StubKind::ALL.into_iter().find(|known| *known as u8 == kind & !FLAGS_ARE_DEAD)?;
+        let displaced = Displaced::restore(displaced.try_into().ok()?)?;
+        Some(Self { at: ImageOffset(at), kind, displaced, relay, flags_are_dead })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// endbr64; push rbp; mov rbp, rsp; sub rsp, 16; then padding.
+    const CODE: [u8; 16] =
+        [0xf3, 0x0f, 0x1e, 0xfa, 0x55, 0x48, 0x89, 0xe5, 0x48, 0x83, 0xec, 0x10, 0x90, 0x90, 0x90, 0x90];
+
+    fn plan(kind: StubKind) -> PatchPlan {
+        let displaced = Displaced::decode(&CODE[4..], JUMP_BYTES).unwrap();
+        PatchPlan { at: ImageOffset(0x1004), kind, displaced, relay: None, flags_are_dead: false }
+    }
+
+    #[test]
+    fn a_plan_is_the_same_wherever_the_image_is() {
+        let loaded = PatchPlan::at_runtime(RuntimeAddr(0x7000_1000), &CODE, StubKind::Full).unwrap();
+        assert_eq!(plan(StubKind::Full).at_bias(0x7000_0000), loaded);
+    }
+
+    #[test]
+    fn a_plan_comes_back_as_it_was() {
+        for kind in StubKind::ALL {
+            let plan = plan(kind);
+            assert_eq!(plan.displaced.bytes(), &CODE[4..12]);
+            for relay in [None, Some(ImageOffset(0x1004 + 2 + 127)), Some(ImageOffset(0x1004 + 2 - 128))] {
+                let plan = PatchPlan { relay, ..plan.clone() };
+                assert_eq!(PatchPlan::restore(&plan.store()), Some(plan));
+            }
+        }
+    }
+
+    #[test]
+    fn bytes_that_are_no_plan_are_refused() {
+        let good = plan(StubKind::Full).store();
+        // Kind, length, end, and whether the bytes can be moved.
+        for (at, value) in [(8, StubKind::ALL.len() as u8), (11, 0), (11, 20), (12, 3), (13, 2)] {
+            let mut stored = good;
+            stored[at] = value;
+            assert_eq!(PatchPlan::restore(&stored), None, "byte {at}");
+        }
+    }
+}

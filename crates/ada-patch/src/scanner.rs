@@ -1,0 +1,68 @@
+//! One pass over all code of an image.
+
+use ada_image::{CodeRange, FunctionTable, UnwindTable};
+
+use crate::arch::{Branch, read_piece};
+use crate::code_scan::{CodeScan, Landing, PieceUse};
+
+impl CodeScan {
+    /// Decodes every instruction of `ranges`, starting anew at each known function and unwind entry, since what
+    /// lies between them may be data.
+    pub fn of(ranges: &[CodeRange<'_>], functions: &FunctionTable, unwind: &UnwindTable) -> Self {
+        let mut scan = Self {
+            landings: ranges.iter().map(|range| (range.start.0, vec![0; range.bytes.len()])).collect(),
+            uses: vec![PieceUse::default(); unwind.fdes().len()],
+        };
+        let mut starts: Vec<u64> = functions.functions().iter().map(|function| function.start.0).collect();
+        starts.extend(unwind.fdes().iter().flat_map(|fde| [fde.start.0, fde.end.0]));
+        starts.sort_unstable();
+        starts.dedup();
+        for range in ranges {
+            scan.scan_range(range, &starts, unwind);
+        }
+        for pad in unwind.landing_pads() {
+            if let Some(landing) = scan.landing_mut(pad.0) {
+                *landing |= Landing::PAD;
+            }
+        }
+        scan
+    }
+
+    fn scan_range(&mut self, range: &CodeRange<'_>, starts: &[u64], unwind: &UnwindTable) {
+        let (low, high) = (range.start.0, range.start.0 + range.bytes.len() as u64);
+        let inner = &starts[starts.partition_point(|&at| at <= low)..starts.partition_point(|&at| at < high)];
+        let fdes = unwind.fdes();
+        let mut next_fde = fdes.partition_point(|fde| fde.end.0 <= low);
+        let mut from = low;
+        for to in inner.iter().copied().chain([high]) {
+            while next_fde < fdes.len() && fdes[next_fde].end.0 <= from {
+                next_fde += 1;
+            }
+            let fde = fdes.get(next_fde).filter(|fde| fde.start.0 <= from && from < fde.end.0);
+            let bytes = &range.bytes[(from - low) as usize..(to - low) as usize];
+            let inside = fde.map_or(from..to, |fde| fde.start.0..fde.end.0);
+            let rows = fde.map(|fde| unwind.rows(fde));
+            let found = read_piece(bytes, from, rows, |branch, target| {
+                self.note_branch(branch, target, inside.contains(&target));
+            });
+            if fde.is_some() {
+                let known = &mut self.uses[next_fde];
+                known.reads_slot |= found.reads_slot;
+                known.pops_arguments |= found.pops_arguments;
+                known.moves_stack |= found.moves_stack;
+                known.end = found.end;
+            }
+            from = to;
+        }
+    }
+
+    fn note_branch(&mut self, branch: Branch, target: u64, from_inside: bool) {
+        let Some(landing) = self.landing_mut(target) else { return };
+        *landing |= match branch {
+            Branch::Call => Landing::CALL,
+            Branch::Jump | Branch::ConditionalJump if from_inside => Landing::JUMP | Landing::JUMP_FROM_INSIDE,
+            Branch::ConditionalJump => Landing::JUMP | Landing::CONDITIONAL_FROM_OUTSIDE,
+            Branch::Jump => Landing::JUMP,
+        };
+    }
+}

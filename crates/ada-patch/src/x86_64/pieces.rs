@@ -1,0 +1,92 @@
+//! What the instructions of a piece of code do.
+
+use ada_image::{Cfa, Row};
+use iced_x86::{Code, Decoder, DecoderOptions, FlowControl, Instruction, Mnemonic, OpKind, Register};
+
+use crate::code_scan::{PieceEnd, PieceUse};
+
+/// A direct branch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Branch {
+    Call,
+    Jump,
+    ConditionalJump,
+}
+
+/// Decodes a piece of code at the image's address `from`, and gives each direct branch with its target to `branches`.
+/// What it does to its frame is found out where there are unwind `rows` for it.
+pub(crate) fn read_piece(
+    bytes: &[u8],
+    from: u64,
+    rows: Option<&[Row]>,
+    mut branches: impl FnMut(Branch, u64),
+) -> PieceUse {
+    let mut found = PieceUse::default();
+    let mut row = 0;
+    let mut instruction = Instruction::default();
+    let mut decoder = Decoder::with_ip(64, bytes, from, DecoderOptions::NONE);
+    while decoder.can_decode() {
+        decoder.decode_out(&mut instruction);
+        if instruction.op0_kind() == OpKind::NearBranch64 {
+            branches(kind_of(&instruction), instruction.near_branch64());
+        }
+        let Some(rows) = rows else { continue };
+        if instruction.mnemonic() == Mnemonic::Ret && instruction.op_count() == 1 {
+            found.pops_arguments = true;
+        }
+        if instruction.code() == Code::Add_rm64_r64 || instruction.code() == Code::Add_r64_rm64 {
+            found.moves_stack |= instruction.op0_register() == Register::RSP;
+        }
+        while row < rows.len() && rows[row].end.0 <= instruction.ip() {
+            row += 1;
+        }
+        if let Some(row) = rows.get(row) {
+            found.reads_slot |= touches_return_slot(&instruction, row.cfa);
+        }
+    }
+    found.end = end_of(&instruction);
+    found
+}
+
+#[inline]
+fn kind_of(branch: &Instruction) -> Branch {
+    if branch.code() == Code::Call_rel32_64 {
+        Branch::Call
+    } else if branch.is_jcc_short_or_near() {
+        Branch::ConditionalJump
+    } else {
+        Branch::Jump
+    }
+}
+
+fn end_of(last: &Instruction) -> PieceEnd {
+    // Behind a nop may be anything: some assembler files pad before they end the entry.
+    if last.is_invalid() || last.mnemonic() == Mnemonic::Nop {
+        return PieceEnd::Unknown;
+    }
+    match last.flow_control() {
+        FlowControl::Return | FlowControl::UnconditionalBranch | FlowControl::IndirectBranch => PieceEnd::Leaves,
+        FlowControl::Call | FlowControl::IndirectCall => PieceEnd::Calls,
+        FlowControl::Next | FlowControl::ConditionalBranch => PieceEnd::FallsThrough,
+        FlowControl::Exception | FlowControl::Interrupt | FlowControl::XbeginXabortXend => PieceEnd::Unknown,
+    }
+}
+
+/// A memory operand at CFA − 8, or a pop where nothing but the return address is on the stack.
+fn touches_return_slot(instruction: &Instruction, cfa: Cfa) -> bool {
+    let (base, offset) = match cfa {
+        Cfa::Rsp(offset) => (Register::RSP, offset),
+        Cfa::Rbp(offset) => (Register::RBP, offset),
+        Cfa::Other => return false,
+    };
+    if base == Register::RSP && offset == 8 && instruction.mnemonic() == Mnemonic::Pop {
+        return true;
+    }
+    instruction.memory_base() == base
+        && instruction.memory_index() == Register::None
+        && instruction.memory_displacement64() as i64 == i64::from(offset) - 8
+        && (0..instruction.op_count()).any(|operand| instruction.op_kind(operand) == OpKind::Memory)
+        && instruction.mnemonic() != Mnemonic::Nop
+        // A stack probe: `or [rsp], 0` changes nothing.
+        && !(instruction.mnemonic() == Mnemonic::Or && instruction.op1_kind() == OpKind::Immediate8to64)
+}

@@ -1,0 +1,75 @@
+//! Where in a function the patch goes.
+
+use ada_event::ImageOffset;
+
+use super::displaced::Displaced;
+use super::jump::{JUMP_BYTES, SHORT_JUMP_BYTES};
+use super::known_code::marker_bytes;
+use super::relays::Relays;
+use crate::SkipReason;
+use crate::image_code::ImageCode;
+
+/// Where a function is patched.
+pub(crate) struct Site {
+    pub(crate) at: ImageOffset,
+    pub(crate) displaced: Displaced,
+    pub(crate) relay: Option<ImageOffset>,
+}
+
+impl Site {
+    /// Where to patch function `index` with these bytes: behind an `endbr64`, so that indirect branches still find it,
+    /// or over it where there is no room behind.
+    pub(crate) fn find(
+        code: &ImageCode<'_>,
+        relays: &mut Relays,
+        index: usize,
+        bytes: &[u8],
+    ) -> Result<Self, SkipReason> {
+        let start = code.functions.functions()[index].start;
+        let marker = marker_bytes(bytes);
+        if marker > 0 {
+            let behind = ImageOffset(start.0 + marker as u64);
+            if !code.scan.landing(behind).any()
+                && let Ok(site) = Self::find_at(code, relays, index, behind, &bytes[marker..])
+            {
+                return Ok(site);
+            }
+        }
+        Self::find_at(code, relays, index, start, bytes)
+    }
+
+    /// A jump right here, or a short one to a relay where there is no room for more.
+    fn find_at(
+        code: &ImageCode<'_>,
+        relays: &mut Relays,
+        index: usize,
+        at: ImageOffset,
+        bytes: &[u8],
+    ) -> Result<Self, SkipReason> {
+        let reason = match displace(code, index, at, bytes, JUMP_BYTES) {
+            Ok(displaced) => return Ok(Self { at, displaced, relay: None }),
+            Err(reason) => reason,
+        };
+        let displaced = displace(code, index, at, bytes, SHORT_JUMP_BYTES).map_err(|_| reason)?;
+        let relay = relays.take(at, code).ok_or(reason)?;
+        Ok(Self { at, displaced, relay: Some(relay) })
+    }
+}
+
+fn displace(
+    code: &ImageCode<'_>,
+    index: usize,
+    at: ImageOffset,
+    bytes: &[u8],
+    jump: usize,
+) -> Result<Displaced, SkipReason> {
+    let mut patched = (1..jump as u64).map(|byte| ImageOffset(at.0 + byte));
+    if patched.any(|byte| code.scan.landing(byte).any()) {
+        return Err(SkipReason::BranchIntoPatch);
+    }
+    let next = code.functions.functions().get(index + 1).map_or(u64::MAX, |next| next.start.0);
+    if next < at.0 + jump as u64 {
+        return Err(SkipReason::TooShort);
+    }
+    Displaced::decode(bytes, jump)
+}

@@ -1,0 +1,197 @@
+//! The part of a stub that records a call: it runs where the function is entered.
+
+use ada_ring::arch::ADDRESS_BITS;
+use ada_ring::record::{HAS_DETAIL, IS_PROBED, RecordKind};
+use ada_ring::state::covered;
+use iced_x86::IcedError;
+use iced_x86::code_asm::{CodeAssembler, CodeLabel, ax, byte_ptr, dword_ptr, eax, ecx, qword_ptr, rax, rcx, rdx, rsp};
+
+use super::external::External;
+use super::frame::{self, FRAME, RECORD};
+use super::record::{FUNCTION, TOP_AND_KIND, reserve, stamp};
+use super::saved::{SLOT, restore, save, save_rest};
+use super::switch::{count, load_switch};
+use super::template::{FUNCTION_PLACEHOLDER, PROBE_PLACEHOLDER};
+use super::thread_state::{COVERED, RECORD_LIMIT, SHADOW_LIMIT, SHADOW_TOP, compare_owner, field};
+use crate::{StubKind, StubOptions};
+
+/// The places in a recorder that something leads to.
+pub(super) struct Ways {
+    pub(super) no_state: CodeLabel,
+    pub(super) recording: CodeLabel,
+}
+
+/// Records a call, and catches its return where the kind says so.
+pub(super) fn recorder(
+    a: &mut CodeAssembler,
+    ways: &mut Ways,
+    kind: StubKind,
+    keeps_flags: bool,
+    options: &StubOptions,
+) -> Result<(), IcedError> {
+    let (mut off, mut owned, mut fixed, mut reserved) =
+        (a.create_label(), a.create_label(), a.create_label(), a.create_label());
+    let (mut fix, mut no_room, mut uncaught, mut after) =
+        (a.create_label(), a.create_label(), a.create_label(), a.create_label());
+    let (mut overwritten, mut counted, mut unrecorded) = (a.create_label(), a.create_label(), a.create_label());
+    let Ways { no_state, recording } = ways;
+
+    // The rare ways come first, out of the way of the straight one.
+    a.set_label(no_state)?;
+    if kind.catches_return() {
+        save_rest(a, keeps_flags)?;
+    }
+    a.call(External::Thread.placeholder())?;
+    a.test(eax, eax)?;
+    a.je(off)?;
+    if kind.catches_return() {
+        load_switch(a, eax)?;
+        a.test(eax, eax)?;
+        a.je(owned)?;
+        count(a, rax)?;
+        a.jmp(off)?;
+    } else {
+        a.jmp(owned)?;
+    }
+    a.set_label(&mut fix)?;
+    a.call(External::Fix.placeholder())?;
+    a.mov(rdx, field(SHADOW_TOP))?;
+    a.jmp(fixed)?;
+    a.set_label(&mut no_room)?;
+    a.call(External::Chunk.placeholder())?;
+    a.mov(rdx, field(SHADOW_TOP))?;
+    a.jmp(reserved)?;
+    if kind.catches_return() {
+        a.set_label(&mut uncaught)?;
+        a.mov(eax, FUNCTION_PLACEHOLDER)?;
+        a.call(External::RecordEntryOnly.placeholder())?;
+        a.jmp(off)?;
+        a.set_label(&mut overwritten)?;
+        a.sub(rdx, FRAME)?;
+        a.jmp(reserved)?;
+        a.set_label(recording)?;
+        save_rest(a, keeps_flags)?;
+    } else {
+        a.set_label(&mut counted)?;
+        count(a, rax)?;
+        a.jmp(if kind.stack_change().is_some() { unrecorded } else { off })?;
+        a.set_label(recording)?;
+        save(a)?;
+        compare_owner(a, rax, options)?;
+        a.jne(*no_state)?;
+    }
+    a.set_label(&mut owned)?;
+
+    // A newest frame at or below our slot is dead, a tail caller, or on another stack.
+    a.mov(rdx, field(SHADOW_TOP))?;
+    a.lea(rax, qword_ptr(rsp + SLOT))?;
+    a.not(rax)?;
+    a.cmp(qword_ptr(rdx + frame::SLOT_WORD), rax)?;
+    a.jae(fix)?;
+    a.set_label(&mut fixed)?;
+    if kind.catches_return() {
+        check_catchable(a, uncaught)?;
+    } else {
+        // Not before this: such a function may look at its return slot, which has to be a real one by then.
+        load_switch(a, eax)?;
+        a.test(eax, eax)?;
+        a.jne(counted)?;
+        a.cmp(rdx, field(RECORD_LIMIT))?;
+        a.jae(if kind.stack_change().is_some() { unrecorded } else { off })?;
+    }
+
+    reserve(a, no_room)?;
+    a.set_label(&mut reserved)?;
+    let mut bits = RecordKind::EntryOnly as i32;
+    if kind.catches_return() {
+        push_frame(a, after, overwritten)?;
+        // The record tells of the stack before the frame was pushed.
+        bits = RecordKind::Call as i32 - FRAME;
+    }
+    if kind.is_probed() {
+        bits += IS_PROBED as i32;
+    } else if options.detail.is_some() {
+        bits += HAS_DETAIL as i32;
+    }
+    a.mov(dword_ptr(rcx + FUNCTION), FUNCTION_PLACEHOLDER)?;
+    a.lea(eax, dword_ptr(rdx + bits))?;
+    a.mov(dword_ptr(rcx + TOP_AND_KIND), eax)?;
+    if kind.is_probed() {
+        a.mov(eax, PROBE_PLACEHOLDER)?;
+        a.call(External::ProbeCall.placeholder())?;
+    } else if options.detail.is_some() {
+        a.call(External::DetailCall.placeholder())?;
+    } else {
+        stamp(a)?;
+    }
+
+    if kind.catches_return() {
+        restore(a)?;
+        a.lea(rsp, qword_ptr(rsp + 8))?;
+        a.call(External::Displaced.placeholder())?;
+        a.set_label(&mut after)?;
+        a.jmp(if kind.is_probed() { External::ProbeReturn } else { External::Return }.placeholder())?;
+    }
+    if let Some(change) = kind.stack_change() {
+        a.set_label(&mut unrecorded)?;
+        a.mov(ecx, change as i32)?;
+        a.call(External::StackChange.placeholder())?;
+    }
+    a.set_label(&mut off)?;
+    restore(a)?;
+    a.jmp(External::Displaced.placeholder())
+}
+
+/// Pushes the frame of the function above the newest one in rdx, for the record reserved in rcx; leaves its address in
+/// rdx. Goes to `overwritten` where a signal handler has used the place before the top was moved.
+///
+/// The record is written after this, so that a handler which comes in between works above the frame. Should it jump
+/// away, the frame tells whoever clears it up where the unwritten record is.
+fn push_frame(a: &mut CodeAssembler, after: CodeLabel, overwritten: CodeLabel) -> Result<(), IcedError> {
+    // The slot word comes first, and is looked at last: whoever used the place meanwhile has written another.
+    a.lea(rax, qword_ptr(rsp + SLOT))?;
+    a.not(rax)?;
+    a.mov(qword_ptr(rdx + FRAME + frame::SLOT_WORD), rax)?;
+    a.mov(rax, qword_ptr(rsp + SLOT))?;
+    a.mov(qword_ptr(rdx + FRAME + frame::RETURN_ADDRESS), rax)?;
+    a.mov(dword_ptr(rdx + FRAME + frame::FUNCTION), FUNCTION_PLACEHOLDER)?;
+    a.mov(dword_ptr(rdx + FRAME + RECORD), ecx)?;
+    a.lea(rax, qword_ptr(after))?;
+    a.mov(qword_ptr(rdx + FRAME + frame::TRAMPOLINE), rax)?;
+    a.lea(rax, qword_ptr(rsp + SLOT))?;
+    a.not(rax)?;
+    a.add(rdx, FRAME)?;
+    a.mov(field(SHADOW_TOP), rdx)?;
+    a.cmp(qword_ptr(rdx + frame::SLOT_WORD), rax)?;
+    a.jne(overwritten)
+}
+
+/// Tells the recorder of new libraries.
+pub(super) fn loader_stub(a: &mut CodeAssembler, ways: &mut Ways) -> Result<(), IcedError> {
+    a.set_label(&mut ways.recording)?;
+    save(a)?;
+    a.call(External::Loader.placeholder())?;
+    a.set_label(&mut ways.no_state)?;
+    restore(a)?;
+    a.jmp(External::Displaced.placeholder())
+}
+
+/// Leaves for `uncaught` where the shadow stack is full, or where the return address lies in code without unwind
+/// information. Expects the shadow stack's top in rdx, and keeps it.
+fn check_catchable(a: &mut CodeAssembler, uncaught: CodeLabel) -> Result<(), IcedError> {
+    a.cmp(rdx, field(SHADOW_LIMIT))?;
+    a.jae(uncaught)?;
+    a.mov(rax, qword_ptr(rsp + SLOT))?;
+    a.mov(rcx, field(COVERED))?;
+    // A return slot can hold anything: keep the index within the table.
+    a.shl(rax, 64 - ADDRESS_BITS as i32)?;
+    a.shr(rax, 64 - ADDRESS_BITS as i32 + covered::LEAF_SHIFT as i32)?;
+    a.mov(eax, dword_ptr(rcx + rax * 4 + covered::FIRST_LEVEL as i32))?;
+    a.add(rcx, rax)?;
+    // The page within the leaf: bits 12 to 27 of the address, from a load that starts at bit 8.
+    a.mov(eax, dword_ptr(rsp + SLOT + 1))?;
+    a.shr(eax, 4)?;
+    a.movzx(eax, ax)?;
+    a.cmp(byte_ptr(rcx + rax), 0)?;
+    a.je(uncaught)
+}

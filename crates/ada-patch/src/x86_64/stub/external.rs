@@ -1,0 +1,54 @@
+//! What stubs refer to outside of themselves.
+
+/// Code and data of the arena that a stub refers to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum External {
+    Thread,
+    Chunk,
+    Fix,
+    StackChange,
+    Loader,
+    RecordEntryOnly,
+    Return,
+    /// Captures registers and stack, and publishes the record.
+    DetailCall,
+    /// The same for a runtime probe.
+    ProbeCall,
+    /// The return path of a runtime probe.
+    ProbeReturn,
+    /// The word that switches the function: see `Arena`.
+    Switch,
+    /// In the function's recorder: what is done where the thread has no state yet.
+    NoState,
+    /// In the function's recorder: what is done where the call is to be recorded.
+    Recording,
+    /// The function's displaced instructions.
+    Displaced,
+}
+
+impl External {
+    pub(super) const ALL: [Self; 14] = [
+        Self::Thread,
+        Self::Chunk,
+        Self::Fix,
+        Self::StackChange,
+        Self::Loader,
+        Self::RecordEntryOnly,
+        Self::Return,
+        Self::DetailCall,
+        Self::ProbeCall,
+        Self::ProbeReturn,
+        Self::Switch,
+        Self::NoState,
+        Self::Recording,
+        Self::Displaced,
+    ];
+
+    /// A made-up address by which the external is found again in the assembled template.
+    pub(super) fn placeholder(self) -> u64 {
+        TEMPLATE_IP + 0x0100_0000 * (self as u64 + 1)
+    }
+}
+
+/// The address that templates are assembled for.
+pub(super) const TEMPLATE_IP: u64 = 0x1000_0000;

@@ -1,0 +1,40 @@
+//! A thread's state, as stubs address it: through GS, by the offsets of its fields.
+
+use std::mem::offset_of;
+
+use ada_ring::ThreadState;
+use ada_ring::state::OWNER_DISTANCE;
+use iced_x86::IcedError;
+use iced_x86::code_asm::{AsmMemoryOperand, AsmRegister64, CodeAssembler, qword_ptr};
+
+use crate::StubOptions;
+
+pub(super) const SHADOW_TOP: i32 = offset_of!(ThreadState, shadow_top) as i32;
+pub(super) const SHADOW_LIMIT: i32 = offset_of!(ThreadState, shadow_limit) as i32;
+pub(super) const RECORD_LIMIT: i32 = offset_of!(ThreadState, record_limit) as i32;
+pub(super) const INDEX_POSITION: i32 = offset_of!(ThreadState, index_position) as i32;
+pub(super) const DETAIL_POSITION: i32 = offset_of!(ThreadState, detail_position) as i32;
+pub(super) const STACK_LOW: i32 = offset_of!(ThreadState, stack_low) as i32;
+pub(super) const STACK_HIGH: i32 = offset_of!(ThreadState, stack_high) as i32;
+pub(super) const COVERED: i32 = offset_of!(ThreadState, covered) as i32;
+pub(super) const COUNTERS: i32 = offset_of!(ThreadState, counters) as i32;
+const OWNER: i32 = -(OWNER_DISTANCE as i32);
+
+/// A field of the thread's state.
+pub(super) fn field(offset: i32) -> AsmMemoryOperand {
+    qword_ptr(offset).gs()
+}
+
+/// Compares the thread with its state's owner.
+pub(super) fn compare_owner(
+    a: &mut CodeAssembler,
+    scratch: AsmRegister64,
+    options: &StubOptions,
+) -> Result<(), IcedError> {
+    if options.owner_by_word {
+        a.mov(scratch, qword_ptr(0).fs())?;
+    } else {
+        a.rdfsbase(scratch)?;
+    }
+    a.cmp(scratch, field(OWNER))
+}
