@@ -5,11 +5,35 @@ use ada_event::ImageOffset;
 use crate::function_table::NameRange;
 use crate::name_rank::{NameRank, is_cold_part};
 use crate::symbol_table::{SymbolKind, SymbolTable};
-use crate::{Function, FunctionTable, Image, Row, Sources, UnwindTable, padding};
+use crate::{DebugImage, Function, FunctionTable, Image, Row, Sources, UnwindTable, padding};
 
 /// Names may share their bytes in an image but not in a table. Real images share a little; where hostile bytes become
 /// more than this many times the bytes of all names, further names are left out.
 const MAX_NAME_SHARING: usize = 16;
+
+impl FunctionTable {
+    /// Finds the functions that symbols and the unwind table know of: the image's own symbols, those of its mini debug
+    /// info, and those of the `extra` debug files.
+    ///
+    /// A symbol counts if it is a defined function (`STT_FUNC`, `STT_GNU_IFUNC`) inside a code range. A piece of the
+    /// unwind table counts if it [begins a function](UnwindTable::begins_function). A label of hand-written assembly
+    /// counts only together with such a piece. Aliases are one function with several names.
+    pub fn discover(image: &Image<'_>, unwind: &UnwindTable, extra: &[DebugImage<'_>]) -> Self {
+        let mut problem = None;
+        let mini_debug = image.mini_debug_info().and_then(|info| info.map_err(|error| problem = Some(error)).ok());
+        let mini_debug = mini_debug.as_deref().and_then(|bytes| {
+            DebugImage::parse_as(bytes, Sources::MINI_DEBUG).map_err(|error| problem = Some(error)).ok()
+        });
+        let mut discovery = Discovery::new(image);
+        discovery.add_symbols(&image.symbols, Sources::SYMTAB);
+        discovery.add_symbols(&image.dynamic_symbols, Sources::DYNSYM);
+        for debug in mini_debug.iter().chain(extra) {
+            discovery.add_symbols(&debug.symbols, debug.source);
+        }
+        discovery.add_unwind(unwind);
+        Self { problem, ..discovery.finish() }
+    }
+}
 
 /// Somebody's claim that there is a function at an address.
 #[derive(Clone, Copy)]
@@ -33,19 +57,19 @@ enum ClaimKind {
 }
 
 /// Collects claims, and settles them.
-pub(crate) struct Discovery<'i, 'd> {
+struct Discovery<'i, 'd> {
     image: &'i Image<'i>,
     claims: Vec<Claim<'d>>,
     name_bytes_left: usize,
 }
 
 impl<'i, 'd> Discovery<'i, 'd> {
-    pub(crate) fn new(image: &'i Image<'_>) -> Self {
+    fn new(image: &'i Image<'_>) -> Self {
         Self { image, claims: Vec::new(), name_bytes_left: 0 }
     }
 
     /// Adds the unwind table. Comes after all symbols: those are asked whether a function starts with padding.
-    pub(crate) fn add_unwind(&mut self, unwind: &UnwindTable) {
+    fn add_unwind(&mut self, unwind: &UnwindTable) {
         self.claims.sort_unstable_by_key(|claim| claim.address);
         let mut claims = Vec::with_capacity(unwind.fdes().len());
         for fde in unwind.fdes().iter().filter(|fde| unwind.begins_function(fde)) {
@@ -74,7 +98,7 @@ impl<'i, 'd> Discovery<'i, 'd> {
         (padding < code.len()).then(|| ImageOffset(start.0 + padding as u64))
     }
 
-    pub(crate) fn add_symbols(&mut self, symbols: &SymbolTable<'d>, source: Sources) {
+    fn add_symbols(&mut self, symbols: &SymbolTable<'d>, source: Sources) {
         let room = symbols.name_bytes().saturating_mul(MAX_NAME_SHARING);
         self.name_bytes_left = self.name_bytes_left.saturating_add(room);
         self.claims.reserve(symbols.len());
@@ -94,7 +118,7 @@ impl<'i, 'd> Discovery<'i, 'd> {
     }
 
     /// Makes one function of all claims for the same address.
-    pub(crate) fn finish(mut self) -> FunctionTable {
+    fn finish(mut self) -> FunctionTable {
         self.claims.sort_unstable_by_key(|claim| claim.address);
         let mut table = FunctionTable::default();
         let mut ranks = Vec::new();

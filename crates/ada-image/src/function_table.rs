@@ -4,8 +4,7 @@ use std::fmt;
 
 use ada_event::ImageOffset;
 
-use crate::discovery::Discovery;
-use crate::{DebugImage, Image, ImageError, Sources, UnwindTable};
+use crate::{ImageError, Sources};
 
 /// A function: one address at which calls arrive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,28 +54,6 @@ pub struct FunctionTable {
 }
 
 impl FunctionTable {
-    /// Finds the functions that symbols and the unwind table know of: the image's own symbols, those of its mini debug
-    /// info, and those of the `extra` debug files.
-    ///
-    /// A symbol counts if it is a defined function (`STT_FUNC`, `STT_GNU_IFUNC`) inside a code range. A piece of the
-    /// unwind table counts if it [begins a function](UnwindTable::begins_function). A label of hand-written assembly
-    /// counts only together with such a piece. Aliases are one function with several names.
-    pub fn discover(image: &Image<'_>, unwind: &UnwindTable, extra: &[DebugImage<'_>]) -> Self {
-        let mut problem = None;
-        let mini_debug = image.mini_debug_info().and_then(|info| info.map_err(|error| problem = Some(error)).ok());
-        let mini_debug = mini_debug.as_deref().and_then(|bytes| {
-            DebugImage::parse_as(bytes, Sources::MINI_DEBUG).map_err(|error| problem = Some(error)).ok()
-        });
-        let mut discovery = Discovery::new(image);
-        discovery.add_symbols(&image.symbols, Sources::SYMTAB);
-        discovery.add_symbols(&image.dynamic_symbols, Sources::DYNSYM);
-        for debug in mini_debug.iter().chain(extra) {
-            discovery.add_symbols(&debug.symbols, debug.source);
-        }
-        discovery.add_unwind(unwind);
-        Self { problem, ..discovery.finish() }
-    }
-
     /// The functions, sorted by address.
     pub fn functions(&self) -> &[Function] {
         &self.functions

@@ -12,8 +12,8 @@ use object::elf::{ELFCOMPRESS_ZLIB, ELFCOMPRESS_ZSTD};
 use object::read::elf::{CompressionHeader, SectionHeader};
 use object::read::{CompressedData, CompressionFormat};
 
-use crate::header;
 use crate::unit_starts::UnitStarts;
+use crate::{SourcePlace, header};
 
 /// Compressed sections of a file take no more memory than this; a file that wants more has no lines. What is not
 /// compressed is read where it is.
@@ -32,21 +32,6 @@ const NEEDED: [SectionId; 10] = [
     SectionId::DebugStr,
     SectionId::DebugStrOffsets,
 ];
-
-/// A line of a source file.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SourcePlace {
-    /// The file, as the compiler knew it.
-    pub file: String,
-    /// The line, from 1.
-    pub line: u32,
-}
-
-impl fmt::Display for SourcePlace {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:{}", self.file, self.line)
-    }
-}
 
 /// The line information of an image or of its separate debug file.
 pub struct SourceLines {
