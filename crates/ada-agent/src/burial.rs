@@ -34,8 +34,8 @@ impl LivenessCheck {
     pub(crate) unsafe fn is_dead(&mut self, state: *mut ThreadState, frame: *mut ShadowFrame) -> bool {
         // SAFETY: frames between base and top are initialised.
         unsafe {
-            // The real return address is there while an unwinder looks, and between the push of the frame and the stub's
-            // call: then the stacks have to tell.
+            // The slot may be gone: posix_spawn unmaps its child's stack. The real return address is there while an
+            // unwinder looks, and between the push of the frame and the stub's call: then the stacks have to tell.
             let word = syscall::read_word((*frame).slot());
             if word != Some((*frame).trampoline) && word != Some((*frame).return_address) {
                 return true;

@@ -6,10 +6,10 @@
 //! - our slot is the newest frame's, and still holds its trampoline address: that frame tail-called us, and its real
 //!   return address becomes ours. A probed call stays, so that its return is seen: we return to its trampoline;
 //! - a slot that no longer holds its trampoline address, or that a newer call has, belongs to a dead frame;
-//! - "its slot is below ours" alone does not make a frame dead: it may live on another stack (a coroutine). It is
-//!   dead if one stretch of readable memory leads from it past us to an older frame, that is, on our own stack. Should
-//!   that be wrong after all, nothing breaks: a dead frame's slot gets its real return address back, so that only the
-//!   record of its return is missing.
+//! - "its slot is below ours" alone does not make a frame dead: it may live on another stack, as a coroutine of
+//!   swapcontext does. It is dead if one stretch of readable memory leads from it past us to an older frame, that is, on
+//!   our own stack. Should that be wrong after all, nothing breaks: a dead frame's slot gets its real return address back,
+//!   so that only the record of its return is missing.
 
 use ada_ring::record::RecordKind;
 use ada_ring::{ShadowFrame, ThreadState};

@@ -40,7 +40,8 @@ pub(crate) struct PieceUse {
     /// It reads or writes its own return slot.
     pub(crate) reads_slot: bool,
     pub(crate) pops_arguments: bool,
-    /// It moves the stack pointer by a distance that it has computed, upwards: no compiler does that.
+    /// It moves the stack pointer by a distance that it has computed, upwards. No compiler does that; Python's greenlet
+    /// does, whose switch exchanges pieces of the stack for copies.
     pub(crate) moves_stack: bool,
     pub(crate) end: PieceEnd,
 }

@@ -49,7 +49,8 @@ impl Planner<'_> {
         let site = Site::find(&self.code, &mut self.relays, index, bytes)?;
         let kind = match entry_only {
             None => StubKind::Full,
-            // What exchanges pieces of the stack for copies of others must not find trampolines in them.
+            // What exchanges pieces of the stack for copies of others, as greenlet's switch does, must not find trampolines
+            // in them.
             Some(EntryOnlyReason::ChangesStack) => self.stack_change(index).unwrap_or(StubKind::Walker),
             Some(_) => self.stack_change(index).unwrap_or(StubKind::EntryOnly),
         };

@@ -19,17 +19,18 @@ pub enum Verdict {
 pub enum EntryOnlyReason {
     /// It reads or moves its own return address (setjmp, swapcontext, vfork, dlopen …).
     ReadsReturnSlot,
-    /// It pops its own arguments (`ret n`), as Swift's async functions do, which also move their return address.
+    /// It pops its own arguments (`ret n`). Swift's async functions do, and move their return address: every Swift task
+    /// would trap.
     PopsArguments,
-    /// It has no unwind information, so nothing is known of its return slot.
+    /// It has no unwind information, so nothing is known of its return slot: all of musl's libc.
     NoUnwindInfo,
     /// It unwinds: the real return addresses are put back before it runs.
     Unwinder,
-    /// It goes on with another stack, or further up its own (longjmp, setcontext).
+    /// It goes on with another stack, or further up its own: longjmp, setcontext, the switch of Python's greenlet.
     ChangesStack,
-    /// Its frames change threads (Go).
+    /// Its frames change threads: Go's goroutines.
     MovingFrames,
-    /// It is jumped to with words pushed above its return address, as the loader's lazy binding is.
+    /// It is jumped to with words pushed above its return address: the loader's `_dl_runtime_resolve`.
     PushedArguments,
 }
 
@@ -37,7 +38,8 @@ pub enum EntryOnlyReason {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum SkipReason {
-    /// The kernel returns to it after a signal handler, and unwinders know its bytes.
+    /// The kernel returns to it after a signal handler, and unwinders know its bytes: glibc's `__restore_rt`, by which
+    /// libgcc tells a signal's frame.
     SignalTrampoline,
     /// The unwind tables say that it does not start as a called function does.
     OddFirstRow,
@@ -45,7 +47,8 @@ pub enum SkipReason {
     ColdPart,
     /// It jumps back to its own first instruction, where its red zone is in use.
     OwnEntryLoop,
-    /// A branch leads into the bytes that a patch would overwrite.
+    /// A branch leads into the bytes that a patch would overwrite, and no relay is near: glibc's mempcpy jumps behind
+    /// the first instruction of memcpy.
     BranchIntoPatch,
     /// It is too short, and what follows belongs to another function.
     TooShort,

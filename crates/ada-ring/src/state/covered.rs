@@ -1,5 +1,5 @@
 //! The table that says which pages hold code with unwind information. A return address elsewhere belongs to generated
-//! code, which may read its callee's return slot (node's V8 does), so the return is not caught there.
+//! code, which may read its callee's return slot (node's V8 and Java's HotSpot do), so the return is not caught there.
 //!
 //! ```text
 //! 0           a leaf that is all zero: nothing is covered

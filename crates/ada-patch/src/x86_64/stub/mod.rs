@@ -17,8 +17,9 @@
 //! instructions and close to those of its neighbours, because with calls every few nanoseconds the processor's caches
 //! for instructions, branches and pages are what it costs most.
 //!
-//! Every register and flag is as it was when the function itself runs: with inter-procedural register allocation,
-//! compilers rely even on r10 and r11 surviving a call. The return is caught by a *balanced* call of the relocated
+//! Every register and flag is as it was when the function itself runs: with inter-procedural register allocation (gcc's
+//! `-fipa-ra`, part of `-O2`), callers rely on r8 to r11, rsi and rdi surviving the call of a function that does not use
+//! them; most programs break where a stub changes one. The return is caught by a *balanced* call of the relocated
 //! prologue, so that the processor's return predictor stays right.
 //!
 //! A signal can arrive between any two instructions, and its handler may never come back. The handler's own events use
