@@ -165,14 +165,13 @@ unsafe fn write_cut_off_record(state: *mut ThreadState, frame: *mut ShadowFrame)
         let place = base & !0xffff_ffff | u64::from((*frame).record_and_flags & !ShadowFrame::FLAGS);
         let Some(chunk) = chunks::chunk_of(place) else { return };
         let pool = pool();
-        let (owner, chunk_state) = (pool.header(chunk), pool.state(chunk));
-        let is_ours = owner.tid.load(Ordering::Relaxed) == (*state).tid
-            && owner.pid.load(Ordering::Relaxed) == (*state).pid
+        let (header, chunk_state) = (pool.header(chunk), pool.state(chunk));
+        let is_ours = header.owner() == (*state).thread_key()
             && (chunk_state == ChunkState::Active as u32 || chunk_state == ChunkState::Full as u32);
         let position = (*state).index_position;
         let is_reserved = chunks::chunk_of(position) != Some(chunk) || place < position;
-        let words = place as *mut u64;
-        if !is_ours || !is_reserved || words.read_volatile() != 0 {
+        let record = place as *mut RawRecord;
+        if !is_ours || !is_reserved || (&raw const (*record).tsc).read_volatile() != 0 {
             return;
         }
         let top_and_kind = if (*frame).has(FRAME_RETURNING) {
@@ -180,8 +179,7 @@ unsafe fn write_cut_off_record(state: *mut ThreadState, frame: *mut ShadowFrame)
         } else {
             frame.sub(1) as u32 | RecordKind::Call as u32
         };
-        words.add(1).write_volatile(u64::from(top_and_kind) << 32 | u64::from((*frame).function));
-        AtomicU64::from_ptr(words).store(arch::clock(), Ordering::Release);
+        RawRecord::publish(record, (*frame).function, top_and_kind, arch::clock());
     }
 }
 

@@ -29,11 +29,11 @@ pub fn chunk_of(position: u64) -> Option<usize> {
     (chunk < pool().most_chunks()).then_some(chunk)
 }
 
-/// A place for a record whose reservation ran past its chunk's end.
+/// Reserves a record where the thread's own reservation ran past its chunk's end.
 ///
 /// # Safety
 /// `state` is the calling thread's own.
-pub unsafe fn place(state: *mut ThreadState) -> u64 {
+pub unsafe fn reserve(state: *mut ThreadState) -> u64 {
     let mut blocked = SignalsBlocked::new();
     // SAFETY: the thread's own state, and no handler comes in between.
     let past = unsafe { (*state).index_position };
@@ -86,19 +86,19 @@ pub(crate) unsafe fn exchange(
             Lane::Detail => (&raw mut (*state).detail_position, (*state).detail_chunks_taken),
             Lane::Probe => (&raw mut (*state).probe_position, (*state).probe_chunks_taken),
         };
-        let (pid, tid, ordinal) = ((*state).pid, (*state).tid, taken.wrapping_sub(1));
+        let (owner, ordinal) = ((*state).thread_key(), taken.wrapping_sub(1));
         if full.is_some() {
             // It may be another thread's by the time that a handler comes here during a wait.
             *position = NO_CHUNK;
         }
-        full.map(|chunk| HandedOver { chunk, pid, tid, lane, ordinal })
+        full.map(|chunk| HandedOver { chunk, owner, lane, ordinal })
     };
     if let Some(full) = full {
         pool.change(full, ChunkState::Active, ChunkState::Full);
     }
     if lane != Lane::Index && full.is_some() {
         // SAFETY: the caller's promise.
-        unsafe { left_another(state) };
+        unsafe { note_handed_over(state) };
     }
     // SAFETY: the caller's promise.
     unsafe { obtain(state, lane, is_in_dump(past), handed_over.as_ref(), blocked) }
@@ -108,7 +108,7 @@ pub(crate) unsafe fn exchange(
 ///
 /// # Safety
 /// `state` is the calling thread's own.
-pub(crate) unsafe fn left_another(state: *mut ThreadState) {
+pub(crate) unsafe fn note_handed_over(state: *mut ThreadState) {
     // SAFETY: the caller's promise.
     if let Some(events) = chunk_of(unsafe { (*state).index_position }) {
         pool().header(events).has_left_others.store(1, Ordering::Release);
@@ -187,8 +187,8 @@ unsafe fn obtain(
 unsafe fn take_back(state: *mut ThreadState, lane: Lane, but: Option<usize>) -> Option<usize> {
     let pool = pool();
     // SAFETY: the caller's promise.
-    let (process, thread) = unsafe { ((*state).pid, (*state).tid) };
-    let chunk = pool.reclaim_oldest(process, thread, lane, growth::mapped_chunks(), but)?;
+    let owner = unsafe { (*state).thread_key() };
+    let chunk = pool.reclaim_oldest(owner, lane, growth::mapped_chunks(), but)?;
     let old = pool.header(chunk);
     if old.lane.load(Ordering::Relaxed) == Lane::Index as u32 {
         // What was lost before it is lost before the next one.
@@ -276,17 +276,13 @@ pub(crate) unsafe fn write_at(state: *mut ThreadState, function: u32, top_and_ki
     if unsafe { (*state).number } == 0 {
         return;
     }
-    // SAFETY: as in `place`.
+    // SAFETY: as in `reserve`.
     let position = unsafe { AtomicU64::from_ptr(&raw mut (*state).index_position) };
     let mut place = position.fetch_add(RawRecord::SIZE as u64, Ordering::Relaxed);
     if is_past_end(place) {
         // SAFETY: the thread's own state.
-        place = unsafe { self::place(state) };
+        place = unsafe { reserve(state) };
     }
-    let words = place as *mut u64;
-    // SAFETY: a reserved record, or the sink. The time stamp last: it publishes the record.
-    unsafe {
-        words.add(1).write_volatile(u64::from(top_and_kind) << 32 | u64::from(function));
-        AtomicU64::from_ptr(words).store(time, Ordering::Release);
-    }
+    // SAFETY: a reserved record, or one in the dump.
+    unsafe { RawRecord::publish(place as *mut RawRecord, function, top_and_kind, time) };
 }

@@ -117,7 +117,7 @@ unsafe extern "C" fn ada_crash(signal: u64, information: *const u8, context: *co
                     place.store(register, Ordering::Relaxed);
                 }
             }
-            tell_frames(slot);
+            record_frames(slot);
             slot.publish();
         }
         None => {
@@ -166,8 +166,8 @@ fn wait_for_slot() -> Option<&'static CrashSlot> {
     }
 }
 
-/// Tells of the frames that are open in this thread, if it has a state: nothing may fault here, whatever the thread's registers hold.
-fn tell_frames(slot: &CrashSlot) {
+/// Records the frames that are open in this thread, if it has a state: nothing may fault here, whatever the thread's registers hold.
+fn record_frames(slot: &CrashSlot) {
     slot.depth.store(0, Ordering::Relaxed);
     slot.frame_count.store(0, Ordering::Relaxed);
     let Some(number) = state_number(current_state()).filter(|&number| number != 0) else { return };
@@ -183,20 +183,20 @@ fn tell_frames(slot: &CrashSlot) {
     if top < bottom || top as u64 >= bottom as u64 + private::SHADOW_BYTES as u64 || !top.is_aligned() {
         return;
     }
-    let (mut depth, mut told) = (0, 0);
+    let (mut depth, mut recorded) = (0, 0);
     let mut frame = top;
     while frame > bottom {
         // SAFETY: between the shadow stack's ends.
         let (is_open, function) = unsafe { ((*frame).slot_complement != 0, (*frame).function) };
         if is_open {
-            if told < CRASH_FRAMES {
-                slot.frames[told].store(function, Ordering::Relaxed);
-                told += 1;
+            if recorded < CRASH_FRAMES {
+                slot.frames[recorded].store(function, Ordering::Relaxed);
+                recorded += 1;
             }
             depth += 1;
         }
         frame = frame.wrapping_sub(1);
     }
     slot.depth.store(depth, Ordering::Relaxed);
-    slot.frame_count.store(told as u32, Ordering::Relaxed);
+    slot.frame_count.store(recorded as u32, Ordering::Relaxed);
 }

@@ -17,14 +17,14 @@ const PAGE: u64 = 4096;
 const PAGES_TOGETHER: usize = 64;
 const _: () = assert!(ada_ring::detail::MAX_WINDOW <= PAGES_TOGETHER * PAGE as usize);
 
-/// A place for a detail record whose reservation ran past its chunk's end.
+/// Reserves a detail record where the thread's own reservation ran past its chunk's end.
 ///
 /// # Safety
 /// `state` is the calling thread's own.
-pub unsafe fn place(state: *mut ThreadState) -> u64 {
+pub unsafe fn reserve(state: *mut ThreadState) -> u64 {
     if pool().control().detail_mode.load(Ordering::Relaxed) == DetailMode::All as u32 {
         // SAFETY: the caller's promise.
-        return unsafe { place_in_lane(state, Lane::Detail) };
+        return unsafe { reserve_in_lane(state, Lane::Detail) };
     }
     let mut blocked = SignalsBlocked::new();
     // SAFETY: the thread's own state, and no handler comes in between.
@@ -38,11 +38,11 @@ pub unsafe fn place(state: *mut ThreadState) -> u64 {
     }
 }
 
-/// A place in a lane of which everything is written: a full chunk goes to the drain, and another takes its place.
+/// Reserves a record in a lane of which everything is written: a full chunk goes to the drain, and another takes over.
 ///
 /// # Safety
-/// As [`place`].
-pub(crate) unsafe fn place_in_lane(state: *mut ThreadState, lane: Lane) -> u64 {
+/// As [`reserve`].
+pub(crate) unsafe fn reserve_in_lane(state: *mut ThreadState, lane: Lane) -> u64 {
     let mut blocked = SignalsBlocked::new();
     let pool = pool();
     // SAFETY: the thread's own state, and no handler comes in between.
@@ -78,7 +78,7 @@ pub(crate) unsafe fn place_in_lane(state: *mut ThreadState, lane: Lane) -> u64 {
 /// Only the newest detail is kept: the thread goes back and forth between two chunks of its own.
 ///
 /// # Safety
-/// As [`place`].
+/// As [`reserve`].
 unsafe fn turn_chunks(state: *mut ThreadState, blocked: &mut SignalsBlocked) {
     let pool = pool();
     // SAFETY: the thread's own state.

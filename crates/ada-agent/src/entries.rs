@@ -31,10 +31,10 @@ extern "C" fn thread(slot: *mut u64, _: u64, _: u64) -> u64 {
     u64::from(threads::acquire(slot as u64).is_some())
 }
 
-/// Gives a place for a record.
+/// Reserves a record.
 extern "C" fn chunk(_: *mut u64, _: u64, _: u64) -> u64 {
     // SAFETY: the stub has checked that the state is this thread's.
-    unsafe { chunks::place(current_state() as *mut ThreadState) }
+    unsafe { chunks::reserve(current_state() as *mut ThreadState) }
 }
 
 /// Puts the shadow stack in order before a call.
@@ -106,10 +106,10 @@ extern "C" fn loader(_: *mut u64, _: u64, _: u64) -> u64 {
     0
 }
 
-/// Gives a place for a detail record.
+/// Reserves a detail record.
 extern "C" fn detail_chunk(_: *mut u64, _: u64, _: u64) -> u64 {
     // SAFETY: as in `chunk`.
-    unsafe { details::place(current_state() as *mut ThreadState) }
+    unsafe { details::reserve(current_state() as *mut ThreadState) }
 }
 
 /// Copies the stack window at `from` into the detail record at `record`.

@@ -155,7 +155,7 @@ unsafe fn keep(
         let position = AtomicU64::from_ptr(&raw mut (*state).probe_position);
         let mut place = position.fetch_add(RawProbe::SIZE as u64, Ordering::Relaxed);
         if is_past_end(place) {
-            place = details::place_in_lane(state, Lane::Probe);
+            place = details::reserve_in_lane(state, Lane::Probe);
         }
         // Read last, so that the time is the event's own and no other's.
         let time = arch::clock();

@@ -97,7 +97,7 @@ unsafe fn hand_over(pool: &Pool, state: *mut ThreadState, turn: usize) {
         if let Some(chunk) = ((*state).detail_chunks[turn] as usize).checked_sub(1) {
             pool.change(chunk, ChunkState::Active, ChunkState::Full);
             (*state).detail_chunks[turn] = 0;
-            chunks::left_another(state);
+            chunks::note_handed_over(state);
         }
     }
 }

@@ -6,7 +6,7 @@
 pub struct AgentEntries<Entry = u64> {
     /// Gives the calling thread a state.
     pub thread: Entry,
-    /// Gives a place for a record when the chunk is full.
+    /// Reserves a record when the chunk is full.
     pub chunk: Entry,
     /// Removes dead frames, and undoes a tail caller's catch.
     pub fix: Entry,
@@ -16,7 +16,7 @@ pub struct AgentEntries<Entry = u64> {
     pub stack_change: Entry,
     /// Waits until the recorder has seen the new libraries.
     pub loader: Entry,
-    /// Gives a place for a detail record when the chunk is full.
+    /// Reserves a detail record when the chunk is full.
     pub detail_chunk: Entry,
     /// Copies a stack window that crosses into a page which may not be there.
     pub stack: Entry,

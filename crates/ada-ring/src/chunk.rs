@@ -10,7 +10,7 @@
 //! It is the last page but for the header, so that the check is one test of the position's address bits:
 //! chunks are aligned to their size, and a position is past the end where all bits between page and chunk are set.
 
-use core::sync::atomic::{AtomicU32, AtomicU64};
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use crate::RawRecord;
 
@@ -64,6 +64,15 @@ pub enum Lane {
     Probe = 2,
 }
 
+/// A thread of a process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ThreadKey {
+    /// The process.
+    pub pid: u32,
+    /// The thread.
+    pub tid: u32,
+}
+
 /// Who owns a chunk, and where it stands in its thread's row of chunks. Written by the agent before the chunk becomes
 /// active, except for the drain's own `drained`.
 #[repr(C)]
@@ -98,6 +107,13 @@ pub struct ChunkHeader {
     pub forked_by: AtomicU32,
     /// What the process is about to exit with, with [`IS_EXITING`]; 0 before.
     pub exit_status: AtomicU32,
+}
+
+impl ChunkHeader {
+    /// The thread whose chunk it is.
+    pub fn owner(&self) -> ThreadKey {
+        ThreadKey { pid: self.pid.load(Ordering::Relaxed), tid: self.tid.load(Ordering::Relaxed) }
+    }
 }
 
 /// In [`ChunkHeader::exit_status`]: the process has called `_exit`.

@@ -156,8 +156,7 @@ impl<'p> ChunkReader<'p> {
         let words = unsafe { &*self.pool.records(self.chunk).add(at).cast::<[AtomicU64; 2]>() };
         // Acquire pairs with the stub's store of the time stamp, which x86 keeps behind its earlier stores.
         let tsc = words[0].load(Ordering::Acquire);
-        let place = words[1].load(Ordering::Relaxed);
-        RawRecord { tsc, function: place as u32, top_and_kind: (place >> 32) as u32 }
+        RawRecord::from_words([tsc, words[1].load(Ordering::Relaxed)])
     }
 }
 
@@ -174,7 +173,7 @@ mod tests {
     extern crate std;
     use super::*;
     use crate::pool::CHUNKS_AT;
-    use crate::{CHUNK_SIZE, Lane, RECORDS_PER_CHUNK};
+    use crate::{CHUNK_SIZE, Lane, RECORDS_PER_CHUNK, ThreadKey};
     use std::alloc::{Layout, alloc_zeroed, dealloc};
 
     struct Memory(*mut u8, Layout);
@@ -276,13 +275,14 @@ mod tests {
             pool.change(chunk, ChunkState::Active, ChunkState::Full);
         }
         assert_eq!(pool.claim(), None);
-        let reclaim = |tid, lane| pool.reclaim_oldest(5, tid, lane, 2, None);
+        let reclaim = |tid, lane| pool.reclaim_oldest(ThreadKey { pid: 5, tid }, lane, 2, None);
         assert_eq!(reclaim(7, Lane::Index), None, "another thread's");
         assert_eq!(reclaim(6, Lane::Detail), None, "events are worth more than their registers");
         let busy = [ChunkReader::begin(&pool, 0).unwrap(), ChunkReader::begin(&pool, 1).unwrap()];
         assert_eq!(reclaim(6, Lane::Index), None, "the drain is reading them");
         drop(busy);
-        assert_eq!(pool.reclaim_oldest(5, 6, Lane::Index, 1, Some(0)), None, "what is not mapped, and what is kept");
+        let kept = pool.reclaim_oldest(ThreadKey { pid: 5, tid: 6 }, Lane::Index, 1, Some(0));
+        assert_eq!(kept, None, "what is not mapped, and what is kept");
         assert_eq!(reclaim(6, Lane::Index), Some(1));
         assert_eq!(pool.control().drops[0].load(Ordering::Relaxed), RECORDS_PER_CHUNK as u64);
         assert!(ChunkReader::begin(&pool, 1).is_none(), "claimed chunks are not read");
@@ -302,6 +302,6 @@ mod tests {
         let mut reader = ChunkReader::begin(&pool, chunk).unwrap();
         while reader.next_record().is_some() {}
         assert!(reader.keep(ChunkState::Full));
-        assert_eq!(pool.reclaim_oldest(0, 0, Lane::Index, 1, None), None);
+        assert_eq!(pool.reclaim_oldest(ThreadKey { pid: 0, tid: 0 }, Lane::Index, 1, None), None);
     }
 }

@@ -31,7 +31,7 @@ pub mod state;
 mod x86_64;
 
 pub use agent_entries::AgentEntries;
-pub use chunk::{CHUNK_SIZE, ChunkHeader, ChunkState, Lane, RECORDS_END, RECORDS_PER_CHUNK};
+pub use chunk::{CHUNK_SIZE, ChunkHeader, ChunkState, Lane, RECORDS_END, RECORDS_PER_CHUNK, ThreadKey};
 pub use chunk_reader::ChunkReader;
 pub use control::{Control, DetailMode, DropReason, ExecStage, OnFull};
 pub use crash::{CrashSlot, CrashSlots};

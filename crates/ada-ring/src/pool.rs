@@ -15,7 +15,7 @@
 use core::ops::Range;
 use core::sync::atomic::Ordering;
 
-use crate::chunk::{CHUNK_SIZE, ChunkHeader, ChunkState, HEADER_OFFSET, Lane, MAX_CHUNKS, RECORDS_END};
+use crate::chunk::{CHUNK_SIZE, ChunkHeader, ChunkState, HEADER_OFFSET, Lane, MAX_CHUNKS, RECORDS_END, ThreadKey};
 use crate::control::{CONTROL_BYTES, Control, DropReason};
 
 /// Where the chunks start: behind the control block and the dump.
@@ -28,10 +28,8 @@ const _: () = assert!(CHUNKS_AT + MAX_CHUNKS * CHUNK_SIZE <= 1 << 32);
 pub struct HandedOver {
     /// The chunk.
     pub chunk: usize,
-    /// The process.
-    pub pid: u32,
-    /// The thread.
-    pub tid: u32,
+    /// Whose it was.
+    pub owner: ThreadKey,
     /// The lane.
     pub lane: Lane,
     /// The chunk's ordinal among those of this thread and lane.
@@ -150,8 +148,7 @@ impl Pool {
     pub fn is_with_drain(&self, handed_over: &HandedOver) -> bool {
         let (state, header) = (self.state(handed_over.chunk), self.header(handed_over.chunk));
         (state == ChunkState::Full as u32 || state == ChunkState::Draining as u32)
-            && header.pid.load(Ordering::Relaxed) == handed_over.pid
-            && header.tid.load(Ordering::Relaxed) == handed_over.tid
+            && header.owner() == handed_over.owner
             && header.lane.load(Ordering::Relaxed) == handed_over.lane as u32
             && header.ordinal.load(Ordering::Relaxed) == handed_over.ordinal
     }
@@ -159,18 +156,17 @@ impl Pool {
     /// Takes back the oldest full chunk that a thread has in a lane and the drain is not reading, drops what it holds, and
     /// gives it zeroed. For events that may be a chunk of the detail lane: registers without their event are worth nothing.
     /// `mapped` is how many chunks the process has mapped, and `but` one that it keeps.
-    pub fn reclaim_oldest(&self, pid: u32, tid: u32, lane: Lane, mapped: usize, but: Option<usize>) -> Option<usize> {
+    pub fn reclaim_oldest(&self, owner: ThreadKey, lane: Lane, mapped: usize, but: Option<usize>) -> Option<usize> {
         let is_allowed = |chunk: &usize| Some(*chunk) != but;
-        self.reclaim_oldest_of(pid, tid, lane, mapped, is_allowed).or_else(|| {
+        self.reclaim_oldest_of(owner, lane, mapped, is_allowed).or_else(|| {
             let detail = Some(Lane::Detail).filter(|_| lane == Lane::Index)?;
-            self.reclaim_oldest_of(pid, tid, detail, mapped, is_allowed)
+            self.reclaim_oldest_of(owner, detail, mapped, is_allowed)
         })
     }
 
     fn reclaim_oldest_of(
         &self,
-        pid: u32,
-        tid: u32,
+        owner: ThreadKey,
         lane: Lane,
         mapped: usize,
         is_allowed: impl Fn(&usize) -> bool,
@@ -183,7 +179,7 @@ impl Pool {
                     let header = || self.header(chunk);
                     self.state(chunk) == ChunkState::Full as u32
                         && header().lane.load(Ordering::Relaxed) == lane as u32
-                        && (header().pid.load(Ordering::Relaxed), header().tid.load(Ordering::Relaxed)) == (pid, tid)
+                        && header().owner() == owner
                 })
                 .map(|chunk| (self.header(chunk).ordinal.load(Ordering::Relaxed), chunk))
                 .filter(|tried| last_tried.is_none_or(|last| *tried > last))

@@ -1,6 +1,9 @@
 //! The 16 bytes that a stub writes for an event. The drain makes the 32-byte event of them: thread and detail are
 //! known from the chunk, the clock is scaled there, and the depth follows from the shadow stack's top.
 
+use core::mem::offset_of;
+use core::sync::atomic::{AtomicU64, Ordering};
+
 use crate::ShadowFrame;
 
 /// A record as the stubs write it: the time stamp last, which publishes it.
@@ -42,6 +45,24 @@ impl RawRecord {
     /// Bytes of a record.
     pub const SIZE: usize = 16;
 
+    /// Writes a reserved record, the time stamp last: it publishes the record.
+    ///
+    /// # Safety
+    /// `place` is a record that the calling thread has reserved.
+    pub unsafe fn publish(place: *mut Self, function: u32, top_and_kind: u32, tsc: u64) {
+        // SAFETY: the caller's promise. Release pairs with Acquire in `ChunkReader`.
+        unsafe {
+            place.cast::<u64>().add(1).write_volatile(u64::from(top_and_kind) << 32 | u64::from(function));
+            AtomicU64::from_ptr(&raw mut (*place).tsc).store(tsc, Ordering::Release);
+        }
+    }
+
+    /// The record that is these two words in memory.
+    #[inline(always)]
+    pub(crate) const fn from_words([tsc, rest]: [u64; 2]) -> Self {
+        Self { tsc, function: rest as u32, top_and_kind: (rest >> 32) as u32 }
+    }
+
     /// Whether registers were captured too.
     pub const fn has_detail(self) -> bool {
         self.top_and_kind & HAS_DETAIL != 0
@@ -78,7 +99,12 @@ impl RawRecord {
     }
 }
 
-const _: () = assert!(size_of::<RawRecord>() == RawRecord::SIZE);
+const _: () = {
+    assert!(size_of::<RawRecord>() == RawRecord::SIZE);
+    // As `publish` and `from_words` have it.
+    assert!(offset_of!(RawRecord, tsc) == 0 && offset_of!(RawRecord, function) == 8);
+    assert!(offset_of!(RawRecord, top_and_kind) == 12);
+};
 
 #[cfg(test)]
 mod tests {

@@ -1,5 +1,6 @@
 //! One thread's state, and what it remembers of its calls.
 
+use crate::chunk::ThreadKey;
 use crate::probe::BASES_AT_CALL;
 use crate::state::private::STATE_STRIDE;
 
@@ -118,6 +119,13 @@ pub struct ThreadState {
     pub buried: u64,
     /// The newest of them; number n is at n modulo [`GRAVES`].
     pub graves: [Buried; GRAVES],
+}
+
+impl ThreadState {
+    /// The thread that owns this state.
+    pub const fn thread_key(&self) -> ThreadKey {
+        ThreadKey { pid: self.pid, tid: self.tid }
+    }
 }
 
 const _: () = assert!(size_of::<ThreadState>() <= STATE_STRIDE);
