@@ -29,11 +29,9 @@ fn main() {
 
 /// Everything that decides what a plan is, or how it is stored: a change to any of it makes stored plans stale.
 fn planner(crates: &Path) -> u64 {
-    let mut files = vec![crates.join("../Cargo.lock"), crates.join("ada-control/src/image_plan.rs")];
-    for folder in ["ada-image/src", "ada-patch/src", "ada-control/src/plan_cache"] {
-        let entries = std::fs::read_dir(crates.join(folder)).expect("the sources are there");
-        files.extend(entries.map(|entry| entry.expect("a folder can be read").path()));
-        println!("cargo::rerun-if-changed={}", crates.join(folder).display());
+    let mut files = vec![crates.join("../Cargo.lock"), crates.join("ada-control/src/plan/image_plan.rs")];
+    for folder in ["ada-image/src", "ada-patch/src", "ada-control/src/plan/plan_cache"] {
+        add_files(&crates.join(folder), &mut files);
     }
     files.sort();
     // FNV-1a.
@@ -42,6 +40,19 @@ fn planner(crates: &Path) -> u64 {
         let content = std::fs::read(file).expect("a source can be read");
         content.iter().fold(hash, |hash: u64, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3))
     })
+}
+
+/// Adds all files of a folder and of those in it.
+fn add_files(folder: &Path, files: &mut Vec<PathBuf>) {
+    println!("cargo::rerun-if-changed={}", folder.display());
+    for entry in std::fs::read_dir(folder).expect("the sources are there") {
+        let path = entry.expect("a folder can be read").path();
+        if path.is_dir() {
+            add_files(&path, files);
+        } else {
+            files.push(path);
+        }
+    }
 }
 
 /// The baseline instruction set, whatever RUSTFLAGS say: the stubs save no wider registers than it has.

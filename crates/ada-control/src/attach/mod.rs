@@ -4,15 +4,12 @@
 //! written while all run again; and all are halted once more for as long as it takes to write the jumps. Nothing is
 //! attached to the process while it is recorded.
 
-mod halted;
-mod leftovers;
+mod code_in_use;
 mod open_calls;
 mod open_frames;
-mod stop;
+mod orphaned_hooks;
 mod target;
 mod unhook;
-mod urgency;
-mod whereabouts;
 
 use std::collections::{BTreeSet, HashSet};
 use std::fs::{File, OpenOptions};
@@ -24,43 +21,36 @@ use std::time::{Duration, Instant};
 
 use ada_format::atf::OpenCalls;
 use ada_patch::StubOptions;
+use ada_process::maps::{self, LoadedFile, Mapping};
+use ada_process::procfs::{command_line_of, parent_of};
+use ada_process::ptrace::Halted;
+use ada_process::{End, Remote, pidfd};
 
-pub use self::leftovers::{RemovedHooks, remove_left_hooks};
-pub use self::stop::{StopSwitch, stop_on_signals};
-
-use self::halted::Halted;
+use self::code_in_use::{CodeInUse, ThreadStack};
 use self::target::RunningProgram;
 use self::unhook::{Unhooked, unhook};
-use self::whereabouts::{CodeInUse, ThreadStack};
-use crate::ControlError;
-use crate::crash_handlers;
 use crate::deadline::Deadline;
-use crate::error::Doing;
-use crate::gate::{self, LoaderNotification};
-use crate::hooking::{HookedProgram, Workshop, shape};
-use crate::installer::{self, Filled, Installer};
+use crate::drain::session::SessionFiles;
+use crate::error::{ControlError, Doing};
+use crate::install::crash_handlers;
+use crate::install::installer::{self, Filled, Installer};
+use crate::install::loader_notification::{self, LoaderNotification};
+use crate::install::open_in_target::{OpenInTarget, injected};
+use crate::install::shared_memory::SharedMemory;
+use crate::install::sites::Site;
+use crate::install::target_memory::{Program, TargetMemory};
+use crate::launch::workshop::{HookedProgram, Workshop, shape};
 use crate::live::Handler;
-use crate::living;
-use crate::maps::{self, LoadedFile, Mapping};
-use crate::plan_cache::PlanCache;
-use crate::planned_image::PlannedImage;
-use crate::programs::{ProcessFacts, command_line_of, parent_of};
-use crate::recorder::{self, Beginning, Ending, Subject, TraceOptions};
-use crate::remote::{OpenInTarget, Remote, injected};
-use crate::report::{End, Progress, TraceReport};
-use crate::session::SessionFiles;
-use crate::shared_memory::SharedMemory;
-use crate::sites::Site;
-use crate::target_memory::{Program, TargetMemory};
+use crate::live::handlers::StopSwitch;
+use crate::options::TraceOptions;
+use crate::plan::plan_cache::PlanCache;
+use crate::plan::planned_image::PlannedImage;
+use crate::progress::Progress;
+use crate::record::recorder::{self, Beginning, Ending, Subject};
+use crate::record::report::{StoodStill, TraceReport};
+use crate::tracked::programs::ProcessFacts;
 
-/// For how long a process stood still.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct StoodStill {
-    /// While it was hooked.
-    pub attaching: Duration,
-    /// While the hooks were removed; nothing where it ended before that.
-    pub detaching: Option<Duration>,
-}
+pub use self::orphaned_hooks::{RemovedHooks, remove_left_hooks};
 
 /// Records a process that runs already, until it ends, the time is over, or `stop` says so. Then all hooks are removed.
 pub fn attach(
@@ -88,9 +78,9 @@ pub fn attach(
     let inode = workshop.shared.inode().doing("looking at the shared memory")?;
     let until = duration.map(|duration| Instant::now() + duration);
     let mut detaching = None;
-    let wait = |programs: &crate::programs::Programs, process: &std::os::fd::OwnedFd| {
+    let wait = |programs: &crate::tracked::programs::Programs, process: &std::os::fd::OwnedFd| {
         while !stop.is_wanted() && until.is_none_or(|until| Instant::now() < until) {
-            if living::wait(process, 20) {
+            if pidfd::wait(process, 20) {
                 // Its children may live on.
                 programs.first_ended.store(true, Ordering::Release);
                 if programs.has_ended() {
@@ -99,7 +89,7 @@ pub fn attach(
                 std::thread::sleep(Duration::from_millis(5));
             }
         }
-        let end = if living::wait(process, 0) { End::Unknown } else { End::Detached };
+        let end = if pidfd::wait(process, 0) { End::Unknown } else { End::Detached };
         programs.end_following();
         let (sites, known) = {
             let hooked = programs.lock();
@@ -111,7 +101,7 @@ pub fn attach(
         let Unhooked { stood_still, left } = unhook(&sites, inode, known);
         detaching = (end == End::Detached).then_some(stood_still);
         programs.detached.store(true, Ordering::Release);
-        stop.is_done();
+        stop.mark_done();
         Ok(Ending { end, cpu_time: None, trouble: (!left.is_empty()).then(|| left.join("; ")) })
     };
     let recorded = recorder::record(beginning, subject, &workshop, options, progress, || Ok(()), wait);
@@ -292,7 +282,7 @@ impl Prepared {
 
 fn find_loader(pid: u32) -> Result<Option<LoaderNotification>, ControlError> {
     let memory = File::open(format!("/proc/{pid}/mem")).map_err(|error| target::refused(pid, &error))?;
-    gate::find_loader(pid, |address| {
+    loader_notification::find_loader(pid, |address| {
         let mut word = [0; 8];
         memory.read_exact_at(&mut word, address)?;
         io::Result::Ok(u64::from_le_bytes(word))

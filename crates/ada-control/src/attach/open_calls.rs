@@ -7,9 +7,9 @@ use ada_event::{FunctionId, ImageOffset};
 use ada_format::atf::OpenCalls;
 use ada_image::{Callers, FrameRegisters, INSTRUCTION, Image, STACK_POINTER};
 
-use super::whereabouts::ThreadStack;
-use crate::image_file::ImageFile;
-use crate::module::Module;
+use crate::attach::code_in_use::ThreadStack;
+use crate::plan::image_file::ImageFile;
+use crate::plan::module::Module;
 
 /// No more of a stack is told.
 const MOST: usize = 256;

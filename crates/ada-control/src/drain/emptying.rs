@@ -8,14 +8,14 @@ use ada_ring::chunk::IS_EXITING;
 use ada_ring::probe::RawProbe;
 use ada_ring::{ChunkReader, ChunkState, DetailMode, Lane, RECORDS_END};
 
-use super::Drain;
-use super::batch_facts::BatchFacts;
-use super::held::Held;
-use super::thread_progress::BatchGaps;
-use crate::detail_lane::{ThreadChunks, give_memory_back};
-use crate::gaps::Wait;
-use crate::order::add_interrupting;
-use crate::session::SessionFiles;
+use crate::drain::Drain;
+use crate::drain::batch_facts::BatchFacts;
+use crate::drain::detail_lane::{ThreadChunks, give_memory_back};
+use crate::drain::gaps::Wait;
+use crate::drain::pending_chunk::PendingChunk;
+use crate::drain::session::SessionFiles;
+use crate::drain::signal_order::add_interrupting;
+use crate::drain::thread_progress::BatchGaps;
 
 /// How long an unwritten record may hold its thread's later ones back: its writer was interrupted by a signal whose
 /// handler has not returned, or has jumped away and never will.
@@ -32,29 +32,30 @@ impl Drain {
     /// has written all that it ever will.
     pub(super) fn empty(
         &mut self,
-        held: &Held,
+        pending: &PendingChunk,
         is_last: bool,
         left: Option<&[usize]>,
         final_round: bool,
         files: &mut SessionFiles,
     ) -> bool {
-        let is_full = self.pool.state(held.chunk) == ChunkState::Full as u32;
+        let is_full = self.pool.state(pending.chunk) == ChunkState::Full as u32;
         // A process that runs another program by now has left this one's chunks behind.
-        let is_left = self.images[&held.pid].last().is_some_and(|&newest| newest > held.image);
+        let is_left = self.images[&pending.pid].last().is_some_and(|&newest| newest > pending.image);
         let ended = is_left || left.is_some();
         let pool = self.pool;
-        let others = ThreadChunks { pool: &pool, pid: held.pid, tid: held.tid, known: left };
-        let Some(mut reader) = ChunkReader::begin(&pool, held.chunk).filter(|_| held.is_still_there(&pool)) else {
+        let others = ThreadChunks { pool: &pool, pid: pending.pid, tid: pending.tid, known: left };
+        let Some(mut reader) = ChunkReader::begin(&pool, pending.chunk).filter(|_| pending.is_still_there(&pool))
+        else {
             return true;
         };
         self.batch.clear();
         let (mut has_holes, mut gaps) = (false, BatchGaps::default());
         // Read while nobody can take the chunk back.
-        let header = pool.header(held.chunk);
+        let header = pool.header(pending.chunk);
         let (lost, ticks) = (header.lost_before.load(Ordering::Relaxed), header.waited_ticks.load(Ordering::Relaxed));
         loop {
             reader.read_on(|record| self.batch.push(record));
-            let may_skip = ended || is_full && self.has_lost_patience(held.chunk);
+            let may_skip = ended || is_full && self.has_lost_patience(pending.chunk);
             if reader.is_at_end() || !may_skip {
                 break;
             }
@@ -94,13 +95,13 @@ impl Drain {
             drop(reader);
         }
         if at_end && !self.batch.is_empty() {
-            self.read_interrupting(held);
+            self.read_interrupting(pending);
         }
         let first = self.batch.iter().map(|record| record.tsc).find(|tsc| *tsc > 0);
         let shadow_base_low = header.shadow_base_low.load(Ordering::Relaxed);
         // After the events: what belongs to them was written before them.
-        let progress = self.threads.entry((held.pid, held.tid)).or_default();
-        if progress.is_new_chunk(held, used, &self.batch, &mut gaps) {
+        let progress = self.threads.entry((pending.pid, pending.tid)).or_default();
+        if progress.is_new_chunk(pending, used, &self.batch, &mut gaps) {
             gaps.without_chunk = lost;
             gaps.waits.extend(first.filter(|_| ticks > 0).map(|until| Wait { ticks, until }));
         }
@@ -120,7 +121,7 @@ impl Drain {
             header.has_left_others.store(1, Ordering::Relaxed);
         }
         if self.failure.is_none()
-            && let Err(error) = self.write(held, &facts, &others, shadow_base_low, files)
+            && let Err(error) = self.write(pending, &facts, &others, shadow_base_low, files)
         {
             self.failure = Some(error);
         }
@@ -130,24 +131,24 @@ impl Drain {
         if self.failure.is_some() {
             self.unwritten += self.batch.len() as u64;
         }
-        self.tell_gaps(held, gaps, first, files);
+        self.tell_gaps(pending, gaps, first, files);
         if is_full && !at_end && !ended {
             return false;
         }
         if is_done {
             let status = header.exit_status.load(Ordering::Relaxed);
             if status & IS_EXITING != 0 {
-                self.exit_calls.insert(held.pid, (status & !IS_EXITING) as i32);
+                self.exit_calls.insert(pending.pid, (status & !IS_EXITING) as i32);
             }
-            self.stuck.remove(&held.chunk);
-            self.free(held.chunk, used, has_holes && !ended);
+            self.stuck.remove(&pending.chunk);
+            self.free(pending.chunk, used, has_holes && !ended);
             if ended && is_last && !is_left && !final_round {
-                if let Some(mut progress) = self.threads.remove(&(held.pid, held.tid)) {
-                    let id = files.thread_id(held.pid, held.tid).unwrap_or(ThreadId(held.tid));
-                    progress.window.finished(id, true).for_each(|window| self.windows.push(held.pid, window));
+                if let Some(mut progress) = self.threads.remove(&(pending.pid, pending.tid)) {
+                    let id = files.thread_id(pending.pid, pending.tid).unwrap_or(ThreadId(pending.tid));
+                    progress.window.finished(id, true).for_each(|window| self.windows.push(pending.pid, window));
                 }
                 others.free();
-                if let Err(error) = files.thread_ended(held.pid, held.tid) {
+                if let Err(error) = files.thread_ended(pending.pid, pending.tid) {
                     self.failure.get_or_insert(error);
                 }
             }
@@ -156,32 +157,32 @@ impl Drain {
     }
 
     /// Writes down where a thread's events are missing or late. `first` is the first of the batch.
-    fn tell_gaps(&mut self, held: &Held, gaps: BatchGaps, first: Option<u64>, files: &SessionFiles) {
-        let thread = files.thread_id(held.pid, held.tid).unwrap_or(ThreadId(held.tid));
+    fn tell_gaps(&mut self, pending: &PendingChunk, gaps: BatchGaps, first: Option<u64>, files: &SessionFiles) {
+        let thread = files.thread_id(pending.pid, pending.tid).unwrap_or(ThreadId(pending.tid));
         let Some(begin) = first.map(|tsc| self.clock.at(tsc).0) else { return };
         if gaps.taken_back > 0 {
-            self.gaps.lost(held.pid, thread, begin, gaps.taken_back);
+            self.gaps.lost(pending.pid, thread, begin, gaps.taken_back);
         }
         if gaps.without_chunk > 0 {
-            self.gaps.lost_without_chunk(held.pid, thread, begin, gaps.without_chunk);
+            self.gaps.lost_without_chunk(pending.pid, thread, begin, gaps.without_chunk);
         }
         for tsc in gaps.torn {
-            self.gaps.lost(held.pid, thread, self.clock.at(tsc).0, 1);
+            self.gaps.lost(pending.pid, thread, self.clock.at(tsc).0, 1);
         }
         for wait in gaps.waits {
-            self.waited_ns += self.gaps.waited(held.pid, thread, &self.clock, wait);
+            self.waited_ns += self.gaps.waited(pending.pid, thread, &self.clock, wait);
         }
         // All that comes is missing too, and one word of it is enough.
-        let progress = self.threads.entry((held.pid, held.tid)).or_default();
+        let progress = self.threads.entry((pending.pid, pending.tid)).or_default();
         if self.failure.is_some() && !std::mem::replace(&mut progress.is_cut, true) {
-            self.gaps.lost(held.pid, thread, begin, self.batch.len() as u64);
+            self.gaps.lost(pending.pid, thread, begin, self.batch.len() as u64);
         }
     }
 
     /// Reads on in the next chunk as far as its records were written before the last of this one.
-    fn read_interrupting(&mut self, held: &Held) {
+    fn read_interrupting(&mut self, pending: &PendingChunk) {
         let pool = self.pool;
-        let Some(next) = held.next(&pool) else { return };
+        let Some(next) = pending.next(&pool) else { return };
         let Some(mut reader) = ChunkReader::begin(&pool, next.chunk) else { return };
         add_interrupting(&mut self.batch, |limit| reader.next_record_before(limit));
     }

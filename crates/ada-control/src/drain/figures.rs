@@ -7,9 +7,9 @@ use ada_event::Event;
 use ada_format::atf::{Crash, Drops, Gap, LaneFigures, LatencyFigures, PoolFigures, Window};
 use ada_ring::{DropReason, Pool};
 
-use super::Drain;
-use crate::ControlError;
-use crate::overhead::SharedTally;
+use crate::drain::Drain;
+use crate::drain::event_tally::SharedTally;
+use crate::error::ControlError;
 
 impl Drain {
     /// Records given up, by reason.

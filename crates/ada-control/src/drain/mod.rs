@@ -2,12 +2,19 @@
 
 mod batch_as_events;
 mod batch_facts;
+mod crash_lane;
+mod detail_lane;
 mod emptying;
-mod ended;
+pub(crate) mod event_tally;
 mod figures;
-mod held;
+mod gaps;
+mod latencies;
+mod pending_chunk;
+pub(crate) mod session;
+mod signal_order;
 mod thread_progress;
-mod windows;
+mod windowed;
+pub(crate) mod windows;
 mod writing;
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
@@ -15,21 +22,20 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use ada_format::atf::LaneFigures;
+use ada_process::Clock;
+use ada_process::procfs::has_ended;
 use ada_ring::{ChunkState, DetailMode, DetailShape, Pool, RawRecord};
 
-use crate::ControlError;
-use crate::clock::Clock;
-use crate::crash_lane::CrashLane;
-use crate::function_numbers::{FunctionNumbers, SharedNumbers};
-use crate::gaps::GapLog;
-use crate::latency::Latencies;
-use crate::overhead::SharedTally;
-use crate::session::SessionFiles;
-use crate::windows::{Watch, WindowLog};
-
-use ended::has_ended;
-use held::ToRead;
-use thread_progress::ThreadProgress;
+use self::pending_chunk::ToRead;
+use self::thread_progress::ThreadProgress;
+use crate::drain::crash_lane::CrashLane;
+use crate::drain::event_tally::SharedTally;
+use crate::drain::gaps::GapLog;
+use crate::drain::latencies::Latencies;
+use crate::drain::session::SessionFiles;
+use crate::drain::windows::{Watch, WindowLog};
+use crate::error::ControlError;
+use crate::install::function_numbers::{FunctionNumbers, SharedNumbers};
 
 /// How often to look whether quiet threads still live, unless chunks are short.
 const LOOK_FOR_ENDED_THREADS: Duration = Duration::from_millis(30);
@@ -147,25 +153,25 @@ impl Drain {
         // The detail of threads that a crash has ended is still to be written.
         let is_crashed = |pid: u32| crashed.iter().any(|(crashed, _)| *crashed == pid);
         let is_over = |pid, tid| look && !is_crashed(pid) && (final_round || has_ended(pid, tid));
-        let ToRead { chunks: held, mut ended } = ToRead::list(&self.pool, is_over);
+        let ToRead { chunks: pending, mut ended } = ToRead::list(&self.pool, is_over);
         if !final_round {
             self.keep_awaited(&mut ended);
         }
-        for held in &held {
-            let images = self.images.entry(held.pid).or_default();
+        for pending in &pending {
+            let images = self.images.entry(pending.pid).or_default();
             if images.is_empty() {
-                self.newcomers.push(held.pid);
+                self.newcomers.push(pending.pid);
             }
-            images.insert(held.image);
-            if held.forked_by != 0 {
-                self.forks.insert(held.pid, held.forked_by);
+            images.insert(pending.image);
+            if pending.forked_by != 0 {
+                self.forks.insert(pending.pid, pending.forked_by);
             }
         }
         let (mut spent, mut blocked) = (Duration::ZERO, None);
         self.has_more = false;
-        for (number, chunk) in held.iter().enumerate() {
+        for (number, chunk) in pending.iter().enumerate() {
             let thread = (chunk.pid, chunk.tid);
-            let is_last = held.get(number + 1).is_none_or(|next| (next.pid, next.tid) != thread);
+            let is_last = pending.get(number + 1).is_none_or(|next| (next.pid, next.tid) != thread);
             let left = ended.get(&thread).map(Vec::as_slice);
             // Those that live go before those that are in no hurry any more, of which there may be thousands.
             let has_to_wait = left.is_some() && !final_round && spent > FOR_ENDED_THREADS;

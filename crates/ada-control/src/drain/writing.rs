@@ -3,22 +3,22 @@
 use ada_format::atf::HexAddr;
 use ada_ring::DetailMode;
 
-use super::Drain;
-use super::batch_as_events::BatchAsEvents;
-use super::batch_facts::BatchFacts;
-use super::held::Held;
-use crate::ControlError;
-use crate::detail_lane::{REMEMBERED, ThreadChunks, ThreadDetails};
-use crate::latency::Latencies;
-use crate::order::put_in_order;
-use crate::session::{SessionFiles, failed};
-use crate::windows::{BatchEvents, event_times, learn_handlers, triggers_among};
+use crate::drain::Drain;
+use crate::drain::batch_as_events::BatchAsEvents;
+use crate::drain::batch_facts::BatchFacts;
+use crate::drain::detail_lane::{REMEMBERED, ThreadChunks, ThreadDetails};
+use crate::drain::latencies::Latencies;
+use crate::drain::pending_chunk::PendingChunk;
+use crate::drain::session::SessionFiles;
+use crate::drain::signal_order::put_in_order;
+use crate::drain::windows::{BatchEvents, event_times, learn_handlers, triggers_among};
+use crate::error::ControlError;
 
 impl Drain {
     /// Writes the batch that was read of a chunk.
     pub(super) fn write(
         &mut self,
-        held: &Held,
+        pending: &PendingChunk,
         facts: &BatchFacts,
         others: &ThreadChunks<'_>,
         shadow_base_low: u32,
@@ -31,11 +31,11 @@ impl Drain {
         if facts.highest_function >= self.known.end() {
             self.known.clone_from(&self.numbers.read().expect("nobody panics with the lock"));
         }
-        self.tally.lock().expect("nobody panics with the lock").add(held.pid, &self.batch);
-        let thread = files.thread(held.pid, held.tid)?;
-        thread.entry_mut().tid = Some(held.tid);
-        thread.entry_mut().handle = Some(HexAddr(held.thread_pointer));
-        let progress = self.threads.entry((held.pid, held.tid)).or_default();
+        self.tally.lock().expect("nobody panics with the lock").add(pending.pid, &self.batch);
+        let thread = files.thread(pending.pid, pending.tid)?;
+        thread.entry_mut().tid = Some(pending.tid);
+        thread.entry_mut().handle = Some(HexAddr(pending.thread_pointer));
+        let progress = self.threads.entry((pending.pid, pending.tid)).or_default();
         let base = thread.next_seq().0;
         if let Some(watch) = self.watch.as_mut().filter(|_| facts.has_probes()) {
             learn_handlers(&self.batch, &mut progress.details, watch);
@@ -52,7 +52,7 @@ impl Drain {
         if has_windows {
             let stride = self.shape.stride();
             for wait in progress.details.collect_kept(others, stride, facts.latest) {
-                self.waited_ns += self.gaps.waited(held.pid, thread.thread(), &self.clock, wait);
+                self.waited_ns += self.gaps.waited(pending.pid, thread.thread(), &self.clock, wait);
             }
             progress.write_remembered(thread, base, &self.known, &self.shape, &mut self.details)?;
         }
@@ -84,7 +84,7 @@ impl Drain {
             let left = Some(at..records.len()).filter(|_| may_want_detail);
             let next = left.and_then(|mut left| left.find(wants_detail));
             let end = next.unwrap_or(records.len());
-            thread.append_events(events.range(at..end)).map_err(failed)?;
+            thread.append_events(events.range(at..end)).map_err(ControlError::from)?;
             let remembered = (at..end).skip(remembered_from.saturating_sub(at));
             remembered.for_each(|number| events.remember(number, base, &mut progress.details));
             let Some(number) = next else { break };
@@ -98,7 +98,7 @@ impl Drain {
                     (captured.payload(event.function, &self.shape), &mut self.details)
                 };
                 lane.written += 1;
-                lane.bytes += thread.append_with_detail(&event, &payload).map_err(failed)?;
+                lane.bytes += thread.append_with_detail(&event, &payload).map_err(ControlError::from)?;
                 window.iter_mut().for_each(|window| window.wrote(event.timestamp));
                 continue;
             }
@@ -109,7 +109,7 @@ impl Drain {
             if number >= remembered_from {
                 events.remember(number, base, &mut progress.details);
             }
-            thread.append(&event).map_err(failed)?;
+            thread.append(&event).map_err(ControlError::from)?;
         }
         let each = records.len().div_ceil(Latencies::SAMPLES);
         for number in (0..records.len()).step_by(each) {
@@ -123,7 +123,7 @@ impl Drain {
         }
         if has_windows {
             let id = thread.thread();
-            progress.window.finished(id, false).for_each(|window| self.windows.push(held.pid, window));
+            progress.window.finished(id, false).for_each(|window| self.windows.push(pending.pid, window));
             if !progress.window.is_open(thread.next_seq().0) {
                 ThreadDetails::unwant(others);
             }

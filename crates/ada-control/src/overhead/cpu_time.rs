@@ -3,8 +3,8 @@
 use std::collections::{BTreeSet, HashMap};
 use std::time::Duration;
 
-use super::SharedTally;
-use crate::programs::Programs;
+use crate::drain::event_tally::SharedTally;
+use crate::tracked::programs::Programs;
 
 /// Adds up what the processes of a session have used, those that end meanwhile included as far as they were seen.
 #[derive(Default)]

@@ -6,14 +6,15 @@ use std::time::Duration;
 use ada_event::FunctionId;
 use ada_patch::Verdict;
 
-use super::budget::{Advice, Costs, Window};
-use super::cpu_time::CpuTimes;
-use super::unhooking::Unhooking;
-use super::{Calibrated, EventTally, SharedTally};
-use crate::function_numbers::FunctionNumbers;
-use crate::live::SwitchMode;
-use crate::probes;
-use crate::programs::{Hooked, Programs};
+use crate::drain::event_tally::{EventTally, SharedTally};
+use crate::install::function_numbers::FunctionNumbers;
+use crate::overhead::Calibrated;
+use crate::overhead::budget::{Advice, Costs, Window};
+use crate::overhead::cpu_time::CpuTimes;
+use crate::overhead::unhooking::Unhooking;
+use crate::plan::probes;
+use crate::switches::SwitchMode;
+use crate::tracked::programs::{Hooked, Programs};
 
 /// How often to look.
 const EVERY: Duration = Duration::from_millis(25);

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use ada_event::FunctionId;
 
-use crate::programs::Programs;
+use crate::tracked::programs::Programs;
 
 /// How long an order is good for.
 const GOOD_FOR: Duration = Duration::from_millis(200);

@@ -6,13 +6,13 @@ use std::time::Duration;
 
 use ada_event::{FunctionId, TraceNanos};
 use ada_format::atf;
+use ada_process::Clock;
 use ada_ring::Pool;
 use ada_ring::counters::{FIRST, SLOTS, UNWANTED, switch_word};
 
-use super::call_counts::{ByProcess, CallCounts, are_exact, of_slot};
-use crate::clock::Clock;
-use crate::live::SwitchMode;
-use crate::shared_memory::SharedMemory;
+use crate::install::shared_memory::SharedMemory;
+use crate::switches::SwitchMode;
+use crate::switches::call_counts::{ByProcess, CallCounts, are_exact, of_slot};
 
 /// All switches of a session.
 pub(crate) struct Switchboard {

@@ -1,0 +1,49 @@
+//! A hooked image, as the session tells of it.
+
+use std::sync::Arc;
+
+use ada_event::ModuleId;
+use ada_image::FunctionTable;
+use ada_patch::Verdict;
+use ada_process::maps::LoadedFile;
+
+use crate::plan::planned_image::PlannedImage;
+
+/// An image of the target, with the verdict on each of its functions.
+pub struct Module {
+    /// Its number in the session.
+    pub id: ModuleId,
+    /// The number of the program that has loaded it.
+    pub(crate) image: u32,
+    pub(crate) file: LoadedFile,
+    pub(crate) bias: u64,
+    pub(crate) build_id: Option<Vec<u8>>,
+    pub(crate) functions: Arc<FunctionTable>,
+    pub(crate) table_hash: u64,
+    pub(crate) verdicts: Arc<[Verdict]>,
+    /// The process's number for this image's first function.
+    pub(crate) first_function: u32,
+}
+
+impl Module {
+    pub(crate) fn new(program: u32, id: ModuleId, first_function: u32, image: PlannedImage) -> Self {
+        let PlannedImage { file, bias, build_id, functions, table_hash, verdicts, .. } = image;
+        let (functions, verdicts) = (Arc::new(functions), verdicts.into());
+        Self { id, image: program, file, bias, build_id, functions, table_hash, verdicts, first_function }
+    }
+
+    /// Shares what is the same with another program's module of the same file: tables are large.
+    pub(crate) fn share_with(&mut self, other: &Self) {
+        if self.table_hash == other.table_hash && self.file.path == other.file.path {
+            self.functions = other.functions.clone();
+            if self.verdicts == other.verdicts {
+                self.verdicts = other.verdicts.clone();
+            }
+        }
+    }
+
+    /// How many functions record their calls.
+    pub(crate) fn hooked(&self) -> usize {
+        self.verdicts.iter().filter(|verdict| !matches!(verdict, Verdict::Skipped(_))).count()
+    }
+}
