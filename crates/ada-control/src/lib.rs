@@ -18,6 +18,7 @@ mod machine;
 mod options;
 mod overhead;
 mod plan;
+mod program_id;
 mod progress;
 mod record;
 mod roll;

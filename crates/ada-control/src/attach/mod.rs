@@ -16,7 +16,6 @@ use std::fs::{File, OpenOptions};
 use std::io;
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
-use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use ada_format::atf::OpenCalls;
@@ -48,7 +47,7 @@ use crate::plan::planned_image::PlannedImage;
 use crate::progress::Progress;
 use crate::record::recorder::{self, Beginning, Ending, Subject};
 use crate::record::report::{StoodStill, TraceReport};
-use crate::tracked::programs::ProcessFacts;
+use crate::tracked::ProcessFacts;
 
 pub use self::orphaned_hooks::{RemovedHooks, remove_left_hooks};
 
@@ -78,12 +77,12 @@ pub fn attach(
     let inode = workshop.shared.inode().doing("looking at the shared memory")?;
     let until = duration.map(|duration| Instant::now() + duration);
     let mut detaching = None;
-    let wait = |programs: &crate::tracked::programs::Programs, process: &std::os::fd::OwnedFd| {
+    let wait = |programs: &crate::tracked::Programs, process: &std::os::fd::OwnedFd| {
         while !stop.is_wanted() && until.is_none_or(|until| Instant::now() < until) {
             if pidfd::wait(process, 20) {
                 // Its children may live on.
-                programs.first_ended.store(true, Ordering::Release);
-                if programs.has_ended() {
+                programs.phase.first_has_ended();
+                if programs.phase.has_ended() {
                     return Ok(Ending { end: End::Unknown, cpu_time: None, trouble: None });
                 }
                 std::thread::sleep(Duration::from_millis(5));
@@ -100,7 +99,7 @@ pub fn attach(
         };
         let Unhooked { stood_still, left } = unhook(&sites, inode, known);
         detaching = (end == End::Detached).then_some(stood_still);
-        programs.detached.store(true, Ordering::Release);
+        programs.phase.finish_detaching();
         stop.mark_done();
         Ok(Ending { end, cpu_time: None, trouble: (!left.is_empty()).then(|| left.join("; ")) })
     };
@@ -203,7 +202,7 @@ impl Prepared {
             let owner_by_word =
                 fs_base != 0 && halted.read(fs_base, &mut word).is_ok() && u64::from_le_bytes(word) == fs_base;
             let program = Program {
-                image: workshop.next_image(),
+                id: workshop.next_program(),
                 loader,
                 max_depth: options.max_depth,
                 stubs: StubOptions { owner_by_word, detail: shape(options) },

@@ -40,7 +40,7 @@ impl Drain {
     ) -> bool {
         let is_full = self.pool.state(pending.chunk) == ChunkState::Full as u32;
         // A process that runs another program by now has left this one's chunks behind.
-        let is_left = self.images[&pending.pid].last().is_some_and(|&newest| newest > pending.image);
+        let is_left = self.programs[&pending.pid].last().is_some_and(|&newest| newest > pending.program);
         let ended = is_left || left.is_some();
         let pool = self.pool;
         let others = ThreadChunks { pool: &pool, pid: pending.pid, tid: pending.tid, known: left };

@@ -10,6 +10,7 @@ use ada_ring::{DropReason, Pool};
 use crate::drain::Drain;
 use crate::drain::event_tally::SharedTally;
 use crate::error::ControlError;
+use crate::program_id::ProgramId;
 
 impl Drain {
     /// Records given up, by reason.
@@ -66,8 +67,8 @@ impl Drain {
     }
 
     /// The programs that each process was seen to run.
-    pub(crate) fn images(&self) -> &HashMap<u32, BTreeSet<u32>> {
-        &self.images
+    pub(crate) fn programs(&self) -> &HashMap<u32, BTreeSet<ProgramId>> {
+        &self.programs
     }
 
     /// The processes that were first heard of since the last question.

@@ -36,6 +36,7 @@ use crate::drain::session::SessionFiles;
 use crate::drain::windows::{Watch, WindowLog};
 use crate::error::ControlError;
 use crate::install::function_numbers::{FunctionNumbers, SharedNumbers};
+use crate::program_id::ProgramId;
 
 /// How often to look whether quiet threads still live, unless chunks are short.
 const LOOK_FOR_ENDED_THREADS: Duration = Duration::from_millis(30);
@@ -55,7 +56,7 @@ pub(crate) struct Drain {
     /// Chunks with holes that were passed over, and when they may be used again.
     quarantine: VecDeque<(Instant, usize)>,
     threads: HashMap<(u32, u32), ThreadProgress>,
-    images: HashMap<u32, BTreeSet<u32>>,
+    programs: HashMap<u32, BTreeSet<ProgramId>>,
     /// Those of them that nobody has asked for.
     newcomers: Vec<u32>,
     /// Who forked each process, as it knows itself.
@@ -107,7 +108,7 @@ impl Drain {
             stuck: HashMap::new(),
             quarantine: VecDeque::new(),
             threads: HashMap::new(),
-            images: HashMap::new(),
+            programs: HashMap::new(),
             newcomers: Vec::new(),
             forks: HashMap::new(),
             exit_calls: HashMap::new(),
@@ -158,11 +159,11 @@ impl Drain {
             self.keep_awaited(&mut ended);
         }
         for pending in &pending {
-            let images = self.images.entry(pending.pid).or_default();
-            if images.is_empty() {
+            let programs = self.programs.entry(pending.pid).or_default();
+            if programs.is_empty() {
                 self.newcomers.push(pending.pid);
             }
-            images.insert(pending.image);
+            programs.insert(pending.program);
             if pending.forked_by != 0 {
                 self.forks.insert(pending.pid, pending.forked_by);
             }

@@ -5,11 +5,13 @@ use std::sync::atomic::Ordering;
 
 use ada_ring::{ChunkState, Lane, Pool};
 
+use crate::program_id::ProgramId;
+
 /// A chunk with something to read.
 pub(super) struct PendingChunk {
     pub(super) pid: u32,
     pub(super) tid: u32,
-    pub(super) image: u32,
+    pub(super) program: ProgramId,
     pub(super) ordinal: u64,
     pub(super) thread_pointer: u64,
     pub(super) forked_by: u32,
@@ -23,14 +25,14 @@ impl PendingChunk {
         let header = pool.header(self.chunk);
         header.lane.load(Ordering::Relaxed) == Lane::Index as u32
             && (header.image.load(Ordering::Relaxed), header.ordinal.load(Ordering::Relaxed))
-                == (self.image, self.ordinal)
+                == (self.program.0, self.ordinal)
             && (header.pid.load(Ordering::Relaxed), header.tid.load(Ordering::Relaxed)) == (self.pid, self.tid)
     }
 
     /// The thread's next chunk, if it has one.
     pub(super) fn next(&self, pool: &Pool) -> Option<Self> {
         let is_next = |next: &Self| {
-            (next.pid, next.tid, next.image, next.ordinal) == (self.pid, self.tid, self.image, self.ordinal + 1)
+            (next.pid, next.tid, next.program, next.ordinal) == (self.pid, self.tid, self.program, self.ordinal + 1)
         };
         (0..pool.chunk_end()).filter_map(|chunk| Self::in_chunk(pool, chunk)).find(is_next)
     }
@@ -41,8 +43,8 @@ impl PendingChunk {
 
     /// Where the chunk stands among those of its thread. Each program that it runs counts from 0, and so does a new
     /// thread with the same id.
-    fn place(&self) -> (u32, u64) {
-        (self.image, self.ordinal)
+    fn place(&self) -> (ProgramId, u64) {
+        (self.program, self.ordinal)
     }
 
     /// The chunk, if it has something to read.
@@ -55,7 +57,7 @@ impl PendingChunk {
         (header.lane.load(Ordering::Relaxed) == Lane::Index as u32).then(|| Self {
             pid: header.pid.load(Ordering::Relaxed),
             tid: header.tid.load(Ordering::Relaxed),
-            image: header.image.load(Ordering::Relaxed),
+            program: ProgramId(header.image.load(Ordering::Relaxed)),
             ordinal: header.ordinal.load(Ordering::Relaxed),
             thread_pointer: header.thread_pointer.load(Ordering::Relaxed),
             forked_by: header.forked_by.load(Ordering::Relaxed),
@@ -89,7 +91,7 @@ impl ToRead {
             let looked_at = (0..pool.chunk_end()).inspect(|chunk| looking_at(*chunk));
             looked_at.filter_map(|chunk| PendingChunk::in_chunk(pool, chunk)).collect()
         };
-        let mut newest: HashMap<(u32, u32), (u32, u64)> = HashMap::new();
+        let mut newest: HashMap<(u32, u32), (ProgramId, u64)> = HashMap::new();
         let mut known = HashSet::new();
         for pending in list() {
             let place = newest.entry(pending.thread()).or_default();

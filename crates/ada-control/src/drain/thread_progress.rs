@@ -10,6 +10,7 @@ use crate::drain::pending_chunk::PendingChunk;
 use crate::drain::windows::ThreadWindow;
 use crate::error::ControlError;
 use crate::install::function_numbers::FunctionNumbers;
+use crate::program_id::ProgramId;
 
 /// How far a thread's events have got.
 #[derive(Default)]
@@ -25,7 +26,7 @@ pub(super) struct ThreadProgress {
 /// How far the chunk of a thread that was read last has got.
 #[derive(Clone, Copy)]
 struct ChunkProgress {
-    image: u32,
+    program: ProgramId,
     ordinal: u64,
     records: u64,
 }
@@ -56,12 +57,12 @@ impl ThreadProgress {
             return false;
         }
         let now = ChunkProgress {
-            image: pending.image,
+            program: pending.program,
             ordinal: pending.ordinal,
             records: (read.min(RECORDS_END) / RawRecord::SIZE) as u64,
         };
         let last =
-            self.chunk.replace(now).filter(|last| last.image == pending.image && last.ordinal <= pending.ordinal);
+            self.chunk.replace(now).filter(|last| last.program == pending.program && last.ordinal <= pending.ordinal);
         if last.is_some_and(|last| last.ordinal == pending.ordinal) {
             return false;
         }

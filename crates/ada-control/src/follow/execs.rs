@@ -24,27 +24,27 @@ use crate::launch::gate::Gate;
 use crate::launch::program_file;
 use crate::launch::workshop::Workshop;
 use crate::options::TraceOptions;
-use crate::tracked::programs::{ProcessFacts, Programs};
+use crate::tracked::{ProcessFacts, Programs};
 
 /// Serves threads that are about to exec until the recording ends.
 pub(crate) fn follow_execs(programs: &Programs, workshop: &Workshop, options: &TraceOptions, pool: Pool) {
     let exec = &pool.control().exec;
     let mut retirement = Retirement::default();
-    while !programs.has_ended() {
+    while !programs.phase.has_ended() {
         let stage = exec.stage.load(Ordering::Acquire);
         if stage != ExecStage::Asked as u32 {
             futex::wait(&exec.stage, stage, Duration::from_millis(50));
             continue;
         }
         let (pid, tid) = (exec.pid.load(Ordering::Relaxed), exec.tid.load(Ordering::Relaxed));
-        programs.on_their_way.fetch_add(1, Ordering::SeqCst);
-        let followed = if programs.is_ending() {
+        programs.execs_under_way.fetch_add(1, Ordering::SeqCst);
+        let followed = if programs.phase.is_hooking() {
+            follow(programs, workshop, options, exec, pid, tid)
+        } else {
             let_go(exec);
             Ok(())
-        } else {
-            follow(programs, workshop, options, exec, pid, tid)
         };
-        programs.on_their_way.fetch_sub(1, Ordering::SeqCst);
+        programs.execs_under_way.fetch_sub(1, Ordering::SeqCst);
         if let Err(reason) = followed {
             programs.lock().limits.push(format!("process {pid} ran a program that is not traced: {reason}"));
         }
@@ -102,8 +102,8 @@ fn follow(
             if let Ok(descriptor) = pidfd::open(pid) {
                 programs.followed.lock().expect("nobody panics with the lock").push((pid, descriptor));
             }
-            if let (Some(kin), Ok(_)) = (&programs.kin, &program) {
-                kin.followed(pid);
+            if let (Some(connector), Ok(_)) = (&programs.proc_connector, &program) {
+                connector.followed(pid);
             }
             let released = gate.release();
             let program = program.map_err(|error| error.to_string())?;

@@ -13,13 +13,14 @@ use crate::install::installer;
 use crate::install::open_in_target::OpenInTarget;
 use crate::options::TraceOptions;
 use crate::plan::plan_cache::PlanCache;
-use crate::tracked::programs::Programs;
+use crate::program_id::ProgramId;
+use crate::tracked::Programs;
 
 /// Hooks them before their constructors run, until the recording ends.
 pub(crate) fn serve_loader(programs: &Programs, plans: &PlanCache, options: &TraceOptions, pool: Pool) {
     // What each process had loaded when it was last heard of: at first what its program started with.
-    let mut known: HashMap<(u32, u32), HashSet<LoadedFile>> = HashMap::new();
-    while !programs.has_ended() {
+    let mut known: HashMap<(u32, ProgramId), HashSet<LoadedFile>> = HashMap::new();
+    while !programs.phase.has_ended() {
         // Dropped at the end of the round, which lets the thread go on.
         let Some(thread) = WaitingThread::next(pool, programs.pool_in_target, Duration::from_millis(50)) else {
             plans.write_kept();
@@ -29,11 +30,11 @@ pub(crate) fn serve_loader(programs: &Programs, plans: &PlanCache, options: &Tra
         let now: HashSet<LoadedFile> = maps::loaded_files(&mappings).into_iter().collect();
         let mut hooked = programs.lock();
         // Asked with the lock: whoever removes hooks lists them under it.
-        if programs.is_ending() {
+        if !programs.phase.is_hooking() {
             continue;
         }
-        let Some((installer, first)) = hooked.installers.get_mut(&thread.image()) else { continue };
-        let own = (thread.pid(), thread.image());
+        let Some((installer, first)) = hooked.installers.get_mut(&thread.program()) else { continue };
+        let own = (thread.pid(), thread.program());
         let before = known.entry(own).or_insert_with(|| first.clone());
         let new: Vec<LoadedFile> = now.difference(before).cloned().collect();
         let gone: Vec<LoadedFile> = before.difference(&now).cloned().collect();
@@ -41,8 +42,8 @@ pub(crate) fn serve_loader(programs: &Programs, plans: &PlanCache, options: &Tra
         known.retain(|(pid, _), _| Path::new(&format!("/proc/{pid}")).exists());
         for gone in gone {
             // Forks have the same libraries at the same places, and one table of them.
-            let has_it = |((_, image), files): (&(u32, u32), &HashSet<LoadedFile>)| {
-                *image == thread.image() && files.contains(&gone)
+            let has_it = |((_, program), files): (&(u32, ProgramId), &HashSet<LoadedFile>)| {
+                *program == thread.program() && files.contains(&gone)
             };
             if !known.iter().any(has_it) {
                 installer.unloaded(&gone);

@@ -5,7 +5,7 @@ use std::ops::Range;
 use ada_process::memory_users;
 
 use crate::install::shared_memory::SharedMemory;
-use crate::tracked::programs::Programs;
+use crate::tracked::Programs;
 
 /// After so many more programs it is worth looking who is still there.
 const MANY: usize = 8;

@@ -11,6 +11,8 @@ use ada_process::{Remote, futex};
 use ada_ring::Pool;
 use ada_ring::pool::{Control, LoaderCall};
 
+use crate::program_id::ProgramId;
+
 /// How long a waiting thread may take for a system call.
 const PATIENCE: Duration = Duration::from_secs(5);
 
@@ -48,9 +50,9 @@ impl WaitingThread {
         self.pid
     }
 
-    /// The number of the program that the process runs.
-    pub(crate) fn image(&self) -> u32 {
-        self.call().image.load(Ordering::Relaxed)
+    /// The program that the process runs.
+    pub(crate) fn program(&self) -> ProgramId {
+        ProgramId(self.call().image.load(Ordering::Relaxed))
     }
 
     fn call(&self) -> &LoaderCall {

@@ -25,12 +25,13 @@ use crate::plan::module::Module;
 use crate::plan::plan_cache::PlanCache;
 use crate::plan::planned_image::{Exclude, PlannedImage};
 use crate::plan::probes;
+use crate::program_id::ProgramId;
 
 /// Installs hooks for one process, at its start and whenever it loads a library.
 pub(crate) struct Installer {
     pub(crate) shared: Arc<SharedMemory>,
     /// The number of the program.
-    pub(crate) image: u32,
+    pub(crate) program: ProgramId,
     entries: AgentEntries,
     stubs: StubOptions,
     pub(crate) loader_function: u64,
@@ -144,7 +145,7 @@ impl Installer {
     ) -> Self {
         Self {
             shared,
-            image: program.image,
+            program: program.id,
             entries,
             stubs: program.stubs,
             loader_function: program.loader.map_or(0, |loader| loader.function),
@@ -265,7 +266,7 @@ impl Installer {
             let arena = arena..arena + room_for(image.functions.len());
             let written = Written { table_hash: image.table_hash, sites, arena, offset };
             self.written.insert(image.file.clone(), written);
-            modules.push(Module::new(self.image, id, first_function, image));
+            modules.push(Module::new(self.program, id, first_function, image));
         }
         if let Some(site) = filled.loader.filter(|site| !is_in_use(site)) {
             write_jumps(remote, &[site]).map_err(crate::install::open_in_target::injected("hooking the loader"))?;
@@ -314,7 +315,7 @@ impl Installer {
             }
         }
         let id = self.id_of(&image);
-        Module::new(self.image, id, first_function, image)
+        Module::new(self.program, id, first_function, image)
     }
 
     fn id_of(&mut self, image: &PlannedImage) -> ModuleId {

@@ -15,6 +15,7 @@ use crate::install::agent_image::{AgentImage, CrashEntries};
 use crate::install::loader_notification::LoaderNotification;
 use crate::install::open_in_target::{OpenInTarget, injected};
 use crate::install::shared_memory::SharedMemory;
+use crate::program_id::ProgramId;
 
 /// Where the large parts go: far from everything that programs and loaders use, and the pool aligned to chunks.
 pub(crate) const POOL_AT: u64 = 0x1000_0000_0000;
@@ -44,7 +45,7 @@ pub(crate) struct TargetMemory {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Program {
     /// Its number in the session.
-    pub(crate) image: u32,
+    pub(crate) id: ProgramId,
     pub(crate) loader: Option<LoaderNotification>,
     pub(crate) max_depth: Option<u32>,
     pub(crate) stubs: StubOptions,
@@ -59,7 +60,7 @@ impl TargetMemory {
         covered_offset: u64,
         program: &Program,
     ) -> Result<Self, ControlError> {
-        let Program { image, loader, max_depth, stubs } = *program;
+        let Program { id, loader, max_depth, stubs } = *program;
         let read_write = libc::PROT_READ | libc::PROT_WRITE;
         let parts = shared.first_parts();
         for part in &parts {
@@ -89,7 +90,7 @@ impl TargetMemory {
             (Item::OwnerByWord, u64::from(stubs.owner_by_word)),
             (Item::StackWindow, shape.window as u64),
             (Item::DetailStride, shape.stride() as u64),
-            (Item::Image, image.into()),
+            (Item::Image, id.0.into()),
         ];
         let agent = AgentImage::at(AGENT_AT, &config)?;
         let length = agent.bytes.len() as u64;

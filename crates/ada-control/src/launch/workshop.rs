@@ -22,6 +22,7 @@ use crate::options::TraceOptions;
 use crate::plan::module::Module;
 use crate::plan::plan_cache::PlanCache;
 use crate::plan::probes;
+use crate::program_id::ProgramId;
 use crate::progress::Progress;
 
 /// What all programs of a session share.
@@ -30,7 +31,7 @@ pub(crate) struct Workshop {
     pub(crate) shared: Arc<SharedMemory>,
     pub(crate) plans: PlanCache,
     numbering: Arc<Numbering>,
-    next_image: AtomicU32,
+    next_program: AtomicU32,
 }
 
 /// A hooked program.
@@ -55,12 +56,12 @@ impl Workshop {
         probes::publish(shared.pool(), options.follow);
         let shared = Arc::new(shared);
         let heartbeat = Heartbeat::start(shared.clone());
-        Self { heartbeat, shared, plans, numbering: Arc::default(), next_image: AtomicU32::new(0) }
+        Self { heartbeat, shared, plans, numbering: Arc::default(), next_program: AtomicU32::new(0) }
     }
 
     /// The number of the next program.
-    pub(crate) fn next_image(&self) -> u32 {
-        self.next_image.fetch_add(1, Ordering::Relaxed)
+    pub(crate) fn next_program(&self) -> ProgramId {
+        ProgramId(self.next_program.fetch_add(1, Ordering::Relaxed))
     }
 
     /// What hooks a program whose memory is set up.
@@ -79,7 +80,7 @@ impl Workshop {
     ) -> Result<HookedProgram, ControlError> {
         let open = OpenInTarget::open(gate, &self.shared)?;
         let program = Program {
-            image: self.next_image(),
+            id: self.next_program(),
             loader: gate.loader,
             max_depth: options.max_depth,
             stubs: StubOptions { owner_by_word: gate.has_thread_pointer()?, detail: shape(options) },

@@ -14,7 +14,7 @@ use crate::overhead::cpu_time::CpuTimes;
 use crate::overhead::unhooking::Unhooking;
 use crate::plan::probes;
 use crate::switches::SwitchMode;
-use crate::tracked::programs::{Hooked, Programs};
+use crate::tracked::{HookedPrograms, Programs};
 
 /// How often to look.
 const EVERY: Duration = Duration::from_millis(25);
@@ -103,7 +103,7 @@ impl<'a> Governor<'a> {
 
     /// Governs until nothing more is recorded.
     pub(crate) fn run(mut self) -> Governed {
-        while !self.programs.has_ended() && !self.programs.is_ending() {
+        while self.programs.phase.is_hooking() {
             self.look();
             std::thread::sleep(EVERY);
         }
@@ -192,7 +192,7 @@ pub(crate) fn advise(
     cpu: Duration,
     max_overhead: f64,
     numbers: &FunctionNumbers,
-    hooked: &Hooked,
+    hooked: &HookedPrograms,
 ) -> Option<Advice> {
     let mut window = Window { cpu_ns: cpu.as_nanos() as f64, ..Window::default() };
     let mut events: HashMap<FunctionId, u64> = HashMap::new();
@@ -218,7 +218,7 @@ pub(crate) fn advise(
 }
 
 /// Whether a function may be counted: it is hooked, and no runtime probe is about it.
-fn is_switchable(hooked: &Hooked, function: FunctionId) -> bool {
+fn is_switchable(hooked: &HookedPrograms, function: FunctionId) -> bool {
     let index = function.symbol_index() as usize;
     let module = hooked.modules.iter().find(|module| module.id == function.module());
     module.is_some_and(|module| {

@@ -8,13 +8,14 @@ use ada_patch::Verdict;
 use ada_process::maps::LoadedFile;
 
 use crate::plan::planned_image::PlannedImage;
+use crate::program_id::ProgramId;
 
 /// An image of the target, with the verdict on each of its functions.
 pub struct Module {
     /// Its number in the session.
     pub id: ModuleId,
-    /// The number of the program that has loaded it.
-    pub(crate) image: u32,
+    /// The program that has loaded it.
+    pub(crate) program: ProgramId,
     pub(crate) file: LoadedFile,
     pub(crate) bias: u64,
     pub(crate) build_id: Option<Vec<u8>>,
@@ -26,10 +27,10 @@ pub struct Module {
 }
 
 impl Module {
-    pub(crate) fn new(program: u32, id: ModuleId, first_function: u32, image: PlannedImage) -> Self {
+    pub(crate) fn new(program: ProgramId, id: ModuleId, first_function: u32, image: PlannedImage) -> Self {
         let PlannedImage { file, bias, build_id, functions, table_hash, verdicts, .. } = image;
         let (functions, verdicts) = (Arc::new(functions), verdicts.into());
-        Self { id, image: program, file, bias, build_id, functions, table_hash, verdicts, first_function }
+        Self { id, program, file, bias, build_id, functions, table_hash, verdicts, first_function }
     }
 
     /// Shares what is the same with another program's module of the same file: tables are large.

@@ -11,7 +11,7 @@ use crate::error::ControlError;
 use crate::options::TraceOptions;
 use crate::progress::Progress;
 use crate::record::manifest;
-use crate::tracked::programs::Programs;
+use crate::tracked::Programs;
 
 /// Empties the rings until the target and its children have ended and nothing is left.
 pub(crate) fn run_drain(
@@ -36,13 +36,12 @@ pub(crate) fn run_drain(
     let mut seen_exhausted = 0;
     let mut flushed = Instant::now();
     loop {
-        let first_ended = programs.first_ended.load(Ordering::Acquire);
+        let first_ended = programs.phase.is_first_over();
         if first_ended {
             living.look();
         }
         let is_last_gone = |living: &mut LiveProcesses| !living.any() && !finds_others(programs, living);
-        let ended = programs.detached.load(Ordering::Acquire)
-            || first_ended && (options.until_exit || is_last_gone(&mut living));
+        let ended = programs.phase.is_detached() || first_ended && (options.until_exit || is_last_gone(&mut living));
         if drain.has_stale_watch() {
             drain.refresh_watch(&programs.lock().modules);
         }
@@ -51,19 +50,19 @@ pub(crate) fn run_drain(
         let took = begun.elapsed();
         progress.recorded(drain.events(), files.thread_count(), drain.drops().iter().map(|(_, count)| count).sum());
         if ended {
-            programs.ended.store(true, Ordering::Release);
+            programs.phase.end();
             snapshot_requests.close();
             // Those that were first heard of just now may live on.
             programs.take_followed(&mut living);
             drain.newcomers().into_iter().for_each(|pid| living.heard_of(pid, |pid| programs.is_user(pid)));
-            programs.saw_forks(drain.forks());
+            programs.note_forks(drain.forks());
             return (drain, files, living);
         }
         programs.take_followed(&mut living);
         // As soon as they are heard of: they may be gone in no time.
         drain.newcomers().into_iter().for_each(|pid| living.heard_of(pid, |pid| programs.is_user(pid)));
         if snapshot_requests.is_wanted() {
-            programs.saw_images(drain.images());
+            programs.note_programs(drain.programs());
             drain.turn_segment(&mut files);
             snapshot_requests.hand_out(&files);
         }
@@ -71,8 +70,8 @@ pub(crate) fn run_drain(
             drain.flush(&mut files);
             flushed = Instant::now();
             living.look();
-            programs.saw_forks(drain.forks());
-            programs.saw_kin(options.follow, false);
+            programs.note_forks(drain.forks());
+            programs.note_children(options.follow, false);
             if let Err(error) = tell_news(programs, &mut files) {
                 drain.fail(error);
             }
@@ -93,7 +92,7 @@ pub(crate) fn run_drain(
 /// Asked in this order, so that none slips through on its way from one to the other.
 fn finds_others(programs: &Programs, living: &mut LiveProcesses) -> bool {
     programs.users().into_iter().for_each(|pid| living.saw(pid));
-    let is_any_on_its_way = programs.on_their_way.load(Ordering::Acquire) > 0;
+    let is_any_on_its_way = programs.execs_under_way.load(Ordering::Acquire) > 0;
     programs.take_followed(living);
     is_any_on_its_way || living.any()
 }

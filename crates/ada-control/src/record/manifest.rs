@@ -16,7 +16,7 @@ use ada_process::{CpuTime, End};
 use crate::plan::module::Module;
 use crate::record::report::CrashSummary;
 use crate::switches::Switchboard;
-use crate::tracked::programs::Hooked;
+use crate::tracked::HookedPrograms;
 
 /// How a process ended, and whose word that is.
 pub(crate) struct KnownEnd {
@@ -90,13 +90,13 @@ pub(crate) fn add_modules(modules: &[&Module], writer: &mut SessionWriter) {
 }
 
 /// Tells which functions of a process were not recorded all the time.
-pub(crate) fn add_switches(switches: &Switchboard, hooked: &Hooked, pid: u32, writer: &mut SessionWriter) {
+pub(crate) fn add_switches(switches: &Switchboard, hooked: &HookedPrograms, pid: u32, writer: &mut SessionWriter) {
     let modules: HashSet<ModuleId> = hooked.modules_of(pid).iter().map(|module| module.id).collect();
     writer.manifest_mut().switches = switches.entries(pid, |function| modules.contains(&function.module()));
 }
 
 /// Tells of a process what is known beside its events; of the `first` one also what could not be traced.
-pub(crate) fn add_facts(hooked: &Hooked, pid: u32, first: u32, writer: &mut SessionWriter) {
+pub(crate) fn add_facts(hooked: &HookedPrograms, pid: u32, first: u32, writer: &mut SessionWriter) {
     let manifest = writer.manifest_mut();
     if let Some(process) = hooked.processes.get(&pid) {
         manifest.command_line.clone_from(&process.command_line);
@@ -115,10 +115,10 @@ pub(crate) fn add_facts(hooked: &Hooked, pid: u32, first: u32, writer: &mut Sess
 
 /// Writes the lists of functions that a process's folder lacks. One that was written for another process already is
 /// the same file.
-pub(crate) fn write_lists(hooked: &mut Hooked, folder: &Path, pid: u32) {
+pub(crate) fn write_lists(hooked: &mut HookedPrograms, folder: &Path, pid: u32) {
     let ids: Vec<usize> = {
-        let images = hooked.processes.get(&pid).map(|process| &process.images);
-        let is_its = |module: &Module| images.is_some_and(|images| images.contains(&module.image));
+        let programs = hooked.processes.get(&pid).map(|process| &process.programs);
+        let is_its = |module: &Module| programs.is_some_and(|programs| programs.contains(&module.program));
         (0..hooked.modules.len()).filter(|&number| is_its(&hooked.modules[number])).collect()
     };
     for number in ids {

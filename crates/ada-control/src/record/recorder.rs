@@ -4,7 +4,6 @@ use std::collections::HashMap;
 use std::os::fd::OwnedFd;
 use std::process::Command;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -32,7 +31,7 @@ use crate::record::drain_loop::{run_drain, tell_news};
 use crate::record::manifest::{self, KnownEnd};
 use crate::record::report::TraceReport;
 use crate::record::{descriptors, terminal_signals};
-use crate::tracked::programs::{ProcessFacts, Programs};
+use crate::tracked::{ProcessFacts, Programs};
 use crate::trigger::Trigger;
 
 /// The budget that the summary speaks of where there is none.
@@ -174,7 +173,7 @@ pub(crate) fn record(
             serve_loader(&programs, &workshop.plans, options, pool);
         });
         let seen_cpu = scope.spawn(|| watch_cpu(&programs, &tally));
-        scope.spawn(|| programs.hear_of_kin());
+        scope.spawn(|| programs.listen_for_processes());
         if options.follow {
             scope.spawn(|| follow_execs(&programs, workshop, options, pool));
         }
@@ -186,7 +185,7 @@ pub(crate) fn record(
             scope.spawn(|| live.serve(scope, &handlers));
         }
         let ending = wait(&programs, &process);
-        programs.first_ended.store(true, Ordering::Release);
+        programs.phase.first_has_ended();
         let drained = drained.join().expect("the drain does not panic");
         workshop.heartbeat.end();
         live.iter().for_each(LiveServer::stop);
@@ -195,10 +194,10 @@ pub(crate) fn record(
     });
     let (mut drain, mut files, mut living) = drained;
     // Some may have come since the drain last looked.
-    drain.images().keys().for_each(|&process| living.heard_of(process, |pid| programs.is_user(pid)));
+    drain.programs().keys().for_each(|&process| living.heard_of(process, |pid| programs.is_user(pid)));
     living.look();
     let Ending { end, cpu_time, trouble } = ending?;
-    programs.saw_kin(options.follow, true);
+    programs.note_children(options.follow, true);
     if let Err(error) = tell_news(&programs, &mut files) {
         drain.fail(error);
     }
@@ -223,8 +222,8 @@ pub(crate) fn record(
     let session = files.path().to_owned();
     let let_go: HashMap<u32, RingFigures> =
         files.segments().map(|ring| files.pids().map(|pid| (pid, ring.figures(pid))).collect()).unwrap_or_default();
-    for (process, images) in drain.images() {
-        hooked.processes.entry(*process).or_default().images.extend(images);
+    for (process, programs) in drain.programs() {
+        hooked.processes.entry(*process).or_default().programs.extend(programs);
     }
     let finished = files.finish(|process, writer| {
         let end = match end {

@@ -1,3 +1,10 @@
 //! The programs that a session traces, and their states.
 
-pub(crate) mod programs;
+mod hooked_programs;
+mod process_facts;
+mod programs;
+mod recording_phase;
+
+pub(crate) use hooked_programs::HookedPrograms;
+pub(crate) use process_facts::ProcessFacts;
+pub(crate) use programs::Programs;

@@ -1,130 +1,97 @@
 //! The programs that a session traces, and what is known of their processes.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap};
 use std::io;
 use std::os::fd::OwnedFd;
-use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
-use ada_event::FunctionId;
-use ada_format::atf::OpenCalls;
-use ada_process::maps::LoadedFile;
 use ada_process::{Child, LiveProcesses, ProcConnector, memory_users, procfs};
 
+use super::hooked_programs::HookedPrograms;
+use super::process_facts::ProcessFacts;
+use super::recording_phase::RecordingPhase;
 use crate::install::function_numbers::SharedNumbers;
-use crate::install::installer::Installer;
 use crate::install::shared_memory::SharedMemory;
 use crate::launch::workshop::HookedProgram;
 use crate::plan::module::Module;
+use crate::program_id::ProgramId;
 use crate::switches::Switchboard;
 
 /// Everything that was hooked, by all threads that hook.
 pub(crate) struct Programs {
-    hooked: Mutex<Hooked>,
+    hooked: Mutex<HookedPrograms>,
     pub(crate) numbers: SharedNumbers,
     pub(crate) pool_in_target: u64,
     pub(crate) switches: Arc<Switchboard>,
-    /// The first program has ended.
-    pub(crate) first_ended: AtomicBool,
-    /// Nothing more is hooked: what there is is about to be removed.
-    pub(crate) ending: AtomicBool,
-    /// All hooks are removed.
-    pub(crate) detached: AtomicBool,
-    /// Nothing more is recorded.
-    pub(crate) ended: AtomicBool,
+    pub(crate) phase: RecordingPhase,
     /// How many processes are on their way into other programs: these have left the shared memory, and are not yet held.
-    pub(crate) on_their_way: AtomicUsize,
+    pub(crate) execs_under_way: AtomicUsize,
     /// Processes that run other programs, as those who follow them hold them.
     pub(crate) followed: Mutex<Vec<(u32, OwnedFd)>>,
     /// What the kernel tells of processes, if it does.
-    pub(crate) kin: Option<ProcConnector>,
-}
-
-/// What is behind the lock: whoever holds it may hook.
-#[derive(Default)]
-pub(crate) struct Hooked {
-    /// By the number of the program.
-    pub(crate) installers: HashMap<u32, (Installer, HashSet<LoadedFile>)>,
-    pub(crate) modules: Vec<Module>,
-    /// What is known of each process.
-    pub(crate) processes: HashMap<u32, ProcessFacts>,
-    /// What could not be traced, and why.
-    pub(crate) limits: Vec<String>,
-    /// Where the list of a module's functions was written first.
-    pub(crate) lists: HashMap<u32, PathBuf>,
-}
-
-/// What is known of a process beside its events.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct ProcessFacts {
-    pub(crate) command_line: Vec<String>,
-    pub(crate) parent: Option<u32>,
-    /// It ran already when the recording began.
-    pub(crate) is_attached: bool,
-    /// The programs that it has run.
-    pub(crate) images: BTreeSet<u32>,
-    /// The calls that were open when ada attached to it.
-    pub(crate) open_calls: Vec<OpenCalls>,
-    /// The manifest does not tell of it yet.
-    pub(crate) is_news: bool,
+    pub(crate) proc_connector: Option<ProcConnector>,
 }
 
 impl Programs {
-    pub(crate) fn new(pool_in_target: u64, shared: Arc<SharedMemory>, kin: io::Result<ProcConnector>) -> Self {
-        let no_kin = |error: &io::Error| {
+    pub(crate) fn new(
+        pool_in_target: u64,
+        shared: Arc<SharedMemory>,
+        proc_connector: io::Result<ProcConnector>,
+    ) -> Self {
+        let not_told = |error: &io::Error| {
             format!(
                 "the kernel does not tell of processes ({error}): those that end before their first call are missed"
             )
         };
-        let hooked = Hooked { limits: kin.as_ref().err().map(no_kin).into_iter().collect(), ..Hooked::default() };
+        let hooked = HookedPrograms {
+            limits: proc_connector.as_ref().err().map(not_told).into_iter().collect(),
+            ..HookedPrograms::default()
+        };
         Self {
             hooked: Mutex::new(hooked),
             numbers: Arc::default(),
             pool_in_target,
             switches: Arc::new(Switchboard::new(shared)),
-            first_ended: AtomicBool::new(false),
-            ending: AtomicBool::new(false),
-            detached: AtomicBool::new(false),
-            ended: AtomicBool::new(false),
-            on_their_way: AtomicUsize::new(0),
+            phase: RecordingPhase::default(),
+            execs_under_way: AtomicUsize::new(0),
             followed: Mutex::default(),
-            kin: kin.ok(),
+            proc_connector: proc_connector.ok(),
         }
     }
 
-    pub(crate) fn lock(&self) -> MutexGuard<'_, Hooked> {
+    pub(crate) fn lock(&self) -> MutexGuard<'_, HookedPrograms> {
         self.hooked.lock().expect("nobody panics with the lock")
     }
 
-    pub(crate) fn into_hooked(self) -> (Hooked, Option<ProcConnector>) {
-        (self.hooked.into_inner().expect("nobody panics with the lock"), self.kin)
+    pub(crate) fn into_hooked(self) -> (HookedPrograms, Option<ProcConnector>) {
+        (self.hooked.into_inner().expect("nobody panics with the lock"), self.proc_connector)
     }
 
     /// Hears of processes until the recording ends.
-    pub(crate) fn hear_of_kin(&self) {
-        while let Some(kin) = self.kin.as_ref().filter(|_| !self.has_ended()) {
-            kin.hear(Duration::from_millis(50));
+    pub(crate) fn listen_for_processes(&self) {
+        while let Some(connector) = self.proc_connector.as_ref().filter(|_| !self.phase.has_ended()) {
+            connector.hear(Duration::from_millis(50));
         }
     }
 
     /// Notes the processes that were made. If other programs are not followed, only those count that have run none, and
     /// which these are is known in the end.
-    pub(crate) fn saw_kin(&self, follow: bool, is_end: bool) {
-        let Some(kin) = self.kin.as_ref().filter(|_| follow || is_end) else { return };
+    pub(crate) fn note_children(&self, follow: bool, is_end: bool) {
+        let Some(connector) = self.proc_connector.as_ref().filter(|_| follow || is_end) else { return };
         if is_end {
-            kin.hear(Duration::ZERO);
-            let gone: Vec<u32> = kin.living().into_iter().filter(|pid| procfs::is_gone(*pid)).collect();
-            kin.hear_of_ends(&gone);
-            if kin.has_missed_some() {
+            connector.hear(Duration::ZERO);
+            let gone: Vec<u32> = connector.living().into_iter().filter(|pid| procfs::is_gone(*pid)).collect();
+            connector.hear_of_ends(&gone);
+            if connector.has_missed_some() {
                 let limit = "the kernel told of more processes than could be heard: some may be missing";
                 self.lock().limits.push(limit.to_owned());
             }
         }
         let (left, children): (Vec<Child>, Vec<Child>) =
-            kin.newcomers().into_iter().partition(|child| kin.has_left(child.pid));
-        self.saw_forks(&children.iter().map(|child| (child.pid, child.parent)).collect());
+            connector.newcomers().into_iter().partition(|child| connector.has_left(child.pid));
+        self.note_forks(&children.iter().map(|child| (child.pid, child.parent)).collect());
         let mut hooked = self.lock();
         for Child { pid, parent } in left.into_iter().filter(|_| follow) {
             // It does not have the command line of who made it any more.
@@ -134,18 +101,10 @@ impl Programs {
         }
     }
 
-    pub(crate) fn has_ended(&self) -> bool {
-        self.ended.load(Ordering::Acquire)
-    }
-
-    pub(crate) fn is_ending(&self) -> bool {
-        self.ending.load(Ordering::SeqCst)
-    }
-
     /// Has no more programs and libraries hooked, and waits for those that are just being.
     pub(crate) fn end_following(&self) {
-        self.ending.store(true, Ordering::SeqCst);
-        while self.on_their_way.load(Ordering::SeqCst) > 0 {
+        self.phase.begin_detaching();
+        while self.execs_under_way.load(Ordering::SeqCst) > 0 {
             std::thread::sleep(Duration::from_millis(1));
         }
     }
@@ -168,15 +127,15 @@ impl Programs {
     }
 
     /// Notes which programs processes were seen to run: fork children run those of their parents.
-    pub(crate) fn saw_images(&self, seen: &HashMap<u32, BTreeSet<u32>>) {
+    pub(crate) fn note_programs(&self, seen: &HashMap<u32, BTreeSet<ProgramId>>) {
         let mut hooked = self.lock();
-        for (pid, images) in seen {
-            hooked.processes.entry(*pid).or_default().images.extend(images);
+        for (pid, programs) in seen {
+            hooked.processes.entry(*pid).or_default().programs.extend(programs);
         }
     }
 
     /// Notes who forked processes: until they run other programs, these have the command lines of those they are forks of.
-    pub(crate) fn saw_forks(&self, forks: &HashMap<u32, u32>) {
+    pub(crate) fn note_forks(&self, forks: &HashMap<u32, u32>) {
         let mut hooked = self.lock();
         for (&child, &parent) in forks {
             let known = hooked.processes.entry(child).or_default();
@@ -199,20 +158,20 @@ impl Programs {
 
     /// Takes a hooked program in. The lock must have been held since before it was hooked, so that numbers come here in their
     /// order: whoever knows one knows all below it.
-    pub(crate) fn add(&self, hooked: &mut Hooked, pid: u32, program: HookedProgram, facts: ProcessFacts) {
+    pub(crate) fn add(&self, hooked: &mut HookedPrograms, pid: u32, program: HookedProgram, facts: ProcessFacts) {
         let HookedProgram { installer, modules, files, no_crashes, .. } = program;
         if let Some(reason) = no_crashes {
             hooked.limits.push(format!("no crash records of process {pid}: {reason}"));
         }
-        let image = installer.image;
+        let id = installer.program;
         self.add_modules(hooked, modules);
-        hooked.installers.insert(image, (installer, files));
+        hooked.installers.insert(id, (installer, files));
         let process = hooked.processes.entry(pid).or_default();
-        process.images.insert(image);
-        *process = ProcessFacts { images: std::mem::take(&mut process.images), is_news: true, ..facts };
+        process.programs.insert(id);
+        *process = ProcessFacts { programs: std::mem::take(&mut process.programs), is_news: true, ..facts };
     }
 
-    pub(crate) fn add_modules(&self, hooked: &mut Hooked, modules: Vec<Module>) {
+    pub(crate) fn add_modules(&self, hooked: &mut HookedPrograms, modules: Vec<Module>) {
         for mut module in modules {
             let mut numbers = self.numbers.write().expect("nobody panics with the lock");
             numbers.add(module.id, module.first_function, module.functions.len());
@@ -223,27 +182,5 @@ impl Programs {
                 hooked.modules.push(module);
             }
         }
-    }
-}
-
-impl Hooked {
-    /// The modules of a process.
-    pub(crate) fn modules_of(&self, pid: u32) -> Vec<&Module> {
-        let images = self.processes.get(&pid).map(|process| &process.images);
-        self.modules.iter().filter(|module| images.is_some_and(|images| images.contains(&module.image))).collect()
-    }
-
-    /// A function's name, or its place where it has none.
-    pub(crate) fn name_of(&self, function: FunctionId) -> String {
-        let index = function.symbol_index() as usize;
-        let Some(module) = self.modules.iter().find(|module| module.id == function.module()) else {
-            return String::new();
-        };
-        let place = || {
-            let file = module.file.path.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
-            let start = module.functions.functions().get(index).map_or(0, |function| function.start.0);
-            format!("{file}+{start:#x}")
-        };
-        module.functions.name(index).map_or_else(place, |name| ada_image::demangle(name).into_owned())
     }
 }

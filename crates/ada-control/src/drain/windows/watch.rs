@@ -374,6 +374,7 @@ mod tests {
 
     use super::*;
     use crate::install::shared_memory::SharedMemory;
+    use crate::program_id::ProgramId;
     use ada_process::maps::LoadedFile;
 
     const PATTERN: &str = "main";
@@ -390,7 +391,7 @@ mod tests {
         let count = functions.len();
         Module {
             id: ModuleId(n),
-            image: n,
+            program: ProgramId(n),
             file: LoadedFile { path: "/program".into(), start: 0, end: 0 },
             bias: u64::from(n) << 32,
             build_id: None,

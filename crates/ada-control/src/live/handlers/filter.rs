@@ -7,7 +7,7 @@ use crate::function_pattern;
 use crate::live::{Answer, Handler, Request};
 use crate::plan::module::Module;
 use crate::plan::probes;
-use crate::tracked::programs::Programs;
+use crate::tracked::Programs;
 
 /// Switches the functions that somebody names.
 pub(crate) struct FilterHandler<'a> {
