@@ -45,8 +45,7 @@ use crate::options::TraceOptions;
 use crate::plan::plan_cache::PlanCache;
 use crate::plan::planned_image::PlannedImage;
 use crate::progress::Progress;
-use crate::record::recorder::{self, Beginning, Ending, Subject};
-use crate::record::report::{StoodStill, TraceReport};
+use crate::record::{Beginning, Ending, StoodStill, Subject, TraceReport, record};
 use crate::tracked::ProcessFacts;
 
 pub use self::orphaned_hooks::{RemovedHooks, remove_left_hooks};
@@ -103,7 +102,7 @@ pub fn attach(
         stop.mark_done();
         Ok(Ending { end, cpu_time: None, trouble: (!left.is_empty()).then(|| left.join("; ")) })
     };
-    let recorded = recorder::record(beginning, subject, &workshop, options, progress, || Ok(()), wait);
+    let recorded = record(beginning, subject, &workshop, options, progress, || Ok(()), wait);
     if recorded.is_err() {
         // Nobody would read what it writes.
         unhook(&sites, inode, BTreeSet::from([pid]));

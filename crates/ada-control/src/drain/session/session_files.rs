@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use ada_event::ThreadId;
-use ada_format::atf::{SessionWriter, Store, SyncPolicy, ThreadEntry, ThreadWriter};
+use ada_format::atf::{RingFigures, SessionWriter, Store, SyncPolicy, ThreadEntry, ThreadWriter};
 
 use super::segments::Segments;
 use super::{PLATFORM, closed_segment};
@@ -51,6 +51,11 @@ impl SessionFiles {
     /// The segments, if only the newest part is kept.
     pub(crate) fn segments(&self) -> Option<&Segments> {
         self.ring.as_ref()
+    }
+
+    /// What was let go of each process, if only the newest part is kept.
+    pub(crate) fn let_go(&self) -> HashMap<u32, RingFigures> {
+        self.ring.iter().flat_map(|ring| self.pids().map(|pid| (pid, ring.figures(pid)))).collect()
     }
 
     /// All processes that there are or were.
