@@ -25,6 +25,11 @@ mod roll;
 mod switches;
 mod tracked;
 mod trigger;
+#[cfg(target_arch = "x86_64")]
+mod x86_64;
+
+#[cfg(target_arch = "x86_64")]
+use x86_64 as arch;
 
 pub use ada_process::End;
 pub use ada_ring::{DetailMode, OnFull};

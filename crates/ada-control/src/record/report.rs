@@ -6,9 +6,8 @@ use std::time::Duration;
 use ada_format::atf::Crash;
 use ada_process::End;
 
-use crate::plan::module::Module;
-
 use crate::overhead::{Advice, Governed};
+use crate::plan::module::Module;
 use crate::switches::SwitchedFunction;
 
 /// What a trace came to.

@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 
 use ada_format::atf::{RingFigures, SessionWriter, Store, SyncPolicy, ThreadEntry, ThreadWriter};
 
-use super::PLATFORM;
 use super::closed_segment::delete;
+use crate::arch::platform::PLATFORM;
 use crate::error::ControlError;
 
 /// Into how many segments the room is divided: so much, at most, is let go at once.

@@ -8,8 +8,9 @@ use std::time::SystemTime;
 use ada_event::ThreadId;
 use ada_format::atf::{RingFigures, SessionWriter, Store, SyncPolicy, ThreadEntry, ThreadWriter};
 
+use super::closed_segment;
 use super::segments::Segments;
-use super::{PLATFORM, closed_segment};
+use crate::arch::platform::PLATFORM;
 use crate::error::ControlError;
 
 /// Thread ids have 22 bits at most; the bits above number the threads that had the same one.
