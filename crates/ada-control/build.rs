@@ -29,8 +29,8 @@ fn main() {
 
 /// Everything that decides what a plan is, or how it is stored: a change to any of it makes stored plans stale.
 fn planner(crates: &Path) -> u64 {
-    let mut files = vec![crates.join("../Cargo.lock"), crates.join("ada-control/src/image_plan.rs")];
-    for folder in ["ada-image/src", "ada-patch/src", "ada-control/src/plan_cache"] {
+    let mut files = vec![crates.join("../Cargo.lock"), crates.join("ada-control/src/plan/image_plan.rs")];
+    for folder in ["ada-image/src", "ada-patch/src", "ada-control/src/plan/plan_cache"] {
         add_files(&crates.join(folder), &mut files);
     }
     files.sort();

@@ -2,8 +2,9 @@
 
 use std::time::{Duration, Instant};
 
-use crate::ControlError;
-use crate::maps::LoadedFile;
+use ada_process::maps::LoadedFile;
+
+use crate::error::ControlError;
 
 /// What planning and patching takes per mapped byte on a slow machine, several times what was ever measured.
 const NANOSECONDS_PER_BYTE: u64 = 100;

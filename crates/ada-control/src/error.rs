@@ -3,7 +3,8 @@
 use std::io;
 use std::path::PathBuf;
 
-use crate::report::End;
+use ada_format::atf::WriteError;
+use ada_process::End;
 
 /// Why a program could not be traced.
 #[derive(Debug, thiserror::Error)]
@@ -101,5 +102,12 @@ pub(crate) trait Doing<T> {
 impl<T> Doing<T> for io::Result<T> {
     fn doing(self, what: &'static str) -> Result<T, ControlError> {
         self.map_err(|source| ControlError::System { doing: what, source })
+    }
+}
+
+impl From<WriteError> for ControlError {
+    fn from(error: WriteError) -> Self {
+        let cause = std::error::Error::source(&error).map(|cause| format!(": {cause}")).unwrap_or_default();
+        Self::Session(format!("{error}{cause}"))
     }
 }

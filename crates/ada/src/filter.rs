@@ -2,7 +2,8 @@
 
 use std::io::{self, Write};
 
-use ada_control::live::{self, Answer, Request, SwitchMode};
+use ada_control::SwitchMode;
+use ada_control::live::{self, Answer, Request};
 
 use crate::exit::{Blame, Outcome, say};
 

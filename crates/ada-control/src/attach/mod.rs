@@ -4,63 +4,52 @@
 //! written while all run again; and all are halted once more for as long as it takes to write the jumps. Nothing is
 //! attached to the process while it is recorded.
 
-mod halted;
-mod leftovers;
+mod code_in_use;
 mod open_calls;
 mod open_frames;
-mod stop;
+mod orphaned_hooks;
 mod target;
 mod unhook;
-mod urgency;
-mod whereabouts;
 
 use std::collections::{BTreeSet, HashSet};
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
-use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use ada_format::atf::OpenCalls;
 use ada_patch::StubOptions;
+use ada_process::maps::{self, LoadedFile, Mapping};
+use ada_process::procfs::{command_line_of, parent_of};
+use ada_process::ptrace::Halted;
+use ada_process::{End, Remote, pidfd};
 
-pub use self::leftovers::{RemovedHooks, remove_left_hooks};
-pub use self::stop::{StopSwitch, stop_on_signals};
-
-use self::halted::Halted;
+use self::code_in_use::{CodeInUse, ThreadStack};
 use self::target::RunningProgram;
 use self::unhook::{Unhooked, unhook};
-use self::whereabouts::{CodeInUse, ThreadStack};
-use crate::ControlError;
-use crate::crash_handlers;
+use crate::arch::registers;
 use crate::deadline::Deadline;
-use crate::error::Doing;
-use crate::gate::{self, LoaderNotification};
-use crate::hooking::{HookedProgram, Workshop, shape};
-use crate::installer::{self, Filled, Installer};
+use crate::drain::session::SessionFiles;
+use crate::error::{ControlError, Doing};
+use crate::install::crash_handlers;
+use crate::install::installer::{self, Filled, Installer};
+use crate::install::loader_notification::{self, LoaderNotification};
+use crate::install::open_in_target::{OpenInTarget, injected};
+use crate::install::shared_memory::SharedMemory;
+use crate::install::sites::Site;
+use crate::install::target_memory::{Program, TargetMemory};
+use crate::launch::workshop::{HookedProgram, Workshop, shape};
 use crate::live::Handler;
-use crate::living;
-use crate::maps::{self, LoadedFile, Mapping};
-use crate::plan_cache::PlanCache;
-use crate::planned_image::PlannedImage;
-use crate::programs::{ProcessFacts, command_line_of, parent_of};
-use crate::recorder::{self, Beginning, Ending, Subject, TraceOptions};
-use crate::remote::{OpenInTarget, Remote, injected};
-use crate::report::{End, Progress, TraceReport};
-use crate::session::SessionFiles;
-use crate::shared_memory::SharedMemory;
-use crate::sites::Site;
-use crate::target_memory::{Program, TargetMemory};
+use crate::live::handlers::StopSwitch;
+use crate::options::TraceOptions;
+use crate::plan::plan_cache::PlanCache;
+use crate::plan::planned_image::PlannedImage;
+use crate::progress::Progress;
+use crate::record::{Beginning, Ending, StoodStill, Subject, TraceReport, record};
+use crate::tracked::ProcessFacts;
 
-/// For how long a process stood still.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct StoodStill {
-    /// While it was hooked.
-    pub attaching: Duration,
-    /// While the hooks were removed; nothing where it ended before that.
-    pub detaching: Option<Duration>,
-}
+pub use self::orphaned_hooks::{RemovedHooks, remove_left_hooks};
 
 /// Records a process that runs already, until it ends, the time is over, or `stop` says so. Then all hooks are removed.
 pub fn attach(
@@ -88,18 +77,18 @@ pub fn attach(
     let inode = workshop.shared.inode().doing("looking at the shared memory")?;
     let until = duration.map(|duration| Instant::now() + duration);
     let mut detaching = None;
-    let wait = |programs: &crate::programs::Programs, process: &std::os::fd::OwnedFd| {
+    let wait = |programs: &crate::tracked::Programs, process: &std::os::fd::OwnedFd| {
         while !stop.is_wanted() && until.is_none_or(|until| Instant::now() < until) {
-            if living::wait(process, 20) {
+            if pidfd::wait(process, 20) {
                 // Its children may live on.
-                programs.first_ended.store(true, Ordering::Release);
-                if programs.has_ended() {
+                programs.phase.first_has_ended();
+                if programs.phase.has_ended() {
                     return Ok(Ending { end: End::Unknown, cpu_time: None, trouble: None });
                 }
                 std::thread::sleep(Duration::from_millis(5));
             }
         }
-        let end = if living::wait(process, 0) { End::Unknown } else { End::Detached };
+        let end = if pidfd::wait(process, 0) { End::Unknown } else { End::Detached };
         programs.end_following();
         let (sites, known) = {
             let hooked = programs.lock();
@@ -110,11 +99,11 @@ pub fn attach(
         };
         let Unhooked { stood_still, left } = unhook(&sites, inode, known);
         detaching = (end == End::Detached).then_some(stood_still);
-        programs.detached.store(true, Ordering::Release);
-        stop.is_done();
+        programs.phase.finish_detaching();
+        stop.mark_done();
         Ok(Ending { end, cpu_time: None, trouble: (!left.is_empty()).then(|| left.join("; ")) })
     };
-    let recorded = recorder::record(beginning, subject, &workshop, options, progress, || Ok(()), wait);
+    let recorded = record(beginning, subject, &workshop, options, progress, || Ok(()), wait);
     if recorded.is_err() {
         // Nobody would read what it writes.
         unhook(&sites, inode, BTreeSet::from([pid]));
@@ -208,12 +197,12 @@ impl Prepared {
             .doing("making shared memory");
         let prepared = shared.and_then(|shared| {
             let workshop = Workshop::with_plans(shared, plans, options);
-            let fs_base = registers.fs_base;
+            let thread_pointer = registers::thread_pointer(&registers);
             let mut word = [0; 8];
-            let owner_by_word =
-                fs_base != 0 && halted.read(fs_base, &mut word).is_ok() && u64::from_le_bytes(word) == fs_base;
+            let is_read = thread_pointer != 0 && halted.read(thread_pointer, &mut word).is_ok();
+            let owner_by_word = is_read && u64::from_le_bytes(word) == thread_pointer;
             let program = Program {
-                image: workshop.next_image(),
+                id: workshop.next_program(),
                 loader,
                 max_depth: options.max_depth,
                 stubs: StubOptions { owner_by_word, detail: shape(options) },
@@ -258,7 +247,7 @@ impl Prepared {
             filled.keep(|file| loaded.contains(file));
             for thread in halted.threads() {
                 let registers = thread.registers().map_err(|error| target::refused(pid, &error))?;
-                if registers.gs_base != 0 {
+                if registers::state_pointer(&registers) != 0 {
                     let reason = "it uses the GS register itself, which ada needs".to_owned();
                     return Err(ControlError::NotAttached { pid, reason });
                 }
@@ -292,7 +281,7 @@ impl Prepared {
 
 fn find_loader(pid: u32) -> Result<Option<LoaderNotification>, ControlError> {
     let memory = File::open(format!("/proc/{pid}/mem")).map_err(|error| target::refused(pid, &error))?;
-    gate::find_loader(pid, |address| {
+    loader_notification::find_loader(pid, |address| {
         let mut word = [0; 8];
         memory.read_exact_at(&mut word, address)?;
         io::Result::Ok(u64::from_le_bytes(word))

@@ -3,11 +3,11 @@
 use std::io;
 use std::mem::offset_of;
 
+use ada_process::Remote;
 use ada_ring::state::{Buried, GRAVES, MAX_REGIONS, ProcessBlock, STATE_STRIDE, STATES, private};
 use ada_ring::{ShadowFrame, ThreadState};
 
-use crate::remote::Remote;
-use crate::target_memory::PRIVATE;
+use crate::install::target_memory::PRIVATE;
 
 /// Puts them back for every thread that has a state, except those that are excepted because they are just changing it.
 pub(super) fn put_back(remote: &dyn Remote, is_excepted: impl Fn(u32) -> bool) -> io::Result<()> {

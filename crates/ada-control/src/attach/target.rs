@@ -5,11 +5,12 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-use crate::ControlError;
+use ada_process::maps::{self, Mapping};
+
+use crate::error::ControlError;
+use crate::install::target_memory;
+use crate::launch::program_file;
 use crate::live::{self, Request};
-use crate::maps::{self, Mapping};
-use crate::program_file;
-use crate::target_memory;
 
 /// Refuses a process that cannot be attached to.
 pub(crate) fn check(pid: u32) -> Result<(), ControlError> {

@@ -6,17 +6,17 @@ use std::io;
 use std::ops::Range;
 use std::time::{Duration, Instant};
 
+use ada_process::maps::{self, Mapping};
+use ada_process::ptrace::Halted;
+use ada_process::{Remote, procfs};
 use ada_ring::state::private;
 
-use super::halted::Halted;
-use super::open_frames;
-use super::whereabouts::is_within;
-use crate::crash_handlers;
-use crate::living;
-use crate::maps::{self, Mapping};
-use crate::remote::Remote;
-use crate::sites::{Site, write_originals};
-use crate::target_memory::{POOL_AT, PRIVATE};
+use crate::arch::registers;
+use crate::attach::code_in_use::is_within;
+use crate::attach::open_frames;
+use crate::install::crash_handlers;
+use crate::install::sites::{Site, write_originals};
+use crate::install::target_memory::{POOL_AT, PRIVATE};
 
 /// How long threads that are in ada's code have to leave it …
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -69,7 +69,7 @@ pub(super) fn unhook(sites: &[Vec<Site>], inode: u64, mut processes: BTreeSet<u3
         match unhook_process(pid, &mappings, &is_ours, sites) {
             Ok(stood_still) => unhooked.stood_still = unhooked.stood_still.max(stood_still),
             // It has ended meanwhile.
-            Err(error) if error.raw_os_error() == Some(libc::ESRCH) || living::is_gone(pid) => {}
+            Err(error) if error.raw_os_error() == Some(libc::ESRCH) || procfs::is_gone(pid) => {}
             Err(error) => unhooked.left.push(format!("process {pid} keeps its hooks, which do no harm: {error}")),
         }
     }
@@ -141,9 +141,9 @@ fn leave(halted: &Halted, mappings: &[Mapping], code: &[Range<u64>], copies: &[(
     for thread in halted.threads() {
         let mut registers = thread.registers()?;
         // Displaced instructions do the same where they were before: the thread may be waiting in one.
-        if let Some(original) = original_place(registers.rip, copies) {
+        if let Some(original) = original_place(registers::instruction_pointer(&registers), copies) {
             thread.set_instruction_pointer(original)?;
-            registers.rip = original;
+            registers::set_instruction_pointer(&mut registers, original);
         }
         if is_within(halted, mappings, &registers, code) {
             within.insert(thread.tid());

@@ -3,12 +3,12 @@
 use std::ops::Range;
 
 use ada_event::{DetailSeq, Event, EventKind, EventSeq, ThreadId, TraceNanos};
+use ada_process::Clock;
 use ada_ring::RawRecord;
 use ada_ring::record::RecordKind;
 
-use crate::clock::Clock;
-use crate::detail_lane::{Remembered, ThreadDetails};
-use crate::function_numbers::FunctionNumbers;
+use crate::drain::detail_lane::{Remembered, ThreadDetails};
+use crate::install::function_numbers::FunctionNumbers;
 
 /// A batch of one thread's records, in their order.
 pub(super) struct BatchAsEvents<'a> {
@@ -104,7 +104,7 @@ mod tests {
         let events = BatchAsEvents {
             records: &records,
             times: &[],
-            clock: Clock::for_tests(1000),
+            clock: Clock::in_nanoseconds(1000),
             not_before: TraceNanos(1006),
             thread: ThreadId(4),
             shadow_base_low: BASE,

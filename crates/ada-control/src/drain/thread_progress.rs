@@ -4,13 +4,13 @@ use ada_event::TraceNanos;
 use ada_format::atf::{LaneFigures, ThreadWriter};
 use ada_ring::{DetailShape, RECORDS_END, RECORDS_PER_CHUNK, RawRecord};
 
-use super::held::Held;
-use crate::ControlError;
-use crate::detail_lane::ThreadDetails;
-use crate::function_numbers::FunctionNumbers;
-use crate::gaps::Wait;
-use crate::session::failed;
-use crate::windows::ThreadWindow;
+use crate::drain::detail_lane::ThreadDetails;
+use crate::drain::gaps::Wait;
+use crate::drain::pending_chunk::PendingChunk;
+use crate::drain::windows::ThreadWindow;
+use crate::error::ControlError;
+use crate::install::function_numbers::FunctionNumbers;
+use crate::program_id::ProgramId;
 
 /// How far a thread's events have got.
 #[derive(Default)]
@@ -26,7 +26,7 @@ pub(super) struct ThreadProgress {
 /// How far the chunk of a thread that was read last has got.
 #[derive(Clone, Copy)]
 struct ChunkProgress {
-    image: u32,
+    program: ProgramId,
     ordinal: u64,
     records: u64,
 }
@@ -46,23 +46,30 @@ pub(super) struct BatchGaps {
 impl ThreadProgress {
     /// Takes note of a chunk that was read up to a position. True the first time that it had records; then its header
     /// tells what the thread went through before it had the chunk.
-    pub(super) fn is_new_chunk(&mut self, held: &Held, read: usize, batch: &[RawRecord], gaps: &mut BatchGaps) -> bool {
+    pub(super) fn is_new_chunk(
+        &mut self,
+        pending: &PendingChunk,
+        read: usize,
+        batch: &[RawRecord],
+        gaps: &mut BatchGaps,
+    ) -> bool {
         if batch.is_empty() {
             return false;
         }
         let now = ChunkProgress {
-            image: held.image,
-            ordinal: held.ordinal,
+            program: pending.program,
+            ordinal: pending.ordinal,
             records: (read.min(RECORDS_END) / RawRecord::SIZE) as u64,
         };
-        let last = self.chunk.replace(now).filter(|last| last.image == held.image && last.ordinal <= held.ordinal);
-        if last.is_some_and(|last| last.ordinal == held.ordinal) {
+        let last =
+            self.chunk.replace(now).filter(|last| last.program == pending.program && last.ordinal <= pending.ordinal);
+        if last.is_some_and(|last| last.ordinal == pending.ordinal) {
             return false;
         }
         let per_chunk = RECORDS_PER_CHUNK as u64;
         gaps.taken_back = match last {
-            Some(last) => per_chunk - last.records + (held.ordinal - last.ordinal - 1) * per_chunk,
-            None if self.last == TraceNanos::default() => held.ordinal * per_chunk,
+            Some(last) => per_chunk - last.records + (pending.ordinal - last.ordinal - 1) * per_chunk,
+            None if self.last == TraceNanos::default() => pending.ordinal * per_chunk,
             None => 0,
         };
         true
@@ -86,7 +93,7 @@ impl ThreadProgress {
                 };
                 let function = known.get(event.function);
                 let payload = captured.payload(function, shape);
-                lane.bytes += thread.add_detail(event.seq, event.time, &payload).map_err(failed)?;
+                lane.bytes += thread.add_detail(event.seq, event.time, &payload)?;
                 lane.written += 1;
                 window.wrote(event.time);
             }

@@ -7,7 +7,7 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::Duration;
 
-use super::{Answer, LiveError, Request, runtime_folder};
+use crate::live::{Answer, LiveError, Request, runtime_folder};
 
 /// A trace that says nothing for so long is stuck.
 const PATIENCE: Duration = Duration::from_secs(60);

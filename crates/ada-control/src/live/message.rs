@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
+use crate::switches::SwitchMode;
+
 /// One line from whoever asks.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "request", rename_all = "snake_case", deny_unknown_fields)]
@@ -35,33 +37,6 @@ pub enum Request {
         /// Names of functions or modules, with `*` and `?`.
         patterns: Vec<String>,
     },
-}
-
-/// What happens at the calls of a function.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum SwitchMode {
-    /// They are recorded, and so are the returns.
-    Full,
-    /// Nothing.
-    Off,
-    /// They are counted.
-    Count,
-    /// Nothing: the hook is gone, and does not come back.
-    #[serde(skip)]
-    Unhooked,
-}
-
-impl SwitchMode {
-    /// The mode's name in manifests.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Full => "full",
-            Self::Off => "off",
-            Self::Count => "count",
-            Self::Unhooked => "unhooked",
-        }
-    }
 }
 
 /// One line back.

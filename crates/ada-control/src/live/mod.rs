@@ -8,15 +8,12 @@
 
 mod client;
 mod error;
+pub(crate) mod handlers;
 mod message;
 mod runtime_folder;
 mod server;
-mod status;
-mod triggers;
 
 pub use client::{ask, running};
 pub use error::LiveError;
-pub use message::{Answer, Request, Status, SwitchMode};
+pub use message::{Answer, Request, Status};
 pub(crate) use server::{Handler, LiveServer};
-pub(crate) use status::StatusHandler;
-pub(crate) use triggers::TriggerHandler;

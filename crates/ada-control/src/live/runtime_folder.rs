@@ -5,7 +5,7 @@ use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
-use super::LiveError;
+use crate::live::LiveError;
 
 /// Where this user's sockets are. Not made by asking.
 pub(super) fn path() -> PathBuf {

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::Scope;
 use std::time::Duration;
 
-use super::{Answer, LiveError, Request, runtime_folder};
+use crate::live::{Answer, LiveError, Request, runtime_folder};
 
 /// No request is longer.
 const LONGEST_LINE: u64 = 1 << 16;

@@ -3,8 +3,8 @@
 use std::collections::{BTreeSet, HashMap};
 use std::time::Duration;
 
-use super::SharedTally;
-use crate::programs::Programs;
+use crate::drain::event_tally::SharedTally;
+use crate::tracked::Programs;
 
 /// Adds up what the processes of a session have used, those that end meanwhile included as far as they were seen.
 #[derive(Default)]
@@ -33,7 +33,7 @@ pub(crate) fn watch_cpu(programs: &Programs, tally: &SharedTally) -> Duration {
     const WAITS_A_LOOK: u64 = 4;
     let (mut cpu, mut used) = (CpuTimes::default(), Duration::ZERO);
     for waits in 0_u64.. {
-        if programs.has_ended() {
+        if programs.phase.has_ended() {
             break;
         }
         if waits % WAITS_A_LOOK == 0 {

@@ -6,14 +6,15 @@ use std::time::Duration;
 use ada_event::FunctionId;
 use ada_patch::Verdict;
 
-use super::budget::{Advice, Costs, Window};
-use super::cpu_time::CpuTimes;
-use super::unhooking::Unhooking;
-use super::{Calibrated, EventTally, SharedTally};
-use crate::function_numbers::FunctionNumbers;
-use crate::live::SwitchMode;
-use crate::probes;
-use crate::programs::{Hooked, Programs};
+use crate::drain::event_tally::{EventTally, SharedTally};
+use crate::install::function_numbers::FunctionNumbers;
+use crate::overhead::Calibrated;
+use crate::overhead::budget::{Advice, Costs, Window};
+use crate::overhead::cpu_time::CpuTimes;
+use crate::overhead::unhooking::Unhooking;
+use crate::plan::probes;
+use crate::switches::SwitchMode;
+use crate::tracked::{HookedPrograms, Programs};
 
 /// How often to look.
 const EVERY: Duration = Duration::from_millis(25);
@@ -102,7 +103,7 @@ impl<'a> Governor<'a> {
 
     /// Governs until nothing more is recorded.
     pub(crate) fn run(mut self) -> Governed {
-        while !self.programs.has_ended() && !self.programs.is_ending() {
+        while self.programs.phase.is_hooking() {
             self.look();
             std::thread::sleep(EVERY);
         }
@@ -191,7 +192,7 @@ pub(crate) fn advise(
     cpu: Duration,
     max_overhead: f64,
     numbers: &FunctionNumbers,
-    hooked: &Hooked,
+    hooked: &HookedPrograms,
 ) -> Option<Advice> {
     let mut window = Window { cpu_ns: cpu.as_nanos() as f64, ..Window::default() };
     let mut events: HashMap<FunctionId, u64> = HashMap::new();
@@ -217,7 +218,7 @@ pub(crate) fn advise(
 }
 
 /// Whether a function may be counted: it is hooked, and no runtime probe is about it.
-fn is_switchable(hooked: &Hooked, function: FunctionId) -> bool {
+fn is_switchable(hooked: &HookedPrograms, function: FunctionId) -> bool {
     let index = function.symbol_index() as usize;
     let module = hooked.modules.iter().find(|module| module.id == function.module());
     module.is_some_and(|module| {

@@ -10,7 +10,6 @@ mod budget;
 mod calibration;
 mod cpu_time;
 mod governor;
-mod tally;
 mod unhooking;
 
 pub use budget::Advice;
@@ -18,4 +17,3 @@ pub(crate) use calibration::{Calibrated, calibrate};
 pub(crate) use cpu_time::watch_cpu;
 pub use governor::Governed;
 pub(crate) use governor::{Governor, advise};
-pub(crate) use tally::{EventTally, SharedTally};

@@ -13,7 +13,8 @@ use std::time::{Duration, Instant};
 
 use ada_event::FunctionId;
 
-use crate::programs::Programs;
+use crate::program_id::ProgramId;
+use crate::tracked::Programs;
 
 /// How long an order is good for.
 const GOOD_FOR: Duration = Duration::from_millis(200);
@@ -32,7 +33,7 @@ pub(super) struct Unhooking {
 /// A word of code, and how to change it.
 struct Change {
     function: FunctionId,
-    image: u32,
+    program: ProgramId,
     address: u64,
     old: u64,
     new: u64,
@@ -60,7 +61,7 @@ impl Unhooking {
         let given: Vec<(FunctionId, usize)> = changes
             .iter()
             .filter_map(|change| {
-                let number = edits.add(change.image, change.address, change.old, change.new, until)?;
+                let number = edits.add(change.program.0, change.address, change.old, change.new, until)?;
                 Some((change.function, number))
             })
             .collect();
@@ -91,7 +92,7 @@ fn changes(programs: &Programs, processes: &BTreeSet<u32>, functions: &[Function
     let mut changes = Vec::new();
     for &function in functions {
         let Some(module) = hooked.modules.iter().find(|module| module.id == function.module()) else { continue };
-        let Some((installer, first)) = hooked.installers.get(&module.image) else { continue };
+        let Some((installer, first)) = hooked.installers.get(&module.program) else { continue };
         // A library that was loaded later can be gone at any moment.
         let Some((jump, original)) =
             installer.jump_of(&module.file, function.symbol_index() as usize).filter(|_| first.contains(&module.file))
@@ -102,7 +103,7 @@ fn changes(programs: &Programs, processes: &BTreeSet<u32>, functions: &[Function
         if within + jump.bytes().len() > 8 || jump.bytes().len() != original.len() {
             continue;
         }
-        let runs = |pid: &&u32| hooked.processes.get(pid).is_some_and(|known| known.images.contains(&module.image));
+        let runs = |pid: &&u32| hooked.processes.get(pid).is_some_and(|known| known.programs.contains(&module.program));
         let mut those: Vec<&u32> = processes.iter().filter(runs).collect();
         // A program that has shut itself in may be killed for what its threads would have to do.
         if those.iter().any(|pid| is_shut_in(**pid)) {
@@ -117,7 +118,7 @@ fn changes(programs: &Programs, processes: &BTreeSet<u32>, functions: &[Function
             let mut new = old;
             new[within..][..original.len()].copy_from_slice(&original);
             let (old, new) = (u64::from_le_bytes(old), u64::from_le_bytes(new));
-            changes.push(Change { function, image: module.image, address, old, new });
+            changes.push(Change { function, program: module.program, address, old, new });
         }
     }
     in_turn(changes)
@@ -128,7 +129,7 @@ fn in_turn(mut changes: Vec<Change>) -> Vec<Change> {
     for number in 0..changes.len() {
         let (before, rest) = changes.split_at_mut(number);
         let change = &mut rest[0];
-        let same = |other: &&Change| (other.image, other.address) == (change.image, change.address);
+        let same = |other: &&Change| (other.program, other.address) == (change.program, change.address);
         if let Some(earlier) = before.iter().rfind(same) {
             let own = change.old ^ change.new;
             change.old = earlier.new;
@@ -156,7 +157,7 @@ mod tests {
 
     #[test]
     fn the_second_change_of_a_word_builds_on_the_first() {
-        let change = |address, old, new| Change { function: FunctionId(1), image: 1, address, old, new };
+        let change = |address, old, new| Change { function: FunctionId(1), program: ProgramId(1), address, old, new };
         let changes = in_turn(vec![change(8, 0xaabb, 0x11bb), change(16, 1, 2), change(8, 0xaabb, 0xaa22)]);
         assert_eq!((changes[2].old, changes[2].new), (0x11bb, 0x1122));
         assert_eq!((changes[1].old, changes[1].new), (1, 2));

@@ -5,12 +5,10 @@
 //! on as it was begun, so that the return of a recorded call is recorded. Runtime probes are never switched: the analysis
 //! and the following of children live on them.
 
-mod arenas;
 mod call_counts;
-mod filter;
+mod switch_mode;
 mod switchboard;
 
-pub(crate) use arenas::SwitchArenas;
-pub(crate) use filter::FilterHandler;
+pub use switch_mode::SwitchMode;
 pub(crate) use switchboard::Switchboard;
 pub use switchboard::SwitchedFunction;

@@ -1,0 +1,94 @@
+//! Which code the threads of a halted process are in, or will come back to.
+
+use std::io;
+use std::ops::Range;
+
+use ada_process::Remote;
+use ada_process::maps::Mapping;
+use ada_process::ptrace::{Halted, HaltedThread};
+
+use crate::arch::registers::{Registers, instruction_pointer, stack_pointer};
+use crate::arch::signal_frame::{INTERRUPTED, SIGRETURN};
+use crate::install::sites::Site;
+
+/// As much of a stack as is looked at.
+const STACK: u64 = 256 << 10;
+
+/// What a thread was doing when it was halted.
+pub(super) struct ThreadStack {
+    pub(super) tid: u32,
+    pub(super) registers: Registers,
+    /// The words from its stack pointer on.
+    words: Vec<u64>,
+}
+
+impl ThreadStack {
+    /// Of each thread of a process.
+    pub(super) fn all(halted: &Halted, mappings: &[Mapping]) -> io::Result<Vec<Self>> {
+        let of_thread = |thread: &HaltedThread| {
+            let registers = thread.registers()?;
+            Ok(Self { tid: thread.tid(), registers, words: stack(halted, mappings, stack_pointer(&registers)) })
+        };
+        halted.threads().iter().map(of_thread).collect()
+    }
+
+    /// A word of the stack.
+    pub(super) fn word(&self, address: u64) -> Option<u64> {
+        let distance = address.checked_sub(stack_pointer(&self.registers) & !7)?;
+        self.words.get(usize::try_from(distance / 8).ok()?).copied().filter(|_| distance.is_multiple_of(8))
+    }
+}
+
+/// Addresses that some thread is at, or may come back to.
+pub(super) struct CodeInUse(Vec<u64>);
+
+impl CodeInUse {
+    /// Looks at registers, and at everything on the stacks that could be the address of an instruction.
+    pub(super) fn of(stacks: &[ThreadStack], code: &[Range<u64>]) -> Self {
+        let is_code = |address: &u64| code.iter().any(|range| range.contains(address));
+        let mut addresses: Vec<u64> = Vec::new();
+        for stack in stacks {
+            addresses.push(instruction_pointer(&stack.registers));
+            addresses.extend(stack.words.iter().copied().filter(is_code));
+        }
+        addresses.sort_unstable();
+        addresses.dedup();
+        Self(addresses)
+    }
+
+    /// Whether a hook would change an instruction behind the first that it replaces, and some thread is there.
+    pub(super) fn has(&self, site: &Site) -> bool {
+        site.ranges().any(|range| {
+            let first = self.0.partition_point(|&address| address <= range.start);
+            self.0.get(first).is_some_and(|&address| address < range.end)
+        })
+    }
+}
+
+/// Whether a thread with these registers is in some code, or will be once a signal handler of its returns.
+pub(super) fn is_within(halted: &Halted, mappings: &[Mapping], registers: &Registers, code: &[Range<u64>]) -> bool {
+    let is_code = |address: u64| code.iter().any(|range| range.contains(&address));
+    let is_handler_return = |address: u64| {
+        let mut bytes = [0; SIGRETURN.len()];
+        halted.read(address, &mut bytes).is_ok() && bytes == SIGRETURN
+    };
+    if is_code(instruction_pointer(registers)) {
+        return true;
+    }
+    let words = stack(halted, mappings, stack_pointer(registers));
+    words.windows(INTERRUPTED + 1).any(|window| is_code(window[INTERRUPTED]) && is_handler_return(window[0]))
+}
+
+/// The words of a stack from its top, as far as they can be read.
+fn stack(halted: &Halted, mappings: &[Mapping], top: u64) -> Vec<u64> {
+    let top = top & !7;
+    let Some(mapping) = mappings.iter().find(|mapping| (mapping.start..mapping.end).contains(&top)) else {
+        return Vec::new();
+    };
+    let mut bytes = vec![0; STACK.min(mapping.end - top) as usize];
+    if halted.read(top, &mut bytes).is_err() {
+        return Vec::new();
+    }
+    let (words, _) = bytes.as_chunks::<8>();
+    words.iter().map(|word| u64::from_le_bytes(*word)).collect()
+}

@@ -1,0 +1,131 @@
+//! Hooks whose ada is gone: it was killed, and its processes go on with what it has left in them.
+//!
+//! What there is to take out the processes know themselves: open frames are in their thread states, and what was written
+//! over their code in the tables beside the stubs.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::mem::offset_of;
+use std::os::unix::fs::FileExt;
+use std::time::{Duration, Instant};
+
+use ada_process::maps::{self, Mapping};
+use ada_process::{memory_users, procfs};
+use ada_ring::Control;
+
+use crate::attach::target;
+use crate::attach::unhook::{Unhooked, unhook};
+use crate::error::ControlError;
+use crate::install::site_table;
+use crate::install::sites::Site;
+use crate::install::target_memory::{OURS, POOL_AT};
+
+/// How long a recorder may take to give a sign of life, where it cannot be looked for.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// What was found and taken out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RemovedHooks {
+    /// How many processes had them.
+    pub processes: usize,
+    /// Processes that keep theirs, and why.
+    pub left: Vec<String>,
+}
+
+/// Takes the hooks out of a process, and of all that share its trace, if whoever recorded it is gone. Nothing where the
+/// process has none; refused where it is being traced.
+pub fn remove_left_hooks(pid: u32) -> Result<Option<RemovedHooks>, ControlError> {
+    let refused = |reason: String| ControlError::NotDetached { pid, reason };
+    let mappings = match maps::of_process(pid) {
+        Ok(mappings) => mappings,
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+            return Err(refused("permission is denied; run ada as root, or as the user of that process".to_owned()));
+        }
+        // It has ended, and all that it had is gone.
+        Err(_) => return Ok(None),
+    };
+    let Some(inode) = shared_memory_of(&mappings) else { return Ok(None) };
+    let memory = OpenOptions::new().read(true).write(true).open(format!("/proc/{pid}/mem"));
+    let memory = memory.map_err(|error| refused(target::words(&error)))?;
+    match recorder_of(inode, &memory) {
+        Recorder::Process(recorder) => {
+            return Err(refused(format!("ada records it in process {recorder}; `ada ps` shows what to detach from")));
+        }
+        Recorder::Lives => {
+            return Err(refused("somebody else's ada records it; ask that user to detach from it".to_owned()));
+        }
+        Recorder::Gone => {}
+    }
+    // Whoever waits for it waits no longer.
+    let gone = memory.write_all_at(&1_u32.to_le_bytes(), POOL_AT + offset_of!(Control, recorder_gone) as u64);
+    gone.map_err(|error| refused(target::words(&error)))?;
+    let users: BTreeSet<u32> = memory_users::users_of(inode).into_iter().collect();
+    // Nobody is hooked any more, and whoever is forked has what its parent has.
+    let tables: BTreeMap<u64, Vec<Site>> = users.iter().flat_map(|user| sites_of(*user, inode)).collect();
+    let sites: Vec<Vec<Site>> = tables.into_values().collect();
+    let processes = users.len();
+    let Unhooked { left, .. } = unhook(&sites, inode, users);
+    Ok(Some(RemovedHooks { processes, left }))
+}
+
+/// What the shared memory of a process's trace is known by, if it has one. It is the first that a process gets, and the
+/// last that it loses.
+fn shared_memory_of(mappings: &[Mapping]) -> Option<u64> {
+    let is_pool = |mapping: &&Mapping| mapping.start == POOL_AT && mapping.path.starts_with("/memfd:");
+    mappings.iter().find(is_pool).map(|mapping| mapping.inode)
+}
+
+/// Everything that was written over the code of a process.
+fn sites_of(pid: u32, inode: u64) -> Vec<(u64, Vec<Site>)> {
+    let (Ok(mappings), Ok(memory)) = (maps::of_process(pid), File::open(format!("/proc/{pid}/mem"))) else {
+        return Vec::new();
+    };
+    let is_arena = |mapping: &&Mapping| {
+        mapping.inode == inode
+            && mapping.path.starts_with("/memfd:")
+            && mapping.executable
+            && !OURS.contains(&mapping.start)
+    };
+    site_table::find(mappings.iter().filter(is_arena), |address, bytes| memory.read_exact_at(bytes, address))
+}
+
+enum Recorder {
+    Process(u32),
+    Lives,
+    Gone,
+}
+
+/// Who records what is written to this memory, which one of its processes has open: whoever has it mapped elsewhere than
+/// they do.
+fn recorder_of(inode: u64, memory: &File) -> Recorder {
+    let mut is_anybody_unknown = false;
+    for pid in procfs::all_processes() {
+        match maps::of_process(pid) {
+            Ok(mappings) => {
+                let has_it = |it: &Mapping| it.inode == inode && it.path.starts_with("/memfd:");
+                if mappings.iter().any(has_it) && shared_memory_of(&mappings) != Some(inode) {
+                    return Recorder::Process(pid);
+                }
+            }
+            Err(error) => is_anybody_unknown |= error.kind() == io::ErrorKind::PermissionDenied,
+        }
+    }
+    if is_anybody_unknown && gives_signs_of_life(memory) { Recorder::Lives } else { Recorder::Gone }
+}
+
+fn gives_signs_of_life(memory: &File) -> bool {
+    let beats = || {
+        let mut word = [0; 8];
+        let place = POOL_AT + offset_of!(Control, heartbeats) as u64;
+        memory.read_exact_at(&mut word, place).ok().map(|()| u64::from_le_bytes(word))
+    };
+    let (first, until) = (beats(), Instant::now() + PATIENCE);
+    while Instant::now() < until {
+        std::thread::sleep(Duration::from_millis(20));
+        if beats() != first {
+            return true;
+        }
+    }
+    false
+}

@@ -1,0 +1,336 @@
+//! The drain's side of the detail lane: finding the detail of events.
+
+use std::collections::VecDeque;
+use std::mem::offset_of;
+use std::ops::Range;
+use std::sync::atomic::{AtomicU64, Ordering, fence};
+
+use ada_event::{EventSeq, TraceNanos};
+use ada_ring::{CHUNK_SIZE, ChunkReader, ChunkState, Lane, Pool, RECORDS_END, RawDetail};
+
+use crate::arch::captured::Captured;
+use crate::drain::gaps::Wait;
+
+/// How many of a thread's newest events are remembered, so that kept detail can be linked to them: more than two chunks
+/// of detail hold.
+pub(crate) const REMEMBERED: usize = 8192;
+
+/// Detail of one thread that is on its way to its events.
+#[derive(Default)]
+pub(crate) struct ThreadDetails {
+    waiting: Waiting,
+    /// Copies from chunks that the thread is still writing.
+    copied: Waiting,
+    remembered: VecDeque<Remembered>,
+}
+
+/// An event that was written without detail, of which the thread may still have it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Remembered {
+    pub(crate) tsc: u64,
+    pub(crate) seq: EventSeq,
+    pub(crate) time: TraceNanos,
+    pub(crate) function: u32,
+}
+
+/// Records that were read before their events.
+#[derive(Default)]
+struct Waiting {
+    bytes: Vec<u8>,
+    /// Time stamp and place of each, by time.
+    places: Vec<(u64, Range<usize>)>,
+    /// The first that has not been asked for.
+    next: usize,
+    /// How many of the bytes are of records that were let go.
+    gone: usize,
+}
+
+impl Waiting {
+    fn push(&mut self, record: &[u8]) {
+        let start = self.bytes.len();
+        self.bytes.extend_from_slice(record);
+        self.places.push((Captured::new(record).tsc(), start..self.bytes.len()));
+    }
+
+    fn take(&mut self, tsc: u64) -> Option<Captured<'_>> {
+        // Events come in the order of their detail, but for handlers that interrupted a stub.
+        let is_next = self.places.get(self.next).is_some_and(|(next, _)| *next == tsc);
+        let found = if is_next { self.next } else { self.places.binary_search_by_key(&tsc, |(tsc, _)| *tsc).ok()? };
+        self.next = found + 1;
+        Some(Captured::new(&self.bytes[self.places[found].1.clone()]))
+    }
+
+    fn sort(&mut self) {
+        if !self.places.is_sorted_by_key(|(tsc, _)| *tsc) {
+            self.places.sort_by_key(|(tsc, _)| *tsc);
+        }
+        self.next = 0;
+    }
+
+    fn clear(&mut self) {
+        self.places.clear();
+        self.bytes.clear();
+        (self.next, self.gone) = (0, 0);
+    }
+
+    /// Lets go of all up to the time stamp, whether it was asked for or not.
+    fn forget_until(&mut self, tsc: u64) {
+        if self.places.is_empty() {
+            return;
+        }
+        let gone = self.places.partition_point(|(time, _)| *time <= tsc);
+        self.gone += self.places.drain(..gone).map(|(_, place)| place.len()).sum::<usize>();
+        self.next = 0;
+        // What is left is moved only when it is the smaller part, so that each record is moved a few times at most.
+        if self.gone * 2 > self.bytes.len() {
+            let (bytes, places) = (std::mem::take(&mut self.bytes), std::mem::take(&mut self.places));
+            self.gone = 0;
+            places.into_iter().for_each(|(_, place)| self.push(&bytes[place]));
+        }
+    }
+}
+
+impl ThreadDetails {
+    /// Takes records of a thread's detail chunks, and frees the chunks that are read to their end. Gives the waits of
+    /// the thread for these.
+    ///
+    /// No further than to the time stamp of the last event that is being written: what is left in the rings makes a
+    /// thread wait that is too fast for the disk.
+    pub(crate) fn collect(&mut self, chunks: &ThreadChunks<'_>, lane: Lane, stride: usize, limit: u64) -> Vec<Wait> {
+        self.collect_from(chunks.pool, chunks.of(lane), stride, limit)
+    }
+
+    /// The same for the chunks that a thread has handed over, which otherwise overwrites its oldest detail.
+    pub(crate) fn collect_handed_over(&mut self, chunks: &ThreadChunks<'_>, stride: usize, limit: u64) -> Vec<Wait> {
+        self.collect_from(chunks.pool, chunks.handed_over(Lane::Detail), stride, limit)
+    }
+
+    fn collect_from(&mut self, pool: &Pool, chunks: Vec<usize>, stride: usize, limit: u64) -> Vec<Wait> {
+        let mut waits = Vec::new();
+        let before = self.waiting.places.len();
+        for chunk in chunks {
+            let is_full = pool.state(chunk) == ChunkState::Full as u32;
+            let Some(mut reader) = ChunkReader::begin_with_stride(pool, chunk, stride) else { continue };
+            loop {
+                while let Some(bytes) = reader.next_detail(limit) {
+                    self.waiting.push(bytes);
+                }
+                // What was reserved and not written belongs to an event that is not written either.
+                if reader.is_at_end() || !is_full || !reader.is_at_hole() || !reader.skip_hole(true, |_| {}) {
+                    break;
+                }
+            }
+            let is_done = reader.is_at_end() || reader.is_at_hole();
+            drop(reader);
+            if !is_done {
+                break;
+            }
+            if is_full {
+                let ticks = pool.header(chunk).waited_ticks.load(Ordering::Relaxed);
+                let mut first = vec![0; stride];
+                if ticks > 0 && copy_record(pool, chunk, 0, &mut first) {
+                    waits.push(Wait { ticks, until: Captured::new(&first).tsc() });
+                }
+                free(pool, chunk);
+            }
+        }
+        if self.waiting.places.len() > before {
+            self.waiting.sort();
+        }
+        waits
+    }
+
+    /// Takes all that a thread has of the events up to a time stamp: copies of what is in the chunks that it is still
+    /// writing, which it is asked to hand over from now on, and then those that it has handed over. In this order, because
+    /// a chunk may become full in between.
+    pub(crate) fn collect_kept(&mut self, chunks: &ThreadChunks<'_>, stride: usize, limit: u64) -> Vec<Wait> {
+        self.copied.clear();
+        let pool = chunks.pool;
+        let mut record = vec![0; stride];
+        for chunk in chunks.of(Lane::Detail) {
+            if pool.state(chunk) != ChunkState::Active as u32 {
+                continue;
+            }
+            pool.header(chunk).wanted.store(1, Ordering::Relaxed);
+            for at in (0..RECORDS_END).step_by(stride) {
+                if copy_record(pool, chunk, at, &mut record) {
+                    self.copied.push(&record);
+                }
+            }
+        }
+        self.copied.sort();
+        self.collect_handed_over(chunks, stride, limit)
+    }
+
+    /// Nothing more is wanted of the chunks that a thread is writing.
+    pub(crate) fn unwant(chunks: &ThreadChunks<'_>) {
+        for chunk in chunks.of(Lane::Detail) {
+            chunks.pool.header(chunk).wanted.store(0, Ordering::Relaxed);
+        }
+    }
+
+    /// The detail of the event with this time stamp.
+    pub(crate) fn take(&mut self, tsc: u64) -> Option<Captured<'_>> {
+        self.waiting.take(tsc).or_else(|| self.copied.take(tsc))
+    }
+
+    /// Lets go of the detail of all events up to this time stamp.
+    pub(crate) fn forget_until(&mut self, tsc: u64) {
+        self.waiting.forget_until(tsc);
+    }
+
+    /// Lets go of the detail of events that are remembered no more.
+    pub(crate) fn forget_unremembered(&mut self) {
+        self.copied.clear();
+        if self.waiting.places.len() > REMEMBERED
+            && let Some(oldest) = self.remembered.front()
+        {
+            self.waiting.forget_until(oldest.tsc.saturating_sub(1));
+        }
+    }
+
+    /// Remembers an event.
+    pub(crate) fn remember(&mut self, event: Remembered) {
+        if self.remembered.len() == REMEMBERED {
+            self.remembered.pop_front();
+        }
+        self.remembered.push_back(event);
+    }
+
+    /// The thread goes on in a new file: nothing can be added to the old one.
+    pub(crate) fn forget_remembered(&mut self) {
+        self.remembered.clear();
+    }
+
+    /// The events that are remembered, by position and time.
+    pub(crate) fn remembered(&self) -> &VecDeque<Remembered> {
+        &self.remembered
+    }
+
+    /// Those of them with positions in a range.
+    pub(crate) fn remembered_in(&self, range: &Range<u64>) -> Vec<Remembered> {
+        let first = self.remembered.partition_point(|event| event.seq.0 < range.start);
+        let end = self.remembered.partition_point(|event| event.seq.0 < range.end);
+        self.remembered.range(first..end.max(first)).copied().collect()
+    }
+}
+
+/// Copies one record. False where it is not written, or is being overwritten.
+///
+/// Its thread stores the time stamp before the registers, and the event with that time stamp last. So whoever has seen
+/// the event, and finds the same time stamp before and after copying, has what belongs to the event.
+fn copy_record(pool: &Pool, chunk: usize, at: usize, record: &mut [u8]) -> bool {
+    // SAFETY: a record that starts before the slack ends before the header; all of it is read as atomics because its
+    // thread may be writing it.
+    let words =
+        unsafe { std::slice::from_raw_parts(pool.records(chunk).add(at).cast::<AtomicU64>(), record.len() / 8) };
+    let (mark_at, tsc_at) = (offset_of!(RawDetail, mark) / 8, offset_of!(RawDetail, tsc) / 8);
+    let (mark, tsc) = (words[mark_at].load(Ordering::Acquire), words[tsc_at].load(Ordering::Acquire));
+    if mark as u32 == 0 {
+        return false;
+    }
+    for (place, word) in record.chunks_exact_mut(8).zip(words) {
+        place.copy_from_slice(&word.load(Ordering::Relaxed).to_le_bytes());
+    }
+    fence(Ordering::Acquire);
+    (words[mark_at].load(Ordering::Relaxed), words[tsc_at].load(Ordering::Relaxed)) == (mark, tsc)
+}
+
+/// What a thread has in lanes other than that of its events.
+#[derive(Clone, Copy)]
+pub(crate) struct ThreadChunks<'a> {
+    pub(crate) pool: &'a Pool,
+    pub(crate) pid: u32,
+    pub(crate) tid: u32,
+    /// All that it has, where that is known: it has ended.
+    pub(crate) known: Option<&'a [usize]>,
+}
+
+impl ThreadChunks<'_> {
+    /// Its chunks of a lane, oldest first.
+    fn of(&self, lane: Lane) -> Vec<usize> {
+        let is_one = |chunk: &usize| {
+            let (state, header) = (self.pool.state(*chunk), || self.pool.header(*chunk));
+            // What nobody uses is not touched: it would cost memory.
+            (state == ChunkState::Active as u32 || state == ChunkState::Full as u32)
+                && header().tid.load(Ordering::Relaxed) == self.tid
+                && header().pid.load(Ordering::Relaxed) == self.pid
+                && header().lane.load(Ordering::Relaxed) == lane as u32
+        };
+        let mut chunks: Vec<usize> = match self.known {
+            Some(known) => known.iter().copied().filter(is_one).collect(),
+            None => (0..self.pool.chunk_end()).filter(is_one).collect(),
+        };
+        // Each program that a process runs counts from 0.
+        chunks.sort_by_key(|&chunk| {
+            let header = self.pool.header(chunk);
+            (header.image.load(Ordering::Relaxed), header.ordinal.load(Ordering::Relaxed))
+        });
+        chunks
+    }
+
+    fn handed_over(&self, lane: Lane) -> Vec<usize> {
+        let mut chunks = self.of(lane);
+        chunks.retain(|&chunk| self.pool.state(chunk) == ChunkState::Full as u32);
+        chunks
+    }
+
+    /// Whether the thread has handed over chunks that are not read to their ends.
+    pub(crate) fn are_handed_over(&self) -> bool {
+        [Lane::Detail, Lane::Probe].into_iter().any(|lane| !self.handed_over(lane).is_empty())
+    }
+
+    /// Frees all, of a thread that has ended.
+    pub(crate) fn free(&self) {
+        for lane in [Lane::Detail, Lane::Probe] {
+            self.of(lane).into_iter().for_each(|chunk| free(self.pool, chunk));
+        }
+    }
+}
+
+fn free(pool: &Pool, chunk: usize) {
+    if pool.change(chunk, ChunkState::Full, ChunkState::Draining)
+        || pool.change(chunk, ChunkState::Active, ChunkState::Draining)
+    {
+        if !give_memory_back(pool, chunk) {
+            pool.zero_all(chunk);
+        }
+        pool.change(chunk, ChunkState::Draining, ChunkState::Free);
+    }
+}
+
+/// Gives the memory of a chunk that the drain owns back to the operating system, if the chunk is there only because there
+/// are many threads. What was in it is then zero.
+pub(crate) fn give_memory_back(pool: &Pool, chunk: usize) -> bool {
+    let start = pool.records(chunk).cast();
+    // SAFETY: the drain owns the chunk, of which nothing is kept.
+    chunk >= pool.chunk_count() && unsafe { libc::madvise(start, CHUNK_SIZE, libc::MADV_REMOVE) } == 0
+}
+
+#[cfg(test)]
+mod tests {
+    use ada_ring::{DetailMode, OnFull};
+
+    use super::*;
+    use crate::install::shared_memory::SharedMemory;
+
+    #[test]
+    fn chunks_of_an_earlier_program_come_first() {
+        let shared = SharedMemory::new(3, OnFull::Wait, DetailMode::All).unwrap();
+        let pool = shared.pool();
+        for (chunk, (image, ordinal)) in [(2, 0), (1, 1), (1, 0)].into_iter().enumerate() {
+            let header = pool.header(chunk);
+            header.image.store(image, Ordering::Relaxed);
+            header.ordinal.store(ordinal, Ordering::Relaxed);
+            header.lane.store(Lane::Probe as u32, Ordering::Relaxed);
+            header.pid.store(7, Ordering::Relaxed);
+            header.tid.store(8, Ordering::Relaxed);
+            assert!(pool.change(chunk, ChunkState::Free, ChunkState::Active));
+        }
+        let chunks = ThreadChunks { pool: &pool, pid: 7, tid: 8, known: None };
+        assert_eq!(chunks.of(Lane::Probe), [2, 1, 0]);
+        assert!(chunks.of(Lane::Detail).is_empty());
+        assert_eq!(ThreadChunks { known: Some(&[0, 1]), ..chunks }.of(Lane::Probe), [1, 0]);
+        assert!(ThreadChunks { tid: 9, ..chunks }.of(Lane::Probe).is_empty());
+    }
+}

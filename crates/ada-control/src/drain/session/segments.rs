@@ -1,0 +1,175 @@
+//! The row of segments.
+
+use std::collections::hash_map::Entry;
+use std::collections::{HashMap, VecDeque};
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use ada_format::atf::{RingFigures, SessionWriter, Store, SyncPolicy, ThreadEntry, ThreadWriter};
+
+use super::closed_segment::delete;
+use crate::arch::platform::PLATFORM;
+use crate::error::ControlError;
+
+/// Into how many segments the room is divided: so much, at most, is let go at once.
+const PARTS: u64 = 8;
+
+/// The segments of a recording, the newest of which is being written.
+pub(crate) struct Segments {
+    folder: PathBuf,
+    limit: u64,
+    store: Store,
+    next_number: u64,
+    closed: VecDeque<Segment>,
+    /// The processes of the newest segment; it has no folder before its first event.
+    open: HashMap<u32, SessionWriter>,
+    /// Bytes of its threads that have ended.
+    open_bytes: u64,
+    let_go: HashMap<u32, RingFigures>,
+    /// One thread of each process of which something was let go.
+    let_go_threads: HashMap<u32, ThreadEntry>,
+}
+
+struct Segment {
+    path: PathBuf,
+    bytes: u64,
+    processes: Vec<ProcessPart>,
+}
+
+/// What a segment has of a process.
+struct ProcessPart {
+    pid: u32,
+    events: u64,
+    start_ns: u64,
+    end_ns: u64,
+    /// One of its threads, the first if it is there.
+    thread: Option<ThreadEntry>,
+}
+
+impl Segments {
+    /// Segments in a session's folder, with so many bytes in all.
+    pub(crate) fn new(session: &Path, limit: u64, store: Store) -> Self {
+        Self {
+            folder: session.join("ring"),
+            limit,
+            store,
+            next_number: 1,
+            closed: VecDeque::new(),
+            open: HashMap::new(),
+            open_bytes: 0,
+            let_go: HashMap::new(),
+            let_go_threads: HashMap::new(),
+        }
+    }
+
+    pub(crate) fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// A process's files in the newest segment.
+    pub(crate) fn process(&mut self, pid: u32) -> Result<&mut SessionWriter, ControlError> {
+        match self.open.entry(pid) {
+            Entry::Occupied(known) => Ok(known.into_mut()),
+            Entry::Vacant(new) => {
+                let path = self.folder.join(format!("{:06}", self.next_number));
+                let made = fs::create_dir_all(&path);
+                made.map_err(|error| ControlError::Session(format!("{}: {error}", path.display())))?;
+                let mut process = SessionWriter::join(path, pid, PLATFORM, SyncPolicy::Never)?;
+                process.set_store(self.store);
+                Ok(new.insert(process))
+            }
+        }
+    }
+
+    /// Finishes a thread's files in the newest segment.
+    pub(crate) fn finish_thread(&mut self, pid: u32, writer: ThreadWriter) -> Result<(), ControlError> {
+        self.open_bytes += writer.byte_count();
+        self.process(pid)?.finish_thread(writer).map_err(ControlError::from)
+    }
+
+    /// Whether the newest segment is large enough, with so many bytes of threads that go on.
+    pub(crate) fn is_full(&self, bytes: u64) -> bool {
+        self.open_bytes + bytes >= self.limit / PARTS
+    }
+
+    /// Closes the newest segment, whose threads are all finished, and lets go of the oldest where room is needed. Gives
+    /// the time before which nothing is left.
+    pub(crate) fn turn(&mut self) -> Result<Option<u64>, ControlError> {
+        if !self.open.is_empty() {
+            let path = self.folder.join(format!("{:06}", self.next_number));
+            self.next_number += 1;
+            let mut segment = Segment { path, bytes: std::mem::take(&mut self.open_bytes), processes: Vec::new() };
+            for (pid, mut process) in self.open.drain() {
+                let manifest = process.manifest_mut();
+                segment.processes.push(ProcessPart {
+                    pid,
+                    events: manifest.threads.iter().filter_map(|thread| thread.event_count).sum(),
+                    start_ns: manifest.time_start_ns,
+                    end_ns: manifest.time_end_ns,
+                    thread: manifest.threads.iter().min_by_key(|thread| (thread.id != pid, thread.id)).cloned(),
+                });
+                process.finish()?;
+            }
+            self.closed.push_back(segment);
+        }
+        let room = self.limit - self.limit / PARTS;
+        let mut kept_from = None;
+        while self.closed.iter().map(|segment| segment.bytes).sum::<u64>() > room
+            && let Some(oldest) = self.closed.pop_front()
+        {
+            self.let_go(&oldest);
+            kept_from = oldest.processes.iter().map(|part| part.end_ns).max();
+            delete(&oldest.path)?;
+        }
+        Ok(kept_from)
+    }
+
+    fn let_go(&mut self, segment: &Segment) {
+        for part in segment.processes.iter().filter(|part| part.events > 0) {
+            let figures = self.let_go.entry(part.pid).or_default();
+            figures.let_go_events += part.events;
+            figures.let_go_start_ns.get_or_insert(part.start_ns);
+            figures.let_go_end_ns = figures.let_go_end_ns.max(Some(part.end_ns));
+            let known = self.let_go_threads.get(&part.pid);
+            if let Some(thread) = part.thread.as_ref().filter(|_| known.is_none_or(|known| known.id != part.pid)) {
+                self.let_go_threads.insert(part.pid, thread.clone());
+            }
+        }
+    }
+
+    /// What was let go of a process.
+    pub(crate) fn figures(&self, pid: u32) -> RingFigures {
+        RingFigures { limit_bytes: self.limit, ..self.let_go.get(&pid).cloned().unwrap_or_default() }
+    }
+
+    /// One thread of each process of which something was let go: perhaps nothing else is left of it.
+    pub(crate) fn let_go_threads(&self) -> HashMap<u32, ThreadEntry> {
+        self.let_go_threads.clone()
+    }
+
+    /// The closed segments, oldest first.
+    pub(crate) fn closed(&self) -> Vec<PathBuf> {
+        self.closed.iter().map(|segment| segment.path.clone()).collect()
+    }
+
+    /// Gives all closed segments a second name, under which they stay when they are let go.
+    pub(crate) fn link_into(&self, folder: &Path) -> io::Result<Vec<PathBuf>> {
+        self.closed.iter().map(|segment| link_folder(&segment.path, folder)).collect()
+    }
+}
+
+/// Makes a folder of the same name, with second names for all files in it.
+fn link_folder(from: &Path, into: &Path) -> io::Result<PathBuf> {
+    let folder = into.join(from.file_name().unwrap_or_default());
+    fs::create_dir_all(&folder)?;
+    for entry in fs::read_dir(from)? {
+        let entry = entry?;
+        if entry.file_type()?.is_dir() {
+            link_folder(&entry.path(), &folder)?;
+        } else {
+            fs::hard_link(entry.path(), folder.join(entry.file_name()))?;
+        }
+    }
+    Ok(folder)
+}

@@ -1,0 +1,248 @@
+//! The files of a session as they grow: a folder per process, two files per thread.
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use ada_event::ThreadId;
+use ada_format::atf::{RingFigures, SessionWriter, Store, SyncPolicy, ThreadEntry, ThreadWriter};
+
+use super::closed_segment;
+use super::segments::Segments;
+use crate::arch::platform::PLATFORM;
+use crate::error::ControlError;
+
+/// Thread ids have 22 bits at most; the bits above number the threads that had the same one.
+const GENERATION_SHIFT: u32 = 22;
+
+/// All files that are being written.
+pub(crate) struct SessionFiles {
+    path: PathBuf,
+    store: Store,
+    processes: HashMap<u32, SessionWriter>,
+    threads: HashMap<(u32, u32), ThreadWriter>,
+    generations: HashMap<(u32, u32), u32>,
+    /// The numbers in the session of threads that live.
+    ids: HashMap<(u32, u32), ThreadId>,
+    /// Where the threads are written if only the newest part is kept.
+    ring: Option<Segments>,
+}
+
+impl SessionFiles {
+    pub(crate) fn create(output: &Path, pid: u32, store: Store) -> Result<Self, ControlError> {
+        let mut process = SessionWriter::create(output, SystemTime::now(), pid, PLATFORM, SyncPolicy::Never)?;
+        process.set_store(store);
+        Ok(Self {
+            path: process.path().to_owned(),
+            store,
+            processes: HashMap::from([(pid, process)]),
+            threads: HashMap::new(),
+            generations: HashMap::new(),
+            ids: HashMap::new(),
+            ring: None,
+        })
+    }
+
+    /// Keeps so many bytes, the newest, from now on.
+    pub(crate) fn keep_newest(&mut self, bytes: u64) {
+        self.ring = Some(Segments::new(&self.path, bytes, self.store));
+    }
+
+    /// The segments, if only the newest part is kept.
+    pub(crate) fn segments(&self) -> Option<&Segments> {
+        self.ring.as_ref()
+    }
+
+    /// What was let go of each process, if only the newest part is kept.
+    pub(crate) fn let_go(&self) -> HashMap<u32, RingFigures> {
+        self.ring.iter().flat_map(|ring| self.pids().map(|pid| (pid, ring.figures(pid)))).collect()
+    }
+
+    /// All processes that there are or were.
+    pub(crate) fn pids(&self) -> impl Iterator<Item = u32> {
+        let mut pids: Vec<u32> =
+            self.processes.keys().copied().chain(self.generations.keys().map(|(pid, _)| *pid)).collect();
+        pids.sort_unstable();
+        pids.dedup();
+        pids.into_iter()
+    }
+
+    /// The session's folder.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// A process's files, begun now if this is the first that is heard of it.
+    pub(crate) fn process(&mut self, pid: u32) -> Result<&mut SessionWriter, ControlError> {
+        match self.processes.entry(pid) {
+            Entry::Occupied(known) => Ok(known.into_mut()),
+            Entry::Vacant(new) => {
+                let process = SessionWriter::join(self.path.clone(), pid, PLATFORM, SyncPolicy::Never);
+                let process = new.insert(process?);
+                process.set_store(self.store);
+                Ok(process)
+            }
+        }
+    }
+
+    /// A thread's files, begun now if need be.
+    pub(crate) fn thread(&mut self, pid: u32, tid: u32) -> Result<&mut ThreadWriter, ControlError> {
+        if !self.threads.contains_key(&(pid, tid)) {
+            let id = *self.ids.entry((pid, tid)).or_insert_with(|| {
+                let generation = self.generations.entry((pid, tid)).or_default();
+                *generation += 1;
+                ThreadId(tid | (*generation - 1) << GENERATION_SHIFT)
+            });
+            let process = match &mut self.ring {
+                Some(ring) => ring.process(pid)?,
+                None => self.process(pid)?,
+            };
+            let writer = process.thread(id)?;
+            self.threads.insert((pid, tid), writer);
+        }
+        Ok(self.threads.get_mut(&(pid, tid)).expect("it was just made"))
+    }
+
+    /// A thread's number in the session, while it lives.
+    pub(crate) fn thread_id(&self, pid: u32, tid: u32) -> Option<ThreadId> {
+        self.ids.get(&(pid, tid)).copied()
+    }
+
+    /// The position that a thread's next event will have in the file that it is writing.
+    pub(crate) fn next_seq(&self, pid: u32, tid: u32) -> Option<u64> {
+        self.threads.get(&(pid, tid)).map(|thread| thread.next_seq().0)
+    }
+
+    /// Finishes the files of a thread that has ended.
+    pub(crate) fn thread_ended(&mut self, pid: u32, tid: u32) -> Result<(), ControlError> {
+        self.ids.remove(&(pid, tid));
+        match (self.threads.remove(&(pid, tid)), &mut self.ring) {
+            (Some(writer), Some(ring)) => ring.finish_thread(pid, writer),
+            (Some(writer), None) => self.process(pid)?.finish_thread(writer).map_err(ControlError::from),
+            (None, _) => Ok(()),
+        }
+    }
+
+    /// Whether the newest segment is full.
+    pub(crate) fn is_segment_full(&self) -> bool {
+        let bytes = || self.threads.values().map(ThreadWriter::byte_count).sum();
+        self.ring.as_ref().is_some_and(|ring| ring.is_full(bytes()))
+    }
+
+    /// Begins a new segment: all threads go on in new files. Gives the time before which nothing is left, if something
+    /// had to go for it.
+    pub(crate) fn turn_segment(&mut self) -> Result<Option<u64>, ControlError> {
+        let Some(ring) = &mut self.ring else { return Ok(None) };
+        for ((pid, _), writer) in self.threads.drain() {
+            ring.finish_thread(pid, writer)?;
+        }
+        ring.turn()
+    }
+
+    /// A thread's files by its number in the session, for joining segments.
+    fn thread_with_id(&mut self, pid: u32, id: ThreadId) -> Result<&mut ThreadWriter, ControlError> {
+        let key = (pid, id.0);
+        if !self.threads.contains_key(&key) {
+            let writer = self.process(pid)?.thread(id)?;
+            self.threads.insert(key, writer);
+        }
+        Ok(self.threads.get_mut(&key).expect("it was just made"))
+    }
+
+    /// Finishes such files.
+    fn finish_joined(&mut self, pid: u32, id: ThreadId) -> Result<(), ControlError> {
+        match self.threads.remove(&(pid, id.0)) {
+            Some(writer) => self.process(pid)?.finish_thread(writer).map_err(ControlError::from),
+            None => Ok(()),
+        }
+    }
+
+    /// A process of whose threads no event is left has one of them all the same.
+    pub(crate) fn name_let_go(&mut self, let_go: &HashMap<u32, ThreadEntry>) -> Result<(), ControlError> {
+        for (pid, process) in &mut self.processes {
+            let Some(thread) = let_go.get(pid).filter(|_| process.manifest_mut().threads.is_empty()) else { continue };
+            let mut writer = process.thread(ThreadId(thread.id))?;
+            let entry = writer.entry_mut();
+            (entry.tid, entry.handle) = (thread.tid, thread.handle);
+            entry.name.clone_from(&thread.name);
+            process.finish_thread(writer)?;
+        }
+        Ok(())
+    }
+
+    /// Appends segments, oldest first, and deletes each if told.
+    pub(crate) fn join(&mut self, segments: &[PathBuf], is_moving: bool) -> Result<(), ControlError> {
+        // The files of a thread can be finished with the last segment that has it.
+        let mut last: HashMap<(u32, ThreadId), usize> = HashMap::new();
+        for (number, path) in segments.iter().enumerate() {
+            for (pid, thread, _) in closed_segment::threads_of(&closed_segment::open(path)?) {
+                last.insert((pid, thread.id()), number);
+            }
+        }
+        for (number, path) in segments.iter().enumerate() {
+            let session = closed_segment::open(path)?;
+            for (pid, thread, process) in closed_segment::threads_of(&session) {
+                let entries = session.processes()[process].manifest.iter().flat_map(|manifest| &manifest.threads);
+                let entry = entries.clone().find(|entry| entry.id == thread.id().0);
+                let writer = self.thread_with_id(pid, thread.id())?;
+                if let Some(entry) = entry {
+                    let known = writer.entry_mut();
+                    (known.tid, known.handle) = (entry.tid, entry.handle);
+                    known.name.clone_from(&entry.name);
+                }
+                writer.append_thread(thread)?;
+                if last.get(&(pid, thread.id())) == Some(&number) {
+                    self.finish_joined(pid, thread.id())?;
+                }
+            }
+            if is_moving {
+                self.flush()?;
+                drop(session);
+                closed_segment::delete(path)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// What is kept, once nothing more comes: the segments become the session.
+    fn join_segments(&mut self) -> Result<(), ControlError> {
+        self.turn_segment()?;
+        let Some(ring) = self.ring.take() else { return Ok(()) };
+        self.join(&ring.closed(), true)?;
+        let let_go = ring.let_go_threads();
+        let_go.keys().try_for_each(|pid| self.process(*pid).map(drop))?;
+        self.name_let_go(&let_go)?;
+        let _ = std::fs::remove_dir_all(ring.folder());
+        Ok(())
+    }
+
+    /// Hands everything to the operating system.
+    pub(crate) fn flush(&mut self) -> Result<(), ControlError> {
+        self.threads.values_mut().try_for_each(|thread| thread.flush().map_err(ControlError::from))
+    }
+
+    pub(crate) fn process_count(&self) -> usize {
+        self.pids().count()
+    }
+
+    pub(crate) fn thread_count(&self) -> usize {
+        self.generations.values().map(|count| *count as usize).sum()
+    }
+
+    /// Finishes all files, those of other threads and processes also where some fail; `complete` fills in each process's
+    /// manifest.
+    pub(crate) fn finish(mut self, mut complete: impl FnMut(u32, &mut SessionWriter)) -> Result<(), ControlError> {
+        let mut result = self.join_segments();
+        for ((pid, _), writer) in std::mem::take(&mut self.threads) {
+            let finished =
+                self.process(pid).and_then(|process| process.finish_thread(writer).map_err(ControlError::from));
+            result = result.and(finished);
+        }
+        for (pid, mut process) in self.processes {
+            complete(pid, &mut process);
+            result = result.and(process.finish().map(drop).map_err(ControlError::from));
+        }
+        result
+    }
+}

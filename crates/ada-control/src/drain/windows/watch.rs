@@ -1,0 +1,436 @@
+//! Which events are triggers.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use ada_event::ImageOffset;
+use ada_image::FunctionTable;
+use ada_patch::Verdict;
+use ada_process::Clock;
+use ada_ring::marks::{MARK_CALL, MARK_SLOW};
+use ada_ring::{Pool, RawRecord, RecordKind};
+
+use crate::function_pattern::matches_name;
+use crate::install::function_numbers::ByNumber;
+use crate::plan::module::Module;
+use crate::plan::probes;
+use crate::roll::Roll;
+use crate::trigger::Trigger;
+
+/// The triggers of a recording, and how far windows reach. Changed from outside while the drain goes by them.
+pub(crate) struct TriggerList {
+    triggers: Mutex<Vec<Trigger>>,
+    generation: AtomicU64,
+    /// The generation that the drain goes by.
+    applied: AtomicU64,
+    pub(crate) pre_roll: Roll,
+    pub(crate) post_roll: Roll,
+}
+
+impl TriggerList {
+    pub(crate) fn new(triggers: Vec<Trigger>, pre_roll: Roll, post_roll: Roll) -> Self {
+        Self {
+            triggers: Mutex::new(triggers),
+            generation: AtomicU64::new(1),
+            applied: AtomicU64::new(0),
+            pre_roll,
+            post_roll,
+        }
+    }
+
+    pub(crate) fn all(&self) -> Vec<Trigger> {
+        self.triggers.lock().expect("nobody panics with the lock").clone()
+    }
+
+    /// Removes some triggers and adds others. Where one of the first is not there it is given, and nothing is changed.
+    pub(crate) fn change(&self, remove: &[Trigger], add: Vec<Trigger>) -> Result<(), Trigger> {
+        let mut triggers = self.triggers.lock().expect("nobody panics with the lock");
+        if let Some(unknown) = remove.iter().find(|trigger| !triggers.contains(trigger)) {
+            return Err(unknown.clone());
+        }
+        triggers.retain(|known| !remove.contains(known));
+        for trigger in add {
+            if !triggers.contains(&trigger) {
+                triggers.push(trigger);
+            }
+        }
+        self.generation.fetch_add(1, Ordering::Release);
+        Ok(())
+    }
+
+    /// Waits until the drain goes by the changes: what happens from then on is looked at with them. False where that
+    /// takes too long.
+    pub(crate) fn wait_until_applied(&self) -> bool {
+        const STEPS: u32 = 5000;
+        let wanted = self.generation.load(Ordering::Acquire);
+        (0..STEPS).any(|_| {
+            let is_applied = self.applied.load(Ordering::Acquire) >= wanted;
+            if !is_applied {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            is_applied
+        })
+    }
+}
+
+/// What is known of a function: which triggers it is about, from 1.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+struct Mark {
+    symbol: u8,
+    slow: u8,
+    is_handler: bool,
+    is_signal_action: bool,
+}
+
+/// The triggers as the drain needs them: by function number.
+pub(crate) struct Watch {
+    list: Arc<TriggerList>,
+    pool: Pool,
+    clock: Clock,
+    generation: u64,
+    functions: u32,
+    triggers: Vec<Trigger>,
+    marks: ByNumber<Mark>,
+    /// What is known of the functions of each file, by the address of its table: programs come by the thousand, and have
+    /// files in common.
+    files: HashMap<usize, KnownFile>,
+    /// The modules that were taken up so far; only for handlers.
+    placed: Vec<Placed>,
+    /// Handlers that the program has registered, by address.
+    handlers: HashSet<u64>,
+    is_on: bool,
+    /// The program that was started: its end is the recorder's to wait for.
+    pub(crate) root: u32,
+}
+
+/// What triggers make of the functions of a file.
+struct KnownFile {
+    /// PendingChunk so that no other table comes to lie at its address.
+    _functions: Arc<FunctionTable>,
+    marks: Vec<Mark>,
+}
+
+impl KnownFile {
+    fn new(functions: Arc<FunctionTable>, triggers: &[Trigger]) -> Self {
+        let mark = |index: usize| {
+            let matching = |pattern_of: fn(&Trigger) -> Option<&str>| {
+                let is_about = |trigger: &Trigger| {
+                    pattern_of(trigger)
+                        .is_some_and(|pattern| functions.names(index).any(|name| matches_name(pattern, name)))
+                };
+                triggers.iter().position(is_about).map_or(0, |position| position as u8 + 1)
+            };
+            let symbol = matching(|trigger| match trigger {
+                Trigger::Symbol(pattern) => Some(pattern),
+                _ => None,
+            });
+            let slow = matching(|trigger| match trigger {
+                Trigger::Slow { pattern, .. } => Some(pattern),
+                _ => None,
+            });
+            Mark { symbol, slow, is_handler: false, is_signal_action: probes::is_signal_action(&functions, index) }
+        };
+        let marks = (0..functions.len()).map(mark).collect();
+        Self { marks, _functions: functions }
+    }
+}
+
+/// Where a module's functions are.
+struct Placed {
+    bias: u64,
+    first_function: u32,
+    functions: Arc<FunctionTable>,
+    verdicts: Arc<[Verdict]>,
+}
+
+impl Placed {
+    fn of(module: &Module) -> Self {
+        let Module { bias, first_function, functions, verdicts, .. } = module;
+        Self { bias: *bias, first_function: *first_function, functions: functions.clone(), verdicts: verdicts.clone() }
+    }
+
+    /// The number of the hooked function that begins at an address.
+    fn function_at(&self, address: u64) -> Option<u32> {
+        let index = self.functions.index_at(ImageOffset(address.wrapping_sub(self.bias)))?;
+        let is_hooked = !matches!(self.verdicts.get(index), None | Some(Verdict::Skipped(_)));
+        is_hooked.then_some(self.first_function + index as u32)
+    }
+}
+
+/// Calls of one thread that may turn out to take long: depth, function, time.
+#[derive(Default)]
+pub(crate) struct OpenCalls(Vec<(u32, u32, u64)>);
+
+impl Watch {
+    pub(crate) fn new(list: Arc<TriggerList>, pool: Pool, clock: Clock, root: u32) -> Self {
+        Self {
+            list,
+            pool,
+            clock,
+            generation: 0,
+            functions: 0,
+            triggers: Vec::new(),
+            marks: ByNumber::default(),
+            files: HashMap::new(),
+            placed: Vec::new(),
+            handlers: HashSet::new(),
+            is_on: false,
+            root,
+        }
+    }
+
+    pub(crate) fn pre_roll(&self) -> Roll {
+        self.list.pre_roll
+    }
+
+    pub(crate) fn post_roll(&self) -> Roll {
+        self.list.post_roll
+    }
+
+    /// Whether an event can be a trigger at all.
+    pub(crate) fn is_on(&self) -> bool {
+        self.is_on
+    }
+
+    /// The name of the trigger that a fatal signal is, if it is one.
+    pub(crate) fn fatal(&self, signal: i32) -> Option<String> {
+        let is = |wanted| self.triggers.contains(&wanted);
+        if is(Trigger::Crash) {
+            Some(format!("crash: signal {signal}"))
+        } else {
+            is(Trigger::Signal).then(|| format!("signal: {signal}"))
+        }
+    }
+
+    /// The name of a trigger.
+    pub(crate) fn name(&self, trigger: u8) -> String {
+        self.triggers.get(usize::from(trigger).wrapping_sub(1)).map(ToString::to_string).unwrap_or_default()
+    }
+
+    /// Whether triggers have changed, or there are more functions than were known.
+    pub(crate) fn is_stale(&self, functions: u32) -> bool {
+        (self.list.generation.load(Ordering::Acquire), functions) != (self.generation, self.functions)
+    }
+
+    /// Takes up what has changed: triggers, and libraries that were loaded. `modules` only ever grows.
+    pub(crate) fn refresh(&mut self, modules: &[Module], functions: u32) {
+        let generation = self.list.generation.load(Ordering::Acquire);
+        if generation != self.generation || self.placed.is_empty() {
+            self.begin_anew();
+        }
+        (self.generation, self.functions) = (generation, functions);
+        let known: Vec<u64> = self.handlers.iter().copied().collect();
+        for module in &modules[self.placed.len()..] {
+            self.add_module(module);
+            self.placed.push(Placed::of(module));
+            for address in &known {
+                self.mark_handler_in(self.placed.len() - 1, *address);
+            }
+        }
+        self.list.applied.store(self.generation, Ordering::Release);
+    }
+
+    fn begin_anew(&mut self) {
+        self.triggers = self.list.all();
+        self.triggers.truncate(usize::from(u8::MAX));
+        self.marks.clear();
+        self.files.clear();
+        self.placed.clear();
+        self.is_on = self.triggers.contains(&Trigger::Signal);
+        self.publish_limits();
+    }
+
+    fn add_module(&mut self, module: &Module) {
+        let file = self.files.entry(Arc::as_ptr(&module.functions).addr());
+        let file = file.or_insert_with(|| KnownFile::new(module.functions.clone(), &self.triggers));
+        for (number, (mark, verdict)) in (module.first_function..).zip(file.marks.iter().zip(module.verdicts.iter())) {
+            if *mark == Mark::default() || matches!(verdict, Verdict::Skipped(_)) {
+                continue;
+            }
+            *self.marks.get_mut(number) = *mark;
+            let bits = if mark.symbol > 0 { MARK_CALL } else { 0 } | if mark.slow > 0 { MARK_SLOW } else { 0 };
+            if bits != 0 {
+                self.is_on = true;
+                let marks = &self.pool.control().marks;
+                if marks.set(number, bits) {
+                    marks.is_on.store(1, Ordering::Release);
+                }
+            }
+        }
+    }
+
+    /// Lets the threads of the program know how far windows reach and what is slow, and that nothing is marked yet.
+    fn publish_limits(&self) {
+        let marks = &self.pool.control().marks;
+        marks.is_on.store(0, Ordering::Release);
+        marks.clear();
+        let ticks = |roll| match roll {
+            Roll::Events(_) => 0,
+            Roll::Time(time) => self.clock.ticks(time),
+        };
+        let events = match self.list.post_roll {
+            Roll::Events(events) => events,
+            Roll::Time(_) => 0,
+        };
+        marks.post_events.store(events, Ordering::Relaxed);
+        marks.post_ticks.store(ticks(self.list.post_roll), Ordering::Relaxed);
+        let slowest = self.triggers.iter().filter_map(slow_limit).min().unwrap_or(Duration::MAX);
+        marks.slow_ticks.store(self.clock.ticks(slowest), Ordering::Relaxed);
+    }
+
+    /// Whether the function is one by which handlers are registered.
+    pub(crate) fn is_signal_action(&self, function: u32) -> bool {
+        self.marks.get(function).is_signal_action
+    }
+
+    /// The program has registered a handler.
+    pub(crate) fn handler_registered(&mut self, address: u64) {
+        // 0 and 1 stand for the default and for nothing.
+        if address > 1 && self.handlers.insert(address) {
+            self.mark_handler(address);
+        }
+    }
+
+    fn mark_handler(&mut self, address: u64) {
+        // Several processes may have a function there.
+        for place in 0..self.placed.len() {
+            self.mark_handler_in(place, address);
+        }
+    }
+
+    fn mark_handler_in(&mut self, place: usize, address: u64) {
+        let Some(number) = self.placed[place].function_at(address) else { return };
+        self.marks.get_mut(number).is_handler = true;
+        let marks = &self.pool.control().marks;
+        if self.triggers.contains(&Trigger::Signal) && marks.set(number, MARK_CALL) {
+            marks.is_on.store(1, Ordering::Release);
+        }
+    }
+
+    /// The trigger that a record is, if it is one.
+    pub(crate) fn fires(&self, record: &RawRecord, depth: u32, open: &mut OpenCalls) -> Option<u8> {
+        let mark = self.marks.get(record.function);
+        if mark == Mark::default() {
+            return None;
+        }
+        let is_call = matches!(record.kind(), RecordKind::Call | RecordKind::EntryOnly);
+        let mut fired = (is_call && mark.symbol > 0).then_some(mark.symbol);
+        if is_call && mark.is_handler && fired.is_none() {
+            let signal = self.triggers.iter().position(|trigger| *trigger == Trigger::Signal);
+            fired = signal.map(|position| position as u8 + 1);
+        }
+        if mark.slow > 0 {
+            let began = match record.kind() {
+                RecordKind::Call => {
+                    open.push(depth, record);
+                    None
+                }
+                RecordKind::Return | RecordKind::Unwound => open.pop(depth, record.function),
+                RecordKind::EntryOnly => None,
+            };
+            let limit = self.triggers.get(usize::from(mark.slow) - 1).and_then(slow_limit);
+            if let (Some(began), Some(limit)) = (began, limit)
+                && record.tsc.saturating_sub(began) > self.clock.ticks(limit)
+            {
+                fired = fired.or(Some(mark.slow));
+            }
+        }
+        fired
+    }
+}
+
+fn slow_limit(trigger: &Trigger) -> Option<Duration> {
+    match trigger {
+        Trigger::Slow { longer_than, .. } => Some(*longer_than),
+        _ => None,
+    }
+}
+
+impl OpenCalls {
+    fn push(&mut self, depth: u32, record: &RawRecord) {
+        while self.0.last().is_some_and(|(deeper, ..)| *deeper >= depth) {
+            self.0.pop();
+        }
+        self.0.push((depth, record.function, record.tsc));
+    }
+
+    fn pop(&mut self, depth: u32, function: u32) -> Option<u64> {
+        while self.0.last().is_some_and(|(deeper, ..)| *deeper > depth) {
+            self.0.pop();
+        }
+        let (_, _, began) = self.0.pop_if(|(same, caller, _)| *same == depth && *caller == function)?;
+        Some(began)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ada_event::ModuleId;
+    use ada_image::{Image, UnwindTable};
+    use ada_patch::SkipReason;
+    use ada_ring::{DetailMode, OnFull};
+
+    use super::*;
+    use crate::install::shared_memory::SharedMemory;
+    use crate::program_id::ProgramId;
+    use ada_process::maps::LoadedFile;
+
+    const PATTERN: &str = "main";
+
+    fn own_functions() -> Arc<FunctionTable> {
+        let path = std::env::current_exe().unwrap();
+        let bytes = std::fs::read(path).unwrap();
+        let image = Image::parse(&bytes).unwrap();
+        Arc::new(FunctionTable::discover(&image, &UnwindTable::parse(&image), &[]))
+    }
+
+    /// The n-th program that has loaded the file.
+    fn module(n: u32, functions: &Arc<FunctionTable>, verdict: Verdict) -> Module {
+        let count = functions.len();
+        Module {
+            id: ModuleId(n),
+            program: ProgramId(n),
+            file: LoadedFile { path: "/program".into(), start: 0, end: 0 },
+            bias: u64::from(n) << 32,
+            build_id: None,
+            functions: functions.clone(),
+            table_hash: 0,
+            verdicts: vec![verdict; count].into(),
+            first_function: n * count as u32,
+        }
+    }
+
+    #[test]
+    fn programs_that_come_later_have_their_marks_too() {
+        let functions = own_functions();
+        let index = functions.find(PATTERN).unwrap() as u32;
+        let (count, start) = (functions.len() as u32, functions.functions()[index as usize].start.0);
+        let shared = SharedMemory::new(2, OnFull::Wait, DetailMode::Off).unwrap();
+        let symbol = Trigger::Symbol(PATTERN.into());
+        let list = Arc::new(TriggerList::new(vec![symbol.clone()], Roll::Events(1), Roll::Events(1)));
+        let mut watch = Watch::new(list.clone(), shared.pool(), Clock::begin().finish(), 1);
+        let skipped = Verdict::Skipped(SkipReason::TooShort);
+        let modules = [module(0, &functions, Verdict::Hooked), module(1, &functions, skipped)];
+        watch.refresh(&modules, 2);
+        let marks = |watch: &Watch| -> Vec<u8> { (0..3).map(|n| watch.marks.get(n * count + index).symbol).collect() };
+        assert_eq!(marks(&watch), [1, 0, 0]);
+        let at = |n: u32| (u64::from(n) << 32) + start;
+        (0..3).for_each(|n| watch.handler_registered(at(n)));
+        let modules = [modules, [module(2, &functions, Verdict::Hooked), module(3, &functions, skipped)]];
+        let modules = modules.as_flattened();
+        watch.refresh(modules, 4);
+        assert_eq!(marks(&watch), [1, 0, 1]);
+        assert_eq!(shared.pool().control().marks.of(2 * count + index), MARK_CALL);
+        let handlers: Vec<u32> =
+            watch.marks.iter().filter(|(_, mark)| mark.is_handler).map(|(number, _)| number).collect();
+        assert_eq!(handlers, [index, 2 * count + index]);
+
+        list.change(&[symbol], vec![]).unwrap();
+        assert!(watch.is_stale(4));
+        watch.refresh(modules, 4);
+        assert_eq!((marks(&watch), watch.is_on()), (vec![0, 0, 0], false));
+        assert_eq!(shared.pool().control().marks.of(2 * count + index), 0);
+    }
+}

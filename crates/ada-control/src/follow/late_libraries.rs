@@ -1,0 +1,71 @@
+//! Libraries that a program loads while it runs.
+
+use std::collections::{HashMap, HashSet};
+use std::path::Path;
+use std::time::Duration;
+
+use ada_process::maps::{self, LoadedFile};
+use ada_ring::Pool;
+
+use crate::deadline::Deadline;
+use crate::follow::waiting_thread::WaitingThread;
+use crate::install::installer;
+use crate::install::open_in_target::OpenInTarget;
+use crate::options::TraceOptions;
+use crate::plan::plan_cache::PlanCache;
+use crate::program_id::ProgramId;
+use crate::tracked::Programs;
+
+/// Hooks them before their constructors run, until the recording ends.
+pub(crate) fn serve_loader(programs: &Programs, plans: &PlanCache, options: &TraceOptions, pool: Pool) {
+    // What each process had loaded when it was last heard of: at first what its program started with.
+    let mut known: HashMap<(u32, ProgramId), HashSet<LoadedFile>> = HashMap::new();
+    while !programs.phase.has_ended() {
+        // Dropped at the end of the round, which lets the thread go on.
+        let Some(thread) = WaitingThread::next(pool, programs.pool_in_target, Duration::from_millis(50)) else {
+            plans.write_kept();
+            continue;
+        };
+        let Ok(mut mappings) = maps::of_process(thread.pid()) else { continue };
+        let now: HashSet<LoadedFile> = maps::loaded_files(&mappings).into_iter().collect();
+        let mut hooked = programs.lock();
+        // Asked with the lock: whoever removes hooks lists them under it.
+        if !programs.phase.is_hooking() {
+            continue;
+        }
+        let Some((installer, first)) = hooked.installers.get_mut(&thread.program()) else { continue };
+        let own = (thread.pid(), thread.program());
+        let before = known.entry(own).or_insert_with(|| first.clone());
+        let new: Vec<LoadedFile> = now.difference(before).cloned().collect();
+        let gone: Vec<LoadedFile> = before.difference(&now).cloned().collect();
+        *before = now;
+        known.retain(|(pid, _), _| Path::new(&format!("/proc/{pid}")).exists());
+        for gone in gone {
+            // Forks have the same libraries at the same places, and one table of them.
+            let has_it = |((_, program), files): (&(u32, ProgramId), &HashSet<LoadedFile>)| {
+                *program == thread.program() && files.contains(&gone)
+            };
+            if !known.iter().any(has_it) {
+                installer.unloaded(&gone);
+            }
+        }
+        if new.is_empty() {
+            continue;
+        }
+        let images = installer::plan(new, plans, installer.loader_function, &options.exclude, &Deadline::never());
+        let open = match OpenInTarget::open(&thread, &installer.shared) {
+            Ok(open) => open,
+            Err(error) => {
+                let limit = format!("libraries that process {} has loaded are not hooked: {error}", thread.pid());
+                hooked.limits.push(limit);
+                continue;
+            }
+        };
+        let installed = installer.install(&thread, &open, &mut mappings, images);
+        let _ = open.close(&thread);
+        if let Ok(new) = installed {
+            programs.add_modules(&mut hooked, new);
+        }
+    }
+    plans.write_kept();
+}

@@ -1,0 +1,9 @@
+//! Follows processes into the programs that they run, and the libraries that they load.
+
+mod execs;
+mod late_libraries;
+mod retirement;
+mod waiting_thread;
+
+pub(crate) use execs::follow_execs;
+pub(crate) use late_libraries::serve_loader;

@@ -1,0 +1,49 @@
+//! Lets go of what belongs to programs that nobody runs any more: a build runs thousands, each with megabytes of stubs.
+
+use std::ops::Range;
+
+use ada_process::memory_users;
+
+use crate::install::shared_memory::SharedMemory;
+use crate::tracked::Programs;
+
+/// After so many more programs it is worth looking who is still there.
+const MANY: usize = 8;
+
+/// When to look next.
+pub(crate) struct Retirement {
+    next: usize,
+}
+
+impl Default for Retirement {
+    fn default() -> Self {
+        Self { next: MANY }
+    }
+}
+
+impl Retirement {
+    /// Looks, if there are many programs. Whoever hooks waits meanwhile, so that no part comes to be used unseen.
+    pub(crate) fn look(&mut self, programs: &Programs, shared: &SharedMemory) {
+        let mut hooked = programs.lock();
+        if hooked.installers.len() < self.next {
+            return;
+        }
+        let is_traced = |pid| hooked.processes.contains_key(&pid);
+        let used = shared.inode().ok().and_then(|inode| memory_users::mapped_parts(inode, is_traced));
+        if let Some(used) = used {
+            hooked.installers.retain(|_, (installer, _)| {
+                let parts = installer.parts();
+                let is_used = parts.iter().any(|part| used.iter().any(|other| overlap(part, other)));
+                if !is_used {
+                    parts.into_iter().for_each(|part| shared.release(part));
+                }
+                is_used
+            });
+        }
+        self.next = hooked.installers.len() + MANY;
+    }
+}
+
+fn overlap(one: &Range<u64>, other: &Range<u64>) -> bool {
+    one.start < other.end && other.start < one.end
+}

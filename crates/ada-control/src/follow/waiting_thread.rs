@@ -1,0 +1,122 @@
+//! Serves a thread that has loaded a library and waits, in the agent, until it is hooked.
+
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::mem::offset_of;
+use std::os::unix::fs::FileExt;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use ada_process::{Remote, futex};
+use ada_ring::Pool;
+use ada_ring::control::{Control, LoaderCall};
+
+use crate::program_id::ProgramId;
+
+/// How long a waiting thread may take for a system call.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// A waiting thread's process. While this lives the thread waits; dropping it lets the thread go on.
+pub(crate) struct WaitingThread {
+    pool: Pool,
+    pool_in_target: u64,
+    memory: File,
+    pid: u32,
+}
+
+impl WaitingThread {
+    /// Sleeps until a thread asks, or for the time.
+    pub(crate) fn next(pool: Pool, pool_in_target: u64, time: Duration) -> Option<Self> {
+        let word = &pool.control().loader.waiting;
+        let mut pid = word.load(Ordering::Acquire);
+        if pid == 0 {
+            futex::wait(word, 0, time);
+            pid = word.load(Ordering::Acquire);
+        }
+        if pid == 0 || pid == u32::MAX {
+            return None;
+        }
+        let memory = OpenOptions::new().read(true).write(true).open(format!("/proc/{pid}/mem"));
+        match memory {
+            Ok(memory) => Some(Self { pool, pool_in_target, memory, pid }),
+            Err(_) => {
+                release(&pool);
+                None
+            }
+        }
+    }
+
+    pub(crate) fn pid(&self) -> u32 {
+        self.pid
+    }
+
+    /// The program that the process runs.
+    pub(crate) fn program(&self) -> ProgramId {
+        ProgramId(self.call().image.load(Ordering::Relaxed))
+    }
+
+    fn call(&self) -> &LoaderCall {
+        &self.pool.control().loader
+    }
+}
+
+impl Drop for WaitingThread {
+    fn drop(&mut self) {
+        release(&self.pool);
+    }
+}
+
+fn release(pool: &Pool) {
+    let call = &pool.control().loader;
+    call.stage.store(0, Ordering::Relaxed);
+    call.waiting.store(0, Ordering::Release);
+    // The next one in line sleeps on this word.
+    futex::wake(&call.waiting);
+    say(call);
+}
+
+fn say(call: &LoaderCall) {
+    call.said.fetch_add(1, Ordering::Release);
+    futex::wake(&call.said);
+}
+
+impl Remote for WaitingThread {
+    fn read(&self, address: u64, bytes: &mut [u8]) -> io::Result<()> {
+        self.memory.read_exact_at(bytes, address)
+    }
+
+    fn write(&self, address: u64, bytes: &[u8]) -> io::Result<()> {
+        self.memory.write_all_at(bytes, address)
+    }
+
+    fn system_call(&self, number: i64, arguments: [u64; 6]) -> io::Result<u64> {
+        let call = self.call();
+        call.call[0].store(number as u64, Ordering::Relaxed);
+        for (place, argument) in call.call[1..].iter().zip(arguments) {
+            place.store(argument, Ordering::Relaxed);
+        }
+        call.stage.store(1, Ordering::Release);
+        say(call);
+        let deadline = Instant::now() + PATIENCE;
+        while call.stage.load(Ordering::Acquire) != 2 {
+            if Instant::now() > deadline {
+                return Err(io::Error::from(io::ErrorKind::TimedOut));
+            }
+            futex::wait(&call.stage, 1, Duration::from_millis(100));
+        }
+        call.stage.store(0, Ordering::Relaxed);
+        let result = call.result.load(Ordering::Relaxed) as i64;
+        if (-4095..0).contains(&result) { Err(io::Error::from_raw_os_error(-result as i32)) } else { Ok(result as u64) }
+    }
+
+    fn stage_path(&self, path: &str) -> io::Result<u64> {
+        let address = self.pool_in_target + (offset_of!(Control, loader) + offset_of!(LoaderCall, path)) as u64;
+        let mut bytes = path.as_bytes().to_vec();
+        bytes.push(0);
+        if bytes.len() > size_of_val(&self.call().path) {
+            return Err(io::Error::from(io::ErrorKind::InvalidInput));
+        }
+        self.write(address, &bytes)?;
+        Ok(address)
+    }
+}

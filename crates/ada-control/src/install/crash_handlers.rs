@@ -1,0 +1,98 @@
+//! Puts the agent's handler where a program leaves a fatal signal to its default action.
+//!
+//! A program must not find the handler when it asks for a signal's action: some behave otherwise where somebody has
+//! installed one already. The agent hides it while functions run that ask, so it is put in place only where these are
+//! known and hooked.
+
+use std::io;
+use std::mem::offset_of;
+
+use ada_agent::crash::FLAGS;
+use ada_patch::{EntryOnlyReason, Verdict};
+use ada_process::Remote;
+use ada_ring::state::ProcessBlock;
+
+use crate::error::ControlError;
+use crate::install::open_in_target::injected;
+use crate::install::target_memory::{OURS, TargetMemory};
+use crate::plan::module::Module;
+use crate::plan::probes;
+
+const SIGNALS: [i32; 7] =
+    [libc::SIGILL, libc::SIGTRAP, libc::SIGABRT, libc::SIGBUS, libc::SIGFPE, libc::SIGSEGV, libc::SIGSYS];
+/// Bytes of the kernel's signal mask.
+const MASK_BYTES: u64 = 8;
+
+/// Why fatal signals are not recorded in this process, if they are not; it would notice.
+pub(crate) fn obstacle(modules: &[Module], has_depth_limit: bool) -> Option<&'static str> {
+    let hooked = |module: &Module| {
+        let mut verdicts = module.verdicts.iter().enumerate();
+        verdicts.any(|(index, verdict)| {
+            !matches!(verdict, Verdict::Skipped(_)) && probes::is_signal_action(&module.functions, index)
+        })
+    };
+    let is_go = |module: &Module| module.verdicts.contains(&Verdict::EntryOnly(EntryOnlyReason::MovingFrames));
+    if has_depth_limit {
+        Some("calls below --max-depth are not seen")
+    } else if modules.iter().any(is_go) {
+        Some("Go asks for signal actions by system calls of its own")
+    } else if !modules.iter().any(hooked) {
+        Some("the program's function for signal actions is not known")
+    } else {
+        None
+    }
+}
+
+/// Puts the handler in place for each fatal signal that has its default action.
+pub(crate) fn install(remote: &dyn Remote, memory: &TargetMemory) -> Result<(), ControlError> {
+    let scratch = memory.process_block + offset_of!(ProcessBlock, scratch) as u64;
+    let mut caught = 0_u64;
+    for signal in SIGNALS {
+        let current = action(remote, scratch, signal)?;
+        if current[..8] == (libc::SIG_DFL as u64).to_le_bytes() {
+            let saved = memory.process_block + offset_of!(ProcessBlock, default_actions) as u64 + 32 * signal as u64;
+            remote.write(saved, &current).map_err(injected("keeping signal actions"))?;
+            set_action(remote, scratch, signal, [memory.crash.handler, FLAGS, memory.crash.restorer, u64::MAX])?;
+            caught |= 1 << signal;
+        }
+    }
+    let place = memory.process_block + offset_of!(ProcessBlock, crash_signals) as u64;
+    remote.write(place, &caught.to_le_bytes()).map_err(injected("noting the handlers"))
+}
+
+/// Gives the signals back whose default action the handler stands for.
+pub(crate) fn remove(remote: &dyn Remote, process_block: u64) -> io::Result<()> {
+    let scratch = process_block + offset_of!(ProcessBlock, scratch) as u64;
+    let place = process_block + offset_of!(ProcessBlock, crash_signals) as u64;
+    let mut caught = [0; 8];
+    remote.read(place, &mut caught)?;
+    for signal in SIGNALS {
+        let mut handler = [0; 8];
+        remote.system_call(libc::SYS_rt_sigaction, [signal as u64, 0, scratch, MASK_BYTES, 0, 0])?;
+        remote.read(scratch, &mut handler)?;
+        if u64::from_le_bytes(caught) >> signal & 1 == 1 && OURS.contains(&u64::from_le_bytes(handler)) {
+            let saved = process_block + offset_of!(ProcessBlock, default_actions) as u64 + 32 * signal as u64;
+            remote.system_call(libc::SYS_rt_sigaction, [signal as u64, saved, 0, MASK_BYTES, 0, 0])?;
+        }
+    }
+    Ok(())
+}
+
+/// As the kernel has it: handler, flags, restorer, mask.
+fn action(remote: &dyn Remote, scratch: u64, signal: i32) -> Result<[u8; 32], ControlError> {
+    remote
+        .system_call(libc::SYS_rt_sigaction, [signal as u64, 0, scratch, MASK_BYTES, 0, 0])
+        .map_err(injected("asking for signal actions"))?;
+    let mut words = [0; 32];
+    remote.read(scratch, &mut words).map_err(injected("reading signal actions"))?;
+    Ok(words)
+}
+
+fn set_action(remote: &dyn Remote, scratch: u64, signal: i32, words: [u64; 4]) -> Result<(), ControlError> {
+    let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+    remote.write(scratch, &bytes).map_err(injected("writing signal actions"))?;
+    remote
+        .system_call(libc::SYS_rt_sigaction, [signal as u64, scratch, 0, MASK_BYTES, 0, 0])
+        .map(drop)
+        .map_err(injected("catching fatal signals"))
+}

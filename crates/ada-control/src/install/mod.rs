@@ -1,0 +1,15 @@
+//! Puts hooks into a process, by whatever makes it do as it is told ([`Remote`](ada_process::Remote)).
+
+mod agent_image;
+mod covered_pages;
+pub(crate) mod crash_handlers;
+pub(crate) mod function_numbers;
+pub(crate) mod heartbeat;
+pub(crate) mod installer;
+pub(crate) mod loader_notification;
+pub(crate) mod open_in_target;
+pub(crate) mod shared_memory;
+pub(crate) mod site_table;
+pub(crate) mod sites;
+mod switch_arenas;
+pub(crate) mod target_memory;

@@ -1,0 +1,57 @@
+//! The shared memory's file, open in a target.
+
+use std::io;
+
+use ada_process::Remote;
+
+use crate::error::ControlError;
+use crate::install::shared_memory::SharedMemory;
+
+/// The shared memory's file, open in the target for as long as this lives: closed by [`Self::close`], because a
+/// descriptor that stays would be the target's to see, count and close.
+pub(crate) struct OpenInTarget {
+    descriptor: u64,
+}
+
+impl OpenInTarget {
+    pub(crate) fn open(remote: &dyn Remote, shared: &SharedMemory) -> Result<Self, ControlError> {
+        let path = remote.stage_path(&shared.path()).map_err(injected("staging a path"))?;
+        let flags = (libc::O_RDWR | libc::O_CLOEXEC) as u64;
+        let descriptor = remote
+            .system_call(libc::SYS_openat, [libc::AT_FDCWD as u64, path, flags, 0, 0, 0])
+            .map_err(injected("opening the shared memory"))?;
+        Ok(Self { descriptor })
+    }
+
+    /// A descriptor that the target has already.
+    pub(crate) fn known(descriptor: u64) -> Self {
+        Self { descriptor }
+    }
+
+    /// Maps a part of the file exactly at `address`, where nothing is mapped.
+    pub(crate) fn map(
+        &self,
+        remote: &dyn Remote,
+        address: u64,
+        length: u64,
+        protection: i32,
+        offset: u64,
+    ) -> io::Result<()> {
+        let flags = (libc::MAP_SHARED | libc::MAP_FIXED_NOREPLACE) as u64;
+        let arguments = [address, length, protection as u64, flags, self.descriptor, offset];
+        let got = remote.system_call(libc::SYS_mmap, arguments)?;
+        if got == address { Ok(()) } else { Err(io::Error::from(io::ErrorKind::AddrInUse)) }
+    }
+
+    pub(crate) fn close(self, remote: &dyn Remote) -> Result<(), ControlError> {
+        remote
+            .system_call(libc::SYS_close, [self.descriptor, 0, 0, 0, 0, 0])
+            .map(|_| ())
+            .map_err(injected("closing the shared memory"))
+    }
+}
+
+/// Names what was being done in the target when it failed.
+pub(crate) fn injected(doing: &'static str) -> impl FnOnce(io::Error) -> ControlError {
+    move |source| ControlError::Injected { doing, source }
+}

@@ -1,0 +1,181 @@
+//! What was written over code, kept beside the stubs that it leads to.
+//!
+//! An ada that is killed takes along what it knows. The process keeps its hooks, and with this table whoever comes next
+//! can take them out: it lies at the end of each arena, in memory that the process has mapped.
+//!
+//! ```text
+//! …                    entries of 48 bytes, one for each site
+//! end of the arena-32  magic, bytes of the whole arena, number of entries, and of its bytes
+//! ```
+
+use std::io;
+
+use ada_event::RuntimeAddr;
+use ada_patch::{CopiedCode, HookSite, Patch};
+use ada_process::maps::Mapping;
+
+use crate::install::sites::Site;
+
+const MAGIC: u64 = u64::from_le_bytes(*b"adasites");
+const ENTRY: usize = 48;
+const FOOTER: usize = 32;
+const PAGE: u64 = 4096;
+
+/// Bytes that the table of an arena with so many functions takes, in whole pages.
+pub(crate) fn room_for(functions: usize) -> u64 {
+    ((functions * ENTRY + FOOTER) as u64).next_multiple_of(PAGE)
+}
+
+/// The table's bytes, which end where the arena of `room` bytes does.
+pub(crate) fn bytes_of(sites: &[Site], room: u64) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(sites.len() * ENTRY + FOOTER);
+    for Site { site, originals, .. } in sites {
+        let relay = site.relay.as_ref();
+        let copy = site.copy.as_ref();
+        for address in [Some(site.jump.at), relay.map(|relay| relay.at), copy.map(|copy| copy.at)] {
+            bytes.extend(address.map_or(0, |address| address.0).to_le_bytes());
+        }
+        for (patch, original) in [Some(&site.jump), relay].into_iter().zip(originals) {
+            let code = patch.map_or(&[][..], Patch::bytes);
+            bytes.push(code.len() as u8);
+            bytes.extend_from_slice(code);
+            bytes.resize(bytes.len() + original.len() - code.len(), 0);
+            bytes.extend_from_slice(original);
+        }
+        bytes.push(copy.map_or(0, |copy| copy.length));
+        bytes.push(0);
+    }
+    for word in [MAGIC, room, sites.len() as u64, (sites.len() * ENTRY) as u64] {
+        bytes.extend(word.to_le_bytes());
+    }
+    bytes
+}
+
+/// The sites that a process has tables of, by their places in the shared memory: forks have the same ones. `mappings` are
+/// those of its arenas, and `read` reads its memory.
+pub(crate) fn find<'m>(
+    mappings: impl Iterator<Item = &'m Mapping>,
+    read: impl Fn(u64, &mut [u8]) -> io::Result<()>,
+) -> Vec<(u64, Vec<Site>)> {
+    let mut found = Vec::new();
+    for mapping in mappings {
+        let mut end = mapping.end;
+        // Arenas that follow each other are shown as one. One that was not finished has no table, and no hooks.
+        while end > mapping.start {
+            let Some((sites, room)) = table_at(end, end - mapping.start, &read) else {
+                end -= PAGE;
+                continue;
+            };
+            end -= room;
+            found.push((mapping.file_offset + (end - mapping.start), sites));
+        }
+    }
+    found
+}
+
+/// The sites of the arena that ends here, if one does, and its bytes; these are `most` at most.
+fn table_at(end: u64, most: u64, read: &impl Fn(u64, &mut [u8]) -> io::Result<()>) -> Option<(Vec<Site>, u64)> {
+    let mut footer = [0; FOOTER];
+    read(end.checked_sub(FOOTER as u64)?, &mut footer).ok()?;
+    let (words, _) = footer.as_chunks::<8>();
+    let [magic, room, count, bytes] = [0, 1, 2, 3].map(|number| u64::from_le_bytes(words[number]));
+    let is_whole = magic == MAGIC
+        && (PAGE..=most).contains(&room)
+        && room.is_multiple_of(PAGE)
+        && count.checked_mul(ENTRY as u64) == Some(bytes)
+        && bytes <= room - FOOTER as u64;
+    if !is_whole {
+        return None;
+    }
+    let mut entries = vec![0; bytes as usize];
+    read(end - FOOTER as u64 - bytes, &mut entries).ok()?;
+    let (entries, _) = entries.as_chunks::<ENTRY>();
+    Some((entries.iter().map(site_of).collect::<Option<_>>()?, room))
+}
+
+fn site_of(entry: &[u8; ENTRY]) -> Option<Site> {
+    let address = |number: usize| {
+        let word = entry[number * 8..][..8].try_into().expect("eight bytes");
+        RuntimeAddr(u64::from_le_bytes(word))
+    };
+    let mut originals = [[0; 5]; 2];
+    let mut patches = [None; 2];
+    for number in 0..2 {
+        let part = &entry[24 + number * 11..][..11];
+        originals[number].copy_from_slice(&part[6..]);
+        patches[number] = Some(part[1..6].get(..usize::from(part[0]))?)
+            .filter(|code| !code.is_empty())
+            .and_then(|code| Patch::of(address(number), code));
+    }
+    let copy = CopiedCode { at: address(2), length: entry[46] };
+    let copy = Some(copy).filter(|copy| copy.at.0 != 0);
+    let [jump, relay] = patches;
+    Some(Site { site: HookSite { jump: jump?, relay, copy }, originals, function: 0 })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const AT: u64 = 0x5555_0000_0000;
+
+    fn sites() -> Vec<Site> {
+        let patch = |at: u64, bytes: &[u8]| Patch::of(RuntimeAddr(at), bytes).unwrap();
+        let far = HookSite { jump: patch(0x1000, &[0xe9, 1, 2, 3, 4]), relay: None, copy: None };
+        let near = HookSite {
+            jump: patch(0x2000, &[0xeb, 7]),
+            relay: Some(patch(0x2010, &[0xe9, 5, 6, 7, 8])),
+            copy: Some(CopiedCode { at: RuntimeAddr(0x9000), length: 9 }),
+        };
+        let site = |site| Site { site, originals: [[1, 2, 3, 4, 5], [6, 7, 8, 9, 10]], function: 0 };
+        vec![site(far), site(near)]
+    }
+
+    fn mapping(pages: u64) -> Mapping {
+        let path = "/memfd:ada (deleted)".to_owned();
+        Mapping { start: AT, end: AT + pages * PAGE, executable: true, file_offset: 0x7000, inode: 7, path }
+    }
+
+    /// What is found in so many pages, with the tables of arenas of two pages that end behind these.
+    fn found(pages: u64, ends: &[u64], spoil: impl Fn(&mut [u8])) -> Vec<(u64, usize)> {
+        let mut memory = vec![0; (pages * PAGE) as usize];
+        for end in ends {
+            let table = bytes_of(&sites(), 2 * PAGE);
+            let end = (end * PAGE) as usize;
+            memory[end - table.len()..end].copy_from_slice(&table);
+            spoil(&mut memory[end - table.len()..end]);
+        }
+        let read = |address: u64, bytes: &mut [u8]| {
+            let from = (address - AT) as usize;
+            bytes.copy_from_slice(memory.get(from..from + bytes.len()).ok_or(io::ErrorKind::InvalidInput)?);
+            Ok(())
+        };
+        let found = find([mapping(pages)].iter(), read);
+        let parts = |site: &Site| (site.site, site.originals);
+        let is_same = |(_, these): &(u64, Vec<Site>)| these.iter().map(parts).eq(sites().iter().map(parts));
+        assert!(found.iter().all(is_same), "{found:?}");
+        found.into_iter().map(|(offset, sites)| (offset, sites.len())).collect()
+    }
+
+    #[test]
+    fn sites_come_back_as_they_were_written() {
+        assert_eq!(found(2, &[2], |_| {}), [(0x7000, 2)]);
+    }
+
+    #[test]
+    fn arenas_that_follow_each_other_are_all_found_and_an_unfinished_one_is_passed_over() {
+        assert_eq!(found(7, &[2, 7], |_| {}), [(0x7000 + 5 * PAGE, 2), (0x7000, 2)]);
+        assert_eq!(found(7, &[], |_| {}), []);
+    }
+
+    #[test]
+    fn what_is_no_table_is_not_taken_for_one() {
+        let footer = bytes_of(&sites(), PAGE).len() - FOOTER;
+        for place in [0, 8, 10, 16, 22, 24, 30] {
+            assert_eq!(found(2, &[2], |table| table[footer + place] ^= 0x55), [], "{place}");
+        }
+        // A patch that is longer than one can be.
+        assert_eq!(found(2, &[2], |table| table[24] = 6), []);
+        assert_eq!(found(1, &[1], |_| {}), [], "larger than the mapping");
+    }
+}

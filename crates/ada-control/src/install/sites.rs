@@ -1,0 +1,94 @@
+//! The places where hooks are written over code, and back.
+
+use std::io;
+use std::ops::Range;
+
+use ada_patch::{HookSite, Patch};
+use ada_process::Remote;
+
+use crate::plan::image_plan::Originals;
+
+/// One hook.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Site {
+    /// What leads to the stub.
+    pub(crate) site: HookSite,
+    /// The bytes that it replaces.
+    pub(crate) originals: Originals,
+    /// The number of the function in its image.
+    pub(crate) function: usize,
+}
+
+impl Site {
+    fn patches(&self) -> impl Iterator<Item = (&Patch, &[u8])> {
+        self.site.patches().zip(&self.originals).map(|(patch, original)| (patch, &original[..patch.bytes().len()]))
+    }
+
+    /// The code that changes.
+    pub(crate) fn ranges(&self) -> impl Iterator<Item = Range<u64>> {
+        self.site.patches().map(|patch| patch.at.0..patch.at.0 + patch.bytes().len() as u64)
+    }
+}
+
+/// Writes jumps over functions' starts. Gives the functions whose text in memory is not what the file says; these are
+/// left alone.
+pub(crate) fn write_jumps(remote: &dyn Remote, sites: &[Site]) -> io::Result<Vec<usize>> {
+    exchange(remote, sites, |site| site.patches().map(|(patch, original)| (patch, original, patch.bytes())))
+}
+
+/// Writes back what jumps have replaced, where they still are.
+pub(crate) fn write_originals(remote: &dyn Remote, sites: &[Site]) -> io::Result<Vec<usize>> {
+    exchange(remote, sites, |site| site.patches().map(|(patch, original)| (patch, patch.bytes(), original)))
+}
+
+/// Writes the last of each patch's bytes where the first are, in few large writes. Gives the functions where something
+/// else is.
+fn exchange<'s, P>(remote: &dyn Remote, sites: &'s [Site], bytes_of: impl Fn(&'s Site) -> P) -> io::Result<Vec<usize>>
+where
+    P: Iterator<Item = (&'s Patch, &'s [u8], &'s [u8])>,
+{
+    const WINDOW: u64 = 1 << 20;
+    let mut different = Vec::new();
+    let mut rest = sites;
+    let mut bytes = Vec::new();
+    while let Some(first) = rest.first() {
+        let first = first.site.jump.at.0;
+        // A window ends where a page would be read and written for nothing.
+        let mut count = 1;
+        while let (Some(last), Some(next)) = (rest.get(count - 1), rest.get(count)) {
+            let (last, next) = (last.site.jump.at.0, next.site.jump.at.0);
+            if next - last > 4096 || next - first > WINDOW {
+                break;
+            }
+            count += 1;
+        }
+        let (window, others) = rest.split_at(count);
+        rest = others;
+        let ranges = || window.iter().flat_map(Site::ranges);
+        let start = ranges().map(|range| range.start).min().unwrap_or(first);
+        let end = ranges().map(|range| range.end).max().unwrap_or(first);
+        bytes.resize((end - start) as usize, 0);
+        remote.read(start, &mut bytes)?;
+        let place = |patch: &Patch| {
+            let from = (patch.at.0 - start) as usize;
+            from..from + patch.bytes().len()
+        };
+        for site in window {
+            if bytes_of(site).all(|(patch, before, _)| bytes[place(patch)] == *before) {
+                bytes_of(site).for_each(|(patch, _, after)| bytes[place(patch)].copy_from_slice(after));
+            } else {
+                different.push(site.function);
+            }
+        }
+        remote.write(start, &bytes)?;
+    }
+    Ok(different)
+}
+
+/// As many bytes as a patch can replace.
+pub(crate) fn first_bytes(code: &[u8]) -> [u8; 5] {
+    let mut first = [0; 5];
+    let length = code.len().min(first.len());
+    first[..length].copy_from_slice(&code[..length]);
+    first
+}

@@ -1,0 +1,125 @@
+//! Hooks a program that stands at the gate: completely, or not at all.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use ada_patch::{AgentEntries, StubOptions};
+use ada_process::maps::{self, LoadedFile};
+use ada_ring::detail::MAX_WINDOW;
+use ada_ring::{DetailMode, DetailShape};
+
+use crate::arch::registers;
+use crate::deadline::Deadline;
+use crate::error::{ControlError, Doing};
+use crate::install::crash_handlers;
+use crate::install::heartbeat::Heartbeat;
+use crate::install::installer::{self, Installer, Numbering};
+use crate::install::open_in_target::OpenInTarget;
+use crate::install::shared_memory::{CoveredTable, SharedMemory};
+use crate::install::target_memory::{Program, TargetMemory};
+use crate::launch::gate::Gate;
+use crate::options::TraceOptions;
+use crate::plan::module::Module;
+use crate::plan::plan_cache::PlanCache;
+use crate::plan::probes;
+use crate::program_id::ProgramId;
+use crate::progress::Progress;
+
+/// What all programs of a session share.
+pub(crate) struct Workshop {
+    pub(crate) heartbeat: Heartbeat,
+    pub(crate) shared: Arc<SharedMemory>,
+    pub(crate) plans: PlanCache,
+    numbering: Arc<Numbering>,
+    next_program: AtomicU32,
+}
+
+/// A hooked program.
+pub(crate) struct HookedProgram {
+    pub(crate) installer: Installer,
+    pub(crate) modules: Vec<Module>,
+    /// The files that it had loaded by then.
+    pub(crate) files: HashSet<LoadedFile>,
+    /// Where it has the rings.
+    pub(crate) pool_in_target: u64,
+    /// Why fatal signals are not recorded, if they are not.
+    pub(crate) no_crashes: Option<&'static str>,
+}
+
+impl Workshop {
+    pub(crate) fn new(shared: SharedMemory, options: &TraceOptions) -> Self {
+        Self::with_plans(shared, PlanCache::new(options.plan_folder.clone()), options)
+    }
+
+    /// The same with plans that were made before.
+    pub(crate) fn with_plans(shared: SharedMemory, plans: PlanCache, options: &TraceOptions) -> Self {
+        probes::publish(shared.pool(), options.follow);
+        let shared = Arc::new(shared);
+        let heartbeat = Heartbeat::start(shared.clone());
+        Self { heartbeat, shared, plans, numbering: Arc::default(), next_program: AtomicU32::new(0) }
+    }
+
+    /// The number of the next program.
+    pub(crate) fn next_program(&self) -> ProgramId {
+        ProgramId(self.next_program.fetch_add(1, Ordering::Relaxed))
+    }
+
+    /// What hooks a program whose memory is set up.
+    pub(crate) fn installer(&self, covered: CoveredTable, program: &Program, entries: AgentEntries) -> Installer {
+        Installer::new(self.shared.clone(), self.numbering.clone(), covered, program, entries)
+    }
+
+    /// Hooks the program. Where that fails it can still be let go as it is: a program that has its GS base and its
+    /// memory runs with whatever hooks were written.
+    pub(crate) fn hook(
+        &self,
+        gate: &Gate,
+        options: &TraceOptions,
+        deadline: impl FnOnce(&[LoadedFile]) -> Deadline,
+        progress: &dyn Progress,
+    ) -> Result<HookedProgram, ControlError> {
+        let open = OpenInTarget::open(gate, &self.shared)?;
+        let program = Program {
+            id: self.next_program(),
+            loader: gate.loader,
+            max_depth: options.max_depth,
+            stubs: StubOptions { owner_by_word: gate.has_thread_pointer()?, detail: shape(options) },
+        };
+        let covered = self.shared.covered_table().doing("making a table of covered pages")?;
+        let memory = TargetMemory::set_up(gate, &open, &self.shared, covered.offset, &program)?;
+        let mut registers = gate.tracee.registers().doing("reading registers")?;
+        registers::set_state_pointer(&mut registers, memory.nobodys_state);
+        gate.tracee.set_registers(&registers).doing("writing registers")?;
+
+        let mut mappings = maps::of_process(gate.tracee.pid()).doing("reading the program's mappings")?;
+        let files = maps::loaded_files(&mappings);
+        let deadline = deadline(&files);
+        progress.hooking(files.len(), deadline.allowed());
+        let known = files.iter().cloned().collect();
+        let mut installer = self.installer(covered, &program, memory.entries);
+        let loader_function = gate.loader.map_or(0, |loader| loader.function);
+        let images = installer::plan(files, &self.plans, loader_function, &options.exclude, &deadline);
+        deadline.check()?;
+        let mut placed = installer.place(gate, &open, &mut mappings, images);
+        if gate.loader.is_some() {
+            installer.place_loader(gate, &open, &mut mappings, &mut placed)?;
+        }
+        let filled = installer.fill(placed)?;
+        deadline.check()?;
+        let modules = installer.patch(gate, filled, &|_| false)?;
+        deadline.check()?;
+        open.close(gate)?;
+        let no_crashes = crash_handlers::obstacle(&modules, options.max_depth.is_some());
+        if no_crashes.is_none() {
+            crash_handlers::install(gate, &memory)?;
+        }
+        Ok(HookedProgram { installer, modules, files: known, pool_in_target: memory.pool, no_crashes })
+    }
+}
+
+/// What the options ask to capture with each call and return.
+pub(crate) fn shape(options: &TraceOptions) -> Option<DetailShape> {
+    let shape = DetailShape { window: options.stack_window.min(MAX_WINDOW), vectors: options.vectors };
+    (options.detail != DetailMode::Off).then_some(shape)
+}

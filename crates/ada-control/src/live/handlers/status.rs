@@ -1,0 +1,70 @@
+//! Knows how a trace goes on.
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use crate::live::{Answer, Handler, Request, Status};
+use crate::progress::Progress;
+
+/// Hears how the trace goes on, hands it on, and tells it to whoever asks.
+pub(crate) struct StatusHandler<'a> {
+    next: &'a dyn Progress,
+    pid: u32,
+    command: Vec<String>,
+    since: SystemTime,
+    session: PathBuf,
+    events: AtomicU64,
+    threads: AtomicU64,
+    dropped: AtomicU64,
+}
+
+impl<'a> StatusHandler<'a> {
+    /// A trace that begins now.
+    pub(crate) fn new(next: &'a dyn Progress, pid: u32, command: Vec<String>, session: PathBuf) -> Self {
+        Self {
+            next,
+            pid,
+            command,
+            since: SystemTime::now(),
+            // Whoever asks may stand in another folder.
+            session: std::path::absolute(&session).unwrap_or(session),
+            events: AtomicU64::new(0),
+            threads: AtomicU64::new(0),
+            dropped: AtomicU64::new(0),
+        }
+    }
+}
+
+impl Progress for StatusHandler<'_> {
+    fn hooking(&self, files: usize, allowed: Duration) {
+        self.next.hooking(files, allowed);
+    }
+
+    fn running(&self) {
+        self.next.running();
+    }
+
+    fn recorded(&self, events: u64, threads: usize, dropped: u64) {
+        self.events.store(events, Ordering::Relaxed);
+        self.threads.store(threads as u64, Ordering::Relaxed);
+        self.dropped.store(dropped, Ordering::Relaxed);
+        self.next.recorded(events, threads, dropped);
+    }
+}
+
+impl Handler for StatusHandler<'_> {
+    fn answer(&self, request: &Request) -> Option<Answer> {
+        let Request::Status = request else { return None };
+        Some(Answer::Status(Status {
+            pid: self.pid,
+            command: self.command.clone(),
+            since_unix_ms: self.since.duration_since(UNIX_EPOCH).unwrap_or_default().as_millis() as u64,
+            events: self.events.load(Ordering::Relaxed),
+            threads: self.threads.load(Ordering::Relaxed),
+            dropped: self.dropped.load(Ordering::Relaxed),
+            session: self.session.clone(),
+            recorder: std::process::id(),
+        }))
+    }
+}

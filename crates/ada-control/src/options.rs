@@ -1,0 +1,56 @@
+//! How to trace.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use ada_event::ImageOffset;
+use ada_format::atf::Store;
+use ada_ring::{DetailMode, OnFull};
+
+use crate::roll::Roll;
+use crate::trigger::Trigger;
+
+/// Says of a module's path, a function's name, where it has one, and its place, whether to leave it alone.
+pub type Exclusion = dyn Fn(&Path, Option<&str>, ImageOffset) -> bool + Send + Sync;
+
+/// How to trace.
+pub struct TraceOptions {
+    /// Where the session's folder goes.
+    pub output: PathBuf,
+    /// What a thread does when the rings are full.
+    pub on_full: OnFull,
+    /// How many chunks of 256 KiB all threads share.
+    pub chunks: usize,
+    /// How long hooking may take; estimated from the work where it is not said.
+    pub start_up_timeout: Option<Duration>,
+    /// What happens to registers and stack windows.
+    pub detail: DetailMode,
+    /// Bytes of the stack that are captured with a call, if detail is: at most 512.
+    pub stack_window: usize,
+    /// Whether vector registers are captured too, if detail is.
+    pub vectors: bool,
+    /// How many bytes of events and detail to keep on disk, the newest; all if it is not said.
+    pub ring: Option<u64>,
+    /// In which form events and detail are written.
+    pub store: Store,
+    /// What opens a window of detail, if detail is kept for windows.
+    pub triggers: Vec<Trigger>,
+    /// How much before a trigger belongs to its window.
+    pub pre_roll: Roll,
+    /// How much after it does.
+    pub post_roll: Roll,
+    /// The most frames of a thread whose returns are caught at one time.
+    pub max_depth: Option<u32>,
+    /// Whether the programs that the traced one runs are traced too.
+    pub follow: bool,
+    /// Whether to end with the traced program, though children of it may live on.
+    pub until_exit: bool,
+    /// Where plans are kept between starts, if anywhere; see [`plan_folder`](crate::plan_folder).
+    pub plan_folder: Option<PathBuf>,
+    /// The share of the program's time that hooks may take: 0.1 is ten percent.
+    pub max_overhead: Option<f64>,
+    /// Whether functions are counted even where that alone takes more than the share.
+    pub exact_counts: bool,
+    /// Which modules (by path) or functions (by name) to leave alone.
+    pub exclude: Box<Exclusion>,
+}

@@ -1,0 +1,8 @@
+//! What is hooked, and how: images are read, and a plan made of each.
+
+pub(crate) mod image_file;
+pub(crate) mod image_plan;
+pub(crate) mod module;
+pub(crate) mod plan_cache;
+pub(crate) mod planned_image;
+pub(crate) mod probes;

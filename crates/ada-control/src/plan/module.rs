@@ -1,0 +1,60 @@
+//! A hooked image, as the session tells of it.
+
+use std::sync::Arc;
+
+use ada_event::ModuleId;
+use ada_image::FunctionTable;
+use ada_patch::Verdict;
+use ada_process::maps::LoadedFile;
+
+use crate::plan::planned_image::PlannedImage;
+use crate::program_id::ProgramId;
+
+/// An image of the target, with the verdict on each of its functions.
+pub struct Module {
+    /// Its number in the session.
+    pub id: ModuleId,
+    /// The program that has loaded it.
+    pub(crate) program: ProgramId,
+    pub(crate) file: LoadedFile,
+    pub(crate) bias: u64,
+    pub(crate) build_id: Option<Vec<u8>>,
+    pub(crate) functions: Arc<FunctionTable>,
+    pub(crate) table_hash: u64,
+    pub(crate) verdicts: Arc<[Verdict]>,
+    /// The process's number for this image's first function.
+    pub(crate) first_function: u32,
+}
+
+impl Module {
+    pub(crate) fn new(program: ProgramId, id: ModuleId, first_function: u32, image: PlannedImage) -> Self {
+        let PlannedImage { file, bias, build_id, functions, table_hash, verdicts, .. } = image;
+        let (functions, verdicts) = (Arc::new(functions), verdicts.into());
+        Self { id, program, file, bias, build_id, functions, table_hash, verdicts, first_function }
+    }
+
+    /// Shares what is the same with another program's module of the same file: tables are large.
+    pub(crate) fn share_with(&mut self, other: &Self) {
+        if self.table_hash == other.table_hash && self.file.path == other.file.path {
+            self.functions = other.functions.clone();
+            if self.verdicts == other.verdicts {
+                self.verdicts = other.verdicts.clone();
+            }
+        }
+    }
+
+    /// A function's name, or its place where it has none.
+    pub(crate) fn name_of(&self, index: usize) -> String {
+        let place = || {
+            let file = self.file.path.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
+            let start = self.functions.functions().get(index).map_or(0, |function| function.start.0);
+            format!("{file}+{start:#x}")
+        };
+        self.functions.name(index).map_or_else(place, |name| ada_image::demangle(name).into_owned())
+    }
+
+    /// How many functions record their calls.
+    pub(crate) fn hooked(&self) -> usize {
+        self.verdicts.iter().filter(|verdict| !matches!(verdict, Verdict::Skipped(_))).count()
+    }
+}

@@ -1,0 +1,108 @@
+//! One loaded file, planned: every function with its verdict, ready to be laid out.
+
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+use ada_event::ImageOffset;
+use ada_image::{FunctionTable, Image, ImageError};
+use ada_patch::{PatchPlan, SkipReason, Verdict};
+use ada_process::maps::LoadedFile;
+
+use crate::plan::image_file::ImageFile;
+use crate::plan::image_plan::{ImagePlan, Originals};
+use crate::plan::plan_cache::{PlanCache, PlanKey};
+
+/// A file's functions and what is to be done with each.
+pub(crate) struct PlannedImage {
+    pub(crate) file: LoadedFile,
+    /// What the loader has added to each of the image's addresses.
+    pub(crate) bias: u64,
+    pub(crate) build_id: Option<Vec<u8>>,
+    pub(crate) functions: FunctionTable,
+    pub(crate) table_hash: u64,
+    pub(crate) verdicts: Vec<Verdict>,
+    /// The plans, by function number; none for skipped ones.
+    pub(crate) plans: Vec<(usize, PatchPlan)>,
+    /// The bytes that each plan's patches will replace, in the order of the plans.
+    pub(crate) originals: Vec<Originals>,
+    /// Addresses of code with unwind information, before the bias.
+    pub(crate) covered: Vec<Range<u64>>,
+}
+
+/// Which functions the user does not want.
+pub(crate) type Exclude<'a> = &'a (dyn Fn(&Path, Option<&str>, ImageOffset) -> bool + Sync);
+
+impl PlannedImage {
+    /// Reads and plans a file, unless the cache has done so before. `loader_function` is the runtime address of the
+    /// loader's notification function.
+    pub(crate) fn plan(
+        file: LoadedFile,
+        cache: &PlanCache,
+        loader_function: u64,
+        exclude: Exclude<'_>,
+    ) -> Result<Self, ImageError> {
+        let on_disk = ImageFile::open(&file.path).ok();
+        let image = Image::parse(on_disk.as_ref().map_or(&[], ImageFile::bytes))?;
+        let debug_file = image.build_id().and_then(|id| ImageFile::open(separate_debug_file(id)?).ok());
+        let key = on_disk.as_ref().map(|on_disk| PlanKey::new(on_disk, &image, debug_file.as_ref()));
+        let plan = key.as_ref().and_then(|key| cache.load(key)).unwrap_or_else(|| {
+            let plan = ImagePlan::make(&image, debug_file.as_ref().map(ImageFile::bytes));
+            if let Some(key) = &key {
+                cache.keep(key, &plan);
+            }
+            plan
+        });
+        Ok(Self::of_run(plan, file, loader_function, exclude))
+    }
+
+    /// Applies a plan to the place where its file is loaded, and to what the user wants.
+    pub(crate) fn of_run(plan: ImagePlan, file: LoadedFile, loader_function: u64, exclude: Exclude<'_>) -> Self {
+        let ImagePlan { first_address, build_id, functions, table_hash, verdicts, plans, originals, covered } = plan;
+        let bias = file.start.wrapping_sub(first_address);
+        let loaded = first_address..first_address.saturating_add(file.end - file.start);
+        let mut image =
+            Self { file, bias, build_id, functions, table_hash, verdicts, plans, originals, covered: Vec::new() };
+        // Unwind tables can claim the whole address space.
+        image.covered = covered
+            .into_iter()
+            .map(|range| range.start.max(loaded.start)..range.end.min(loaded.end))
+            .filter(|range| range.start < range.end)
+            .collect();
+        let is_loaded =
+            |plan: &PatchPlan| plan.patched().all(|range| loaded.start <= range.start.0 && range.end.0 <= loaded.end);
+        let mut left_alone = false;
+        for (index, _) in image.plans.iter().filter(|(_, plan)| !is_loaded(plan)) {
+            image.verdicts[*index] = Verdict::Skipped(SkipReason::TextDiffers);
+            left_alone = true;
+        }
+        for index in 0..image.functions.len() {
+            let start = image.functions.functions()[index].start;
+            if exclude(&image.file.path, image.functions.name(index), start) {
+                image.verdicts[index] = Verdict::Skipped(SkipReason::Excluded);
+                left_alone = true;
+            }
+        }
+        if let Some(index) = image.functions.index_at(ImageOffset(loader_function.wrapping_sub(bias))) {
+            image.verdicts[index] = Verdict::Skipped(SkipReason::LoaderNotification);
+            left_alone = true;
+        }
+        if left_alone {
+            image.drop_plans_of_skipped();
+        }
+        image
+    }
+
+    fn drop_plans_of_skipped(&mut self) {
+        let sites = std::mem::take(&mut self.plans).into_iter().zip(std::mem::take(&mut self.originals));
+        let verdicts = &self.verdicts;
+        (self.plans, self.originals) =
+            sites.filter(|((index, _), _)| !matches!(verdicts[*index], Verdict::Skipped(_))).unzip();
+    }
+}
+
+/// Where Debian and others put symbols that were split off, by build-id.
+fn separate_debug_file(build_id: &[u8]) -> Option<PathBuf> {
+    let hex: String = build_id.iter().map(|byte| format!("{byte:02x}")).collect();
+    let (folder, name) = hex.split_at_checked(2)?;
+    Some(format!("/usr/lib/debug/.build-id/{folder}/{name}.debug").into())
+}

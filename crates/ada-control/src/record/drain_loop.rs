@@ -1,0 +1,117 @@
+//! How long the rings are emptied, how often, and what is looked at in between.
+
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use ada_process::LiveProcesses;
+
+use crate::drain::Drain;
+use crate::drain::session::{SessionFiles, SnapshotRequests};
+use crate::error::ControlError;
+use crate::options::TraceOptions;
+use crate::progress::Progress;
+use crate::record::manifest;
+use crate::tracked::Programs;
+
+/// Empties the rings until the target and its children have ended and nothing is left.
+pub(crate) fn run_drain(
+    mut drain: Drain,
+    mut files: SessionFiles,
+    programs: &Programs,
+    options: &TraceOptions,
+    first: u32,
+    progress: &dyn Progress,
+    snapshot_requests: &SnapshotRequests,
+) -> (Drain, SessionFiles, LiveProcesses) {
+    const QUIET: Duration = Duration::from_millis(2);
+    const IN_DEMAND: Duration = Duration::from_micros(100);
+    const FLUSH_EVERY: Duration = Duration::from_millis(10);
+    const FEW: u64 = 16_384;
+    // Where there are very many threads, looking at all of them takes its time.
+    const REST: u32 = 4;
+    const LONGEST_REST: Duration = Duration::from_millis(20);
+    let pool = drain.pool();
+    let mut living = LiveProcesses::default();
+    living.saw(first);
+    let mut seen_exhausted = 0;
+    let mut flushed = Instant::now();
+    loop {
+        let first_ended = programs.phase.is_first_over();
+        if first_ended {
+            living.look();
+        }
+        let is_last_gone = |living: &mut LiveProcesses| !living.any() && !finds_others(programs, living);
+        let ended = programs.phase.is_detached() || first_ended && (options.until_exit || is_last_gone(&mut living));
+        if drain.has_stale_watch() {
+            drain.refresh_watch(&programs.lock().modules);
+        }
+        let begun = Instant::now();
+        let count = drain.round(&mut files, ended);
+        let took = begun.elapsed();
+        progress.recorded(drain.events(), files.thread_count(), drain.drops().iter().map(|(_, count)| count).sum());
+        if ended {
+            programs.phase.end();
+            snapshot_requests.close();
+            // Those that were first heard of just now may live on.
+            programs.take_followed(&mut living);
+            drain.newcomers().into_iter().for_each(|pid| living.heard_of(pid, |pid| programs.is_user(pid)));
+            programs.note_forks(drain.forks());
+            return (drain, files, living);
+        }
+        programs.take_followed(&mut living);
+        // As soon as they are heard of: they may be gone in no time.
+        drain.newcomers().into_iter().for_each(|pid| living.heard_of(pid, |pid| programs.is_user(pid)));
+        if snapshot_requests.is_wanted() {
+            programs.note_programs(drain.programs());
+            drain.turn_segment(&mut files);
+            snapshot_requests.hand_out(&files);
+        }
+        if flushed.elapsed() >= FLUSH_EVERY {
+            drain.flush(&mut files);
+            flushed = Instant::now();
+            living.look();
+            programs.note_forks(drain.forks());
+            programs.note_children(options.follow, false);
+            if let Err(error) = tell_news(programs, &mut files) {
+                drain.fail(error);
+            }
+        }
+        let exhausted = pool.control().exhausted.load(Ordering::Relaxed);
+        if exhausted != seen_exhausted {
+            // Somebody may be waiting for the chunk of a thread that has ended since.
+            seen_exhausted = exhausted;
+            std::thread::sleep(IN_DEMAND);
+        } else if count < FEW && !drain.has_more() {
+            // Whoever reads right behind a writer takes its cache lines away, and slows it down tenfold.
+            std::thread::sleep(QUIET.max((took * REST).min(LONGEST_REST)));
+        }
+    }
+}
+
+/// Whether there are processes that have not been heard of: forked off a moment ago, or running another program by now.
+/// Asked in this order, so that none slips through on its way from one to the other.
+fn finds_others(programs: &Programs, living: &mut LiveProcesses) -> bool {
+    programs.users().into_iter().for_each(|pid| living.saw(pid));
+    let is_any_on_its_way = programs.execs_under_way.load(Ordering::Acquire) > 0;
+    programs.take_followed(living);
+    is_any_on_its_way || living.any()
+}
+
+/// Puts what is known of processes into their manifests, so that they can be read should ada be killed.
+pub(crate) fn tell_news(programs: &Programs, files: &mut SessionFiles) -> Result<(), ControlError> {
+    let mut hooked = programs.lock();
+    let news: Vec<u32> = hooked.processes.iter().filter_map(|(&pid, process)| process.is_news.then_some(pid)).collect();
+    for pid in news {
+        hooked.processes.entry(pid).or_default().is_news = false;
+        let writer = files.process(pid)?;
+        manifest::add_modules(&hooked.modules_of(pid), writer);
+        manifest::add_facts(&hooked, pid, pid, writer);
+        manifest::add_switches(&programs.switches, &hooked, pid, writer);
+        writer.save_manifest()?;
+        let folder = writer.process_path().to_owned();
+        if hooked.processes.len() > 1 {
+            manifest::write_lists(&mut hooked, &folder, pid);
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,177 @@
+//! What a recording writes into its manifests.
+
+use std::collections::{BTreeMap, HashSet};
+use std::fs::{self, File};
+use std::io::BufWriter;
+use std::path::Path;
+use std::time::Duration;
+
+use ada_event::ModuleId;
+use ada_format::atf::{
+    self, BuildId, Coverage, Drops, Exit, FunctionRow, HexAddr, LaneFigures, PoolFigures, RingFigures, SessionWriter,
+    Window,
+};
+use ada_patch::{SkipReason, Verdict};
+use ada_process::End;
+
+use crate::plan::module::Module;
+use crate::record::ending::KnownEnd;
+use crate::switches::Switchboard;
+use crate::tracked::HookedPrograms;
+
+/// Completes a process's manifest. No end is given for one that lives on.
+pub(crate) fn complete(
+    end: Option<KnownEnd>,
+    modules: &[&Module],
+    drops: Vec<Drops>,
+    (lanes, pool): &(BTreeMap<String, LaneFigures>, PoolFigures),
+    writer: &mut SessionWriter,
+) {
+    add_modules(modules, writer);
+    let manifest = writer.manifest_mut();
+    manifest.lanes.clone_from(lanes);
+    manifest.pool = Some(pool.clone());
+    if let Some(KnownEnd { end, known_by, cpu_time }) = end {
+        let nanoseconds = |time: Duration| u64::try_from(time.as_nanos()).ok();
+        manifest.cpu_user_ns = cpu_time.and_then(|time| nanoseconds(time.user));
+        manifest.cpu_system_ns = cpu_time.and_then(|time| nanoseconds(time.system));
+        let (code, signal) = match end {
+            Some(End::Exited(code)) => (Some(code), None),
+            Some(End::Killed(signal)) => (None, Some(signal)),
+            Some(End::Unknown | End::Detached) | None => (None, None),
+        };
+        manifest.exit = Some(Exit { code, signal, known_by: Some(known_by.into()), ..Exit::default() });
+    }
+    manifest.drops = drops;
+}
+
+/// Completes the manifest of a process in a snapshot.
+pub(crate) fn complete_snapshot(
+    hooked: &mut HookedPrograms,
+    pid: u32,
+    first: u32,
+    figures: RingFigures,
+    writer: &mut SessionWriter,
+) {
+    add_modules(&hooked.modules_of(pid), writer);
+    add_facts(hooked, pid, first, writer);
+    writer.manifest_mut().ring = Some(figures);
+    let folder = writer.process_path().to_owned();
+    write_lists(hooked, &folder, pid);
+}
+
+/// Tells of the windows of detail, and of how many more there were.
+pub(crate) fn add_windows((windows, more): (Vec<Window>, u64), writer: &mut SessionWriter) {
+    let manifest = writer.manifest_mut();
+    manifest.windows = windows;
+    if more > 0 {
+        manifest.limits.push(format!("{more} more windows of detail were written than are listed").into());
+    }
+}
+
+/// Tells of the images that are loaded.
+pub(crate) fn add_modules(modules: &[&Module], writer: &mut SessionWriter) {
+    writer.manifest_mut().modules = modules.iter().map(|module| describe(module)).collect();
+}
+
+/// Tells which functions of a process were not recorded all the time.
+pub(crate) fn add_switches(switches: &Switchboard, hooked: &HookedPrograms, pid: u32, writer: &mut SessionWriter) {
+    let modules: HashSet<ModuleId> = hooked.modules_of(pid).iter().map(|module| module.id).collect();
+    writer.manifest_mut().switches = switches.entries(pid, |function| modules.contains(&function.module()));
+}
+
+/// Tells of a process what is known beside its events; of the `first` one also what could not be traced.
+pub(crate) fn add_facts(hooked: &HookedPrograms, pid: u32, first: u32, writer: &mut SessionWriter) {
+    let manifest = writer.manifest_mut();
+    if let Some(process) = hooked.processes.get(&pid) {
+        manifest.command_line.clone_from(&process.command_line);
+        manifest.open_calls.clone_from(&process.open_calls);
+        manifest.attached = process.is_attached;
+        for thread in manifest.threads.iter_mut().filter(|thread| Some(thread.id) == thread.tid) {
+            let before = process.open_calls.iter().find(|calls| calls.tid == thread.id);
+            thread.name = thread.name.take().or_else(|| before?.name.clone());
+        }
+        manifest.parent_pid = process.parent.filter(|parent| hooked.processes.contains_key(parent));
+    }
+    if pid == first {
+        manifest.limits = hooked.limits.iter().map(|limit| limit.as_str().into()).collect();
+    }
+}
+
+/// Writes the lists of functions that a process's folder lacks. One that was written for another process already is
+/// the same file.
+pub(crate) fn write_lists(hooked: &mut HookedPrograms, folder: &Path, pid: u32) {
+    let ids: Vec<usize> = {
+        let programs = hooked.processes.get(&pid).map(|process| &process.programs);
+        let is_its = |module: &Module| programs.is_some_and(|programs| programs.contains(&module.program));
+        (0..hooked.modules.len()).filter(|&number| is_its(&hooked.modules[number])).collect()
+    };
+    for number in ids {
+        let module = &hooked.modules[number];
+        let path = folder.join(atf::functions_file(module.id.0));
+        if path.exists() {
+            continue;
+        }
+        let linked = hooked.lists.get(&module.id.0).is_some_and(|first| fs::hard_link(first, &path).is_ok());
+        if !linked {
+            write_functions(folder, module);
+            hooked.lists.insert(module.id.0, path);
+        }
+    }
+}
+
+/// Writes the list of an image's functions. A list that cannot be written costs names, not the trace.
+fn write_functions(folder: &Path, module: &Module) {
+    let path = folder.join(atf::functions_file(module.id.0));
+    let rows = module.functions.functions().iter().zip(module.verdicts.iter()).enumerate().map(
+        |(index, (function, verdict))| {
+            let (verdict, reason) = match verdict {
+                Verdict::Hooked => ("hooked", ""),
+                Verdict::EntryOnly(reason) => ("entry_only", reason.name()),
+                Verdict::Skipped(reason) => ("skipped", reason.name()),
+            };
+            FunctionRow {
+                offset: function.start.0,
+                size: function.size,
+                verdict: verdict.to_owned(),
+                reason: reason.to_owned(),
+                name: module.functions.name(index).unwrap_or_default().to_owned(),
+            }
+        },
+    );
+    if let Ok(file) = File::create(path) {
+        let _ = atf::write_functions(BufWriter::new(file), rows);
+    }
+}
+
+fn describe(module: &Module) -> atf::Module {
+    let build_id = module.build_id.clone().map(BuildId);
+    atf::Module {
+        module_id: module.id.0,
+        path: module.file.path.to_string_lossy().into_owned(),
+        uuid: build_id.as_ref().and_then(BuildId::uuid),
+        build_id,
+        load_base: Some(HexAddr(module.bias)),
+        symbol_count: Some(module.functions.len() as u32),
+        function_table_hash: Some(format!("{:016x}", module.table_hash)),
+        coverage: Some(coverage(module)),
+        ..atf::Module::default()
+    }
+}
+
+fn coverage(module: &Module) -> Coverage {
+    let mut skipped: BTreeMap<String, u64> = BTreeMap::new();
+    let mut entry_only = 0;
+    for verdict in module.verdicts.iter() {
+        match verdict {
+            Verdict::Hooked => {}
+            Verdict::EntryOnly(_) => entry_only += 1,
+            Verdict::Skipped(reason) => *skipped.entry(reason.name().to_owned()).or_default() += 1,
+        }
+    }
+    // A cold part belongs to another function, which is counted.
+    let cold_parts = skipped.remove(SkipReason::ColdPart.name()).unwrap_or(0);
+    let left_alone: u64 = skipped.values().sum();
+    let found = module.functions.len() as u64 - cold_parts;
+    Coverage { found, hooked: found - entry_only - left_alone, entry_only, skipped, ..Coverage::default() }
+}

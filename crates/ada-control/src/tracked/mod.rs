@@ -1,0 +1,10 @@
+//! The programs that a session traces, and their states.
+
+mod hooked_programs;
+mod process_facts;
+mod programs;
+mod recording_phase;
+
+pub(crate) use hooked_programs::HookedPrograms;
+pub(crate) use process_facts::ProcessFacts;
+pub(crate) use programs::Programs;

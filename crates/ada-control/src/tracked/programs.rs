@@ -1,0 +1,186 @@
+//! The programs that a session traces, and what is known of their processes.
+
+use std::collections::{BTreeSet, HashMap};
+use std::io;
+use std::os::fd::OwnedFd;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
+
+use ada_process::{Child, LiveProcesses, ProcConnector, memory_users, procfs};
+
+use super::hooked_programs::HookedPrograms;
+use super::process_facts::ProcessFacts;
+use super::recording_phase::RecordingPhase;
+use crate::install::function_numbers::SharedNumbers;
+use crate::install::shared_memory::SharedMemory;
+use crate::launch::workshop::HookedProgram;
+use crate::plan::module::Module;
+use crate::program_id::ProgramId;
+use crate::switches::Switchboard;
+
+/// Everything that was hooked, by all threads that hook.
+pub(crate) struct Programs {
+    hooked: Mutex<HookedPrograms>,
+    pub(crate) numbers: SharedNumbers,
+    pub(crate) pool_in_target: u64,
+    pub(crate) switches: Arc<Switchboard>,
+    pub(crate) phase: RecordingPhase,
+    /// How many processes are on their way into other programs: these have left the shared memory, and are not yet held.
+    pub(crate) execs_under_way: AtomicUsize,
+    /// Processes that run other programs, as those who follow them hold them.
+    pub(crate) followed: Mutex<Vec<(u32, OwnedFd)>>,
+    /// What the kernel tells of processes, if it does.
+    pub(crate) proc_connector: Option<ProcConnector>,
+}
+
+impl Programs {
+    pub(crate) fn new(
+        pool_in_target: u64,
+        shared: Arc<SharedMemory>,
+        proc_connector: io::Result<ProcConnector>,
+    ) -> Self {
+        let not_told = |error: &io::Error| {
+            format!(
+                "the kernel does not tell of processes ({error}): those that end before their first call are missed"
+            )
+        };
+        let hooked = HookedPrograms {
+            limits: proc_connector.as_ref().err().map(not_told).into_iter().collect(),
+            ..HookedPrograms::default()
+        };
+        Self {
+            hooked: Mutex::new(hooked),
+            numbers: Arc::default(),
+            pool_in_target,
+            switches: Arc::new(Switchboard::new(shared)),
+            phase: RecordingPhase::default(),
+            execs_under_way: AtomicUsize::new(0),
+            followed: Mutex::default(),
+            proc_connector: proc_connector.ok(),
+        }
+    }
+
+    pub(crate) fn lock(&self) -> MutexGuard<'_, HookedPrograms> {
+        self.hooked.lock().expect("nobody panics with the lock")
+    }
+
+    pub(crate) fn into_hooked(self) -> (HookedPrograms, Option<ProcConnector>) {
+        (self.hooked.into_inner().expect("nobody panics with the lock"), self.proc_connector)
+    }
+
+    /// Hears of processes until the recording ends.
+    pub(crate) fn listen_for_processes(&self) {
+        while let Some(connector) = self.proc_connector.as_ref().filter(|_| !self.phase.has_ended()) {
+            connector.hear(Duration::from_millis(50));
+        }
+    }
+
+    /// Notes the processes that were made. If other programs are not followed, only those count that have run none, and
+    /// which these are is known in the end.
+    pub(crate) fn note_children(&self, follow: bool, is_end: bool) {
+        let Some(connector) = self.proc_connector.as_ref().filter(|_| follow || is_end) else { return };
+        if is_end {
+            connector.hear(Duration::ZERO);
+            let gone: Vec<u32> = connector.living().into_iter().filter(|pid| procfs::is_gone(*pid)).collect();
+            connector.hear_of_ends(&gone);
+            if connector.has_missed_some() {
+                let limit = "the kernel told of more processes than could be heard: some may be missing";
+                self.lock().limits.push(limit.to_owned());
+            }
+        }
+        let (left, children): (Vec<Child>, Vec<Child>) =
+            connector.newcomers().into_iter().partition(|child| connector.has_left(child.pid));
+        self.note_forks(&children.iter().map(|child| (child.pid, child.parent)).collect());
+        let mut hooked = self.lock();
+        for Child { pid, parent } in left.into_iter().filter(|_| follow) {
+            // It does not have the command line of who made it any more.
+            let known = hooked.processes.entry(pid).or_default();
+            known.is_news |= known.parent.is_none();
+            known.parent.get_or_insert(parent);
+        }
+    }
+
+    /// Has no more programs and libraries hooked, and waits for those that are just being.
+    pub(crate) fn end_following(&self) {
+        self.phase.begin_detaching();
+        while self.execs_under_way.load(Ordering::SeqCst) > 0 {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+
+    /// The processes that have the session's memory.
+    pub(crate) fn users(&self) -> Vec<u32> {
+        self.switches.inode().map(memory_users::users_of).unwrap_or_default()
+    }
+
+    /// Whether a process has the session's memory.
+    pub(crate) fn is_user(&self, pid: u32) -> bool {
+        self.switches.inode().is_some_and(|inode| memory_users::uses(pid, inode))
+    }
+
+    /// Hands over the processes that were followed into other programs.
+    pub(crate) fn take_followed(&self, living: &mut LiveProcesses) {
+        for (pid, descriptor) in self.followed.lock().expect("nobody panics with the lock").drain(..) {
+            living.holds(pid, descriptor);
+        }
+    }
+
+    /// Notes which programs processes were seen to run: fork children run those of their parents.
+    pub(crate) fn note_programs(&self, seen: &HashMap<u32, BTreeSet<ProgramId>>) {
+        let mut hooked = self.lock();
+        for (pid, programs) in seen {
+            hooked.processes.entry(*pid).or_default().programs.extend(programs);
+        }
+    }
+
+    /// Notes who forked processes: until they run other programs, these have the command lines of those they are forks of.
+    pub(crate) fn note_forks(&self, forks: &HashMap<u32, u32>) {
+        let mut hooked = self.lock();
+        for (&child, &parent) in forks {
+            let known = hooked.processes.entry(child).or_default();
+            known.is_news |= known.parent != Some(parent);
+            known.parent = Some(parent);
+        }
+        for &child in forks.keys() {
+            let line_of = |pid: &u32| hooked.processes.get(pid).map(|known| &known.command_line);
+            if line_of(&child).is_some_and(|line| !line.is_empty()) {
+                continue;
+            }
+            // Ids are used again, so that the row of forks may be a circle.
+            let ancestors = std::iter::successors(Some(child), |pid| forks.get(pid).copied()).take(forks.len() + 1);
+            let line = ancestors.filter_map(|pid| line_of(&pid)).find(|line| !line.is_empty()).cloned();
+            if let Some(line) = line {
+                hooked.processes.entry(child).or_default().command_line = line;
+            }
+        }
+    }
+
+    /// Takes a hooked program in. The lock must have been held since before it was hooked, so that numbers come here in their
+    /// order: whoever knows one knows all below it.
+    pub(crate) fn add(&self, hooked: &mut HookedPrograms, pid: u32, program: HookedProgram, facts: ProcessFacts) {
+        let HookedProgram { installer, modules, files, no_crashes, .. } = program;
+        if let Some(reason) = no_crashes {
+            hooked.limits.push(format!("no crash records of process {pid}: {reason}"));
+        }
+        let id = installer.program;
+        self.add_modules(hooked, modules);
+        hooked.installers.insert(id, (installer, files));
+        let process = hooked.processes.entry(pid).or_default();
+        process.programs.insert(id);
+        *process = ProcessFacts { programs: std::mem::take(&mut process.programs), is_news: true, ..facts };
+    }
+
+    pub(crate) fn add_modules(&self, hooked: &mut HookedPrograms, modules: Vec<Module>) {
+        for mut module in modules {
+            let mut numbers = self.numbers.write().expect("nobody panics with the lock");
+            numbers.add(module.id, module.first_function, module.functions.len());
+            drop(numbers);
+            let same = hooked.modules.iter().find(|known| known.file.path == module.file.path);
+            same.into_iter().for_each(|known| module.share_with(known));
+            if hooked.modules.iter().all(|known| known.id != module.id) {
+                hooked.modules.push(module);
+            }
+        }
+    }
+}

@@ -1,0 +1,83 @@
+//! What opens a window.
+
+use std::fmt;
+use std::str::FromStr;
+use std::time::Duration;
+
+use crate::duration_text::{parse_duration, write_duration};
+
+/// A trigger, as the user names it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Trigger {
+    /// A function with such a name is called.
+    Symbol(String),
+    /// A call of such a function has taken long.
+    Slow {
+        /// The function's name.
+        pattern: String,
+        /// From here on it is long.
+        longer_than: Duration,
+    },
+    /// A fatal signal hits, or the program is killed.
+    Crash,
+    /// A handler of the program's is called, or a fatal signal hits.
+    Signal,
+}
+
+/// What is wrong with a trigger or a roll, and how to write it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct TriggerError(pub(crate) &'static str);
+
+impl FromStr for Trigger {
+    type Err = TriggerError;
+
+    fn from_str(text: &str) -> Result<Self, TriggerError> {
+        match text.split_once('=') {
+            None if text == "crash" => Ok(Self::Crash),
+            None if text == "signal" => Ok(Self::Signal),
+            Some(("symbol", pattern)) if !pattern.is_empty() => Ok(Self::Symbol(pattern.to_owned())),
+            Some(("slow", condition)) => {
+                // Names of operators have the sign too: the last one counts.
+                let (pattern, time) =
+                    condition.rsplit_once('>').ok_or(TriggerError("write it like slow=PATTERN>50ms"))?;
+                match parse_duration(time) {
+                    Some(longer_than) if !pattern.is_empty() => {
+                        Ok(Self::Slow { pattern: pattern.to_owned(), longer_than })
+                    }
+                    _ => Err(TriggerError("write it like slow=PATTERN>50ms")),
+                }
+            }
+            _ => Err(TriggerError("write symbol=PATTERN, slow=PATTERN>50ms, crash or signal")),
+        }
+    }
+}
+
+impl fmt::Display for Trigger {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Symbol(pattern) => write!(f, "symbol={pattern}"),
+            Self::Slow { pattern, longer_than } => {
+                write!(f, "slow={pattern}>")?;
+                write_duration(f, *longer_than)
+            }
+            Self::Crash => f.write_str("crash"),
+            Self::Signal => f.write_str("signal"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn triggers_are_written_as_they_are_read() {
+        for text in ["crash", "signal", "symbol=*alloc*", "slow=f>50ms", "slow=operator>(A)>1500us", "symbol=a=b"] {
+            assert_eq!(text.parse::<Trigger>().unwrap().to_string(), text);
+        }
+        for wrong in ["", "crush", "symbol=", "symbol", "slow=f", "slow=>5ms", "slow=f>", "slow=f>5", "crash=1"] {
+            assert!(wrong.parse::<Trigger>().is_err(), "{wrong}");
+        }
+    }
+}

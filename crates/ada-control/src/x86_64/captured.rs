@@ -1,0 +1,104 @@
+//! A detail record, and the payload that is made of it.
+
+use std::mem::offset_of;
+
+use ada_event::{FunctionId, RuntimeAddr};
+use ada_format::atf::{Payload, Probes, X86Call, X86Return};
+use ada_ring::arch::{CallRegisters, ReturnRegisters};
+use ada_ring::detail::{self, DetailShape, RawDetail};
+use ada_ring::probe::{PROBE_WORDS, RawProbe};
+
+/// A detail record as a stub wrote it.
+#[derive(Clone, Copy)]
+pub(crate) struct Captured<'a> {
+    bytes: &'a [u8],
+}
+
+impl<'a> Captured<'a> {
+    pub(crate) fn new(bytes: &'a [u8]) -> Self {
+        Self { bytes }
+    }
+
+    /// The word at an offset of [`RawDetail`] or [`RawProbe`].
+    fn word(&self, offset: usize) -> u64 {
+        u64::from_le_bytes(self.bytes[offset..offset + 8].try_into().expect("eight bytes"))
+    }
+
+    fn mark(&self) -> u32 {
+        self.word(offset_of!(RawDetail, mark)) as u32
+    }
+
+    /// The register at an offset of [`CallRegisters`] or [`ReturnRegisters`].
+    fn register(&self, offset: usize) -> u64 {
+        self.word(offset_of!(RawDetail, registers) + offset)
+    }
+
+    pub(crate) fn tsc(&self) -> u64 {
+        self.word(offset_of!(RawDetail, tsc))
+    }
+
+    /// The handler that a probed call registers, where the function is one that does.
+    pub(crate) fn registered_handler(&self) -> Option<u64> {
+        let is_read = self.word(offset_of!(RawProbe, count)) > 0;
+        let handler = || {
+            if is_read { self.word(offset_of!(RawProbe, words)) } else { self.register(offset_of!(CallRegisters, rsi)) }
+        };
+        (self.mark() == detail::CALL).then(handler)
+    }
+
+    /// The payload of a runtime probe.
+    pub(crate) fn probe_payload(&self, function: FunctionId) -> Payload<'a> {
+        const WORDS: usize = offset_of!(RawProbe, words);
+        let context = Some(std::array::from_fn(|number| self.word(offset_of!(RawProbe, context) + 8 * number)));
+        let count = (self.word(offset_of!(RawProbe, count)) as usize).min(PROBE_WORDS);
+        let (words, _) = self.bytes[WORDS..WORDS + 8 * count].as_chunks();
+        let probes = (count > 0).then(|| Probes::from_le_bytes(words));
+        match self.payload(function, &DetailShape::default()) {
+            Payload::X86Call(call) => Payload::X86Call(X86Call { context, probes, stack: &[], ..call }),
+            Payload::X86Return(back) => Payload::X86Return(X86Return { context, probes, ..back }),
+            other => other,
+        }
+    }
+
+    fn vectors<const COUNT: usize>(&self, shape: &DetailShape) -> Option<[u128; COUNT]> {
+        let (vectors, _) = self.bytes.get(shape.vectors_at()..)?.as_chunks::<16>();
+        shape.vectors.then(|| std::array::from_fn(|number| u128::from_le_bytes(vectors[number])))
+    }
+
+    /// The payload for a session, for the function with this id.
+    pub(crate) fn payload(&self, function: FunctionId, shape: &DetailShape) -> Payload<'a> {
+        let return_address = RuntimeAddr(self.word(offset_of!(RawDetail, return_address)));
+        let rbp = self.word(offset_of!(RawDetail, frame_pointer));
+        let rsp = self.word(offset_of!(RawDetail, stack_pointer));
+        if self.mark() == detail::RETURN {
+            return Payload::X86Return(X86Return {
+                function,
+                rax: self.register(offset_of!(ReturnRegisters, rax)),
+                rdx: self.register(offset_of!(ReturnRegisters, rdx)),
+                return_address,
+                rbp,
+                rsp,
+                vectors: self.vectors(shape),
+                ..X86Return::default()
+            });
+        }
+        let stack = &self.bytes[RawDetail::SIZE..];
+        let stack_bytes = self.word(offset_of!(RawDetail, stack_bytes)) as usize;
+        Payload::X86Call(X86Call {
+            function,
+            rdi: self.register(offset_of!(CallRegisters, rdi)),
+            rsi: self.register(offset_of!(CallRegisters, rsi)),
+            rdx: self.register(offset_of!(CallRegisters, rdx)),
+            rcx: self.register(offset_of!(CallRegisters, rcx)),
+            r8: self.register(offset_of!(CallRegisters, r8)),
+            r9: self.register(offset_of!(CallRegisters, r9)),
+            rax: self.register(offset_of!(CallRegisters, rax)),
+            return_address,
+            rbp,
+            rsp,
+            vectors: self.vectors(shape),
+            stack: &stack[..shape.window.min(stack_bytes)],
+            ..X86Call::default()
+        })
+    }
+}

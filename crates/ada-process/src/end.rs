@@ -1,0 +1,34 @@
+//! How a process ended.
+
+/// How a process ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// By itself, with this exit code.
+    Exited(i32),
+    /// By this signal.
+    Killed(i32),
+    /// It has ended, and how is not for ada to know: somebody else has started it.
+    Unknown,
+    /// It lives on: ada has left it.
+    Detached,
+}
+
+impl End {
+    /// As the kernel gives it to whoever waits.
+    pub fn of_status(status: i32) -> Self {
+        match status & 0x7f {
+            0 => Self::Exited(status >> 8 & 0xff),
+            signal => Self::Killed(signal),
+        }
+    }
+
+    /// In a few words.
+    pub fn words(&self) -> String {
+        match self {
+            Self::Exited(code) => format!("exit code {code}"),
+            Self::Killed(signal) => format!("killed by signal {signal}"),
+            Self::Unknown => "the process has ended".to_owned(),
+            Self::Detached => "detached".to_owned(),
+        }
+    }
+}

@@ -1,0 +1,125 @@
+//! Waiting for children and tracees.
+
+use std::io;
+use std::mem::MaybeUninit;
+use std::time::Duration;
+
+use crate::procfs::parent_of;
+
+/// How a process came to a halt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Halt {
+    /// It is stopped, with this signal, and an event of ptrace's above its lowest eight bits.
+    Stopped(i32),
+    /// It has ended by itself, with this exit code.
+    Exited(i32),
+    /// This signal has ended it.
+    Killed(i32),
+}
+
+/// Processor time that a process and the children it waited for have used.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CpuTime {
+    /// In its own code.
+    pub user: Duration,
+    /// In the kernel.
+    pub system: Duration,
+}
+
+/// Waits until a child stops or ends.
+pub fn wait(pid: i32) -> io::Result<Halt> {
+    wait_with_time(pid).map(|(halt, _)| halt)
+}
+
+/// Waits until a child stops or ends, and says what it has used.
+pub fn wait_with_time(pid: i32) -> io::Result<(Halt, CpuTime)> {
+    let mut status = 0;
+    let mut usage = MaybeUninit::<libc::rusage>::zeroed();
+    loop {
+        // SAFETY: `status` and `usage` live through the call.
+        if unsafe { libc::wait4(pid, &raw mut status, libc::__WALL, usage.as_mut_ptr()) } >= 0 {
+            break;
+        }
+        let error = io::Error::last_os_error();
+        if error.kind() != io::ErrorKind::Interrupted {
+            return Err(error);
+        }
+    }
+    let halt = halt_of(status);
+    // SAFETY: all zeros are a good value, and the kernel may have written another.
+    let usage = unsafe { usage.assume_init() };
+    Ok((halt, CpuTime { user: duration(usage.ru_utime), system: duration(usage.ru_stime) }))
+}
+
+/// Waits until a tracee stops or ends.
+pub(crate) fn wait_for_change(pid: i32) -> io::Result<Halt> {
+    loop {
+        if let Some(halt) = change(pid, 0)? {
+            return Ok(halt);
+        }
+    }
+}
+
+/// A change of a tracee, if there is one. The end of one that is our own child is only looked at: who started it waits
+/// for it, too.
+pub(crate) fn change(pid: i32, how: i32) -> io::Result<Option<Halt>> {
+    let mut info = MaybeUninit::<libc::siginfo_t>::zeroed();
+    let flags = libc::WEXITED | libc::WSTOPPED | libc::__WALL | libc::WNOWAIT | how;
+    // SAFETY: `info` lives through the call.
+    while unsafe { libc::waitid(libc::P_PID, pid as u32, info.as_mut_ptr(), flags) } < 0 {
+        let error = io::Error::last_os_error();
+        if error.kind() != io::ErrorKind::Interrupted {
+            return Err(error);
+        }
+    }
+    // SAFETY: all zeros are a good value, and the kernel may have written that of a child.
+    let (code, changed, status) = unsafe {
+        let info = info.assume_init();
+        (info.si_code, info.si_pid(), info.si_status())
+    };
+    if changed == 0 {
+        return Ok(None);
+    }
+    if parent_of(pid as u32) == Some(std::process::id()) {
+        match code {
+            libc::CLD_EXITED => return Ok(Some(Halt::Exited(status))),
+            libc::CLD_KILLED | libc::CLD_DUMPED => return Ok(Some(Halt::Killed(status))),
+            _ => (),
+        }
+    }
+    wait(pid).map(Some)
+}
+
+fn halt_of(status: i32) -> Halt {
+    if libc::WIFEXITED(status) {
+        Halt::Exited(libc::WEXITSTATUS(status))
+    } else if libc::WIFSIGNALED(status) {
+        Halt::Killed(libc::WTERMSIG(status))
+    } else {
+        Halt::Stopped(status >> 8)
+    }
+}
+
+fn duration(time: libc::timeval) -> Duration {
+    Duration::from_secs(time.tv_sec as u64) + Duration::from_micros(time.tv_usec as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+
+    use super::*;
+
+    #[test]
+    #[expect(clippy::zombie_processes, reason = "the function under test waits")]
+    fn a_child_that_worked_has_used_more_time_than_one_that_did_not() {
+        let time_of = |rounds: &str| {
+            let script = "i=0; while [ $i -lt $1 ]; do i=$((i + 1)); done; exit 3";
+            let child = Command::new("sh").args(["-c", script, "sh", rounds]).spawn().unwrap();
+            let (halt, time) = wait_with_time(child.id() as i32).unwrap();
+            assert_eq!(halt, Halt::Exited(3));
+            time.user + time.system
+        };
+        assert!(time_of("500000") > time_of("1") + Duration::from_millis(20));
+    }
+}
