@@ -21,17 +21,16 @@ pub mod packed;
 mod payload;
 mod platform;
 mod preamble;
-mod record;
-mod section;
+mod recording;
 mod session;
 mod visit;
 
 pub use chunks::{EventChunk, EventChunks};
 pub use damage::Damage;
-pub use detail::{DetailFooter, DetailHeader, DetailRecord, DetailType, DetailView, DetailWriter, Records};
+pub use detail::{DetailFooter, DetailHeader, DetailRecord, DetailType, DetailView, Records};
 pub use error::{AtfError, SessionError, WriteError};
 pub use functions::{FunctionRow, functions_file, read_functions, write_functions};
-pub use index::{IndexFooter, IndexHeader, IndexView, IndexWriter};
+pub use index::{IndexFooter, IndexHeader, IndexView};
 pub use manifest::{
     BuildId, Coverage, Crash, Drops, Exit, Gap, HexAddr, HookCost, LaneFigures, LatencyFigures, MANIFEST_VERSION,
     Manifest, Module, OpenCalls, PoolFigures, RingFigures, Switch, ThreadEntry, Window,
@@ -40,7 +39,7 @@ pub use map::Mapping;
 pub use merge::{Merge, MergedEvent};
 pub use payload::{Arm64Frame, MAX_PROBES, MAX_STACK_WINDOW, Payload, Probes, X86Call, X86Return};
 pub use platform::{Arch, Clock, Os, Platform};
-pub use record::{SessionWriter, Store, SyncPolicy, ThreadWriter};
+pub use recording::{DetailWriter, IndexWriter, SessionWriter, Store, SyncPolicy, ThreadWriter};
 pub use session::{
     Events, Finding, HeldRecord, HeldRecords, Problem, Process, Session, ThreadDetail, ThreadIndex, ThreadTrace,
 };

@@ -6,7 +6,6 @@ mod record;
 mod shape;
 mod table;
 mod view;
-mod writer;
 
 pub(crate) use check::DetailCheck;
 pub use header::{DetailFooter, DetailHeader};
@@ -14,4 +13,3 @@ pub use record::{DetailRecord, DetailType};
 pub(crate) use record::{Hop, encode_header, hop};
 pub(crate) use shape::DetailShape;
 pub use view::{DetailView, Records};
-pub use writer::DetailWriter;

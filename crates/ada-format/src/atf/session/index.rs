@@ -10,7 +10,7 @@ use super::block_cache::BlockCache;
 use crate::atf::chunks::{PackedFile, Scratch};
 use crate::atf::index::IndexShape;
 use crate::atf::map::Mapping;
-use crate::atf::packed::{EventDecoder, PackedShape, lean_reader};
+use crate::atf::packed::{EventDecoder, PackedShape, compact_reader};
 use crate::atf::{AtfError, Damage, EventChunks, EventVisitor, IndexView};
 
 /// Events of one block.
@@ -83,7 +83,7 @@ impl IndexFile {
     pub(super) fn visit(&self, has_processor: bool, visitor: &mut impl EventVisitor) {
         match self {
             Self::Raw { map, shape } => EventChunks::mapped(map, shape.events.clone(), 0).visit(visitor),
-            Self::Packed(packed) => lean_reader::visit(&packed.file, has_processor, visitor),
+            Self::Packed(packed) => compact_reader::visit(&packed.file, has_processor, visitor),
         }
     }
 

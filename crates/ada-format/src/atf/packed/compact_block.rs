@@ -15,7 +15,7 @@ use crate::atf::{Damage, EventVisitor};
 
 /// The events of a block, to be filled again and again.
 #[derive(Default)]
-pub(crate) struct LeanBlock {
+pub(crate) struct CompactBlock {
     first: EventSeq,
     thread: ThreadId,
     /// By place in the block's list.
@@ -55,7 +55,7 @@ impl Word {
     }
 }
 
-impl LeanBlock {
+impl CompactBlock {
     /// Reads a block. If that fails, it has no events.
     pub(crate) fn read(
         &mut self,
@@ -152,9 +152,9 @@ impl PackedShape {
         decoder: &mut EventDecoder,
         visitor: &mut impl EventVisitor,
     ) -> Result<(), Damage> {
-        let mut lean = LeanBlock::default();
-        lean.read(self, bytes, block, decoder)?;
-        lean.visit(visitor);
+        let mut compact = CompactBlock::default();
+        compact.read(self, bytes, block, decoder)?;
+        compact.visit(visitor);
         Ok(())
     }
 }

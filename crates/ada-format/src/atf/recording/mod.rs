@@ -3,11 +3,16 @@
 //! At each moment a reader can make sense of what is there: the first manifest is written before the first event,
 //! and says that the session is unfinished.
 
+mod detail_writer;
+mod index_writer;
 mod join;
 mod name;
+mod section;
 mod session;
 mod thread;
 
+pub use detail_writer::DetailWriter;
+pub use index_writer::IndexWriter;
 pub use session::SessionWriter;
 pub use thread::ThreadWriter;
 

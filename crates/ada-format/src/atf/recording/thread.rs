@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 
 use ada_event::{DetailSeq, Event, EventSeq, ThreadId, TraceNanos};
 
-use super::{Store, SyncPolicy};
+use super::{DetailWriter, IndexWriter, Store, SyncPolicy};
 use crate::atf::manifest::ThreadEntry;
-use crate::atf::{DetailWriter, IndexWriter, Payload, Platform, WriteError};
+use crate::atf::{Payload, Platform, WriteError};
 
 /// A thread's files, open for writing. Dropping it unfinished leaves files that readers recover.
 pub struct ThreadWriter {

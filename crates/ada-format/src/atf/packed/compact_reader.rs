@@ -5,7 +5,7 @@ use std::sync::mpsc::{self, Receiver, Sender, SyncSender};
 use std::thread::JoinHandle;
 
 use super::EventDecoder;
-use super::lean::LeanBlock;
+use super::compact_block::CompactBlock;
 use crate::atf::EventVisitor;
 use crate::atf::chunks::PackedFile;
 
@@ -24,7 +24,7 @@ pub(crate) fn visit(file: &Arc<PackedFile>, has_processor: bool, visitor: &mut i
     match is_worth_it.then(|| Ahead::start(file.clone())).flatten() {
         Some(ahead) => ahead.visit(visitor),
         None => {
-            let (mut reader, mut block) = (BlockReader::new(file), LeanBlock::default());
+            let (mut reader, mut block) = (BlockReader::new(file), CompactBlock::default());
             while reader.next(&mut block) {
                 block.visit(visitor);
             }
@@ -47,7 +47,7 @@ impl<'a> BlockReader<'a> {
     }
 
     /// Reads the next block, if there is one.
-    fn next(&mut self, block: &mut LeanBlock) -> bool {
+    fn next(&mut self, block: &mut CompactBlock) -> bool {
         let PackedFile { map, shape } = self.file;
         if self.next >= shape.block_count() {
             return false;
@@ -65,9 +65,9 @@ impl<'a> BlockReader<'a> {
 
 /// The thread that decodes.
 struct Ahead {
-    filled: Receiver<LeanBlock>,
+    filled: Receiver<CompactBlock>,
     /// Blocks that were read, to be filled again.
-    emptied: Sender<LeanBlock>,
+    emptied: Sender<CompactBlock>,
     worker: JoinHandle<()>,
 }
 
@@ -92,7 +92,7 @@ impl Ahead {
     }
 }
 
-fn decode_all(file: &PackedFile, filled: &SyncSender<LeanBlock>, spare: &Receiver<LeanBlock>) {
+fn decode_all(file: &PackedFile, filled: &SyncSender<CompactBlock>, spare: &Receiver<CompactBlock>) {
     let mut reader = BlockReader::new(file);
     loop {
         let mut block = spare.try_recv().unwrap_or_default();

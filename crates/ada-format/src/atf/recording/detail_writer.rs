@@ -4,12 +4,11 @@ use std::io::{self, Seek, Write};
 
 use ada_event::{DetailSeq, EventSeq, ThreadId, TraceNanos};
 
-use super::header::{DetailFooter, DetailHeader};
-use super::record::{Hop, encode_header, hop};
+use super::section::SectionWriter;
+use crate::atf::detail::{DetailFooter, DetailHeader, Hop, encode_header, hop};
 use crate::atf::layout::{HEADER_SIZE, RECORD_HEADER_SIZE};
 use crate::atf::packed::{Around, FileHeader, RecordSection};
 use crate::atf::payload::Payload;
-use crate::atf::section::SectionWriter;
 use crate::atf::{AtfError, Platform, WriteError};
 
 /// Appends the detail records of one thread. At most 64 KiB, or one packed block, wait in its buffer; dropping it

@@ -4,10 +4,10 @@ use std::io::{self, Seek, Write};
 
 use ada_event::{DetailSeq, Event, EventSeq, ThreadId, TraceNanos};
 
-use super::header::{IndexFooter, IndexHeader, saturated};
+use super::section::SectionWriter;
+use crate::atf::index::{IndexFooter, IndexHeader, saturated};
 use crate::atf::layout::FLAG_HAS_DETAIL;
 use crate::atf::packed::{Around, EventSection, FileHeader};
-use crate::atf::section::SectionWriter;
 use crate::atf::{Platform, WriteError};
 
 /// Where an event holds its link.
