@@ -6,8 +6,9 @@ use std::sync::{Arc, Mutex};
 
 use ada_event::{Event, EventSeq};
 
+use super::EventVisitor;
 use super::map::Mapping;
-use super::packed::{EventDecoder, PackedShape};
+use super::packed::{EventDecoder, PackedFile};
 
 /// The largest piece: small enough to stay in a processor's cache, large enough for a system call not to matter.
 const LARGEST: usize = 1 << 20;
@@ -24,13 +25,6 @@ pub struct EventChunks<'a> {
 enum Source<'a> {
     Raw(RawChunks<'a>),
     Packed(Box<PackedChunks<'a>>),
-}
-
-/// A packed index file.
-#[derive(Debug)]
-pub(crate) struct PackedFile {
-    pub(crate) map: Mapping,
-    pub(crate) shape: PackedShape,
 }
 
 /// Some events that follow each other.
@@ -103,6 +97,15 @@ impl<'a> EventChunks<'a> {
         let spare = Arc::default();
         let packed = PackedChunks { file, next: (0, 0), step: step(beside), scratch, spare };
         Self { source: Source::Packed(Box::new(packed)) }
+    }
+
+    /// Tells of all events.
+    #[inline]
+    pub fn visit(self, visitor: &mut impl EventVisitor) {
+        for chunk in self {
+            visitor.begin(chunk.first_seq(), chunk.len() as u64);
+            chunk.iter().for_each(|bytes| visitor.event(Event::from_le_bytes(bytes)));
+        }
     }
 }
 

@@ -7,10 +7,13 @@
 //! file that contradicts itself is an [`AtfError`].
 #![doc = include_str!("../../../../docs/formats/atf-v2.md")]
 
+mod block_fault;
 mod chunks;
 mod damage;
 mod detail;
+mod detail_type;
 mod error;
+mod event_visitor;
 mod functions;
 mod index;
 mod layout;
@@ -23,12 +26,15 @@ mod platform;
 mod preamble;
 mod recording;
 mod session;
-mod visit;
+mod store;
 
+pub use block_fault::BlockFault;
 pub use chunks::{EventChunk, EventChunks};
 pub use damage::Damage;
-pub use detail::{DetailFooter, DetailHeader, DetailRecord, DetailType, DetailView, Records};
+pub use detail::{DetailFooter, DetailHeader, DetailRecord, DetailView, Records};
+pub use detail_type::DetailType;
 pub use error::{AtfError, SessionError, WriteError};
+pub use event_visitor::EventVisitor;
 pub use functions::{FunctionRow, functions_file, read_functions, write_functions};
 pub use index::{IndexFooter, IndexHeader, IndexView};
 pub use manifest::{
@@ -39,8 +45,8 @@ pub use map::Mapping;
 pub use merge::{Merge, MergedEvent};
 pub use payload::{Arm64Frame, MAX_PROBES, MAX_STACK_WINDOW, Payload, Probes, X86Call, X86Return};
 pub use platform::{Arch, Clock, Os, Platform};
-pub use recording::{DetailWriter, IndexWriter, SessionWriter, Store, SyncPolicy, ThreadWriter};
+pub use recording::{DetailWriter, IndexWriter, SessionWriter, SyncPolicy, ThreadWriter};
 pub use session::{
     Events, Finding, HeldRecord, HeldRecords, Problem, Process, Session, ThreadDetail, ThreadIndex, ThreadTrace,
 };
-pub use visit::EventVisitor;
+pub use store::Store;

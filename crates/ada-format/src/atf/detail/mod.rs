@@ -9,7 +9,7 @@ mod view;
 
 pub(crate) use check::DetailCheck;
 pub use header::{DetailFooter, DetailHeader};
-pub use record::{DetailRecord, DetailType};
+pub use record::DetailRecord;
 pub(crate) use record::{Hop, encode_header, hop};
 pub(crate) use shape::DetailShape;
 pub use view::{DetailView, Records};

@@ -4,10 +4,10 @@ use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, Sender, SyncSender};
 use std::thread::JoinHandle;
 
-use super::EventDecoder;
 use super::compact_block::CompactBlock;
+use super::event_decoder::EventDecoder;
+use super::packed_file::PackedFile;
 use crate::atf::EventVisitor;
-use crate::atf::chunks::PackedFile;
 
 /// Blocks from which on a file is worth a thread that decodes ahead.
 const WORTH_A_THREAD: usize = 8;

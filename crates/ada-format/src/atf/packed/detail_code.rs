@@ -1,11 +1,10 @@
 //! Blocks of detail records: each told by what differs from the last one of the same function, then compressed.
 
-use super::BlockFault;
 use super::block::{BlockHeader, MOST_RECORD_BYTES};
 use super::number;
-use crate::atf::Arch;
 use crate::atf::detail::{DetailRecord, Hop, hop};
 use crate::atf::layout::{RECORD_HEADER_SIZE, record, u32_at};
+use crate::atf::{Arch, BlockFault};
 
 /// Bytes of a payload before its parts.
 const PREFIX: usize = 16;

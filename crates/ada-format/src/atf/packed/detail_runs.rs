@@ -5,8 +5,8 @@ use std::ops::Range;
 
 use ada_event::{DetailSeq, Event};
 
-use super::block::BlockFault;
 use super::number;
+use crate::atf::BlockFault;
 
 /// Events of a block whose details follow each other.
 #[derive(Clone, Debug, PartialEq, Eq)]

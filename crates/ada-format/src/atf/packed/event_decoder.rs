@@ -2,13 +2,14 @@
 
 use ada_event::{DetailSeq, Event, EventKind, FunctionId, ThreadId, TraceNanos};
 
-use super::block::{BlockFault, BlockHeader, MOST_EVENTS};
+use super::block::{BlockHeader, MOST_EVENTS};
 use super::detail_runs::{self, DetailRun};
 use super::event_encoder::{
     CALL_FAR, CALL_NEAR, ESCAPE, HAS_DEPTH, HAS_THREAD, PREFIX, RETURN, TIME_8, TIME_16, TIME_64,
 };
 use super::model::{State, Symbol, Tables};
 use super::number;
+use crate::atf::BlockFault;
 use crate::atf::layout::{u16_at, u32_at};
 
 /// Reads blocks, one after the other, in the same memory.

@@ -4,8 +4,9 @@ use std::ops::Range;
 
 use ada_event::{Event, EventSeq, ThreadId, TraceNanos};
 
-use super::block::{BlockFault, BlockHeader, BlockKind};
+use super::block::{BlockHeader, BlockKind};
 use super::number;
+use crate::atf::BlockFault;
 
 /// A link: the event's position, and the detail's.
 pub(super) type Link = (u64, u32);

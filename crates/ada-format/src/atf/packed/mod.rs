@@ -22,16 +22,17 @@ mod event_section;
 mod links;
 mod model;
 mod number;
+mod packed_file;
 mod record_section;
 mod shape;
 
-pub use block::BlockFault;
 pub(crate) use closing::Around;
 pub use convert::{Comparison, ConvertError, pack_detail, pack_index, unpack_detail, unpack_index};
 pub use convert_file::{Sizes, convert_file};
 pub(crate) use detail_code::DetailBlock;
 pub use event_decoder::EventDecoder;
 pub(crate) use event_section::EventSection;
+pub(crate) use packed_file::PackedFile;
 pub(crate) use record_section::RecordSection;
 pub(crate) use shape::FileHeader;
 pub use shape::PackedShape;

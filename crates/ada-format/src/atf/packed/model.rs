@@ -3,7 +3,7 @@
 //! It is a guess and never a claim. The writer compares it with the event and says where it is wrong, so that any row of
 //! events can be written; a trace of a program that calls and returns as programs do is guessed right most of the time.
 
-use super::BlockFault;
+use crate::atf::BlockFault;
 
 /// Frames that are remembered; deeper ones share their places.
 const FRAMES: usize = 8192;

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use ada_event::{Event, EventSeq, ThreadId, TraceNanos};
 
-use super::block::{BLOCK_HEADER_SIZE, BlockFault, BlockHeader, BlockKind, MOST_EVENTS};
+use super::block::{BLOCK_HEADER_SIZE, BlockHeader, BlockKind, MOST_EVENTS};
 use super::bloom;
 use super::closing::{self, Around, Entry, TRAILER_SIZE};
 use super::detail_code::DetailBlock;
@@ -12,7 +12,7 @@ use super::detail_runs::DetailRun;
 use super::event_decoder::{BlockSink, EventDecoder};
 use super::links::{self, Link};
 use crate::atf::layout::{detail_footer, index_footer, preamble as preamble_at, put, u32_at};
-use crate::atf::{Arch, AtfError, Clock, Damage, Os, Platform, preamble};
+use crate::atf::{Arch, AtfError, BlockFault, Clock, Damage, Os, Platform, preamble};
 
 /// Bytes of a packed file's header.
 const FILE_HEADER_SIZE: usize = 32;

@@ -8,8 +8,8 @@ use std::time::SystemTime;
 use ada_event::ThreadId;
 
 use super::name::session_name;
-use super::{Store, SyncPolicy, ThreadWriter};
-use crate::atf::{Manifest, Platform, WriteError};
+use super::{SyncPolicy, ThreadWriter};
+use crate::atf::{Manifest, Platform, Store, WriteError};
 
 /// Writes the trace of one process. Threads are written by their own [`ThreadWriter`]s, which may live on other
 /// threads than this.

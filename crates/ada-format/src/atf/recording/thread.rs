@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 
 use ada_event::{DetailSeq, Event, EventSeq, ThreadId, TraceNanos};
 
-use super::{DetailWriter, IndexWriter, Store, SyncPolicy};
+use super::{DetailWriter, IndexWriter, SyncPolicy};
 use crate::atf::manifest::ThreadEntry;
-use crate::atf::{Payload, Platform, WriteError};
+use crate::atf::{Payload, Platform, Store, WriteError};
 
 /// A thread's files, open for writing. Dropping it unfinished leaves files that readers recover.
 pub struct ThreadWriter {

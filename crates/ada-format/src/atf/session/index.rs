@@ -7,10 +7,10 @@ use std::sync::Arc;
 use ada_event::{Event, EventSeq, TraceNanos};
 
 use super::block_cache::BlockCache;
-use crate::atf::chunks::{PackedFile, Scratch};
+use crate::atf::chunks::Scratch;
 use crate::atf::index::IndexShape;
 use crate::atf::map::Mapping;
-use crate::atf::packed::{EventDecoder, PackedShape, compact_reader};
+use crate::atf::packed::{EventDecoder, PackedFile, PackedShape, compact_reader};
 use crate::atf::{AtfError, Damage, EventChunks, EventVisitor, IndexView};
 
 /// Events of one block.

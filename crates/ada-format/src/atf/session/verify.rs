@@ -6,11 +6,10 @@ use super::detail::DetailFile;
 use super::finding::FileFindings;
 use super::index::IndexFile;
 use super::{Finding, HeldRecords, Problem, Process, Session, ThreadDetail, ThreadIndex, ThreadTrace};
-use crate::atf::chunks::PackedFile;
 use crate::atf::detail::{DetailCheck, DetailShape};
 use crate::atf::index::{IndexCheck, IndexShape};
 use crate::atf::map::Mapping;
-use crate::atf::packed::{Around, EventDecoder, PackedShape};
+use crate::atf::packed::{Around, EventDecoder, PackedFile, PackedShape};
 use crate::atf::{Damage, DetailRecord, DetailView};
 
 /// Bytes of detail that are read before their pages are given back.

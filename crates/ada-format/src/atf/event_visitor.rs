@@ -2,8 +2,6 @@
 
 use ada_event::{Event, EventSeq};
 
-use super::chunks::EventChunks;
-
 /// Hears of a thread's events in the order of its file.
 pub trait EventVisitor {
     /// So many events follow each other from this position on.
@@ -17,16 +15,5 @@ pub trait EventVisitor {
     #[inline(always)]
     fn event_of(&mut self, _place: u16, event: Event) {
         self.event(event);
-    }
-}
-
-impl EventChunks<'_> {
-    /// Tells of all events.
-    #[inline]
-    pub fn visit(self, visitor: &mut impl EventVisitor) {
-        for chunk in self {
-            visitor.begin(chunk.first_seq(), chunk.len() as u64);
-            chunk.iter().for_each(|bytes| visitor.event(Event::from_le_bytes(bytes)));
-        }
     }
 }
