@@ -6,10 +6,11 @@ use ada_event::FunctionId;
 use crate::callback::{CallbackObserved, CallbackTracker, CodeAddresses};
 use crate::concurrency::LogicalCalls;
 use crate::detail::DetailSource;
+use crate::function_traits::FunctionTraits;
 use crate::outcome::Reason;
 use crate::pthread::ThreadCall;
-use crate::span_sink::{Closed, Opened};
-use crate::traits::{FunctionTraits, Role};
+use crate::replay::{Closed, Opened};
+use crate::role::Role;
 
 /// A call of the C library's first function of a thread.
 #[derive(Clone, Copy, Debug)]

@@ -11,9 +11,10 @@ use ada_format::atf::{
 
 use crate::analysis::ANALYSIS_VERSION;
 use crate::detail::{DetailSource, EventDetail};
+use crate::function_traits::{FunctionTrait, FunctionTraits};
 use crate::replay::{ProcessEnd, ReplayOptions};
+use crate::role::Role;
 use crate::source::{ProcessSource, ThreadInfo};
-use crate::traits::{FunctionTrait, FunctionTraits, Role};
 
 /// Detail records between two releases of their pages.
 const RELEASE_EVERY: u32 = 1 << 15;

@@ -12,7 +12,7 @@ pub(crate) use deferred::join;
 pub(crate) use tracker::{CallbackObserved, CallbackTracker};
 
 use crate::outcome::Outcome;
-use crate::table::word_struct;
+use crate::word_struct::word_struct;
 
 word_struct! {
     /// One execution of a callback.

@@ -5,8 +5,8 @@ use ada_event::{FunctionId, ModuleId};
 use super::{CERTAIN, CallbackSpan, CodeAddresses};
 use crate::detail::EventDetail;
 use crate::outcome::Reason;
-use crate::span_sink::{Closed, Opened};
-use crate::traits::Role;
+use crate::replay::{Closed, Opened};
+use crate::role::Role;
 
 /// Spans that a worker keeps.
 const MOST_SPANS: usize = 2_000_000;

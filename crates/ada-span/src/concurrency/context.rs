@@ -10,7 +10,7 @@ pub enum Context {
     Thread,
     /// A Swift task: its place in [`crate::table::Meta::tasks`].
     Task(u32),
-    /// A dispatched block: its place in [`crate::table::Meta::blocks_run`].
+    /// A dispatched block: its place in [`crate::table::Meta::dispatched`].
     Block(u32),
 }
 
@@ -39,6 +39,9 @@ impl Context {
         }
     }
 }
+
+/// Tells whether what a context's word names exists.
+pub(crate) type HasContext<'a> = &'a dyn Fn(u64) -> bool;
 
 /// What each thread is in, outermost first.
 #[derive(Default)]

@@ -10,11 +10,12 @@ use std::collections::{HashMap, VecDeque};
 use ada_event::FunctionId;
 
 use super::queues::Queues;
-use super::{BlockSpan, GcdCall, GroupEntry, How, QueueEntry, Submit};
+use super::{BlockSpan, GroupEntry, QueueEntry};
 use crate::NONE;
 use crate::concurrency::{Context, Contexts, Label, LogicalCall, Words};
 use crate::outcome::{Outcome, Reason, Status};
 use crate::replay::{ProcessEnd, ReplayOptions};
+use crate::role::{GcdCall, How, Submit};
 
 /// In the place of a block's first capture: libdispatch has wrapped another block into it.
 const WRAPPER: u64 = 0xD159_B10C;

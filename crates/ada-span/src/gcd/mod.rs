@@ -3,16 +3,15 @@
 //! `docs/swift.md` tells from which functions each of this is taken.
 
 mod blocks;
-mod call;
 mod queues;
 
+pub use crate::role::How;
 pub(crate) use blocks::{Blocks, Surroundings};
-pub use call::{GcdCall, How, Submit};
 
 use crate::NONE;
-use crate::concurrency::Context;
+use crate::concurrency::{Context, HasContext};
 use crate::outcome::Outcome;
-use crate::table::word_struct;
+use crate::word_struct::word_struct;
 
 word_struct! {
     /// One run of a block or function that was submitted, or its submission if it never ran. [`crate::NONE`] where
@@ -106,13 +105,7 @@ word_struct! {
 }
 
 impl BlockSpan {
-    pub(crate) fn is_consistent(
-        &self,
-        threads: usize,
-        queues: usize,
-        groups: usize,
-        has: crate::swift::HasContext<'_>,
-    ) -> bool {
+    pub(crate) fn is_consistent(&self, threads: usize, queues: usize, groups: usize, has: HasContext<'_>) -> bool {
         let may_exist = |place: u64, count: usize| place == NONE || place < count as u64;
         self.thread < threads as u64
             && self.submit_thread < threads as u64

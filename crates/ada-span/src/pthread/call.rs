@@ -2,8 +2,8 @@
 
 use crate::detail::EventDetail;
 use crate::outcome::{Outcome, Status};
-use crate::span_sink::{Closed, Opened};
-use crate::traits::Role;
+use crate::replay::{Closed, Opened};
+use crate::role::Role;
 
 /// What a word of memory reads as that was not mapped.
 const UNREADABLE: u64 = u64::MAX;

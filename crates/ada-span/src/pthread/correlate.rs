@@ -8,7 +8,7 @@ use super::{PthreadSpan, ThreadEnd};
 use crate::NONE;
 use crate::outcome::{Outcome, Reason, Status};
 use crate::replay::ProcessEnd;
-use crate::traits::Role;
+use crate::role::Role;
 
 /// The start routine's frame span on a thread.
 #[derive(Clone, Copy, Debug)]

@@ -8,7 +8,7 @@ pub(crate) use call::ThreadCall;
 pub(crate) use correlate::{Routine, ThreadLife, correlate};
 
 use crate::outcome::Outcome;
-use crate::table::word_struct;
+use crate::word_struct::word_struct;
 
 word_struct! {
     /// The life of one thread. [`crate::NONE`] where something is not known.

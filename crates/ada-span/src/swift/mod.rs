@@ -2,16 +2,14 @@
 //!
 //! `docs/swift.md` tells from which of the runtime's functions each of this is taken.
 
-mod call;
 mod tasks;
 
-pub use call::SwiftCall;
 pub(crate) use tasks::Tasks;
 
 use crate::NONE;
-use crate::concurrency::Context;
+use crate::concurrency::{Context, HasContext};
 use crate::outcome::Outcome;
-use crate::table::word_struct;
+use crate::word_struct::word_struct;
 
 word_struct! {
     /// The life of one task. [`crate::NONE`] where something is not known.
@@ -286,9 +284,6 @@ impl TaskSpan {
         Context::from_word(self.parent)
     }
 }
-
-/// Tells whether what a context's word names exists.
-pub(crate) type HasContext<'a> = &'a dyn Fn(u64) -> bool;
 
 impl TaskRun {
     pub(crate) fn is_consistent(&self, threads: usize, tasks: usize) -> bool {

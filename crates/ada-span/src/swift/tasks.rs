@@ -2,11 +2,12 @@
 
 use std::collections::HashMap;
 
-use super::{Suspension, SwiftCall, TaskEnd, TaskKind, TaskRun, TaskSpan, WaitKind};
+use super::{Suspension, TaskEnd, TaskKind, TaskRun, TaskSpan, WaitKind};
 use crate::NONE;
 use crate::concurrency::{Context, Contexts, LogicalCall, Words};
 use crate::outcome::{Outcome, Reason, Status};
 use crate::replay::{ProcessEnd, ReplayOptions};
+use crate::role::SwiftCall;
 
 /// A task's flags and id are one word.
 fn id_of(head: u64) -> u64 {
@@ -460,7 +461,7 @@ mod tests {
     use ada_event::FunctionId;
 
     use super::*;
-    use crate::traits::Role;
+    use crate::role::Role;
 
     const OPTIONS: ReplayOptions =
         ReplayOptions { has_drops: false, end: ProcessEnd::Exited, end_time: 1000, timeout_ns: u64::MAX };

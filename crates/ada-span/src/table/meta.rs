@@ -3,7 +3,7 @@
 use ada_event::FunctionId;
 
 use super::block::BlockEntry;
-use super::bytes::{Decoder, Encoder};
+use crate::bytes::{Decoder, Encoder};
 use crate::callback::CallbackSpan;
 use crate::concurrency::Context;
 use crate::function_stats::FunctionStats;

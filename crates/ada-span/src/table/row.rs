@@ -2,7 +2,7 @@
 
 use super::block::Column;
 use super::late::LATE_FIELDS;
-use crate::span_sink::{Closed, Opened};
+use crate::replay::{Closed, Opened};
 
 /// Bits of a function's number; the outcome stands above.
 const FUNCTION_BITS: u32 = 24;

@@ -4,7 +4,7 @@ use ada_event::{DetailSeq, FunctionId};
 
 use crate::anomaly::Anomaly;
 use crate::outcome::Outcome;
-use crate::traits::Role;
+use crate::role::Role;
 
 /// Where a sink keeps an open span; its own business.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

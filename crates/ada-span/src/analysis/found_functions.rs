@@ -5,10 +5,9 @@ use std::collections::{HashMap, HashSet};
 use ada_event::FunctionId;
 
 use crate::detail::EventDetail;
-use crate::gcd::GcdCall;
+use crate::function_traits::FunctionTraits;
+use crate::role::{GcdCall, Role, SwiftCall};
 use crate::source::{ProcessSource, ThreadInfo};
-use crate::swift::SwiftCall;
-use crate::traits::{FunctionTraits, Role};
 
 /// The traits with what is found: functions of blocks, functions that were submitted, and the runtime's functions that
 /// complete tasks. None if there is nothing of the kind.

@@ -3,8 +3,8 @@
 use ada_event::{Event, EventKind, EventSeq, FunctionId};
 use ada_format::atf::EventVisitor;
 
-use crate::replay::{Replay, ThreadFacts};
-use crate::span_sink::{KnownFunction, SpanSink};
+use super::span_sink::{KnownFunction, SpanSink};
+use super::{Replay, ThreadFacts};
 
 /// A thread's replay, and what is known of its functions.
 pub(crate) struct Feed<'a, S> {

@@ -13,12 +13,11 @@ use super::meta::{AnomalyCount, ThreadEntry};
 use super::row::{MOST_FUNCTIONS, Row, late_fields};
 use crate::anomaly::{Anomaly, AnomalyKind};
 use crate::function_stats::FunctionStats;
+use crate::function_traits::FunctionTraits;
 use crate::histogram::Histogram;
 use crate::observer::{Observed, Observer};
 use crate::outcome::Outcome;
-use crate::replay::ThreadFacts;
-use crate::span_sink::{Closed, KnownFunction, Opened, Place, SpanSink};
-use crate::traits::FunctionTraits;
+use crate::replay::{Closed, KnownFunction, Opened, Place, SpanSink, ThreadFacts};
 
 /// Functions that get a histogram; a damaged file can claim any number of them.
 const MOST_HISTOGRAMS: usize = 200_000;

@@ -3,27 +3,12 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::reader::Tables;
+use super::file_names::meta_file;
+use super::tables::Tables;
 use crate::error::SpanError;
 
 /// The folder beside a process's trace.
 pub const DERIVED_FOLDER: &str = "derived";
-
-pub(crate) fn meta_file() -> &'static str {
-    "meta.bin"
-}
-
-pub(crate) fn spans_file(shard: usize) -> String {
-    format!("spans_{shard}.bin")
-}
-
-pub(crate) fn late_file(shard: usize) -> String {
-    format!("late_{shard}.bin")
-}
-
-pub(crate) fn anomalies_file(shard: usize) -> String {
-    format!("anomalies_{shard}.bin")
-}
 
 /// The tables of one process, there or yet to be made.
 pub struct DerivedFolder {

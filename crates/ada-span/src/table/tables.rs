@@ -5,9 +5,9 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use super::block::{BlockEntry, Column, Columns};
+use super::file_names::{anomalies_file, late_file, meta_file, spans_file};
 use super::late::{LATE_FIELDS, SLOT};
 use super::meta::Meta;
-use super::store::{anomalies_file, late_file, meta_file, spans_file};
 use crate::anomaly::{Anomaly, AnomalyKind};
 use crate::error::SpanError;
 

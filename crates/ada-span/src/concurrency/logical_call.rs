@@ -6,11 +6,9 @@ use ada_event::FunctionId;
 
 use crate::NONE;
 use crate::detail::EventDetail;
-use crate::gcd::GcdCall;
 use crate::outcome::{Outcome, Reason};
-use crate::span_sink::{Closed, Opened};
-use crate::swift::SwiftCall;
-use crate::traits::Role;
+use crate::replay::{Closed, Opened};
+use crate::role::{GcdCall, Role, SwiftCall};
 
 /// Words of a queue's label.
 pub(crate) const LABEL_WORDS: usize = 6;

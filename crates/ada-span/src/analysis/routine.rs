@@ -5,12 +5,13 @@ use std::ops::Range;
 use ada_event::FunctionId;
 
 use crate::error::SpanError;
+use crate::function_traits::FunctionTraits;
 use crate::observer::ThreadStart;
 use crate::outcome::{Outcome, Reason};
 use crate::pthread::{Routine, ThreadLife};
+use crate::role::Role;
 use crate::source::{ProcessSource, ThreadInfo};
 use crate::table::{Column, Columns, Tables};
-use crate::traits::{FunctionTraits, Role};
 
 /// Thread ids have 22 bits on Linux; the bits above number the threads, or parts of one, that had the same id.
 const GENERATION_SHIFT: u32 = 22;

@@ -1,5 +1,9 @@
 //! The whole analysis of a process: events in, tables out.
 
+mod found_functions;
+mod logical_spans;
+mod routine;
+
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, HashMap};
 use std::fs::{self, File};
@@ -11,20 +15,17 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use ada_event::FunctionId;
 
 use crate::callback::{self, CodeAddresses};
-use crate::concurrency;
 use crate::detail::DetailSource;
 use crate::error::SpanError;
-use crate::feed::Feed;
 use crate::function_stats::FunctionStats;
+use crate::function_traits::FunctionTraits;
 use crate::observer::{Follows, Observed, Observer};
 use crate::pthread;
-use crate::replay::{Replay, ReplayOptions};
-use crate::routine;
+use crate::replay::{Feed, Replay, ReplayOptions};
 use crate::source::{ProcessSource, ThreadInfo};
 use crate::table::{
     BlockWriter, Meta, ShardEntry, ShardSink, ShardSummary, Tables, anomalies_file, late_file, meta_file, spans_file,
 };
-use crate::traits::FunctionTraits;
 
 /// Raised whenever the same events make other tables.
 pub const ANALYSIS_VERSION: u64 = 7;
@@ -39,7 +40,7 @@ pub fn analyze(
     progress: &(dyn Fn(u64) + Sync),
 ) -> Result<Tables, SpanError> {
     let threads = source.threads();
-    let found = concurrency::with_found_functions(source, &threads, traits);
+    let found = found_functions::with_found_functions(source, &threads, traits);
     let traits = found.as_ref().unwrap_or(traits);
     let addresses = handed_over(source, &threads, traits);
     let work = Work { source, threads: &threads, traits, options, addresses: addresses.as_ref(), folder, progress };
@@ -55,7 +56,7 @@ pub fn analyze(
         logical.push(part.logical);
     }
     (meta.callbacks, meta.callbacks_left_out) = callback::join(callbacks);
-    concurrency::tell(logical, traits, options, &mut meta);
+    logical_spans::tell(logical, traits, options, &mut meta);
     write_meta(folder, &meta)?;
     // Start routines are found in the frame spans, which can be read now.
     let tables = Tables::open(folder)?;

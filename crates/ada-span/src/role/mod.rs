@@ -1,11 +1,10 @@
-//! What the analysis has to know of functions: which have no returns, and which play a part in unwinding and threads.
+//! The parts that functions play for others' spans, told by their names.
 
-use std::collections::HashMap;
+mod gcd_call;
+mod swift_call;
 
-use ada_event::FunctionId;
-
-use crate::gcd::GcdCall;
-use crate::swift::SwiftCall;
+pub use gcd_call::{GcdCall, How, Submit};
+pub use swift_call::SwiftCall;
 
 /// A part that a function plays for others' spans.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -135,73 +134,5 @@ impl Role {
                 | Self::ThreadCancel
                 | Self::ThreadExit
         )
-    }
-}
-
-/// What is known of one function.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct FunctionTrait {
-    /// Its part.
-    pub role: Role,
-    /// Whether only its calls are recorded.
-    pub is_entry_only: bool,
-    /// Whether nobody knows its name.
-    pub is_unnamed: bool,
-    /// Whether it belongs to the machinery that programs start their threads through.
-    pub is_runtime: bool,
-    /// Its address in the process, if its module's place is known.
-    pub address: Option<u64>,
-}
-
-/// What is known of all functions of a process. Functions that it does not know are plain.
-#[derive(Clone, Debug, Default)]
-pub struct FunctionTraits {
-    modules: HashMap<u32, Vec<FunctionTrait>>,
-}
-
-impl FunctionTraits {
-    /// Tells of a module's functions, in the order of their symbol indexes.
-    pub fn add_module(&mut self, module: u32, functions: Vec<FunctionTrait>) {
-        self.modules.insert(module, functions);
-    }
-
-    /// Gives a function another part.
-    pub fn set_role(&mut self, function: FunctionId, role: Role) {
-        let module = self.modules.get_mut(&function.module().0);
-        if let Some(known) = module.and_then(|functions| functions.get_mut(function.symbol_index() as usize)) {
-            known.role = role;
-        }
-    }
-
-    /// What is known of a function.
-    pub fn get(&self, function: FunctionId) -> FunctionTrait {
-        let module = self.modules.get(&function.module().0);
-        module.and_then(|functions| functions.get(function.symbol_index() as usize)).copied().unwrap_or_default()
-    }
-
-    /// Whether there are functions that tell of tasks or blocks.
-    pub fn has_concurrency(&self) -> bool {
-        let is_telling = |role: Role| role.is_concurrency() && role != Role::Swift(SwiftCall::ProcessExit);
-        self.modules.values().flatten().any(|function| is_telling(function.role))
-    }
-
-    /// The modules that have a function with this part.
-    pub(crate) fn modules_with(&self, role: Role) -> Vec<u32> {
-        let has = |functions: &[FunctionTrait]| functions.iter().any(|function| function.role == role);
-        self.modules.iter().filter(|(_, functions)| has(functions)).map(|(&module, _)| module).collect()
-    }
-
-    /// Module numbers and how many functions each has.
-    pub fn modules(&self) -> impl Iterator<Item = (u32, usize)> {
-        self.modules.iter().map(|(&module, functions)| (module, functions.len()))
-    }
-
-    /// Every function with its address.
-    pub fn addresses(&self) -> impl Iterator<Item = (u64, FunctionId)> {
-        self.modules.iter().flat_map(|(&module, functions)| {
-            functions.iter().enumerate().filter_map(move |(index, it)| {
-                Some((it.address?, FunctionId::new(ada_event::ModuleId(module), index as u32)))
-            })
-        })
     }
 }

@@ -4,14 +4,14 @@ use std::collections::HashMap;
 
 use ada_event::FunctionId;
 
-use super::call::{Label, LogicalCall, LogicalCalls};
-use super::context::Contexts;
 use crate::NONE;
-use crate::gcd::{Blocks, GcdCall, Surroundings};
+use crate::concurrency::{Contexts, Label, LogicalCall, LogicalCalls};
+use crate::function_traits::FunctionTraits;
+use crate::gcd::{Blocks, Surroundings};
 use crate::replay::ReplayOptions;
-use crate::swift::{SwiftCall, Tasks};
+use crate::role::{GcdCall, Role, SwiftCall};
+use crate::swift::Tasks;
 use crate::table::Meta;
-use crate::traits::{FunctionTraits, Role};
 
 /// A call's beginning or end, in the order in which they are told.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

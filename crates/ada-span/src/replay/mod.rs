@@ -4,42 +4,24 @@
 //! does not explain, ended unseen; whatever should be below and is not, began unseen. So the replay is in step again
 //! with each event, and a hole in the stream costs the spans that it cut, and no others.
 
+mod feed;
+mod options;
+mod span_sink;
+
+pub(crate) use feed::Feed;
+pub use options::{ProcessEnd, ReplayOptions};
+pub use span_sink::{Closed, KnownFunction, Opened, Place, SpanSink};
+
 use std::mem;
 
 use ada_event::{DetailSeq, Event, EventKind, FunctionId};
 
 use crate::anomaly::{Anomaly, AnomalyKind};
 use crate::outcome::{Outcome, Reason, Status};
-use crate::span_sink::{Closed, KnownFunction, Opened, Place, SpanSink};
-use crate::traits::Role;
+use crate::role::Role;
 
 /// Frames that are followed at once on a thread. A stack of 8 MiB has room for half a million.
 const DEEPEST: usize = 1 << 21;
-
-/// How the process of a thread ended.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum ProcessEnd {
-    /// It had not, when the recording did.
-    #[default]
-    Alive,
-    /// By itself.
-    Exited,
-    /// By a signal.
-    Killed,
-}
-
-/// What is known of the trace as a whole.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct ReplayOptions {
-    /// Whether events were lost nobody knows where: any missing partner is then put down to that.
-    pub has_drops: bool,
-    /// How the process ended.
-    pub end: ProcessEnd,
-    /// When.
-    pub end_time: u64,
-    /// Spans that take longer get [`Reason::Timeout`], if they have no other reason.
-    pub timeout_ns: u64,
-}
 
 /// An open call. Number and depth lie apart: side by side they are read as one word, which right behind a leaf's call,
 /// when they were just written as two, waits for the stores to be done. Profiles had a seventh of their samples there;

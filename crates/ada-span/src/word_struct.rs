@@ -14,11 +14,11 @@ macro_rules! word_struct {
         }
 
         impl $name {
-            pub(crate) fn encode(&self, out: &mut $crate::table::Encoder) {
+            pub(crate) fn encode(&self, out: &mut $crate::bytes::Encoder) {
                 $(out.u64(self.$field);)*
             }
 
-            pub(crate) fn decode(from: &mut $crate::table::Decoder<'_>) -> Option<Self> {
+            pub(crate) fn decode(from: &mut $crate::bytes::Decoder<'_>) -> Option<Self> {
                 Some(Self { $($field: from.u64()?,)* })
             }
         }

@@ -1,0 +1,26 @@
+//! What a replay has to know beside a thread's events.
+
+/// How the process of a thread ended.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ProcessEnd {
+    /// It had not, when the recording did.
+    #[default]
+    Alive,
+    /// By itself.
+    Exited,
+    /// By a signal.
+    Killed,
+}
+
+/// What is known of the trace as a whole.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ReplayOptions {
+    /// Whether events were lost nobody knows where: any missing partner is then put down to that.
+    pub has_drops: bool,
+    /// How the process ended.
+    pub end: ProcessEnd,
+    /// When.
+    pub end_time: u64,
+    /// Spans that take longer get [`crate::Reason::Timeout`], if they have no other reason.
+    pub timeout_ns: u64,
+}
