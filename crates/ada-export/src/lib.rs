@@ -10,6 +10,7 @@
 mod chrome;
 mod firefox;
 mod folded;
+mod format;
 mod heph;
 mod json_text;
 mod lanes;
@@ -19,8 +20,9 @@ mod perfetto;
 mod speedscope;
 mod timeline_writer;
 
+pub use format::{Format, writer};
 pub use lanes::Lanes;
 pub use model::{
     Argument, Call, Ending, FunctionInfo, Link, LinkEnd, Logical, Part, ProcessInfo, ThreadInfo, TraceInfo,
 };
-pub use timeline_writer::{ArgumentsAt, Format, TimelineWriter, writer};
+pub use timeline_writer::{ArgumentsAt, TimelineWriter};
