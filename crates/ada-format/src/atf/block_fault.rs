@@ -16,7 +16,7 @@ pub enum BlockFault {
     /// A number has more than 64 bits.
     #[error("a number in it has no end")]
     Number,
-    /// It counts more events or bytes than a block may have.
+    /// It counts more events, functions or bytes than a block may have.
     #[error("it claims to be larger than a block may be")]
     TooLarge,
     /// It names a function that its list does not have.

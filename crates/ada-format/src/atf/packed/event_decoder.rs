@@ -7,7 +7,7 @@ use super::detail_runs::{self, DetailRun};
 use super::event_encoder::{
     CALL_FAR, CALL_NEAR, ESCAPE, HAS_DEPTH, HAS_THREAD, PREFIX, RETURN, TIME_8, TIME_16, TIME_64,
 };
-use super::model::{State, Symbol, Tables};
+use super::model::{MOST_SYMBOLS, State, Symbol, Tables};
 use super::number;
 use crate::atf::BlockFault;
 use crate::atf::layout::{u16_at, u32_at};
@@ -106,8 +106,14 @@ impl EventDecoder {
 
     fn read_symbols(&mut self, mut list: &[u8], count: u32) -> Result<(), BlockFault> {
         self.symbols.clear();
+        if count > MOST_SYMBOLS {
+            return Err(BlockFault::TooLarge);
+        }
         let mut module = 0;
         while !list.is_empty() {
+            if self.symbols.len() == count as usize {
+                return Err(BlockFault::Function);
+            }
             let coded = number::take(&mut list)?;
             if coded & 1 != 0 {
                 module = number::take(&mut list)?;

@@ -11,6 +11,8 @@ const FRAMES: usize = 8192;
 const GUESSES: usize = 8192;
 /// No symbol.
 pub(super) const NOTHING: u16 = u16::MAX;
+/// Symbols that a block may list: none has the number [`NOTHING`].
+pub(super) const MOST_SYMBOLS: u32 = NOTHING as u32;
 
 /// A function in a block's list, and what an event of it does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
