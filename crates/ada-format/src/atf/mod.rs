@@ -47,6 +47,6 @@ pub use payload::{Arm64Frame, MAX_PROBES, MAX_STACK_WINDOW, Payload, Probes, X86
 pub use platform::{Arch, Clock, Os, Platform};
 pub use recording::{DetailWriter, IndexWriter, SessionWriter, SyncPolicy, ThreadWriter};
 pub use session::{
-    Events, Finding, HeldRecord, HeldRecords, Problem, Process, Session, ThreadDetail, ThreadIndex, ThreadTrace,
+    Events, Finding, HeldRecord, HeldRecords, Problem, Process, Session, ThreadDetail, ThreadEvents, ThreadTrace,
 };
 pub use store::Store;

@@ -87,12 +87,12 @@ impl IndexFile {
         }
     }
 
-    pub(super) fn view(&self) -> ThreadIndex<'_> {
+    pub(super) fn view(&self) -> ThreadEvents<'_> {
         let inner = match self {
             Self::Raw { map, shape } => Inner::Raw(IndexView::with_shape(map.bytes(), shape.clone())),
             Self::Packed(packed) => Inner::Packed { packed, recent: RefCell::default() },
         };
-        ThreadIndex { inner }
+        ThreadEvents { inner }
     }
 }
 
@@ -109,7 +109,7 @@ impl PackedIndex {
 
 /// The events of a thread, found by position or by time. Each view remembers the block that it was asked for last.
 #[derive(Clone, Debug)]
-pub struct ThreadIndex<'a> {
+pub struct ThreadEvents<'a> {
     inner: Inner<'a>,
 }
 
@@ -119,7 +119,7 @@ enum Inner<'a> {
     Packed { packed: &'a PackedIndex, recent: RefCell<Option<(u64, Arc<EventBlock>)>> },
 }
 
-impl<'a> ThreadIndex<'a> {
+impl<'a> ThreadEvents<'a> {
     /// How many events there are, those that cannot be read included.
     pub fn len(&self) -> u64 {
         match &self.inner {
@@ -217,7 +217,7 @@ impl<'a> ThreadIndex<'a> {
 /// A thread's events from both ends; those that cannot be read are left out.
 #[derive(Clone, Debug)]
 pub struct Events<'a> {
-    index: ThreadIndex<'a>,
+    index: ThreadEvents<'a>,
     left: Range<u64>,
 }
 

@@ -9,7 +9,7 @@ use ada_event::{Event, ThreadId};
 use super::block_cache::BlockCache;
 use super::detail::{DetailFile, ThreadDetail};
 use super::finding::FileFindings;
-use super::index::{EventBlock, IndexFile, ThreadIndex};
+use super::index::{EventBlock, IndexFile, ThreadEvents};
 use super::{Finding, Problem};
 use crate::atf::chunks::Scratch;
 use crate::atf::map::Mapping;
@@ -89,7 +89,7 @@ impl ThreadTrace {
     }
 
     /// The events, by position.
-    pub fn index(&self) -> ThreadIndex<'_> {
+    pub fn index(&self) -> ThreadEvents<'_> {
         self.index.view()
     }
 

@@ -5,7 +5,7 @@ use ada_event::{Event, EventSeq, ThreadId, TraceNanos};
 use super::detail::DetailFile;
 use super::finding::FileFindings;
 use super::index::IndexFile;
-use super::{Finding, HeldRecords, Problem, Process, Session, ThreadDetail, ThreadIndex, ThreadTrace};
+use super::{Finding, HeldRecords, Problem, Process, Session, ThreadDetail, ThreadEvents, ThreadTrace};
 use crate::atf::detail::{DetailCheck, DetailShape};
 use crate::atf::index::{IndexCheck, IndexShape};
 use crate::atf::map::Mapping;
@@ -156,7 +156,7 @@ fn verify_detail(thread: &ThreadTrace, list: &mut Vec<Finding>, progress: &mut i
 
 /// Compares a record with its event, and its payload with itself.
 fn check_record(
-    index: &ThreadIndex<'_>,
+    index: &ThreadEvents<'_>,
     position: u64,
     record: &DetailRecord<'_>,
     check: &mut DetailCheck,
@@ -180,7 +180,7 @@ fn check_record(
 
 fn verify_raw_detail(
     thread: &ThreadTrace,
-    index: &ThreadIndex<'_>,
+    index: &ThreadEvents<'_>,
     (map, shape): (&Mapping, &DetailShape),
     found: &mut FileFindings<'_>,
     progress: &mut impl FnMut(u64),
