@@ -120,7 +120,7 @@ impl DetailSource for SessionDetails<'_> {
     fn all_arguments(&self, each: &mut dyn FnMut(FunctionId, &[u64])) {
         for (record, number) in self.view.records().map_while(Result::ok).zip(1_u32..) {
             if let Ok(Payload::X86Call(call)) = record.payload() {
-                each(call.function, &[call.rdi, call.rsi, call.rdx, call.rcx, call.r8, call.r9]);
+                each(call.function, &call.arguments());
                 if call.probes.is_some() {
                     each(call.function, &words(call.probes));
                 }
@@ -156,10 +156,7 @@ fn words(probes: Option<Probes<'_>>) -> Vec<u64> {
 
 fn to_detail(record: &DetailRecord<'_>) -> Option<EventDetail> {
     match record.payload().ok()? {
-        Payload::X86Call(call) => Some(EventDetail {
-            registers: [call.rdi, call.rsi, call.rdx, call.rcx, call.r8, call.r9],
-            words: words(call.probes),
-        }),
+        Payload::X86Call(call) => Some(EventDetail { registers: call.arguments(), words: words(call.probes) }),
         Payload::X86Return(back) => {
             Some(EventDetail { registers: [back.rax, back.rdx, 0, 0, 0, 0], words: words(back.probes) })
         }

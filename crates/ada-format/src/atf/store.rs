@@ -6,7 +6,7 @@ pub enum Store {
     /// ATF V2.
     #[default]
     Raw,
-    /// The same in about a tenth of the bytes.
+    /// The same in about a twentieth of the bytes.
     Packed,
     /// Events are counted and thrown away, to measure what writing them costs. What is left is no trace.
     Nothing,

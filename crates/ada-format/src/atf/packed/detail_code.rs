@@ -15,9 +15,9 @@ const LEVEL: i32 = 1;
 /// Places of the table that finds the last record of the same function.
 const PLACES: usize = 1024;
 /// The words of a record that are told by the difference to the record before: its event and thread, and its time.
-const COUNTED_WORDS: std::ops::Range<usize> = 1..3;
-/// The word that has the function.
-const FUNCTION_WORD: usize = 3;
+const COUNTED_WORDS: std::ops::Range<usize> = record::INDEX_SEQ / 8..record::TIMESTAMP / 8 + 1;
+/// The word that has the function: the first of every payload that ada knows.
+const FUNCTION_WORD: usize = RECORD_HEADER_SIZE / 8;
 
 /// Packs the records of one block after the other, in the same memory.
 pub(crate) struct RecordPacker {

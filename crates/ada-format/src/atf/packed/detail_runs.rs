@@ -1,6 +1,7 @@
 //! The details that a block's events are linked to, as the block tells of them: events without one are passed over, and
 //! those that follow have details that follow each other.
 
+use std::mem::offset_of;
 use std::ops::Range;
 
 use ada_event::{DetailSeq, Event};
@@ -40,7 +41,7 @@ pub(super) fn read(mut coded: &[u8], count: usize) -> Result<Vec<DetailRun>, Blo
 pub(super) fn apply(runs: &[DetailRun], events: &mut [[u8; Event::SIZE]]) {
     for run in runs {
         for (event, number) in events[run.events.clone()].iter_mut().zip(0_u32..) {
-            event[28..].copy_from_slice(&run.first.0.wrapping_add(number).to_le_bytes());
+            event[offset_of!(Event, detail)..].copy_from_slice(&run.first.0.wrapping_add(number).to_le_bytes());
         }
     }
 }

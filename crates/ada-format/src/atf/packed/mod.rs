@@ -1,4 +1,4 @@
-//! The packed form of a thread's files: the same events and records in about a tenth of the bytes.
+//! The packed form of a thread's files: the same events and records in about a twentieth of the bytes.
 //!
 //! A file is a row of blocks that know nothing of each other, and ends with a directory of them. The code of a block of
 //! events is in `event_encoder.rs` and `event_decoder.rs`, which both follow one model of what usually comes next; that

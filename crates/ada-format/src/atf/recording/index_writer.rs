@@ -1,6 +1,7 @@
 //! Writes an index file.
 
 use std::io::{self, Seek, Write};
+use std::mem::offset_of;
 
 use ada_event::{DetailSeq, Event, EventSeq, ThreadId, TraceNanos};
 
@@ -11,7 +12,7 @@ use crate::atf::packed::{Around, EventSection, FileHeader};
 use crate::atf::{Platform, WriteError};
 
 /// Where an event holds its link.
-const DETAIL_FIELD: u64 = 28;
+const DETAIL_FIELD: u64 = offset_of!(Event, detail) as u64;
 
 /// Appends the events of one thread. At most 64 KiB, or one packed block, wait in its buffer; dropping it unfinished
 /// writes them, and leaves a file that readers recover.
