@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use ada_event::TraceNanos;
+
 /// The kinds of anomaly.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
@@ -62,5 +64,5 @@ pub struct Anomaly {
     /// The event's position.
     pub seq: u64,
     /// The event's time, or that of the one before if it runs backwards.
-    pub time: u64,
+    pub time: TraceNanos,
 }

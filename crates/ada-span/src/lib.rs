@@ -29,6 +29,7 @@ mod session;
 mod source;
 pub mod swift;
 pub mod table;
+mod thread_index;
 mod word_struct;
 
 pub use analysis::{ANALYSIS_VERSION, analyze};
@@ -40,10 +41,13 @@ pub use function_stats::FunctionStats;
 pub use function_traits::{FunctionTrait, FunctionTraits};
 pub use histogram::Histogram;
 pub use outcome::{Outcome, Reason, Status};
-pub use replay::{Closed, KnownFunction, Opened, Place, ProcessEnd, Replay, ReplayOptions, SpanSink, ThreadFacts};
+pub use replay::{
+    Closed, FunctionNumber, KnownFunction, Opened, Place, ProcessEnd, Replay, ReplayOptions, SpanSink, ThreadFacts,
+};
 pub use role::{GcdCall, Role, Submit, SwiftCall};
 pub use session::{ProcessTrace, content_key, function_traits, replay_options};
 pub use source::{ProcessSource, ThreadInfo};
+pub use thread_index::ThreadIndex;
 
 /// What is not known, in records of plain numbers.
 pub const NONE: u64 = u64::MAX;

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::path::Path;
 
-use ada_event::{DetailSeq, EventKind, EventSeq, FunctionId};
+use ada_event::{DetailSeq, EventKind, EventSeq, FunctionId, ImageOffset, ModuleId, TraceNanos};
 use ada_format::atf::{
     DetailRecord, Drops, EventVisitor, FunctionRow, HeldRecords, Module, Payload, Probes, Process, ThreadDetail,
     ThreadEntry, ThreadTrace, functions_file, read_functions,
@@ -15,6 +15,7 @@ use crate::function_traits::{FunctionTrait, FunctionTraits};
 use crate::replay::{ProcessEnd, ReplayOptions};
 use crate::role::Role;
 use crate::source::{ProcessSource, ThreadInfo};
+use crate::thread_index::ThreadIndex;
 
 /// Detail records between two releases of their pages.
 const RELEASE_EVERY: u32 = 1 << 15;
@@ -36,7 +37,7 @@ impl ProcessSource for ProcessTrace<'_> {
         let to_info = |thread: &ThreadTrace| {
             let entry = listed.get(&thread.id().0);
             ThreadInfo {
-                id: thread.id().0,
+                id: thread.id(),
                 events: thread.event_count(),
                 handle: entry.and_then(|entry| entry.handle).map(|handle| handle.0),
                 tid: entry.and_then(|entry| entry.tid).map(u64::from),
@@ -48,33 +49,34 @@ impl ProcessSource for ProcessTrace<'_> {
         self.0.threads.iter().map(to_info).collect()
     }
 
-    fn visit(&self, thread: usize, has_processor: bool, visitor: &mut impl EventVisitor) {
-        self.0.threads[thread].visit(has_processor, visitor);
+    fn visit(&self, thread: ThreadIndex, has_processor: bool, visitor: &mut impl EventVisitor) {
+        self.0.threads[thread.place()].visit(has_processor, visitor);
     }
 
-    fn details(&self, thread: usize) -> Option<Box<dyn DetailSource + '_>> {
-        let thread = &self.0.threads[thread];
+    fn details(&self, thread: ThreadIndex) -> Option<Box<dyn DetailSource + '_>> {
+        let thread = &self.0.threads[thread.place()];
         let view = thread.detail().filter(|view| !view.is_empty())?;
         Some(Box::new(SessionDetails { thread, ahead: view.records(), view, next: 0 }))
     }
 
-    fn losses(&self, thread: usize) -> Vec<u64> {
-        let id = self.0.threads[thread].id().0;
+    fn losses(&self, thread: ThreadIndex) -> Vec<TraceNanos> {
+        let id = self.0.threads[thread.place()].id().0;
         let gaps = self.0.manifest.iter().flat_map(|manifest| &manifest.gaps);
-        let mut times: Vec<u64> = gaps.filter(|gap| gap.thread == id && gap.lost > 0).map(|gap| gap.time_ns).collect();
+        let losses = gaps.filter(|gap| gap.thread == id && gap.lost > 0);
+        let mut times: Vec<TraceNanos> = losses.map(|gap| TraceNanos(gap.time_ns)).collect();
         times.sort_unstable();
         times
     }
 
-    fn event_detail(&self, thread: usize, seq: u64) -> Option<EventDetail> {
-        let thread = &self.0.threads[thread];
+    fn event_detail(&self, thread: ThreadIndex, seq: u64) -> Option<EventDetail> {
+        let thread = &self.0.threads[thread.place()];
         let link = thread.index().event(EventSeq(seq))?.detail.get()?;
         to_detail(&thread.detail()?.record(link)?.get())
     }
 }
 
-fn first_time(thread: &ThreadTrace) -> u64 {
-    thread.index().event(EventSeq(0)).map_or(u64::MAX, |event| event.timestamp.0)
+fn first_time(thread: &ThreadTrace) -> TraceNanos {
+    thread.index().event(EventSeq(0)).map_or(TraceNanos(u64::MAX), |event| event.timestamp)
 }
 
 struct SessionDetails<'a> {
@@ -177,7 +179,10 @@ pub fn function_traits(process: &Process, beside: &[Process]) -> FunctionTraits 
         let text = std::fs::read_to_string(with_lists.path.join(functions_file(module.module_id))).unwrap_or_default();
         let rows = read_functions(&text).unwrap_or_default();
         let is_library = is_runtime_library(&module.path);
-        traits.add_module(module.module_id, rows.iter().map(|row| function_trait(module, row, is_library)).collect());
+        traits.add_module(
+            ModuleId(module.module_id),
+            rows.iter().map(|row| function_trait(module, row, is_library)).collect(),
+        );
     }
     for function in first_functions(process) {
         let known = traits.get(function);
@@ -213,7 +218,7 @@ fn function_trait(module: &Module, row: &FunctionRow, is_library: bool) -> Funct
         is_unnamed: row.name.is_empty(),
         is_entry_only: row.verdict == "entry_only",
         is_runtime: is_library || is_runtime_name(&row.name),
-        address: module.load_base.map(|base| row.offset.wrapping_add(base.0)),
+        address: module.load_base.map(|base| ImageOffset(row.offset).at_bias(base.0)),
     }
 }
 
@@ -305,7 +310,7 @@ fn is_rust_v0_runtime(raw: &str) -> bool {
 pub fn replay_options(process: &Process, timeout_ns: u64) -> ReplayOptions {
     let manifest = process.manifest.as_ref();
     let exit = manifest.and_then(|manifest| manifest.exit.as_ref());
-    let crash = manifest.and_then(|manifest| manifest.crashes.iter().map(|crash| crash.time_ns).max());
+    let crash = manifest.and_then(|manifest| manifest.crashes.iter().map(|crash| TraceNanos(crash.time_ns)).max());
     let end = match exit {
         Some(exit) if exit.signal.is_some() => ProcessEnd::Killed,
         Some(exit) if exit.code.is_some() => ProcessEnd::Exited,
@@ -314,10 +319,10 @@ pub fn replay_options(process: &Process, timeout_ns: u64) -> ReplayOptions {
         None => ProcessEnd::Alive,
     };
     let last_times = process.threads.iter().filter_map(|thread| thread.index().events().next_back());
-    let last_time = last_times.map(|event| event.timestamp.0).max().unwrap_or(0);
+    let last_time = last_times.map(|event| event.timestamp).max().unwrap_or_default();
     let end_time = match crash.filter(|_| end == ProcessEnd::Killed) {
         Some(crash) => crash,
-        None => last_time.max(manifest.map_or(0, |it| it.time_end_ns)),
+        None => last_time.max(manifest.map_or(TraceNanos(0), |it| TraceNanos(it.time_end_ns))),
     };
     let has_drops = manifest.is_some_and(|it| it.drops.iter().any(is_missing_anywhere));
     ReplayOptions { has_drops, end, end_time, timeout_ns }

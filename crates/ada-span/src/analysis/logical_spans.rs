@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use ada_event::FunctionId;
+use ada_event::{FunctionId, RuntimeAddr, TraceNanos};
 
 use crate::NONE;
 use crate::concurrency::{Contexts, Label, LogicalCall, LogicalCalls};
@@ -12,12 +12,13 @@ use crate::replay::ReplayOptions;
 use crate::role::{GcdCall, Role, SwiftCall};
 use crate::swift::Tasks;
 use crate::table::Meta;
+use crate::thread_index::ThreadIndex;
 
 /// A call's beginning or end, in the order in which they are told.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Moment {
-    time: u64,
-    thread: u32,
+    time: TraceNanos,
+    thread: ThreadIndex,
     seq: u64,
     is_end: bool,
     call: u32,
@@ -29,10 +30,10 @@ pub(crate) fn tell(parts: Vec<LogicalCalls>, traits: &FunctionTraits, options: &
     if calls.is_empty() {
         return;
     }
-    let by_address: HashMap<u64, FunctionId> = traits.addresses().collect();
-    let function_at = |address: u64| by_address.get(&address).copied();
+    let by_address: HashMap<RuntimeAddr, FunctionId> = traits.addresses().collect();
+    let function_at = |address: RuntimeAddr| by_address.get(&address).copied();
     let releases = releases(&calls);
-    let released_after = |thread: u32, seq: u64, depth: u32| {
+    let released_after = |thread: ThreadIndex, seq: u64, depth: u32| {
         let of_thread = releases.get(&thread)?;
         let &(_, at, block) = of_thread.get(of_thread.partition_point(|release| release.0 <= seq))?;
         // Beside the run, or in the place of the function that made it.
@@ -43,7 +44,7 @@ pub(crate) fn tell(parts: Vec<LogicalCalls>, traits: &FunctionTraits, options: &
         known.role == Role::Gcd(GcdCall::InvokeShared) || known.is_runtime
     };
     let swift = traits.modules_with(Role::Swift(SwiftCall::JobRun));
-    let is_job = |function: FunctionId| traits.get(function).is_runtime && swift.contains(&function.module().0);
+    let is_job = |function: FunctionId| traits.get(function).is_runtime && swift.contains(&function.module());
     let around = Surroundings {
         is_job: &is_job,
         function_at: &function_at,
@@ -57,7 +58,7 @@ pub(crate) fn tell(parts: Vec<LogicalCalls>, traits: &FunctionTraits, options: &
         match (call.role, moment.is_end) {
             (Role::Swift(swift), false) => {
                 tasks.begin(call, swift, &mut contexts, &|address| {
-                    function_at(address).filter(|&it| !traits.get(it).is_runtime).map_or(NONE, |it| it.0)
+                    function_at(address).filter(|&it| !traits.get(it).is_runtime)
                 });
                 if matches!(swift, SwiftCall::EnqueueInPool | SwiftCall::EnqueueOnMain) {
                     blocks.swift_enqueues(call);
@@ -96,14 +97,8 @@ fn moments(calls: &[LogicalCall]) -> Vec<Moment> {
             call.role,
             Role::Swift(SwiftCall::JobRun) | Role::Gcd(GcdCall::Submit(_) | GcdCall::Invoke | GcdCall::InvokeShared)
         );
-        if has_end && call.end != NONE && call.close_seq != NONE {
-            moments.push(Moment {
-                time: call.end,
-                thread: call.thread,
-                seq: call.close_seq,
-                is_end: true,
-                call: number,
-            });
+        if let Some(time) = call.end.filter(|_| has_end && call.close_seq != NONE) {
+            moments.push(Moment { time, thread: call.thread, seq: call.close_seq, is_end: true, call: number });
         }
     }
     moments.sort_unstable();
@@ -111,8 +106,8 @@ fn moments(calls: &[LogicalCall]) -> Vec<Moment> {
 }
 
 /// Releases of blocks on each thread: event, depth, block.
-fn releases(calls: &[LogicalCall]) -> HashMap<u32, Vec<(u64, u32, u64)>> {
-    let mut releases: HashMap<u32, Vec<(u64, u32, u64)>> = HashMap::new();
+fn releases(calls: &[LogicalCall]) -> HashMap<ThreadIndex, Vec<(u64, u32, u64)>> {
+    let mut releases: HashMap<ThreadIndex, Vec<(u64, u32, u64)>> = HashMap::new();
     for call in calls.iter().filter(|call| call.role == Role::Gcd(GcdCall::BlockRelease)) {
         releases.entry(call.thread).or_default().push((call.seq, call.depth, call.arguments[0]));
     }

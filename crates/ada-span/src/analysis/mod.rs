@@ -24,8 +24,10 @@ use crate::pthread;
 use crate::replay::{Feed, Replay, ReplayOptions};
 use crate::source::{ProcessSource, ThreadInfo};
 use crate::table::{
-    BlockWriter, Meta, ShardEntry, ShardSink, ShardSummary, Tables, anomalies_file, late_file, meta_file, spans_file,
+    BlockWriter, FunctionIndex, Meta, ShardEntry, ShardSink, ShardSummary, Tables, anomalies_file, late_file,
+    meta_file, spans_file,
 };
+use crate::thread_index::ThreadIndex;
 
 /// Raised whenever the same events make other tables.
 pub const ANALYSIS_VERSION: u64 = 7;
@@ -75,8 +77,8 @@ fn write_meta(folder: &Path, meta: &Meta) -> Result<(), SpanError> {
 /// The functions whose addresses some call was handed, if registers were recorded and there are any.
 fn handed_over(source: &dyn ProcessSource, threads: &[ThreadInfo], traits: &FunctionTraits) -> Option<CodeAddresses> {
     let mut addresses: Option<CodeAddresses> = None;
-    for (place, thread) in threads.iter().enumerate() {
-        if let Some(details) = source.details(place).filter(|_| thread.events > 0) {
+    for (index, thread) in ThreadIndex::all(threads.len()).zip(threads) {
+        if let Some(details) = source.details(index).filter(|_| thread.events > 0) {
             let addresses = addresses.get_or_insert_with(|| CodeAddresses::new(traits.addresses()));
             details.all_arguments(&mut |function, arguments| {
                 if !traits.get(function).role.hands_nothing_over() {
@@ -109,8 +111,8 @@ impl<P: ProcessSource> Work<'_, P> {
         let processors = std::thread::available_parallelism().map_or(1, usize::from);
         let workers = processors.min(self.threads.len()).max(1);
         // The largest first, so that the last ones to finish are small.
-        let mut order: Vec<usize> = (0..self.threads.len()).collect();
-        order.sort_by_key(|&thread| std::cmp::Reverse(self.threads[thread].events));
+        let mut order: Vec<ThreadIndex> = ThreadIndex::all(self.threads.len()).collect();
+        order.sort_by_key(|thread| std::cmp::Reverse(self.threads[thread.place()].events));
         let next = AtomicUsize::new(0);
         let results: Mutex<BTreeMap<usize, Result<ShardSummary, SpanError>>> = Mutex::default();
         std::thread::scope(|scope| {
@@ -130,7 +132,7 @@ impl<P: ProcessSource> Work<'_, P> {
         &self,
         worker: usize,
         is_beside: bool,
-        order: &[usize],
+        order: &[ThreadIndex],
         next: &AtomicUsize,
     ) -> Result<ShardSummary, SpanError> {
         let [spans, late, anomalies] =
@@ -140,19 +142,20 @@ impl<P: ProcessSource> Work<'_, P> {
         let mut sink =
             ShardSink::new(spans, late?, anomalies?, self.traits, Observer::new(self.traits, self.addresses));
         while let Some(&thread) = order.get(next.fetch_add(1, Ordering::Relaxed)) {
-            sink.begin_thread(thread as u32);
+            let info = &self.threads[thread.place()];
+            sink.begin_thread(thread);
             let details = self.source.details(thread);
             let follows = match &details {
-                Some(details) if has_all_registers(&self.threads[thread], &**details) => Follows::All,
+                Some(details) if has_all_registers(info, &**details) => Follows::All,
                 _ => Follows::Some,
             };
             sink.observer.begin_thread(details, follows);
             let replay = Replay::new(sink, *self.options).with_losses(self.source.losses(thread));
             let mut feed = Feed::new(replay, self.progress);
             self.source.visit(thread, is_beside, &mut feed);
-            let (back, facts) = feed.finish(self.threads[thread].events);
+            let (back, facts) = feed.finish(info.events);
             sink = back;
-            sink.end_thread(self.threads[thread].id, facts).map_err(SpanError::at(self.folder))?;
+            sink.end_thread(info.id, facts).map_err(SpanError::at(self.folder))?;
         }
         sink.finish().map_err(failed)
     }
@@ -202,9 +205,10 @@ fn merge(key: u64, shards: Vec<ShardSummary>) -> Meta {
         meta.threads.push(thread);
     }
     meta.anomalies.sort_by_key(|it| (it.thread, it.kind));
-    let places: HashMap<FunctionId, u32> = functions.keys().copied().zip(0..).collect();
+    let indexes = functions.keys().copied().zip((0..).map(FunctionIndex));
+    let indexes: HashMap<FunctionId, FunctionIndex> = indexes.collect();
     for (shard, ids) in meta.shards.iter_mut().zip(numbered) {
-        shard.functions = ids.iter().map(|id| places[id]).collect();
+        shard.functions = ids.iter().map(|id| indexes[id]).collect();
     }
     meta.functions = functions.into_values().collect();
     meta

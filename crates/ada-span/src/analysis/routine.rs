@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use ada_event::FunctionId;
+use ada_event::{FunctionId, TraceNanos};
 
 use crate::error::SpanError;
 use crate::function_traits::FunctionTraits;
@@ -11,7 +11,8 @@ use crate::outcome::{Outcome, Reason};
 use crate::pthread::{Routine, ThreadLife};
 use crate::role::Role;
 use crate::source::{ProcessSource, ThreadInfo};
-use crate::table::{Column, Columns, Tables};
+use crate::table::{Column, Columns, FunctionIndex, Tables};
+use crate::thread_index::ThreadIndex;
 
 /// Thread ids have 22 bits on Linux; the bits above number the threads, or parts of one, that had the same id.
 const GENERATION_SHIFT: u32 = 22;
@@ -28,50 +29,51 @@ pub(crate) fn lives(
     starts.sort_by_key(|start| (start.thread, start.seq));
     let mut columns = Columns::new();
     let mut lives = Vec::with_capacity(threads.len());
-    for (place, (info, entry)) in threads.iter().zip(&tables.meta().threads).enumerate() {
-        let first = starts.partition_point(|start| (start.thread as usize) < place);
-        let count = starts[first..].iter().take_while(|start| start.thread as usize == place).count();
+    for (thread, (info, entry)) in ThreadIndex::all(threads.len()).zip(threads.iter().zip(&tables.meta().threads)) {
+        let first = starts.partition_point(|start| start.thread < thread);
+        let count = starts[first..].iter().take_while(|start| start.thread == thread).count();
         let starts = &starts[first..first + count];
-        let is_continued = entry.facts.begun_at_depth > 0 && info.id >> GENERATION_SHIFT > 0 && count == 0;
-        let rows = tables.blocks_of(place);
+        let is_continued = entry.facts.begun_at_depth > 0 && info.id.0 >> GENERATION_SHIFT > 0 && count == 0;
+        let rows = tables.blocks_of(thread.place());
         if info.is_first || is_continued || rows.is_empty() {
             continue;
         }
+        let [first_time, last_time] = [entry.facts.first_time, entry.facts.last_time].map(TraceNanos);
         if count == 0 && (entry.facts.begun_at_depth > 0 || info.is_attached) {
             lives.push(ThreadLife {
-                thread: place as u32,
+                thread,
                 begin_seq: 0,
-                first_time: entry.facts.first_time,
-                last_time: entry.facts.last_time,
+                first_time,
+                last_time,
                 handle: info.handle,
                 tid: info.tid,
                 name: info.name,
-                routine: routine_begun_before(tables, place, traits, entry.facts.first_time)?,
+                routine: routine_begun_before(tables, thread, traits, first_time)?,
                 is_midway: true,
             });
             continue;
         }
         // What comes before the library's first function, or without it, is the first life.
-        let begin = ThreadStart { thread: place as u32, seq: 0, time: entry.facts.first_time };
+        let begin = ThreadStart { thread, seq: 0, time: first_time };
         let begins: Vec<ThreadStart> = std::iter::once(begin).chain(starts.iter().skip(1).copied()).collect();
         for (number, begin) in begins.iter().enumerate() {
             let next = begins.get(number + 1);
             let until = next.map_or(u64::MAX, |next| next.seq);
-            let block = tables.block_of(place, begin.seq).unwrap_or(rows.start);
+            let block = tables.block_of(thread.place(), begin.seq).unwrap_or(rows.start);
             tables.read(block, |_| true, &mut columns)?;
             let of_life = Rows { tables, columns: &columns, traits, range: row_range(&columns, begin.seq, until) };
             lives.push(ThreadLife {
-                thread: place as u32,
+                thread,
                 begin_seq: begin.seq,
                 first_time: begin.time,
-                last_time: next.map_or(entry.facts.last_time, |next| next.time),
-                handle: info.handle.or_else(|| of_life.handed_to_start(source, place)),
+                last_time: next.map_or(last_time, |next| next.time),
+                handle: info.handle.or_else(|| of_life.handed_to_start(source, thread)),
                 tid: info.tid,
                 name: None,
                 routine: match of_life.routine() {
                     Some(routine) => {
-                        let whole = after_jumps(tables, place, routine, until)?;
-                        Some(with_registers(whole, source, place))
+                        let whole = after_jumps(tables, thread, routine, until)?;
+                        Some(with_registers(whole, source, thread))
                     }
                     None => None,
                 },
@@ -86,12 +88,12 @@ pub(crate) fn lives(
 /// that returned to callers from before.
 fn routine_begun_before(
     tables: &Tables,
-    thread: usize,
+    thread: ThreadIndex,
     traits: &FunctionTraits,
-    first_time: u64,
+    first_time: TraceNanos,
 ) -> Result<Option<Routine>, SpanError> {
     let mut columns = Columns::new();
-    let Some(last) = tables.blocks_of(thread).last() else { return Ok(None) };
+    let Some(last) = tables.blocks_of(thread.place()).last() else { return Ok(None) };
     tables.read(last, |_| true, &mut columns)?;
     let rows = Rows { tables, columns: &columns, traits, range: 0..columns.rows() };
     let outcome = |row: usize| Outcome::from_byte(columns.at(Column::Outcome, row) as u8).unwrap_or_default();
@@ -104,7 +106,7 @@ fn routine_begun_before(
             depth: columns.at(Column::Depth, row),
             close_seq: None,
             start: first_time,
-            end: columns.at(Column::Start, row),
+            end: TraceNanos(columns.at(Column::Start, row)),
             outcome: outcome(row),
             function: function.0,
             address: traits.get(function).address,
@@ -130,8 +132,8 @@ struct Rows<'a> {
 
 impl Rows<'_> {
     fn function(&self, row: usize) -> FunctionId {
-        let place = self.columns.at(Column::Function, row) as usize;
-        self.tables.meta().functions.get(place).map_or(FunctionId(u64::MAX), |stats| stats.function)
+        let index = FunctionIndex(self.columns.at(Column::Function, row) as u32);
+        self.tables.meta().functions.get(index.place()).map_or(FunctionId(u64::MAX), |stats| stats.function)
     }
 
     fn role(&self, row: usize) -> Role {
@@ -145,7 +147,7 @@ impl Rows<'_> {
     }
 
     /// glibc hands a thread's own handle to its first function.
-    fn handed_to_start(&self, source: &dyn ProcessSource, thread: usize) -> Option<u64> {
+    fn handed_to_start(&self, source: &dyn ProcessSource, thread: ThreadIndex) -> Option<u64> {
         let row = self.range.clone().find(|&row| self.role(row) == Role::ThreadStart)?;
         let detail = source.event_detail(thread, self.columns.at(Column::OpenSeq, row))?;
         Some(detail.registers[0])
@@ -178,7 +180,8 @@ impl Rows<'_> {
             }
             top = parent;
         }
-        let (seq, start, close_delta) = (at(Column::OpenSeq, top), at(Column::Start, top), at(Column::CloseDelta, top));
+        let (seq, close_delta) = (at(Column::OpenSeq, top), at(Column::CloseDelta, top));
+        let start = TraceNanos(at(Column::Start, top));
         Some(Routine {
             seq,
             depth: at(Column::Depth, top),
@@ -196,10 +199,10 @@ impl Rows<'_> {
 }
 
 /// A start routine that ends by jumping to another function goes on in that: the thread ends when the last one does.
-fn after_jumps(tables: &Tables, thread: usize, mut routine: Routine, until: u64) -> Result<Routine, SpanError> {
+fn after_jumps(tables: &Tables, thread: ThreadIndex, mut routine: Routine, until: u64) -> Result<Routine, SpanError> {
     let mut columns = Columns::new();
     let mut seq = routine.seq;
-    for block in tables.blocks_of(thread) {
+    for block in tables.blocks_of(thread.place()) {
         let entry = tables.block(block);
         if routine.outcome.reason != Reason::TailCall || entry.first_seq >= until {
             break;
@@ -218,7 +221,7 @@ fn after_jumps(tables: &Tables, thread: usize, mut routine: Routine, until: u64)
                 return Ok(routine);
             }
             seq = open;
-            routine.end = at(Column::Start).saturating_add(at(Column::Duration));
+            routine.end = TraceNanos(at(Column::Start)).saturating_add(at(Column::Duration));
             routine.outcome = Outcome::from_byte(at(Column::Outcome) as u8).unwrap_or_default();
             routine.close_seq = (at(Column::CloseDelta) > 0).then(|| open + at(Column::CloseDelta));
         }
@@ -226,7 +229,7 @@ fn after_jumps(tables: &Tables, thread: usize, mut routine: Routine, until: u64)
     Ok(routine)
 }
 
-fn with_registers(routine: Routine, source: &dyn ProcessSource, thread: usize) -> Routine {
+fn with_registers(routine: Routine, source: &dyn ProcessSource, thread: ThreadIndex) -> Routine {
     let register = |seq: u64| source.event_detail(thread, seq).map(|detail| detail.registers[0]);
     Routine { argument: register(routine.seq), result: routine.close_seq.and_then(register), ..routine }
 }

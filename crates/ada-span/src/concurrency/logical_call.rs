@@ -2,13 +2,14 @@
 
 use std::collections::HashMap;
 
-use ada_event::FunctionId;
+use ada_event::{FunctionId, TraceNanos};
 
 use crate::NONE;
 use crate::detail::EventDetail;
 use crate::outcome::{Outcome, Reason};
 use crate::replay::{Closed, Opened};
 use crate::role::{GcdCall, Role, SwiftCall};
+use crate::thread_index::ThreadIndex;
 
 /// Words of a queue's label.
 pub(crate) const LABEL_WORDS: usize = 6;
@@ -19,12 +20,13 @@ pub(crate) type Label = [u64; LABEL_WORDS];
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LogicalCall {
     /// The thread's place.
-    pub(crate) thread: u32,
+    pub(crate) thread: ThreadIndex,
     pub(crate) depth: u32,
     pub(crate) seq: u64,
-    pub(crate) time: u64,
-    /// [`NONE`] where its end was not seen.
-    pub(crate) end: u64,
+    pub(crate) time: TraceNanos,
+    /// None where its end was not seen.
+    pub(crate) end: Option<TraceNanos>,
+    /// [`NONE`] where no event ended it.
     pub(crate) close_seq: u64,
     pub(crate) role: Role,
     pub(crate) outcome: Outcome,
@@ -107,13 +109,19 @@ impl LogicalCalls {
         !self.open.is_empty()
     }
 
-    pub(crate) fn open(&mut self, thread: u32, opened: &Opened, function: FunctionId, detail: Option<&EventDetail>) {
+    pub(crate) fn open(
+        &mut self,
+        thread: ThreadIndex,
+        opened: &Opened,
+        function: FunctionId,
+        detail: Option<&EventDetail>,
+    ) {
         let mut call = LogicalCall {
             thread,
             depth: opened.depth,
             seq: opened.seq,
             time: opened.start,
-            end: NONE,
+            end: None,
             close_seq: NONE,
             role: opened.role,
             outcome: Outcome::default(),
@@ -163,7 +171,7 @@ impl LogicalCalls {
             if self.leading == Some(place) && call.role != Role::Swift(SwiftCall::Enter) {
                 self.leading = None;
             }
-            call.end = closed.start.saturating_add(closed.duration);
+            call.end = Some(closed.end());
             call.close_seq = closed.close_seq.unwrap_or(NONE);
             call.outcome = closed.outcome;
             if let Some(detail) = &detail {

@@ -10,11 +10,11 @@ mod span_sink;
 
 pub(crate) use feed::Feed;
 pub use options::{ProcessEnd, ReplayOptions};
-pub use span_sink::{Closed, KnownFunction, Opened, Place, SpanSink};
+pub use span_sink::{Closed, FunctionNumber, KnownFunction, Opened, Place, SpanSink};
 
 use std::mem;
 
-use ada_event::{DetailSeq, Event, EventKind, FunctionId};
+use ada_event::{DetailSeq, Event, EventKind, FunctionId, TraceNanos};
 
 use crate::anomaly::{Anomaly, AnomalyKind};
 use crate::outcome::{Outcome, Reason, Status};
@@ -30,7 +30,7 @@ const DEEPEST: usize = 1 << 21;
 #[repr(C)]
 struct Frame {
     function: FunctionId,
-    start: u64,
+    start: TraceNanos,
     seq: u64,
     children_ns: u64,
     place: Place,
@@ -38,7 +38,7 @@ struct Frame {
     role: Role,
     /// Whether the sink has moved it already.
     is_moved: bool,
-    number: u32,
+    number: FunctionNumber,
 }
 
 /// The unwinding that is under way, or was the last.
@@ -63,20 +63,20 @@ pub struct Replay<S> {
     sink: S,
     options: ReplayOptions,
     /// Times of the first events behind losses that are yet to come, the next one last.
-    losses: Vec<u64>,
+    losses: Vec<TraceNanos>,
     /// The time from which on there is more to do than to replay: at once, then where the next loss is.
-    take_stock_at: u64,
+    take_stock_at: TraceNanos,
     /// The time of the last one that is past; 0 where there is none.
-    last_loss: u64,
+    last_loss: TraceNanos,
     stack: Vec<Frame>,
     next_seq: u64,
     /// Whether the next event is not the one behind the last.
     has_jumped: bool,
     has_begun: bool,
-    first_time: u64,
-    time: u64,
+    first_time: TraceNanos,
+    time: TraceNanos,
     /// The time of the event before.
-    time_before: u64,
+    time_before: TraceNanos,
     /// Frames below this depth may have been open before the first event.
     unknown_below: u32,
     begun_at_depth: u32,
@@ -106,15 +106,15 @@ impl<S: SpanSink> Replay<S> {
             sink,
             options,
             losses: Vec::new(),
-            take_stock_at: 0,
-            last_loss: 0,
+            take_stock_at: TraceNanos(0),
+            last_loss: TraceNanos(0),
             stack: Vec::new(),
             next_seq: 0,
             has_jumped: false,
             has_begun: false,
-            first_time: 0,
-            time: 0,
-            time_before: 0,
+            first_time: TraceNanos(0),
+            time: TraceNanos(0),
+            time_before: TraceNanos(0),
             unknown_below: 0,
             begun_at_depth: 0,
             cause: None,
@@ -123,7 +123,7 @@ impl<S: SpanSink> Replay<S> {
     }
 
     /// Tells where events of the thread were lost: the times of the first events behind, in order.
-    pub fn with_losses(mut self, mut losses: Vec<u64>) -> Self {
+    pub fn with_losses(mut self, mut losses: Vec<TraceNanos>) -> Self {
         losses.reverse();
         self.losses = losses;
         self
@@ -144,17 +144,17 @@ impl<S: SpanSink> Replay<S> {
         if mem::take(&mut self.has_jumped) {
             self.last_loss = self.time;
         }
-        self.take_stock_at = self.losses.last().copied().unwrap_or(u64::MAX);
+        self.take_stock_at = self.losses.last().copied().unwrap_or(TraceNanos(u64::MAX));
     }
 
     /// Whether events were lost since a time.
     #[inline]
-    fn has_lost_since(&self, time: u64) -> bool {
+    fn has_lost_since(&self, time: TraceNanos) -> bool {
         time < self.last_loss
     }
 
     /// Whether an event may be missing since a time.
-    fn may_lack_since(&self, time: u64) -> bool {
+    fn may_lack_since(&self, time: TraceNanos) -> bool {
         self.options.has_drops || self.has_lost_since(time)
     }
 
@@ -163,7 +163,7 @@ impl<S: SpanSink> Replay<S> {
         if seq != self.next_seq {
             self.odd(AnomalyKind::Unreadable, self.next_seq);
             self.has_jumped = true;
-            self.take_stock_at = 0;
+            self.take_stock_at = TraceNanos(0);
         }
         self.next_seq = seq;
     }
@@ -201,11 +201,11 @@ impl<S: SpanSink> Replay<S> {
     fn advance(&mut self, event: &Event) -> u64 {
         let seq = self.next_seq;
         self.next_seq += 1;
-        if event.timestamp.0 < self.time {
+        if event.timestamp < self.time {
             self.odd(AnomalyKind::TimeBackwards, seq);
         }
         self.time_before = self.time;
-        self.time = self.time.max(event.timestamp.0);
+        self.time = self.time.max(event.timestamp);
         if self.time >= self.take_stock_at {
             self.take_stock(event);
         }
@@ -313,7 +313,7 @@ impl<S: SpanSink> Replay<S> {
     }
 
     /// The outcome of a span whose partner is missing, somewhere between a time and now.
-    fn lost_since(&self, time: u64) -> Outcome {
+    fn lost_since(&self, time: TraceNanos) -> Outcome {
         let reason = if self.may_lack_since(time) { Reason::Dropped } else { Reason::None };
         Outcome::new(Status::Unmatched, reason)
     }
@@ -379,7 +379,7 @@ impl<S: SpanSink> Replay<S> {
         let outcome = match began_before {
             true => Outcome::new(Status::Unmatched, Reason::AttachedMidway),
             // The beginning lies behind that of whatever encloses it.
-            false => self.lost_since(self.stack.last().map_or(0, |parent| parent.start)),
+            false => self.lost_since(self.stack.last().map_or(TraceNanos(0), |parent| parent.start)),
         };
         self.close_at_once(place, &opened, outcome);
     }
@@ -422,7 +422,7 @@ impl<S: SpanSink> Replay<S> {
     #[inline(always)]
     fn close_top(&mut self, close_seq: Option<u64>, detail: DetailSeq, outcome: Outcome, context: Option<u64>) {
         let Some(frame) = self.stack.pop() else { return };
-        let duration = self.time - frame.start;
+        let duration = self.time.0 - frame.start.0;
         if let Some(parent) = self.stack.last_mut() {
             parent.children_ns += duration;
         }
@@ -482,8 +482,8 @@ impl<S: SpanSink> Replay<S> {
     pub fn finish(mut self) -> (S, ThreadFacts) {
         let facts = ThreadFacts {
             events: self.next_seq,
-            first_time: self.first_time,
-            last_time: self.time,
+            first_time: self.first_time.0,
+            last_time: self.time.0,
             deepest: if !self.has_begun { 0 } else { self.deepest.saturating_add(1) },
             begun_at_depth: self.begun_at_depth,
         };

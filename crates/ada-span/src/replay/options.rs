@@ -1,5 +1,7 @@
 //! What a replay has to know beside a thread's events.
 
+use ada_event::TraceNanos;
+
 /// How the process of a thread ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ProcessEnd {
@@ -20,7 +22,7 @@ pub struct ReplayOptions {
     /// How the process ended.
     pub end: ProcessEnd,
     /// When.
-    pub end_time: u64,
+    pub end_time: TraceNanos,
     /// Spans that take longer get [`crate::Reason::Timeout`], if they have no other reason.
     pub timeout_ns: u64,
 }

@@ -1,6 +1,6 @@
 //! What a replay finds, and who takes it.
 
-use ada_event::{DetailSeq, FunctionId};
+use ada_event::{DetailSeq, FunctionId, TraceNanos};
 
 use crate::anomaly::Anomaly;
 use crate::outcome::Outcome;
@@ -10,21 +10,34 @@ use crate::role::Role;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Place(pub u64);
 
+/// A function, as a sink numbers them from 0: [`SpanSink::function`] gives these.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(transparent)]
+pub struct FunctionNumber(pub u32);
+
+impl FunctionNumber {
+    /// The number as lists count.
+    #[inline]
+    pub const fn place(self) -> usize {
+        self.0 as usize
+    }
+}
+
 /// The beginning of a span.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Opened {
     /// The position of the event that opened it, and its name within the thread.
     pub seq: u64,
     /// When.
-    pub start: u64,
-    /// In which function, as a number that [`SpanSink::function`] has given.
-    pub function: u32,
+    pub start: TraceNanos,
+    /// In which function.
+    pub function: FunctionNumber,
     /// At which depth.
     pub depth: u32,
     /// The opening event of the span that encloses it.
     pub parent: Option<u64>,
-    /// That one's function, by its number.
-    pub caller: Option<u32>,
+    /// That one's function.
+    pub caller: Option<FunctionNumber>,
     /// The opening event's detail.
     pub detail: DetailSeq,
     /// Whether it stays open.
@@ -39,9 +52,9 @@ pub struct Closed {
     /// Its opening event.
     pub seq: u64,
     /// When it began.
-    pub start: u64,
-    /// Its function's number.
-    pub function: u32,
+    pub start: TraceNanos,
+    /// Its function.
+    pub function: FunctionNumber,
     /// Its depth.
     pub depth: u32,
     /// How long it took.
@@ -60,11 +73,18 @@ pub struct Closed {
     pub is_frame: bool,
 }
 
+impl Closed {
+    /// When it ended.
+    pub fn end(&self) -> TraceNanos {
+        self.start.saturating_add(self.duration)
+    }
+}
+
 /// What a sink tells of a function.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct KnownFunction {
     /// The sink's number for it.
-    pub number: u32,
+    pub number: FunctionNumber,
     /// Whether only its calls are recorded.
     pub is_entry_only: bool,
     /// Its part in unwinding.

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 
-use ada_event::FunctionId;
+use ada_event::{FunctionId, ThreadId};
 
 use super::block::{BlockEntry, ROWS};
 use super::block_writer::{BlockWriter, Filled};
@@ -17,7 +17,8 @@ use crate::function_traits::FunctionTraits;
 use crate::histogram::Histogram;
 use crate::observer::{Observed, Observer};
 use crate::outcome::Outcome;
-use crate::replay::{Closed, KnownFunction, Opened, Place, SpanSink, ThreadFacts};
+use crate::replay::{Closed, FunctionNumber, KnownFunction, Opened, Place, SpanSink, ThreadFacts};
+use crate::thread_index::ThreadIndex;
 
 /// Functions that get a histogram; a damaged file can claim any number of them.
 const MOST_HISTOGRAMS: usize = 200_000;
@@ -59,7 +60,7 @@ pub(crate) struct ShardSink<'a> {
     block: Filled,
     /// By block that is written: what its late spans, which have ended since, add to its entry.
     late_ends: Vec<LateEnds>,
-    thread: u32,
+    thread: ThreadIndex,
     outcomes: Box<[u64; Outcome::BYTES]>,
     spans_of_thread: u64,
     blocks_before: usize,
@@ -88,7 +89,7 @@ impl<'a> ShardSink<'a> {
             open_counts: Vec::new(),
             block: Filled::default(),
             late_ends: Vec::new(),
-            thread: 0,
+            thread: ThreadIndex(0),
             outcomes: Box::new([0; Outcome::BYTES]),
             spans_of_thread: 0,
             blocks_before: 0,
@@ -101,7 +102,7 @@ impl<'a> ShardSink<'a> {
     }
 
     /// Begins a thread: its place among all threads.
-    pub(crate) fn begin_thread(&mut self, thread: u32) {
+    pub(crate) fn begin_thread(&mut self, thread: ThreadIndex) {
         self.thread = thread;
         self.spans_of_thread = 0;
         self.outcomes.fill(0);
@@ -110,11 +111,11 @@ impl<'a> ShardSink<'a> {
     }
 
     /// Ends a thread, whose spans all have ended.
-    pub(crate) fn end_thread(&mut self, id: u32, facts: ThreadFacts) -> io::Result<()> {
+    pub(crate) fn end_thread(&mut self, id: ThreadId, facts: ThreadFacts) -> io::Result<()> {
         self.write_block();
         let outcomes = self.outcomes.iter().enumerate().filter(|(_, count)| **count > 0);
         self.threads.push(ThreadEntry {
-            id,
+            id: id.0,
             facts,
             spans: self.spans_of_thread,
             blocks: (self.blocks_before as u32, (self.late_ends.len() - self.blocks_before) as u32),
@@ -151,7 +152,7 @@ impl<'a> ShardSink<'a> {
 
     fn write_block(&mut self) {
         if !self.block.rows.is_empty() {
-            self.block.thread = self.thread;
+            self.block.thread = self.thread.0;
             self.spans.write(&mut self.block);
             self.late_ends.push(LateEnds::default());
         }
@@ -163,8 +164,8 @@ impl ShardSink<'_> {
     #[inline(never)]
     fn observe_open(&mut self, opened: Opened) {
         let ids = &self.numbers.ids;
-        let caller = opened.caller.map(|caller| ids[caller as usize]);
-        self.observer.open(self.thread, &opened, ids[opened.function as usize], caller);
+        let caller = opened.caller.map(|caller| ids[caller.place()]);
+        self.observer.open(self.thread, &opened, ids[opened.function.place()], caller);
     }
 
     #[inline(never)]
@@ -179,7 +180,7 @@ impl ShardSink<'_> {
         let block = (place.0 & !IS_LATE) >> BLOCK_SHIFT;
         let late = &mut self.late_ends[block as usize];
         late.max_duration = late.max_duration.max(closed.duration);
-        late.max_end = late.max_end.max(closed.start.saturating_add(closed.duration));
+        late.max_end = late.max_end.max(closed.end().0);
         if self.error.is_none() {
             self.error = self.late.set(slot, late_fields(&closed)).err();
         }
@@ -190,7 +191,7 @@ impl SpanSink for ShardSink<'_> {
     #[inline]
     fn function(&mut self, function: FunctionId) -> KnownFunction {
         let known = self.numbers.get(function);
-        if known.number as usize >= self.stats.len() {
+        if known.number.place() >= self.stats.len() {
             let durations = (self.stats.len() < MOST_HISTOGRAMS).then(Histogram::default);
             self.stats.push(FunctionStats { durations, ..FunctionStats::default() });
             self.open_counts.push(0);
@@ -205,7 +206,7 @@ impl SpanSink for ShardSink<'_> {
         self.block.rows.push(Row::open(opened));
         self.spans_of_thread += 1;
         if opened.is_frame {
-            self.open_counts[opened.function as usize] += 1;
+            self.open_counts[opened.function.place()] += 1;
         }
         if self.observer.wants(opened) {
             self.observe_open(*opened);
@@ -221,12 +222,12 @@ impl SpanSink for ShardSink<'_> {
             self.close_late(place, *closed);
         }
         let is_outermost = closed.is_frame && {
-            let open = &mut self.open_counts[closed.function as usize];
+            let open = &mut self.open_counts[closed.function.place()];
             *open -= 1;
             *open == 0
         };
         self.outcomes[usize::from(closed.outcome.to_byte())] += 1;
-        let stats = &mut self.stats[closed.function as usize];
+        let stats = &mut self.stats[closed.function.place()];
         stats.add(self.thread, closed.seq, closed.duration, closed.self_ns, closed.outcome, is_outermost);
         if self.observer.has_open() {
             self.observe_close(*closed);
@@ -237,15 +238,15 @@ impl SpanSink for ShardSink<'_> {
         let count = &mut self.anomaly_counts[anomaly.kind as usize];
         if count.count == 0 {
             *count = AnomalyCount {
-                thread: self.thread,
+                thread: self.thread.0,
                 kind: anomaly.kind as u32,
                 count: 0,
                 first_seq: anomaly.seq,
-                first_time: anomaly.time,
+                first_time: anomaly.time.0,
             };
         }
         count.count += 1;
-        let words = [u64::from(self.thread) | (anomaly.kind as u64) << 32, anomaly.seq, anomaly.time];
+        let words = [u64::from(self.thread) | (anomaly.kind as u64) << 32, anomaly.seq, anomaly.time.0];
         if self.error.is_none() {
             self.error = words.iter().try_for_each(|word| self.anomalies.write_all(&word.to_le_bytes())).err();
         }
@@ -287,11 +288,12 @@ const TABLED_MODULES: u32 = 4096;
 impl<'a> FunctionNumbers<'a> {
     fn new(traits: &'a FunctionTraits) -> Self {
         let mut tables = Vec::new();
-        for (module, functions) in traits.modules().filter(|(module, _)| *module < TABLED_MODULES) {
-            if tables.len() <= module as usize {
-                tables.resize(module as usize + 1, Vec::new());
+        for (module, functions) in traits.modules().filter(|(module, _)| module.0 < TABLED_MODULES) {
+            let place = module.0 as usize;
+            if tables.len() <= place {
+                tables.resize(place + 1, Vec::new());
             }
-            tables[module as usize] = vec![u32::MAX; functions];
+            tables[place] = vec![u32::MAX; functions];
         }
         Self { traits, tables, others: HashMap::new(), known: Vec::new(), ids: Vec::new() }
     }
@@ -318,7 +320,8 @@ impl<'a> FunctionNumbers<'a> {
         let id = if self.ids.len() == MOST_FUNCTIONS - 1 { FunctionId(u64::MAX) } else { function };
         let number = self.ids.len() as u32;
         let traits = self.traits.get(id);
-        let known = KnownFunction { number, is_entry_only: traits.is_entry_only, role: traits.role };
+        let known =
+            KnownFunction { number: FunctionNumber(number), is_entry_only: traits.is_entry_only, role: traits.role };
         self.ids.push(id);
         self.known.push(known);
         let table = self.tables.get_mut(function.module().0 as usize);

@@ -4,12 +4,15 @@ use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
+use ada_event::TraceNanos;
+
 use super::block::{BlockEntry, Column, Columns};
 use super::file_names::{anomalies_file, late_file, meta_file, spans_file};
 use super::late::{LATE_FIELDS, SLOT};
 use super::meta::Meta;
 use crate::anomaly::{Anomaly, AnomalyKind};
 use crate::error::SpanError;
+use crate::thread_index::ThreadIndex;
 
 /// The derived tables of one process.
 #[derive(Debug)]
@@ -67,8 +70,8 @@ impl Tables {
         }
         let functions = &self.meta.shards[shard].functions;
         for number in &mut columns.values_mut()[Column::Function as usize] {
-            let place = usize::try_from(*number).ok().and_then(|number| functions.get(number));
-            *number = (*place.ok_or_else(damaged)?).into();
+            let index = usize::try_from(*number).ok().and_then(|number| functions.get(number));
+            *number = index.ok_or_else(damaged)?.0.into();
         }
         Ok(())
     }
@@ -93,20 +96,18 @@ impl Tables {
     }
 
     /// All anomalies, with their threads' places, in no order.
-    pub fn anomalies(&self) -> Result<Vec<(u32, Anomaly)>, SpanError> {
+    pub fn anomalies(&self) -> Result<Vec<(ThreadIndex, Anomaly)>, SpanError> {
         let mut all = Vec::new();
         for number in 0..self.meta.shards.len() {
             let path = self.folder.join(anomalies_file(number));
             let bytes = fs::read(&path).map_err(SpanError::at(&path))?;
             for raw in bytes.as_chunks::<24>().0 {
                 let word = |at: usize| raw.as_chunks::<8>().0[at];
-                let (place, kind) = (u64::from_le_bytes(word(0)) as u32, u64::from_le_bytes(word(0)) >> 32);
+                let (thread, kind) = (u64::from_le_bytes(word(0)) as u32, u64::from_le_bytes(word(0)) >> 32);
                 let kind = AnomalyKind::ALL.get(kind as usize).copied();
                 let kind = kind.ok_or_else(|| SpanError::Damaged { path: path.clone() })?;
-                all.push((
-                    place,
-                    Anomaly { kind, seq: u64::from_le_bytes(word(1)), time: u64::from_le_bytes(word(2)) },
-                ));
+                let [seq, time] = [word(1), word(2)].map(u64::from_le_bytes);
+                all.push((ThreadIndex(thread), Anomaly { kind, seq, time: TraceNanos(time) }));
             }
         }
         Ok(all)
