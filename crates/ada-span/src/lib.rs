@@ -30,6 +30,7 @@ mod source;
 pub mod swift;
 pub mod table;
 mod thread_index;
+mod word_enum;
 mod word_struct;
 
 pub use analysis::{ANALYSIS_VERSION, analyze};

@@ -14,7 +14,7 @@ use super::{BlockSpan, GroupEntry, QueueEntry};
 use crate::NONE;
 use crate::concurrency::{Context, Contexts, Label, LogicalCall, Words};
 use crate::outcome::{Outcome, Reason, Status};
-use crate::replay::{ProcessEnd, ReplayOptions};
+use crate::replay::ReplayOptions;
 use crate::role::{GcdCall, How, Submit};
 use crate::thread_index::ThreadIndex;
 
@@ -405,16 +405,8 @@ impl Blocks {
 
     /// Ends what is open, and gives the tables.
     pub(crate) fn finish(mut self, options: &ReplayOptions) -> BlockTables {
-        let pending = match options.end {
-            ProcessEnd::Alive => Outcome::new(Status::Pending, Reason::None),
-            ProcessEnd::Exited => Outcome::new(Status::Pending, Reason::ProcessExit),
-            ProcessEnd::Killed => Outcome::new(Status::Pending, Reason::Crash),
-        };
-        let open = match options.end {
-            ProcessEnd::Alive => Outcome::new(Status::Open, Reason::None),
-            ProcessEnd::Exited => Outcome::new(Status::Unmatched, Reason::ProcessExit),
-            ProcessEnd::Killed => Outcome::new(Status::Unmatched, Reason::Crash),
-        };
+        let open = options.end.outcome();
+        let pending = Outcome { status: Status::Pending, ..open };
         for run in self.running.into_values() {
             let span = &mut self.spans[run as usize];
             span.end = options.end_time.0.max(span.start);

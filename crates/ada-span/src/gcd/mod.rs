@@ -113,7 +113,7 @@ impl BlockSpan {
             && may_exist(self.group, groups)
             && has(self.parent)
             && How::from_number(self.how).is_some()
-            && u8::try_from(self.outcome).ok().and_then(Outcome::from_byte).is_some()
+            && Outcome::from_word(self.outcome).is_some()
     }
 
     /// How it was submitted.
@@ -123,7 +123,7 @@ impl BlockSpan {
 
     /// How and why it ended.
     pub fn outcome(&self) -> Outcome {
-        Outcome::from_byte(self.outcome as u8).unwrap_or_default()
+        Outcome::from_word(self.outcome).unwrap_or_default()
     }
 
     /// Who submitted it.

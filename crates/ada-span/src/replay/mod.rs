@@ -493,12 +493,10 @@ impl<S: SpanSink> Replay<S> {
         }
         // What was open may have ended among events that were lost since.
         let is_cut = !self.losses.is_empty() || self.has_jumped;
-        let outcome = match self.options.end {
-            _ if is_cut => Outcome::new(Status::Unmatched, Reason::Dropped),
-            _ if ended_in_library => Outcome::new(Status::Exited, Reason::None),
-            ProcessEnd::Exited => Outcome::new(Status::Unmatched, Reason::ProcessExit),
-            ProcessEnd::Killed => Outcome::new(Status::Unmatched, Reason::Crash),
-            ProcessEnd::Alive => Outcome::new(Status::Open, Reason::None),
+        let outcome = match (is_cut, ended_in_library) {
+            (true, _) => Outcome::new(Status::Unmatched, Reason::Dropped),
+            (_, true) => Outcome::new(Status::Exited, Reason::None),
+            _ => self.options.end.outcome(),
         };
         while !self.stack.is_empty() {
             self.give_up_top(outcome);

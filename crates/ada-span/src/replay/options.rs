@@ -2,6 +2,8 @@
 
 use ada_event::TraceNanos;
 
+use crate::outcome::{Outcome, Reason, Status};
+
 /// How the process of a thread ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ProcessEnd {
@@ -14,6 +16,17 @@ pub enum ProcessEnd {
     Killed,
 }
 
+impl ProcessEnd {
+    /// What became of that which was open then.
+    pub(crate) const fn outcome(self) -> Outcome {
+        match self {
+            Self::Alive => Outcome::new(Status::Open, Reason::None),
+            Self::Exited => Outcome::new(Status::Unmatched, Reason::ProcessExit),
+            Self::Killed => Outcome::new(Status::Unmatched, Reason::Crash),
+        }
+    }
+}
+
 /// What is known of the trace as a whole.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ReplayOptions {
@@ -23,6 +36,6 @@ pub struct ReplayOptions {
     pub end: ProcessEnd,
     /// When.
     pub end_time: TraceNanos,
-    /// Spans that take longer get [`crate::Reason::Timeout`], if they have no other reason.
+    /// Spans that take longer get [`Reason::Timeout`], if they have no other reason.
     pub timeout_ns: u64,
 }

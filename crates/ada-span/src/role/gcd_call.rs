@@ -1,5 +1,7 @@
 //! The functions of libdispatch and the blocks runtime that tell what becomes of blocks.
 
+use crate::word_enum::word_enum;
+
 /// What such a function says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum GcdCall {
@@ -44,61 +46,29 @@ pub struct Submit {
     pub has_first: bool,
 }
 
-/// How work is submitted.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-#[repr(u8)]
-pub enum How {
-    /// It runs some time later.
-    #[default]
-    Async = 0,
-    /// The caller waits for it.
-    Sync = 1,
-    /// It runs alone on its queue, some time later.
-    BarrierAsync = 2,
-    /// The same, and the caller waits.
-    BarrierSync = 3,
-    /// It belongs to a group.
-    Group = 4,
-    /// It runs when a group is empty.
-    Notify = 5,
-    /// It runs after some time.
-    After = 6,
-    /// It runs many times, and the caller waits: the call.
-    Apply = 7,
-    /// The same: one time.
-    Iteration = 8,
-}
-
-impl How {
-    const ALL: [Self; 9] = [
-        Self::Async,
-        Self::Sync,
-        Self::BarrierAsync,
-        Self::BarrierSync,
-        Self::Group,
-        Self::Notify,
-        Self::After,
-        Self::Apply,
-        Self::Iteration,
-    ];
-
-    /// The one word for it.
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::Async => "async",
-            Self::Sync => "sync",
-            Self::BarrierAsync => "barrier_async",
-            Self::BarrierSync => "barrier_sync",
-            Self::Group => "group",
-            Self::Notify => "notify",
-            Self::After => "after",
-            Self::Apply => "apply",
-            Self::Iteration => "iteration",
-        }
-    }
-
-    pub(crate) fn from_number(number: u64) -> Option<Self> {
-        Self::ALL.get(usize::try_from(number).ok()?).copied()
+word_enum! {
+    /// How work is submitted.
+    #[derive(Default)]
+    pub enum How {
+        /// It runs some time later.
+        #[default]
+        Async = 0, "async";
+        /// The caller waits for it.
+        Sync = 1, "sync";
+        /// It runs alone on its queue, some time later.
+        BarrierAsync = 2, "barrier_async";
+        /// The same, and the caller waits.
+        BarrierSync = 3, "barrier_sync";
+        /// It belongs to a group.
+        Group = 4, "group";
+        /// It runs when a group is empty.
+        Notify = 5, "notify";
+        /// It runs after some time.
+        After = 6, "after";
+        /// It runs many times, and the caller waits: the call.
+        Apply = 7, "apply";
+        /// The same: one time.
+        Iteration = 8, "iteration";
     }
 }
 

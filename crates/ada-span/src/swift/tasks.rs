@@ -418,9 +418,7 @@ impl Tasks {
                 (State::Done, _) => Outcome::new(Status::Completed, Reason::None),
                 (State::New, ProcessEnd::Alive) => Outcome::new(Status::Pending, Reason::None),
                 (State::New, _) => Outcome::new(Status::Pending, Reason::ProcessExit),
-                (_, ProcessEnd::Alive) => Outcome::new(Status::Open, Reason::None),
-                (_, ProcessEnd::Exited) => Outcome::new(Status::Unmatched, Reason::ProcessExit),
-                (_, ProcessEnd::Killed) => Outcome::new(Status::Unmatched, Reason::Crash),
+                (_, end) => end.outcome(),
             };
             if task.state == State::New && span.create_seq != NONE {
                 span.thread = span.create_thread;

@@ -27,7 +27,10 @@ fn what_is_open_at_the_end_depends_on_how_the_process_ended() {
     ] {
         let collected = replay(&machine.events, &traits(), ReplayOptions { end, end_time: TraceNanos(2000), ..ALIVE });
         assert_eq!(outcomes(&collected), [expected; 2]);
-        assert!(collected.spans.iter().all(|span| span.end() == TraceNanos(2000)), "it was open until the process ended");
+        assert!(
+            collected.spans.iter().all(|span| span.end() == TraceNanos(2000)),
+            "it was open until the process ended"
+        );
     }
 }
 
