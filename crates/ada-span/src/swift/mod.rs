@@ -280,6 +280,7 @@ mod tests {
             assert_eq!(TaskKind::of(create, task), kind, "{create:#x} {task:#x}");
         }
     }
+
     #[test]
     fn numbers_are_places_in_the_lists() {
         assert!(TaskKind::ALL.iter().enumerate().all(|(number, kind)| *kind as usize == number));
