@@ -148,12 +148,12 @@ impl Correction {
     ) {
         let waited = self.waited(thread, span.start, span.end);
         if let Some(parent) = open.last() {
-            functions[parent.function.place()].1.add_below(span, waited);
+            functions[parent.function.as_usize()].1.add_below(span, waited);
         }
-        let (total, own) = &mut functions[span.function.place()];
+        let (total, own) = &mut functions[span.function.as_usize()];
         own.add(span, waited);
         if span.has_length() {
-            let open_calls = &mut open_counts[span.function.place()];
+            let open_calls = &mut open_counts[span.function.as_usize()];
             let is_outermost = *open_calls == 0;
             *open_calls += 1;
             if is_outermost {
@@ -260,9 +260,9 @@ struct OpenSpan {
 impl OpenSpan {
     /// The span is over; where nothing says when, before this event.
     fn end(self, before: u64, open_counts: &mut [u32], functions: &mut [(Costs, SelfCosts)]) {
-        open_counts[self.function.place()] -= 1;
+        open_counts[self.function.as_usize()] -= 1;
         if self.is_outermost {
-            let total = &mut functions[self.function.place()].0;
+            let total = &mut functions[self.function.as_usize()].0;
             total.events = total.events.saturating_add(self.close.unwrap_or(before).saturating_sub(self.seq + 1));
         }
     }

@@ -104,7 +104,7 @@ impl<'a> Observer<'a> {
     fn follows_call(&self, opened: &Opened) -> bool {
         self.follows == Follows::All
             || opened.detail.get().is_some()
-            || self.handed_over.get(opened.function.place()).is_some_and(|it| *it)
+            || self.handed_over.get(opened.function.as_usize()).is_some_and(|it| *it)
     }
 
     /// Takes note of a function, whose number is the next one.

@@ -6,9 +6,9 @@
 pub struct ThreadIndex(pub u32);
 
 impl ThreadIndex {
-    /// The place as lists count.
+    /// As a position in a list.
     #[inline]
-    pub const fn place(self) -> usize {
+    pub const fn as_usize(self) -> usize {
         self.0 as usize
     }
 

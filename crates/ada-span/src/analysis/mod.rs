@@ -112,7 +112,7 @@ impl<P: ProcessSource> Work<'_, P> {
         let workers = processors.min(self.threads.len()).max(1);
         // The largest first, so that the last ones to finish are small.
         let mut order: Vec<ThreadIndex> = ThreadIndex::all(self.threads.len()).collect();
-        order.sort_by_key(|thread| std::cmp::Reverse(self.threads[thread.place()].events));
+        order.sort_by_key(|thread| std::cmp::Reverse(self.threads[thread.as_usize()].events));
         let next = AtomicUsize::new(0);
         let results: Mutex<BTreeMap<usize, Result<ShardSummary, SpanError>>> = Mutex::default();
         std::thread::scope(|scope| {
@@ -142,7 +142,7 @@ impl<P: ProcessSource> Work<'_, P> {
         let mut sink =
             ShardSink::new(spans, late?, anomalies?, self.traits, Observer::new(self.traits, self.addresses));
         while let Some(&thread) = order.get(next.fetch_add(1, Ordering::Relaxed)) {
-            let info = &self.threads[thread.place()];
+            let info = &self.threads[thread.as_usize()];
             sink.begin_thread(thread);
             let details = self.source.details(thread);
             let follows = match &details {

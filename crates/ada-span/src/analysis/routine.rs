@@ -34,7 +34,7 @@ pub(crate) fn lives(
         let count = starts[first..].iter().take_while(|start| start.thread == thread).count();
         let starts = &starts[first..first + count];
         let is_continued = entry.facts.begun_at_depth > 0 && info.id.0 >> GENERATION_SHIFT > 0 && count == 0;
-        let rows = tables.blocks_of(thread.place());
+        let rows = tables.blocks_of(thread.as_usize());
         if info.is_first || is_continued || rows.is_empty() {
             continue;
         }
@@ -59,7 +59,7 @@ pub(crate) fn lives(
         for (number, begin) in begins.iter().enumerate() {
             let next = begins.get(number + 1);
             let until = next.map_or(u64::MAX, |next| next.seq);
-            let block = tables.block_of(thread.place(), begin.seq).unwrap_or(rows.start);
+            let block = tables.block_of(thread.as_usize(), begin.seq).unwrap_or(rows.start);
             tables.read(block, |_| true, &mut columns)?;
             let of_life = Rows { tables, columns: &columns, traits, range: row_range(&columns, begin.seq, until) };
             lives.push(ThreadLife {
@@ -93,7 +93,7 @@ fn routine_begun_before(
     first_time: TraceNanos,
 ) -> Result<Option<Routine>, SpanError> {
     let mut columns = Columns::new();
-    let Some(last) = tables.blocks_of(thread.place()).last() else { return Ok(None) };
+    let Some(last) = tables.blocks_of(thread.as_usize()).last() else { return Ok(None) };
     tables.read(last, |_| true, &mut columns)?;
     let rows = Rows { tables, columns: &columns, traits, range: 0..columns.rows() };
     let outcome = |row: usize| Outcome::from_byte(columns.at(Column::Outcome, row) as u8).unwrap_or_default();
@@ -133,7 +133,7 @@ struct Rows<'a> {
 impl Rows<'_> {
     fn function(&self, row: usize) -> FunctionId {
         let index = FunctionIndex(self.columns.at(Column::Function, row) as u32);
-        self.tables.meta().functions.get(index.place()).map_or(FunctionId(u64::MAX), |stats| stats.function)
+        self.tables.meta().functions.get(index.as_usize()).map_or(FunctionId(u64::MAX), |stats| stats.function)
     }
 
     fn role(&self, row: usize) -> Role {
@@ -202,7 +202,7 @@ impl Rows<'_> {
 fn after_jumps(tables: &Tables, thread: ThreadIndex, mut routine: Routine, until: u64) -> Result<Routine, SpanError> {
     let mut columns = Columns::new();
     let mut seq = routine.seq;
-    for block in tables.blocks_of(thread.place()) {
+    for block in tables.blocks_of(thread.as_usize()) {
         let entry = tables.block(block);
         if routine.outcome.reason != Reason::TailCall || entry.first_seq >= until {
             break;

@@ -50,7 +50,7 @@ pub(crate) struct Contexts(Vec<Vec<Context>>);
 
 impl Contexts {
     fn of(&mut self, thread: ThreadIndex) -> &mut Vec<Context> {
-        let thread = thread.place();
+        let thread = thread.as_usize();
         if self.0.len() <= thread {
             self.0.resize_with(thread + 1, Vec::new);
         }

@@ -16,9 +16,9 @@ pub struct Place(pub u64);
 pub struct FunctionNumber(pub u32);
 
 impl FunctionNumber {
-    /// The number as lists count.
+    /// As a position in a list.
     #[inline]
-    pub const fn place(self) -> usize {
+    pub const fn as_usize(self) -> usize {
         self.0 as usize
     }
 }

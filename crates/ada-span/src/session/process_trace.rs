@@ -40,15 +40,15 @@ impl ProcessSource for ProcessTrace<'_> {
     }
 
     fn visit(&self, thread: ThreadIndex, has_processor: bool, visitor: &mut impl EventVisitor) {
-        self.0.threads[thread.place()].visit(has_processor, visitor);
+        self.0.threads[thread.as_usize()].visit(has_processor, visitor);
     }
 
     fn details(&self, thread: ThreadIndex) -> Option<Box<dyn DetailSource + '_>> {
-        SessionDetails::of(&self.0.threads[thread.place()]).map(|details| Box::new(details) as Box<dyn DetailSource>)
+        SessionDetails::of(&self.0.threads[thread.as_usize()]).map(|details| Box::new(details) as Box<dyn DetailSource>)
     }
 
     fn losses(&self, thread: ThreadIndex) -> Vec<TraceNanos> {
-        let id = self.0.threads[thread.place()].id().0;
+        let id = self.0.threads[thread.as_usize()].id().0;
         let gaps = self.0.manifest.iter().flat_map(|manifest| &manifest.gaps);
         let losses = gaps.filter(|gap| gap.thread == id && gap.lost > 0);
         let mut times: Vec<TraceNanos> = losses.map(|gap| TraceNanos(gap.time_ns)).collect();
@@ -57,7 +57,7 @@ impl ProcessSource for ProcessTrace<'_> {
     }
 
     fn event_detail(&self, thread: ThreadIndex, seq: u64) -> Option<EventDetail> {
-        let thread = &self.0.threads[thread.place()];
+        let thread = &self.0.threads[thread.as_usize()];
         let link = thread.index().event(EventSeq(seq))?.detail.get()?;
         to_detail(&thread.detail()?.record(link)?.get())
     }

@@ -83,7 +83,7 @@ pub(crate) struct TaskTables {
 
 impl Tasks {
     fn thread(&mut self, thread: ThreadIndex) -> &mut Thread {
-        let thread = thread.place();
+        let thread = thread.as_usize();
         if self.threads.len() <= thread {
             self.threads.resize(thread + 1, Thread::default());
         }

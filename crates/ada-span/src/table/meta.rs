@@ -199,8 +199,8 @@ impl Meta {
                 .threads
                 .iter()
                 .all(|it| (it.blocks.0 as usize).checked_add(it.blocks.1 as usize).is_some_and(|end| end <= blocks))
-            && self.shards.iter().all(|it| it.functions.iter().all(|function| function.place() < functions))
-            && self.functions.iter().all(|it| it.longest.0.place() < threads.max(1))
+            && self.shards.iter().all(|it| it.functions.iter().all(|function| function.as_usize() < functions))
+            && self.functions.iter().all(|it| it.longest.0.as_usize() < threads.max(1))
             && self.anomalies.iter().all(|it| (it.thread as usize) < threads)
             && self.pthreads.iter().all(|it| it.is_consistent(threads))
             && self.callbacks.iter().all(|it| it.is_consistent(threads))
@@ -214,7 +214,7 @@ impl Meta {
         self.tasks.iter().all(|it| it.is_consistent(threads, runs, suspensions, &has))
             && self.task_runs.iter().all(|it| it.is_consistent(threads, tasks))
             && self.suspensions.iter().all(|it| it.is_consistent(threads, tasks, &has))
-            && self.orphans.iter().all(|&(thread, _)| thread.place() < threads)
+            && self.orphans.iter().all(|&(thread, _)| thread.as_usize() < threads)
             && self.dispatched.iter().all(|it| it.is_consistent(threads, queues, self.groups.len(), &has))
             && self.queues.iter().all(|it| it.target == crate::NONE || it.target < queues as u64)
     }

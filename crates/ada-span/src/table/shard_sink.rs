@@ -164,8 +164,8 @@ impl ShardSink<'_> {
     #[inline(never)]
     fn observe_open(&mut self, opened: Opened) {
         let ids = &self.numbers.ids;
-        let caller = opened.caller.map(|caller| ids[caller.place()]);
-        self.observer.open(self.thread, &opened, ids[opened.function.place()], caller);
+        let caller = opened.caller.map(|caller| ids[caller.as_usize()]);
+        self.observer.open(self.thread, &opened, ids[opened.function.as_usize()], caller);
     }
 
     #[inline(never)]
@@ -191,7 +191,7 @@ impl SpanSink for ShardSink<'_> {
     #[inline]
     fn function(&mut self, function: FunctionId) -> KnownFunction {
         let known = self.numbers.get(function);
-        if known.number.place() >= self.stats.len() {
+        if known.number.as_usize() >= self.stats.len() {
             let durations = (self.stats.len() < MOST_HISTOGRAMS).then(Histogram::default);
             self.stats.push(FunctionStats { durations, ..FunctionStats::default() });
             self.open_counts.push(0);
@@ -206,7 +206,7 @@ impl SpanSink for ShardSink<'_> {
         self.block.rows.push(Row::open(opened));
         self.spans_of_thread += 1;
         if opened.is_frame {
-            self.open_counts[opened.function.place()] += 1;
+            self.open_counts[opened.function.as_usize()] += 1;
         }
         if self.observer.wants(opened) {
             self.observe_open(*opened);
@@ -222,12 +222,12 @@ impl SpanSink for ShardSink<'_> {
             self.close_late(place, *closed);
         }
         let is_outermost = closed.is_frame && {
-            let open = &mut self.open_counts[closed.function.place()];
+            let open = &mut self.open_counts[closed.function.as_usize()];
             *open -= 1;
             *open == 0
         };
         self.outcomes[usize::from(closed.outcome.to_byte())] += 1;
-        let stats = &mut self.stats[closed.function.place()];
+        let stats = &mut self.stats[closed.function.as_usize()];
         stats.add(self.thread, closed.seq, closed.duration, closed.self_ns, closed.outcome, is_outermost);
         if self.observer.has_open() {
             self.observe_close(*closed);

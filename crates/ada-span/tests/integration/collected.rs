@@ -46,7 +46,7 @@ impl SpanSink for Collected {
     }
 
     fn open(&mut self, opened: &Opened) -> Place {
-        let function = self.functions[opened.function.place()];
+        let function = self.functions[opened.function.as_usize()];
         self.spans.push(Span { function, opened: *opened, closed: None });
         Place(self.spans.len() as u64 - 1)
     }

@@ -42,19 +42,19 @@ impl ProcessSource for InMemory {
     }
 
     fn visit(&self, thread: ThreadIndex, _: bool, visitor: &mut impl EventVisitor) {
-        for (chunk, first) in self.threads[thread.place()].events.chunks(1000).zip((0..).step_by(1000)) {
+        for (chunk, first) in self.threads[thread.as_usize()].events.chunks(1000).zip((0..).step_by(1000)) {
             visitor.begin(EventSeq(first), chunk.len() as u64);
             chunk.iter().for_each(|event| visitor.event(*event));
         }
     }
 
     fn details(&self, thread: ThreadIndex) -> Option<Box<dyn DetailSource + '_>> {
-        let thread = &self.threads[thread.place()];
+        let thread = &self.threads[thread.as_usize()];
         (!thread.details.is_empty()).then(|| Box::new(Details(thread)) as Box<dyn DetailSource>)
     }
 
     fn event_detail(&self, thread: ThreadIndex, seq: u64) -> Option<EventDetail> {
-        let thread = &self.threads[thread.place()];
+        let thread = &self.threads[thread.as_usize()];
         Details(thread).detail(thread.events.get(seq as usize)?.detail)
     }
 }

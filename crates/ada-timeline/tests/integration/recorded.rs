@@ -23,7 +23,7 @@ impl ProcessSource for InMemory {
     }
 
     fn visit(&self, thread: ThreadIndex, _: bool, visitor: &mut impl EventVisitor) {
-        for (chunk, first) in self.0[thread.place()].chunks(1000).zip((0..).step_by(1000)) {
+        for (chunk, first) in self.0[thread.as_usize()].chunks(1000).zip((0..).step_by(1000)) {
             visitor.begin(EventSeq(first), chunk.len() as u64);
             chunk.iter().for_each(|event| visitor.event(*event));
         }
