@@ -1,10 +1,10 @@
-//! Reading a thread's events one by one, without memory for many of them.
+//! Reading a thread's events one by one.
 
 use ada_event::{Event, EventSeq};
 
-/// Hears of a thread's events in the order of its file.
+/// Receives a thread's events in the order of its file.
 pub trait EventVisitor {
-    /// So many events follow each other from this position on.
+    /// The next `count` events are consecutive, from this position on.
     fn begin(&mut self, first: EventSeq, count: u64);
 
     /// The next event.

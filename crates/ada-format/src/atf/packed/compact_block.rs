@@ -1,7 +1,7 @@
-//! A block's events in eight bytes each, on their way from whoever decodes to whoever reads them one by one.
+//! A block's events in eight bytes each, on their way from the decoder to a visitor.
 //!
-//! Both may be on different processors, and then it is the memory in between that takes the time: 32 bytes each took as
-//! long to read as decoding them took.
+//! Decoder and visitor may run on different processors, and then the memory between them takes the time: with 32 bytes
+//! an event, reading them took as long as decoding them.
 
 use std::ops::Range;
 use std::slice;
@@ -13,12 +13,12 @@ use super::event_decoder::{BlockSink, EventDecoder};
 use super::shape::PackedShape;
 use crate::atf::{Damage, EventVisitor};
 
-/// The events of a block, to be filled again and again.
+/// The events of a block. Its memory is used again for the next one.
 #[derive(Default)]
 pub(crate) struct CompactBlock {
     first: EventSeq,
     thread: ThreadId,
-    /// By place in the block's list.
+    /// The block's list of functions.
     functions: Vec<FunctionId>,
     words: Vec<Word>,
     /// Events that a word has no room for.
@@ -26,7 +26,7 @@ pub(crate) struct CompactBlock {
     details: Vec<DetailRun>,
 }
 
-/// An event but for its link: time since the one before, place in the list, depth, and the kind.
+/// An event without its link: time since the event before, function by its place in the list, depth and kind.
 #[derive(Clone, Copy)]
 struct Word(u64);
 
@@ -35,7 +35,7 @@ const DEPTH_SHIFT: u32 = 48;
 const DEPTHS: u32 = 1 << 14;
 const IS_ENTRY: u64 = 1 << 62;
 const IS_RETURN: u64 = 1 << 63;
-/// The place of an event that is one of the others. No list is so long.
+/// In place of a function: the event is one of the others. No list of functions is that long ([`super::model`]).
 const OTHER: u16 = u16::MAX;
 
 impl Word {
@@ -56,7 +56,7 @@ impl Word {
 }
 
 impl CompactBlock {
-    /// Reads a block. If that fails, it has no events.
+    /// Reads a block. After a failure there are no events.
     pub(crate) fn read(
         &mut self,
         shape: &PackedShape,
@@ -87,7 +87,7 @@ impl CompactBlock {
         read
     }
 
-    /// Takes the events of one of the few blocks whose events were linked to details after it was written.
+    /// Takes whole events: those of the few blocks with links that were written later.
     fn take(&mut self, events: &[[u8; Event::SIZE]]) {
         self.words.clear();
         self.words.resize(events.len(), Word(u64::from(OTHER) << PLACE_SHIFT));
@@ -95,41 +95,41 @@ impl CompactBlock {
         self.details.clear();
     }
 
-    /// Tells of the events.
+    /// Hands the events to a visitor.
     #[inline]
     pub(crate) fn visit(&self, visitor: &mut impl EventVisitor) {
         visitor.begin(self.first, self.words.len() as u64);
-        let mut told = Told { others: self.others.iter(), time: 0, place: 0 };
+        let mut cursor = Cursor { others: self.others.iter(), time: 0, place: 0 };
         for run in &self.details {
-            self.visit_stretch(told.place..run.events.start, None, &mut told, visitor);
-            self.visit_stretch(run.events.clone(), Some(run.first), &mut told, visitor);
+            self.visit_stretch(cursor.place..run.events.start, None, &mut cursor, visitor);
+            self.visit_stretch(run.events.clone(), Some(run.first), &mut cursor, visitor);
         }
-        self.visit_stretch(told.place..self.words.len(), None, &mut told, visitor);
+        self.visit_stretch(cursor.place..self.words.len(), None, &mut cursor, visitor);
     }
 
-    /// Tells of events that have no details, or details that follow each other.
+    /// Visits events that have no detail, or whose detail records are consecutive.
     fn visit_stretch(
         &self,
         stretch: Range<usize>,
         first: Option<DetailSeq>,
-        told: &mut Told<'_>,
+        cursor: &mut Cursor<'_>,
         visitor: &mut impl EventVisitor,
     ) {
-        told.place = stretch.end;
+        cursor.place = stretch.end;
         let (mut detail, step) = first.map_or((DetailSeq::NONE, 0), |first| (first, 1));
         for &word in &self.words[stretch] {
             let place = word.place();
             if place == OTHER {
-                if let Some(&event) = told.others.next() {
-                    told.time = event.timestamp.0;
+                if let Some(&event) = cursor.others.next() {
+                    cursor.time = event.timestamp.0;
                     // A detail that was linked later is in the event itself.
                     let detail = if step == 0 { event.detail } else { detail };
                     visitor.event(Event { detail, ..event });
                 }
             } else {
-                told.time += word.since_last();
+                cursor.time += word.since_last();
                 let function = self.functions[usize::from(place)];
-                let (timestamp, thread, depth) = (TraceNanos(told.time), self.thread, word.depth());
+                let (timestamp, thread, depth) = (TraceNanos(cursor.time), self.thread, word.depth());
                 let event = Event { timestamp, function, thread, kind: EventKind::CALL, depth, detail };
                 if word.0 & IS_RETURN != 0 {
                     visitor.event_of(place, Event { kind: EventKind::RETURN, ..event });
@@ -144,7 +144,7 @@ impl CompactBlock {
 }
 
 impl PackedShape {
-    /// Tells of a block's events one by one; of none of them if it cannot be read.
+    /// Hands a block's events to a visitor one by one; none of them if the block cannot be read.
     pub fn visit_block(
         &self,
         bytes: &[u8],
@@ -159,8 +159,8 @@ impl PackedShape {
     }
 }
 
-/// How far the telling has come.
-struct Told<'a> {
+/// How far a visit has come.
+struct Cursor<'a> {
     others: slice::Iter<'a, Event>,
     time: u64,
     place: usize,

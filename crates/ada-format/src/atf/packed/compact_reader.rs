@@ -1,4 +1,4 @@
-//! Reads a packed file from end to end, block by block, on a thread beside the reader where a processor is free for it.
+//! Reads a packed file from end to end, block by block; a second thread decodes ahead where a processor is free.
 
 use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, Sender, SyncSender};
@@ -9,14 +9,14 @@ use super::event_decoder::EventDecoder;
 use super::packed_file::PackedFile;
 use crate::atf::EventVisitor;
 
-/// Blocks from which on a file is worth a thread that decodes ahead.
+/// The smallest number of blocks for which a thread decodes ahead.
 const WORTH_A_THREAD: usize = 8;
-/// Blocks that it is ahead.
+/// How many blocks that thread may be ahead.
 const BLOCKS_AHEAD: usize = 8;
-/// Bytes of the file that are given back at once: each time, all processors of the program are interrupted.
+/// Bytes of the file that are released together: each release interrupts every processor that runs the program.
 const RELEASED_TOGETHER: usize = 4 << 20;
 
-/// Tells of all events. Blocks that cannot be read are left out; whoever verifies the session reports them.
+/// Hands all events to a visitor. Blocks that cannot be read are left out; `Session::verify` reports them.
 /// `has_processor`: one is free to decode ahead.
 #[inline]
 pub(crate) fn visit(file: &Arc<PackedFile>, has_processor: bool, visitor: &mut impl EventVisitor) {
@@ -37,7 +37,7 @@ struct BlockReader<'a> {
     file: &'a PackedFile,
     decoder: EventDecoder,
     next: usize,
-    /// Bytes of the file in front of this were given back.
+    /// The file is released up to this byte.
     released: usize,
 }
 
@@ -53,7 +53,7 @@ impl<'a> BlockReader<'a> {
             return false;
         }
         let _ = block.read(shape, map.bytes(), self.next, &mut self.decoder);
-        let end = shape.place(self.next).end;
+        let end = shape.byte_range(self.next).end;
         if end.saturating_sub(self.released) >= RELEASED_TOGETHER {
             map.release(self.released..end);
             self.released = end;
@@ -96,7 +96,7 @@ fn decode_all(file: &PackedFile, filled: &SyncSender<CompactBlock>, spare: &Rece
     let mut reader = BlockReader::new(file);
     loop {
         let mut block = spare.try_recv().unwrap_or_default();
-        // Whoever has heard enough is gone.
+        // The receiver is gone: its visitor has panicked.
         if !reader.next(&mut block) || filled.send(block).is_err() {
             return;
         }

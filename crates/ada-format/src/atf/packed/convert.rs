@@ -187,7 +187,7 @@ impl<W: Write> RawFile<W> {
             let range = shape.block_range(block);
             if range.start != next {
                 return Err(ConvertError::Damaged(Damage::BytesSkipped {
-                    offset: shape.place(block).start as u64,
+                    offset: shape.byte_range(block).start as u64,
                     len: range.start - next,
                 }));
             }

@@ -1,5 +1,5 @@
-//! The details that a block's events are linked to, as the block tells of them: events without one are passed over, and
-//! those that follow have details that follow each other.
+//! The links of a block's events to their detail, as runs: so many events without detail, then so many whose detail records
+//! are consecutive.
 
 use std::mem::offset_of;
 use std::ops::Range;

@@ -16,6 +16,7 @@ mod convert;
 mod convert_file;
 mod detail_code;
 mod detail_runs;
+mod event_code;
 mod event_decoder;
 mod event_encoder;
 mod event_section;

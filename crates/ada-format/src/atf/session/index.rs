@@ -43,7 +43,7 @@ impl IndexFile {
         Ok(Self::Packed(PackedIndex { file: Arc::new(PackedFile { map, shape }), cache, number }))
     }
 
-    /// Whether it does not look as if it was just being written.
+    /// Whether it shows no sign of a write under way.
     pub(super) fn is_settled(&self) -> bool {
         match self {
             Self::Raw { .. } => true,

@@ -114,7 +114,7 @@ impl ThreadTrace {
         self.chunks_beside(0, &Arc::default())
     }
 
-    /// Tells of the events one by one, from end to end, which is the fastest way to read a packed file.
+    /// Hands all events to a visitor, one by one: the fastest way to read a packed file.
     /// `has_processor`: one is free to decode ahead.
     #[inline]
     pub fn visit(&self, has_processor: bool, visitor: &mut impl EventVisitor) {
@@ -144,7 +144,7 @@ pub(super) fn file_in(folder: &Path, name: impl Fn(Store) -> &'static str) -> (P
     }
 }
 
-/// How often a file is looked at that seems to be written to right now.
+/// How often a file is opened again that seems to be just being written.
 const LOOKS: usize = 4;
 
 fn open<T>(
