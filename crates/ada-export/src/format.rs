@@ -22,8 +22,8 @@ pub enum Format {
     Folded,
 }
 
-/// The writer for a format. `spools` makes files for what a format wants in another order than it comes; nobody
-/// else needs them, and they may vanish when they are closed.
+/// The writer for a format. `spools` makes temporary files for what a format wants in another order than
+/// it comes; they may vanish when they are closed.
 pub fn writer<'a>(
     format: Format,
     output: Box<dyn Write + 'a>,

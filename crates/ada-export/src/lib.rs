@@ -1,7 +1,7 @@
 //! Timelines as other tools read them.
 //!
-//! A [`TimelineWriter`] hears of a trace in one pass: thread after thread, each call when it opens and when it closes,
-//! then logical spans by their start. It writes as it hears, so that memory depends on the number of functions and
+//! A [`TimelineWriter`] is given a trace in one pass: thread after thread, each call when it opens and when it closes,
+//! then logical spans by their start. It writes as they come, so that memory depends on the number of functions and
 //! links and on the deepest stack, not on the number of calls. [`writer`] makes the one for a [`Format`].
 //!
 //! `docs/export.md` says what each format can hold.

@@ -15,7 +15,7 @@ pub enum ArgumentsAt {
     Close,
 }
 
-/// Hears of a trace, and writes it.
+/// Writes a trace, which it is given in one pass.
 ///
 /// [`Self::begin`] comes first. Then each thread that has calls: [`Self::begin_thread`], its calls nested, in the
 /// order of their times, and [`Self::end_thread`]. Then all logical spans in the order of their starts, and
@@ -36,12 +36,12 @@ pub trait TimelineWriter {
     /// The newest open call ends.
     fn close(&mut self, trace: &TraceInfo, thread: usize, call: &Call, arguments: &[Argument]) -> io::Result<()>;
 
-    /// That were the thread's calls.
+    /// The thread's calls are complete.
     fn end_thread(&mut self, trace: &TraceInfo, thread: usize) -> io::Result<()>;
 
     /// A logical span.
     fn logical(&mut self, trace: &TraceInfo, span: &Logical) -> io::Result<()>;
 
-    /// That was all. Everything is handed to the output.
+    /// The trace is complete. Everything is handed to the output.
     fn finish(&mut self, trace: &TraceInfo) -> io::Result<()>;
 }

@@ -85,7 +85,7 @@ impl Correction {
         })
     }
 
-    /// How long a thread waited for room behind one time, up to another.
+    /// How long a thread waited for room after one time, up to another.
     #[inline]
     pub fn waited(&self, thread: ThreadId, after: TraceNanos, until: TraceNanos) -> u64 {
         let Some(waits) = self.waits.get(&thread) else { return 0 };

@@ -61,7 +61,7 @@ impl FunctionStats {
         if self.timed == 0 || duration < self.min_ns {
             self.min_ns = duration;
         }
-        // Of equally long spans the first in the tables' order, whoever counts it.
+        // Of equally long spans the first in the tables' order, whichever worker counts it.
         let is_longest = duration > self.max_ns || duration == self.max_ns && (thread, seq) < self.longest;
         if self.timed == 0 || is_longest {
             self.max_ns = duration;

@@ -13,7 +13,7 @@ pub struct FunctionTrait {
     pub role: Role,
     /// Whether only its calls are recorded.
     pub is_entry_only: bool,
-    /// Whether nobody knows its name.
+    /// Whether it has no name.
     pub is_unnamed: bool,
     /// Whether it belongs to the machinery that programs start their threads through.
     pub is_runtime: bool,
@@ -28,7 +28,7 @@ pub struct FunctionTraits {
 }
 
 impl FunctionTraits {
-    /// Tells of a module's functions, in the order of their symbol indexes.
+    /// Adds a module's functions, in the order of their symbol indexes.
     pub fn add_module(&mut self, module: ModuleId, functions: Vec<FunctionTrait>) {
         self.modules.insert(module, functions);
     }
@@ -47,7 +47,7 @@ impl FunctionTraits {
         module.and_then(|functions| functions.get(function.symbol_index() as usize)).copied().unwrap_or_default()
     }
 
-    /// Whether there are functions that tell of tasks or blocks.
+    /// Whether calls of some function report tasks or blocks.
     pub fn has_concurrency(&self) -> bool {
         let is_telling = |role: Role| role.is_concurrency() && role != Role::Swift(SwiftCall::ProcessExit);
         self.modules.values().flatten().any(|function| is_telling(function.role))

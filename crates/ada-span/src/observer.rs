@@ -41,7 +41,7 @@ pub(crate) struct Observer<'a> {
     /// One that has just ended by jumping to the next call, and its depth.
     jumped: Option<(usize, u32)>,
     starts: Vec<ThreadStart>,
-    /// Calls that tell of tasks and blocks.
+    /// Calls that report tasks and blocks.
     logical: LogicalCalls,
     callbacks: Option<CallbackTracker<'a>>,
     /// Which calls of the current thread are looked at for callbacks.

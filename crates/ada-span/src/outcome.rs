@@ -30,7 +30,7 @@ word_enum! {
     /// Why a span ended as it did.
     #[derive(Default)]
     pub enum Reason {
-        /// Nothing special, or nobody knows.
+        /// Nothing special, or not known.
         #[default]
         None = 0, "none";
         /// It jumped to another function, which returned in its place.

@@ -19,7 +19,7 @@ pub struct ThreadInfo {
     pub tid: Option<u64>,
     /// The first 16 bytes of the name that it had when the recording began, if that is known.
     pub name: Option<[u64; 2]>,
-    /// Whether its process ran already when the recording began: then it may have, too, though no depth tells.
+    /// Whether its process ran already when the recording began: then the thread may have, too, even at depth 0.
     pub is_attached: bool,
     /// Whether it is the one that the process began with.
     pub is_first: bool,
@@ -38,8 +38,7 @@ pub trait ProcessSource: Sync {
     /// A thread's detail, if there is any.
     fn details(&self, thread: ThreadIndex) -> Option<Box<dyn DetailSource + '_>>;
 
-    /// Where events of a thread were lost, beside those that its positions leave out: the times of the first events behind, in
-    /// order.
+    /// Losses of events that no gap in the positions shows: the time of the first event after each, in order.
     fn losses(&self, _thread: ThreadIndex) -> Vec<TraceNanos> {
         Vec::new()
     }

@@ -1,4 +1,4 @@
-//! Functions whose part no name tells: the probes saw their addresses.
+//! Functions whose part their name does not show: probes have read their addresses.
 
 use std::collections::{HashMap, HashSet};
 

@@ -1,4 +1,4 @@
-//! Goes through all calls that tell of tasks and blocks, in the order of their times.
+//! Makes spans of tasks and blocks from the calls that report them, in the order of their times.
 
 use std::collections::HashMap;
 
@@ -14,7 +14,7 @@ use crate::swift::Tasks;
 use crate::table::Meta;
 use crate::thread_index::ThreadIndex;
 
-/// A call's beginning or end, in the order in which they are told.
+/// A call's beginning or end, ordered by time.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Moment {
     time: TraceNanos,

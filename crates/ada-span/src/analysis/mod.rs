@@ -32,7 +32,7 @@ use crate::thread_index::ThreadIndex;
 /// Raised whenever the same events make other tables.
 pub const ANALYSIS_VERSION: u64 = 7;
 
-/// Analyses a process and writes its tables into an empty folder. `progress` hears of each few thousand events.
+/// Analyses a process and writes its tables into an empty folder. `progress` is called with each few thousand events.
 pub fn analyze(
     source: &impl ProcessSource,
     traits: &FunctionTraits,

@@ -1,4 +1,4 @@
-//! Finds what a thread ran: its start routine, and the program's own function behind the machinery of its language.
+//! Finds what a thread ran: its start routine, and the program's own function under the language runtime's.
 
 use std::ops::Range;
 

@@ -36,11 +36,11 @@ pub(crate) struct Registration {
     pub(crate) through: Vec<ModuleId>,
     pub(crate) is_signal: bool,
     pub(crate) arguments: [u64; 6],
-    /// Which argument the address was. Registers behind a call's last argument hold what was left there before.
+    /// Which argument the address was. Registers after a call's last argument hold older values.
     pub(crate) position: usize,
 }
 
-/// A call of a function that somebody was handed the address of, and that no open call explains.
+/// A call of a function whose address was handed over, and that no open call explains.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Entry {
     pub(crate) span: CallbackSpan,
@@ -118,12 +118,12 @@ impl<'a> CallbackTracker<'a> {
         self.addresses.is_handed_over(function)
     }
 
-    /// Whether a call is open that was told of.
+    /// Whether one of the calls it follows is open.
     pub(crate) fn has_open(&self) -> bool {
         !self.stack.is_empty()
     }
 
-    /// A call. Those that have no detail, and whose function nobody was handed, need not be told of.
+    /// A call. Calls without detail, of functions whose address was not handed over, may be left out.
     pub(crate) fn open(
         &mut self,
         thread: ThreadIndex,
@@ -290,7 +290,7 @@ impl<'a> CallbackTracker<'a> {
         if call.has_run {
             return;
         }
-        // What was only passed on need not be told of twice: the outermost call registers.
+        // What was only passed on is registered once, by the outermost call.
         let mut own = call.held.clone();
         if let Some(outer) = self.stack.last_mut() {
             own.retain(|(function, _)| !outer.holds(*function));

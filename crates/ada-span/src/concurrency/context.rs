@@ -41,7 +41,7 @@ impl Context {
     }
 }
 
-/// Tells whether what a context's word names exists.
+/// Whether what a context's word names exists.
 pub(crate) type HasContext<'a> = &'a dyn Fn(u64) -> bool;
 
 /// What each thread is in, outermost first.

@@ -1,4 +1,4 @@
-//! Calls of the functions that tell of tasks and blocks, with what their probes read.
+//! Calls that report tasks and blocks, with what their probes read.
 
 use std::collections::HashMap;
 
@@ -13,7 +13,7 @@ use crate::thread_index::ThreadIndex;
 
 /// Words of a queue's label.
 pub(crate) const LABEL_WORDS: usize = 6;
-/// A label as it lies in memory, with zeros behind its end.
+/// A label as it lies in memory, with zeros after its end.
 pub(crate) type Label = [u64; LABEL_WORDS];
 
 /// One call.

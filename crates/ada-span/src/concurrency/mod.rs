@@ -1,5 +1,5 @@
-//! What Swift's tasks and dispatched blocks have in common: the calls that tell of them, and on whose behalf a thread
-//! runs. A task can submit a block that resumes another task, so that both are told in one pass over all calls.
+//! What Swift's tasks and dispatched blocks have in common: the calls that report them, and on whose behalf a thread
+//! runs. A task can submit a block that resumes another task, so that one pass over all calls follows both.
 
 mod context;
 mod logical_call;

@@ -103,7 +103,7 @@ pub(crate) struct Surroundings<'a> {
     pub(crate) is_job: &'a dyn Fn(FunctionId) -> bool,
     /// Whether a function is shared by closures, so that its blocks say which closure is meant.
     pub(crate) is_shared: &'a dyn Fn(FunctionId) -> bool,
-    /// The block that the first release behind an event of a thread, at a depth, is about.
+    /// The block of the first release after an event of a thread, at a depth.
     pub(crate) released_after: &'a dyn Fn(ThreadIndex, u64, u32) -> Option<u64>,
     pub(crate) labels: &'a [Label],
 }

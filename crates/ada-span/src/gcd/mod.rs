@@ -1,6 +1,6 @@
 //! Dispatched blocks as logical spans: who submitted them, to which queue, when and where they ran.
 //!
-//! `docs/swift.md` tells from which functions each of this is taken.
+//! `docs/swift.md` lists the functions that each of this is taken from.
 
 mod blocks;
 mod queues;

@@ -44,7 +44,7 @@ pub(crate) struct ThreadLife {
     /// The name that it had when it was first seen.
     pub(crate) name: Option<[u64; 2]>,
     pub(crate) routine: Option<Routine>,
-    /// Whether it was there before the recording; nobody is seen to create it.
+    /// Whether it was there before the recording, so that its creation is not in the trace.
     pub(crate) is_midway: bool,
 }
 
@@ -59,7 +59,7 @@ impl Lives {
     }
 }
 
-/// The spans of all threads that somebody created, by start.
+/// The spans of all created threads, by start.
 pub(crate) fn correlate(lives: &[ThreadLife], mut calls: Vec<ThreadCall>, process: ProcessEnd) -> Vec<PthreadSpan> {
     calls.sort_by_key(|call| (call.time, call.thread, call.seq));
     let mut spans: Vec<PthreadSpan> = lives.iter().map(|it| life_span(it, process)).collect();

@@ -6,7 +6,7 @@ use ada_event::{RuntimeAddr, TraceNanos};
 
 use super::call::ThreadCall;
 
-/// What is known of a thread that somebody must have created.
+/// What is known of a thread that some call must have created.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Started {
     /// Which one.

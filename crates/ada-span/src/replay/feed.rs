@@ -40,7 +40,7 @@ impl<S: SpanSink> EventVisitor for Feed<'_, S> {
 }
 
 impl<'a, S: SpanSink> Feed<'a, S> {
-    /// `progress` hears of the events before they are replayed, many at a time.
+    /// `progress` is called with a number of events before they are replayed.
     pub(crate) fn new(replay: Replay<S>, progress: &'a (dyn Fn(u64) + Sync)) -> Self {
         Self { replay, known: Vec::new(), progress }
     }

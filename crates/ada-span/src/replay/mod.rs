@@ -23,9 +23,9 @@ use crate::role::Role;
 /// Frames that are followed at once on a thread. A stack of 8 MiB has room for half a million.
 const DEEPEST: usize = 1 << 21;
 
-/// An open call. Number and depth lie apart: side by side they are read as one word, which right behind a leaf's call,
-/// when they were just written as two, waits for the stores to be done. Profiles had a seventh of their samples there;
-/// how much it gains was less than could be told from the machine's noise.
+/// An open call. Number and depth lie apart: side by side they are read as one word, and right after a leaf's call, when
+/// they were just written as two, that load waits for both stores. Profiles had a seventh of their samples there; the
+/// gain was within the machine's noise.
 #[derive(Clone, Copy)]
 #[repr(C)]
 struct Frame {
@@ -62,7 +62,7 @@ enum CauseKind {
 pub struct Replay<S> {
     sink: S,
     options: ReplayOptions,
-    /// Times of the first events behind losses that are yet to come, the next one last.
+    /// Times of the first events after losses that are yet to come, the next one last.
     losses: Vec<TraceNanos>,
     /// The time from which on there is more to do than to replay: at once, then where the next loss is.
     take_stock_at: TraceNanos,
@@ -70,7 +70,7 @@ pub struct Replay<S> {
     last_loss: TraceNanos,
     stack: Vec<Frame>,
     next_seq: u64,
-    /// Whether the next event is not the one behind the last.
+    /// Whether events are missing before the next one.
     has_jumped: bool,
     has_begun: bool,
     first_time: TraceNanos,
@@ -122,14 +122,14 @@ impl<S: SpanSink> Replay<S> {
         }
     }
 
-    /// Tells where events of the thread were lost: the times of the first events behind, in order.
+    /// States where events of the thread were lost: the time of the first event after each loss, in order.
     pub fn with_losses(mut self, mut losses: Vec<TraceNanos>) -> Self {
         losses.reverse();
         self.losses = losses;
         self
     }
 
-    /// Does what the first event and those behind losses call for.
+    /// Handles the first event, and the first one after each loss.
     #[cold]
     fn take_stock(&mut self, event: &Event) {
         if !self.has_begun {
@@ -158,7 +158,7 @@ impl<S: SpanSink> Replay<S> {
         self.options.has_drops || self.has_lost_since(time)
     }
 
-    /// Tells the position of the next event: events between the last one and it, which cannot be read, are lost.
+    /// Goes on at the event with this position: those between cannot be read, and are lost.
     pub fn go_on_at(&mut self, seq: u64) {
         if seq != self.next_seq {
             self.odd(AnomalyKind::Unreadable, self.next_seq);
@@ -378,7 +378,7 @@ impl<S: SpanSink> Replay<S> {
         let place = self.sink.open(&opened);
         let outcome = match began_before {
             true => Outcome::new(Status::Unmatched, Reason::AttachedMidway),
-            // The beginning lies behind that of whatever encloses it.
+            // It began after what encloses it.
             false => self.lost_since(self.stack.last().map_or(TraceNanos(0), |parent| parent.start)),
         };
         self.close_at_once(place, &opened, outcome);

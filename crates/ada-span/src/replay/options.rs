@@ -30,7 +30,7 @@ impl ProcessEnd {
 /// What is known of the trace as a whole.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ReplayOptions {
-    /// Whether events were lost nobody knows where: any missing partner is then put down to that.
+    /// Whether events were lost at unknown times: any missing partner is then put down to that.
     pub has_drops: bool,
     /// How the process ended.
     pub end: ProcessEnd,

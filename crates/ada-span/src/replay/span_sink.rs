@@ -80,7 +80,7 @@ impl Closed {
     }
 }
 
-/// What a sink tells of a function.
+/// What a sink knows of a function.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct KnownFunction {
     /// The sink's number for it.

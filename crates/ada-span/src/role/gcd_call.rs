@@ -1,4 +1,4 @@
-//! The functions of libdispatch and the blocks runtime that tell what becomes of blocks.
+//! The functions of libdispatch and the blocks runtime whose calls report what becomes of blocks.
 
 use crate::word_enum::word_enum;
 
@@ -13,7 +13,7 @@ pub enum GcdCall {
     GroupEnter,
     /// A group has one less to wait for.
     GroupLeave,
-    /// Somebody waits for a group.
+    /// A thread waits for a group.
     GroupWait,
     /// A queue is made.
     QueueCreate,
@@ -74,7 +74,7 @@ word_enum! {
 
 impl GcdCall {
     pub(crate) fn of(name: &str) -> Option<Self> {
-        // LLVM tells functions of one name apart by a number behind a dot.
+        // LLVM numbers functions of the same name: `f`, `f.1`.
         let name = name.split('.').next().unwrap_or_default();
         if let Some(rest) = name.strip_prefix("dispatch_") {
             return Self::of_dispatch(rest);

@@ -1,4 +1,4 @@
-//! The parts that functions play for others' spans, told by their names.
+//! The parts that functions play for others' spans, known by their names.
 
 mod gcd_call;
 mod swift_call;
@@ -48,9 +48,9 @@ pub enum Role {
     ProgramStart,
     /// The program's `main`.
     Main,
-    /// Tells of Swift's tasks.
+    /// Reports Swift's tasks.
     Swift(SwiftCall),
-    /// Tells of dispatched blocks.
+    /// Reports dispatched blocks.
     Gcd(GcdCall),
 }
 
@@ -99,20 +99,20 @@ impl Role {
         }
     }
 
-    /// Whether it tells of tasks or blocks.
+    /// Whether it reports tasks or blocks.
     pub const fn is_concurrency(self) -> bool {
         matches!(self, Self::Swift(_) | Self::Gcd(_))
     }
 
-    /// Whether addresses in its registers are somebody else's.
+    /// Whether function addresses in its registers are not handed to it as callbacks.
     pub const fn hands_nothing_over(self) -> bool {
         self.is_thread_call()
             || self.is_concurrency()
             || matches!(self, Self::LazyBinding | Self::Exec | Self::ProgramStart | Self::Main)
     }
 
-    /// Whether an argument, or a word behind the six of them that a probe has read, can be a function that is handed over.
-    /// Registers behind a call's last argument hold what was left there.
+    /// Whether an argument can be a function that is handed over. Positions from 6 on are words that a probe has read.
+    /// Registers after a call's last argument hold older values.
     pub const fn may_hand_over(self, argument: usize) -> bool {
         match self {
             Self::TakesFunction(own) => argument == own as usize,

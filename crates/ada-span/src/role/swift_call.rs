@@ -1,4 +1,4 @@
-//! The functions of Swift's runtime that tell what becomes of tasks.
+//! The functions of Swift's runtime whose calls report what becomes of tasks.
 
 /// What such a function says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

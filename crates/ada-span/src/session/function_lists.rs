@@ -1,4 +1,4 @@
-//! What a session's files tell of a process's functions.
+//! What a session's files say of a process's functions.
 
 use ada_event::{EventKind, EventSeq, FunctionId, ImageOffset, ModuleId};
 use ada_format::atf::{FunctionRow, Module, Process, functions_file, read_functions};
@@ -9,7 +9,7 @@ use crate::function_traits::{FunctionTrait, FunctionTraits};
 use crate::role::Role;
 use crate::source::ProcessSource;
 
-/// What a process's function lists and manifest tell of its functions. Modules without a readable list are unknown.
+/// What a process's function lists and manifest say of its functions. Modules without a readable list are unknown.
 /// A fork's child has its parent's images under the same numbers, and perhaps no lists of its own: then those of a
 /// process `beside` it count.
 pub fn function_traits(process: &Process, beside: &[Process]) -> FunctionTraits {
@@ -33,7 +33,7 @@ pub fn function_traits(process: &Process, beside: &[Process]) -> FunctionTraits 
     traits
 }
 
-/// What the threads that somebody created begin with. Without debug files, the C library's first function has no name.
+/// The first functions of threads that the program created. Without debug files, the C library's has no name.
 fn first_functions(process: &Process) -> impl Iterator<Item = FunctionId> {
     let infos = ProcessTrace(process).threads();
     // A thread that was there before begins with whatever it called next.

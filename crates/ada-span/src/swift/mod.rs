@@ -1,6 +1,6 @@
 //! Swift's tasks as logical spans: who made them, when they ran and where, what they waited for, how they ended.
 //!
-//! `docs/swift.md` tells from which of the runtime's functions each of this is taken.
+//! `docs/swift.md` lists the runtime's functions that each of this is taken from.
 
 mod tasks;
 
@@ -25,7 +25,7 @@ word_struct! {
         pub begin_seq,
         /// When it ran first; if it never did, when it was made.
         pub start,
-        /// When it ended, or was last heard of.
+        /// When it ended, or was last seen.
         pub end,
         /// [`Outcome::to_byte`].
         pub outcome,
@@ -168,10 +168,10 @@ word_enum! {
     /// What a task waits for.
     #[derive(Default)]
     pub enum WaitKind {
-        /// Nobody knows.
+        /// Not known.
         #[default]
         Unknown = 0, "unknown";
-        /// Somebody to resume its continuation.
+        /// The resume of its continuation.
         Continuation = 1, "continuation";
         /// Another task's end.
         Task = 2, "task";

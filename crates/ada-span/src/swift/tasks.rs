@@ -69,7 +69,7 @@ pub(crate) struct Tasks {
     tasks: Vec<Task>,
     places: HashMap<u64, u32>,
     threads: Vec<Thread>,
-    /// Resumes of continuations that nobody waits for.
+    /// Resumes of continuations that no task waits for.
     pub(crate) orphans: Vec<(ThreadIndex, u64)>,
 }
 
@@ -201,7 +201,7 @@ impl Tasks {
         let is_own = thread.current.is_some() && thread.jobs_at_enter == thread.jobs;
         thread.jobs = thread.jobs.saturating_sub(1);
         if is_own {
-            // It neither paused nor does the runtime tell of its completion: there is nothing else that it can do.
+            // It did not pause, and no completion was seen: it has completed all the same.
             self.complete(call.thread, call.end.unwrap_or(call.time), call.close_seq, TaskEnd::Inferred, contexts);
         }
     }

@@ -92,7 +92,7 @@ impl DerivedFolder {
         let _ = fs::remove_dir_all(&self.folder);
         match fs::rename(unfinished, &self.folder) {
             Ok(()) => Tables::open(&self.folder),
-            // Somebody else was faster. Theirs are as good, if they are of the same key.
+            // Another process was faster. Its tables are as good, if they have the same key.
             Err(error) => match self.find() {
                 Cached::Good(tables) => {
                     let _ = fs::remove_dir_all(unfinished);

@@ -45,7 +45,7 @@ pub struct Meta {
     pub task_runs: Vec<TaskRun>,
     /// When they waited: likewise.
     pub suspensions: Vec<Suspension>,
-    /// Calls that resumed continuations which nobody waited for: the thread's place, and the event.
+    /// Calls that resumed continuations which no task waited for: the thread, and the event.
     pub orphans: Vec<(ThreadIndex, u64)>,
     /// Logical spans of dispatched blocks.
     pub dispatched: Vec<BlockSpan>,
@@ -191,7 +191,7 @@ impl Meta {
         (from.0.is_empty() && meta.is_consistent()).then_some(meta)
     }
 
-    /// Whether all places that are named exist, so that nobody else has to ask.
+    /// Whether all indexes are in range, so that no reader has to check.
     fn is_consistent(&self) -> bool {
         let (threads, functions, blocks) = (self.threads.len(), self.functions.len(), self.blocks.len());
         self.blocks.iter().all(|it| (it.thread as usize) < threads && (it.shard as usize) < self.shards.len())

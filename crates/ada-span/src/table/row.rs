@@ -6,7 +6,7 @@ use crate::replay::{Closed, Opened};
 
 /// Bits of a function's number; the outcome stands above.
 const FUNCTION_BITS: u32 = 24;
-/// Functions that can be told apart.
+/// Functions that have a number of their own.
 pub(crate) const MOST_FUNCTIONS: usize = 4_000_000;
 const _: () = assert!(MOST_FUNCTIONS < 1 << FUNCTION_BITS && size_of::<Row>() == 64);
 

@@ -56,7 +56,7 @@ impl Tables {
         let path = || self.folder.join(spans_file(shard));
         let damaged = || SpanError::Damaged { path: path() };
         columns.bytes.resize(entry.length as usize, 0);
-        // The file has had its length since it was opened: where it has not, somebody cuts it meanwhile.
+        // The length was checked when the file was opened: a short read means that it was truncated since.
         self.spans[shard].read_exact_at(&mut columns.bytes, entry.offset).map_err(|_| damaged())?;
         if crc32fast::hash(&columns.bytes) != entry.crc {
             return Err(damaged());

@@ -44,7 +44,7 @@ impl Symbol {
     }
 }
 
-/// The tables of the model. What changes with every event is in [`State`], which whoever goes through many events keeps in
+/// The tables of the model. What changes with every event is in [`State`], so that loops over many events keep it in
 /// registers.
 #[derive(Clone, Debug)]
 pub(super) struct Tables {

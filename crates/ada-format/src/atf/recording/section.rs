@@ -143,7 +143,7 @@ impl<W: Write + Seek> SectionWriter<W> {
 impl<W: Write + Seek> Drop for SectionWriter<W> {
     fn drop(&mut self) {
         if self.file.is_some() {
-            // Nobody is left to tell of a failure; a reader recovers what did get out.
+            // There is nobody to report a failure to; readers recover what was written.
             let _ = self.flush();
         }
     }

@@ -142,7 +142,7 @@ impl<'a> ThreadDetail<'a> {
     }
 
     /// The records in the order of the file. An error of a raw file is the end; blocks of a packed one that cannot be
-    /// read are left out, and the positions tell.
+    /// read are left out, and the positions show it.
     pub fn records(&self) -> HeldRecords<'a> {
         let walk = match &self.inner {
             Inner::Raw(view) => Walk::Raw(view.records()),

@@ -17,7 +17,7 @@ const RELEASE_EVERY: usize = 4 << 20;
 
 impl Session {
     /// Checks checksums, times, threads and links of all files, and gives what was found beyond [`Self::findings`].
-    /// `progress` hears how many more bytes were read. Memory stays flat.
+    /// `progress` is called with how many more bytes were read. Memory stays flat.
     pub fn verify(&self, mut progress: impl FnMut(u64)) -> Vec<Finding> {
         let mut found = Vec::new();
         for process in &self.processes {
@@ -162,7 +162,7 @@ fn check_record(
     check: &mut DetailCheck,
     found: &mut FileFindings<'_>,
 ) {
-    // Links have 32 bits; a record that none can reach is one that nobody links to.
+    // Links have 32 bits; no event links to a record beyond them.
     let detail = u32::try_from(position).unwrap_or(u32::MAX);
     let event = index.event(record.event_seq()).filter(|event| event.detail.get() == Some(detail));
     match event {
