@@ -4,7 +4,7 @@ use core::fmt;
 
 use crate::{DetailSeq, FunctionId, ThreadId, TraceNanos};
 
-/// What happened, as the file's number for it. Files may hold numbers that nobody has defined yet.
+/// What happened, as the file's number for it. Files may hold numbers that are not defined yet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(transparent)]
 pub struct EventKind(pub u32);

@@ -12,6 +12,11 @@ impl TraceNanos {
     pub const fn since(self, earlier: Self) -> u64 {
         self.0.saturating_sub(earlier.0)
     }
+
+    /// The moment so many nanoseconds later; the last one there is where that would be later still.
+    pub const fn saturating_add(self, nanoseconds: u64) -> Self {
+        Self(self.0.saturating_add(nanoseconds))
+    }
 }
 
 impl fmt::Display for TraceNanos {

@@ -1,7 +1,7 @@
 //! Timelines as other tools read them.
 //!
-//! A [`TimelineWriter`] hears of a trace in one pass: thread after thread, each call when it opens and when it closes,
-//! then logical spans by their start. It writes as it hears, so that memory depends on the number of functions and
+//! A [`TimelineWriter`] is given a trace in one pass: thread after thread, each call when it opens and when it closes,
+//! then logical spans by their start. It writes as they come, so that memory depends on the number of functions and
 //! links and on the deepest stack, not on the number of calls. [`writer`] makes the one for a [`Format`].
 //!
 //! `docs/export.md` says what each format can hold.
@@ -10,6 +10,7 @@
 mod chrome;
 mod firefox;
 mod folded;
+mod format;
 mod heph;
 mod json_text;
 mod lanes;
@@ -19,8 +20,9 @@ mod perfetto;
 mod speedscope;
 mod timeline_writer;
 
+pub use format::{Format, writer};
 pub use lanes::Lanes;
 pub use model::{
     Argument, Call, Ending, FunctionInfo, Link, LinkEnd, Logical, Part, ProcessInfo, ThreadInfo, TraceInfo,
 };
-pub use timeline_writer::{ArgumentsAt, Format, TimelineWriter, writer};
+pub use timeline_writer::{ArgumentsAt, TimelineWriter};

@@ -1,4 +1,4 @@
-//! What writers hear of: plain names, numbers and times on the trace's clock.
+//! What writers are given: plain names, numbers and times on the trace's clock.
 
 use std::collections::HashMap;
 
@@ -127,7 +127,7 @@ pub struct Logical {
     pub ending: Ending,
     /// The number that calls on its behalf have; 0 where calls are the thread's own.
     pub context: u64,
-    /// When it ran and when it waited, where that is told.
+    /// When it ran and when it waited, where that is known.
     pub parts: Vec<Part>,
     /// What else is known.
     pub attributes: Map<String, Value>,

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-/// Paths that are told apart; calls beyond are put down to the nearest caller that has one.
+/// The most paths that are kept; further calls count for the nearest caller that has one.
 const MOST: usize = 1 << 21;
 
 /// A node's caller, and what it is.

@@ -5,11 +5,12 @@
 
 use std::collections::HashMap;
 
+use ada_event::{ThreadId, TraceNanos};
 use ada_format::atf::Manifest;
 
 use crate::error::SpanError;
 use crate::outcome::{Outcome, Status};
-use crate::table::{Column, Columns, Tables};
+use crate::table::{Column, Columns, FunctionIndex, Tables};
 
 /// What recording took in a process.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -21,7 +22,7 @@ pub struct Correction {
     inside: f64,
     inside_error: f64,
     /// Waits of each thread: when they ended, and the sum up to then.
-    waits: HashMap<u32, Vec<(u64, u64)>>,
+    waits: HashMap<ThreadId, Vec<(TraceNanos, u64)>>,
 }
 
 /// A duration without what recording took.
@@ -61,9 +62,9 @@ impl Correction {
     /// What a manifest knows of it; nothing where hooks were not calibrated.
     pub fn of(manifest: &Manifest) -> Option<Self> {
         let cost = manifest.hook_cost_ns.as_ref()?;
-        let mut waits: HashMap<u32, Vec<(u64, u64)>> = HashMap::new();
+        let mut waits: HashMap<ThreadId, Vec<(TraceNanos, u64)>> = HashMap::new();
         for gap in manifest.gaps.iter().filter(|gap| gap.waited_ns > 0) {
-            waits.entry(gap.thread).or_default().push((gap.time_ns, gap.waited_ns));
+            waits.entry(ThreadId(gap.thread)).or_default().push((TraceNanos(gap.time_ns), gap.waited_ns));
         }
         for waits in waits.values_mut() {
             waits.sort_unstable();
@@ -84,11 +85,11 @@ impl Correction {
         })
     }
 
-    /// How long a thread waited for room behind one time, up to another.
+    /// How long a thread waited for room after one time, up to another.
     #[inline]
-    pub fn waited(&self, thread: u32, after: u64, until: u64) -> u64 {
+    pub fn waited(&self, thread: ThreadId, after: TraceNanos, until: TraceNanos) -> u64 {
         let Some(waits) = self.waits.get(&thread) else { return 0 };
-        let sum_at = |time: u64| match waits.partition_point(|&(end, _)| end <= time) {
+        let sum_at = |time: TraceNanos| match waits.partition_point(|&(end, _)| end <= time) {
             0 => 0,
             count => waits[count - 1].1,
         };
@@ -127,7 +128,7 @@ impl Correction {
                     while let Some(last) = open.pop_if(|last| span.parent != Some(last.seq)) {
                         last.end(span.seq, &mut open_counts, &mut functions);
                     }
-                    self.add(&span, entry.id, &mut open, &mut open_counts, &mut functions);
+                    self.add(&span, ThreadId(entry.id), &mut open, &mut open_counts, &mut functions);
                 }
             }
             while let Some(last) = open.pop() {
@@ -140,20 +141,21 @@ impl Correction {
     fn add(
         &self,
         span: &SpanEnds,
-        thread: u32,
+        thread: ThreadId,
         open: &mut Vec<OpenSpan>,
         open_counts: &mut [u32],
         functions: &mut [(Costs, SelfCosts)],
     ) {
         let waited = self.waited(thread, span.start, span.end);
         if let Some(parent) = open.last() {
-            functions[parent.function].1.add_below(span, waited);
+            functions[parent.function.as_usize()].1.add_below(span, waited);
         }
-        let (total, own) = &mut functions[span.function];
+        let (total, own) = &mut functions[span.function.as_usize()];
         own.add(span, waited);
         if span.has_length() {
-            let is_outermost = open_counts[span.function] == 0;
-            open_counts[span.function] += 1;
+            let open_calls = &mut open_counts[span.function.as_usize()];
+            let is_outermost = *open_calls == 0;
+            *open_calls += 1;
             if is_outermost {
                 total.ends += span.ends();
                 total.waited_ns = total.waited_ns.saturating_add(waited);
@@ -176,12 +178,12 @@ pub struct SpanEnds {
     pub parent: Option<u64>,
     /// The event that closed it.
     pub close: Option<u64>,
-    /// Its function's place.
-    pub function: usize,
+    /// Its function.
+    pub function: FunctionIndex,
     /// When it began.
-    pub start: u64,
+    pub start: TraceNanos,
     /// When it ended.
-    pub end: u64,
+    pub end: TraceNanos,
     is_entry_only: bool,
 }
 
@@ -189,14 +191,14 @@ impl SpanEnds {
     /// Those of a row, of which all columns but self time and context were read.
     pub fn read(columns: &Columns, row: usize) -> Self {
         let at = |column: Column| columns.at(column, row);
-        let (seq, start) = (at(Column::OpenSeq), at(Column::Start));
+        let (seq, start) = (at(Column::OpenSeq), TraceNanos(at(Column::Start)));
         let delta = |delta: u64, to: u64| (delta > 0).then_some(to);
         let outcome = Outcome::from_byte(at(Column::Outcome) as u8).unwrap_or_default();
         Self {
             seq,
             parent: delta(at(Column::ParentDelta), seq.wrapping_sub(at(Column::ParentDelta))),
             close: delta(at(Column::CloseDelta), seq.wrapping_add(at(Column::CloseDelta))),
-            function: at(Column::Function) as usize,
+            function: FunctionIndex(at(Column::Function) as u32),
             start,
             end: start.saturating_add(at(Column::Duration)),
             is_entry_only: outcome.status == Status::EntryOnly,
@@ -251,16 +253,16 @@ impl Costs {
 struct OpenSpan {
     seq: u64,
     close: Option<u64>,
-    function: usize,
+    function: FunctionIndex,
     is_outermost: bool,
 }
 
 impl OpenSpan {
     /// The span is over; where nothing says when, before this event.
     fn end(self, before: u64, open_counts: &mut [u32], functions: &mut [(Costs, SelfCosts)]) {
-        open_counts[self.function] -= 1;
+        open_counts[self.function.as_usize()] -= 1;
         if self.is_outermost {
-            let total = &mut functions[self.function].0;
+            let total = &mut functions[self.function.as_usize()].0;
             total.events = total.events.saturating_add(self.close.unwrap_or(before).saturating_sub(self.seq + 1));
         }
     }
@@ -300,10 +302,10 @@ mod tests {
     #[test]
     fn a_wait_belongs_to_what_was_open_when_it_ended() {
         let correction = correction();
-        let waited =
-            [(100, 600), (200, 500), (100, 200), (0, 199), (500, 900)].map(|(a, b)| correction.waited(7, a, b));
+        let waited = [(100, 600), (200, 500), (100, 200), (0, 199), (500, 900)]
+            .map(|(a, b)| correction.waited(ThreadId(7), TraceNanos(a), TraceNanos(b)));
         assert_eq!(waited, [150, 100, 50, 0, 0]);
-        assert_eq!(correction.waited(8, 0, 1000), 0);
+        assert_eq!(correction.waited(ThreadId(8), TraceNanos(0), TraceNanos(1000)), 0);
     }
 
     #[test]

@@ -4,6 +4,7 @@ use ada_event::FunctionId;
 
 use crate::histogram::Histogram;
 use crate::outcome::{Outcome, Reason, Status};
+use crate::thread_index::ThreadIndex;
 
 /// The sums of one function over all threads.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -22,8 +23,8 @@ pub struct FunctionStats {
     pub min_ns: u64,
     /// The longest timed span.
     pub max_ns: u64,
-    /// The longest timed span's thread, by its number in the tables, and opening event.
-    pub longest: (u32, u64),
+    /// The longest timed span's thread and opening event.
+    pub longest: (ThreadIndex, u64),
     /// Spans by status.
     pub by_status: [u64; Status::ALL.len()],
     /// The timed spans' durations; none if there were too many functions to keep them for all.
@@ -33,7 +34,15 @@ pub struct FunctionStats {
 impl FunctionStats {
     /// Counts a span that has ended. `is_outermost`: the function is not open below.
     #[inline]
-    pub fn add(&mut self, thread: u32, seq: u64, duration: u64, self_ns: u64, outcome: Outcome, is_outermost: bool) {
+    pub fn add(
+        &mut self,
+        thread: ThreadIndex,
+        seq: u64,
+        duration: u64,
+        self_ns: u64,
+        outcome: Outcome,
+        is_outermost: bool,
+    ) {
         let status = outcome.status;
         self.spans += 1;
         self.by_status[status as usize] += 1;
@@ -52,7 +61,7 @@ impl FunctionStats {
         if self.timed == 0 || duration < self.min_ns {
             self.min_ns = duration;
         }
-        // Of equally long spans the first in the tables' order, whoever counts it.
+        // Of equally long spans the first in the tables' order, whichever worker counts it.
         let is_longest = duration > self.max_ns || duration == self.max_ns && (thread, seq) < self.longest;
         if self.timed == 0 || is_longest {
             self.max_ns = duration;

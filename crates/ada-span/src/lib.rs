@@ -10,26 +10,28 @@
 
 mod analysis;
 mod anomaly;
+mod bytes;
 pub mod callback;
 pub mod concurrency;
 mod correction;
 mod detail;
 mod error;
-mod feed;
 mod function_stats;
+mod function_traits;
 pub mod gcd;
 mod histogram;
 mod observer;
 mod outcome;
 pub mod pthread;
 mod replay;
-mod routine;
+mod role;
 mod session;
 mod source;
-mod span_sink;
 pub mod swift;
 pub mod table;
-mod traits;
+mod thread_index;
+mod word_enum;
+mod word_struct;
 
 pub use analysis::{ANALYSIS_VERSION, analyze};
 pub use anomaly::{Anomaly, AnomalyKind};
@@ -37,13 +39,16 @@ pub use correction::{Corrected, Correction, Costs, SelfCosts, SpanEnds};
 pub use detail::{DetailSource, EventDetail};
 pub use error::SpanError;
 pub use function_stats::FunctionStats;
+pub use function_traits::{FunctionTrait, FunctionTraits};
 pub use histogram::Histogram;
 pub use outcome::{Outcome, Reason, Status};
-pub use replay::{ProcessEnd, Replay, ReplayOptions, ThreadFacts};
+pub use replay::{
+    Closed, FunctionNumber, KnownFunction, Opened, Place, ProcessEnd, Replay, ReplayOptions, SpanSink, ThreadFacts,
+};
+pub use role::{GcdCall, Role, Submit, SwiftCall};
 pub use session::{ProcessTrace, content_key, function_traits, replay_options};
 pub use source::{ProcessSource, ThreadInfo};
-pub use span_sink::{Closed, KnownFunction, Opened, Place, SpanSink};
-pub use traits::{FunctionTrait, FunctionTraits, Role};
+pub use thread_index::ThreadIndex;
 
 /// What is not known, in records of plain numbers.
 pub const NONE: u64 = u64::MAX;

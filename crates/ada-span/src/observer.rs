@@ -1,23 +1,25 @@
 //! Sees what the replay of a thread finds, and keeps what the correlators will need: calls of thread functions with
 //! their registers, and function addresses that are handed around.
 
-use ada_event::FunctionId;
+use ada_event::{FunctionId, TraceNanos};
 
 use crate::callback::{CallbackObserved, CallbackTracker, CodeAddresses};
 use crate::concurrency::LogicalCalls;
 use crate::detail::DetailSource;
+use crate::function_traits::FunctionTraits;
 use crate::outcome::Reason;
 use crate::pthread::ThreadCall;
-use crate::span_sink::{Closed, Opened};
-use crate::traits::{FunctionTraits, Role};
+use crate::replay::{Closed, Opened};
+use crate::role::Role;
+use crate::thread_index::ThreadIndex;
 
 /// A call of the C library's first function of a thread.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ThreadStart {
     /// The thread's place.
-    pub(crate) thread: u32,
+    pub(crate) thread: ThreadIndex,
     pub(crate) seq: u64,
-    pub(crate) time: u64,
+    pub(crate) time: TraceNanos,
 }
 
 /// What the observer of a worker has seen on all its threads.
@@ -39,7 +41,7 @@ pub(crate) struct Observer<'a> {
     /// One that has just ended by jumping to the next call, and its depth.
     jumped: Option<(usize, u32)>,
     starts: Vec<ThreadStart>,
-    /// Calls that tell of tasks and blocks.
+    /// Calls that report tasks and blocks.
     logical: LogicalCalls,
     callbacks: Option<CallbackTracker<'a>>,
     /// Which calls of the current thread are looked at for callbacks.
@@ -102,7 +104,7 @@ impl<'a> Observer<'a> {
     fn follows_call(&self, opened: &Opened) -> bool {
         self.follows == Follows::All
             || opened.detail.get().is_some()
-            || self.handed_over.get(opened.function as usize).is_some_and(|it| *it)
+            || self.handed_over.get(opened.function.as_usize()).is_some_and(|it| *it)
     }
 
     /// Takes note of a function, whose number is the next one.
@@ -117,7 +119,13 @@ impl<'a> Observer<'a> {
             || self.callbacks.as_ref().is_some_and(CallbackTracker::has_open)
     }
 
-    pub(crate) fn open(&mut self, thread: u32, opened: &Opened, function: FunctionId, caller: Option<FunctionId>) {
+    pub(crate) fn open(
+        &mut self,
+        thread: ThreadIndex,
+        opened: &Opened,
+        function: FunctionId,
+        caller: Option<FunctionId>,
+    ) {
         let detail = self.detail.as_mut().and_then(|source| source.detail(opened.detail));
         // `pthread_join` jumps to a function that often has no name, and ends when that does.
         let continued = self.jumped.take().filter(|&(_, depth)| depth == opened.depth && opened.is_frame);
@@ -146,7 +154,7 @@ impl<'a> Observer<'a> {
         }
     }
 
-    pub(crate) fn close(&mut self, thread: u32, closed: &Closed) {
+    pub(crate) fn close(&mut self, thread: ThreadIndex, closed: &Closed) {
         if let Some(&place) = self.open_calls.last()
             && let Some(call) = self.thread_calls.get_mut(place)
             && call.open_seq == closed.seq

@@ -1,53 +1,13 @@
 //! How a span ended, and why.
 
-use std::fmt;
 use std::str::FromStr;
 
-macro_rules! words {
-    ($(#[$about:meta])* $name:ident { $($(#[$doc:meta])* $variant:ident = $number:literal, $word:literal;)* }) => {
-        $(#[$about])*
-        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        #[repr(u8)]
-        pub enum $name { $($(#[$doc])* $variant = $number,)* }
+use crate::word_enum::word_enum;
 
-        impl $name {
-            /// All of them, in the order of their numbers.
-            pub const ALL: &[Self] = &[$(Self::$variant),*];
-
-            /// The one word for it.
-            pub const fn word(self) -> &'static str {
-                match self { $(Self::$variant => $word,)* }
-            }
-
-            /// The one with this number.
-            pub const fn from_number(number: u8) -> Option<Self> {
-                match number { $($number => Some(Self::$variant),)* _ => None }
-            }
-        }
-
-        impl fmt::Display for $name {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.pad(self.word())
-            }
-        }
-
-        impl FromStr for $name {
-            type Err = String;
-
-            fn from_str(text: &str) -> Result<Self, String> {
-                let text = if text == "cancelled" { "canceled" } else { text };
-                Self::ALL.iter().copied().find(|it| it.word() == text).ok_or_else(|| {
-                    let words: Vec<&str> = Self::ALL.iter().map(|it| it.word()).collect();
-                    format!("it is one of {}", words.join(", "))
-                })
-            }
-        }
-    };
-}
-
-words! {
+word_enum! {
     /// How a span ended.
-    Status {
+    #[derive(Default)]
+    pub enum Status {
         /// It returned.
         #[default]
         Completed = 0, "completed";
@@ -66,10 +26,11 @@ words! {
     }
 }
 
-words! {
+word_enum! {
     /// Why a span ended as it did.
-    Reason {
-        /// Nothing special, or nobody knows.
+    #[derive(Default)]
+    pub enum Reason {
+        /// Nothing special, or not known.
         #[default]
         None = 0, "none";
         /// It jumped to another function, which returned in its place.
@@ -91,6 +52,30 @@ words! {
         /// It began before the recording.
         AttachedMidway = 9, "attached_midway";
     }
+}
+
+impl FromStr for Status {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        parse(text, Self::ALL, Self::word)
+    }
+}
+
+impl FromStr for Reason {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        parse(text, Self::ALL, Self::word)
+    }
+}
+
+fn parse<T: Copy>(text: &str, all: &[T], word: fn(T) -> &'static str) -> Result<T, String> {
+    let text = if text == "cancelled" { "canceled" } else { text };
+    all.iter().copied().find(|it| word(*it) == text).ok_or_else(|| {
+        let words: Vec<&str> = all.iter().map(|it| word(*it)).collect();
+        format!("it is one of {}", words.join(", "))
+    })
 }
 
 /// Status, reason, and whether they are a guess: one byte in a table.
@@ -120,10 +105,15 @@ impl Outcome {
 
     /// What the byte stands for, if it stands for something.
     pub const fn from_byte(byte: u8) -> Option<Self> {
-        match (Status::from_number(byte & 7), Reason::from_number(byte >> 3 & 15)) {
+        match (Status::from_number((byte & 7) as u64), Reason::from_number((byte >> 3 & 15) as u64)) {
             (Some(status), Some(reason)) => Some(Self { status, reason, is_uncertain: byte >> 7 == 1 }),
             _ => None,
         }
+    }
+
+    /// The same for a word of a record.
+    pub(crate) fn from_word(word: u64) -> Option<Self> {
+        u8::try_from(word).ok().and_then(Self::from_byte)
     }
 }
 

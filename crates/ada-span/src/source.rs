@@ -1,14 +1,16 @@
 //! What the analysis reads: a process's threads, their events, and the detail of some.
 
+use ada_event::{ThreadId, TraceNanos};
 use ada_format::atf::EventVisitor;
 
 use crate::detail::{DetailSource, EventDetail};
+use crate::thread_index::ThreadIndex;
 
 /// A thread, as far as it is known without its events.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ThreadInfo {
     /// Its id, unique in the process.
-    pub id: u32,
+    pub id: ThreadId,
     /// How many events it has.
     pub events: u64,
     /// Its `pthread_t`, if that was recorded.
@@ -17,7 +19,7 @@ pub struct ThreadInfo {
     pub tid: Option<u64>,
     /// The first 16 bytes of the name that it had when the recording began, if that is known.
     pub name: Option<[u64; 2]>,
-    /// Whether its process ran already when the recording began: then it may have, too, though no depth tells.
+    /// Whether its process ran already when the recording began: then the thread may have, too, even at depth 0.
     pub is_attached: bool,
     /// Whether it is the one that the process began with.
     pub is_first: bool,
@@ -29,19 +31,18 @@ pub trait ProcessSource: Sync {
     fn threads(&self) -> Vec<ThreadInfo>;
 
     /// A thread's events in their order. `has_processor`: one is free to read ahead.
-    fn visit(&self, thread: usize, has_processor: bool, visitor: &mut impl EventVisitor)
+    fn visit(&self, thread: ThreadIndex, has_processor: bool, visitor: &mut impl EventVisitor)
     where
         Self: Sized;
 
     /// A thread's detail, if there is any.
-    fn details(&self, thread: usize) -> Option<Box<dyn DetailSource + '_>>;
+    fn details(&self, thread: ThreadIndex) -> Option<Box<dyn DetailSource + '_>>;
 
-    /// Where events of a thread were lost, beside those that its positions leave out: the times of the first events behind, in
-    /// order.
-    fn losses(&self, _thread: usize) -> Vec<u64> {
+    /// Losses of events that no gap in the positions shows: the time of the first event after each, in order.
+    fn losses(&self, _thread: ThreadIndex) -> Vec<TraceNanos> {
         Vec::new()
     }
 
     /// The detail of one event.
-    fn event_detail(&self, thread: usize, seq: u64) -> Option<EventDetail>;
+    fn event_detail(&self, thread: ThreadIndex, seq: u64) -> Option<EventDetail>;
 }

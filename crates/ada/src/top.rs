@@ -283,6 +283,6 @@ pub(crate) fn to_json(opened: &OpenedSession, it: &Use<'_>) -> Value {
 /// The reference of a function's longest call.
 pub(crate) fn longest(opened: &OpenedSession, it: &Use<'_>) -> Option<String> {
     let (thread, seq) = it.stats.longest;
-    let thread = opened.processes[it.process].tables.meta().threads.get(thread as usize)?;
+    let thread = opened.processes[it.process].tables.meta().threads.get(thread.as_usize())?;
     (it.stats.timed > 0).then(|| refer(opened, it.process, Target::Frame(thread.id, seq)).to_string())
 }

@@ -1,4 +1,4 @@
-//! A column of a table that is told row by row: it waits in a file until the columns before it are written.
+//! A column of a table that is filled row by row: it waits in a file until the columns before it are written.
 
 use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Read, Seek, SeekFrom, Write};

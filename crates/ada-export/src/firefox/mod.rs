@@ -48,7 +48,7 @@ struct Columns {
     marker_ends: Column,
 }
 
-/// What is kept of the thread that is being told.
+/// What is kept of the current thread.
 #[derive(Default)]
 struct ThreadTables {
     texts: Texts,
@@ -118,7 +118,7 @@ impl<'a> Firefox<'a> {
         millis(columns.marker_ends.next()?, end.saturating_sub(trace.start))
     }
 
-    /// Writes the thread that was told.
+    /// Writes the current thread.
     fn put_thread(&mut self, about: &Value, functions: &[&FunctionInfo]) -> io::Result<()> {
         let mut thread = std::mem::take(&mut self.thread);
         if thread.last.is_some() {

@@ -12,7 +12,7 @@ pub(super) struct Interned {
 }
 
 impl Interned {
-    /// The text's number. If nobody has heard of it, it goes into `news`, as the field of interned data that holds
+    /// The text's number. A new text goes into `news`, as the field of interned data that holds
     /// this kind.
     pub(super) fn number(&mut self, text: &str, field: u64, news: &mut Message) -> u64 {
         if let Some(&number) = self.known.get(text) {

@@ -1,4 +1,4 @@
-//! A thread's events in pieces, with the memory of the piece before given back.
+//! A thread's events in pieces; pages of the piece before are released.
 
 use std::iter::FusedIterator;
 use std::ops::{Deref, Range};
@@ -6,8 +6,9 @@ use std::sync::{Arc, Mutex};
 
 use ada_event::{Event, EventSeq};
 
+use super::EventVisitor;
 use super::map::Mapping;
-use super::packed::{EventDecoder, PackedShape};
+use super::packed::{EventDecoder, PackedFile};
 
 /// The largest piece: small enough to stay in a processor's cache, large enough for a system call not to matter.
 const LARGEST: usize = 1 << 20;
@@ -24,13 +25,6 @@ pub struct EventChunks<'a> {
 enum Source<'a> {
     Raw(RawChunks<'a>),
     Packed(Box<PackedChunks<'a>>),
-}
-
-/// A packed index file.
-#[derive(Debug)]
-pub(crate) struct PackedFile {
-    pub(crate) map: Mapping,
-    pub(crate) shape: PackedShape,
 }
 
 /// Some events that follow each other.
@@ -104,6 +98,15 @@ impl<'a> EventChunks<'a> {
         let packed = PackedChunks { file, next: (0, 0), step: step(beside), scratch, spare };
         Self { source: Source::Packed(Box::new(packed)) }
     }
+
+    /// Hands all events to a visitor.
+    #[inline]
+    pub fn visit(self, visitor: &mut impl EventVisitor) {
+        for chunk in self {
+            visitor.begin(chunk.first_seq(), chunk.len() as u64);
+            chunk.iter().for_each(|bytes| visitor.event(Event::from_le_bytes(bytes)));
+        }
+    }
 }
 
 /// Events of a piece, where so many other threads are read at the same time.
@@ -111,7 +114,7 @@ fn step(beside: usize) -> usize {
     (TOGETHER / (beside + 1)).clamp(SMALLEST, LARGEST) / Event::SIZE
 }
 
-/// What decoding takes beside the events that it gives: once for all threads that are read in turn.
+/// Memory for decoding, shared by all threads that are read in turn.
 #[derive(Default)]
 pub(crate) struct Scratch {
     decoder: Mutex<Option<(EventDecoder, Vec<[u8; Event::SIZE]>)>>,
@@ -183,14 +186,14 @@ impl<'a> PackedChunks<'a> {
             let is_whole = until - from == length;
             let decoded = if is_whole { &mut events } else { &mut *whole };
             let read = shape.read_events(map.bytes(), block, decoder, decoded);
-            map.release(shape.place(block));
-            // A block that cannot be read is reported by whoever verifies; here its events are missing.
+            map.release(shape.byte_range(block));
+            // `Session::verify` reports a block that cannot be read; here its events are missing.
             if read.is_err() {
                 self.next = (block + 1, 0);
                 continue;
             }
             if !is_whole {
-                // Whoever reads many threads at once can keep a part of each block only, and decodes it several times.
+                // A merge of many threads keeps only a part of each block, and decodes the block once for each part.
                 events.clear();
                 events.extend_from_slice(&whole[from..until]);
             }

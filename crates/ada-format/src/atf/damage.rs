@@ -4,7 +4,7 @@ use std::fmt;
 
 use ada_event::{EventSeq, ThreadId, TraceNanos};
 
-use super::packed::BlockFault;
+use super::BlockFault;
 
 /// One thing that is wrong with a file or a session, while its whole events can still be read.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -248,7 +248,7 @@ pub enum WriteError {
 }
 
 impl WriteError {
-    /// Names the place where the file system refused, if it did and nobody has named it.
+    /// Adds the path of a file system error, if it has none yet.
     pub(crate) fn at(self, path: &Path) -> Self {
         match self {
             Self::Io(source) => Self::File { path: path.to_owned(), source },

@@ -1,7 +1,7 @@
 //! Maps files into memory, and gives their pages back.
 //!
-//! A mapped page counts as the process's own memory once it was touched. Whoever reads a large file from end to end
-//! therefore releases what lies behind, and the process stays small whatever the file's size.
+//! A mapped page counts as the process's own memory once it was touched. Reading a large file from
+//! end to end therefore releases what was read, and the process stays small whatever the file's size.
 #![allow(unsafe_code)]
 
 use std::fs::{self, File};

@@ -7,10 +7,13 @@
 //! file that contradicts itself is an [`AtfError`].
 #![doc = include_str!("../../../../docs/formats/atf-v2.md")]
 
+mod block_fault;
 mod chunks;
 mod damage;
 mod detail;
+mod detail_type;
 mod error;
+mod event_visitor;
 mod functions;
 mod index;
 mod layout;
@@ -21,17 +24,19 @@ pub mod packed;
 mod payload;
 mod platform;
 mod preamble;
-mod record;
-mod section;
+mod recording;
 mod session;
-mod visit;
+mod store;
 
+pub use block_fault::BlockFault;
 pub use chunks::{EventChunk, EventChunks};
 pub use damage::Damage;
-pub use detail::{DetailFooter, DetailHeader, DetailRecord, DetailType, DetailView, DetailWriter, Records};
+pub use detail::{DetailFooter, DetailHeader, DetailRecord, DetailView, Records};
+pub use detail_type::DetailType;
 pub use error::{AtfError, SessionError, WriteError};
+pub use event_visitor::EventVisitor;
 pub use functions::{FunctionRow, functions_file, read_functions, write_functions};
-pub use index::{IndexFooter, IndexHeader, IndexView, IndexWriter};
+pub use index::{IndexFooter, IndexHeader, IndexView};
 pub use manifest::{
     BuildId, Coverage, Crash, Drops, Exit, Gap, HexAddr, HookCost, LaneFigures, LatencyFigures, MANIFEST_VERSION,
     Manifest, Module, OpenCalls, PoolFigures, RingFigures, Switch, ThreadEntry, Window,
@@ -40,8 +45,8 @@ pub use map::Mapping;
 pub use merge::{Merge, MergedEvent};
 pub use payload::{Arm64Frame, MAX_PROBES, MAX_STACK_WINDOW, Payload, Probes, X86Call, X86Return};
 pub use platform::{Arch, Clock, Os, Platform};
-pub use record::{SessionWriter, Store, SyncPolicy, ThreadWriter};
+pub use recording::{DetailWriter, IndexWriter, SessionWriter, SyncPolicy, ThreadWriter};
 pub use session::{
-    Events, Finding, HeldRecord, HeldRecords, Problem, Process, Session, ThreadDetail, ThreadIndex, ThreadTrace,
+    Events, Finding, HeldRecord, HeldRecords, Problem, Process, Session, ThreadDetail, ThreadEvents, ThreadTrace,
 };
-pub use visit::EventVisitor;
+pub use store::Store;

@@ -1,11 +1,13 @@
 //! Packed files that were cut, and packed files with bits flipped: a block is whole or gone, and never another one.
 
-use ada_format::atf::Damage;
+use ada_event::Event;
 use ada_format::atf::packed::{EventDecoder, PackedShape, unpack_detail, unpack_index};
+use ada_format::atf::{BlockFault, Damage};
 use ada_testkit::atf::{LINUX, detail, index};
+use ada_testkit::packed::{Block, EventParts, file};
 use proptest::prelude::*;
 
-use super::packed::{packed_detail, packed_index, program, records};
+use super::packed::{Visited, events_of, packed_detail, packed_index, program, records};
 
 const COUNT: usize = 40_000;
 
@@ -59,6 +61,41 @@ fn a_block_that_cannot_be_read_leaves_the_others() {
     assert!(missing > 0 && missing < COUNT / 2, "{missing}");
     assert!(matches!(damage[..], [Damage::BlockDamaged { offset: 32, .. }]), "{damage:?}");
     assert!(unpack_index(&packed, Vec::new()).is_err());
+}
+
+/// A block of one event, which lists so many functions.
+fn block_with_functions(count: u32, control: u8, functions: Vec<u8>) -> Vec<u8> {
+    let mut list = Vec::new();
+    for number in 0..count {
+        // Function after function, as varying numbers; none states a module.
+        let mut coded = number << 3;
+        while coded >= 0x80 {
+            list.push(coded as u8 | 0x80);
+            coded >>= 7;
+        }
+        list.push(coded as u8);
+    }
+    let parts = [vec![], vec![], vec![], functions, list, vec![], vec![]];
+    let payload = EventParts { usual: [20; 4], functions_listed: count, controls: vec![control], parts }.payload();
+    let block = Block { kind: b'E', count: 1, thread: 5, ..Block::default() };
+    file(b"ATPI", LINUX, 5, &[(block, payload, vec![])], (&[], &[], false))
+}
+
+#[test]
+fn a_block_lists_no_more_functions_than_have_a_number() {
+    // The last function that has one is called.
+    let packed = block_with_functions(65_535, 3, 65_534_u16.to_le_bytes().to_vec());
+    let events = events_of(&packed);
+    assert_eq!(events.iter().map(|it| Event::from_le_bytes(it).function.0).collect::<Vec<_>>(), [65_534]);
+    // One more, and the frame that is not there would return from it.
+    let packed = block_with_functions(65_536, 0, vec![]);
+    let shape = PackedShape::of_index(&packed).unwrap();
+    let (mut decoder, mut events, mut visited) = (EventDecoder::default(), Vec::new(), Visited::default());
+    let read = shape.read_events(&packed, 0, &mut decoder, &mut events).unwrap_err();
+    let visit = shape.visit_block(&packed, 0, &mut decoder, &mut visited).unwrap_err();
+    assert!(matches!(read, Damage::BlockDamaged { reason: BlockFault::TooLarge, .. }), "{read}");
+    assert_eq!(read, visit);
+    assert!(events.is_empty() && visited.events.is_empty());
 }
 
 #[test]

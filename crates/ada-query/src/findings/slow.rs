@@ -194,7 +194,7 @@ fn hot(about: &About<'_>, is_own: &[bool]) -> Vec<Finding> {
             let rationale = format!("{} in {} calls.", nanoseconds(it.self_ns), it.spans);
             let mut finding = about.finding("hot_function", 20.0 + 30.0 * share, title, rationale);
             finding.function = Some(name);
-            finding.evidence = vec![about.frame(it.longest.0 as usize, it.longest.1)];
+            finding.evidence = vec![about.frame(it.longest.0.as_usize(), it.longest.1)];
             finding.facts = json!({ "self_ns": it.self_ns, "calls": it.spans, "share": share });
             found.push(finding);
         }

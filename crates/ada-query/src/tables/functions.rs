@@ -120,7 +120,7 @@ fn row(trace: &Trace, process: &TraceProcess, stats: &FunctionStats, label: &Fun
     };
     let longest = || {
         let (thread, seq) = stats.longest;
-        text(trace.refer(process, Target::Frame(process.thread_id(thread as usize), seq)))
+        text(trace.refer(process, Target::Frame(process.thread_id(thread.as_usize()), seq)))
     };
     vec![
         text(&trace.session_of(process).name),

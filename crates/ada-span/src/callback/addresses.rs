@@ -2,14 +2,14 @@
 
 use std::collections::{HashMap, HashSet};
 
-use ada_event::FunctionId;
+use ada_event::{FunctionId, RuntimeAddr};
 
 /// The functions of a process by address, and those of them that some call was handed.
 #[derive(Default)]
 pub struct CodeAddresses {
-    functions: HashMap<u64, FunctionId>,
+    functions: HashMap<RuntimeAddr, FunctionId>,
     /// Sorted, not overlapping: where functions are at all. Most numbers in registers are elsewhere.
-    ranges: Vec<(u64, u64)>,
+    ranges: Vec<(RuntimeAddr, RuntimeAddr)>,
     handed_over: HashSet<FunctionId>,
 }
 
@@ -18,14 +18,14 @@ const GAP: u64 = 16 << 20;
 
 impl CodeAddresses {
     /// Takes the addresses of all functions.
-    pub fn new(functions: impl Iterator<Item = (u64, FunctionId)>) -> Self {
-        let functions: HashMap<u64, FunctionId> = functions.collect();
-        let mut sorted: Vec<u64> = functions.keys().copied().collect();
+    pub fn new(functions: impl Iterator<Item = (RuntimeAddr, FunctionId)>) -> Self {
+        let functions: HashMap<RuntimeAddr, FunctionId> = functions.collect();
+        let mut sorted: Vec<RuntimeAddr> = functions.keys().copied().collect();
         sorted.sort_unstable();
-        let mut ranges: Vec<(u64, u64)> = Vec::new();
+        let mut ranges: Vec<(RuntimeAddr, RuntimeAddr)> = Vec::new();
         for address in sorted {
             match ranges.last_mut() {
-                Some((_, last)) if address - *last < GAP => *last = address,
+                Some((_, last)) if address.0 - last.0 < GAP => *last = address,
                 _ => ranges.push((address, address)),
             }
         }
@@ -33,7 +33,7 @@ impl CodeAddresses {
     }
 
     /// The function at an address.
-    pub fn function(&self, address: u64) -> Option<FunctionId> {
+    pub fn function(&self, address: RuntimeAddr) -> Option<FunctionId> {
         let next = self.ranges.partition_point(|&(first, _)| first <= address);
         let (_, last) = *self.ranges.get(next.checked_sub(1)?)?;
         if address > last {
@@ -45,7 +45,7 @@ impl CodeAddresses {
     /// Notes the arguments of a call.
     pub fn note(&mut self, arguments: &[u64]) {
         for &argument in arguments {
-            if let Some(function) = self.function(argument) {
+            if let Some(function) = self.function(RuntimeAddr(argument)) {
                 self.handed_over.insert(function);
             }
         }

@@ -38,7 +38,7 @@ pub(crate) fn join(parts: impl IntoIterator<Item = CallbackObserved>) -> (Vec<Ca
 /// The earlier registration that fits best: one whose context comes back; else, of those with the address as an earlier
 /// argument, the nearest.
 fn nearest(registered: &[Registration], entry: &Entry) -> Option<CallbackSpan> {
-    let earlier = &registered[..registered.partition_point(|it| it.time < entry.span.start)];
+    let earlier = &registered[..registered.partition_point(|it| it.time.0 < entry.span.start)];
     // Of very many, the newest ones are looked at.
     let earlier = &earlier[earlier.len().saturating_sub(LOOKED_AT)..];
     let with_context = earlier.iter().rev().find(|it| is_context_handed_back(it, entry));
@@ -54,7 +54,7 @@ fn nearest(registered: &[Registration], entry: &Entry) -> Option<CallbackSpan> {
     Some(CallbackSpan {
         initiator_thread: registration.thread.into(),
         initiator_seq: registration.seq,
-        initiator_time: registration.time,
+        initiator_time: registration.time.0,
         initiator_function: registration.function.0,
         confidence,
         ..entry.span

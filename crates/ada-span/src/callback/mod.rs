@@ -12,7 +12,7 @@ pub(crate) use deferred::join;
 pub(crate) use tracker::{CallbackObserved, CallbackTracker};
 
 use crate::outcome::Outcome;
-use crate::table::word_struct;
+use crate::word_struct::word_struct;
 
 word_struct! {
     /// One execution of a callback.
@@ -57,11 +57,11 @@ impl CallbackSpan {
     pub(crate) fn is_consistent(&self, threads: usize) -> bool {
         self.thread < threads as u64
             && self.initiator_thread < threads as u64
-            && u8::try_from(self.outcome).ok().and_then(Outcome::from_byte).is_some()
+            && Outcome::from_word(self.outcome).is_some()
     }
 
     /// How and why it ended.
     pub fn outcome(&self) -> Outcome {
-        Outcome::from_byte(self.outcome as u8).unwrap_or_default()
+        Outcome::from_word(self.outcome).unwrap_or_default()
     }
 }

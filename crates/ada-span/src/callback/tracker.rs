@@ -1,12 +1,13 @@
 //! Follows the addresses of functions through the calls of one thread.
 
-use ada_event::{FunctionId, ModuleId};
+use ada_event::{FunctionId, ModuleId, RuntimeAddr, TraceNanos};
 
 use super::{CERTAIN, CallbackSpan, CodeAddresses};
 use crate::detail::EventDetail;
 use crate::outcome::Reason;
-use crate::span_sink::{Closed, Opened};
-use crate::traits::Role;
+use crate::replay::{Closed, Opened};
+use crate::role::Role;
+use crate::thread_index::ThreadIndex;
 
 /// Spans that a worker keeps.
 const MOST_SPANS: usize = 2_000_000;
@@ -26,20 +27,20 @@ pub(crate) struct CallbackObserved {
 #[derive(Clone, Debug)]
 pub(crate) struct Registration {
     pub(crate) callback: FunctionId,
-    pub(crate) thread: u32,
+    pub(crate) thread: ThreadIndex,
     pub(crate) seq: u64,
-    pub(crate) time: u64,
+    pub(crate) time: TraceNanos,
     /// What was called.
     pub(crate) function: FunctionId,
     /// The modules of all calls that the address went through on its way.
     pub(crate) through: Vec<ModuleId>,
     pub(crate) is_signal: bool,
     pub(crate) arguments: [u64; 6],
-    /// Which argument the address was. Registers behind a call's last argument hold what was left there before.
+    /// Which argument the address was. Registers after a call's last argument hold older values.
     pub(crate) position: usize,
 }
 
-/// A call of a function that somebody was handed the address of, and that no open call explains.
+/// A call of a function whose address was handed over, and that no open call explains.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Entry {
     pub(crate) span: CallbackSpan,
@@ -51,7 +52,7 @@ pub(crate) struct Entry {
 #[derive(Clone, Copy)]
 struct Initiator {
     seq: u64,
-    time: u64,
+    time: TraceNanos,
     function: FunctionId,
     role: Role,
     arguments: [u64; 6],
@@ -117,15 +118,15 @@ impl<'a> CallbackTracker<'a> {
         self.addresses.is_handed_over(function)
     }
 
-    /// Whether a call is open that was told of.
+    /// Whether one of the calls it follows is open.
     pub(crate) fn has_open(&self) -> bool {
         !self.stack.is_empty()
     }
 
-    /// A call. Those that have no detail, and whose function nobody was handed, need not be told of.
+    /// A call. Calls without detail, of functions whose address was not handed over, may be left out.
     pub(crate) fn open(
         &mut self,
-        thread: u32,
+        thread: ThreadIndex,
         opened: &Opened,
         function: FunctionId,
         caller: Option<FunctionId>,
@@ -171,7 +172,7 @@ impl<'a> CallbackTracker<'a> {
     /// The call that has jumped to the one at `depth` with an address of `held`, if that is how this one began.
     fn jumped_from(
         &mut self,
-        thread: u32,
+        thread: ThreadIndex,
         depth: u32,
         held: &[(FunctionId, usize)],
     ) -> Option<(Initiator, Vec<ModuleId>)> {
@@ -195,7 +196,7 @@ impl<'a> CallbackTracker<'a> {
                 continue;
             }
             // A function's own address is what an indirect call has left in a register.
-            if let Some(function) = self.addresses.function(number).filter(|&function| function != own)
+            if let Some(function) = self.addresses.function(RuntimeAddr(number)).filter(|&function| function != own)
                 && !held.iter().any(|(known, _)| *known == function)
             {
                 held.push((function, position));
@@ -206,7 +207,7 @@ impl<'a> CallbackTracker<'a> {
 
     fn execution(
         &mut self,
-        thread: u32,
+        thread: ThreadIndex,
         opened: &Opened,
         function: FunctionId,
         caller: Option<FunctionId>,
@@ -216,7 +217,7 @@ impl<'a> CallbackTracker<'a> {
         let span = CallbackSpan {
             thread: thread.into(),
             seq: opened.seq,
-            start: opened.start,
+            start: opened.start.0,
             function: function.0,
             ..CallbackSpan::default()
         };
@@ -240,7 +241,7 @@ impl<'a> CallbackTracker<'a> {
             return Execution::Certain(CallbackSpan {
                 initiator_thread: thread.into(),
                 initiator_seq: initiator.seq,
-                initiator_time: initiator.time,
+                initiator_time: initiator.time.0,
                 initiator_function: initiator.function.0,
                 confidence: CERTAIN,
                 ..span
@@ -257,7 +258,13 @@ impl<'a> CallbackTracker<'a> {
         Execution::Deferred(Entry { span, caller, arguments: detail.map(|detail| detail.registers) })
     }
 
-    fn register(&mut self, thread: u32, initiator: &Initiator, through: &[ModuleId], held: &[(FunctionId, usize)]) {
+    fn register(
+        &mut self,
+        thread: ThreadIndex,
+        initiator: &Initiator,
+        through: &[ModuleId],
+        held: &[(FunctionId, usize)],
+    ) {
         let &Initiator { seq, time, function, role, arguments } = initiator;
         for &(callback, position) in held {
             if self.found.registrations.len() >= MOST_DEFERRED {
@@ -279,11 +286,11 @@ impl<'a> CallbackTracker<'a> {
         }
     }
 
-    fn register_unless_run(&mut self, thread: u32, call: &OpenCall) {
+    fn register_unless_run(&mut self, thread: ThreadIndex, call: &OpenCall) {
         if call.has_run {
             return;
         }
-        // What was only passed on need not be told of twice: the outermost call registers.
+        // What was only passed on is registered once, by the outermost call.
         let mut own = call.held.clone();
         if let Some(outer) = self.stack.last_mut() {
             own.retain(|(function, _)| !outer.holds(*function));
@@ -294,12 +301,12 @@ impl<'a> CallbackTracker<'a> {
         self.register(thread, &call.initiator, &call.through, &own);
     }
 
-    pub(crate) fn close(&mut self, thread: u32, closed: &Closed) {
+    pub(crate) fn close(&mut self, thread: ThreadIndex, closed: &Closed) {
         let Some(call) = self.stack.pop_if(|call| call.seq == closed.seq) else { return };
         self.holders -= usize::from(!call.held.is_empty());
         self.creating -= usize::from(call.role == Role::ThreadCreate);
         let ended = |span: CallbackSpan| CallbackSpan {
-            end: closed.start.saturating_add(closed.duration),
+            end: closed.end().0,
             outcome: closed.outcome.to_byte().into(),
             close_seq: closed.close_seq.unwrap_or(crate::NONE),
             ..span

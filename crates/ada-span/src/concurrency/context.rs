@@ -1,6 +1,7 @@
 //! On whose behalf a thread runs: the task or block that is innermost.
 
 use crate::NONE;
+use crate::thread_index::ThreadIndex;
 
 /// A task or a block, by its place in the tables.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -10,7 +11,7 @@ pub enum Context {
     Thread,
     /// A Swift task: its place in [`crate::table::Meta::tasks`].
     Task(u32),
-    /// A dispatched block: its place in [`crate::table::Meta::blocks_run`].
+    /// A dispatched block: its place in [`crate::table::Meta::dispatched`].
     Block(u32),
 }
 
@@ -40,30 +41,33 @@ impl Context {
     }
 }
 
+/// Whether what a context's word names exists.
+pub(crate) type HasContext<'a> = &'a dyn Fn(u64) -> bool;
+
 /// What each thread is in, outermost first.
 #[derive(Default)]
 pub(crate) struct Contexts(Vec<Vec<Context>>);
 
 impl Contexts {
-    fn of(&mut self, thread: u32) -> &mut Vec<Context> {
-        let thread = thread as usize;
+    fn of(&mut self, thread: ThreadIndex) -> &mut Vec<Context> {
+        let thread = thread.as_usize();
         if self.0.len() <= thread {
             self.0.resize_with(thread + 1, Vec::new);
         }
         &mut self.0[thread]
     }
 
-    pub(crate) fn push(&mut self, thread: u32, context: Context) {
+    pub(crate) fn push(&mut self, thread: ThreadIndex, context: Context) {
         self.of(thread).push(context);
     }
 
     /// The innermost.
-    pub(crate) fn now(&mut self, thread: u32) -> Context {
+    pub(crate) fn now(&mut self, thread: ThreadIndex) -> Context {
         self.of(thread).last().copied().unwrap_or_default()
     }
 
     /// Leaves the context, wherever in the thread's it is.
-    pub(crate) fn leave(&mut self, thread: u32, context: Context) {
+    pub(crate) fn leave(&mut self, thread: ThreadIndex, context: Context) {
         let all = self.of(thread);
         if let Some(place) = all.iter().rposition(|it| *it == context) {
             all.remove(place);

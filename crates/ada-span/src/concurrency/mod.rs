@@ -1,14 +1,10 @@
-//! What Swift's tasks and dispatched blocks have in common: the calls that tell of them, and on whose behalf a thread
-//! runs. A task can submit a block that resumes another task, so that both are told in one pass over all calls.
+//! What Swift's tasks and dispatched blocks have in common: the calls that report them, and on whose behalf a thread
+//! runs. A task can submit a block that resumes another task, so that one pass over all calls follows both.
 
-mod call;
 mod context;
-mod found;
-mod story;
+mod logical_call;
 
 pub use context::Context;
 
-pub(crate) use call::{Label, LogicalCall, LogicalCalls, Words};
-pub(crate) use context::Contexts;
-pub(crate) use found::with_found_functions;
-pub(crate) use story::tell;
+pub(crate) use context::{Contexts, HasContext};
+pub(crate) use logical_call::{Label, LogicalCall, LogicalCalls, Words};

@@ -7,14 +7,16 @@
 
 use std::collections::{HashMap, VecDeque};
 
-use ada_event::FunctionId;
+use ada_event::{FunctionId, RuntimeAddr};
 
 use super::queues::Queues;
-use super::{BlockSpan, GcdCall, GroupEntry, How, QueueEntry, Submit};
+use super::{BlockSpan, GroupEntry, QueueEntry};
 use crate::NONE;
 use crate::concurrency::{Context, Contexts, Label, LogicalCall, Words};
 use crate::outcome::{Outcome, Reason, Status};
-use crate::replay::{ProcessEnd, ReplayOptions};
+use crate::replay::ReplayOptions;
+use crate::role::{GcdCall, How, Submit};
+use crate::thread_index::ThreadIndex;
 
 /// In the place of a block's first capture: libdispatch has wrapped another block into it.
 const WRAPPER: u64 = 0xD159_B10C;
@@ -78,11 +80,11 @@ pub(crate) struct Blocks {
     by_function: HashMap<FunctionId, VecDeque<u32>>,
     spans: Vec<BlockSpan>,
     /// Runs that are under way, by thread and event.
-    running: HashMap<(u32, u64), u32>,
+    running: HashMap<(ThreadIndex, u64), u32>,
     /// The function of each block that was copied, and what it captured first, by its address.
     copied: HashMap<u64, (u64, u64)>,
     queues: Queues,
-    threads: HashMap<u32, Thread>,
+    threads: HashMap<ThreadIndex, Thread>,
 }
 
 /// The tables of blocks.
@@ -96,21 +98,22 @@ pub(crate) struct BlockTables {
 /// What blocks need to know beside their calls.
 pub(crate) struct Surroundings<'a> {
     /// Finds functions by their addresses.
-    pub(crate) function_at: &'a dyn Fn(u64) -> Option<FunctionId>,
+    pub(crate) function_at: &'a dyn Fn(RuntimeAddr) -> Option<FunctionId>,
     /// Whether a function that is submitted is the one by which Swift's runtime runs jobs.
     pub(crate) is_job: &'a dyn Fn(FunctionId) -> bool,
     /// Whether a function is shared by closures, so that its blocks say which closure is meant.
     pub(crate) is_shared: &'a dyn Fn(FunctionId) -> bool,
-    /// The block that the first release behind an event of a thread, at a depth, is about.
-    pub(crate) released_after: &'a dyn Fn(u32, u64, u32) -> Option<u64>,
+    /// The block of the first release after an event of a thread, at a depth.
+    pub(crate) released_after: &'a dyn Fn(ThreadIndex, u64, u32) -> Option<u64>,
     pub(crate) labels: &'a [Label],
 }
 
 impl Surroundings<'_> {
     /// The function that a block calls first, and the one that it is about.
     fn functions_of(&self, invoke: u64, captured: u64) -> (Option<FunctionId>, Option<FunctionId>) {
-        let invoked = (self.function_at)(invoke);
-        let closure = invoked.filter(|&it| (self.is_shared)(it)).and_then(|_| (self.function_at)(captured));
+        let invoked = (self.function_at)(RuntimeAddr(invoke));
+        let closure =
+            invoked.filter(|&it| (self.is_shared)(it)).and_then(|_| (self.function_at)(RuntimeAddr(captured)));
         let closure = closure.filter(|&it| !(self.is_shared)(it));
         (invoked, closure.or(invoked))
     }
@@ -150,7 +153,7 @@ impl Blocks {
                 if let Some(group) = self.queues.group(first) {
                     let group = &mut self.queues.groups[group as usize];
                     group.waits += 1;
-                    group.wait_ns += if call.end == NONE { 0 } else { call.end - call.time };
+                    group.wait_ns += call.end.map_or(0, |end| end.since(call.time));
                 }
             }
             GcdCall::QueueCreate if !self.is_inside(call) => self.queues.create(call.result, label, NONE, call.time),
@@ -180,7 +183,7 @@ impl Blocks {
                 if let Some(of_loop) = waiting.of_loop {
                     waiting.has_ended = true;
                     let span = &mut self.spans[of_loop as usize];
-                    span.end = call.end;
+                    span.end = call.end.unwrap_or(call.time).0;
                     span.close_seq = call.close_seq;
                     span.outcome = call.outcome.to_byte().into();
                 }
@@ -192,7 +195,7 @@ impl Blocks {
                 }
                 contexts.leave(call.thread, Context::Block(run));
                 let span = &mut self.spans[run as usize];
-                span.end = call.end;
+                span.end = call.end.unwrap_or(call.time).0;
                 span.close_seq = call.close_seq;
                 span.outcome = call.outcome.to_byte().into();
             }
@@ -221,7 +224,8 @@ impl Blocks {
             true => (second, third, fourth),
             false => (first, second, third),
         };
-        let is_job = submit.is_function && (around.function_at)(function).is_some_and(|it| (around.is_job)(it));
+        let is_job =
+            submit.is_function && (around.function_at)(RuntimeAddr(function)).is_some_and(|it| (around.is_job)(it));
         let is_swift = is_job || call.seq < thread.swift_until;
         if self.is_inside(call) {
             return;
@@ -257,7 +261,7 @@ impl Blocks {
                 }
             }
             _ if submit.is_function => {
-                functions[0] = (around.function_at)(function);
+                functions[0] = (around.function_at)(RuntimeAddr(function));
                 named = functions[0];
             }
             _ => (),
@@ -269,12 +273,12 @@ impl Blocks {
             how: submit.how as u64,
             thread: call.thread.into(),
             seq: call.seq,
-            start: call.time,
-            end: call.time,
+            start: call.time.0,
+            end: call.time.0,
             function: named.map_or(NONE, |function| function.0),
             submit_thread: call.thread.into(),
             submit_seq: call.seq,
-            submit_time: call.time,
+            submit_time: call.time.0,
             parent: contexts.now(call.thread).to_word(),
             queue: word(queue),
             block,
@@ -366,7 +370,7 @@ impl Blocks {
         let waiting = &mut self.waiting[place as usize];
         let mut span = waiting.span;
         (span.thread, span.seq) = (call.thread.into(), call.seq);
-        (span.start, span.end) = (call.time, call.time);
+        (span.start, span.end) = (call.time.0, call.time.0);
         span.confidence = confidence;
         let is_named = FunctionId(span.function) != call.function && span.function != NONE;
         if !is_named && (around.is_shared)(call.function) {
@@ -401,19 +405,11 @@ impl Blocks {
 
     /// Ends what is open, and gives the tables.
     pub(crate) fn finish(mut self, options: &ReplayOptions) -> BlockTables {
-        let pending = match options.end {
-            ProcessEnd::Alive => Outcome::new(Status::Pending, Reason::None),
-            ProcessEnd::Exited => Outcome::new(Status::Pending, Reason::ProcessExit),
-            ProcessEnd::Killed => Outcome::new(Status::Pending, Reason::Crash),
-        };
-        let open = match options.end {
-            ProcessEnd::Alive => Outcome::new(Status::Open, Reason::None),
-            ProcessEnd::Exited => Outcome::new(Status::Unmatched, Reason::ProcessExit),
-            ProcessEnd::Killed => Outcome::new(Status::Unmatched, Reason::Crash),
-        };
+        let open = options.end.outcome();
+        let pending = Outcome { status: Status::Pending, ..open };
         for run in self.running.into_values() {
             let span = &mut self.spans[run as usize];
-            span.end = options.end_time.max(span.start);
+            span.end = options.end_time.0.max(span.start);
             span.outcome = open.to_byte().into();
         }
         for waiting in self.waiting {
@@ -421,7 +417,7 @@ impl Blocks {
             if let Some(of_loop) = waiting.of_loop {
                 if !waiting.has_ended {
                     let span = &mut self.spans[of_loop as usize];
-                    (span.end, span.outcome) = (options.end_time.max(span.start), open.to_byte().into());
+                    (span.end, span.outcome) = (options.end_time.0.max(span.start), open.to_byte().into());
                 }
             } else if waiting.runs == 0 {
                 let outcome = match span.is_canceled {

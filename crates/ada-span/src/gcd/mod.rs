@@ -1,18 +1,17 @@
 //! Dispatched blocks as logical spans: who submitted them, to which queue, when and where they ran.
 //!
-//! `docs/swift.md` tells from which functions each of this is taken.
+//! `docs/swift.md` lists the functions that each of this is taken from.
 
 mod blocks;
-mod call;
 mod queues;
 
+pub use crate::role::How;
 pub(crate) use blocks::{Blocks, Surroundings};
-pub use call::{GcdCall, How, Submit};
 
 use crate::NONE;
-use crate::concurrency::Context;
+use crate::concurrency::{Context, HasContext};
 use crate::outcome::Outcome;
-use crate::table::word_struct;
+use crate::word_struct::word_struct;
 
 word_struct! {
     /// One run of a block or function that was submitted, or its submission if it never ran. [`crate::NONE`] where
@@ -106,13 +105,7 @@ word_struct! {
 }
 
 impl BlockSpan {
-    pub(crate) fn is_consistent(
-        &self,
-        threads: usize,
-        queues: usize,
-        groups: usize,
-        has: crate::swift::HasContext<'_>,
-    ) -> bool {
+    pub(crate) fn is_consistent(&self, threads: usize, queues: usize, groups: usize, has: HasContext<'_>) -> bool {
         let may_exist = |place: u64, count: usize| place == NONE || place < count as u64;
         self.thread < threads as u64
             && self.submit_thread < threads as u64
@@ -120,7 +113,7 @@ impl BlockSpan {
             && may_exist(self.group, groups)
             && has(self.parent)
             && How::from_number(self.how).is_some()
-            && u8::try_from(self.outcome).ok().and_then(Outcome::from_byte).is_some()
+            && Outcome::from_word(self.outcome).is_some()
     }
 
     /// How it was submitted.
@@ -130,7 +123,7 @@ impl BlockSpan {
 
     /// How and why it ended.
     pub fn outcome(&self) -> Outcome {
-        Outcome::from_byte(self.outcome as u8).unwrap_or_default()
+        Outcome::from_word(self.outcome).unwrap_or_default()
     }
 
     /// Who submitted it.

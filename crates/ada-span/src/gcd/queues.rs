@@ -2,6 +2,8 @@
 
 use std::collections::HashMap;
 
+use ada_event::TraceNanos;
+
 use super::{GroupEntry, QueueEntry};
 use crate::NONE;
 use crate::concurrency::Label;
@@ -16,13 +18,13 @@ pub(crate) struct Queues {
 
 impl Queues {
     /// A queue was made.
-    pub(crate) fn create(&mut self, address: u64, label: Option<Label>, target: u64, time: u64) {
+    pub(crate) fn create(&mut self, address: u64, label: Option<Label>, target: u64, time: TraceNanos) {
         if address == NONE || address == 0 {
             return;
         }
         let target = self.by_address.get(&target).map_or(NONE, |&place| place.into());
         self.by_address.insert(address, self.queues.len() as u32);
-        self.queues.push(QueueEntry { target, create_time: time, ..entry(address, label) });
+        self.queues.push(QueueEntry { target, create_time: time.0, ..entry(address, label) });
     }
 
     /// A queue was put on top of another.
@@ -56,10 +58,10 @@ impl Queues {
         Some(place)
     }
 
-    pub(crate) fn group_created(&mut self, address: u64, time: u64) {
+    pub(crate) fn group_created(&mut self, address: u64, time: TraceNanos) {
         if address != NONE && address != 0 {
             self.groups_by_address.insert(address, self.groups.len() as u32);
-            self.groups.push(GroupEntry { create_time: time, ..group(address) });
+            self.groups.push(GroupEntry { create_time: time.0, ..group(address) });
         }
     }
 

@@ -1,9 +1,12 @@
 //! A call of one of the thread functions, with what its registers said.
 
+use ada_event::TraceNanos;
+
 use crate::detail::EventDetail;
 use crate::outcome::{Outcome, Status};
-use crate::span_sink::{Closed, Opened};
-use crate::traits::Role;
+use crate::replay::{Closed, Opened};
+use crate::role::Role;
+use crate::thread_index::ThreadIndex;
 
 /// What a word of memory reads as that was not mapped.
 const UNREADABLE: u64 = u64::MAX;
@@ -12,14 +15,14 @@ const UNREADABLE: u64 = u64::MAX;
 #[derive(Clone, Debug)]
 pub(crate) struct ThreadCall {
     /// The place of the thread that called.
-    pub(crate) thread: u32,
+    pub(crate) thread: ThreadIndex,
     pub(crate) seq: u64,
     /// The opening event of what it is in: itself, or the call that it has jumped to.
     pub(crate) open_seq: u64,
     pub(crate) role: Role,
-    pub(crate) time: u64,
+    pub(crate) time: TraceNanos,
     pub(crate) arguments: Option<[u64; 6]>,
-    pub(crate) end_time: Option<u64>,
+    pub(crate) end_time: Option<TraceNanos>,
     pub(crate) close_seq: Option<u64>,
     pub(crate) outcome: Option<Outcome>,
     pub(crate) result: Option<u64>,
@@ -30,7 +33,7 @@ pub(crate) struct ThreadCall {
 }
 
 impl ThreadCall {
-    pub(crate) fn begun(thread: u32, opened: &Opened, detail: Option<&EventDetail>) -> Self {
+    pub(crate) fn begun(thread: ThreadIndex, opened: &Opened, detail: Option<&EventDetail>) -> Self {
         Self {
             thread,
             seq: opened.seq,
@@ -48,7 +51,7 @@ impl ThreadCall {
     }
 
     pub(crate) fn ended(&mut self, closed: &Closed, detail: Option<&EventDetail>) {
-        self.end_time = Some(closed.start.saturating_add(closed.duration));
+        self.end_time = Some(closed.end());
         self.close_seq = closed.close_seq;
         self.outcome = Some(closed.outcome);
         if let Some(detail) = detail {

@@ -2,13 +2,16 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use ada_event::{RuntimeAddr, TraceNanos};
+
 use super::call::ThreadCall;
 use super::matching::{Started, match_threads};
 use super::{PthreadSpan, ThreadEnd};
 use crate::NONE;
 use crate::outcome::{Outcome, Reason, Status};
 use crate::replay::ProcessEnd;
-use crate::traits::Role;
+use crate::role::Role;
+use crate::thread_index::ThreadIndex;
 
 /// The start routine's frame span on a thread.
 #[derive(Clone, Copy, Debug)]
@@ -16,11 +19,11 @@ pub(crate) struct Routine {
     pub(crate) seq: u64,
     pub(crate) depth: u64,
     pub(crate) close_seq: Option<u64>,
-    pub(crate) start: u64,
-    pub(crate) end: u64,
+    pub(crate) start: TraceNanos,
+    pub(crate) end: TraceNanos,
     pub(crate) outcome: Outcome,
     pub(crate) function: u64,
-    pub(crate) address: Option<u64>,
+    pub(crate) address: Option<RuntimeAddr>,
     pub(crate) argument: Option<u64>,
     pub(crate) result: Option<u64>,
     /// The program's own function that it led to.
@@ -31,17 +34,17 @@ pub(crate) struct Routine {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ThreadLife {
     /// Its place.
-    pub(crate) thread: u32,
+    pub(crate) thread: ThreadIndex,
     /// The event that it begins with.
     pub(crate) begin_seq: u64,
-    pub(crate) first_time: u64,
-    pub(crate) last_time: u64,
+    pub(crate) first_time: TraceNanos,
+    pub(crate) last_time: TraceNanos,
     pub(crate) handle: Option<u64>,
     pub(crate) tid: Option<u64>,
     /// The name that it had when it was first seen.
     pub(crate) name: Option<[u64; 2]>,
     pub(crate) routine: Option<Routine>,
-    /// Whether it was there before the recording; nobody is seen to create it.
+    /// Whether it was there before the recording, so that its creation is not in the trace.
     pub(crate) is_midway: bool,
 }
 
@@ -56,7 +59,7 @@ impl Lives {
     }
 }
 
-/// The spans of all threads that somebody created, by start.
+/// The spans of all created threads, by start.
 pub(crate) fn correlate(lives: &[ThreadLife], mut calls: Vec<ThreadCall>, process: ProcessEnd) -> Vec<PthreadSpan> {
     calls.sort_by_key(|call| (call.time, call.thread, call.seq));
     let mut spans: Vec<PthreadSpan> = lives.iter().map(|it| life_span(it, process)).collect();
@@ -78,7 +81,7 @@ pub(crate) fn correlate(lives: &[ThreadLife], mut calls: Vec<ThreadCall>, proces
         let (span, create) = (&mut spans[found.number as usize], &creates[found.create]);
         span.creator = create.thread.into();
         span.create_seq = create.seq;
-        span.create_time = create.time;
+        span.create_time = create.time.0;
         span.confidence = found.confidence;
         if let Some(arguments) = create.arguments {
             (span.routine_address, span.argument) = (arguments[2], arguments[3]);
@@ -132,8 +135,8 @@ fn life_span(life: &ThreadLife, process: ProcessEnd) -> PthreadSpan {
             _ => Outcome::new(Status::Exited, reason),
         };
         return PthreadSpan {
-            start: life.first_time,
-            end: life.last_time,
+            start: life.first_time.0,
+            end: life.last_time.0,
             outcome: Outcome { is_uncertain: true, ..outcome }.to_byte().into(),
             end_how: ThreadEnd::Inferred as u64,
             ..base
@@ -148,14 +151,14 @@ fn life_span(life: &ThreadLife, process: ProcessEnd) -> PthreadSpan {
         _ => ThreadEnd::ProcessEnd,
     };
     PthreadSpan {
-        start: routine.start,
-        end: routine.end,
+        start: routine.start.0,
+        end: routine.end.0,
         outcome: routine.outcome.to_byte().into(),
         function: routine.user_function,
         routine_seq: routine.seq,
         routine_close_seq: routine.close_seq.unwrap_or(NONE),
         routine_function: routine.function,
-        routine_address: routine.address.unwrap_or(NONE),
+        routine_address: routine.address.map_or(NONE, |address| address.0),
         argument: routine.argument.unwrap_or(NONE),
         end_how: end_how as u64,
         exit_value: routine.result.filter(|_| end_how == ThreadEnd::Return).unwrap_or(NONE),
@@ -194,7 +197,7 @@ fn add_endings(spans: &mut [PthreadSpan], places: &Lives, calls: &[ThreadCall]) 
         let Some(handle) = call.arguments.map(|arguments| arguments[0]) else { continue };
         let Some(candidates) = by_handle.get(&handle) else { continue };
         // A call may come before the thread's first event, and a join ends after its last.
-        let until = call.end_time.unwrap_or(call.time);
+        let until = call.end_time.unwrap_or(call.time).0;
         let born = |at: usize| if spans[at].create_time == NONE { spans[at].start } else { spans[at].create_time };
         let Some(&at) = candidates.iter().rev().find(|&&at| born(at) <= until) else { continue };
         let span = &mut spans[at];
@@ -204,7 +207,7 @@ fn add_endings(spans: &mut [PthreadSpan], places: &Lives, calls: &[ThreadCall]) 
             {
                 span.joiner = call.thread.into();
                 span.join_seq = call.seq;
-                span.join_time = call.time;
+                span.join_time = call.time.0;
                 span.join_end = until;
                 span.is_detached = 0;
                 if span.exit_value == NONE

@@ -2,16 +2,18 @@
 
 use std::collections::{BTreeSet, HashMap};
 
+use ada_event::{RuntimeAddr, TraceNanos};
+
 use super::call::ThreadCall;
 
-/// What is known of a thread that somebody must have created.
+/// What is known of a thread that some call must have created.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Started {
     /// Which one.
     pub(crate) number: u32,
-    pub(crate) first_time: u64,
+    pub(crate) first_time: TraceNanos,
     pub(crate) handle: Option<u64>,
-    pub(crate) routine_address: Option<u64>,
+    pub(crate) routine_address: Option<RuntimeAddr>,
     pub(crate) argument: Option<u64>,
 }
 
@@ -37,10 +39,14 @@ pub(crate) fn match_threads(creates: &[ThreadCall], threads: &[Started]) -> Vec<
     matching.by_key(BY_HANDLE, ThreadCall::word, |thread| thread.handle);
     matching.by_key(
         BY_ROUTINE_AND_ARGUMENT,
-        |create| create.arguments.map(|it| (it[2], it[3])),
+        |create| create.arguments.map(|it| (RuntimeAddr(it[2]), it[3])),
         |thread| thread.routine_address.zip(thread.argument),
     );
-    matching.by_key(BY_ROUTINE, |create| create.arguments.map(|it| it[2]), |thread| thread.routine_address);
+    matching.by_key(
+        BY_ROUTINE,
+        |create| create.arguments.map(|it| RuntimeAddr(it[2])),
+        |thread| thread.routine_address,
+    );
     matching.by_time();
     matching.found
 }
@@ -60,7 +66,7 @@ impl Matching<'_> {
         of_create: impl Fn(&ThreadCall) -> Option<K>,
         of_thread: impl Fn(&Started) -> Option<K>,
     ) {
-        let mut waiting: HashMap<K, BTreeSet<(u64, u32)>> = HashMap::new();
+        let mut waiting: HashMap<K, BTreeSet<(TraceNanos, u32)>> = HashMap::new();
         for thread in &self.threads {
             if let Some(key) = of_thread(thread) {
                 waiting.entry(key).or_default().insert((thread.first_time, thread.number));
@@ -83,9 +89,10 @@ impl Matching<'_> {
 
     /// What has no key in common: the order in time, in doubt where several creations were under way.
     fn by_time(&mut self) {
-        let mut waiting: BTreeSet<(u64, u32)> = self.threads.iter().map(|it| (it.first_time, it.number)).collect();
+        let mut waiting: BTreeSet<(TraceNanos, u32)> =
+            self.threads.iter().map(|it| (it.first_time, it.number)).collect();
         let free: Vec<usize> = (0..self.creates.len()).filter(|&number| self.free[number]).collect();
-        let mut last_start = 0;
+        let mut last_start = TraceNanos(0);
         for (place, &number) in free.iter().enumerate() {
             let create = &self.creates[number];
             let Some(&nearest) = waiting.range((create.time, 0)..).next() else { continue };

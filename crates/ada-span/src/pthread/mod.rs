@@ -8,7 +8,8 @@ pub(crate) use call::ThreadCall;
 pub(crate) use correlate::{Routine, ThreadLife, correlate};
 
 use crate::outcome::Outcome;
-use crate::table::word_struct;
+use crate::word_enum::word_enum;
+use crate::word_struct::word_struct;
 
 word_struct! {
     /// The life of one thread. [`crate::NONE`] where something is not known.
@@ -76,35 +77,21 @@ word_struct! {
     }
 }
 
-/// How a thread ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
-pub enum ThreadEnd {
-    /// Its start routine returned.
-    Return = 0,
-    /// It called `pthread_exit`.
-    Exit = 1,
-    /// It was cancelled.
-    Cancel = 2,
-    /// The process ended first.
-    ProcessEnd = 3,
-    /// It was alive when the recording ended.
-    Alive = 4,
-    /// Its start routine is not known: taken from its last event.
-    Inferred = 5,
-}
-
-impl ThreadEnd {
-    /// The one word for it.
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::Return => "return",
-            Self::Exit => "pthread_exit",
-            Self::Cancel => "canceled",
-            Self::ProcessEnd => "process_end",
-            Self::Alive => "alive",
-            Self::Inferred => "inferred",
-        }
+word_enum! {
+    /// How a thread ended.
+    pub enum ThreadEnd {
+        /// Its start routine returned.
+        Return = 0, "return";
+        /// It called `pthread_exit`.
+        Exit = 1, "pthread_exit";
+        /// It was cancelled.
+        Cancel = 2, "canceled";
+        /// The process ended first.
+        ProcessEnd = 3, "process_end";
+        /// It was alive when the recording ended.
+        Alive = 4, "alive";
+        /// Its start routine is not known: taken from its last event.
+        Inferred = 5, "inferred";
     }
 }
 
@@ -116,24 +103,17 @@ impl PthreadSpan {
             && may_exist(self.creator)
             && may_exist(self.joiner)
             && may_exist(self.canceler)
-            && u8::try_from(self.outcome).ok().and_then(Outcome::from_byte).is_some()
+            && Outcome::from_word(self.outcome).is_some()
     }
 
     /// How and why it ended.
     pub fn outcome(&self) -> Outcome {
-        Outcome::from_byte(self.outcome as u8).unwrap_or_default()
+        Outcome::from_word(self.outcome).unwrap_or_default()
     }
 
     /// How it ended, as threads do.
     pub fn end_how(&self) -> ThreadEnd {
-        match self.end_how {
-            0 => ThreadEnd::Return,
-            1 => ThreadEnd::Exit,
-            2 => ThreadEnd::Cancel,
-            3 => ThreadEnd::ProcessEnd,
-            4 => ThreadEnd::Alive,
-            _ => ThreadEnd::Inferred,
-        }
+        ThreadEnd::from_number(self.end_how).unwrap_or(ThreadEnd::Inferred)
     }
 
     /// The name that the program gave it.

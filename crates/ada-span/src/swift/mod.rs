@@ -1,17 +1,16 @@
 //! Swift's tasks as logical spans: who made them, when they ran and where, what they waited for, how they ended.
 //!
-//! `docs/swift.md` tells from which of the runtime's functions each of this is taken.
+//! `docs/swift.md` lists the runtime's functions that each of this is taken from.
 
-mod call;
 mod tasks;
 
-pub use call::SwiftCall;
 pub(crate) use tasks::Tasks;
 
 use crate::NONE;
-use crate::concurrency::Context;
+use crate::concurrency::{Context, HasContext};
 use crate::outcome::Outcome;
-use crate::table::word_struct;
+use crate::word_enum::word_enum;
+use crate::word_struct::word_struct;
 
 word_struct! {
     /// The life of one task. [`crate::NONE`] where something is not known.
@@ -26,7 +25,7 @@ word_struct! {
         pub begin_seq,
         /// When it ran first; if it never did, when it was made.
         pub start,
-        /// When it ended, or was last heard of.
+        /// When it ended, or was last seen.
         pub end,
         /// [`Outcome::to_byte`].
         pub outcome,
@@ -121,31 +120,29 @@ word_struct! {
     }
 }
 
-/// How a task came to be.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[repr(u8)]
-pub enum TaskKind {
-    /// Its creation was not seen.
-    #[default]
-    Unknown = 0,
-    /// The program's asynchronous `main`.
-    Main = 1,
-    /// `Task { … }`.
-    Unstructured = 2,
-    /// `Task.detached { … }`.
-    Detached = 3,
-    /// `async let`.
-    AsyncLet = 4,
-    /// A task group's child.
-    Group = 5,
-    /// The runtime's own, as that which ends a sleep.
-    Helper = 6,
+word_enum! {
+    /// How a task came to be.
+    #[derive(Default)]
+    pub enum TaskKind {
+        /// Its creation was not seen.
+        #[default]
+        Unknown = 0, "unknown";
+        /// The program's asynchronous `main`.
+        Main = 1, "main";
+        /// `Task { … }`.
+        Unstructured = 2, "task";
+        /// `Task.detached { … }`.
+        Detached = 3, "detached";
+        /// `async let`.
+        AsyncLet = 4, "async_let";
+        /// A task group's child.
+        Group = 5, "group";
+        /// The runtime's own, as that which ends a sleep.
+        Helper = 6, "helper";
+    }
 }
 
 impl TaskKind {
-    const ALL: [Self; 7] =
-        [Self::Unknown, Self::Main, Self::Unstructured, Self::Detached, Self::AsyncLet, Self::Group, Self::Helper];
-
     /// By the flags of `swift_task_create`, and those of the new task.
     pub(crate) fn of(create_flags: u64, task_flags: u32) -> Self {
         const IS_GROUP_CHILD: u32 = 1 << 26;
@@ -165,91 +162,44 @@ impl TaskKind {
             (false, false) => Self::Helper,
         }
     }
+}
 
-    /// The one word for it.
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::Unknown => "unknown",
-            Self::Main => "main",
-            Self::Unstructured => "task",
-            Self::Detached => "detached",
-            Self::AsyncLet => "async_let",
-            Self::Group => "group",
-            Self::Helper => "helper",
-        }
+word_enum! {
+    /// What a task waits for.
+    #[derive(Default)]
+    pub enum WaitKind {
+        /// Not known.
+        #[default]
+        Unknown = 0, "unknown";
+        /// The resume of its continuation.
+        Continuation = 1, "continuation";
+        /// Another task's end.
+        Task = 2, "task";
+        /// A child of a group.
+        Group = 3, "group";
+        /// Its turn on another executor: an actor, the main thread.
+        Executor = 4, "executor";
+        /// Its next turn on the same.
+        Yield = 5, "yield";
+        /// Some time to pass.
+        Sleep = 6, "sleep";
     }
 }
 
-/// What a task waits for.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[repr(u8)]
-pub enum WaitKind {
-    /// Nobody knows.
-    #[default]
-    Unknown = 0,
-    /// Somebody to resume its continuation.
-    Continuation = 1,
-    /// Another task's end.
-    Task = 2,
-    /// A child of a group.
-    Group = 3,
-    /// Its turn on another executor: an actor, the main thread.
-    Executor = 4,
-    /// Its next turn on the same.
-    Yield = 5,
-    /// Some time to pass.
-    Sleep = 6,
-}
-
-impl WaitKind {
-    const ALL: [Self; 7] =
-        [Self::Unknown, Self::Continuation, Self::Task, Self::Group, Self::Executor, Self::Yield, Self::Sleep];
-
-    /// The one word for it.
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::Unknown => "unknown",
-            Self::Continuation => "continuation",
-            Self::Task => "task",
-            Self::Group => "group",
-            Self::Executor => "executor",
-            Self::Yield => "yield",
-            Self::Sleep => "sleep",
-        }
+word_enum! {
+    /// How a task's end is known.
+    #[derive(Default)]
+    pub enum TaskEnd {
+        /// It has not ended.
+        #[default]
+        None = 0, "none";
+        /// The runtime's completion function was entered.
+        Completion = 1, "completion";
+        /// It ran, did not pause, and its executor went on to something else.
+        Inferred = 2, "inferred";
+        /// It ended the process: an asynchronous `main` does so.
+        Exit = 3, "exit";
     }
-}
-
-/// How a task's end is known.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[repr(u8)]
-pub enum TaskEnd {
-    /// It has not ended.
-    #[default]
-    None = 0,
-    /// The runtime's completion function was entered.
-    Completion = 1,
-    /// It ran, did not pause, and its executor went on to something else.
-    Inferred = 2,
-    /// It ended the process: an asynchronous `main` does so.
-    Exit = 3,
-}
-
-impl TaskEnd {
-    const ALL: [Self; 4] = [Self::None, Self::Completion, Self::Inferred, Self::Exit];
-
-    /// The one word for it.
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::None => "none",
-            Self::Completion => "completion",
-            Self::Inferred => "inferred",
-            Self::Exit => "exit",
-        }
-    }
-}
-
-fn by_number<T: Copy + Default>(all: &[T], number: u64) -> T {
-    usize::try_from(number).ok().and_then(|number| all.get(number)).copied().unwrap_or_default()
 }
 
 impl TaskSpan {
@@ -263,22 +213,22 @@ impl TaskSpan {
             && has(self.canceler)
             && fits(self.first_run, self.runs, runs)
             && fits(self.first_suspension, self.suspensions, suspensions)
-            && u8::try_from(self.outcome).ok().and_then(Outcome::from_byte).is_some()
+            && Outcome::from_word(self.outcome).is_some()
     }
 
     /// How it came to be.
     pub fn kind(&self) -> TaskKind {
-        by_number(&TaskKind::ALL, self.kind)
+        TaskKind::from_number(self.kind).unwrap_or_default()
     }
 
     /// How its end is known.
     pub fn end_how(&self) -> TaskEnd {
-        by_number(&TaskEnd::ALL, self.end_how)
+        TaskEnd::from_number(self.end_how).unwrap_or_default()
     }
 
     /// How and why it ended.
     pub fn outcome(&self) -> Outcome {
-        Outcome::from_byte(self.outcome as u8).unwrap_or_default()
+        Outcome::from_word(self.outcome).unwrap_or_default()
     }
 
     /// Who made it.
@@ -286,9 +236,6 @@ impl TaskSpan {
         Context::from_word(self.parent)
     }
 }
-
-/// Tells whether what a context's word names exists.
-pub(crate) type HasContext<'a> = &'a dyn Fn(u64) -> bool;
 
 impl TaskRun {
     pub(crate) fn is_consistent(&self, threads: usize, tasks: usize) -> bool {
@@ -306,7 +253,7 @@ impl Suspension {
 
     /// What the task waited for.
     pub fn kind(&self) -> WaitKind {
-        by_number(&WaitKind::ALL, self.kind)
+        WaitKind::from_number(self.kind).unwrap_or_default()
     }
 
     /// Who resumed it.

@@ -2,11 +2,15 @@
 
 use std::collections::HashMap;
 
-use super::{Suspension, SwiftCall, TaskEnd, TaskKind, TaskRun, TaskSpan, WaitKind};
+use ada_event::{FunctionId, RuntimeAddr, TraceNanos};
+
+use super::{Suspension, TaskEnd, TaskKind, TaskRun, TaskSpan, WaitKind};
 use crate::NONE;
 use crate::concurrency::{Context, Contexts, LogicalCall, Words};
 use crate::outcome::{Outcome, Reason, Status};
 use crate::replay::{ProcessEnd, ReplayOptions};
+use crate::role::SwiftCall;
+use crate::thread_index::ThreadIndex;
 
 /// A task's flags and id are one word.
 fn id_of(head: u64) -> u64 {
@@ -65,8 +69,8 @@ pub(crate) struct Tasks {
     tasks: Vec<Task>,
     places: HashMap<u64, u32>,
     threads: Vec<Thread>,
-    /// Resumes of continuations that nobody waits for.
-    pub(crate) orphans: Vec<(u32, u64)>,
+    /// Resumes of continuations that no task waits for.
+    pub(crate) orphans: Vec<(ThreadIndex, u64)>,
 }
 
 /// The tables of tasks.
@@ -78,8 +82,8 @@ pub(crate) struct TaskTables {
 }
 
 impl Tasks {
-    fn thread(&mut self, thread: u32) -> &mut Thread {
-        let thread = thread as usize;
+    fn thread(&mut self, thread: ThreadIndex) -> &mut Thread {
+        let thread = thread.as_usize();
         if self.threads.len() <= thread {
             self.threads.resize(thread + 1, Thread::default());
         }
@@ -99,8 +103,8 @@ impl Tasks {
                     kind: TaskKind::Unknown as u64,
                     thread: call.thread.into(),
                     begin_seq: call.seq,
-                    start: call.time,
-                    end: call.time,
+                    start: call.time.0,
+                    end: call.time.0,
                     end_how: TaskEnd::None as u64,
                     running_ns: 0,
                     suspended_ns: 0,
@@ -123,7 +127,7 @@ impl Tasks {
         call: &LogicalCall,
         swift: SwiftCall,
         contexts: &mut Contexts,
-        function_at: &dyn Fn(u64) -> u64,
+        function_at: &dyn Fn(RuntimeAddr) -> Option<FunctionId>,
     ) {
         let paused = self.thread(call.thread).paused.take();
         let head = match call.words {
@@ -197,8 +201,8 @@ impl Tasks {
         let is_own = thread.current.is_some() && thread.jobs_at_enter == thread.jobs;
         thread.jobs = thread.jobs.saturating_sub(1);
         if is_own {
-            // It neither paused nor does the runtime tell of its completion: there is nothing else that it can do.
-            self.complete(call.thread, call.end, call.close_seq, TaskEnd::Inferred, contexts);
+            // It did not pause, and no completion was seen: it has completed all the same.
+            self.complete(call.thread, call.end.unwrap_or(call.time), call.close_seq, TaskEnd::Inferred, contexts);
         }
     }
 
@@ -208,7 +212,7 @@ impl Tasks {
         task: u32,
         (entry, head): (u64, u64),
         contexts: &mut Contexts,
-        function_at: &dyn Fn(u64) -> u64,
+        function_at: &dyn Fn(RuntimeAddr) -> Option<FunctionId>,
     ) {
         let parent = contexts.now(call.thread);
         let span = &mut self.tasks[task as usize].span;
@@ -218,12 +222,12 @@ impl Tasks {
         }
         span.kind = TaskKind::of(call.arguments[0], head as u32) as u64;
         // What runs it may have begun before the call returned, and so before its id was known here.
-        if function_at(entry) != NONE {
-            span.function = function_at(entry);
+        if let Some(function) = function_at(RuntimeAddr(entry)) {
+            span.function = function.0;
         }
         span.create_thread = call.thread.into();
         span.create_seq = call.seq;
-        span.create_time = call.time;
+        span.create_time = call.time.0;
         span.parent = parent.to_word();
         if span.kind() == TaskKind::Helper
             && let Context::Task(parent) = parent
@@ -236,10 +240,10 @@ impl Tasks {
     fn enqueue(&mut self, call: &LogicalCall, task: u32) {
         let task = &mut self.tasks[task as usize];
         match task.state {
-            State::New if task.span.ready_time == NONE => task.span.ready_time = call.time,
+            State::New if task.span.ready_time == NONE => task.span.ready_time = call.time.0,
             State::Suspended => {
                 if let Some(wait) = task.suspensions.last_mut().filter(|wait| wait.ready_time == NONE) {
-                    wait.ready_time = call.time;
+                    wait.ready_time = call.time.0;
                 }
             }
             _ => (),
@@ -264,7 +268,7 @@ impl Tasks {
             State::New => {
                 task.span.thread = call.thread.into();
                 task.span.begin_seq = call.seq;
-                task.span.start = call.time;
+                task.span.start = call.time.0;
                 if task.span.function == NONE {
                     task.span.function = call.leads_to.map_or(NONE, |function| function.0);
                 }
@@ -281,10 +285,10 @@ impl Tasks {
             }
             State::Suspended => {
                 if let Some(wait) = task.suspensions.last_mut() {
-                    wait.end = call.time.max(wait.start);
+                    wait.end = call.time.0.max(wait.start);
                     task.span.suspended_ns += wait.end - wait.start;
                     if let Some((resume, resumer)) = task.resumed.take() {
-                        wait.resume_time = resume.time;
+                        wait.resume_time = resume.time.0;
                         wait.resume_thread = resume.thread.into();
                         wait.resume_seq = resume.seq;
                         wait.resumer = resumer.to_word();
@@ -294,10 +298,10 @@ impl Tasks {
             // Its pause was not seen, or it is said to have ended: events are missing.
             State::Running | State::Done => {
                 if let Some(run) = task.runs.last_mut().filter(|run| run.end == NONE) {
-                    (run.end, run.end_seq) = (call.time.max(run.start), call.seq);
+                    (run.end, run.end_seq) = (call.time.0.max(run.start), call.seq);
                     task.span.running_ns += run.end - run.start;
                 } else {
-                    task.span.suspended_ns += call.time.saturating_sub(task.span.end);
+                    task.span.suspended_ns += call.time.0.saturating_sub(task.span.end);
                 }
                 mark_uncertain(&mut task.span);
             }
@@ -307,7 +311,7 @@ impl Tasks {
         task.runs.push(TaskRun {
             task: place.into(),
             thread: call.thread.into(),
-            start: call.time,
+            start: call.time.0,
             end: NONE,
             start_seq: call.seq,
             end_seq: NONE,
@@ -326,11 +330,11 @@ impl Tasks {
         if task.state == State::New {
             // It began before the recording.
             task.span.thread = call.thread.into();
-            (task.span.begin_seq, task.span.start) = (call.seq, call.time);
+            (task.span.begin_seq, task.span.start) = (call.seq, call.time.0);
         }
         if let Some(run) = task.runs.last_mut().filter(|run| run.end == NONE) {
-            (run.end, run.end_seq) = (call.time, call.seq);
-            task.span.running_ns += call.time - run.start;
+            (run.end, run.end_seq) = (call.time.0, call.seq);
+            task.span.running_ns += call.time.0 - run.start;
         }
         let (kind, key) = match wait {
             Some((WaitKind::Executor, key)) => (WaitKind::Executor, key),
@@ -338,13 +342,13 @@ impl Tasks {
             Some(wait) => wait,
             None => (WaitKind::Unknown, NONE),
         };
-        task.span.end = call.time;
+        task.span.end = call.time.0;
         task.span.end_thread = call.thread.into();
         task.span.end_seq = call.seq;
         task.state = State::Suspended;
         task.suspensions.push(Suspension {
             task: place.into(),
-            start: call.time,
+            start: call.time.0,
             kind: kind as u64,
             key,
             thread: call.thread.into(),
@@ -353,7 +357,7 @@ impl Tasks {
         });
     }
 
-    fn complete(&mut self, thread: u32, time: u64, seq: u64, how: TaskEnd, contexts: &mut Contexts) {
+    fn complete(&mut self, thread: ThreadIndex, time: TraceNanos, seq: u64, how: TaskEnd, contexts: &mut Contexts) {
         let state = self.thread(thread);
         state.wait = None;
         let Some(place) = state.current.take() else { return };
@@ -361,10 +365,10 @@ impl Tasks {
         let task = &mut self.tasks[place as usize];
         task.state = State::Done;
         if let Some(run) = task.runs.last_mut().filter(|run| run.end == NONE) {
-            (run.end, run.end_seq) = (time.max(run.start), seq);
+            (run.end, run.end_seq) = (time.0.max(run.start), seq);
             task.span.running_ns += run.end - run.start;
         }
-        task.span.end = time.max(task.span.start);
+        task.span.end = time.0.max(task.span.start);
         task.span.end_thread = thread.into();
         task.span.end_seq = seq;
         task.span.end_how = how as u64;
@@ -388,7 +392,7 @@ impl Tasks {
         if is_over || task.span.cancel_time != NONE {
             return;
         }
-        task.span.cancel_time = call.time;
+        task.span.cancel_time = call.time.0;
         task.span.cancel_thread = call.thread.into();
         task.span.cancel_seq = call.seq;
         task.span.canceler = canceler.to_word();
@@ -414,15 +418,13 @@ impl Tasks {
                 (State::Done, _) => Outcome::new(Status::Completed, Reason::None),
                 (State::New, ProcessEnd::Alive) => Outcome::new(Status::Pending, Reason::None),
                 (State::New, _) => Outcome::new(Status::Pending, Reason::ProcessExit),
-                (_, ProcessEnd::Alive) => Outcome::new(Status::Open, Reason::None),
-                (_, ProcessEnd::Exited) => Outcome::new(Status::Unmatched, Reason::ProcessExit),
-                (_, ProcessEnd::Killed) => Outcome::new(Status::Unmatched, Reason::Crash),
+                (_, end) => end.outcome(),
             };
             if task.state == State::New && span.create_seq != NONE {
                 span.thread = span.create_thread;
                 (span.begin_seq, span.start, span.end) = (span.create_seq, span.create_time, span.create_time);
             } else if task.state != State::New && task.state != State::Done {
-                span.end = options.end_time.max(span.end).max(span.start);
+                span.end = options.end_time.0.max(span.end).max(span.start);
                 if let Some(run) = task.runs.last_mut().filter(|run| run.end == NONE) {
                     run.end = span.end.max(run.start);
                     span.running_ns += run.end - run.start;
@@ -457,22 +459,20 @@ fn mark_uncertain(span: &mut TaskSpan) {
 
 #[cfg(test)]
 mod tests {
-    use ada_event::FunctionId;
-
     use super::*;
-    use crate::traits::Role;
+    use crate::role::Role;
 
     const OPTIONS: ReplayOptions =
-        ReplayOptions { has_drops: false, end: ProcessEnd::Exited, end_time: 1000, timeout_ns: u64::MAX };
+        ReplayOptions { has_drops: false, end: ProcessEnd::Exited, end_time: TraceNanos(1000), timeout_ns: u64::MAX };
 
     /// A call on a thread at a time, which is also its event.
     fn call(swift: SwiftCall, thread: u32, time: u64, words: Words) -> (SwiftCall, LogicalCall) {
         let call = LogicalCall {
-            thread,
+            thread: ThreadIndex(thread),
             depth: 0,
             seq: time,
-            time,
-            end: NONE,
+            time: TraceNanos(time),
+            end: None,
             close_seq: NONE,
             role: Role::Swift(swift),
             outcome: Outcome::default(),
@@ -493,8 +493,8 @@ mod tests {
     fn tell(calls: &[(SwiftCall, LogicalCall)]) -> (Tasks, Contexts) {
         let (mut tasks, mut contexts) = (Tasks::default(), Contexts::default());
         for (swift, call) in calls {
-            tasks.begin(call, *swift, &mut contexts, &|_| NONE);
-            if *swift == SwiftCall::JobRun && call.end != NONE {
+            tasks.begin(call, *swift, &mut contexts, &|_| None);
+            if *swift == SwiftCall::JobRun && call.end.is_some() {
                 tasks.end(call, *swift, &mut contexts);
             }
         }
@@ -504,7 +504,7 @@ mod tests {
     #[test]
     fn the_end_is_inferred_where_nothing_tells_of_it() {
         let mut run = call(SwiftCall::JobRun, 0, 30, Words::Nothing);
-        (run.1.end, run.1.close_seq) = (40, 40);
+        (run.1.end, run.1.close_seq) = (Some(TraceNanos(40)), 40);
         let (mut tasks, mut contexts) = tell(&[
             call(SwiftCall::JobRun, 0, 1, Words::Nothing),
             call(SwiftCall::Enter, 0, 10, about(1, 0)),
@@ -548,7 +548,7 @@ mod tests {
             call(SwiftCall::Enter, 1, 30, about(1, 0)),
             call(SwiftCall::Complete, 1, 40, Words::Nothing),
         ]);
-        assert_eq!(tasks.orphans, [(1, 22), (1, 24)]);
+        assert_eq!(tasks.orphans, [(ThreadIndex(1), 22), (ThreadIndex(1), 24)]);
         let tables = tasks.finish(&OPTIONS);
         let wait = tables.suspensions[0];
         assert_eq!((wait.kind(), wait.key, wait.resume_seq), (WaitKind::Continuation, 0x77, 20));

@@ -3,7 +3,8 @@
 use ada_event::FunctionId;
 
 use super::block::BlockEntry;
-use super::bytes::{Decoder, Encoder};
+use super::function_index::FunctionIndex;
+use crate::bytes::{Decoder, Encoder};
 use crate::callback::CallbackSpan;
 use crate::concurrency::Context;
 use crate::function_stats::FunctionStats;
@@ -13,6 +14,7 @@ use crate::outcome::Status;
 use crate::pthread::PthreadSpan;
 use crate::replay::ThreadFacts;
 use crate::swift::{Suspension, TaskRun, TaskSpan};
+use crate::thread_index::ThreadIndex;
 
 const MAGIC: u64 = u64::from_le_bytes(*b"ADASPAN1");
 
@@ -43,8 +45,8 @@ pub struct Meta {
     pub task_runs: Vec<TaskRun>,
     /// When they waited: likewise.
     pub suspensions: Vec<Suspension>,
-    /// Calls that resumed continuations which nobody waited for: the thread's place, and the event.
-    pub orphans: Vec<(u32, u64)>,
+    /// Calls that resumed continuations which no task waited for: the thread, and the event.
+    pub orphans: Vec<(ThreadIndex, u64)>,
     /// Logical spans of dispatched blocks.
     pub dispatched: Vec<BlockSpan>,
     /// The queues that they went through.
@@ -89,8 +91,8 @@ pub(crate) struct ShardEntry {
     pub(crate) spans_len: u64,
     pub(crate) late_len: u64,
     pub(crate) anomalies_len: u64,
-    /// Places in [`Meta::functions`].
-    pub(crate) functions: Vec<u32>,
+    /// By the number that functions have in the file.
+    pub(crate) functions: Vec<FunctionIndex>,
 }
 
 impl Meta {
@@ -114,8 +116,8 @@ impl Meta {
         out.list(&self.functions, encode_function);
         out.list(&self.shards, |out, it| {
             out.u64(it.spans_len).u64(it.late_len).u64(it.anomalies_len);
-            out.list(&it.functions, |out, &function| {
-                out.u32(function);
+            out.list(&it.functions, |out, function| {
+                out.u32(function.0);
             });
         });
         out.list(&self.anomalies, |out, it| {
@@ -128,7 +130,7 @@ impl Meta {
         out.list(&self.task_runs, |out, it| it.encode(out));
         out.list(&self.suspensions, |out, it| it.encode(out));
         out.list(&self.orphans, |out, &(thread, seq)| {
-            out.u32(thread).u64(seq);
+            out.u32(thread.0).u64(seq);
         });
         out.list(&self.dispatched, |out, it| it.encode(out));
         out.list(&self.queues, |out, it| it.encode(out));
@@ -163,7 +165,7 @@ impl Meta {
                     spans_len: from.u64()?,
                     late_len: from.u64()?,
                     anomalies_len: from.u64()?,
-                    functions: from.list(Decoder::u32)?,
+                    functions: from.list(|from| from.u32().map(FunctionIndex))?,
                 })
             })?,
             anomalies: from.list(|from| {
@@ -181,7 +183,7 @@ impl Meta {
             tasks: from.list(TaskSpan::decode)?,
             task_runs: from.list(TaskRun::decode)?,
             suspensions: from.list(Suspension::decode)?,
-            orphans: from.list(|from| Some((from.u32()?, from.u64()?)))?,
+            orphans: from.list(|from| Some((ThreadIndex(from.u32()?), from.u64()?)))?,
             dispatched: from.list(BlockSpan::decode)?,
             queues: from.list(QueueEntry::decode)?,
             groups: from.list(GroupEntry::decode)?,
@@ -189,7 +191,7 @@ impl Meta {
         (from.0.is_empty() && meta.is_consistent()).then_some(meta)
     }
 
-    /// Whether all places that are named exist, so that nobody else has to ask.
+    /// Whether all indexes are in range, so that no reader has to check.
     fn is_consistent(&self) -> bool {
         let (threads, functions, blocks) = (self.threads.len(), self.functions.len(), self.blocks.len());
         self.blocks.iter().all(|it| (it.thread as usize) < threads && (it.shard as usize) < self.shards.len())
@@ -197,8 +199,8 @@ impl Meta {
                 .threads
                 .iter()
                 .all(|it| (it.blocks.0 as usize).checked_add(it.blocks.1 as usize).is_some_and(|end| end <= blocks))
-            && self.shards.iter().all(|it| it.functions.iter().all(|&place| (place as usize) < functions))
-            && self.functions.iter().all(|it| (it.longest.0 as usize) < threads.max(1))
+            && self.shards.iter().all(|it| it.functions.iter().all(|function| function.as_usize() < functions))
+            && self.functions.iter().all(|it| it.longest.0.as_usize() < threads.max(1))
             && self.anomalies.iter().all(|it| (it.thread as usize) < threads)
             && self.pthreads.iter().all(|it| it.is_consistent(threads))
             && self.callbacks.iter().all(|it| it.is_consistent(threads))
@@ -212,7 +214,7 @@ impl Meta {
         self.tasks.iter().all(|it| it.is_consistent(threads, runs, suspensions, &has))
             && self.task_runs.iter().all(|it| it.is_consistent(threads, tasks))
             && self.suspensions.iter().all(|it| it.is_consistent(threads, tasks, &has))
-            && self.orphans.iter().all(|&(thread, _)| (thread as usize) < threads)
+            && self.orphans.iter().all(|&(thread, _)| thread.as_usize() < threads)
             && self.dispatched.iter().all(|it| it.is_consistent(threads, queues, self.groups.len(), &has))
             && self.queues.iter().all(|it| it.target == crate::NONE || it.target < queues as u64)
     }
@@ -267,7 +269,7 @@ fn decode_block(from: &mut Decoder<'_>) -> Option<BlockEntry> {
 
 fn encode_function(out: &mut Encoder, it: &FunctionStats) {
     out.u64(it.function.0).u64(it.spans).u64(it.timed).u64(it.total_ns).u64(it.self_ns).u64(it.min_ns).u64(it.max_ns);
-    out.u32(it.longest.0).u64(it.longest.1);
+    out.u32(it.longest.0.0).u64(it.longest.1);
     for &count in &it.by_status {
         out.u64(count);
     }
@@ -287,7 +289,7 @@ fn decode_function(from: &mut Decoder<'_>) -> Option<FunctionStats> {
         self_ns: from.u64()?,
         min_ns: from.u64()?,
         max_ns: from.u64()?,
-        longest: (from.u32()?, from.u64()?),
+        longest: (ThreadIndex(from.u32()?), from.u64()?),
         by_status: [0; Status::ALL.len()],
         durations: None,
     };

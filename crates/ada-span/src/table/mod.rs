@@ -3,25 +3,24 @@
 mod block;
 mod block_code;
 mod block_writer;
-mod bytes;
 mod column;
+mod derived_folder;
+mod file_names;
+mod function_index;
 mod late;
 mod meta;
-mod reader;
 mod row;
-mod store;
+mod shard_sink;
+mod tables;
 #[doc(hidden)]
 pub mod unchecked;
-mod words;
-mod writer;
 
 pub use block::{BlockEntry, Column, Columns};
 pub(crate) use block_writer::BlockWriter;
-pub(crate) use bytes::{Decoder, Encoder};
+pub use derived_folder::{Cached, DERIVED_FOLDER, DerivedFolder};
+pub(crate) use file_names::{anomalies_file, late_file, meta_file, spans_file};
+pub use function_index::FunctionIndex;
 pub(crate) use meta::ShardEntry;
 pub use meta::{AnomalyCount, Meta, ThreadEntry};
-pub use reader::Tables;
-pub use store::{Cached, DERIVED_FOLDER, DerivedFolder};
-pub(crate) use store::{anomalies_file, late_file, meta_file, spans_file};
-pub(crate) use words::word_struct;
-pub(crate) use writer::{ShardSink, ShardSummary};
+pub(crate) use shard_sink::{ShardSink, ShardSummary};
+pub use tables::Tables;

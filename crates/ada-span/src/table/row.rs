@@ -2,11 +2,11 @@
 
 use super::block::Column;
 use super::late::LATE_FIELDS;
-use crate::span_sink::{Closed, Opened};
+use crate::replay::{Closed, Opened};
 
 /// Bits of a function's number; the outcome stands above.
 const FUNCTION_BITS: u32 = 24;
-/// Functions that can be told apart.
+/// Functions that have a number of their own.
 pub(crate) const MOST_FUNCTIONS: usize = 4_000_000;
 const _: () = assert!(MOST_FUNCTIONS < 1 << FUNCTION_BITS && size_of::<Row>() == 64);
 
@@ -30,10 +30,10 @@ impl Row {
     pub(crate) fn open(opened: &Opened) -> Self {
         Self {
             seq: opened.seq,
-            start: opened.start,
+            start: opened.start.0,
             parent_delta: opened.parent.map_or(0, |parent| opened.seq - parent),
             depth: opened.depth,
-            function_and_outcome: opened.function,
+            function_and_outcome: opened.function.0,
             ..Self::default()
         }
     }
@@ -41,7 +41,7 @@ impl Row {
     #[inline]
     pub(crate) fn close(&mut self, closed: &Closed) {
         let [duration, self_ns, close_delta, outcome, context] = late_fields(closed);
-        self.function_and_outcome = closed.function | (outcome as u32) << FUNCTION_BITS;
+        self.function_and_outcome = closed.function.0 | (outcome as u32) << FUNCTION_BITS;
         (self.duration, self.self_ns, self.close_delta, self.context) = (duration, self_ns, close_delta, context);
     }
 

@@ -1,13 +1,13 @@
 //! Callbacks, from calls with registers made by hand.
 
-use ada_event::{DetailSeq, Event, EventKind, FunctionId, ModuleId, ThreadId, TraceNanos};
+use ada_event::{DetailSeq, Event, EventKind, FunctionId, ModuleId, RuntimeAddr, ThreadId, TraceNanos};
 use ada_span::callback::{CERTAIN, CallbackSpan, LIKELY, POSSIBLE, PROBABLE};
 use ada_span::{FunctionTrait, FunctionTraits, ProcessEnd, ReplayOptions, Role};
 
 use crate::memory::{InMemory, MemoryThread, tables_of};
 
 const OPTIONS: ReplayOptions =
-    ReplayOptions { has_drops: false, end: ProcessEnd::Exited, end_time: 0, timeout_ns: u64::MAX };
+    ReplayOptions { has_drops: false, end: ProcessEnd::Exited, end_time: TraceNanos(0), timeout_ns: u64::MAX };
 
 /// The program has module 1, the library module 2.
 const MAIN: FunctionId = FunctionId::new(ModuleId(1), 0);
@@ -35,11 +35,11 @@ fn traits() -> FunctionTraits {
                     RESOLVE => Role::LazyBinding,
                     _ => Role::Plain,
                 },
-                address: Some(address(function)),
+                address: Some(RuntimeAddr(address(function))),
                 ..FunctionTrait::default()
             }
         };
-        traits.add_module(module, (0..6).map(of).collect());
+        traits.add_module(ModuleId(module), (0..6).map(of).collect());
     }
     traits
 }

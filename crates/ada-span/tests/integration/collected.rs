@@ -2,8 +2,10 @@
 
 use std::collections::HashMap;
 
-use ada_event::{Event, FunctionId};
-use ada_span::{Anomaly, Closed, FunctionTraits, KnownFunction, Opened, Place, Replay, ReplayOptions, SpanSink};
+use ada_event::{Event, FunctionId, TraceNanos};
+use ada_span::{
+    Anomaly, Closed, FunctionNumber, FunctionTraits, KnownFunction, Opened, Place, Replay, ReplayOptions, SpanSink,
+};
 
 /// All spans of a thread by opening event, and what was odd.
 #[derive(Default)]
@@ -11,7 +13,7 @@ pub(crate) struct Collected {
     pub(crate) spans: Vec<Span>,
     pub(crate) anomalies: Vec<Anomaly>,
     functions: Vec<FunctionId>,
-    numbers: HashMap<FunctionId, u32>,
+    numbers: HashMap<FunctionId, FunctionNumber>,
     traits: FunctionTraits,
 }
 
@@ -27,14 +29,14 @@ impl Span {
         self.closed.as_ref().expect("every span ends, at the latest with its thread")
     }
 
-    pub(crate) fn end(&self) -> u64 {
-        self.opened.start + self.closed().duration
+    pub(crate) fn end(&self) -> TraceNanos {
+        self.closed().end()
     }
 }
 
 impl SpanSink for Collected {
     fn function(&mut self, function: FunctionId) -> KnownFunction {
-        let next = self.functions.len() as u32;
+        let next = FunctionNumber(self.functions.len() as u32);
         let number = *self.numbers.entry(function).or_insert(next);
         if number == next {
             self.functions.push(function);
@@ -44,7 +46,7 @@ impl SpanSink for Collected {
     }
 
     fn open(&mut self, opened: &Opened) -> Place {
-        let function = self.functions[opened.function as usize];
+        let function = self.functions[opened.function.as_usize()];
         self.spans.push(Span { function, opened: *opened, closed: None });
         Place(self.spans.len() as u64 - 1)
     }
@@ -78,7 +80,8 @@ pub(crate) fn replay_with_losses(
     options: ReplayOptions,
     losses: &[u64],
 ) -> Collected {
-    let mut replay = Replay::new(Collected::new(traits), options).with_losses(losses.to_vec());
+    let mut replay =
+        Replay::new(Collected::new(traits), options).with_losses(losses.iter().copied().map(TraceNanos).collect());
     events.iter().for_each(|event| replay.event(*event));
     let (collected, facts) = replay.finish();
     assert_eq!(facts.events, events.len() as u64);

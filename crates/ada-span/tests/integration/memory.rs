@@ -1,9 +1,11 @@
 //! A process whose trace is in memory.
 
-use ada_event::{DetailSeq, Event, EventKind, EventSeq, FunctionId};
+use ada_event::{DetailSeq, Event, EventKind, EventSeq, FunctionId, ThreadId};
 use ada_format::atf::EventVisitor;
 use ada_span::table::Tables;
-use ada_span::{DetailSource, EventDetail, FunctionTraits, ProcessSource, ReplayOptions, ThreadInfo, analyze};
+use ada_span::{
+    DetailSource, EventDetail, FunctionTraits, ProcessSource, ReplayOptions, ThreadIndex, ThreadInfo, analyze,
+};
 
 /// Threads with their events, and detail by position.
 #[derive(Default)]
@@ -21,7 +23,7 @@ pub(crate) struct MemoryThread {
 
 impl MemoryThread {
     pub(crate) fn new(id: u32, events: Vec<Event>) -> Self {
-        let info = ThreadInfo { id, events: events.len() as u64, ..ThreadInfo::default() };
+        let info = ThreadInfo { id: ThreadId(id), events: events.len() as u64, ..ThreadInfo::default() };
         Self { info, events, details: Vec::new() }
     }
 
@@ -39,20 +41,20 @@ impl ProcessSource for InMemory {
         self.threads.iter().map(|thread| thread.info).collect()
     }
 
-    fn visit(&self, thread: usize, _: bool, visitor: &mut impl EventVisitor) {
-        for (chunk, first) in self.threads[thread].events.chunks(1000).zip((0..).step_by(1000)) {
+    fn visit(&self, thread: ThreadIndex, _: bool, visitor: &mut impl EventVisitor) {
+        for (chunk, first) in self.threads[thread.as_usize()].events.chunks(1000).zip((0..).step_by(1000)) {
             visitor.begin(EventSeq(first), chunk.len() as u64);
             chunk.iter().for_each(|event| visitor.event(*event));
         }
     }
 
-    fn details(&self, thread: usize) -> Option<Box<dyn DetailSource + '_>> {
-        let thread = &self.threads[thread];
+    fn details(&self, thread: ThreadIndex) -> Option<Box<dyn DetailSource + '_>> {
+        let thread = &self.threads[thread.as_usize()];
         (!thread.details.is_empty()).then(|| Box::new(Details(thread)) as Box<dyn DetailSource>)
     }
 
-    fn event_detail(&self, thread: usize, seq: u64) -> Option<EventDetail> {
-        let thread = &self.threads[thread];
+    fn event_detail(&self, thread: ThreadIndex, seq: u64) -> Option<EventDetail> {
+        let thread = &self.threads[thread.as_usize()];
         Details(thread).detail(thread.events.get(seq as usize)?.detail)
     }
 }

@@ -1,6 +1,6 @@
 //! A small machine that runs random programs and records what a tracer would, and what should be made of it.
 
-use ada_event::{DetailSeq, Event, EventKind, FunctionId, ModuleId, ThreadId, TraceNanos};
+use ada_event::{DetailSeq, Event, EventKind, FunctionId, ModuleId, RuntimeAddr, ThreadId, TraceNanos};
 use ada_span::{FunctionTrait, FunctionTraits, Outcome, Reason, Role, Status};
 
 /// Plain functions have the numbers below this.
@@ -64,10 +64,10 @@ pub(crate) fn traits() -> FunctionTraits {
         is_entry_only: number == ENTRY_ONLY,
         is_unnamed: false,
         is_runtime: number == THREAD_START,
-        address: Some(0x1000 + 16 * u64::from(number)),
+        address: Some(RuntimeAddr(0x1000 + 16 * u64::from(number))),
     };
     let mut traits = FunctionTraits::default();
-    traits.add_module(1, (0..=THREAD_START).map(of).collect());
+    traits.add_module(ModuleId(1), (0..=THREAD_START).map(of).collect());
     traits
 }
 

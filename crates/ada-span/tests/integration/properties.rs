@@ -10,7 +10,7 @@ use crate::collected::{Collected, replay, replay_with_losses};
 use crate::program::{Machine, PLAIN, Step, traits};
 
 const NEVER: ReplayOptions =
-    ReplayOptions { has_drops: false, end: ada_span::ProcessEnd::Alive, end_time: 0, timeout_ns: u64::MAX };
+    ReplayOptions { has_drops: false, end: ada_span::ProcessEnd::Alive, end_time: TraceNanos(0), timeout_ns: u64::MAX };
 
 fn step() -> impl Strategy<Value = Step> {
     prop_oneof![
@@ -74,12 +74,12 @@ fn check_nesting(collected: &Collected) {
     let by_seq: HashMap<u64, usize> =
         collected.spans.iter().enumerate().map(|(at, span)| (span.opened.seq, at)).collect();
     let mut children_ns: HashMap<u64, u64> = HashMap::new();
-    let mut last_end: HashMap<Option<u64>, u64> = HashMap::new();
+    let mut last_end: HashMap<Option<u64>, TraceNanos> = HashMap::new();
     let mut last_seq = None;
     for span in &collected.spans {
         assert!(last_seq < Some(span.opened.seq), "spans are in the order of their opening events");
         last_seq = Some(span.opened.seq);
-        let before = last_end.insert(span.opened.parent, span.end()).unwrap_or(0);
+        let before = last_end.insert(span.opened.parent, span.end()).unwrap_or_default();
         assert!(span.opened.start >= before, "siblings do not overlap: {span:?}");
         if let Some(parent) = span.opened.parent {
             let parent = &collected.spans[by_seq[&parent]];
@@ -129,7 +129,7 @@ proptest! {
             prop_assert_eq!(span.opened.parent, expected.parent);
             prop_assert_eq!(span.closed().close_seq, expected.close_seq);
             prop_assert_eq!(span.closed().outcome, expected.outcome);
-            let end = expected.close_seq.map(|seq| machine.events[seq as usize].timestamp.0);
+            let end = expected.close_seq.map(|seq| machine.events[seq as usize].timestamp);
             if let Some(end) = end {
                 prop_assert_eq!(span.end(), end);
             }

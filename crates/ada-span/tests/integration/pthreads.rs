@@ -1,6 +1,6 @@
 //! Threads as logical spans, from calls with registers made by hand.
 
-use ada_event::{DetailSeq, Event, EventKind, FunctionId, ModuleId, ThreadId, TraceNanos};
+use ada_event::{DetailSeq, Event, EventKind, FunctionId, ModuleId, RuntimeAddr, TraceNanos};
 use ada_span::pthread::{PthreadSpan, ThreadEnd};
 use ada_span::{FunctionTrait, FunctionTraits, NONE, ProcessEnd, Reason, ReplayOptions, Role, Status};
 
@@ -22,7 +22,7 @@ const JOIN_INT: u32 = 12;
 const NAME: u32 = 13;
 
 const OPTIONS: ReplayOptions =
-    ReplayOptions { has_drops: false, end: ProcessEnd::Exited, end_time: 0, timeout_ns: u64::MAX };
+    ReplayOptions { has_drops: false, end: ProcessEnd::Exited, end_time: TraceNanos(0), timeout_ns: u64::MAX };
 
 fn address(function: u32) -> u64 {
     0x40_0000 + 0x100 * u64::from(function)
@@ -46,10 +46,10 @@ fn traits() -> FunctionTraits {
         is_entry_only: false,
         is_unnamed: false,
         is_runtime: matches!(function, CREATE..=UNWIND | TRAMPOLINE..),
-        address: Some(address(function)),
+        address: Some(RuntimeAddr(address(function))),
     };
     let mut traits = FunctionTraits::default();
-    traits.add_module(1, (0..14).map(of).collect());
+    traits.add_module(ModuleId(1), (0..14).map(of).collect());
     traits
 }
 
@@ -68,7 +68,7 @@ impl Script {
         self.thread.events.push(Event {
             timestamp: TraceNanos(time),
             function: FunctionId::new(ModuleId(1), function),
-            thread: ThreadId(self.thread.info.id),
+            thread: self.thread.info.id,
             kind,
             depth: self.stack.len() as u32,
             detail: DetailSeq::NONE,

@@ -7,7 +7,7 @@ use crate::collected::{Collected, replay, replay_with_losses};
 use crate::program::{Machine, Step, THREAD_START, traits};
 
 const ALIVE: ReplayOptions =
-    ReplayOptions { has_drops: false, end: ProcessEnd::Alive, end_time: 0, timeout_ns: 5_000_000_000 };
+    ReplayOptions { has_drops: false, end: ProcessEnd::Alive, end_time: TraceNanos(0), timeout_ns: 5_000_000_000 };
 
 fn outcomes(collected: &Collected) -> Vec<(Status, Reason)> {
     collected.spans.iter().map(|span| span.closed().outcome).map(|it| (it.status, it.reason)).collect()
@@ -25,19 +25,22 @@ fn what_is_open_at_the_end_depends_on_how_the_process_ended() {
         (ProcessEnd::Exited, (Status::Unmatched, Reason::ProcessExit)),
         (ProcessEnd::Killed, (Status::Unmatched, Reason::Crash)),
     ] {
-        let collected = replay(&machine.events, &traits(), ReplayOptions { end, end_time: 2000, ..ALIVE });
+        let collected = replay(&machine.events, &traits(), ReplayOptions { end, end_time: TraceNanos(2000), ..ALIVE });
         assert_eq!(outcomes(&collected), [expected; 2]);
-        assert!(collected.spans.iter().all(|span| span.end() == 2000), "it was open until the process ended");
+        assert!(
+            collected.spans.iter().all(|span| span.end() == TraceNanos(2000)),
+            "it was open until the process ended"
+        );
     }
 }
 
 #[test]
 fn a_thread_that_ended_in_the_library_has_exited_though_the_process_went_on() {
     let machine = Machine::run(&[Step::Call(THREAD_START), Step::Call(1), Step::Return]);
-    let options = ReplayOptions { end: ProcessEnd::Exited, end_time: 1_000_000, ..ALIVE };
+    let options = ReplayOptions { end: ProcessEnd::Exited, end_time: TraceNanos(1_000_000), ..ALIVE };
     let collected = replay(&machine.events, &traits(), options);
     assert_eq!(outcomes(&collected), [(Status::Exited, Reason::None), (Status::Completed, Reason::None)]);
-    assert_eq!(collected.spans[0].end(), machine.events[2].timestamp.0);
+    assert_eq!(collected.spans[0].end(), machine.events[2].timestamp);
 }
 
 #[test]

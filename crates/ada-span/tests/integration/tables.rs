@@ -1,8 +1,8 @@
 //! The tables hold what the replay found, whatever ended when.
 
-use ada_event::{Event, ThreadId};
+use ada_event::{Event, ThreadId, TraceNanos};
 use ada_span::table::{Column, Columns, Tables};
-use ada_span::{ProcessEnd, ReplayOptions, SpanError, Status};
+use ada_span::{ProcessEnd, ReplayOptions, SpanError, Status, ThreadIndex};
 use proptest::prelude::*;
 
 use crate::collected::{Collected, replay};
@@ -10,7 +10,7 @@ use crate::memory::{InMemory, MemoryThread, tables_of};
 use crate::program::{Machine, PLAIN, Step, traits};
 
 const OPTIONS: ReplayOptions =
-    ReplayOptions { has_drops: false, end: ProcessEnd::Exited, end_time: 9_000_000, timeout_ns: u64::MAX };
+    ReplayOptions { has_drops: false, end: ProcessEnd::Exited, end_time: TraceNanos(9_000_000), timeout_ns: u64::MAX };
 
 /// Every column of every row, and the directory's bounds, against the replay.
 fn check_thread(tables: &Tables, thread: usize, collected: &Collected) {
@@ -26,7 +26,7 @@ fn check_thread(tables: &Tables, thread: usize, collected: &Collected) {
             let (opened, closed) = (&span.opened, span.closed());
             let at = |column: Column| columns.at(column, row);
             assert_eq!(at(Column::OpenSeq), opened.seq);
-            assert_eq!(at(Column::Start), opened.start);
+            assert_eq!(at(Column::Start), opened.start.0);
             assert_eq!(tables.meta().functions[at(Column::Function) as usize].function, span.function);
             assert_eq!(at(Column::Depth), u64::from(opened.depth));
             assert_eq!(at(Column::ParentDelta), opened.parent.map_or(0, |parent| opened.seq - parent));
@@ -36,7 +36,7 @@ fn check_thread(tables: &Tables, thread: usize, collected: &Collected) {
             assert_eq!(at(Column::Outcome), u64::from(closed.outcome.to_byte()));
             assert_eq!(at(Column::Context), closed.context.map_or(0, |seq| seq + 1));
             assert_eq!(tables.block_of(thread, opened.seq), Some(block));
-            (max_end, max_duration) = (max_end.max(span.end()), max_duration.max(closed.duration));
+            (max_end, max_duration) = (max_end.max(span.end().0), max_duration.max(closed.duration));
         }
         assert_eq!((entry.max_end, entry.max_duration), (max_end, max_duration));
         let depths = columns.get(Column::Depth).iter().map(|&depth| depth as u32);
@@ -91,7 +91,7 @@ fn sums_count_recursion_once() {
     let (_folder, tables) = tables_of(&InMemory { threads }, &traits(), OPTIONS);
     let [outer, inner] = &tables.meta().functions[..] else { panic!("two functions") };
     assert_eq!((outer.spans, outer.total_ns, outer.self_ns), (2, 50, 40));
-    assert_eq!((outer.min_ns, outer.max_ns, outer.longest), (30, 50, (0, 0)));
+    assert_eq!((outer.min_ns, outer.max_ns, outer.longest), (30, 50, (ThreadIndex(0), 0)));
     assert_eq!((inner.spans, inner.total_ns, inner.self_ns), (1, 10, 10));
     assert_eq!(outer.by_status[Status::Completed as usize], 2);
 }

@@ -4,7 +4,8 @@ use ada_event::{DetailSeq, Event, EventKind, EventSeq, FunctionId, ModuleId, Thr
 use ada_format::atf::EventVisitor;
 use ada_span::table::{Column, Columns, Tables};
 use ada_span::{
-    DetailSource, EventDetail, FunctionTraits, ProcessEnd, ProcessSource, ReplayOptions, ThreadInfo, analyze,
+    DetailSource, EventDetail, FunctionTraits, ProcessEnd, ProcessSource, ReplayOptions, ThreadIndex, ThreadInfo,
+    analyze,
 };
 use ada_timeline::Item;
 
@@ -13,23 +14,26 @@ struct InMemory(Vec<Vec<Event>>);
 
 impl ProcessSource for InMemory {
     fn threads(&self) -> Vec<ThreadInfo> {
-        let info =
-            |(id, events): (u32, &Vec<Event>)| ThreadInfo { id, events: events.len() as u64, ..ThreadInfo::default() };
+        let info = |(id, events): (u32, &Vec<Event>)| ThreadInfo {
+            id: ThreadId(id),
+            events: events.len() as u64,
+            ..ThreadInfo::default()
+        };
         (1..).zip(&self.0).map(info).collect()
     }
 
-    fn visit(&self, thread: usize, _: bool, visitor: &mut impl EventVisitor) {
-        for (chunk, first) in self.0[thread].chunks(1000).zip((0..).step_by(1000)) {
+    fn visit(&self, thread: ThreadIndex, _: bool, visitor: &mut impl EventVisitor) {
+        for (chunk, first) in self.0[thread.as_usize()].chunks(1000).zip((0..).step_by(1000)) {
             visitor.begin(EventSeq(first), chunk.len() as u64);
             chunk.iter().for_each(|event| visitor.event(*event));
         }
     }
 
-    fn details(&self, _: usize) -> Option<Box<dyn DetailSource + '_>> {
+    fn details(&self, _: ThreadIndex) -> Option<Box<dyn DetailSource + '_>> {
         None
     }
 
-    fn event_detail(&self, _: usize, _: u64) -> Option<EventDetail> {
+    fn event_detail(&self, _: ThreadIndex, _: u64) -> Option<EventDetail> {
         None
     }
 }
@@ -86,7 +90,8 @@ pub(crate) fn thread(seed: u64, events: usize) -> Vec<Event> {
 /// Tables of threads, in a folder that goes away with the first of the two.
 pub(crate) fn tables(threads: Vec<Vec<Event>>) -> (tempfile::TempDir, Tables) {
     let folder = tempfile::tempdir().unwrap();
-    let options = ReplayOptions { has_drops: false, end: ProcessEnd::Exited, end_time: 0, timeout_ns: u64::MAX };
+    let options =
+        ReplayOptions { has_drops: false, end: ProcessEnd::Exited, end_time: TraceNanos(0), timeout_ns: u64::MAX };
     let tables = analyze(&InMemory(threads), &FunctionTraits::default(), &options, 7, folder.path(), &|_| ()).unwrap();
     (folder, tables)
 }

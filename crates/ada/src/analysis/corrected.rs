@@ -52,7 +52,7 @@ impl Row {
         let costs = Costs {
             ends: 1 + u64::from(close.is_some()),
             events: before.saturating_sub(first.saturating_add(1)),
-            waited_ns: correction.waited(trace.id().0, start, end),
+            waited_ns: correction.waited(trace.id(), TraceNanos(start), TraceNanos(end)),
         };
         Some(correction.total(self.duration(), &costs))
     }

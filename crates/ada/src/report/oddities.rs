@@ -114,7 +114,7 @@ fn orphans(opened: &OpenedSession) -> Option<Item> {
         .flat_map(|(process, it)| it.tables.meta().orphans.iter().map(move |&orphan| (process, orphan)));
     let count = all.clone().count() as u64;
     let (process, (thread, seq)) = all.next()?;
-    let thread = opened.processes[process].tables.meta().threads[thread as usize].id;
+    let thread = opened.processes[process].tables.meta().threads[thread.as_usize()].id;
     let reference = refer(opened, process, Target::Event(thread, seq)).to_string();
     let json = json!({ "kind": "orphaned_resume", "count": count });
     Some(item("orphaned resume".into(), format!("{} times, first at", thousands(count)), Some(reference), json))

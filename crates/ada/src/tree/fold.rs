@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use ada_event::ThreadId;
 use ada_span::table::{Column, Columns, Tables};
 use ada_span::{Correction, Costs, SelfCosts, SpanEnds, SpanError};
 
@@ -123,7 +124,7 @@ impl Folded {
         while let Some(last) = open.pop_if(|top| ends.parent != Some(top.ends.seq)) {
             self.end(&last, seq);
         }
-        let id = tables.meta().threads[thread].id;
+        let id = ThreadId(tables.meta().threads[thread].id);
         let waited_ns = wanted.correction.map_or(0, |it| it.waited(id, ends.start, ends.end));
         if let Some(parent) = open.last().and_then(|parent| parent.node) {
             self.nodes[parent].self_costs.add_below(&ends, waited_ns);

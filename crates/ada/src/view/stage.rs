@@ -85,10 +85,10 @@ impl Stage {
             }
             let mut anomalies: Vec<Vec<Item>> = vec![Vec::new(); count];
             for (thread, anomaly) in tables.anomalies()? {
-                if let Some(of_thread) = anomalies.get_mut(thread as usize) {
+                if let Some(of_thread) = anomalies.get_mut(thread.as_usize()) {
                     let function = stage.names.of_text(&anomaly.kind.word().replace('_', " "));
                     of_thread.push(Item {
-                        start: anomaly.time,
+                        start: anomaly.time.0,
                         duration: 0,
                         seq: anomaly.seq,
                         function,

@@ -75,7 +75,7 @@ impl DetailHeader {
         bytes
     }
 
-    /// Whether nobody has rewritten the header yet.
+    /// Whether the header was not rewritten yet.
     pub(crate) fn is_placeholder(&self) -> bool {
         self.event_count == 0 && self.bytes_length == 0
     }

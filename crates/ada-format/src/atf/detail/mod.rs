@@ -6,12 +6,10 @@ mod record;
 mod shape;
 mod table;
 mod view;
-mod writer;
 
 pub(crate) use check::DetailCheck;
 pub use header::{DetailFooter, DetailHeader};
-pub use record::{DetailRecord, DetailType};
+pub use record::DetailRecord;
 pub(crate) use record::{Hop, encode_header, hop};
 pub(crate) use shape::DetailShape;
 pub use view::{DetailView, Records};
-pub use writer::DetailWriter;

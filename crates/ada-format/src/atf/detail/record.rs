@@ -4,20 +4,7 @@ use ada_event::{EventSeq, ThreadId, TraceNanos};
 
 use crate::atf::layout::{RECORD_HEADER_SIZE, put, record, u16_at, u32_at, u64_at};
 use crate::atf::payload::Payload;
-use crate::atf::{Arch, AtfError};
-
-/// What a record holds, as the file's number for it. Numbers from 16 on are ada's own; readers skip those they do not
-/// know by the record's length.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[repr(transparent)]
-pub struct DetailType(pub u16);
-
-impl DetailType {
-    /// Registers and stack when a function was entered.
-    pub const CALL: Self = Self(3);
-    /// Registers when it returned.
-    pub const RETURN: Self = Self(4);
-}
+use crate::atf::{Arch, AtfError, DetailType};
 
 /// One record: its header's fields, and its payload's bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -27,7 +27,7 @@ pub(crate) struct DetailShape {
 
 impl DetailShape {
     /// Applies the rules in the order in which `docs/formats/atf-v2.md` lists them. Only where there is no footer are
-    /// the records walked; `walked` then hears from time to time how far.
+    /// the records walked; `walked` is then called from time to time with how far.
     pub(crate) fn find(bytes: &[u8], walked: impl FnMut(usize)) -> Result<Self, AtfError> {
         let len = bytes.len() as u64;
         let Some(first) = bytes.first_chunk::<HEADER_SIZE>() else {
@@ -89,8 +89,8 @@ impl DetailShape {
         Self { count: footer.event_count, footer: Some(footer), ..shape }
     }
 
-    /// Counts the whole records where nothing else tells, and leaves out one that is not whole. A record of
-    /// impossible length stays in: whoever reads that far gets the error.
+    /// Counts the whole records of a file without a footer, and leaves out one that is not whole. A record of
+    /// impossible length stays in: reading it gives the error.
     fn recover(mut self, bytes: &[u8], walked: impl FnMut(usize)) -> Self {
         let table = OffsetTable::build(bytes, self.records.clone(), self.arch(), walked);
         self.count = table.count();

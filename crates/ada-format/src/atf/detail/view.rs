@@ -57,8 +57,7 @@ impl<'a> DetailView<'a> {
         self.len() == 0
     }
 
-    /// The records in the order of the file. After an error there is nothing more: nobody knows where the next record
-    /// would begin.
+    /// The records in the order of the file. An error is the last item: where the next record begins is unknown then.
     pub fn records(&self) -> Records<'a> {
         Records {
             bytes: self.bytes,

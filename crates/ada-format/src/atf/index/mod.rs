@@ -4,10 +4,9 @@ mod check;
 mod header;
 mod shape;
 mod view;
-mod writer;
 
 pub(crate) use check::IndexCheck;
+pub(crate) use header::saturated;
 pub use header::{IndexFooter, IndexHeader};
 pub(crate) use shape::IndexShape;
 pub use view::IndexView;
-pub use writer::IndexWriter;

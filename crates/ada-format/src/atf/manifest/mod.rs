@@ -237,7 +237,7 @@ pub struct Drops {
     pub reason: String,
     /// How many.
     pub count: u64,
-    /// How many of them are missing where no [`Gap`] says so; absent where nobody has looked.
+    /// How many of them are missing where no [`Gap`] says so; absent where that was not counted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unplaced: Option<u64>,
     /// Fields that this version does not know.
@@ -317,7 +317,7 @@ fn offset_of(bytes: &[u8], line: usize, column: usize) -> u64 {
     (before + column.saturating_sub(1)).min(bytes.len()) as u64
 }
 
-/// The error's words; the position is told in a field of its own.
+/// The error's words; the position has a field of its own.
 fn without_position(error: &serde_json::Error) -> String {
     let words = error.to_string();
     words.rsplit_once(" at line ").map_or(words.as_str(), |(reason, _)| reason).to_owned()

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-/// Calls of a thread that were open when it was attached to. No event tells of them: their beginnings came before the
+/// Calls of a thread that were open when it was attached to. They have no events: they began before the
 /// recording, and their returns are not caught.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct OpenCalls {

@@ -6,7 +6,7 @@ use crate::atf::layout::{put, u16_at, u32_at, u64_at};
 /// Bytes of the pointer at a file's very end.
 pub(super) const TRAILER_SIZE: usize = 16;
 const TRAILER_MAGIC: [u8; 4] = *b"PEND";
-/// The checksum in the raw file's footer was right when it was left out: whoever needs it computes it.
+/// The checksum in the raw file's footer is left out: it was right, and can be computed.
 pub(super) const CRC_LEFT_OUT: u32 = 1;
 /// Where a raw footer has its checksum.
 pub(super) const FOOTER_CRC: std::ops::Range<usize> = 4..8;
@@ -17,7 +17,7 @@ pub(crate) struct Entry {
     /// Where the block begins in its file.
     pub(crate) offset: u64,
     pub(crate) header: BlockHeader,
-    /// A filter of the functions in it; empty where nobody knows.
+    /// A filter of the functions in it; empty where it is not known.
     pub(crate) functions: Vec<u8>,
 }
 
@@ -37,7 +37,7 @@ pub(crate) struct Around {
 }
 
 impl Around {
-    /// Of a file that is written in this form from the beginning: nobody has computed the checksum.
+    /// Of a file that was never raw: no checksum was computed.
     pub(crate) fn without_crc<const N: usize>(header: [u8; N], footer: [u8; N]) -> Self {
         Self { head: header.to_vec(), tail: footer.to_vec(), is_crc_left_out: true }
     }

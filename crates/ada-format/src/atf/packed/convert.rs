@@ -15,7 +15,7 @@ use crate::atf::{AtfError, Clock, Damage, Platform};
 
 /// Bytes before or behind the events that a packed file takes along.
 const MOST_AROUND: usize = 1 << 20;
-/// Events that are packed before `progress` hears of it.
+/// Events that are packed between two calls of `progress`.
 const STEP: usize = 1 << 15;
 
 /// Why a file stays as it is.
@@ -45,7 +45,7 @@ pub enum ConvertError {
     Damaged(Damage),
 }
 
-/// Packs an index file. `progress` hears how far the raw bytes are read.
+/// Packs an index file. `progress` is called with how far the raw bytes are read.
 pub fn pack_index<W: Write + Seek>(raw: &[u8], file: W, mut progress: impl FnMut(usize)) -> Result<W, ConvertError> {
     let shape = IndexShape::find(raw)?;
     let events = shape.events.clone();
@@ -68,7 +68,7 @@ pub fn pack_index<W: Write + Seek>(raw: &[u8], file: W, mut progress: impl FnMut
     Ok(section.finish(&around, |_| Ok(()))?)
 }
 
-/// Packs a detail file. `progress` hears how far the raw bytes are read.
+/// Packs a detail file. `progress` is called with how far the raw bytes are read.
 pub fn pack_detail<W: Write + Seek>(raw: &[u8], file: W, mut progress: impl FnMut(usize)) -> Result<W, ConvertError> {
     let shape = DetailShape::find(raw, |_| ())?;
     let records = shape.records.clone();
@@ -110,7 +110,7 @@ fn around(raw: &[u8], inner: &std::ops::Range<usize>) -> Result<Around, ConvertE
 }
 
 impl Around {
-    /// Leaves the checksum out, if it is the one that whoever unpacks will compute.
+    /// Leaves the checksum out, if it is the one that unpacking will compute.
     fn leave_out(&mut self, crc: u32) {
         if let Some(stored) = self.tail.get_mut(FOOTER_CRC).filter(|stored| **stored == crc.to_le_bytes()) {
             stored.fill(0);
@@ -187,7 +187,7 @@ impl<W: Write> RawFile<W> {
             let range = shape.block_range(block);
             if range.start != next {
                 return Err(ConvertError::Damaged(Damage::BytesSkipped {
-                    offset: shape.place(block).start as u64,
+                    offset: shape.byte_range(block).start as u64,
                     len: range.start - next,
                 }));
             }

@@ -1,11 +1,10 @@
-//! Blocks of detail records: each told by what differs from the last one of the same function, then compressed.
+//! Blocks of detail records: each is stored as its difference to the last one of the same function, then compressed.
 
-use super::BlockFault;
 use super::block::{BlockHeader, MOST_RECORD_BYTES};
 use super::number;
-use crate::atf::Arch;
 use crate::atf::detail::{DetailRecord, Hop, hop};
 use crate::atf::layout::{RECORD_HEADER_SIZE, record, u32_at};
+use crate::atf::{Arch, BlockFault};
 
 /// Bytes of a payload before its parts.
 const PREFIX: usize = 16;
@@ -15,10 +14,10 @@ const ZSTD: u8 = 1;
 const LEVEL: i32 = 1;
 /// Places of the table that finds the last record of the same function.
 const PLACES: usize = 1024;
-/// The words of a record that are told by the difference to the record before: its event and thread, and its time.
-const COUNTED_WORDS: std::ops::Range<usize> = 1..3;
-/// The word that has the function.
-const FUNCTION_WORD: usize = 3;
+/// The words of a record that are stored as the difference to the record before: its event and thread, and its time.
+const COUNTED_WORDS: std::ops::Range<usize> = record::INDEX_SEQ / 8..record::TIMESTAMP / 8 + 1;
+/// The word that has the function: the first of every payload that ada knows.
+const FUNCTION_WORD: usize = RECORD_HEADER_SIZE / 8;
 
 /// Packs the records of one block after the other, in the same memory.
 pub(crate) struct RecordPacker {
@@ -63,8 +62,8 @@ impl RecordPacker {
                     _ => model.map_or(0, |model| word(own_record(records, model), number)),
                 };
                 let word = word(own, number);
-                let told = if COUNTED_WORDS.contains(&number) { word.wrapping_sub(guess) } else { word ^ guess };
-                self.tell(told);
+                let coded = if COUNTED_WORDS.contains(&number) { word.wrapping_sub(guess) } else { word ^ guess };
+                self.put(coded);
             }
             before = Some(at);
             at = next;
@@ -110,9 +109,9 @@ impl RecordPacker {
         }
     }
 
-    /// Tells a word: which of its bytes are not zero, and those.
+    /// Appends a word: a mask of its bytes that are not zero, and those bytes.
     #[inline]
-    fn tell(&mut self, word: u64) {
+    fn put(&mut self, word: u64) {
         if word == 0 {
             return self.masks.push(0);
         }
@@ -159,7 +158,7 @@ pub(crate) struct DetailBlock {
 }
 
 impl DetailBlock {
-    /// Reads a block whose checksum was found right.
+    /// Reads a block whose checksum is right.
     pub(crate) fn decode(header: &BlockHeader, payload: &[u8]) -> Result<Self, BlockFault> {
         if header.extent > MOST_RECORD_BYTES || header.count > header.extent / RECORD_HEADER_SIZE as u32 {
             return Err(BlockFault::TooLarge);
@@ -210,8 +209,8 @@ impl DetailBlock {
         }
         self.bytes.extend_from_slice(&first.to_le_bytes());
         for number in 1..length.div_ceil(8) {
-            let (told, guess) = (parts.take()?, guess(&self.bytes, number));
-            let word = if COUNTED_WORDS.contains(&number) { told.wrapping_add(guess) } else { told ^ guess };
+            let (coded, guess) = (parts.take()?, guess(&self.bytes, number));
+            let word = if COUNTED_WORDS.contains(&number) { coded.wrapping_add(guess) } else { coded ^ guess };
             let room = (length - 8 * number).min(8);
             self.bytes.extend_from_slice(&word.to_le_bytes()[..room]);
         }

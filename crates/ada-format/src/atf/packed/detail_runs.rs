@@ -1,12 +1,13 @@
-//! The details that a block's events are linked to, as the block tells of them: events without one are passed over, and
-//! those that follow have details that follow each other.
+//! The links of a block's events to their detail, as runs: so many events without detail, then so many whose detail records
+//! are consecutive.
 
+use std::mem::offset_of;
 use std::ops::Range;
 
 use ada_event::{DetailSeq, Event};
 
-use super::block::BlockFault;
 use super::number;
+use crate::atf::BlockFault;
 
 /// Events of a block whose details follow each other.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,7 +41,7 @@ pub(super) fn read(mut coded: &[u8], count: usize) -> Result<Vec<DetailRun>, Blo
 pub(super) fn apply(runs: &[DetailRun], events: &mut [[u8; Event::SIZE]]) {
     for run in runs {
         for (event, number) in events[run.events.clone()].iter_mut().zip(0_u32..) {
-            event[28..].copy_from_slice(&run.first.0.wrapping_add(number).to_le_bytes());
+            event[offset_of!(Event, detail)..].copy_from_slice(&run.first.0.wrapping_add(number).to_le_bytes());
         }
     }
 }

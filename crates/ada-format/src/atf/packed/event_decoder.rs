@@ -2,13 +2,12 @@
 
 use ada_event::{DetailSeq, Event, EventKind, FunctionId, ThreadId, TraceNanos};
 
-use super::block::{BlockFault, BlockHeader, MOST_EVENTS};
+use super::block::{BlockHeader, MOST_EVENTS};
 use super::detail_runs::{self, DetailRun};
-use super::event_encoder::{
-    CALL_FAR, CALL_NEAR, ESCAPE, HAS_DEPTH, HAS_THREAD, PREFIX, RETURN, TIME_8, TIME_16, TIME_64,
-};
-use super::model::{State, Symbol, Tables};
+use super::event_code::{CALL_FAR, CALL_NEAR, ESCAPE, HAS_DEPTH, HAS_THREAD, PREFIX, RETURN, TIME_8, TIME_16, TIME_64};
+use super::model::{MOST_SYMBOLS, State, Symbol, Tables};
 use super::number;
+use crate::atf::BlockFault;
 use crate::atf::layout::{u16_at, u32_at};
 
 /// Reads blocks, one after the other, in the same memory.
@@ -23,7 +22,7 @@ pub(super) trait BlockSink {
     /// Where an event goes.
     type Slot;
 
-    /// An event that was told in full.
+    /// An event with all its fields.
     fn event(&mut self, slot: &mut Self::Slot, event: Event);
 
     /// An event of the block's thread, with the function at a place in the block's list.
@@ -40,7 +39,7 @@ pub(super) trait BlockSink {
 
 /// The parts of a payload that are not read yet.
 struct Parts<'a> {
-    /// By control: how much later than the one before its event is, or [`TOLD`].
+    /// By control: nanoseconds since the event before, or [`LISTED`].
     steps: [u64; 256],
     times_8: &'a [u8],
     times_16: &'a [[u8; 2]],
@@ -50,7 +49,7 @@ struct Parts<'a> {
 }
 
 impl EventDecoder {
-    /// Reads the events of a block whose checksum was found right. What `events` held before is gone.
+    /// Reads the events of a block whose checksum is right. They replace what `events` held.
     pub(crate) fn decode(
         &mut self,
         header: &BlockHeader,
@@ -64,8 +63,8 @@ impl EventDecoder {
         Ok(())
     }
 
-    /// The same, with one slot for each event, and their links told behind. If the block contradicts itself, the sink has
-    /// heard of the events in front of that.
+    /// Hands the events to a sink, with one slot for each, and returns their links to detail. If the block contradicts
+    /// itself, the sink has got the events before that.
     pub(super) fn read<S: BlockSink>(
         &mut self,
         header: &BlockHeader,
@@ -98,15 +97,21 @@ impl EventDecoder {
         detail_runs::read(runs, controls.len())
     }
 
-    /// The functions of the block that was read last, by their places.
+    /// The functions of the block that was read last, in the order of its list.
     pub(super) fn functions(&self) -> impl Iterator<Item = FunctionId> {
         self.symbols.iter().map(|symbol| FunctionId(symbol.function))
     }
 
     fn read_symbols(&mut self, mut list: &[u8], count: u32) -> Result<(), BlockFault> {
         self.symbols.clear();
+        if count > MOST_SYMBOLS {
+            return Err(BlockFault::TooLarge);
+        }
         let mut module = 0;
         while !list.is_empty() {
+            if self.symbols.len() == count as usize {
+                return Err(BlockFault::Function);
+            }
             let coded = number::take(&mut list)?;
             if coded & 1 != 0 {
                 module = number::take(&mut list)?;
@@ -132,7 +137,7 @@ impl EventDecoder {
         for (&control, slot) in controls.iter().zip(slots) {
             let op = control & 3;
             time = time.wrapping_add(match parts.steps[usize::from(control)] {
-                TOLD => match control >> 2 {
+                LISTED => match control >> 2 {
                     TIME_8 => u64::from(*take_one(&mut parts.times_8)?),
                     TIME_16 => u64::from(u16::from_le_bytes(*take_one(&mut parts.times_16)?)),
                     _ => u64::from_le_bytes(*take_one(&mut parts.times_64)?),
@@ -202,25 +207,25 @@ impl BlockSink for WholeEvents {
     }
 }
 
-/// In place of a step: it is told beside the controls.
-const TOLD: u64 = u64::MAX;
+/// In place of a step: the time is in one of the lists beside the controls.
+const LISTED: u64 = u64::MAX;
 
 /// The steps in time that controls stand for.
 fn steps(prefix: &[u8]) -> [u64; 256] {
     let usual = [0, 1, 2, 3].map(|op| u64::from(u16_at(prefix, 2 * op)));
     std::array::from_fn(|control| match (control >> 2) as u8 {
-        TIME_8 | TIME_16 | TIME_64 => TOLD,
+        TIME_8 | TIME_16 | TIME_64 => LISTED,
         beyond => usual[control & 3] + u64::from(beyond),
     })
 }
 
-/// An event that was told in full but for its time, and where the thread is behind it.
+/// An escaped event without its time, and the state of the model after it.
 struct Escaped {
     event: Event,
     state: State,
 }
 
-/// Reads such an event.
+/// Reads an escaped event.
 #[cold]
 #[inline(never)]
 fn read_escape(
@@ -257,7 +262,7 @@ fn read_escape(
     Ok(Escaped { event, state })
 }
 
-/// The numbers that bytes are, if they are whole ones.
+/// Bytes as numbers of a fixed width; fails where bytes are left over.
 fn whole<const N: usize>(bytes: &[u8]) -> Result<&[[u8; N]], BlockFault> {
     match bytes.as_chunks() {
         (whole, []) => Ok(whole),

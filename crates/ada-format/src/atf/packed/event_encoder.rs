@@ -5,6 +5,9 @@ use std::collections::HashSet;
 use ada_event::{DetailSeq, Event, EventKind, ThreadId, TraceNanos};
 
 use super::block::{BlockHeader, BlockKind};
+use super::event_code::{
+    CALL_FAR, CALL_NEAR, ESCAPE, EXPLICIT, HAS_DEPTH, HAS_THREAD, RETURN, TIME_8, TIME_16, TIME_64,
+};
 use super::model::{NOTHING, State, Symbol, Tables};
 use super::{bloom, number};
 
@@ -14,32 +17,12 @@ pub(crate) const FULL: usize = 16 * 1024;
 const MANY_SYMBOLS: usize = SLOTS / 2;
 const SLOTS: usize = 16 * 1024;
 
-/// What a control byte's two low bits say.
-pub(super) const RETURN: u8 = 0;
-pub(super) const CALL_FAR: u8 = 1;
-pub(super) const CALL_NEAR: u8 = 2;
-pub(super) const TOLD: u8 = 3;
-
-/// What its six high bits say of the time since the event before: so much more than usual, or how long it is.
-pub(super) const TIME_8: u8 = 61;
-pub(super) const TIME_16: u8 = 62;
-pub(super) const TIME_64: u8 = 63;
-
-/// In the list of functions: the event is told in full.
-pub(super) const ESCAPE: u16 = u16::MAX;
-/// Bits of such an event's first byte; the three lowest are its kind, or 0.
-pub(super) const HAS_DEPTH: u8 = 8;
-pub(super) const HAS_THREAD: u8 = 16;
-
-/// Bytes of a payload before its first part.
-pub(super) const PREFIX: usize = 40;
-
-/// Events of a block whose times are looked at to choose what is usual in the next.
+/// Events of a block from whose times the usual ones of the next are chosen.
 const SAMPLE: usize = 2048;
 /// The usual time where nothing is known yet: a hook alone takes about this long.
 const USUAL: u16 = 20;
 
-/// A block that grows. It can be written at any time, and goes on to grow after that.
+/// A block under construction. It can be written at any time, and goes on to grow after that.
 pub(super) struct EventEncoder {
     thread: ThreadId,
     tables: Tables,
@@ -202,7 +185,7 @@ impl EventEncoder {
             } else {
                 let symbol = self.symbol(event.function.0, event.kind == EventKind::ENTRY);
                 self.functions.extend_from_slice(&symbol.to_le_bytes());
-                (TOLD, symbol)
+                (EXPLICIT, symbol)
             };
             let pushes = self.symbols[usize::from(symbol)].pushes;
             state.called(&mut self.tables, places, symbol, event.depth, pushes);
@@ -210,10 +193,10 @@ impl EventEncoder {
             return op;
         }
         *state = self.escape(event, *state);
-        TOLD
+        EXPLICIT
     }
 
-    /// Tells an event in full, and learns what can be learnt from a wrong guess.
+    /// Writes an event with all its fields, and learns from a wrong guess.
     #[cold]
     #[inline(never)]
     fn escape(&mut self, event: &Event, mut state: State) -> State {

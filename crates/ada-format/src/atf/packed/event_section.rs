@@ -112,7 +112,7 @@ impl<W: Write + Seek> EventSection<W> {
 impl<W: Write + Seek> Drop for EventSection<W> {
     fn drop(&mut self) {
         if self.file.is_open() {
-            // Nobody is left to tell of a failure; a reader recovers what did get out.
+            // There is nobody to report a failure to; readers recover what was written.
             let _ = self.flush();
         }
     }

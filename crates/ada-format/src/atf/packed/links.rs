@@ -1,11 +1,13 @@
 //! Links of events to details that came later, when their blocks were written already.
 
+use std::mem::offset_of;
 use std::ops::Range;
 
 use ada_event::{Event, EventSeq, ThreadId, TraceNanos};
 
-use super::block::{BlockFault, BlockHeader, BlockKind};
+use super::block::{BlockHeader, BlockKind};
 use super::number;
+use crate::atf::BlockFault;
 
 /// A link: the event's position, and the detail's.
 pub(super) type Link = (u64, u32);
@@ -57,6 +59,6 @@ fn start(links: &[Link], position: u64) -> usize {
 pub(super) fn apply(links: &[Link], first: EventSeq, events: &mut [[u8; Event::SIZE]]) {
     for (seq, detail) in &links[start(links, first.0)..] {
         let Some(event) = events.get_mut((seq - first.0) as usize) else { break };
-        event[28..].copy_from_slice(&detail.to_le_bytes());
+        event[offset_of!(Event, detail)..].copy_from_slice(&detail.to_le_bytes());
     }
 }

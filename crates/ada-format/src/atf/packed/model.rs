@@ -3,7 +3,7 @@
 //! It is a guess and never a claim. The writer compares it with the event and says where it is wrong, so that any row of
 //! events can be written; a trace of a program that calls and returns as programs do is guessed right most of the time.
 
-use super::BlockFault;
+use crate::atf::BlockFault;
 
 /// Frames that are remembered; deeper ones share their places.
 const FRAMES: usize = 8192;
@@ -11,6 +11,8 @@ const FRAMES: usize = 8192;
 const GUESSES: usize = 8192;
 /// No symbol.
 pub(super) const NOTHING: u16 = u16::MAX;
+/// Symbols that a block may list: none has the number [`NOTHING`].
+pub(super) const MOST_SYMBOLS: u32 = NOTHING as u32;
 
 /// A function in a block's list, and what an event of it does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,7 +44,7 @@ impl Symbol {
     }
 }
 
-/// The tables of the model. What changes with every event is in [`State`], which whoever goes through many events keeps in
+/// The tables of the model. What changes with every event is in [`State`], so that loops over many events keep it in
 /// registers.
 #[derive(Clone, Debug)]
 pub(super) struct Tables {

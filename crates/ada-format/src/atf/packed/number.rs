@@ -1,6 +1,6 @@
 //! Numbers of varying length: seven bits a byte, the lowest first, the top bit says that more follow.
 
-use super::BlockFault;
+use crate::atf::BlockFault;
 
 /// Appends a number.
 pub(super) fn put(bytes: &mut Vec<u8>, mut number: u64) {

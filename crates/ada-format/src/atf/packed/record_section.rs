@@ -145,7 +145,7 @@ impl<W: Write + Seek> RecordSection<W> {
 impl<W: Write + Seek> Drop for RecordSection<W> {
     fn drop(&mut self) {
         if self.file.is_open() {
-            // Nobody is left to tell of a failure; a reader recovers what did get out.
+            // There is nobody to report a failure to; readers recover what was written.
             let _ = self.flush();
         }
     }

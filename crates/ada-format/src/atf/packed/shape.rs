@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use ada_event::{Event, EventSeq, ThreadId, TraceNanos};
 
-use super::block::{BLOCK_HEADER_SIZE, BlockFault, BlockHeader, BlockKind, MOST_EVENTS};
+use super::block::{BLOCK_HEADER_SIZE, BlockHeader, BlockKind, MOST_EVENTS};
 use super::bloom;
 use super::closing::{self, Around, Entry, TRAILER_SIZE};
 use super::detail_code::DetailBlock;
@@ -12,7 +12,7 @@ use super::detail_runs::DetailRun;
 use super::event_decoder::{BlockSink, EventDecoder};
 use super::links::{self, Link};
 use crate::atf::layout::{detail_footer, index_footer, preamble as preamble_at, put, u32_at};
-use crate::atf::{Arch, AtfError, Clock, Damage, Os, Platform, preamble};
+use crate::atf::{Arch, AtfError, BlockFault, Clock, Damage, Os, Platform, preamble};
 
 /// Bytes of a packed file's header.
 const FILE_HEADER_SIZE: usize = 32;
@@ -64,7 +64,7 @@ pub struct PackedShape {
     links: Vec<Link>,
     around: Option<Around>,
     damage: Vec<Damage>,
-    /// The bytes of the last block of a file without an end: its writer goes over it with a longer one.
+    /// A copy of the last block of an unfinished file: its writer overwrites it with a longer one.
     last: Option<Vec<u8>>,
     is_settled: bool,
 }
@@ -114,7 +114,7 @@ impl PackedShape {
         Ok(shape)
     }
 
-    /// Copies the last block of a file that has no end yet, before its writer changes it.
+    /// Copies the last block of an unfinished file before its writer overwrites it.
     fn keep_last(&mut self, bytes: &[u8]) {
         if !self.damage.iter().any(|damage| matches!(damage, Damage::FooterMissing { .. })) || self.around.is_some() {
             return;
@@ -129,13 +129,12 @@ impl PackedShape {
         }
     }
 
-    /// Whether there is nothing wrong that a file looks like whose writer is at it right now; then it is worth another
-    /// look.
+    /// Whether the file shows no sign of a write under way. One that does is worth another look.
     pub(crate) fn is_settled(&self) -> bool {
         self.is_settled
     }
 
-    /// Looks for blocks from the beginning.
+    /// Searches the file for blocks.
     fn scan(&mut self, bytes: &[u8]) -> Vec<Entry> {
         let mut entries = Vec::new();
         let mut at = FILE_HEADER_SIZE;
@@ -287,12 +286,13 @@ impl PackedShape {
         links::are_in(&self.links, self.block_range(block))
     }
 
-    /// The thread that a block's events are of, but for those that say otherwise.
+    /// The thread of a block's events; an escaped event may state another.
     pub(super) fn block_thread(&self, block: usize) -> ThreadId {
         self.entries[block].header.thread
     }
 
-    /// Hands a block's events, for each of which there is a slot, to a sink, and gives their details. Links that were written later are left out.
+    /// Hands a block's events to a sink, with a slot for each, and returns their links to detail, without those that
+    /// were written later.
     pub(super) fn decode<S: BlockSink>(
         &self,
         bytes: &[u8],
@@ -333,8 +333,8 @@ impl PackedShape {
         crc.finalize().into()
     }
 
-    /// Where a block lies in its file.
-    pub(crate) fn place(&self, block: usize) -> Range<usize> {
+    /// Where a block lies in its file, header included.
+    pub(crate) fn byte_range(&self, block: usize) -> Range<usize> {
         let entry = &self.entries[block];
         let start = entry.offset as usize;
         start..start + BLOCK_HEADER_SIZE + entry.header.payload_len as usize
@@ -369,7 +369,7 @@ fn payload_of<'a>(bytes: &'a [u8], entry: &Entry) -> Result<&'a [u8], BlockFault
     bytes.get(start..end).ok_or(BlockFault::Short)
 }
 
-/// The same, with the right checksum.
+/// The same, if its checksum is right.
 fn read_payload<'a>(bytes: &'a [u8], entry: &Entry) -> Result<&'a [u8], BlockFault> {
     let payload = payload_of(bytes, entry)?;
     if crc32fast::hash(payload) == entry.header.payload_crc { Ok(payload) } else { Err(BlockFault::Checksum) }

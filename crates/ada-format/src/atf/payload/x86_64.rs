@@ -14,12 +14,12 @@ const VECTORS: u16 = 1;
 const CONTEXT: u16 = 1 << 1;
 const PROBES: u16 = 1 << 2;
 
-/// Bytes of a call before its groups; the last eight are stack size, groups and a reserved word.
-const CALL_FIXED: usize = 96;
-/// The same for a return.
-const RETURN_FIXED: usize = 56;
-/// Where the word of sizes stands, counted from the end of the fixed part.
-const SIZES_BEFORE_END: usize = 8;
+/// The words of a call before its sizes: [`X86Call::words`] has them in their order.
+const CALL_WORDS: usize = 11;
+/// The same for a return: [`X86Return::words`].
+const RETURN_WORDS: usize = 6;
+/// Bytes of the word behind them: stack size, groups and a reserved half.
+const SIZES: usize = 8;
 
 /// Registers and stack when a function was entered.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -99,20 +99,20 @@ impl<'a> Probes<'a> {
 
 impl<'a> X86Call<'a> {
     pub(super) fn decode(bytes: &'a [u8], offset: u64) -> Result<Self, AtfError> {
-        let tail = Tail::<8>::decode(bytes, CALL_FIXED, offset)?;
-        let word = |n: usize| u64_at(bytes, 8 * n);
+        let (words, tail) = decode::<CALL_WORDS, 8>(bytes, offset)?;
+        let [function, rdi, rsi, rdx, rcx, r8, r9, rax, return_address, rbp, rsp] = words;
         Ok(Self {
-            function: FunctionId(word(0)),
-            rdi: word(1),
-            rsi: word(2),
-            rdx: word(3),
-            rcx: word(4),
-            r8: word(5),
-            r9: word(6),
-            rax: word(7),
-            return_address: RuntimeAddr(word(8)),
-            rbp: word(9),
-            rsp: word(10),
+            function: FunctionId(function),
+            rdi,
+            rsi,
+            rdx,
+            rcx,
+            r8,
+            r9,
+            rax,
+            return_address: RuntimeAddr(return_address),
+            rbp,
+            rsp,
             vectors: tail.vectors,
             context: tail.context,
             probes: tail.probes,
@@ -121,24 +121,32 @@ impl<'a> X86Call<'a> {
     }
 
     pub(super) fn encode(&self, out: &mut Vec<u8>) -> Result<(), WriteError> {
-        let Self { rdi, rsi, rdx, rcx, r8, r9, rax, return_address, rbp, rsp, .. } = *self;
-        let words = [self.function.0, rdi, rsi, rdx, rcx, r8, r9, rax, return_address.0, rbp, rsp];
         let tail = Tail { vectors: self.vectors, context: self.context, probes: self.probes, stack: self.stack };
-        tail.encode(&words, out)
+        tail.encode(&self.words(), out)
+    }
+
+    fn words(&self) -> [u64; CALL_WORDS] {
+        let Self { function, rdi, rsi, rdx, rcx, r8, r9, rax, return_address, rbp, rsp, .. } = *self;
+        [function.0, rdi, rsi, rdx, rcx, r8, r9, rax, return_address.0, rbp, rsp]
+    }
+
+    /// The integer arguments in the order of the System V ABI.
+    pub fn arguments(&self) -> [u64; 6] {
+        [self.rdi, self.rsi, self.rdx, self.rcx, self.r8, self.r9]
     }
 }
 
 impl<'a> X86Return<'a> {
     pub(super) fn decode(bytes: &'a [u8], offset: u64) -> Result<Self, AtfError> {
-        let tail = Tail::<2>::decode(bytes, RETURN_FIXED, offset)?;
-        let word = |n: usize| u64_at(bytes, 8 * n);
+        let (words, tail) = decode::<RETURN_WORDS, 2>(bytes, offset)?;
+        let [function, rax, rdx, return_address, rbp, rsp] = words;
         Ok(Self {
-            function: FunctionId(word(0)),
-            rax: word(1),
-            rdx: word(2),
-            return_address: RuntimeAddr(word(3)),
-            rbp: word(4),
-            rsp: word(5),
+            function: FunctionId(function),
+            rax,
+            rdx,
+            return_address: RuntimeAddr(return_address),
+            rbp,
+            rsp,
             vectors: tail.vectors,
             context: tail.context,
             probes: tail.probes,
@@ -147,10 +155,20 @@ impl<'a> X86Return<'a> {
     }
 
     pub(super) fn encode(&self, out: &mut Vec<u8>) -> Result<(), WriteError> {
-        let words = [self.function.0, self.rax, self.rdx, self.return_address.0, self.rbp, self.rsp];
         let tail = Tail { vectors: self.vectors, context: self.context, probes: self.probes, stack: self.stack };
-        tail.encode(&words, out)
+        tail.encode(&self.words(), out)
     }
+
+    fn words(&self) -> [u64; RETURN_WORDS] {
+        let Self { function, rax, rdx, return_address, rbp, rsp, .. } = *self;
+        [function.0, rax, rdx, return_address.0, rbp, rsp]
+    }
+}
+
+/// The words of a payload, and what follows them.
+fn decode<const W: usize, const V: usize>(bytes: &[u8], offset: u64) -> Result<([u64; W], Tail<'_, V>), AtfError> {
+    let tail = Tail::decode(bytes, 8 * W + SIZES, offset)?;
+    Ok((std::array::from_fn(|number| u64_at(bytes, 8 * number)), tail))
 }
 
 /// What follows the registers in both payloads: sizes, groups and stack. They differ in the number of vectors.
@@ -164,8 +182,8 @@ struct Tail<'a, const V: usize> {
 impl<'a, const V: usize> Tail<'a, V> {
     fn decode(bytes: &'a [u8], fixed: usize, offset: u64) -> Result<Self, AtfError> {
         need(bytes, fixed, offset)?;
-        let stack_size = stack_size(bytes, fixed - SIZES_BEFORE_END, offset)?;
-        let groups_at = fixed - SIZES_BEFORE_END + 2;
+        let stack_size = stack_size(bytes, fixed - SIZES, offset)?;
+        let groups_at = fixed - SIZES + 2;
         let groups = u16_at(bytes, groups_at);
         if groups & !(VECTORS | CONTEXT | PROBES) != 0 {
             return Err(AtfError::PayloadGroups { offset: offset + groups_at as u64, found: groups });

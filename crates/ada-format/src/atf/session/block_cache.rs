@@ -26,7 +26,7 @@ impl<T> BlockCache<T> {
         self.files.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// A block of a file, read now if nobody has read it lately.
+    /// A block of a file, read now if it is not in the cache.
     pub(super) fn get<E>(&self, file: u64, block: usize, read: impl FnOnce() -> Result<T, E>) -> Result<Arc<T>, E> {
         if let Some(found) = self.take(file, block) {
             self.keep(file, block, found.clone());

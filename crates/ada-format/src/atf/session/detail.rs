@@ -40,7 +40,7 @@ impl DetailFile {
         Ok(Self::Packed(PackedDetail { map, shape, cache, number }))
     }
 
-    /// Whether it does not look as if it was just being written.
+    /// Whether it shows no sign of a write under way.
     pub(super) fn is_settled(&self) -> bool {
         match self {
             Self::Raw { .. } => true,
@@ -142,7 +142,7 @@ impl<'a> ThreadDetail<'a> {
     }
 
     /// The records in the order of the file. An error of a raw file is the end; blocks of a packed one that cannot be
-    /// read are left out, and the positions tell.
+    /// read are left out, and the positions show it.
     pub fn records(&self) -> HeldRecords<'a> {
         let walk = match &self.inner {
             Inner::Raw(view) => Walk::Raw(view.records()),
@@ -243,7 +243,7 @@ impl<'a> Iterator for HeldRecords<'a> {
                     *left = packed.shape.block_range(*next);
                     *block = Some(Arc::new(read));
                 }
-                packed.map.release(packed.shape.place(*next));
+                packed.map.release(packed.shape.byte_range(*next));
                 *next += 1;
             },
         }

@@ -7,10 +7,10 @@ use std::sync::Arc;
 use ada_event::{Event, EventSeq, TraceNanos};
 
 use super::block_cache::BlockCache;
-use crate::atf::chunks::{PackedFile, Scratch};
+use crate::atf::chunks::Scratch;
 use crate::atf::index::IndexShape;
 use crate::atf::map::Mapping;
-use crate::atf::packed::{EventDecoder, PackedShape, lean_reader};
+use crate::atf::packed::{EventDecoder, PackedFile, PackedShape, compact_reader};
 use crate::atf::{AtfError, Damage, EventChunks, EventVisitor, IndexView};
 
 /// Events of one block.
@@ -43,7 +43,7 @@ impl IndexFile {
         Ok(Self::Packed(PackedIndex { file: Arc::new(PackedFile { map, shape }), cache, number }))
     }
 
-    /// Whether it does not look as if it was just being written.
+    /// Whether it shows no sign of a write under way.
     pub(super) fn is_settled(&self) -> bool {
         match self {
             Self::Raw { .. } => true,
@@ -83,16 +83,16 @@ impl IndexFile {
     pub(super) fn visit(&self, has_processor: bool, visitor: &mut impl EventVisitor) {
         match self {
             Self::Raw { map, shape } => EventChunks::mapped(map, shape.events.clone(), 0).visit(visitor),
-            Self::Packed(packed) => lean_reader::visit(&packed.file, has_processor, visitor),
+            Self::Packed(packed) => compact_reader::visit(&packed.file, has_processor, visitor),
         }
     }
 
-    pub(super) fn view(&self) -> ThreadIndex<'_> {
+    pub(super) fn view(&self) -> ThreadEvents<'_> {
         let inner = match self {
             Self::Raw { map, shape } => Inner::Raw(IndexView::with_shape(map.bytes(), shape.clone())),
             Self::Packed(packed) => Inner::Packed { packed, recent: RefCell::default() },
         };
-        ThreadIndex { inner }
+        ThreadEvents { inner }
     }
 }
 
@@ -109,7 +109,7 @@ impl PackedIndex {
 
 /// The events of a thread, found by position or by time. Each view remembers the block that it was asked for last.
 #[derive(Clone, Debug)]
-pub struct ThreadIndex<'a> {
+pub struct ThreadEvents<'a> {
     inner: Inner<'a>,
 }
 
@@ -119,7 +119,7 @@ enum Inner<'a> {
     Packed { packed: &'a PackedIndex, recent: RefCell<Option<(u64, Arc<EventBlock>)>> },
 }
 
-impl<'a> ThreadIndex<'a> {
+impl<'a> ThreadEvents<'a> {
     /// How many events there are, those that cannot be read included.
     pub fn len(&self) -> u64 {
         match &self.inner {
@@ -217,7 +217,7 @@ impl<'a> ThreadIndex<'a> {
 /// A thread's events from both ends; those that cannot be read are left out.
 #[derive(Clone, Debug)]
 pub struct Events<'a> {
-    index: ThreadIndex<'a>,
+    index: ThreadEvents<'a>,
     left: Range<u64>,
 }
 

@@ -10,7 +10,7 @@ mod verify;
 
 pub use detail::{HeldRecord, HeldRecords, ThreadDetail};
 pub use finding::{Finding, Problem};
-pub use index::{Events, ThreadIndex};
+pub use index::{Events, ThreadEvents};
 pub use thread::ThreadTrace;
 
 use std::path::{Path, PathBuf};

@@ -9,7 +9,7 @@ use ada_event::{Event, ThreadId};
 use super::block_cache::BlockCache;
 use super::detail::{DetailFile, ThreadDetail};
 use super::finding::FileFindings;
-use super::index::{EventBlock, IndexFile, ThreadIndex};
+use super::index::{EventBlock, IndexFile, ThreadEvents};
 use super::{Finding, Problem};
 use crate::atf::chunks::Scratch;
 use crate::atf::map::Mapping;
@@ -89,7 +89,7 @@ impl ThreadTrace {
     }
 
     /// The events, by position.
-    pub fn index(&self) -> ThreadIndex<'_> {
+    pub fn index(&self) -> ThreadEvents<'_> {
         self.index.view()
     }
 
@@ -114,7 +114,7 @@ impl ThreadTrace {
         self.chunks_beside(0, &Arc::default())
     }
 
-    /// Tells of the events one by one, from end to end, which is the fastest way to read a packed file.
+    /// Hands all events to a visitor, one by one: the fastest way to read a packed file.
     /// `has_processor`: one is free to decode ahead.
     #[inline]
     pub fn visit(&self, has_processor: bool, visitor: &mut impl EventVisitor) {
@@ -144,7 +144,7 @@ pub(super) fn file_in(folder: &Path, name: impl Fn(Store) -> &'static str) -> (P
     }
 }
 
-/// How often a file is looked at that seems to be written to right now.
+/// How often a file is opened again that seems to be just being written.
 const LOOKS: usize = 4;
 
 fn open<T>(

@@ -5,12 +5,11 @@ use ada_event::{Event, EventSeq, ThreadId, TraceNanos};
 use super::detail::DetailFile;
 use super::finding::FileFindings;
 use super::index::IndexFile;
-use super::{Finding, HeldRecords, Problem, Process, Session, ThreadDetail, ThreadIndex, ThreadTrace};
-use crate::atf::chunks::PackedFile;
+use super::{Finding, HeldRecords, Problem, Process, Session, ThreadDetail, ThreadEvents, ThreadTrace};
 use crate::atf::detail::{DetailCheck, DetailShape};
 use crate::atf::index::{IndexCheck, IndexShape};
 use crate::atf::map::Mapping;
-use crate::atf::packed::{Around, EventDecoder, PackedShape};
+use crate::atf::packed::{Around, EventDecoder, PackedFile, PackedShape};
 use crate::atf::{Damage, DetailRecord, DetailView};
 
 /// Bytes of detail that are read before their pages are given back.
@@ -18,7 +17,7 @@ const RELEASE_EVERY: usize = 4 << 20;
 
 impl Session {
     /// Checks checksums, times, threads and links of all files, and gives what was found beyond [`Self::findings`].
-    /// `progress` hears how many more bytes were read. Memory stays flat.
+    /// `progress` is called with how many more bytes were read. Memory stays flat.
     pub fn verify(&self, mut progress: impl FnMut(u64)) -> Vec<Finding> {
         let mut found = Vec::new();
         for process in &self.processes {
@@ -157,13 +156,13 @@ fn verify_detail(thread: &ThreadTrace, list: &mut Vec<Finding>, progress: &mut i
 
 /// Compares a record with its event, and its payload with itself.
 fn check_record(
-    index: &ThreadIndex<'_>,
+    index: &ThreadEvents<'_>,
     position: u64,
     record: &DetailRecord<'_>,
     check: &mut DetailCheck,
     found: &mut FileFindings<'_>,
 ) {
-    // Links have 32 bits; a record that none can reach is one that nobody links to.
+    // Links have 32 bits; no event links to a record beyond them.
     let detail = u32::try_from(position).unwrap_or(u32::MAX);
     let event = index.event(record.event_seq()).filter(|event| event.detail.get() == Some(detail));
     match event {
@@ -181,7 +180,7 @@ fn check_record(
 
 fn verify_raw_detail(
     thread: &ThreadTrace,
-    index: &ThreadIndex<'_>,
+    index: &ThreadEvents<'_>,
     (map, shape): (&Mapping, &DetailShape),
     found: &mut FileFindings<'_>,
     progress: &mut impl FnMut(u64),

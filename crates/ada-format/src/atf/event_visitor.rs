@@ -1,0 +1,19 @@
+//! Reading a thread's events one by one.
+
+use ada_event::{Event, EventSeq};
+
+/// Receives a thread's events in the order of its file.
+pub trait EventVisitor {
+    /// The next `count` events are consecutive, from this position on.
+    fn begin(&mut self, first: EventSeq, count: u64);
+
+    /// The next event.
+    fn event(&mut self, event: Event);
+
+    /// The same, for a call or a return of a function that has a place in a list: until the next [`Self::begin`] the
+    /// same place is the same function, so that it can be looked up once.
+    #[inline(always)]
+    fn event_of(&mut self, _place: u16, event: Event) {
+        self.event(event);
+    }
+}

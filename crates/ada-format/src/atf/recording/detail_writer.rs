@@ -1,0 +1,244 @@
+//! Writes a detail file.
+
+use std::io::{self, Seek, Write};
+
+use ada_event::{DetailSeq, EventSeq, ThreadId, TraceNanos};
+
+use super::section::SectionWriter;
+use crate::atf::detail::{DetailFooter, DetailHeader, Hop, encode_header, hop};
+use crate::atf::layout::{HEADER_SIZE, RECORD_HEADER_SIZE};
+use crate::atf::packed::{Around, FileHeader, RecordSection};
+use crate::atf::payload::Payload;
+use crate::atf::{AtfError, Platform, WriteError};
+
+/// Appends the detail records of one thread. At most 64 KiB, or one packed block, wait in its buffer; dropping it
+/// unfinished writes them, and leaves a file that readers recover.
+pub struct DetailWriter<W: Write + Seek> {
+    section: Section<W>,
+    header: DetailHeader,
+    times: Option<(TraceNanos, TraceNanos)>,
+    /// One record under construction; kept to reuse its memory.
+    scratch: Vec<u8>,
+}
+
+/// The records, in either form.
+enum Section<W: Write + Seek> {
+    Raw(SectionWriter<W>),
+    Packed(Box<RecordSection<W>>),
+}
+
+impl<W: Write + Seek> Section<W> {
+    fn append(&mut self, bytes: &[u8], records: u64) -> io::Result<()> {
+        match self {
+            Self::Raw(section) => section.append(bytes, records),
+            Self::Packed(section) => section.append(bytes),
+        }
+    }
+}
+
+impl<W: Write + Seek> DetailWriter<W> {
+    /// Begins a file at the writer's position 0 with a placeholder header.
+    pub fn begin(file: W, platform: Platform, thread: ThreadId) -> io::Result<Self> {
+        let header = DetailHeader::placeholder(platform.arch, platform.os, thread);
+        let section = Section::Raw(SectionWriter::begin(file, &header.encode())?);
+        Ok(Self { section, header, times: None, scratch: Vec::new() })
+    }
+
+    /// Begins a packed file at the writer's position 0.
+    pub fn begin_packed(file: W, platform: Platform, thread: ThreadId) -> io::Result<Self> {
+        let header = DetailHeader::placeholder(platform.arch, platform.os, thread);
+        let file_header = FileHeader { is_detail: true, platform, thread };
+        let section = RecordSection::begin(file, file_header, HEADER_SIZE as u64)?;
+        Ok(Self { section: Section::Packed(section.into()), header, times: None, scratch: Vec::new() })
+    }
+
+    /// Bytes of all records so far, in the raw form.
+    pub fn bytes(&self) -> u64 {
+        match &self.section {
+            Section::Raw(section) => section.len(),
+            Section::Packed(section) => section.len(),
+        }
+    }
+
+    /// Bytes that the records so far take, about where they are packed.
+    pub fn stored_bytes(&self) -> u64 {
+        match &self.section {
+            Section::Raw(section) => section.len(),
+            Section::Packed(section) => section.packed_len(),
+        }
+    }
+
+    /// How many records there are so far.
+    pub fn count(&self) -> u64 {
+        match &self.section {
+            Section::Raw(section) => section.records(),
+            Section::Packed(section) => section.records(),
+        }
+    }
+
+    /// The link that an event needs to point at the next record.
+    pub fn next_seq(&self) -> Result<DetailSeq, WriteError> {
+        let position = self.count();
+        match u32::try_from(position).map(DetailSeq) {
+            Ok(seq) if seq != DetailSeq::NONE => Ok(seq),
+            _ => Err(WriteError::LinkOverflow { position }),
+        }
+    }
+
+    /// Appends one record that belongs to the event at `index_seq`, and gives the link for that event.
+    pub fn append(
+        &mut self,
+        index_seq: EventSeq,
+        timestamp: TraceNanos,
+        payload: &Payload<'_>,
+    ) -> Result<DetailSeq, WriteError> {
+        let seq = self.next_seq()?;
+        let link = u32::try_from(index_seq.0).map_err(|_| WriteError::LinkOverflow { position: index_seq.0 })?;
+        let mut record = std::mem::take(&mut self.scratch);
+        record.clear();
+        record.resize(RECORD_HEADER_SIZE, 0);
+        let written = self.append_encoded(&mut record, link, timestamp, payload);
+        self.scratch = record;
+        written.map(|()| seq)
+    }
+
+    fn append_encoded(
+        &mut self,
+        record: &mut Vec<u8>,
+        link: u32,
+        timestamp: TraceNanos,
+        payload: &Payload<'_>,
+    ) -> Result<(), WriteError> {
+        payload.encode(record)?;
+        let length = u32::try_from(record.len()).map_err(|_| WriteError::PayloadTooLong { len: record.len() })?;
+        let header = encode_header(length, payload.kind(), link, self.header.thread, timestamp);
+        record[..RECORD_HEADER_SIZE].copy_from_slice(&header);
+        self.section.append(record, 1)?;
+        self.saw(link, timestamp);
+        Ok(())
+    }
+
+    /// Appends whole records as a ring holds them, after a walk that checks their lengths. The links in them are the
+    /// caller's to have made.
+    pub fn append_raw(&mut self, bytes: &[u8]) -> Result<(), WriteError> {
+        let before = (self.header.clone(), self.times);
+        let appended = match self.walk(bytes) {
+            Ok(records) => self.section.append(bytes, records).map_err(WriteError::from),
+            Err(error) => Err(error.into()),
+        };
+        if appended.is_err() {
+            (self.header, self.times) = before;
+        }
+        appended
+    }
+
+    /// Notes links and times of the records in `bytes`, and counts them.
+    fn walk(&mut self, bytes: &[u8]) -> Result<u64, AtfError> {
+        let mut records = 0;
+        let mut at = 0;
+        loop {
+            let offset = at as u64;
+            match hop(bytes, at, bytes.len(), self.header.arch) {
+                Hop::Whole(record, next) => {
+                    self.saw(record.index_seq, record.timestamp);
+                    records += 1;
+                    at = next;
+                }
+                Hop::End => return Ok(records),
+                Hop::TooShort { length } => return Err(AtfError::RecordTooShort { offset, length }),
+                Hop::Cut { length } => {
+                    let length = length.unwrap_or((bytes.len() - at) as u32);
+                    return Err(AtfError::RecordPastEnd { offset, length, end: bytes.len() as u64 });
+                }
+            }
+        }
+    }
+
+    /// Hands the buffer to the operating system: what was appended survives the death of this process.
+    pub fn flush(&mut self) -> io::Result<()> {
+        match &mut self.section {
+            Section::Raw(section) => section.flush(),
+            Section::Packed(section) => section.flush(),
+        }
+    }
+
+    /// Writes the footer, then the header.
+    pub fn finish(self) -> io::Result<W> {
+        self.finish_synced(|_| Ok(()))
+    }
+
+    /// Like [`Self::finish`], with `sync` called between footer and header, and at the end.
+    pub fn finish_synced(mut self, sync: impl FnMut(&mut W) -> io::Result<()>) -> io::Result<W> {
+        self.header.event_count = self.count();
+        self.header.bytes_length = self.bytes();
+        let (time_start, time_end) = self.times.unwrap_or_default();
+        let (event_count, bytes_length) = (self.header.event_count, self.header.bytes_length);
+        let footer = |crc32| DetailFooter { crc32, event_count, bytes_length, time_start, time_end }.encode();
+        let header = self.header.encode();
+        match self.section {
+            Section::Raw(section) => section.finish(footer, &header, sync),
+            Section::Packed(section) => section.finish(&Around::without_crc(header, footer(0)), sync),
+        }
+    }
+
+    fn saw(&mut self, index_seq: u32, timestamp: TraceNanos) {
+        let seq = EventSeq(index_seq.into());
+        let start = self.times.map_or(seq, |_| self.header.index_seq_start);
+        self.header.index_seq_start = start.min(seq);
+        self.header.index_seq_end = self.header.index_seq_end.max(seq);
+        let (first, last) = self.times.unwrap_or((timestamp, timestamp));
+        self.times = Some((first.min(timestamp), last.max(timestamp)));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::atf::{DetailType, DetailView};
+    use std::io::Cursor;
+
+    fn writer() -> DetailWriter<Cursor<Vec<u8>>> {
+        DetailWriter::begin(Cursor::default(), Platform::LINUX_X86_64, ThreadId(5)).unwrap()
+    }
+
+    fn unknown(bytes: &[u8]) -> Payload<'_> {
+        Payload::Unknown { kind: DetailType(16), bytes }
+    }
+
+    #[test]
+    fn records_are_found_by_position() {
+        let mut writer = writer();
+        for n in 0..100_u64 {
+            let payload = vec![n as u8; n as usize];
+            writer.append(EventSeq(2 * n), TraceNanos(n), &unknown(&payload)).unwrap();
+        }
+        let file = writer.finish().unwrap().into_inner();
+        let view = DetailView::parse(&file).unwrap();
+        assert_eq!((view.len(), view.verify()), (100, Ok(Vec::new())));
+        for (n, record) in view.records().enumerate() {
+            assert_eq!(view.record(n as u32), record.ok());
+        }
+        assert_eq!(view.record(99).unwrap().index_seq, 198);
+        assert_eq!(view.record(100), None);
+    }
+
+    #[test]
+    fn raw_records_make_the_same_file() {
+        let (mut one, mut raw) = (writer(), writer());
+        one.append(EventSeq(3), TraceNanos(1), &unknown(b"abc")).unwrap();
+        one.append(EventSeq(4), TraceNanos(2), &unknown(b"")).unwrap();
+        let one = one.finish().unwrap().into_inner();
+        let records = &one[64..one.len() - 64];
+        assert!(raw.append_raw(&records[..30]).is_err());
+        raw.append_raw(records).unwrap();
+        assert!(raw.finish().unwrap().into_inner() == one);
+    }
+
+    #[test]
+    fn a_position_that_does_not_fit_is_refused() {
+        let mut writer = writer();
+        let result = writer.append(EventSeq(1 << 32), TraceNanos(1), &unknown(b""));
+        assert!(matches!(result, Err(WriteError::LinkOverflow { position: 0x1_0000_0000 })));
+        assert_eq!(writer.next_seq().unwrap(), DetailSeq(0));
+    }
+}

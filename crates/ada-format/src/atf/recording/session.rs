@@ -1,0 +1,131 @@
+//! Makes a session's folders and its manifest.
+
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use ada_event::ThreadId;
+
+use super::name::session_name;
+use super::{SyncPolicy, ThreadWriter};
+use crate::atf::{Manifest, Platform, Store, WriteError};
+
+/// Writes the trace of one process. Threads are written by their own [`ThreadWriter`]s, which may live on other
+/// threads than this.
+pub struct SessionWriter {
+    session: PathBuf,
+    process: PathBuf,
+    platform: Platform,
+    sync: SyncPolicy,
+    store: Store,
+    manifest: Manifest,
+    saw_events: bool,
+}
+
+impl SessionWriter {
+    /// Makes `<output>/session_<now>/pid_<pid>/` with a manifest that says that the session is unfinished. If there
+    /// already is a session of this second, the name gets a number.
+    pub fn create(
+        output: &Path,
+        now: SystemTime,
+        pid: u32,
+        platform: Platform,
+        sync: SyncPolicy,
+    ) -> Result<Self, WriteError> {
+        fs::create_dir_all(output).map_err(in_file(output))?;
+        let name = session_name(now);
+        let mut session = output.join(&name);
+        for number in 2.. {
+            match fs::create_dir(&session) {
+                Ok(()) => break,
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                    session = output.join(format!("{name}_{number}"));
+                }
+                Err(error) => return Err(in_file(&session)(error)),
+            }
+        }
+        Self::join(session, pid, platform, sync)
+    }
+
+    /// Adds a process to a session that exists, as a program that starts others needs.
+    pub fn join(session: PathBuf, pid: u32, platform: Platform, sync: SyncPolicy) -> Result<Self, WriteError> {
+        let process = session.join(format!("pid_{pid}"));
+        fs::create_dir(&process).map_err(in_file(&process))?;
+        let manifest = Manifest::begun(platform, pid);
+        let writer = Self { session, process, platform, sync, store: Store::Raw, manifest, saw_events: false };
+        writer.save_manifest()?;
+        Ok(writer)
+    }
+
+    /// The session's folder.
+    pub fn path(&self) -> &Path {
+        &self.session
+    }
+
+    /// The process's folder.
+    pub fn process_path(&self) -> &Path {
+        &self.process
+    }
+
+    /// Has threads that begin from now on written in this form.
+    pub fn set_store(&mut self, store: Store) {
+        self.store = store;
+    }
+
+    /// What the manifest will say; threads and the time range are filled in by [`Self::finish_thread`].
+    pub fn manifest_mut(&mut self) -> &mut Manifest {
+        &mut self.manifest
+    }
+
+    /// Replaces the manifest in one step: readers see the old one or the new one.
+    pub fn save_manifest(&self) -> Result<(), WriteError> {
+        let path = self.process.join("manifest.json");
+        let unfinished = self.process.join("manifest.json.tmp");
+        let save = || {
+            let mut file = File::create(&unfinished)?;
+            file.write_all(&self.manifest.to_json())?;
+            if self.sync == SyncPolicy::OnFinish {
+                file.sync_data()?;
+            }
+            fs::rename(&unfinished, &path)?;
+            if self.sync == SyncPolicy::OnFinish {
+                File::open(&self.process)?.sync_all()?;
+            }
+            Ok(())
+        };
+        save().map_err(in_file(&path))
+    }
+
+    /// Begins a thread's files.
+    pub fn thread(&self, thread: ThreadId) -> Result<ThreadWriter, WriteError> {
+        ThreadWriter::create(&self.process, thread, self.platform, self.sync, self.store)
+    }
+
+    /// Finishes a thread's files and takes the thread into the manifest.
+    pub fn finish_thread(&mut self, thread: ThreadWriter) -> Result<(), WriteError> {
+        let path = thread.path().to_owned();
+        let finished = thread.finish().map_err(|error| error.at(&path))?;
+        if let Some((start, end)) = finished.times {
+            let manifest = &mut self.manifest;
+            let known_start = if self.saw_events { manifest.time_start_ns } else { start.0 };
+            manifest.time_start_ns = known_start.min(start.0);
+            manifest.time_end_ns = manifest.time_end_ns.max(end.0);
+            self.saw_events = true;
+        }
+        self.manifest.threads.push(finished.entry);
+        Ok(())
+    }
+
+    /// Writes the manifest of a finished session, and gives the session's folder.
+    pub fn finish(mut self) -> Result<PathBuf, WriteError> {
+        self.manifest.finished = Some(true);
+        self.save_manifest()?;
+        Ok(self.session)
+    }
+}
+
+fn in_file(path: &Path) -> impl FnOnce(io::Error) -> WriteError {
+    let path = path.to_owned();
+    |source| WriteError::File { path, source }
+}

@@ -1,0 +1,175 @@
+//! Writes the two files of a thread, and the links between them.
+
+use std::fs::{self, File};
+use std::io::{self, Seek};
+use std::path::{Path, PathBuf};
+
+use ada_event::{DetailSeq, Event, EventSeq, ThreadId, TraceNanos};
+
+use super::{DetailWriter, IndexWriter, SyncPolicy};
+use crate::atf::manifest::ThreadEntry;
+use crate::atf::{Payload, Platform, Store, WriteError};
+
+/// A thread's files, open for writing. Dropping it unfinished leaves files that readers recover.
+pub struct ThreadWriter {
+    thread: ThreadId,
+    path: PathBuf,
+    platform: Platform,
+    sync: SyncPolicy,
+    store: Store,
+    /// What the manifest will say of it beside its counts.
+    entry: ThreadEntry,
+    index: IndexWriter<File>,
+    /// Made when the first detail record comes: most threads of a selective recording never have one.
+    detail: Option<DetailWriter<File>>,
+}
+
+/// What a finished thread leaves for the manifest.
+pub(super) struct FinishedThread {
+    pub(super) entry: ThreadEntry,
+    pub(super) times: Option<(TraceNanos, TraceNanos)>,
+}
+
+impl ThreadWriter {
+    pub(super) fn create(
+        process: &Path,
+        thread: ThreadId,
+        platform: Platform,
+        sync: SyncPolicy,
+        store: Store,
+    ) -> Result<Self, WriteError> {
+        let path = process.join(format!("thread_{thread}"));
+        fs::create_dir(&path).map_err(|source| WriteError::File { path: path.clone(), source })?;
+        let index = create(&path.join(store.index_file()), |file| match store {
+            Store::Raw => IndexWriter::begin(file, platform, thread),
+            Store::Packed => IndexWriter::begin_packed(file, platform, thread),
+            Store::Nothing => IndexWriter::begin_without_events(file, platform, thread),
+        })?;
+        Ok(Self { thread, path, platform, sync, store, entry: ThreadEntry::default(), index, detail: None })
+    }
+
+    /// Which thread.
+    pub fn thread(&self) -> ThreadId {
+        self.thread
+    }
+
+    /// Its folder.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// What the manifest will say of the thread; its id and counts are filled in at the end.
+    pub fn entry_mut(&mut self) -> &mut ThreadEntry {
+        &mut self.entry
+    }
+
+    /// The position that the next event will have.
+    pub fn next_seq(&self) -> EventSeq {
+        self.index.next_seq()
+    }
+
+    /// How many detail records there are.
+    pub(super) fn detail_count(&self) -> u64 {
+        self.detail.as_ref().map_or(0, DetailWriter::count)
+    }
+
+    /// Bytes that all events and detail records so far take; about, where they are packed.
+    pub fn byte_count(&self) -> u64 {
+        self.index.stored_bytes() + self.detail.as_ref().map_or(0, DetailWriter::stored_bytes)
+    }
+
+    /// Appends an event as it is; its link is the caller's.
+    pub fn append(&mut self, event: &Event) -> Result<EventSeq, WriteError> {
+        self.index.append(event).map_err(|error| WriteError::from(error).at(&self.path))
+    }
+
+    /// Appends events as they are; their links are the caller's.
+    pub fn append_events(&mut self, events: impl Iterator<Item = Event>) -> Result<(), WriteError> {
+        self.index.append_events(events).map_err(|error| WriteError::from(error).at(&self.path))
+    }
+
+    /// Appends whole events as files store them.
+    pub fn append_raw(&mut self, events: &[u8]) -> Result<(), WriteError> {
+        self.index.append_raw(events).map_err(|error| error.at(&self.path))
+    }
+
+    /// Appends whole detail records as a ring holds them; their links, and the events', are the caller's.
+    pub fn append_raw_detail(&mut self, records: &[u8]) -> Result<(), WriteError> {
+        self.detail()?.append_raw(records).map_err(|error| error.at(&self.path))
+    }
+
+    /// Appends an event with its detail, and links both ways. Where a link would not fit, nothing is written. Gives
+    /// the bytes of the detail record.
+    pub fn append_with_detail(&mut self, event: &Event, payload: &Payload<'_>) -> Result<u64, WriteError> {
+        let seq = self.index.next_seq();
+        let writer = self.detail()?;
+        let before = writer.bytes();
+        let appended = writer.append(seq, event.timestamp, payload);
+        let bytes = writer.bytes() - before;
+        let detail: DetailSeq = appended.map_err(|error| error.at(&self.path))?;
+        self.append(&Event { detail, ..*event })?;
+        Ok(bytes)
+    }
+
+    /// Appends the detail of an event that was appended without, and links both ways. Gives the record's bytes.
+    pub fn add_detail(&mut self, seq: EventSeq, time: TraceNanos, payload: &Payload<'_>) -> Result<u64, WriteError> {
+        let writer = self.detail()?;
+        let before = writer.bytes();
+        let detail = writer.append(seq, time, payload)?;
+        let bytes = writer.bytes() - before;
+        self.index.link(seq, detail)?;
+        Ok(bytes)
+    }
+
+    /// Hands all buffers to the operating system: what was appended survives the death of this process.
+    pub fn flush(&mut self) -> Result<(), WriteError> {
+        let flushed = self.detail.as_mut().map_or(Ok(()), DetailWriter::flush).and_then(|()| self.index.flush());
+        flushed.map_err(|error| WriteError::from(error).at(&self.path))
+    }
+
+    /// Writes footers and headers. The detail file goes first, so that a finished index never links into an
+    /// unfinished one.
+    pub(super) fn finish(mut self) -> Result<FinishedThread, WriteError> {
+        let sync = self.sync;
+        let sync = |file: &mut File| match sync {
+            SyncPolicy::Never => Ok(()),
+            SyncPolicy::OnFinish => file.sync_data(),
+        };
+        let has_detail = self.detail.is_some();
+        if let Some(detail) = self.detail {
+            detail.finish_synced(sync)?;
+            self.index.set_has_detail();
+        }
+        let times = self.index.times();
+        let event_count = Some(self.index.next_seq().0);
+        let events = self.index.next_seq().0;
+        let mut file = self.index.finish_synced(sync)?;
+        // A disk that was full for a while may have left a part of a write behind the footer.
+        let length = match self.store {
+            Store::Raw => 2 * 64 + events * Event::SIZE as u64,
+            Store::Packed => file.stream_position()?,
+            Store::Nothing => 2 * 64,
+        };
+        file.set_len(length)?;
+        if self.sync == SyncPolicy::OnFinish {
+            File::open(&self.path)?.sync_all()?;
+        }
+        let entry = ThreadEntry { id: self.thread.0, has_detail, event_count, ..self.entry };
+        Ok(FinishedThread { entry, times })
+    }
+
+    fn detail(&mut self) -> Result<&mut DetailWriter<File>, WriteError> {
+        if self.detail.is_none() {
+            let begin = |file| match self.store {
+                Store::Raw | Store::Nothing => DetailWriter::begin(file, self.platform, self.thread),
+                Store::Packed => DetailWriter::begin_packed(file, self.platform, self.thread),
+            };
+            self.detail = Some(create(&self.path.join(self.store.detail_file()), begin)?);
+        }
+        Ok(self.detail.as_mut().expect("it was just made"))
+    }
+}
+
+fn create<T>(path: &Path, begin: impl FnOnce(File) -> io::Result<T>) -> Result<T, WriteError> {
+    File::create_new(path).and_then(begin).map_err(|source| WriteError::File { path: path.to_owned(), source })
+}

@@ -1,0 +1,215 @@
+//! The whole analysis of a process: events in, tables out.
+
+mod found_functions;
+mod logical_spans;
+mod routine;
+
+use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, HashMap};
+use std::fs::{self, File};
+use std::io;
+use std::path::Path;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use ada_event::FunctionId;
+
+use crate::callback::{self, CodeAddresses};
+use crate::detail::DetailSource;
+use crate::error::SpanError;
+use crate::function_stats::FunctionStats;
+use crate::function_traits::FunctionTraits;
+use crate::observer::{Follows, Observed, Observer};
+use crate::pthread;
+use crate::replay::{Feed, Replay, ReplayOptions};
+use crate::source::{ProcessSource, ThreadInfo};
+use crate::table::{
+    BlockWriter, FunctionIndex, Meta, ShardEntry, ShardSink, ShardSummary, Tables, anomalies_file, late_file,
+    meta_file, spans_file,
+};
+use crate::thread_index::ThreadIndex;
+
+/// Raised whenever the same events make other tables.
+pub const ANALYSIS_VERSION: u64 = 7;
+
+/// Analyses a process and writes its tables into an empty folder. `progress` is called with each few thousand events.
+pub fn analyze(
+    source: &impl ProcessSource,
+    traits: &FunctionTraits,
+    options: &ReplayOptions,
+    key: u64,
+    folder: &Path,
+    progress: &(dyn Fn(u64) + Sync),
+) -> Result<Tables, SpanError> {
+    let threads = source.threads();
+    let found = found_functions::with_found_functions(source, &threads, traits);
+    let traits = found.as_ref().unwrap_or(traits);
+    let addresses = handed_over(source, &threads, traits);
+    let work = Work { source, threads: &threads, traits, options, addresses: addresses.as_ref(), folder, progress };
+    let mut shards = work.run()?;
+    let observed: Vec<Observed> = shards.iter_mut().map(|shard| std::mem::take(&mut shard.observed)).collect();
+    let mut meta = merge(key, shards);
+    let (mut thread_calls, mut callbacks, mut starts) = (Vec::new(), Vec::new(), Vec::new());
+    let mut logical = Vec::new();
+    for part in observed {
+        thread_calls.extend(part.thread_calls);
+        starts.extend(part.starts);
+        callbacks.push(part.callbacks);
+        logical.push(part.logical);
+    }
+    (meta.callbacks, meta.callbacks_left_out) = callback::join(callbacks);
+    logical_spans::tell(logical, traits, options, &mut meta);
+    write_meta(folder, &meta)?;
+    // Start routines are found in the frame spans, which can be read now.
+    let tables = Tables::open(folder)?;
+    let lives = routine::lives(&tables, source, &threads, traits, starts)?;
+    drop(tables);
+    meta.pthreads = pthread::correlate(&lives, thread_calls, options.end);
+    write_meta(folder, &meta)?;
+    Tables::open(folder)
+}
+
+fn write_meta(folder: &Path, meta: &Meta) -> Result<(), SpanError> {
+    let path = folder.join(meta_file());
+    fs::write(&path, meta.encode()).map_err(SpanError::at(&path))
+}
+
+/// The functions whose addresses some call was handed, if registers were recorded and there are any.
+fn handed_over(source: &dyn ProcessSource, threads: &[ThreadInfo], traits: &FunctionTraits) -> Option<CodeAddresses> {
+    let mut addresses: Option<CodeAddresses> = None;
+    for (index, thread) in ThreadIndex::all(threads.len()).zip(threads) {
+        if let Some(details) = source.details(index).filter(|_| thread.events > 0) {
+            let addresses = addresses.get_or_insert_with(|| CodeAddresses::new(traits.addresses()));
+            details.all_arguments(&mut |function, arguments| {
+                if !traits.get(function).role.hands_nothing_over() {
+                    addresses.note(arguments);
+                }
+            });
+        }
+    }
+    addresses.filter(CodeAddresses::has_callbacks)
+}
+
+/// Whether registers were recorded throughout, and not only of a few functions or of some moments.
+fn has_all_registers(thread: &ThreadInfo, details: &dyn DetailSource) -> bool {
+    details.count() >= thread.events / 4
+}
+
+struct Work<'a, P> {
+    source: &'a P,
+    threads: &'a [ThreadInfo],
+    traits: &'a FunctionTraits,
+    options: &'a ReplayOptions,
+    addresses: Option<&'a CodeAddresses>,
+    folder: &'a Path,
+    progress: &'a (dyn Fn(u64) + Sync),
+}
+
+impl<P: ProcessSource> Work<'_, P> {
+    /// Replays all threads, as many at once as there are processors.
+    fn run(&self) -> Result<Vec<ShardSummary>, SpanError> {
+        let processors = std::thread::available_parallelism().map_or(1, usize::from);
+        let workers = processors.min(self.threads.len()).max(1);
+        // The largest first, so that the last ones to finish are small.
+        let mut order: Vec<ThreadIndex> = ThreadIndex::all(self.threads.len()).collect();
+        order.sort_by_key(|thread| std::cmp::Reverse(self.threads[thread.as_usize()].events));
+        let next = AtomicUsize::new(0);
+        let results: Mutex<BTreeMap<usize, Result<ShardSummary, SpanError>>> = Mutex::default();
+        std::thread::scope(|scope| {
+            for worker in 0..workers {
+                let (order, next, results) = (&order, &next, &results);
+                scope.spawn(move || {
+                    let result = self.replay_threads(worker, workers < processors, order, next);
+                    results.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).insert(worker, result);
+                });
+            }
+        });
+        results.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner()).into_values().collect()
+    }
+
+    /// One worker's part; `is_beside` where a processor is free to read ahead and to write what it finds.
+    fn replay_threads(
+        &self,
+        worker: usize,
+        is_beside: bool,
+        order: &[ThreadIndex],
+        next: &AtomicUsize,
+    ) -> Result<ShardSummary, SpanError> {
+        let [spans, late, anomalies] =
+            [spans_file(worker), late_file(worker), anomalies_file(worker)].map(|name| create(&self.folder.join(name)));
+        let failed = SpanError::at(self.folder);
+        let spans = BlockWriter::new(spans?, is_beside).map_err(SpanError::at(self.folder))?;
+        let mut sink =
+            ShardSink::new(spans, late?, anomalies?, self.traits, Observer::new(self.traits, self.addresses));
+        while let Some(&thread) = order.get(next.fetch_add(1, Ordering::Relaxed)) {
+            let info = &self.threads[thread.as_usize()];
+            sink.begin_thread(thread);
+            let details = self.source.details(thread);
+            let follows = match &details {
+                Some(details) if has_all_registers(info, &**details) => Follows::All,
+                _ => Follows::Some,
+            };
+            sink.observer.begin_thread(details, follows);
+            let replay = Replay::new(sink, *self.options).with_losses(self.source.losses(thread));
+            let mut feed = Feed::new(replay, self.progress);
+            self.source.visit(thread, is_beside, &mut feed);
+            let (back, facts) = feed.finish(info.events);
+            sink = back;
+            sink.end_thread(info.id, facts).map_err(SpanError::at(self.folder))?;
+        }
+        sink.finish().map_err(failed)
+    }
+}
+
+fn create(path: &Path) -> Result<File, SpanError> {
+    let options = File::options().read(true).write(true).create(true).truncate(true).open(path);
+    options.map_err(|error: io::Error| SpanError::at(path)(error))
+}
+
+/// Puts the workers' parts together: threads, blocks and functions in orders that do not depend on who did what.
+fn merge(key: u64, shards: Vec<ShardSummary>) -> Meta {
+    let mut meta = Meta { key, ..Meta::default() };
+    let mut functions: BTreeMap<FunctionId, FunctionStats> = BTreeMap::new();
+    let mut parts = Vec::new();
+    let mut numbered: Vec<Vec<FunctionId>> = Vec::new();
+    for (number, shard) in shards.into_iter().enumerate() {
+        let ids: Vec<FunctionId> = shard.functions.iter().map(|stats| stats.function).collect();
+        for stats in shard.functions {
+            match functions.entry(stats.function) {
+                Entry::Occupied(mut known) => known.get_mut().merge(stats),
+                Entry::Vacant(new) => drop(new.insert(stats)),
+            }
+        }
+        meta.anomalies.extend(shard.anomalies);
+        for thread in shard.threads {
+            let blocks = thread.blocks.0 as usize..(thread.blocks.0 + thread.blocks.1) as usize;
+            let blocks = shard.blocks[blocks].iter().map(|block| {
+                let mut block = *block;
+                block.shard = number as u32;
+                block
+            });
+            parts.push((thread.id, thread, blocks.collect::<Vec<_>>()));
+        }
+        meta.shards.push(ShardEntry {
+            spans_len: shard.spans_len,
+            late_len: shard.late_len,
+            anomalies_len: shard.anomalies_len,
+            functions: Vec::new(),
+        });
+        numbered.push(ids);
+    }
+    parts.sort_by_key(|(id, ..)| *id);
+    for (_, mut thread, blocks) in parts {
+        thread.blocks.0 = meta.blocks.len() as u32;
+        meta.blocks.extend(blocks);
+        meta.threads.push(thread);
+    }
+    meta.anomalies.sort_by_key(|it| (it.thread, it.kind));
+    let indexes = functions.keys().copied().zip((0..).map(FunctionIndex));
+    let indexes: HashMap<FunctionId, FunctionIndex> = indexes.collect();
+    for (shard, ids) in meta.shards.iter_mut().zip(numbered) {
+        shard.functions = ids.iter().map(|id| indexes[id]).collect();
+    }
+    meta.functions = functions.into_values().collect();
+    meta
+}

@@ -1,0 +1,276 @@
+//! Calls that report tasks and blocks, with what their probes read.
+
+use std::collections::HashMap;
+
+use ada_event::{FunctionId, TraceNanos};
+
+use crate::NONE;
+use crate::detail::EventDetail;
+use crate::outcome::{Outcome, Reason};
+use crate::replay::{Closed, Opened};
+use crate::role::{GcdCall, Role, SwiftCall};
+use crate::thread_index::ThreadIndex;
+
+/// Words of a queue's label.
+pub(crate) const LABEL_WORDS: usize = 6;
+/// A label as it lies in memory, with zeros after its end.
+pub(crate) type Label = [u64; LABEL_WORDS];
+
+/// One call.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct LogicalCall {
+    /// The thread's place.
+    pub(crate) thread: ThreadIndex,
+    pub(crate) depth: u32,
+    pub(crate) seq: u64,
+    pub(crate) time: TraceNanos,
+    /// None where its end was not seen.
+    pub(crate) end: Option<TraceNanos>,
+    /// [`NONE`] where no event ended it.
+    pub(crate) close_seq: u64,
+    pub(crate) role: Role,
+    pub(crate) outcome: Outcome,
+    pub(crate) function: FunctionId,
+    /// Of a task or block that begins to run: the first function of the program's own that is called then.
+    pub(crate) leads_to: Option<FunctionId>,
+    /// The first four arguments; [`NONE`] where registers are not known.
+    pub(crate) arguments: [u64; 4],
+    pub(crate) result: u64,
+    /// What was read from memory, by the role.
+    pub(crate) words: Words,
+    /// The number of a queue's label.
+    pub(crate) label: Option<u32>,
+}
+
+/// What a probe read. What was not read is [`NONE`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Words {
+    Nothing,
+    /// A task's flags and id, where it goes on and with what, and its status.
+    Task {
+        head: u64,
+        context: u64,
+        status: u64,
+    },
+    /// A new task's function, flags and id, and the function that will complete it.
+    New {
+        entry: u64,
+        head: u64,
+        completion: u64,
+    },
+    /// A block's function, what it captured first, the block that it wraps, and its group.
+    Block {
+        invoke: u64,
+        captured: u64,
+        wrapped: u64,
+        group: u64,
+    },
+}
+
+/// The calls of a worker's threads.
+#[derive(Default)]
+pub(crate) struct LogicalCalls {
+    pub(crate) calls: Vec<LogicalCall>,
+    pub(crate) labels: Vec<Label>,
+    numbers: HashMap<Label, u32>,
+    /// Those that have not returned, oldest first: places in `calls`, and the opening events of what they are in.
+    open: Vec<(usize, u64)>,
+    /// One that has just ended by jumping to the next call, and its depth.
+    jumped: Option<(usize, u32)>,
+    /// One that leads to a function that is still to come.
+    leading: Option<usize>,
+}
+
+impl LogicalCalls {
+    pub(crate) fn begin_thread(&mut self) {
+        self.open.clear();
+        (self.jumped, self.leading) = (None, None);
+    }
+
+    /// Whether the next call is of interest, whatever it is.
+    #[inline]
+    pub(crate) fn wants_next(&self) -> bool {
+        self.jumped.is_some() || self.leading.is_some()
+    }
+
+    /// A call that is of interest only for what came before.
+    pub(crate) fn next(&mut self, opened: &Opened, function: FunctionId, is_own: bool) {
+        // A block whose last call is a jump ends when that call does.
+        if let Some((place, _)) = self.jumped.take().filter(|&(_, depth)| depth == opened.depth && opened.is_frame) {
+            self.open.push((place, opened.seq));
+        }
+        if is_own && let Some(place) = self.leading.take() {
+            self.calls[place].leads_to = Some(function);
+        }
+    }
+
+    #[inline]
+    pub(crate) fn has_open(&self) -> bool {
+        !self.open.is_empty()
+    }
+
+    pub(crate) fn open(
+        &mut self,
+        thread: ThreadIndex,
+        opened: &Opened,
+        function: FunctionId,
+        detail: Option<&EventDetail>,
+    ) {
+        let mut call = LogicalCall {
+            thread,
+            depth: opened.depth,
+            seq: opened.seq,
+            time: opened.start,
+            end: None,
+            close_seq: NONE,
+            role: opened.role,
+            outcome: Outcome::default(),
+            function,
+            leads_to: None,
+            arguments: [NONE; 4],
+            result: NONE,
+            words: Words::Nothing,
+            label: None,
+        };
+        if let Some(detail) = detail {
+            call.arguments.copy_from_slice(&detail.registers[..4]);
+            let words = &detail.words[..];
+            call.words = words_of_call(opened.role, &detail.registers, words);
+            if matches!(opened.role, Role::Gcd(GcdCall::Submit(_) | GcdCall::QueueCreate | GcdCall::QueueCreateOn)) {
+                call.label = words.first_chunk().and_then(|label| self.number_of(*label));
+            }
+        }
+        if opened.is_frame {
+            self.open.push((self.calls.len(), opened.seq));
+        }
+        match opened.role {
+            Role::Swift(SwiftCall::Enter) | Role::Gcd(GcdCall::Invoke | GcdCall::InvokeShared) => {
+                self.leading = Some(self.calls.len());
+            }
+            Role::Swift(SwiftCall::Exit) => self.leading = None,
+            _ => (),
+        }
+        if !opened.is_frame && matches!(opened.role, Role::Gcd(GcdCall::Invoke | GcdCall::InvokeShared)) {
+            // Its return cannot be caught: it is taken to end when the first function that it calls does.
+            self.jumped = Some((self.calls.len(), opened.depth));
+        }
+        self.calls.push(call);
+    }
+
+    pub(crate) fn close(&mut self, closed: &Closed, detail: impl FnOnce() -> Option<EventDetail>) {
+        if self.open.last().is_none_or(|(_, seq)| *seq != closed.seq) {
+            return;
+        }
+        let detail = detail();
+        // Several, where one has jumped to the other.
+        while let Some((place, _)) = self.open.pop_if(|(_, seq)| *seq == closed.seq) {
+            let call = &mut self.calls[place];
+            if closed.outcome.reason == Reason::TailCall {
+                self.jumped = Some((place, closed.depth));
+            }
+            if self.leading == Some(place) && call.role != Role::Swift(SwiftCall::Enter) {
+                self.leading = None;
+            }
+            call.end = Some(closed.end());
+            call.close_seq = closed.close_seq.unwrap_or(NONE);
+            call.outcome = closed.outcome;
+            if let Some(detail) = &detail {
+                call.result = detail.registers[0];
+                call.words = words_of_return(call.role, call.words, &detail.words);
+            }
+        }
+    }
+
+    fn number_of(&mut self, label: Label) -> Option<u32> {
+        let label = cut(label)?;
+        let next = self.labels.len() as u32;
+        Some(*self.numbers.entry(label).or_insert_with(|| {
+            self.labels.push(label);
+            next
+        }))
+    }
+}
+
+/// The label without what follows its end; nothing where it could not be read.
+fn cut(label: Label) -> Option<Label> {
+    if label[0] == NONE {
+        return None;
+    }
+    let mut bytes = label.map(u64::to_le_bytes);
+    let flat = bytes.as_flattened_mut();
+    let end = flat.iter().position(|&byte| byte == 0).unwrap_or(flat.len());
+    flat[end..].fill(0);
+    Some(bytes.map(u64::from_le_bytes))
+}
+
+fn at(words: &[u64], place: usize) -> u64 {
+    words.get(place).copied().unwrap_or(NONE)
+}
+
+fn words_of_call(role: Role, registers: &[u64; 6], words: &[u64]) -> Words {
+    match role {
+        Role::Swift(SwiftCall::Create) => {
+            // The descriptor's first half word is the distance from it to the function.
+            let distance = at(words, 0);
+            let entry =
+                if distance == NONE { NONE } else { registers[3].wrapping_add_signed((distance as i32).into()) };
+            Words::New { entry, head: NONE, completion: NONE }
+        }
+        Role::Swift(SwiftCall::CreateInside) => Words::New { entry: registers[3], head: NONE, completion: NONE },
+        Role::Swift(_) => task(words),
+        Role::Gcd(GcdCall::Submit(submit)) if !submit.is_function => Words::Block {
+            invoke: at(words, LABEL_WORDS),
+            captured: at(words, LABEL_WORDS + 2),
+            wrapped: at(words, LABEL_WORDS + 3),
+            group: at(words, LABEL_WORDS + 4),
+        },
+        Role::Gcd(GcdCall::BlockCopy) => {
+            Words::Block { invoke: at(words, 0), captured: at(words, 2), wrapped: NONE, group: NONE }
+        }
+        _ => Words::Nothing,
+    }
+}
+
+fn task(words: &[u64]) -> Words {
+    match words.first() {
+        None | Some(&NONE) => Words::Nothing,
+        // The words from a task's flags on: the resume context is the fifth, the status the ninth.
+        Some(&head) => Words::Task { head, context: at(words, 4), status: at(words, 8) },
+    }
+}
+
+fn words_of_return(role: Role, known: Words, words: &[u64]) -> Words {
+    match (role, known) {
+        (Role::Swift(SwiftCall::Create | SwiftCall::CreateInside), Words::New { entry, .. }) => {
+            Words::New { entry, head: at(words, 0), completion: at(words, 9) }
+        }
+        (Role::Swift(SwiftCall::ContinuationInit), _) => task(words),
+        (Role::Gcd(GcdCall::BlockWrap), _) => {
+            Words::Block { invoke: at(words, 0), captured: at(words, 2), wrapped: at(words, 3), group: at(words, 4) }
+        }
+        _ => known,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn labels_end_where_they_end() {
+        let words = |text: &[u8; 48]| -> Label {
+            let mut label = [0; LABEL_WORDS];
+            for (word, bytes) in label.iter_mut().zip(text.as_chunks().0) {
+                *word = u64::from_le_bytes(*bytes);
+            }
+            label
+        };
+        let mut dirty = [b'x'; 48];
+        dirty[..5].copy_from_slice(b"work\0");
+        let mut clean = [0; 48];
+        clean[..4].copy_from_slice(b"work");
+        assert_eq!(cut(words(&dirty)), Some(words(&clean)));
+        assert_eq!(cut(words(&[b'y'; 48])), Some(words(&[b'y'; 48])));
+        assert_eq!(cut([NONE; LABEL_WORDS]), None);
+    }
+}

@@ -1,0 +1,506 @@
+//! Frame spans: a thread's events replayed on a stack of the calls that are open.
+//!
+//! An event is believed in what it says of its own depth. Whatever the stack has at that depth or above and the event
+//! does not explain, ended unseen; whatever should be below and is not, began unseen. So the replay is in step again
+//! with each event, and a hole in the stream costs the spans that it cut, and no others.
+
+mod feed;
+mod options;
+mod span_sink;
+
+pub(crate) use feed::Feed;
+pub use options::{ProcessEnd, ReplayOptions};
+pub use span_sink::{Closed, FunctionNumber, KnownFunction, Opened, Place, SpanSink};
+
+use std::mem;
+
+use ada_event::{DetailSeq, Event, EventKind, FunctionId, TraceNanos};
+
+use crate::anomaly::{Anomaly, AnomalyKind};
+use crate::outcome::{Outcome, Reason, Status};
+use crate::role::Role;
+
+/// Frames that are followed at once on a thread. A stack of 8 MiB has room for half a million.
+const DEEPEST: usize = 1 << 21;
+
+/// An open call. Number and depth lie apart: side by side they are read as one word, and right after a leaf's call, when
+/// they were just written as two, that load waits for both stores. Profiles had a seventh of their samples there; the
+/// gain was within the machine's noise.
+#[derive(Clone, Copy)]
+#[repr(C)]
+struct Frame {
+    function: FunctionId,
+    start: TraceNanos,
+    seq: u64,
+    children_ns: u64,
+    place: Place,
+    depth: u32,
+    role: Role,
+    /// Whether the sink has moved it already.
+    is_moved: bool,
+    number: FunctionNumber,
+}
+
+/// The unwinding that is under way, or was the last.
+#[derive(Clone, Copy)]
+struct Cause {
+    kind: CauseKind,
+    seq: u64,
+    /// The lowest depth that was unwound so far.
+    lowest: u32,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum CauseKind {
+    Throw,
+    Jump,
+    Exit,
+    Cancel,
+}
+
+/// Replays one thread.
+pub struct Replay<S> {
+    sink: S,
+    options: ReplayOptions,
+    /// Times of the first events after losses that are yet to come, the next one last.
+    losses: Vec<TraceNanos>,
+    /// The time from which on there is more to do than to replay: at once, then where the next loss is.
+    take_stock_at: TraceNanos,
+    /// The time of the last one that is past; 0 where there is none.
+    last_loss: TraceNanos,
+    stack: Vec<Frame>,
+    next_seq: u64,
+    /// Whether events are missing before the next one.
+    has_jumped: bool,
+    has_begun: bool,
+    first_time: TraceNanos,
+    time: TraceNanos,
+    /// The time of the event before.
+    time_before: TraceNanos,
+    /// Frames below this depth may have been open before the first event.
+    unknown_below: u32,
+    begun_at_depth: u32,
+    cause: Option<Cause>,
+    deepest: u32,
+}
+
+/// What a thread was like.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ThreadFacts {
+    /// How many events it has.
+    pub events: u64,
+    /// The first event's time.
+    pub first_time: u64,
+    /// The last event's time.
+    pub last_time: u64,
+    /// The largest number of frames.
+    pub deepest: u32,
+    /// Frames that were open before its first event.
+    pub begun_at_depth: u32,
+}
+
+impl<S: SpanSink> Replay<S> {
+    /// Begins a thread.
+    pub fn new(sink: S, options: ReplayOptions) -> Self {
+        Self {
+            sink,
+            options,
+            losses: Vec::new(),
+            take_stock_at: TraceNanos(0),
+            last_loss: TraceNanos(0),
+            stack: Vec::new(),
+            next_seq: 0,
+            has_jumped: false,
+            has_begun: false,
+            first_time: TraceNanos(0),
+            time: TraceNanos(0),
+            time_before: TraceNanos(0),
+            unknown_below: 0,
+            begun_at_depth: 0,
+            cause: None,
+            deepest: 0,
+        }
+    }
+
+    /// States where events of the thread were lost: the time of the first event after each loss, in order.
+    pub fn with_losses(mut self, mut losses: Vec<TraceNanos>) -> Self {
+        losses.reverse();
+        self.losses = losses;
+        self
+    }
+
+    /// Handles the first event, and the first one after each loss.
+    #[cold]
+    fn take_stock(&mut self, event: &Event) {
+        if !self.has_begun {
+            self.has_begun = true;
+            (self.first_time, self.time_before) = (self.time, self.time);
+            self.unknown_below = event.depth.saturating_add(u32::from(!event.kind.is_call()));
+            self.begun_at_depth = self.unknown_below;
+        }
+        while let Some(loss) = self.losses.pop_if(|loss| *loss <= self.time) {
+            self.last_loss = loss;
+        }
+        if mem::take(&mut self.has_jumped) {
+            self.last_loss = self.time;
+        }
+        self.take_stock_at = self.losses.last().copied().unwrap_or(TraceNanos(u64::MAX));
+    }
+
+    /// Whether events were lost since a time.
+    #[inline]
+    fn has_lost_since(&self, time: TraceNanos) -> bool {
+        time < self.last_loss
+    }
+
+    /// Whether an event may be missing since a time.
+    fn may_lack_since(&self, time: TraceNanos) -> bool {
+        self.options.has_drops || self.has_lost_since(time)
+    }
+
+    /// Goes on at the event with this position: those between cannot be read, and are lost.
+    pub fn go_on_at(&mut self, seq: u64) {
+        if seq != self.next_seq {
+            self.odd(AnomalyKind::Unreadable, self.next_seq);
+            self.has_jumped = true;
+            self.take_stock_at = TraceNanos(0);
+        }
+        self.next_seq = seq;
+    }
+
+    /// The sink's number for a function, which [`Self::call_of`] takes.
+    pub fn function(&mut self, function: FunctionId) -> KnownFunction {
+        self.sink.function(function)
+    }
+
+    /// The thread's next event. It and what it calls become part of the loop that reads the events: most of a replay's
+    /// time is in there, and often the kind is known beforehand.
+    #[inline(always)]
+    pub fn event(&mut self, event: Event) {
+        let seq = self.advance(&event);
+        match event.kind {
+            EventKind::CALL | EventKind::ENTRY => {
+                let function = self.sink.function(event.function);
+                self.call(seq, function, event);
+            }
+            EventKind::RETURN => self.end(seq, event, true),
+            EventKind::EXCEPTION => self.end(seq, event, false),
+            _ => self.odd(AnomalyKind::UnknownEvent, seq),
+        }
+    }
+
+    /// The thread's next event, which is a call of a function that was looked up before.
+    #[inline(always)]
+    pub fn call_of(&mut self, function: KnownFunction, event: Event) {
+        let seq = self.advance(&event);
+        self.call(seq, function, event);
+    }
+
+    /// Moves on to an event, and gives its position.
+    #[inline(always)]
+    fn advance(&mut self, event: &Event) -> u64 {
+        let seq = self.next_seq;
+        self.next_seq += 1;
+        if event.timestamp < self.time {
+            self.odd(AnomalyKind::TimeBackwards, seq);
+        }
+        self.time_before = self.time;
+        self.time = self.time.max(event.timestamp);
+        if self.time >= self.take_stock_at {
+            self.take_stock(event);
+        }
+        seq
+    }
+
+    #[inline(always)]
+    fn call(&mut self, seq: u64, function: KnownFunction, event: Event) {
+        let depth = event.depth;
+        let is_entry_only = event.kind == EventKind::ENTRY || function.is_entry_only;
+        if self.stack.last().is_some_and(|top| top.depth >= depth) {
+            if function.role == Role::ThreadStart {
+                self.end_life(Outcome::new(Status::Exited, Reason::None), depth);
+            } else if depth == 0 && self.stack.last().is_some_and(|top| top.role == Role::Exec) {
+                // Another program runs in this one's place.
+                self.end_life(Outcome::new(Status::Unmatched, Reason::ProcessExit), 0);
+            } else {
+                self.replace(seq, depth);
+            }
+        }
+        self.unknown_below = self.unknown_below.min(depth);
+        self.deepest = self.deepest.max(depth);
+        if function.role != Role::Plain {
+            self.note_cause(seq, function.role);
+        }
+        let parent = self.stack.last();
+        let expected = parent.map_or(self.unknown_below, |parent| parent.depth.saturating_add(1));
+        let (parent, caller) = (parent.map(|parent| parent.seq), parent.map(|parent| parent.number));
+        if depth > expected {
+            self.odd(AnomalyKind::DepthJump, seq);
+        }
+        let is_too_deep = self.stack.len() >= DEEPEST;
+        let is_frame = !is_entry_only && !is_too_deep;
+        let opened = Opened {
+            seq,
+            start: self.time,
+            function: function.number,
+            depth,
+            parent,
+            caller,
+            detail: event.detail,
+            is_frame,
+            role: function.role,
+        };
+        if self.sink.wants_to_move() {
+            self.move_open();
+        }
+        let place = self.sink.open(&opened);
+        if is_frame {
+            self.stack.push(Frame {
+                function: event.function,
+                start: self.time,
+                seq,
+                children_ns: 0,
+                place,
+                number: function.number,
+                depth,
+                role: function.role,
+                is_moved: false,
+            });
+            return;
+        }
+        let outcome = if is_entry_only {
+            Outcome::new(Status::EntryOnly, Reason::None)
+        } else {
+            self.odd(AnomalyKind::TooDeep, seq);
+            Outcome::new(Status::Unmatched, Reason::None)
+        };
+        self.close_at_once(place, &opened, outcome);
+    }
+
+    /// A call at `depth` ends what is open there: the caller has jumped to it, or events are missing.
+    fn replace(&mut self, seq: u64, depth: u32) {
+        let above = self.stack.iter().rev().take_while(|frame| frame.depth >= depth).count();
+        if above == 1
+            && let Some(top) = self.stack.last().filter(|top| top.depth == depth)
+        {
+            let is_uncertain = self.may_lack_since(top.start);
+            let outcome = Outcome { status: Status::Unmatched, reason: Reason::TailCall, is_uncertain };
+            self.give_up_top(outcome);
+        } else {
+            self.vanish(seq, depth);
+        }
+    }
+
+    /// A thread begins where one has ended: the system uses ids again, and a trace may have two threads under one.
+    #[cold]
+    fn end_life(&mut self, outcome: Outcome, depth: u32) {
+        let now = mem::replace(&mut self.time, self.time_before);
+        while self.stack.last().is_some_and(|top| top.depth >= depth) {
+            self.give_up_top(outcome);
+        }
+        self.time = now;
+        self.cause = None;
+    }
+
+    /// Frames at `depth` and above are gone, and no event says how.
+    #[cold]
+    fn vanish(&mut self, seq: u64, depth: u32) {
+        while let Some(top) = self.stack.last().filter(|top| top.depth >= depth) {
+            let outcome = self.lost_since(top.start);
+            self.odd(AnomalyKind::BeginningWithoutEnd, seq);
+            self.give_up_top(outcome);
+        }
+    }
+
+    /// The outcome of a span whose partner is missing, somewhere between a time and now.
+    fn lost_since(&self, time: TraceNanos) -> Outcome {
+        let reason = if self.may_lack_since(time) { Reason::Dropped } else { Reason::None };
+        Outcome::new(Status::Unmatched, reason)
+    }
+
+    #[inline(always)]
+    fn end(&mut self, seq: u64, event: Event, is_return: bool) {
+        let depth = event.depth;
+        if self.stack.last().is_some_and(|top| top.depth > depth) {
+            self.vanish(seq, depth.saturating_add(1));
+        }
+        let is_partner = self.stack.last().is_some_and(|top| top.depth == depth && top.function == event.function);
+        if !is_partner {
+            return self.end_of_unknown(seq, &event);
+        }
+        if is_return {
+            if self.cause.is_some_and(|cause| depth < cause.lowest && cause.lowest != u32::MAX) {
+                self.cause = None;
+            }
+            let outcome = Outcome { is_uncertain: self.partner_is_a_guess(), ..Outcome::default() };
+            self.close_top(Some(seq), event.detail, outcome, None);
+        } else {
+            let (outcome, context) = self.unwound(depth);
+            let outcome = Outcome { is_uncertain: self.partner_is_a_guess(), ..outcome };
+            self.close_top(Some(seq), event.detail, outcome, context);
+        }
+    }
+
+    /// Whether events were lost since the newest open call began: it may have ended among them, and this may be the end of
+    /// another call of the same function.
+    #[inline]
+    fn partner_is_a_guess(&self) -> bool {
+        self.stack.last().is_some_and(|top| self.has_lost_since(top.start))
+    }
+
+    /// An end whose beginning is not on the stack is a span of its own, at the one moment that is known.
+    #[cold]
+    fn end_of_unknown(&mut self, seq: u64, event: &Event) {
+        let depth = event.depth;
+        if self.stack.last().is_some_and(|top| top.depth == depth) {
+            self.vanish(seq, depth);
+        }
+        let began_before = depth < self.unknown_below;
+        self.unknown_below = self.unknown_below.min(depth);
+        if !began_before {
+            self.odd(AnomalyKind::EndWithoutBeginning, seq);
+        }
+        let function = self.sink.function(event.function);
+        let opened = Opened {
+            seq,
+            start: self.time,
+            function: function.number,
+            depth,
+            parent: self.stack.last().map(|parent| parent.seq),
+            caller: self.stack.last().map(|parent| parent.number),
+            detail: event.detail,
+            is_frame: false,
+            role: Role::Plain,
+        };
+        if self.sink.wants_to_move() {
+            self.move_open();
+        }
+        let place = self.sink.open(&opened);
+        let outcome = match began_before {
+            true => Outcome::new(Status::Unmatched, Reason::AttachedMidway),
+            // It began after what encloses it.
+            false => self.lost_since(self.stack.last().map_or(TraceNanos(0), |parent| parent.start)),
+        };
+        self.close_at_once(place, &opened, outcome);
+    }
+
+    fn note_cause(&mut self, seq: u64, role: Role) {
+        let is_ending = self.cause.is_some_and(|cause| matches!(cause.kind, CauseKind::Exit | CauseKind::Cancel));
+        let kind = match role {
+            Role::Throw => CauseKind::Throw,
+            Role::Resume if self.cause.is_none() => CauseKind::Throw,
+            Role::Jump if !is_ending => CauseKind::Jump,
+            Role::ThreadExit => CauseKind::Exit,
+            Role::ForcedUnwind if !is_ending => CauseKind::Cancel,
+            _ => return,
+        };
+        // A throw calls other functions of the same part on its way; the first one is the throw.
+        match self.cause {
+            Some(cause) if cause.kind == kind && cause.lowest == u32::MAX => (),
+            _ => self.cause = Some(Cause { kind, seq, lowest: u32::MAX }),
+        }
+    }
+
+    fn unwound(&mut self, depth: u32) -> (Outcome, Option<u64>) {
+        let Some(cause) = &mut self.cause else { return (Outcome::new(Status::Unmatched, Reason::Unwind), None) };
+        cause.lowest = cause.lowest.min(depth);
+        let outcome = match cause.kind {
+            CauseKind::Throw => Outcome::new(Status::Unmatched, Reason::Exception),
+            CauseKind::Jump => Outcome::new(Status::Unmatched, Reason::Unwind),
+            CauseKind::Exit => Outcome::new(Status::Exited, Reason::Unwind),
+            CauseKind::Cancel => Outcome::new(Status::Canceled, Reason::Canceled),
+        };
+        (outcome, Some(cause.seq))
+    }
+
+    /// Ends the newest open span without an event of its own.
+    #[inline(never)]
+    fn give_up_top(&mut self, outcome: Outcome) {
+        self.close_top(None, DetailSeq::NONE, outcome, None);
+    }
+
+    #[inline(always)]
+    fn close_top(&mut self, close_seq: Option<u64>, detail: DetailSeq, outcome: Outcome, context: Option<u64>) {
+        let Some(frame) = self.stack.pop() else { return };
+        let duration = self.time.0 - frame.start.0;
+        if let Some(parent) = self.stack.last_mut() {
+            parent.children_ns += duration;
+        }
+        let is_slow = duration > self.options.timeout_ns
+            && outcome.reason == Reason::None
+            && matches!(outcome.status, Status::Completed | Status::Open);
+        let outcome = if is_slow { Outcome { reason: Reason::Timeout, ..outcome } } else { outcome };
+        let closed = Closed {
+            seq: frame.seq,
+            start: frame.start,
+            function: frame.number,
+            depth: frame.depth,
+            duration,
+            // Children lie within their parents, one after the other.
+            self_ns: duration.saturating_sub(frame.children_ns),
+            close_seq,
+            outcome,
+            context,
+            detail,
+            is_frame: true,
+        };
+        self.sink.close(frame.place, &closed);
+    }
+
+    fn close_at_once(&mut self, place: Place, opened: &Opened, outcome: Outcome) {
+        let closed = Closed {
+            seq: opened.seq,
+            start: opened.start,
+            function: opened.function,
+            depth: opened.depth,
+            duration: 0,
+            self_ns: 0,
+            close_seq: None,
+            outcome,
+            context: None,
+            detail: DetailSeq::NONE,
+            is_frame: false,
+        };
+        self.sink.close(place, &closed);
+    }
+
+    fn move_open(&mut self) {
+        let mut places = self.stack.iter_mut().rev().take_while(|frame| !frame.is_moved).map(|frame| {
+            frame.is_moved = true;
+            &mut frame.place
+        });
+        self.sink.move_open(&mut places);
+    }
+
+    #[cold]
+    fn odd(&mut self, kind: AnomalyKind, seq: u64) {
+        let time = self.time;
+        self.sink.anomaly(Anomaly { kind, seq, time });
+    }
+
+    /// Ends the thread: closes what is open, and gives the sink back.
+    pub fn finish(mut self) -> (S, ThreadFacts) {
+        let facts = ThreadFacts {
+            events: self.next_seq,
+            first_time: self.first_time.0,
+            last_time: self.time.0,
+            deepest: if !self.has_begun { 0 } else { self.deepest.saturating_add(1) },
+            begun_at_depth: self.begun_at_depth,
+        };
+        let ended_in_library = matches!(&self.stack[..], [frame] if frame.role == Role::ThreadStart);
+        if !ended_in_library {
+            self.time = self.time.max(self.options.end_time);
+        }
+        // What was open may have ended among events that were lost since.
+        let is_cut = !self.losses.is_empty() || self.has_jumped;
+        let outcome = match (is_cut, ended_in_library) {
+            (true, _) => Outcome::new(Status::Unmatched, Reason::Dropped),
+            (_, true) => Outcome::new(Status::Exited, Reason::None),
+            _ => self.options.end.outcome(),
+        };
+        while !self.stack.is_empty() {
+            self.give_up_top(outcome);
+        }
+        (self.sink, facts)
+    }
+}

@@ -1,0 +1,63 @@
+//! What a session's files say of a process's functions.
+
+use ada_event::{EventKind, EventSeq, FunctionId, ImageOffset, ModuleId};
+use ada_format::atf::{FunctionRow, Module, Process, functions_file, read_functions};
+
+use super::process_trace::ProcessTrace;
+use super::runtime_names::{is_loader, is_runtime_library, is_runtime_name};
+use crate::function_traits::{FunctionTrait, FunctionTraits};
+use crate::role::Role;
+use crate::source::ProcessSource;
+
+/// What a process's function lists and manifest say of its functions. Modules without a readable list are unknown.
+/// A fork's child has its parent's images under the same numbers, and perhaps no lists of its own: then those of a
+/// process `beside` it count.
+pub fn function_traits(process: &Process, beside: &[Process]) -> FunctionTraits {
+    let with_lists = std::iter::once(process).chain(beside).find(|it| has_lists(it)).unwrap_or(process);
+    let mut traits = FunctionTraits::default();
+    for module in with_lists.manifest.iter().flat_map(|manifest| &manifest.modules) {
+        let text = std::fs::read_to_string(with_lists.path.join(functions_file(module.module_id))).unwrap_or_default();
+        let rows = read_functions(&text).unwrap_or_default();
+        let is_library = is_runtime_library(&module.path);
+        traits.add_module(
+            ModuleId(module.module_id),
+            rows.iter().map(|row| function_trait(module, row, is_library)).collect(),
+        );
+    }
+    for function in first_functions(process) {
+        let known = traits.get(function);
+        if known.role == Role::Plain && (known.is_runtime || known.is_unnamed) {
+            traits.set_role(function, Role::ThreadStart);
+        }
+    }
+    traits
+}
+
+/// The first functions of threads that the program created. Without debug files, the C library's has no name.
+fn first_functions(process: &Process) -> impl Iterator<Item = FunctionId> {
+    let infos = ProcessTrace(process).threads();
+    // A thread that was there before begins with whatever it called next.
+    let created = process.threads.iter().zip(infos).filter(|(_, info)| !info.is_first && !info.is_attached);
+    let firsts = created.filter_map(|(thread, _)| thread.index().event(EventSeq(0)));
+    firsts.filter(|event| event.depth == 0 && event.kind == EventKind::CALL).map(|event| event.function)
+}
+
+fn has_lists(process: &Process) -> bool {
+    let modules = process.manifest.iter().flat_map(|manifest| &manifest.modules);
+    modules.into_iter().any(|module| process.path.join(functions_file(module.module_id)).is_file())
+}
+
+fn function_trait(module: &Module, row: &FunctionRow, is_library: bool) -> FunctionTrait {
+    let role = match Role::of(&row.name) {
+        // Most of its functions have no names, and few are called by programs.
+        Role::Plain if is_loader(&module.path) => Role::LazyBinding,
+        role => role,
+    };
+    FunctionTrait {
+        role,
+        is_unnamed: row.name.is_empty(),
+        is_entry_only: row.verdict == "entry_only",
+        is_runtime: is_library || is_runtime_name(&row.name),
+        address: module.load_base.map(|base| ImageOffset(row.offset).at_bias(base.0)),
+    }
+}

@@ -1,0 +1,35 @@
+//! How a process ended, as its manifest has it.
+
+use ada_event::TraceNanos;
+use ada_format::atf::{Drops, Process};
+
+use crate::replay::{ProcessEnd, ReplayOptions};
+
+/// How the process ended, and what was lost.
+pub fn replay_options(process: &Process, timeout_ns: u64) -> ReplayOptions {
+    let manifest = process.manifest.as_ref();
+    let exit = manifest.and_then(|manifest| manifest.exit.as_ref());
+    let crash = manifest.and_then(|manifest| manifest.crashes.iter().map(|crash| TraceNanos(crash.time_ns)).max());
+    let end = match exit {
+        Some(exit) if exit.signal.is_some() => ProcessEnd::Killed,
+        Some(exit) if exit.code.is_some() => ProcessEnd::Exited,
+        _ if crash.is_some() => ProcessEnd::Killed,
+        Some(_) => ProcessEnd::Exited,
+        None => ProcessEnd::Alive,
+    };
+    let last_times = process.threads.iter().filter_map(|thread| thread.index().events().next_back());
+    let last_time = last_times.map(|event| event.timestamp).max().unwrap_or_default();
+    let end_time = match crash.filter(|_| end == ProcessEnd::Killed) {
+        Some(crash) => crash,
+        None => last_time.max(manifest.map_or(TraceNanos(0), |it| TraceNanos(it.time_end_ns))),
+    };
+    let has_drops = manifest.is_some_and(|it| it.drops.iter().any(is_missing_anywhere));
+    ReplayOptions { has_drops, end, end_time, timeout_ns }
+}
+
+/// Whether drops can have left holes that the manifest lists no gap for.
+fn is_missing_anywhere(drops: &Drops) -> bool {
+    // Threads without a state record nothing at all; what is lost of registers leaves the event.
+    let makes_holes = drops.lane == "index" && !matches!(drops.reason.as_str(), "states_exhausted" | "detail_lost");
+    makes_holes && drops.unplaced.unwrap_or(drops.count) > 0
+}
