@@ -171,6 +171,11 @@ class Visit:
         self.page.settle()
         self.page.screenshot(self.folder / f"{name}.png")
 
+    def end(self):
+        """Nothing was red on the page."""
+        assert self.page.errors == [], self.page.errors
+        self.browser.close()
+
 
 def wait(ask, what):
     deadline = time.monotonic() + PATIENCE

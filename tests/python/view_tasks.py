@@ -7,8 +7,6 @@ from browser import Visit
 
 visit = Visit()
 page = visit.page
-
-
 page.open(visit.address)
 page.run("ada.view.scroll = 0")
 box = page.run("(({left, top}) => ({left, top}))(document.getElementById('timeline').getBoundingClientRect())")
@@ -131,6 +129,5 @@ page.key("t")
 page.wait("document.documentElement.dataset.theme === 'dark'", "the dark theme")
 visit.shot("5-flame-dark")
 
-assert page.errors == [], page.errors
-visit.browser.close()
+visit.end()
 print("tasks and queues are seen")

@@ -23,7 +23,8 @@ enum Chore {
 fn main() -> ExitCode {
     let Chore::Bench(args) = Cli::parse().chore;
     match bench::run(&args) {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
         Err(error) => {
             eprintln!("xtask: {error:#}");
             ExitCode::FAILURE

@@ -7,7 +7,6 @@
 mod attach;
 mod deadline;
 mod drain;
-mod duration_text;
 mod error;
 mod follow;
 pub mod function_pattern;

@@ -4,7 +4,8 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
-use crate::duration_text::{parse_duration, write_duration};
+use ada_event::{parse_duration, write_duration};
+
 use crate::trigger::TriggerError;
 
 /// So many events, or so much time.
@@ -48,7 +49,7 @@ mod tests {
             assert_eq!(text.parse::<Roll>().unwrap().to_string(), text);
         }
         assert_eq!("1.5s".parse(), Ok(Roll::Time(Duration::from_millis(1500))));
-        for wrong in ["", "-1", "ms", "5 s", "5h", "1e99s", "nans"] {
+        for wrong in ["", "-1", "ms", "5 s", "5d", "1.5", "1e99s", "nans"] {
             assert!(wrong.parse::<Roll>().is_err(), "{wrong}");
         }
     }

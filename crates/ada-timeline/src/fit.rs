@@ -2,36 +2,17 @@
 
 use std::cmp::Reverse;
 
+use ada_format::parallel::in_parallel;
+
 use crate::item::Item;
-use crate::parallel::in_parallel;
-use crate::place::each_place;
+use crate::pixel_group::each_pixel_group;
 use crate::range::{Grid, Range};
 use crate::scene::Row;
+use crate::shape::Shape;
 use crate::strip::Strip;
 
 /// A span so many pixels wide has room for a label, and is a shape of its own where others are columns of a strip.
 const LABELLED: f64 = 24.0;
-
-/// Something that is drawn.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Shape {
-    /// Whose row.
-    pub track: u32,
-    /// Which row.
-    pub row: u32,
-    /// The span, which may stand for shorter ones of its pixel.
-    pub item: Item,
-    /// The time that is painted: from the first of those that it stands for …
-    pub from: u64,
-    /// … to the end of the last.
-    pub until: u64,
-}
-
-impl Shape {
-    pub(crate) fn alone(track: u32, row: u32, item: Item) -> Self {
-        Self { track, row, item, from: item.start, until: item.end() }
-    }
-}
 
 /// What is drawn.
 #[derive(Clone, Debug, Default)]
@@ -77,7 +58,7 @@ pub fn fit(rows: &[(u32, Row)], range: Range, most: usize) -> Picture {
 
 fn plan(items: &[Item], grid: Grid) -> Planned {
     let (mut shapes, mut with_strips) = (0, 0);
-    each_place(items, grid, |place| shapes += place.shapes());
+    each_pixel_group(items, grid, |group| shapes += group.shapes());
     let mut in_strip = false;
     for item in items {
         let is_wide = is_labelled(item, grid);
@@ -119,7 +100,7 @@ fn is_labelled(item: &Item, grid: Grid) -> bool {
 fn draw(track: u32, row: &Row, grid: Grid, way: Way) -> Picture {
     let mut picture = Picture::default();
     if way == Way::Shapes {
-        each_place(&row.items, grid, |place| picture.shapes.extend(place.draw(track, row.row)));
+        each_pixel_group(&row.items, grid, |group| picture.shapes.extend(group.draw(track, row.row)));
         return picture;
     }
     let mut strip = Strip::new(track, row.row);
@@ -245,10 +226,10 @@ mod tests {
     }
 
     /// Whether a row shows a span itself, or one that is as long in the same pixel.
-    fn shows(picture: &Picture, row: u32, item: &Item, place: u64, wants_odd: bool) -> bool {
+    fn shows(picture: &Picture, row: u32, item: &Item, pixel: u64, wants_odd: bool) -> bool {
         let is_shape = |it: &&Shape| it.row == row && it.item.seq == item.seq;
         let in_strip = |strip: &&Strip| {
-            let column = place.checked_sub(strip.first).and_then(|at| strip.columns.get(at as usize));
+            let column = pixel.checked_sub(strip.first).and_then(|at| strip.columns.get(at as usize));
             strip.row == row
                 && column.is_some_and(|column| match wants_odd {
                     false => column.longest().is_some_and(|it| it.duration >= item.duration),
@@ -279,7 +260,7 @@ mod tests {
             prop_assert_eq!(counted(&picture), rows.iter().map(|(_, row)| row.items.len() as u64).sum::<u64>());
             for (_, row) in &rows {
                 for pixel in 0..width {
-                    let here = || row.items.iter().filter(|it| grid.place(it.start) == pixel);
+                    let here = || row.items.iter().filter(|it| grid.column(it.start) == pixel);
                     if let Some(longest) = here().max_by_key(|it| (it.duration, Reverse(it.start))) {
                         prop_assert!(shows(&picture, row.row, longest, pixel, false), "{:?} in {}", longest, pixel);
                     }

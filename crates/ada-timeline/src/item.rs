@@ -30,7 +30,7 @@ impl Item {
         self.start.saturating_add(self.duration)
     }
 
-    /// Whether it is drawn rather than another one of the same place.
+    /// Whether it is drawn rather than another one of the same pixel.
     pub(crate) fn is_before(&self, other: &Self) -> bool {
         (self.duration, other.start) > (other.duration, self.start)
     }

@@ -40,15 +40,15 @@ pub struct Grid {
 
 impl Grid {
     /// The pixel of a moment. What lies before the range or behind it counts to the first or the last.
-    pub fn place(&self, time: u64) -> u64 {
-        let place = time.saturating_sub(self.start) as f64 * self.scale;
-        (place as u64).min(self.last)
+    pub fn column(&self, time: u64) -> u64 {
+        let column = time.saturating_sub(self.start) as f64 * self.scale;
+        (column as u64).min(self.last)
     }
 
     /// The pixels that a span touches.
-    pub(crate) fn places(&self, start: u64, end: u64) -> (u64, u64) {
-        let from = self.place(start);
-        (from, self.place(end.saturating_sub(1)).max(from))
+    pub(crate) fn columns(&self, start: u64, end: u64) -> (u64, u64) {
+        let from = self.column(start);
+        (from, self.column(end.saturating_sub(1)).max(from))
     }
 
     /// How many pixels the part of a span takes that lies in the range.
@@ -64,8 +64,8 @@ mod tests {
     #[test]
     fn every_moment_has_a_pixel() {
         let grid = Range { start: 100, end: 200, width: 10 }.grid();
-        assert_eq!([0, 100, 109, 110, 199, 200, u64::MAX].map(|it| grid.place(it)), [0, 0, 0, 1, 9, 9, 9]);
-        assert_eq!(grid.places(105, 120), (0, 1), "what ends where the next pixel begins does not touch it");
+        assert_eq!([0, 100, 109, 110, 199, 200, u64::MAX].map(|it| grid.column(it)), [0, 0, 0, 1, 9, 9, 9]);
+        assert_eq!(grid.columns(105, 120), (0, 1), "what ends where the next pixel begins does not touch it");
         assert_eq!((grid.pixels(50, 150), grid.pixels(190, u64::MAX)), (5.0, 1.0));
     }
 
@@ -73,7 +73,7 @@ mod tests {
     fn pixels_can_be_shorter_than_a_nanosecond() {
         let range = Range { start: 0, end: 10, width: 100 };
         assert_eq!(range.pixel(), 1);
-        assert_eq!((range.grid().place(3), range.grid().places(3, 4)), (30, (30, 30)));
-        assert_eq!(Range { start: 5, end: 5, width: 0 }.grid().place(7), 0);
+        assert_eq!((range.grid().column(3), range.grid().columns(3, 4)), (30, (30, 30)));
+        assert_eq!(Range { start: 5, end: 5, width: 0 }.grid().column(7), 0);
     }
 }

@@ -76,7 +76,7 @@ impl Strip {
 
     /// Paints an item, which begins where the one before did or later.
     pub(crate) fn paint(&mut self, item: &Item, grid: Grid) {
-        let (from, to) = grid.places(item.start, item.end());
+        let (from, to) = grid.columns(item.start, item.end());
         if self.columns.is_empty() {
             self.first = from;
         }

@@ -23,6 +23,11 @@ impl Goal {
         Self { what: what.into(), wanted: format!(">= {bound}{unit}"), measured }
     }
 
+    /// Whether a figure was measured and is not good enough.
+    pub(super) fn is_missed(&self) -> bool {
+        matches!(self.measured, Some((_, false)))
+    }
+
     /// The row of a table: what, wanted, measured, verdict.
     pub(super) fn row(&self) -> Vec<String> {
         let (measured, verdict) = match &self.measured {

@@ -45,6 +45,11 @@ impl Report {
         self.sections.iter().flat_map(|(_, section)| &section.goals)
     }
 
+    /// How many goals were missed. One that was not measured is not.
+    pub(super) fn missed(&self) -> usize {
+        self.goals().filter(|goal| goal.is_missed()).count()
+    }
+
     pub(super) fn text(&self) -> String {
         let mut text = format!("ada benchmark, {} UTC\n\n", self.machine.time);
         for (name, value) in &self.machine.facts {
@@ -126,6 +131,11 @@ mod tests {
         for part in ["cpu         one", "QUICK RUN", "== A call", "ada   5", "- said aloud", "MISSED", "NOT MEASURED"] {
             assert!(text.contains(part), "{part} is not in\n{text}");
         }
+    }
+
+    #[test]
+    fn goals_that_were_not_measured_are_not_missed() {
+        assert_eq!(report().missed(), 1);
     }
 
     #[test]

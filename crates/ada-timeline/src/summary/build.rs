@@ -201,7 +201,7 @@ mod tests {
                 }
                 for wants_odd in [false, true] {
                     for pixel in 0..width {
-                        let here = spans.iter().filter(|it| grid.place(it.start) == pixel);
+                        let here = spans.iter().filter(|it| grid.column(it.start) == pixel);
                         let wanted = here.filter(|it| !wants_odd || is_odd(it.outcome));
                         let Some(longest) = wanted.max_by_key(|it| it.duration) else { continue };
                         let hides = |it: &&Item| {

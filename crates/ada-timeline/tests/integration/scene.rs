@@ -13,7 +13,7 @@ fn drawn_at(picture: &Picture, row: u32, range: Range, wants_odd: bool) -> Vec<O
         *place = Some(place.map_or(duration, |it| it.max(duration)));
     };
     for shape in picture.shapes.iter().filter(|it| it.row == row && (!wants_odd || is_odd(it.item.outcome))) {
-        put(grid.place(shape.item.start), shape.item.duration);
+        put(grid.column(shape.item.start), shape.item.duration);
     }
     for strip in picture.strips.iter().filter(|it| it.row == row) {
         for (pixel, column) in (strip.first..).zip(&strip.columns) {
@@ -31,7 +31,7 @@ fn expected(all: &[(u32, Item)], row: u32, range: Range, wants_odd: bool) -> Vec
     for (_, item) in all.iter().filter(|(depth, item)| {
         *depth == row && item.start >= range.start && item.start < range.end && (!wants_odd || is_odd(item.outcome))
     }) {
-        let place = &mut longest[grid.place(item.start) as usize];
+        let place = &mut longest[grid.column(item.start) as usize];
         if place.is_none_or(|it| it.duration < item.duration) {
             *place = Some(*item);
         }

@@ -25,9 +25,12 @@
 //! | 1 × c | how it ended |
 //! | 1 × c | how the longest odd one ended; 0 where there is none |
 
-use ada_timeline::{Picture, Range, Row, Shape, StripColumn, fit, in_parallel};
+use ada_format::parallel::in_parallel;
+use ada_timeline::{Picture, Range, Row, Shape, StripColumn, fit};
 
-use super::stage::{ShapeKind, Stage, TrackKind};
+use super::shape_kind::ShapeKind;
+use super::stage::Stage;
+use super::track::TrackKind;
 
 /// Shapes of one picture, a strip being one.
 pub(super) const MOST_SHAPES: usize = 20_000;

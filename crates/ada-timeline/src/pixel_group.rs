@@ -1,12 +1,12 @@
 //! What begins in the same pixel of a row and is narrower than it.
 
-use crate::fit::Shape;
 use crate::item::{Item, is_odd};
 use crate::range::Grid;
+use crate::shape::Shape;
 
 /// The longest of a pixel, the longest odd one, and how much time they take together.
-pub(crate) struct Place {
-    number: u64,
+pub(crate) struct PixelGroup {
+    pixel: u64,
     longest: Item,
     odd: Option<Item>,
     count: u32,
@@ -14,10 +14,10 @@ pub(crate) struct Place {
     until: u64,
 }
 
-impl Place {
-    fn new(number: u64, item: Item) -> Self {
+impl PixelGroup {
+    fn new(pixel: u64, item: Item) -> Self {
         Self {
-            number,
+            pixel,
             longest: item,
             odd: is_odd(item.outcome).then_some(item),
             count: item.count,
@@ -58,18 +58,18 @@ impl Place {
     }
 }
 
-/// Items of a row by the pixels that they begin in. One that is as wide as a pixel is a place of its own.
-pub(crate) fn each_place(items: &[Item], grid: Grid, mut each: impl FnMut(&Place)) {
-    let mut open: Option<Place> = None;
+/// Items of a row by the pixels that they begin in. One that is as wide as a pixel is a group of its own.
+pub(crate) fn each_pixel_group(items: &[Item], grid: Grid, mut each: impl FnMut(&PixelGroup)) {
+    let mut open: Option<PixelGroup> = None;
     for &item in items {
-        let number = grid.place(item.start);
+        let pixel = grid.column(item.start);
         let is_wide = item.count == 1 && grid.pixels(item.start, item.end()) >= 1.0;
         match &mut open {
-            Some(place) if !is_wide && place.number == number => place.add(item),
+            Some(group) if !is_wide && group.pixel == pixel => group.add(item),
             _ => {
                 open.take().iter().for_each(&mut each);
-                let place = Place::new(number, item);
-                if is_wide { each(&place) } else { open = Some(place) }
+                let group = PixelGroup::new(pixel, item);
+                if is_wide { each(&group) } else { open = Some(group) }
             }
         }
     }
