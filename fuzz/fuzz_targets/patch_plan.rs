@@ -1,6 +1,6 @@
 #![no_main]
 use ada_image::{FunctionTable, Image, UnwindTable};
-use ada_patch::{CodeScan, Planner, Relays};
+use ada_patch::{CodeScan, ImageCode, Planner, Relays};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {
@@ -9,10 +9,7 @@ fuzz_target!(|bytes: &[u8]| {
     let functions = FunctionTable::discover(&image, &unwind, &[]);
     let scan = CodeScan::of(image.code_ranges(), &functions, &unwind);
     let mut planner = Planner {
-        ranges: image.code_ranges(),
-        functions: &functions,
-        unwind: &unwind,
-        scan: &scan,
+        code: ImageCode { ranges: image.code_ranges(), functions: &functions, unwind: &unwind, scan: &scan },
         moving_frames: false,
         relays: Relays::default(),
     };
@@ -23,7 +20,7 @@ fuzz_target!(|bytes: &[u8]| {
         assert!(pair[0].end <= pair[1].start, "{pair:x?}");
     }
     for range in patched {
-        let code = image.code_range_at(ada_event::ImageOffset(range.start)).expect("a patch is in code");
-        assert!(range.end <= code.end().0);
+        let code = image.code_range_at(range.start).expect("a patch is in code");
+        assert!(range.end <= code.end());
     }
 });

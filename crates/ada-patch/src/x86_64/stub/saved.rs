@@ -4,27 +4,28 @@ use std::mem::offset_of;
 
 use ada_ring::arch::StubFrame;
 use iced_x86::IcedError;
-use iced_x86::code_asm::{CodeAssembler, al, rax, rcx, rdx};
+use iced_x86::code_asm::{AsmRegister64, CodeAssembler, al, rax, rcx, rdx};
 
 /// Where the return slot is, from what a stub has pushed.
 pub(super) const SLOT: i32 = size_of::<StubFrame>() as i32;
 
-/// The fields of [`StubFrame`] in the order in which they are pushed.
-const PUSHED: [usize; 4] =
-    [offset_of!(StubFrame, rax), offset_of!(StubFrame, rcx), offset_of!(StubFrame, rdx), offset_of!(StubFrame, flags)];
+/// The registers that are saved, in the order in which they are pushed, and where [`StubFrame`] has them. The flags follow.
+const PUSHED: [(AsmRegister64, usize); 3] =
+    [(rax, offset_of!(StubFrame, rax)), (rcx, offset_of!(StubFrame, rcx)), (rdx, offset_of!(StubFrame, rdx))];
 
 const _: () = {
     let mut number = 0;
     while number < PUSHED.len() {
-        assert!(PUSHED[number] == size_of::<StubFrame>() - 8 * (number + 1));
+        assert!(PUSHED[number].1 == size_of::<StubFrame>() - 8 * (number + 1));
         number += 1;
     }
+    assert!(offset_of!(StubFrame, flags) == 0);
 };
 
 pub(super) fn save(a: &mut CodeAssembler) -> Result<(), IcedError> {
-    a.push(rax)?;
-    a.push(rcx)?;
-    a.push(rdx)?;
+    for (register, _) in PUSHED {
+        a.push(register)?;
+    }
     a.lahf()?;
     a.seto(al)?;
     a.push(rax)
@@ -33,9 +34,10 @@ pub(super) fn save(a: &mut CodeAssembler) -> Result<(), IcedError> {
 pub(super) fn restore(a: &mut CodeAssembler) -> Result<(), IcedError> {
     a.pop(rax)?;
     restore_flags(a)?;
-    a.pop(rdx)?;
-    a.pop(rcx)?;
-    a.pop(rax)
+    for (register, _) in PUSHED.into_iter().rev() {
+        a.pop(register)?;
+    }
+    Ok(())
 }
 
 /// From what `lahf` and `seto` have left in rax.
