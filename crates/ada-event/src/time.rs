@@ -9,11 +9,13 @@ pub struct TraceNanos(pub u64);
 
 impl TraceNanos {
     /// Nanoseconds from `earlier` to this moment; 0 where the clock went backwards, as damaged traces can claim.
+    #[inline]
     pub const fn since(self, earlier: Self) -> u64 {
         self.0.saturating_sub(earlier.0)
     }
 
     /// The moment so many nanoseconds later; the last one there is where that would be later still.
+    #[inline]
     pub const fn saturating_add(self, nanoseconds: u64) -> Self {
         Self(self.0.saturating_add(nanoseconds))
     }

@@ -1,6 +1,6 @@
 //! Structs that are a row of numbers in a file.
 
-/// Defines a struct whose fields are all `u64`, with its words; [`NONE`] stands for what is not known.
+/// Defines a struct whose fields are all `u64`, with its words; [`crate::NONE`] stands for what is not known.
 macro_rules! word_struct {
     ($(#[$about:meta])* pub struct $name:ident { $($(#[$doc:meta])* pub $field:ident,)* }) => {
         $(#[$about])*

@@ -96,7 +96,7 @@ fn routine_begun_before(
     let Some(last) = tables.blocks_of(thread.as_usize()).last() else { return Ok(None) };
     tables.read(last, |_| true, &mut columns)?;
     let rows = Rows { tables, columns: &columns, traits, range: 0..columns.rows() };
-    let outcome = |row: usize| Outcome::from_byte(columns.at(Column::Outcome, row) as u8).unwrap_or_default();
+    let outcome = |row: usize| Outcome::from_word(columns.at(Column::Outcome, row)).unwrap_or_default();
     let began_before = (0..columns.rows()).filter(|&row| outcome(row).reason == Reason::AttachedMidway);
     let outermost = began_before.filter(|&row| rows.is_own(row)).min_by_key(|&row| columns.at(Column::Depth, row));
     Ok(outermost.map(|row| {
@@ -108,11 +108,11 @@ fn routine_begun_before(
             start: first_time,
             end: TraceNanos(columns.at(Column::Start, row)),
             outcome: outcome(row),
-            function: function.0,
+            function,
             address: traits.get(function).address,
             argument: None,
             result: None,
-            user_function: function.0,
+            user_function: function,
         }
     }))
 }
@@ -188,12 +188,12 @@ impl Rows<'_> {
             close_seq: (close_delta > 0).then(|| seq + close_delta),
             start,
             end: start.saturating_add(at(Column::Duration, top)),
-            outcome: Outcome::from_byte(at(Column::Outcome, top) as u8).unwrap_or_default(),
-            function: self.function(top).0,
+            outcome: Outcome::from_word(at(Column::Outcome, top)).unwrap_or_default(),
+            function: self.function(top),
             address: self.traits.get(self.function(top)).address,
             argument: None,
             result: None,
-            user_function: self.function(row).0,
+            user_function: self.function(row),
         })
     }
 }
@@ -222,7 +222,7 @@ fn after_jumps(tables: &Tables, thread: ThreadIndex, mut routine: Routine, until
             }
             seq = open;
             routine.end = TraceNanos(at(Column::Start)).saturating_add(at(Column::Duration));
-            routine.outcome = Outcome::from_byte(at(Column::Outcome) as u8).unwrap_or_default();
+            routine.outcome = Outcome::from_word(at(Column::Outcome)).unwrap_or_default();
             routine.close_seq = (at(Column::CloseDelta) > 0).then(|| open + at(Column::CloseDelta));
         }
     }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use ada_event::{RuntimeAddr, TraceNanos};
+use ada_event::{FunctionId, RuntimeAddr, TraceNanos};
 
 use super::call::ThreadCall;
 use super::matching::{Started, match_threads};
@@ -22,12 +22,12 @@ pub(crate) struct Routine {
     pub(crate) start: TraceNanos,
     pub(crate) end: TraceNanos,
     pub(crate) outcome: Outcome,
-    pub(crate) function: u64,
+    pub(crate) function: FunctionId,
     pub(crate) address: Option<RuntimeAddr>,
     pub(crate) argument: Option<u64>,
     pub(crate) result: Option<u64>,
     /// The program's own function that it led to.
-    pub(crate) user_function: u64,
+    pub(crate) user_function: FunctionId,
 }
 
 /// A thread as the correlator sees it.
@@ -154,10 +154,10 @@ fn life_span(life: &ThreadLife, process: ProcessEnd) -> PthreadSpan {
         start: routine.start.0,
         end: routine.end.0,
         outcome: routine.outcome.to_byte().into(),
-        function: routine.user_function,
+        function: routine.user_function.0,
         routine_seq: routine.seq,
         routine_close_seq: routine.close_seq.unwrap_or(NONE),
-        routine_function: routine.function,
+        routine_function: routine.function.0,
         routine_address: routine.address.map_or(NONE, |address| address.0),
         argument: routine.argument.unwrap_or(NONE),
         end_how: end_how as u64,

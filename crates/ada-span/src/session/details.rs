@@ -58,6 +58,7 @@ impl DetailSource for SessionDetails<'_> {
 
     fn all_arguments(&self, each: &mut dyn FnMut(FunctionId, &[u64])) {
         for (record, number) in self.view.records().map_while(Result::ok).zip(1_u32..) {
+            // Callbacks are looked for in x86-64 traces only.
             if let Ok(Payload::X86Call(call)) = record.payload() {
                 each(call.function, &call.arguments());
                 if call.probes.is_some() {

@@ -18,6 +18,9 @@ const MOST_AROUND: usize = 1 << 20;
 /// Events that are packed between two calls of `progress`.
 const STEP: usize = 1 << 15;
 
+/// Stands in for the platform of a raw file that was cut inside its header; unpacking restores the cut header.
+const CUT_HEADER: Platform = Platform::LINUX_X86_64;
+
 /// Why a file stays as it is.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -51,7 +54,7 @@ pub fn pack_index<W: Write + Seek>(raw: &[u8], file: W, mut progress: impl FnMut
     let events = shape.events.clone();
     let header = FileHeader {
         is_detail: false,
-        platform: shape.header.as_ref().map_or(Platform::LINUX_X86_64, |header| header.platform),
+        platform: shape.header.as_ref().map_or(CUT_HEADER, |header| header.platform),
         thread: shape.header.as_ref().map_or(ThreadId(0), |header| header.thread),
     };
     let mut around = around(raw, &events)?;
@@ -74,7 +77,7 @@ pub fn pack_detail<W: Write + Seek>(raw: &[u8], file: W, mut progress: impl FnMu
     let records = shape.records.clone();
     let header = FileHeader {
         is_detail: true,
-        platform: shape.header.as_ref().map_or(Platform::LINUX_X86_64, |header| Platform {
+        platform: shape.header.as_ref().map_or(CUT_HEADER, |header| Platform {
             arch: header.arch,
             os: header.os,
             clock: Clock(0),
