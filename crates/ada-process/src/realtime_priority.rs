@@ -9,7 +9,7 @@ pub struct RealtimePriority {
 
 impl RealtimePriority {
     /// Raises the calling thread, if that is permitted.
-    pub fn new() -> Self {
+    pub(crate) fn raise() -> Self {
         let mut parameters = MaybeUninit::uninit();
         // SAFETY: 0 is the calling thread, and `parameters` lives through the call.
         let (policy, read) = unsafe { (libc::sched_getscheduler(0), libc::sched_getparam(0, parameters.as_mut_ptr())) };
@@ -45,7 +45,7 @@ mod tests {
         // SAFETY: asks about the calling thread.
         let policy = || unsafe { libc::sched_getscheduler(0) };
         let before = policy();
-        let priority = RealtimePriority::new();
+        let priority = RealtimePriority::raise();
         let is_urgent = policy() == libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK;
         assert_eq!(is_urgent, priority.before.is_some());
         drop(priority);

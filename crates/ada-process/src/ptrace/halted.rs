@@ -88,7 +88,7 @@ impl Halted {
     fn none(pid: u32, mappings: &[Mapping]) -> io::Result<Self> {
         let memory = OpenOptions::new().read(true).write(true).open(format!("/proc/{pid}/mem"))?;
         let syscall_at = find_syscall(&memory, mappings).ok_or_else(|| io::Error::other("it makes no system calls"))?;
-        let _priority = RealtimePriority::new();
+        let _priority = RealtimePriority::raise();
         Ok(Self { pid, threads: Vec::new(), since: Instant::now(), memory, syscall_at, _priority })
     }
 
