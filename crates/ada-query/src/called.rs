@@ -11,7 +11,7 @@ use crate::nearest::nearest;
 use crate::pattern::glob;
 use crate::predicate::Ready;
 use crate::reference::Target;
-use crate::scan::scan_in_parallel;
+use crate::scan::scan_pieces;
 use crate::trace::{Trace, TraceProcess};
 
 /// Functions that are told one by one.
@@ -247,23 +247,22 @@ fn first_and_last(
     flags[place] = true;
     let ready = Ready::Function(flags);
     let state = || (Columns::new(), Vec::new(), None::<(u64, usize, u64)>, None::<(u64, usize, u64)>);
-    let states =
-        scan_in_parallel(tables.meta().blocks.len(), cancel, state, |(columns, chosen, first, last), block| {
-            let entry = tables.block(block);
-            // What lies between what was found already cannot be the first or the last.
-            if first.is_some_and(|it| it.0 <= entry.min_start) && last.is_some_and(|it| it.0 >= entry.max_start) {
-                return Ok(());
-            }
-            let wanted = |column| matches!(column, Column::Function | Column::Start | Column::OpenSeq);
-            tables.read(block, wanted, columns)?;
-            ready.select(entry, columns, chosen);
-            for row in (0..columns.rows()).filter(|&row| chosen[row]) {
-                let found = (columns.at(Column::Start, row), entry.thread as usize, columns.at(Column::OpenSeq, row));
-                *first = Some(first.map_or(found, |it| it.min(found)));
-                *last = Some(last.map_or(found, |it| it.max(found)));
-            }
-            Ok(())
-        })?;
+    let states = scan_pieces(tables.meta().blocks.len(), cancel, state, |(columns, chosen, first, last), block| {
+        let entry = tables.block(block);
+        // What lies between what was found already cannot be the first or the last.
+        if first.is_some_and(|it| it.0 <= entry.min_start) && last.is_some_and(|it| it.0 >= entry.max_start) {
+            return Ok(());
+        }
+        let wanted = |column| matches!(column, Column::Function | Column::Start | Column::OpenSeq);
+        tables.read(block, wanted, columns)?;
+        ready.select(entry, columns, chosen);
+        for row in (0..columns.rows()).filter(|&row| chosen[row]) {
+            let found = (columns.at(Column::Start, row), entry.thread as usize, columns.at(Column::OpenSeq, row));
+            *first = Some(first.map_or(found, |it| it.min(found)));
+            *last = Some(last.map_or(found, |it| it.max(found)));
+        }
+        Ok(())
+    })?;
     let moment = |found: Found| {
         found.map(|(time_ns, thread, seq)| Moment {
             time_ns,

@@ -12,7 +12,7 @@ const FIRST_WINDOW: usize = 2;
 const LARGEST_WINDOW: usize = 1024;
 
 /// [`in_parallel_with`], until it is cancelled.
-pub(crate) fn scan_in_parallel<S: Send>(
+pub(crate) fn scan_pieces<S: Send>(
     pieces: usize,
     cancel: &Cancel,
     state: impl Fn() -> S + Sync,
@@ -68,7 +68,7 @@ impl Matching {
         }
         type Found = Vec<Chosen>;
         let state = || (Columns::new(), Vec::new(), Found::new());
-        let states = scan_in_parallel(window.len(), cancel, state, |(columns, flags, found), piece| {
+        let states = scan_pieces(window.len(), cancel, state, |(columns, flags, found), piece| {
             let block = window[piece];
             let entry = tables.block(block);
             if ready.is_all_of(entry) {
