@@ -10,8 +10,8 @@ use crate::error::QueryError;
 use crate::nearest::nearest;
 use crate::pattern::glob;
 use crate::predicate::Ready;
-use crate::reference::Target;
 use crate::scan::in_parallel;
+use crate::trace::Target;
 use crate::trace::{Trace, TraceProcess};
 
 /// Functions that are told one by one.

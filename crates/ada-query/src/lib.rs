@@ -20,19 +20,15 @@ pub mod findings;
 mod heap;
 mod limits;
 mod mistake;
-mod names;
 mod nearest;
 pub mod output;
 mod pattern;
-mod plain_names;
 mod predicate;
-mod reference;
 mod relation;
 mod rows;
-mod runtime;
 mod scan;
 mod shared;
-mod span_row;
+mod span;
 mod sql_functions;
 mod stats;
 mod tables;
@@ -49,13 +45,12 @@ pub use error::QueryError;
 pub use exported::ParquetFolder;
 pub use limits::Limits;
 pub use mistake::Mistake;
-pub use names::{Code, Names};
 pub use nearest::nearest;
-pub use plain_names::{closure_name, plain_name};
-pub use reference::{Reference, Target};
 pub use rows::Rows;
-pub use runtime::call_runtime;
 pub use rusqlite::types::Value;
 pub use sql_functions::documented_functions;
 pub use tables::documented;
-pub use trace::{FunctionLabel, Trace, TraceProcess, TraceSession};
+pub use trace::{
+    Code, FunctionLabel, Names, Reference, Target, Trace, TraceProcess, TraceSession, call_runtime, closure_name,
+    plain_name,
+};

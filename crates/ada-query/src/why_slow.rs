@@ -6,9 +6,10 @@ use serde_json::{Value, json};
 
 use crate::cancel::Cancel;
 use crate::error::QueryError;
-use crate::span_row::SpanRow;
+use crate::span::SpanRow;
+use crate::span::find;
 use crate::trace::Trace;
-use crate::walk::{critical_path, find};
+use crate::walk::critical_path;
 
 /// Functions and steps that are told.
 const MOST_TOLD: usize = 10;

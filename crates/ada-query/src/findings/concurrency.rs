@@ -4,8 +4,8 @@ use ada_span::{NONE, Status};
 use serde_json::json;
 
 use super::{About, Finding};
-use crate::reference::Target;
-use crate::span_row::{SpanRow, at};
+use crate::span::{SpanRow, at};
+use crate::trace::Target;
 
 pub(super) fn find(about: &About<'_>) -> Vec<Finding> {
     let mut found = never_resumed(about);

@@ -9,9 +9,9 @@ use super::ownership::own_functions;
 use super::{About, Finding};
 use crate::error::QueryError;
 use crate::predicate::{Field, Ready, Test, prepare};
-use crate::reference::Target;
 use crate::relation::Op;
 use crate::scan::Matching;
+use crate::trace::Target;
 
 /// Open calls that are told.
 const MOST_FRAMES: usize = 12;

@@ -97,7 +97,7 @@ impl About<'_> {
     }
 
     fn frame(&self, thread: usize, seq: u64) -> String {
-        let target = crate::reference::Target::Frame(self.process.thread_id(thread), seq);
+        let target = crate::trace::Target::Frame(self.process.thread_id(thread), seq);
         self.trace.refer(self.process, target)
     }
 

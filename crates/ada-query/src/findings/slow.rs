@@ -11,7 +11,7 @@ use super::{About, Finding, nanoseconds};
 use crate::error::QueryError;
 use crate::predicate::{Measure, Ready};
 use crate::scan::{Matching, read_frame};
-use crate::walk::find;
+use crate::span::find;
 
 /// A call this much longer than half of its function's is worth a look.
 const OUTLIER: u64 = 10;

@@ -6,7 +6,7 @@ use ada_span::NONE;
 use serde_json::json;
 
 use super::{About, Finding};
-use crate::reference::Target;
+use crate::trace::Target;
 
 pub(super) fn find(about: &About<'_>) -> Vec<Finding> {
     let mut by_name: BTreeMap<String, Vec<String>> = BTreeMap::new();

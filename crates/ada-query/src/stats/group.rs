@@ -12,7 +12,7 @@ use crate::nearest::nearest;
 use crate::predicate::{Field, Ready, Test, prepare};
 use crate::scan::in_parallel;
 use crate::shared::Shared;
-use crate::span_row::logical_rows;
+use crate::span::logical_rows;
 use crate::trace::{Trace, TraceProcess};
 
 /// Columns that can be grouped by at once.

@@ -7,9 +7,9 @@ use rusqlite::types::Value;
 use super::events::{is_wanted, wanted_functions, wanted_range};
 use crate::doc::{Kind, TableDoc, plain, pushed};
 use crate::error::QueryError;
-use crate::reference::Target;
 use crate::relation::{Ask, Batched, Described, Op, Relation, maybe, number, text};
 use crate::shared::Shared;
+use crate::trace::Target;
 use crate::trace::{Trace, TraceProcess};
 
 /// Records that are made into rows at once.

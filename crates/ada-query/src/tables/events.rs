@@ -10,10 +10,10 @@ use rusqlite::vtab::Context;
 use crate::doc::{Kind, TableDoc, plain, pushed};
 use crate::error::QueryError;
 use crate::pattern::{glob, like};
-use crate::reference::{Reference, Target};
 use crate::relation::{Ask, Described, Op, Relation, RowCursor, signed};
 use crate::shared::Shared;
 use crate::trace::{FunctionLabel, Trace, TraceProcess};
+use crate::trace::{Reference, Target};
 
 const SESSION: usize = 0;
 const PID: usize = 1;

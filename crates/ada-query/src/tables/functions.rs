@@ -5,9 +5,9 @@ use rusqlite::types::Value;
 
 use crate::doc::{Kind, TableDoc, plain, pushed};
 use crate::error::QueryError;
-use crate::reference::Target;
 use crate::relation::{Ask, Described, Listed, Op, Relation, maybe, number, text};
 use crate::shared::Shared;
+use crate::trace::Target;
 use crate::trace::{FunctionLabel, Trace, TraceProcess};
 
 const SESSION: usize = 0;

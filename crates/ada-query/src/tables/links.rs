@@ -5,9 +5,9 @@ use rusqlite::types::Value;
 
 use crate::doc::{Kind, TableDoc, plain};
 use crate::error::QueryError;
-use crate::reference::Target;
 use crate::relation::{Ask, Described, Listed, Op, Relation, number, text};
 use crate::shared::Shared;
+use crate::trace::Target;
 
 /// Causal edges between spans.
 pub(super) struct Links;

@@ -9,12 +9,12 @@ use rusqlite::vtab::Context;
 use crate::doc::TableDoc;
 use crate::error::QueryError;
 use crate::predicate::{Ready, Test, prepare};
-use crate::reference::Reference;
 use crate::relation::{Ask, Described, Op, Relation, RowCursor, signed};
 use crate::scan::Matching;
 use crate::shared::Shared;
-use crate::span_row::{self, SpanRow, at, field, logical_rows, put_frame};
-use crate::walk::find;
+use crate::span::find;
+use crate::span::{self, SpanRow, at, field, logical_rows, put_frame};
+use crate::trace::Reference;
 
 /// All spans: threads and callbacks of a process, then its calls by thread and start.
 pub(crate) struct Spans;
@@ -23,7 +23,7 @@ impl Described for Spans {
     const DOC: &'static TableDoc = &TableDoc {
         name: "spans",
         about: "calls of functions, and the threads and callbacks that they stand for",
-        columns: span_row::COLUMNS,
+        columns: span::COLUMNS,
         parameters: &[],
     };
 }
@@ -89,7 +89,7 @@ pub(crate) fn hints(ask: &Ask) -> Vec<Test> {
 }
 
 pub(crate) fn used_columns(ask: &Ask) -> Vec<Column> {
-    let used = (0..span_row::COLUMNS.len()).filter(|&column| ask.uses(column)).flat_map(span_row::needs);
+    let used = (0..span::COLUMNS.len()).filter(|&column| ask.uses(column)).flat_map(span::needs);
     let used: Vec<Column> = used.copied().collect();
     Column::ALL.into_iter().filter(|column| used.contains(column)).collect()
 }

@@ -6,9 +6,9 @@ use rusqlite::types::Value;
 
 use crate::doc::{Kind, TableDoc, plain};
 use crate::error::QueryError;
-use crate::reference::Target;
 use crate::relation::{Ask, Described, Listed, Op, Relation, known, maybe, number, text};
 use crate::shared::Shared;
+use crate::trace::Target;
 
 /// Threads, those that share an id one by one.
 pub(super) struct Threads;

@@ -9,7 +9,6 @@ use std::collections::HashMap;
 use ada_span::NONE;
 use ada_span::table::{Column, Columns};
 
-use super::find;
 use super::relatives::span_argument;
 use crate::cancel::Cancel;
 use crate::doc::{Kind, TableDoc, plain};
@@ -18,7 +17,8 @@ use crate::predicate::{Measure, Ready};
 use crate::relation::{Ask, Described, Listed, Op, Relation, number, text};
 use crate::scan::{FrameValues, Matching};
 use crate::shared::Shared;
-use crate::span_row::{SpanRow, at};
+use crate::span::find;
+use crate::span::{SpanRow, at};
 use crate::trace::Trace;
 
 /// The least share of the whole that is told apart.

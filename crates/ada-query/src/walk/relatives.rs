@@ -5,7 +5,6 @@ use ada_span::concurrency::Context;
 use ada_span::table::Column;
 use rusqlite::types::Value;
 
-use super::find;
 use crate::doc::{ColumnDoc, Kind, TableDoc, plain};
 use crate::error::QueryError;
 use crate::mistake::Mistake;
@@ -13,7 +12,8 @@ use crate::predicate::{Field, Test};
 use crate::relation::{Ask, Described, Op, Relation};
 use crate::scan::read_frame;
 use crate::shared::Shared;
-use crate::span_row::{COLUMNS, SpanRow};
+use crate::span::find;
+use crate::span::{COLUMNS, SpanRow};
 use crate::tables::{SpanCursor, SpanScan, hints, used_columns};
 use crate::trace::Trace;
 

@@ -1,5 +1,7 @@
 //! The columns of a span of any kind.
 
+pub(crate) mod find;
+
 use ada_event::FunctionId;
 use ada_span::callback::CallbackSpan;
 use ada_span::gcd::BlockSpan;
@@ -11,11 +13,11 @@ use rusqlite::types::{Null, Value};
 use rusqlite::vtab::Context;
 
 use crate::doc::{ColumnDoc, Kind, plain, pushed};
-use crate::plain_names::plain_name;
 use crate::predicate::Field;
-use crate::reference::Target;
 use crate::relation::{known, maybe, number, signed, text};
 use crate::scan::FrameValues;
+use crate::trace::Target;
+use crate::trace::plain_name;
 use crate::trace::{Trace, TraceProcess};
 
 /// The columns, in their order.

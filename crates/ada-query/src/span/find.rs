@@ -5,11 +5,11 @@ use ada_span::table::{Column, Columns};
 
 use crate::error::QueryError;
 use crate::mistake::Mistake;
-use crate::reference::{Reference, Target};
 use crate::scan::read_frame;
-use crate::span_row::SpanRow;
+use crate::span::SpanRow;
 use crate::tables::Extent;
 use crate::trace::Trace;
+use crate::trace::{Reference, Target};
 
 /// The spans that a reference means: several where several sessions have one.
 pub(crate) fn all(trace: &Trace, session: Option<&str>, reference: Reference) -> Result<Vec<SpanRow>, QueryError> {

@@ -1,5 +1,15 @@
 //! Sessions that are asked together, with the names of all that is in them.
 
+mod call_runtime;
+mod names;
+mod plain_names;
+mod reference;
+
+pub use call_runtime::call_runtime;
+pub use names::{Code, Names};
+pub use plain_names::{closure_name, plain_name};
+pub use reference::{Reference, Target};
+
 use std::collections::HashMap;
 use std::sync::OnceLock;
 
@@ -10,9 +20,6 @@ use ada_span::concurrency::Context;
 use ada_span::pthread::PthreadSpan;
 use ada_span::table::Tables;
 
-use crate::names::Names;
-use crate::plain_names::closure_name;
-use crate::reference::{Reference, Target};
 use crate::relation::signed;
 
 /// Sessions that are asked together.
@@ -102,7 +109,7 @@ impl Trace {
                     pid: session.processes()[number].pid.unwrap_or(0),
                     tables,
                     names,
-                    runtime: crate::call_runtime(&session.processes()[number]),
+                    runtime: call_runtime(&session.processes()[number]),
                     labels: OnceLock::new(),
                     logical: OnceLock::new(),
                 });
