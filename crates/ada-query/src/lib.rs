@@ -29,6 +29,7 @@ mod rows;
 mod scan;
 mod shared;
 mod span;
+mod span_cursor;
 mod sql_functions;
 mod stats;
 mod tables;
@@ -48,9 +49,10 @@ pub use mistake::Mistake;
 pub use nearest::nearest;
 pub use rows::Rows;
 pub use rusqlite::types::Value;
+pub use span::{Frame, FrameSpan, Span, SpanKind};
 pub use sql_functions::documented_functions;
 pub use tables::documented;
 pub use trace::{
-    Code, FunctionLabel, Names, Reference, Target, Trace, TraceProcess, TraceSession, call_runtime, closure_name,
-    plain_name,
+    CausalEnd, CausalLink, Code, FunctionLabel, Names, Reference, Switched, Target, Trace, TraceProcess, TraceSession,
+    Unrecorded, causal_links,
 };

@@ -56,7 +56,7 @@ pub(super) fn find(about: &About<'_>) -> Result<Vec<Finding>, QueryError> {
         if let Some(thread) = threads {
             finding.evidence = open_calls(about, thread.id)?;
             let event = Target::Event(thread.id, thread.facts.events.saturating_sub(1));
-            finding.evidence.push(about.trace.refer(about.process, event));
+            finding.evidence.push(about.process.refer(event));
         }
         finding.facts = json!({ "signal": signal });
         found.push(finding);

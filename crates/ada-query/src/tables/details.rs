@@ -156,14 +156,14 @@ fn rows(
             let mut row = vec![
                 text(&trace.session_of(process).name),
                 number(process.pid.into()),
-                text(trace.refer(process, Target::Event(recorded.id().0, seq))),
+                text(process.refer(Target::Event(recorded.id().0, seq))),
                 number(recorded.id().0.into()),
                 number(seq),
                 number(event.timestamp.0),
                 text(event.kind.to_string()),
-                text(label.id),
-                text(label.name),
-                text(label.module),
+                text(&label.id),
+                text(&label.name),
+                text(&label.module),
             ];
             debug_assert_eq!(row.len(), FIRST_REGISTER);
             // Most of the work is in them.

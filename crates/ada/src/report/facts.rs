@@ -15,11 +15,11 @@ pub(super) fn fact(name: &str, value: String, json: Value) -> Item {
 /// Run facts, coverage and drops.
 pub(super) fn gather(opened: &OpenedSession) -> Vec<Item> {
     let mut items = Vec::new();
-    let path = opened.session.path().display().to_string();
+    let path = opened.session().path().display().to_string();
     items.push(fact("session", path.clone(), path.into()));
     let (mut found, mut hooked, mut drops) = (0_u64, 0_u64, BTreeMap::<String, u64>::new());
     let mut seen = HashSet::new();
-    for process in &opened.processes {
+    for process in opened.processes() {
         let Some(manifest) = &opened.recorded(process).manifest else { continue };
         let command = manifest.command_line.join(" ");
         let end = match &manifest.exit {
@@ -53,11 +53,11 @@ pub(super) fn gather(opened: &OpenedSession) -> Vec<Item> {
         }
     }
     merge_processes(&mut items);
-    let threads = || opened.processes.iter().flat_map(|process| &process.tables.meta().threads);
-    let duration = opened.end.saturating_sub(opened.start);
+    let threads = || opened.processes().iter().flat_map(|process| &process.tables.meta().threads);
+    let duration = opened.end().saturating_sub(opened.start());
     let events: u64 = threads().map(|thread| thread.facts.events).sum();
     let spans: u64 = threads().map(|thread| thread.spans).sum();
-    items.push(fact("duration", nanoseconds(duration), json!({ "start_ns": opened.start, "duration_ns": duration })));
+    items.push(fact("duration", nanoseconds(duration), json!({ "start_ns": opened.start(), "duration_ns": duration })));
     items.push(fact(
         "events",
         format!("{} events, {} calls", thousands(events), thousands(spans)),
@@ -89,7 +89,7 @@ pub(super) fn gather(opened: &OpenedSession) -> Vec<Item> {
         _ => drops.iter().map(|(what, count)| format!("{} {what}", thousands(*count))).collect::<Vec<_>>().join(", "),
     };
     items.push(fact("drops", words, json!(drops)));
-    for finding in opened.session.findings() {
+    for finding in opened.session().findings() {
         let words = finding.to_string();
         items.push(fact("damage", words.clone(), words.into()));
     }
@@ -122,7 +122,7 @@ pub(super) fn logical(opened: &OpenedSession) -> Vec<Item> {
         *sum = (sum.0 + 1, sum.1.saturating_add(duration));
     };
     let (mut left_out, mut has_callbacks) = (0, false);
-    for process in &opened.processes {
+    for process in opened.processes() {
         let meta = process.tables.meta();
         for span in &meta.pthreads {
             count("pthread", span.outcome(), span.end.saturating_sub(span.start));

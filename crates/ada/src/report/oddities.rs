@@ -6,7 +6,7 @@ use ada_span::{AnomalyKind, Outcome, Reason, Status};
 use serde_json::json;
 
 use super::{Item, imbalances};
-use crate::analysis::{OpenedSession, Target, counted, nanoseconds, refer, thousands};
+use crate::analysis::{OpenedSession, Target, counted, nanoseconds, thousands};
 use crate::top::{self, Sort, Use};
 
 /// A call this much longer than the 99th percentile of its function is worth a look.
@@ -55,7 +55,7 @@ fn meaning(status: Status, reason: Reason) -> (bool, &'static str) {
 /// Spans that did not simply return, by how and why, and whether that is usual.
 fn outcomes(opened: &OpenedSession) -> Vec<(bool, Item)> {
     let mut counts: BTreeMap<(Status, Reason), u64> = BTreeMap::new();
-    for thread in opened.processes.iter().flat_map(|process| &process.tables.meta().threads) {
+    for thread in opened.processes().iter().flat_map(|process| &process.tables.meta().threads) {
         for &(byte, count) in &thread.outcomes {
             if let Some(outcome) = Outcome::from_byte(byte) {
                 *counts.entry((outcome.status, outcome.reason)).or_default() += count;
@@ -80,10 +80,10 @@ fn outcomes(opened: &OpenedSession) -> Vec<(bool, Item)> {
 
 fn anomalies(opened: &OpenedSession) -> Vec<Item> {
     let mut counts: BTreeMap<u32, (u64, String)> = BTreeMap::new();
-    for (process, it) in opened.processes.iter().enumerate() {
+    for (process, it) in opened.processes().iter().enumerate() {
         for anomaly in &it.tables.meta().anomalies {
             let thread = it.tables.meta().threads[anomaly.thread as usize].id;
-            let reference = refer(opened, process, Target::Event(thread, anomaly.first_seq)).to_string();
+            let reference = opened.processes()[process].refer(Target::Event(thread, anomaly.first_seq));
             counts.entry(anomaly.kind).or_insert((0, reference)).0 += anomaly.count;
         }
     }
@@ -108,21 +108,21 @@ fn anomalies(opened: &OpenedSession) -> Vec<Item> {
 /// Continuations that were resumed though no task waited for them.
 fn orphans(opened: &OpenedSession) -> Option<Item> {
     let mut all = opened
-        .processes
+        .processes()
         .iter()
         .enumerate()
         .flat_map(|(process, it)| it.tables.meta().orphans.iter().map(move |&orphan| (process, orphan)));
     let count = all.clone().count() as u64;
     let (process, (thread, seq)) = all.next()?;
-    let thread = opened.processes[process].tables.meta().threads[thread as usize].id;
-    let reference = refer(opened, process, Target::Event(thread, seq)).to_string();
+    let thread = opened.processes()[process].tables.meta().threads[thread as usize].id;
+    let reference = opened.processes()[process].refer(Target::Event(thread, seq));
     let json = json!({ "kind": "orphaned_resume", "count": count });
     Some(item("orphaned resume".into(), format!("{} times, first at", thousands(count)), Some(reference), json))
 }
 
 /// Groups that wait for something to the end.
 fn pending_groups(opened: &OpenedSession) -> Option<Item> {
-    let groups = opened.processes.iter().flat_map(|it| &it.tables.meta().groups).filter(|group| group.left() > 0);
+    let groups = opened.processes().iter().flat_map(|it| &it.tables.meta().groups).filter(|group| group.left() > 0);
     let (count, left) = groups.fold((0_u64, 0_u64), |(count, left), group| (count + 1, left + group.left()));
     let json = json!({ "kind": "pending_group", "count": count, "left": left });
     let words = format!("{} dispatch groups never became empty", thousands(count));
@@ -143,7 +143,7 @@ fn outliers(opened: &OpenedSession) -> Vec<Item> {
     found
         .iter()
         .map(|it| {
-            let names = &opened.processes[it.process].names;
+            let names = &opened.processes()[it.process].names;
             let usual = it.stats.quantile(0.99).unwrap_or(0);
             let json = json!({ "kind": "slow_outlier", "duration_ns": it.stats.max_ns, "p99_ns": usual });
             let words =

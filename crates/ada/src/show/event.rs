@@ -6,18 +6,18 @@ use ada_span::table::{Column, Columns};
 use serde_json::{Value, json};
 
 use super::Place;
-use crate::analysis::{FrameView, Target, put_place, read_frame, refer};
+use crate::analysis::{FrameSpan, Target, put_place};
 use crate::atf::event_json;
 
 /// The event with its detail, and `around` events before and after it.
 pub(super) fn show(place: &Place<'_>, seq: u64, around: usize) -> anyhow::Result<Option<Value>> {
-    let process = &place.opened.processes[place.process];
+    let process = &place.opened.processes()[place.process];
     let trace = &place.opened.recorded(process).threads[place.thread];
     let index = trace.index();
     let Some(event) = index.event(EventSeq(seq)) else { return Ok(None) };
     let id = trace.id().0;
     let mut shown = json!({
-        "event": refer(place.opened, place.process, Target::Event(id, seq)).to_string(),
+        "event": process.refer(Target::Event(id, seq)),
         "kind": event.kind.to_string(),
         "time_ns": event.timestamp.0,
         "function_id": event.function.to_string(),
@@ -42,11 +42,11 @@ pub(super) fn show(place: &Place<'_>, seq: u64, around: usize) -> anyhow::Result
         return Ok(Some(shown));
     }
     if let Some(span) = span_of(place, seq, &event)? {
-        shown["span"] = refer(place.opened, place.process, Target::Frame(id, span.seq)).to_string().into();
+        shown["span"] = process.refer(Target::Frame(id, span.seq())).into();
     }
     let line = |seq: u64| -> Option<Value> {
         let event = index.event(EventSeq(seq))?;
-        let reference = refer(place.opened, place.process, Target::Event(id, seq));
+        let reference = process.reference(Target::Event(id, seq));
         Some(format!("{reference} {} {}", event.kind, process.names.name(event.function)).into())
     };
     let around = around as u64;
@@ -64,15 +64,15 @@ fn return_address(payload: &Payload<'_>) -> Option<u64> {
 }
 
 /// The span that an event opens or closes.
-fn span_of(place: &Place<'_>, seq: u64, event: &Event) -> anyhow::Result<Option<FrameView>> {
+fn span_of(place: &Place<'_>, seq: u64, event: &Event) -> anyhow::Result<Option<FrameSpan>> {
     let &Place { opened, process, thread } = place;
-    if let Some(opening) = read_frame(opened, process, thread, seq)? {
+    let it = &opened.processes()[process];
+    if let Some(opening) = FrameSpan::read(&it.tables, thread, seq)? {
         return Ok(Some(opening));
     }
     if event.kind.is_call() {
         return Ok(None);
     }
-    let it = &opened.processes[process];
     let mut columns = Columns::new();
     for block in it.tables.blocks_of(thread).rev() {
         let entry = it.tables.block(block);
@@ -84,7 +84,7 @@ fn span_of(place: &Place<'_>, seq: u64, event: &Event) -> anyhow::Result<Option<
         for row in (0..columns.rows()).rev() {
             let delta = columns.at(Column::CloseDelta, row);
             if delta > 0 && columns.at(Column::OpenSeq, row) + delta == seq {
-                return Ok(Some(FrameView::from_row(process, it, thread as u32, &columns, row)));
+                return Ok(Some(FrameSpan::of_row(thread, &columns, row)));
             }
         }
     }

@@ -66,7 +66,7 @@ pub(super) fn gather(stage: &Stage) -> Vec<StageLink> {
             }
         };
         let all = causal_links(meta);
-        links.extend(all.iter().filter_map(|link| {
+        links.extend(all.iter().filter(|link| link.is_drawn()).filter_map(|link| {
             Some(StageLink { kind: link.kind, process: number, from: end(&link.from)?, to: end(&link.to)? })
         }));
     }

@@ -5,13 +5,13 @@ use std::collections::BTreeMap;
 use ada_span::AnomalyKind;
 use serde_json::{Value, json};
 
-use crate::analysis::{OpenedSession, Target, refer};
+use crate::analysis::{OpenedSession, Target};
 
 /// Anomalies that are listed, by kind and thread.
 const MOST: usize = 200;
 
 pub(super) fn answer(opened: &OpenedSession) -> Value {
-    let processes = opened.processes.iter().enumerate().map(|(number, process)| {
+    let processes = opened.processes().iter().enumerate().map(|(number, process)| {
         let meta = process.tables.meta();
         let anomalies = meta.anomalies.iter().take(MOST).map(|it| {
             let id = meta.threads[it.thread as usize].id;
@@ -20,8 +20,8 @@ pub(super) fn answer(opened: &OpenedSession) -> Value {
                 "kind": kind,
                 "thread_id": id,
                 "count": it.count,
-                "first": refer(opened, number, Target::Event(id, it.first_seq)).to_string(),
-                "time": it.first_time.saturating_sub(opened.start),
+                "first": opened.processes()[number].refer(Target::Event(id, it.first_seq)),
+                "time": it.first_time.saturating_sub(opened.start()),
             })
         });
         let mut endings: BTreeMap<String, u64> = BTreeMap::new();
@@ -50,6 +50,6 @@ pub(super) fn answer(opened: &OpenedSession) -> Value {
             "endings": endings,
         })
     });
-    let findings: Vec<String> = opened.session.findings().iter().take(MOST).map(ToString::to_string).collect();
+    let findings: Vec<String> = opened.session().findings().iter().take(MOST).map(ToString::to_string).collect();
     json!({ "processes": processes.collect::<Vec<_>>(), "damage": findings })
 }

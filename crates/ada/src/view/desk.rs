@@ -9,7 +9,7 @@ use tokio::sync::oneshot;
 
 use super::stage::{Stage, TrackKind};
 use super::{causes, coverage, search};
-use crate::analysis::{BlockView, CallbackView, OpenedSession, PthreadView, Row, Target, TaskView, read_frame, refer};
+use crate::analysis::{OpenedSession, Span, SpanKind, Target};
 use crate::show;
 
 /// Callees and neighbours that details have.
@@ -110,55 +110,38 @@ fn reference(opened: &OpenedSession, stage: &Stage, track: usize, seq: u64) -> O
             }
         },
     };
-    Some(refer(opened, it.process, target))
+    Some(opened.processes()[it.process].reference(target))
 }
 
 /// All that is known of a span, and where it is drawn.
 fn details(opened: &OpenedSession, stage: &Stage, reference: Reference) -> anyhow::Result<Value> {
     let shown = show::find(opened, reference, NEIGHBOURS)?;
     let row = row_of(opened, reference)?;
-    let place = row.as_ref().and_then(|row| search::place(stage, opened, row));
+    let place = row.as_ref().and_then(|row| search::place(stage, row));
     let span = row.as_ref().map(|row| search::to_json(opened, stage, row));
     let links = match &row {
-        Some(row) => causes::find(opened, stage, row.process(), row.target(opened))?,
+        Some(row) => causes::find(opened, stage, row.process, row.target(opened))?,
         None => Value::Null,
     };
     Ok(json!({ "reference": reference.to_string(), "details": shown, "place": place, "span": span, "links": links }))
 }
 
 /// The span that a reference means; an event's is that which it opens.
-pub(super) fn row_of(opened: &OpenedSession, reference: Reference) -> anyhow::Result<Option<Row>> {
-    for (number, process) in opened.processes.iter().enumerate() {
-        if reference.pid.is_some_and(|pid| pid != process.pid) {
+pub(super) fn row_of(opened: &OpenedSession, reference: Reference) -> anyhow::Result<Option<Span>> {
+    for (process, it) in opened.processes().iter().enumerate() {
+        if reference.pid.is_some_and(|pid| pid != it.pid) {
             continue;
         }
-        let meta = process.tables.meta();
-        let thread = |id: u32| meta.thread_index(id);
-        let row = match reference.target {
-            Target::Frame(id, seq) | Target::Event(id, seq) => match thread(id) {
-                Some(thread) => read_frame(opened, number, thread, seq)?.map(Row::Frame),
-                None => None,
-            },
-            Target::Thread(id, seq) => thread(id).and_then(|thread| {
-                let span = *process.pthread(thread as u64, seq)?;
-                Some(Row::Pthread(PthreadView { process: number, span }))
+        let span = match reference.target {
+            Target::Event(id, seq) => Span::find(opened, process, Target::Frame(id, seq))?,
+            Target::Thread(id, seq) => it.tables.meta().thread_index(id).and_then(|thread| {
+                let place = it.pthread_place(thread as u64, seq)?;
+                Some(Span { process, kind: SpanKind::Pthread(place) })
             }),
-            Target::Task(id) => {
-                let task = meta.tasks.iter().find(|task| task.id == id);
-                task.map(|&span| Row::Task(TaskView { process: number, span }))
-            }
-            Target::Block(id, seq) => thread(id).and_then(|thread| {
-                let span = meta.dispatched.iter().find(|it| it.thread == thread as u64 && it.seq == seq)?;
-                Some(Row::Block(BlockView { process: number, span: *span }))
-            }),
-            Target::Callback(id, seq) => thread(id).and_then(|thread| {
-                let span = meta.callbacks.iter().find(|it| it.thread == thread as u64 && it.seq == seq)?;
-                Some(Row::Callback(CallbackView { process: number, span: *span }))
-            }),
-            Target::Function(_) => None,
+            target => Span::find(opened, process, target)?,
         };
-        if row.is_some() {
-            return Ok(row);
+        if span.is_some() {
+            return Ok(span);
         }
     }
     Ok(None)

@@ -60,8 +60,8 @@ pub(super) fn summary(asked: &Asked, limits: &Limits, arguments: &Arguments) -> 
     let opened = &asked.opened;
     Ok(Answer::list(functions, arguments.place()?)
         .fact("session", asked.name.clone())
-        .fact("start_ns", opened.start)
-        .fact("duration_ns", opened.end.saturating_sub(opened.start))
+        .fact("start_ns", opened.start())
+        .fact("duration_ns", opened.end().saturating_sub(opened.start()))
         .fact("processes", processes)
         .fact("threads", threads)
         .fact("spans_by_status_and_reason", outcomes))
@@ -70,7 +70,7 @@ pub(super) fn summary(asked: &Asked, limits: &Limits, arguments: &Arguments) -> 
 pub(super) fn source(asked: &Asked, arguments: &Arguments) -> anyhow::Result<Answer> {
     let pattern = arguments.required("function")?;
     let mut items: Vec<Value> = Vec::new();
-    for (number, process) in asked.opened.processes.iter().enumerate() {
+    for (number, process) in asked.opened.processes().iter().enumerate() {
         for stats in &process.tables.meta().functions {
             let name = process.names.name(stats.function);
             let plain = name.split('(').next().unwrap_or_default();
