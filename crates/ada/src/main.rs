@@ -19,6 +19,7 @@ mod import;
 mod mcp;
 mod pack;
 mod ps;
+mod quantity;
 mod query;
 mod queues;
 mod report;
@@ -36,6 +37,8 @@ mod trigger;
 mod view;
 mod wall_clock;
 mod workload;
+
+use clap::CommandFactory;
 
 fn main() -> std::process::ExitCode {
     let command = match cli::Cli::read() {
@@ -73,6 +76,6 @@ fn main() -> std::process::ExitCode {
         cli::Command::Unpack(args) => pack::unpack(&args),
         cli::Command::Atf(args) => atf::run(args),
         cli::Command::Heph(args) => heph::run(args),
-        cli::Command::Completions(args) => completions::run(&args),
+        cli::Command::Completions(args) => completions::run(&args, cli::Cli::command()),
     })
 }

@@ -2,7 +2,7 @@
 
 use std::str::FromStr;
 
-use crate::trace::quantity::parse_duration;
+use crate::quantity::parse_duration;
 
 /// A duration with a unit that fits.
 pub(crate) fn nanoseconds(nanos: u64) -> String {

@@ -47,7 +47,7 @@ pub(crate) fn parse_duration(text: &str) -> Result<Duration, String> {
 }
 
 /// A share such as `10%`.
-pub(super) fn parse_share(text: &str) -> Result<f64, String> {
+pub(crate) fn parse_share(text: &str) -> Result<f64, String> {
     let wrong = || format!("{text:?} is not a share such as 10% or 2.5%");
     let percent: f64 = text.strip_suffix('%').ok_or_else(wrong)?.parse().map_err(|_| wrong())?;
     if (0.1..=1000.0).contains(&percent) { Ok(percent / 100.0) } else { Err(wrong()) }
