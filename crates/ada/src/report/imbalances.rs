@@ -8,8 +8,7 @@ use std::collections::BTreeMap;
 use ada_event::FunctionId;
 use serde_json::json;
 
-use super::Item;
-use super::oddities::item;
+use super::item::Item;
 use crate::analysis::{OpenedSession, Target, TraceProcess, thousands};
 
 /// Functions that take, and that give back. None of the takers calls another one of them, which would count twice: `strdup`
@@ -57,7 +56,12 @@ pub(super) fn gather(opened: &OpenedSession) -> Vec<Item> {
                 takers.iter().filter(|it| calls.contains_key(**it)).map(|it| name(it)).collect::<Vec<_>>().join(", "),
                 thousands(given)
             );
-            items.push(item(format!("{} without {}", name(takers[0]), name(givers[0])), value, reference, json));
+            items.push(Item::oddity(
+                format!("{} without {}", name(takers[0]), name(givers[0])),
+                value,
+                reference,
+                json,
+            ));
         }
     }
     items

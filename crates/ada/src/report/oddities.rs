@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use ada_span::{AnomalyKind, Outcome, Reason, Status};
 use serde_json::json;
 
-use super::{Item, imbalances};
+use super::imbalances;
+use super::item::Item;
 use crate::analysis::{OpenedSession, Target, counted, nanoseconds, thousands};
 use crate::top::{self, Sort, Use};
 
@@ -26,10 +27,6 @@ pub(super) fn gather(opened: &OpenedSession, limit: usize) -> Vec<Item> {
     items.extend(imbalances::gather(opened));
     items.extend(usual.into_iter().map(|(_, item)| item));
     items
-}
-
-pub(super) fn item(name: String, value: String, reference: Option<String>, json: serde_json::Value) -> Item {
-    Item { section: "anomalies", name, value, reference, json }
 }
 
 /// What an outcome means, and whether nearly every program has it.
@@ -73,7 +70,7 @@ fn outcomes(opened: &OpenedSession) -> Vec<(bool, Item)> {
         };
         let json = json!({ "kind": "outcome", "status": status.word(), "reason": reason.word(), "count": count });
         let (is_usual, words) = meaning(status, reason);
-        (is_usual, item(name, format!("{} {words}", counted(count, "call")), Some(how), json))
+        (is_usual, Item::oddity(name, format!("{} {words}", counted(count, "call")), Some(how), json))
     })
     .collect()
 }
@@ -97,9 +94,9 @@ fn anomalies(opened: &OpenedSession) -> Vec<Item> {
                 AnomalyKind::Unreadable => {
                     let words =
                         format!("{} of the events cannot be read: damaged blocks are left out", counted(count, "part"));
-                    item(name, words, Some("ada atf verify".into()), json)
+                    Item::oddity(name, words, Some("ada atf verify".into()), json)
                 }
-                _ => item(name, format!("{}, first at", counted(count, "time")), Some(reference), json),
+                _ => Item::oddity(name, format!("{}, first at", counted(count, "time")), Some(reference), json),
             }
         })
         .collect()
@@ -117,7 +114,7 @@ fn orphans(opened: &OpenedSession) -> Option<Item> {
     let thread = opened.processes()[process].tables.meta().threads[thread as usize].id;
     let reference = opened.processes()[process].refer(Target::Event(thread, seq));
     let json = json!({ "kind": "orphaned_resume", "count": count });
-    Some(item("orphaned resume".into(), format!("{} times, first at", thousands(count)), Some(reference), json))
+    Some(Item::oddity("orphaned resume".into(), format!("{} times, first at", thousands(count)), Some(reference), json))
 }
 
 /// Groups that wait for something to the end.
@@ -126,7 +123,7 @@ fn pending_groups(opened: &OpenedSession) -> Option<Item> {
     let (count, left) = groups.fold((0_u64, 0_u64), |(count, left), group| (count + 1, left + group.left()));
     let json = json!({ "kind": "pending_group", "count": count, "left": left });
     let words = format!("{} dispatch groups never became empty", thousands(count));
-    (count > 0).then(|| item("pending groups".into(), words, Some("ada queues".into()), json))
+    (count > 0).then(|| Item::oddity("pending groups".into(), words, Some("ada queues".into()), json))
 }
 
 /// Calls that took much longer than others of the same function.
@@ -148,7 +145,7 @@ fn outliers(opened: &OpenedSession) -> Vec<Item> {
             let json = json!({ "kind": "slow_outlier", "duration_ns": it.stats.max_ns, "p99_ns": usual });
             let words =
                 format!("took {} once, where 99 % take {} at most", nanoseconds(it.stats.max_ns), nanoseconds(usual));
-            item(names.name(it.stats.function), words, top::longest(opened, it), json)
+            Item::oddity(names.name(it.stats.function), words, top::longest(opened, it), json)
         })
         .collect()
 }

@@ -5,8 +5,7 @@ use std::collections::BTreeMap;
 use ada_event::{FunctionId, ModuleId};
 use serde_json::json;
 
-use super::Item;
-use super::facts::fact;
+use super::item::Item;
 use crate::analysis::{OpenedSession, Target, nanoseconds, thousands};
 
 /// What was open when ada attached, crashes, what a ring has let go, functions that were switched, what hooks took, and waits.
@@ -40,7 +39,7 @@ fn open_before(opened: &OpenedSession) -> Vec<Item> {
         };
         let calls = names.iter().take(NAMED).map(String::as_str).collect::<Vec<&str>>().join(" < ");
         let words = format!("{who}, {} calls open before: {calls}{more}", names.len());
-        fact("attached", words, json!({ "tids": tids, "open_calls": names }))
+        Item::fact("attached", words, json!({ "tids": tids, "open_calls": names }))
     };
     threads.into_iter().map(item).collect()
 }
@@ -60,7 +59,7 @@ fn crashes(opened: &OpenedSession) -> Vec<Item> {
                 thousands(crash.depth),
                 crash.thread,
             );
-            let mut item = fact(
+            let mut item = Item::fact(
                 "crash",
                 words,
                 json!({
@@ -91,7 +90,7 @@ fn rings(opened: &OpenedSession) -> Option<Item> {
     let let_go: u64 = rings.map(|ring| ring.let_go_events).sum();
     let words =
         format!("{} earlier events were let go: calls may have begun before the first event", thousands(let_go));
-    (let_go > 0).then(|| fact("ring", words, json!({ "let_go_events": let_go })))
+    (let_go > 0).then(|| Item::fact("ring", words, json!({ "let_go_events": let_go })))
 }
 
 fn switched(opened: &OpenedSession) -> Option<Item> {
@@ -109,7 +108,7 @@ fn switched(opened: &OpenedSession) -> Option<Item> {
         thousands(counted)
     );
     let json = json!({ "functions": functions, "unrecorded_calls": counted, "is_exact": !is_inexact });
-    (functions > 0).then(|| fact("switched", words, json))
+    (functions > 0).then(|| Item::fact("switched", words, json))
 }
 
 /// What hooks took, and how long threads waited to record.
@@ -132,14 +131,14 @@ fn hooks(opened: &OpenedSession) -> Vec<Item> {
             nanoseconds(hooks_ns),
             nanoseconds(error_ns)
         );
-        items.push(fact("hooks", words, json!({ "hooks_ns": hooks_ns, "error_ns": error_ns })));
+        items.push(Item::fact("hooks", words, json!({ "hooks_ns": hooks_ns, "error_ns": error_ns })));
     }
     if waited > 0 {
         let words = format!(
             "threads waited {} for room to record into; --corrected takes that out of durations",
             nanoseconds(waited)
         );
-        items.push(fact("waits", words, json!({ "waited_ns": waited })));
+        items.push(Item::fact("waits", words, json!({ "waited_ns": waited })));
     }
     items
 }
