@@ -3,11 +3,10 @@
 use std::borrow::Cow;
 
 use ada_event::FunctionId;
-use ada_span::Outcome;
 use ada_span::callback::CallbackSpan;
 use serde_json::{Map, Value};
 
-use super::runtime_span::RuntimeSpan;
+use super::runtime_span::{Basics, RuntimeSpan};
 use super::value::known;
 use crate::trace::{Target, TraceProcess};
 
@@ -20,24 +19,9 @@ impl RuntimeSpan for CallbackSpan {
         Target::Callback(process.thread_id(self.thread()), self.seq)
     }
 
-    fn thread(&self) -> usize {
-        self.thread as usize
-    }
-
-    fn start(&self) -> u64 {
-        self.start
-    }
-
-    fn duration(&self) -> u64 {
-        self.end.saturating_sub(self.start)
-    }
-
-    fn outcome(&self) -> Outcome {
-        Self::outcome(self)
-    }
-
-    fn function(&self, _process: &TraceProcess) -> Option<FunctionId> {
-        known(self.function).map(FunctionId)
+    fn basics(&self) -> Basics {
+        let &Self { thread, start, end, function, .. } = self;
+        Basics { thread, start, end, outcome: self.outcome(), function }
     }
 
     fn name<'a>(&self, process: &'a TraceProcess) -> Option<Cow<'a, str>> {

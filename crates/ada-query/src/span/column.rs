@@ -189,3 +189,18 @@ impl SpanColumn {
         self.doc().name
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_column_stands_at_its_own_place_under_its_own_name() {
+        for (place, &column) in SpanColumn::ALL.iter().enumerate() {
+            assert_eq!(SpanColumn::at(place), Some(column));
+            assert_eq!(column as usize, place);
+            assert_eq!(COLUMNS.iter().filter(|it| it.name == column.name()).count(), 1, "{}", column.name());
+        }
+        assert_eq!(SpanColumn::at(SpanColumn::ALL.len()), None);
+    }
+}

@@ -7,7 +7,7 @@ use ada_span::table::{Column, Columns, Tables};
 use ada_span::{NONE, Outcome, SpanError};
 use serde_json::{Map, Value};
 
-use super::runtime_span::RuntimeSpan;
+use super::runtime_span::{Basics, RuntimeSpan};
 use crate::trace::{FunctionLabel, Target, TraceProcess};
 
 /// Where the columns of a call are read from.
@@ -150,6 +150,18 @@ impl<C: FrameColumns> RuntimeSpan for Frame<C> {
         Target::Frame(process.thread_id(self.thread), self.seq())
     }
 
+    fn basics(&self) -> Basics {
+        Basics {
+            thread: self.thread as u64,
+            start: Self::start(self),
+            end: self.end(),
+            outcome: self.outcome(),
+            // The tables have a place instead, which `function` looks up.
+            function: NONE,
+        }
+    }
+
+    // A scan asks for one of these at a time, and only its column was read.
     #[inline]
     fn thread(&self) -> usize {
         self.thread

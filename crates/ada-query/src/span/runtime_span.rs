@@ -6,7 +6,20 @@ use ada_event::FunctionId;
 use ada_span::Outcome;
 use serde_json::{Map, Value};
 
+use super::value::known;
 use crate::trace::{FunctionLabel, Target, TraceProcess};
+
+/// What the tables keep of the spans of every runtime.
+#[derive(Clone, Copy)]
+pub(crate) struct Basics {
+    /// The place of the thread that it began on.
+    pub(crate) thread: u64,
+    pub(crate) start: u64,
+    pub(crate) end: u64,
+    pub(crate) outcome: Outcome,
+    /// The function that it ran; [`ada_span::NONE`] where that is not known.
+    pub(crate) function: u64,
+}
 
 /// A span of some runtime. To add a runtime, implement this for its spans and give [`super::SpanKind`] a variant.
 pub(crate) trait RuntimeSpan {
@@ -21,12 +34,21 @@ pub(crate) trait RuntimeSpan {
     /// What references call it.
     fn target(&self, process: &TraceProcess) -> Target;
 
+    fn basics(&self) -> Basics;
+
     /// The place of the thread that it began on.
-    fn thread(&self) -> usize;
+    fn thread(&self) -> usize {
+        self.basics().thread as usize
+    }
 
-    fn start(&self) -> u64;
+    fn start(&self) -> u64 {
+        self.basics().start
+    }
 
-    fn duration(&self) -> u64;
+    fn duration(&self) -> u64 {
+        let Basics { start, end, .. } = self.basics();
+        end.saturating_sub(start)
+    }
 
     /// Time in it alone; logical spans have none.
     fn self_ns(&self) -> Option<u64> {
@@ -38,10 +60,14 @@ pub(crate) trait RuntimeSpan {
         None
     }
 
-    fn outcome(&self) -> Outcome;
+    fn outcome(&self) -> Outcome {
+        self.basics().outcome
+    }
 
     /// The function that it ran.
-    fn function(&self, process: &TraceProcess) -> Option<FunctionId>;
+    fn function(&self, _process: &TraceProcess) -> Option<FunctionId> {
+        known(self.basics().function).map(FunctionId)
+    }
 
     fn label<'a>(&self, process: &'a TraceProcess) -> Option<Cow<'a, FunctionLabel>> {
         self.function(process).map(|function| process.label(function))

@@ -2,13 +2,11 @@
 
 use std::borrow::Cow;
 
-use ada_event::FunctionId;
-use ada_span::Outcome;
 use ada_span::concurrency::Context;
 use ada_span::swift::{Suspension, TaskEnd, TaskSpan, WaitKind};
 use serde_json::{Map, Value, json};
 
-use super::runtime_span::{RuntimeSpan, hex};
+use super::runtime_span::{Basics, RuntimeSpan, hex};
 use super::value::known;
 use crate::trace::{Target, TraceProcess, plain_name};
 
@@ -21,24 +19,9 @@ impl RuntimeSpan for TaskSpan {
         Target::Task(self.id)
     }
 
-    fn thread(&self) -> usize {
-        self.thread as usize
-    }
-
-    fn start(&self) -> u64 {
-        self.start
-    }
-
-    fn duration(&self) -> u64 {
-        self.end.saturating_sub(self.start)
-    }
-
-    fn outcome(&self) -> Outcome {
-        Self::outcome(self)
-    }
-
-    fn function(&self, _process: &TraceProcess) -> Option<FunctionId> {
-        known(self.function).map(FunctionId)
+    fn basics(&self) -> Basics {
+        let &Self { thread, start, end, function, .. } = self;
+        Basics { thread, start, end, outcome: self.outcome(), function }
     }
 
     fn name<'a>(&self, process: &'a TraceProcess) -> Option<Cow<'a, str>> {
