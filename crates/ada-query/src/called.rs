@@ -14,8 +14,8 @@ use crate::scan::in_parallel;
 use crate::trace::Target;
 use crate::trace::{Trace, TraceProcess};
 
-/// Functions that are told one by one.
-const MOST_TOLD: usize = 50;
+/// Functions that an answer lists.
+const MOST_LISTED: usize = 50;
 
 /// The answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -105,7 +105,7 @@ pub fn called(trace: &Trace, cancel: &Cancel, wanted: &str) -> Result<Called, Qu
     for process in trace.processes() {
         for function in matching(trace, process, wanted) {
             cancel.check()?;
-            if functions.len() < MOST_TOLD {
+            if functions.len() < MOST_LISTED {
                 functions.push(meant(trace, cancel, process, function)?);
             } else {
                 left_out += 1;

@@ -10,8 +10,8 @@ use crate::span::{Extent, FrameSpan, Span, SpanKind, find};
 use crate::trace::Trace;
 use crate::walk::critical_path;
 
-/// Functions and steps that are told.
-const MOST_TOLD: usize = 10;
+/// Functions and steps that an answer lists.
+const MOST_LISTED: usize = 10;
 
 /// One function's part of a span's time.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -115,7 +115,7 @@ pub fn why_slow(trace: &Trace, cancel: &Cancel, session: Option<&str>, id: &str)
     steps.sort_by_key(|it| std::cmp::Reverse(it.own_ns));
     answer.path = steps
         .iter()
-        .take(MOST_TOLD)
+        .take(MOST_LISTED)
         .map(|it| PathStep {
             level: it.level,
             via: it.via,
@@ -171,7 +171,7 @@ fn look_inside(
     }
     let mut order: Vec<usize> = (0..sums.len()).filter(|&it| sums[it].0 > 0).collect();
     order.sort_by_key(|&it| (std::cmp::Reverse(sums[it].1), it));
-    for place in order.into_iter().take(MOST_TOLD) {
+    for place in order.into_iter().take(MOST_LISTED) {
         let (calls, self_ns, _, seq) = sums[place];
         let Some(label) = process.label_at(place) else { continue };
         let longest = crate::Target::Frame(process.thread_id(call.thread), seq);

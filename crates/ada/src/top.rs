@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::analysis::{
     ListFormat, Listing, OpenedSession, Out, SessionArgs, Target, TraceProcess, check_correctable, corrected_text, csv,
-    nanoseconds, put_corrected, put_place, source_text, thousands, with_tables,
+    nanoseconds, put_corrected, put_source, source_text, thousands, with_tables,
 };
 use crate::exit::Outcome;
 
@@ -272,7 +272,7 @@ pub(crate) fn to_json(opened: &OpenedSession, it: &Use<'_>) -> Value {
         "by_status": by_status,
         "longest_span_id": longest(opened, it),
     });
-    put_place(&mut record, opened.source(it.process, stats.function));
+    put_source(&mut record, opened.source(it.process, stats.function));
     if let Some(corrected) = it.corrected {
         put_corrected(&mut record, "corrected_self", Some(corrected.own));
         put_corrected(&mut record, "corrected_total", Some(corrected.total));

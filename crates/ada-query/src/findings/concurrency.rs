@@ -42,23 +42,24 @@ fn never_resumed(about: &About<'_>) -> Vec<Finding> {
 
 fn never_left(about: &About<'_>) -> Vec<Finding> {
     let meta = about.process.tables.meta();
-    let left = meta.groups.iter().enumerate().filter(|(_, group)| group.left() > 0);
-    left.map(|(place, group)| {
-        let title = format!(
-            "the dispatch group at {:#x} was entered {} times more than it was left",
-            group.address,
-            group.left()
-        );
-        let rationale = "Whoever waits for it waits for ever, and blocks that it is to notify never run.";
-        let mut finding = about.finding("never_left", 55.0, title, rationale);
-        let blocks = meta.dispatched.iter().filter(|block| block.group == place as u64).take(3);
-        finding.evidence = blocks
-            .map(|block| Target::Block(about.process.thread_id(block.thread as usize), block.seq))
-            .map(|target| about.process.refer(target))
-            .collect();
-        finding.facts =
-            json!({ "left": group.left(), "entered": group.enters, "blocks": group.blocks, "waits": group.waits });
-        finding
-    })
-    .collect()
+    let pending = meta.groups.iter().enumerate().filter(|(_, group)| group.left() > 0);
+    pending
+        .map(|(place, group)| {
+            let title = format!(
+                "the dispatch group at {:#x} was entered {} times more than it was left",
+                group.address,
+                group.left()
+            );
+            let rationale = "Whoever waits for it waits for ever, and blocks that it is to notify never run.";
+            let mut finding = about.finding("never_left", 55.0, title, rationale);
+            let blocks = meta.dispatched.iter().filter(|block| block.group == place as u64).take(3);
+            finding.evidence = blocks
+                .map(|block| Target::Block(about.process.thread_id(block.thread as usize), block.seq))
+                .map(|target| about.process.refer(target))
+                .collect();
+            finding.facts =
+                json!({ "left": group.left(), "entered": group.enters, "blocks": group.blocks, "waits": group.waits });
+            finding
+        })
+        .collect()
 }

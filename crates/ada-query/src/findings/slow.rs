@@ -45,7 +45,7 @@ pub(super) fn find(about: &About<'_>) -> Result<Vec<Finding>, QueryError> {
         // A slow call is slow in all its callers; the outermost tells most, and comes first.
         let is_known = found.iter().any(|known: &Finding| known.function.as_deref() == Some(&about.name(slow.culprit)));
         if !is_known {
-            found.push(slow.told(about, place, it, life));
+            found.push(slow.finding(about, place, it, life));
         }
     }
     found.extend(hot(about, &is_own));
@@ -102,7 +102,7 @@ impl Slow {
         Ok(winner.map(|(culprit, (_, example))| Self { count, total_ns, culprit, example, is_own }))
     }
 
-    fn told(&self, about: &About<'_>, place: usize, it: &FunctionStats, life: f64) -> Finding {
+    fn finding(&self, about: &About<'_>, place: usize, it: &FunctionStats, life: f64) -> Finding {
         let (duration, inside, thread, seq) = self.example;
         let (name, culprit) = (about.name(place), about.name(self.culprit));
         let usual = it.quantile(0.5).unwrap_or(0);

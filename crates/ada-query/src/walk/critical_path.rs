@@ -20,9 +20,9 @@ use crate::shared::Shared;
 use crate::span::{Extent, FrameSpan, Span, SpanColumn, SpanKind};
 use crate::trace::Trace;
 
-/// The least share of the whole that is told apart.
+/// Calls below this part of the whole count as their caller's own time.
 const LEAST_SHARE: u64 = 100;
-/// Steps that are told at most.
+/// Steps of an answer at most.
 const MOST_STEPS: usize = 10_000;
 /// Threads that wait for threads that wait are followed so far.
 const MOST_JUMPS: usize = 64;
@@ -61,7 +61,7 @@ struct Walk<'a> {
     jumps: usize,
 }
 
-/// Calls worth telling of a thread, by their callers.
+/// Calls of a thread that are long enough to be steps, by their callers.
 struct Calls {
     process: usize,
     by_parent: HashMap<u64, Vec<FrameSpan>>,
@@ -79,7 +79,7 @@ impl Walk<'_> {
         level: usize,
     ) -> Result<(), QueryError> {
         let calls = self.calls_below(process, &call)?;
-        self.tell(&calls, call, window, via, level)
+        self.add_steps(&calls, call, window, via, level)
     }
 
     fn calls_below(&self, process: usize, root: &FrameSpan) -> Result<Calls, QueryError> {
@@ -104,7 +104,7 @@ impl Walk<'_> {
         let mut joins = HashMap::new();
         for (place, span) in tables.meta().pthreads.iter().enumerate() {
             if span.joiner == root.thread as u64 && span.join_time != NONE && span.join_end != NONE {
-                // The deepest call worth telling in which the whole wait lies.
+                // The deepest such call in which the whole wait lies.
                 let all = by_parent.values().flatten().chain([root]);
                 let around = all.filter(|it| it.start() <= span.join_time && it.end() >= span.join_end);
                 if let Some(call) = around.max_by_key(|it| it.depth()) {
@@ -115,7 +115,8 @@ impl Walk<'_> {
         Ok(Calls { process, by_parent, joins })
     }
 
-    fn tell(
+    /// Adds a call, what it encloses and whom it waits for.
+    fn add_steps(
         &mut self,
         calls: &Calls,
         root: FrameSpan,

@@ -20,6 +20,6 @@ pub(crate) use listing::{ListFormat, Listing, Out, csv, csv_row, csv_titles};
 pub(crate) use newest::find as find_session;
 pub(crate) use opened::{OpenedSession, SessionArgs, with_tables};
 pub(crate) use session_tables::show_findings;
-pub(crate) use source_files::{put_place, source_text};
+pub(crate) use source_files::{put_source, source_text};
 pub(crate) use thread_title::thread_title;
 pub(crate) use units::{Moment, counted, nanoseconds, parse_nanos, thousands};

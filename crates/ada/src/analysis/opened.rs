@@ -15,7 +15,7 @@ use serde_json::Value;
 use super::listing::Out;
 use super::newest;
 use super::session_tables::{open_session, show_findings, tables_of};
-use super::source_files::{SourceFiles, put_place};
+use super::source_files::{SourceFiles, put_source};
 use super::units::parse_nanos;
 use crate::exit::{Outcome, say};
 
@@ -91,7 +91,7 @@ impl OpenedSession {
     /// The record of a span, with its source line.
     pub(crate) fn record(&self, span: &Span) -> Value {
         let mut record = span.record(self);
-        put_place(&mut record, self.source_of(span));
+        put_source(&mut record, self.source_of(span));
         record
     }
 

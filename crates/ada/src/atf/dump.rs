@@ -99,7 +99,7 @@ fn print(args: &Args, session: &Session, mut out: impl Write) -> anyhow::Result<
         .collect();
     let names: Vec<Names> = session.processes().iter().map(Names::of).collect();
     // Most functions are called often, and to demangle a name takes longer than to print it.
-    let mut told: HashMap<(usize, FunctionId), Option<String>> = HashMap::new();
+    let mut shown_names: HashMap<(usize, FunctionId), Option<String>> = HashMap::new();
     let start = lanes.iter().filter_map(|lane| lane.thread.index().events().next()).map(|event| event.timestamp).min();
     let events = session.merge_some(|thread| args.thread.is_empty() || args.thread.contains(&thread.id().0));
     let mut bad_details = 0;
@@ -113,7 +113,8 @@ fn print(args: &Args, session: &Session, mut out: impl Write) -> anyhow::Result<
         });
         bad_details += u64::from(link.is_some() && detail.is_none());
         let function = merged.event.function;
-        let name = told.entry((lane.process, function)).or_insert_with(|| names[lane.process].known_name(function));
+        let name =
+            shown_names.entry((lane.process, function)).or_insert_with(|| names[lane.process].known_name(function));
         let (start, name) = (start.unwrap_or_default(), name.as_deref());
         let line = EventLine { merged, pid: lane.pid, thread: lane.thread, start, name, detail };
         match args.format {

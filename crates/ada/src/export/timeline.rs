@@ -1,4 +1,4 @@
-//! Timelines for other tools: goes through the spans once and tells a writer.
+//! Timelines for other tools: goes through the spans once and hands them to a writer.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, IsTerminal};
@@ -29,7 +29,7 @@ use crate::spans::{Filter, logical_rows};
 
 pub(super) fn run(
     format: Format,
-    place: &Path,
+    output: &Path,
     session: Option<&Path>,
     args: &Args,
     interrupted: &AtomicBool,
@@ -39,13 +39,13 @@ pub(super) fn run(
     let opened = OpenedSession::open(&path, &session)?;
     let outcome = show_findings(opened.session());
     let filter = args.filter.prepare(&opened)?.with_frames_behind();
-    let destination = Destination::begin(place)?;
-    let failed = || format!("cannot write {}", place.display());
-    let told = {
-        let output = destination.output().output_failed(failed)?;
+    let destination = Destination::begin(output)?;
+    let failed = || format!("cannot write {}", output.display());
+    let written = {
+        let file = destination.output().output_failed(failed)?;
         let spools = || destination.spool();
-        let writer = writer(format, Box::new(output), &spools);
-        let mut told = Telling {
+        let writer = writer(format, Box::new(file), &spools);
+        let mut exporter = Exporter {
             opened: &opened,
             filter: &filter,
             is_filtered: args.filter.is_used(),
@@ -55,14 +55,14 @@ pub(super) fn run(
             contexts: contexts_of(&opened),
             progress: Progress::new(),
         };
-        told.tell(format)
+        exporter.write(format)
     };
-    let counts = told.map_err(|error| without_pipe(error, place))?;
+    let counts = written.map_err(|error| without_pipe(error, output))?;
     destination.finish().output_failed(failed)?;
-    if place.as_os_str() != "-" {
+    if output.as_os_str() != "-" {
         say(format_args!(
             "ada: {}: {} and {}\n",
-            place.display(),
+            output.display(),
             counted(counts.calls, "call"),
             counted(counts.logical, "logical span")
         ));
@@ -71,12 +71,12 @@ pub(super) fn run(
 }
 
 /// A reader that went away is an error here: what it has is half a file.
-fn without_pipe(error: anyhow::Error, place: &Path) -> anyhow::Error {
+fn without_pipe(error: anyhow::Error, output: &Path) -> anyhow::Error {
     let is_output = error.chain().find_map(|cause| cause.downcast_ref::<io::Error>());
     match is_output {
         Some(cause) => {
             let failed: Result<(), _> = Err(anyhow::anyhow!("{cause}"));
-            let named = failed.output_failed(|| format!("cannot write {}; nothing is left of it", place.display()));
+            let named = failed.output_failed(|| format!("cannot write {}; nothing is left of it", output.display()));
             named.err().unwrap_or(error)
         }
         None => error,
@@ -97,7 +97,7 @@ fn threads_of(opened: &OpenedSession) -> Vec<(usize, usize)> {
     opened.processes().iter().enumerate().flat_map(of).collect()
 }
 
-struct Telling<'a> {
+struct Exporter<'a> {
     opened: &'a OpenedSession,
     filter: &'a Filter,
     /// Whether some calls may be left out.
@@ -116,8 +116,8 @@ struct OpenCall {
     close_seq: Option<u64>,
 }
 
-impl Telling<'_> {
-    fn tell(&mut self, format: Format) -> anyhow::Result<Counts> {
+impl Exporter<'_> {
+    fn write(&mut self, format: Format) -> anyhow::Result<Counts> {
         let mut rows: Vec<Span> = logical_rows(self.opened, self.filter).collect();
         rows.sort_by_key(|span| span.start(self.opened));
         let trace = self.trace_info(&rows)?;
@@ -127,7 +127,7 @@ impl Telling<'_> {
         self.progress.total = all;
         if self.filter.wants_frames() {
             for place in 0..self.threads.len() {
-                counts.calls += self.tell_thread(&trace, place, format == Format::Heph)?;
+                counts.calls += self.write_thread(&trace, place, format == Format::Heph)?;
             }
         }
         for row in rows {
@@ -138,7 +138,7 @@ impl Telling<'_> {
         Ok(counts)
     }
 
-    fn tell_thread(&mut self, trace: &TraceInfo, place: usize, with_context: bool) -> anyhow::Result<u64> {
+    fn write_thread(&mut self, trace: &TraceInfo, place: usize, with_context: bool) -> anyhow::Result<u64> {
         let (number, thread) = self.threads[place];
         let process = &self.opened.processes()[number];
         let entry = &process.tables.meta().threads[thread];

@@ -5,14 +5,14 @@ use ada_format::atf::Payload;
 use ada_span::table::{Column, Columns};
 use serde_json::{Value, json};
 
-use super::Place;
-use crate::analysis::{FrameSpan, Target, put_place};
+use super::ThreadRef;
+use crate::analysis::{FrameSpan, Target, put_source};
 use crate::atf::event_json;
 
 /// The event with its detail, and `around` events before and after it.
-pub(super) fn show(place: &Place<'_>, seq: u64, around: usize) -> anyhow::Result<Option<Value>> {
-    let process = &place.opened.processes()[place.process];
-    let trace = &place.opened.recorded(process).threads[place.thread];
+pub(super) fn show(thread_ref: &ThreadRef<'_>, seq: u64, around: usize) -> anyhow::Result<Option<Value>> {
+    let process = &thread_ref.opened.processes()[thread_ref.process];
+    let trace = &thread_ref.opened.recorded(process).threads[thread_ref.thread];
     let index = trace.index();
     let Some(event) = index.event(EventSeq(seq)) else { return Ok(None) };
     let id = trace.id().0;
@@ -26,22 +26,22 @@ pub(super) fn show(place: &Place<'_>, seq: u64, around: usize) -> anyhow::Result
         "thread_id": id,
         "depth": event.depth,
     });
-    put_place(&mut shown, place.opened.source(place.process, event.function));
+    put_source(&mut shown, thread_ref.opened.source(thread_ref.process, event.function));
     let record = event.detail.get().and_then(|link| trace.detail()?.record(link));
     if let Some(payload) = record.as_ref().and_then(|record| record.payload().ok()) {
         shown["detail"] = event_json::detail(&payload);
         if let Some((caller, source)) =
-            return_address(&payload).and_then(|it| place.opened.call_site(place.process, it))
+            return_address(&payload).and_then(|it| thread_ref.opened.call_site(thread_ref.process, it))
         {
             let mut site = json!({ "name": process.names.name(caller), "module": process.names.module(caller) });
-            put_place(&mut site, source);
+            put_source(&mut site, source);
             shown["call_site"] = site;
         }
     }
     if around == 0 {
         return Ok(Some(shown));
     }
-    if let Some(span) = span_of(place, seq, &event)? {
+    if let Some(span) = span_of(thread_ref, seq, &event)? {
         shown["span"] = process.refer(Target::Frame(id, span.seq())).into();
     }
     let line = |seq: u64| -> Option<Value> {
@@ -64,8 +64,8 @@ fn return_address(payload: &Payload<'_>) -> Option<u64> {
 }
 
 /// The span that an event opens or closes.
-fn span_of(place: &Place<'_>, seq: u64, event: &Event) -> anyhow::Result<Option<FrameSpan>> {
-    let &Place { opened, process, thread } = place;
+fn span_of(thread_ref: &ThreadRef<'_>, seq: u64, event: &Event) -> anyhow::Result<Option<FrameSpan>> {
+    let &ThreadRef { opened, process, thread } = thread_ref;
     let it = &opened.processes()[process];
     if let Some(opening) = FrameSpan::read(&it.tables, thread, seq)? {
         return Ok(Some(opening));

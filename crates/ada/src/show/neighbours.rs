@@ -3,7 +3,7 @@
 use ada_span::SpanError;
 use ada_span::table::{Column, Columns};
 
-use super::Place;
+use super::ThreadRef;
 use crate::analysis::{FrameSpan, Span};
 
 /// Blocks that are read in each direction; what lies further is not next to it.
@@ -17,8 +17,8 @@ pub(super) struct Neighbours {
 }
 
 /// At most `limit` of each.
-pub(super) fn find(place: &Place<'_>, frame: &FrameSpan, limit: usize) -> Result<Neighbours, SpanError> {
-    let &Place { opened, process, thread } = place;
+pub(super) fn find(thread_ref: &ThreadRef<'_>, frame: &FrameSpan, limit: usize) -> Result<Neighbours, SpanError> {
+    let &ThreadRef { opened, process, thread } = thread_ref;
     let it = &opened.processes()[process];
     let mut found = Neighbours::default();
     let Some(own) = it.tables.block_of(thread, frame.seq()) else { return Ok(found) };

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::analysis::{
     ListFormat, Moment, OpenedSession, Out, SessionArgs, Target, check_correctable, corrected_text, csv, nanoseconds,
-    parse_nanos, put_corrected, put_place, thousands, with_tables,
+    parse_nanos, put_corrected, put_source, thousands, with_tables,
 };
 use crate::exit::Outcome;
 
@@ -240,7 +240,7 @@ fn to_json(args: &Args, opened: &OpenedSession, folded: &[Folded], line: &Line) 
         "self_ns": node.self_ns,
         "first_span_id": opened.processes()[line.process].refer(Target::Frame(thread, node.first.1)),
     });
-    put_place(&mut record, opened.source(line.process, function));
+    put_source(&mut record, opened.source(line.process, function));
     if let Some([total, own]) = corrected(args, opened, line, node) {
         put_corrected(&mut record, "corrected_total", Some(total));
         put_corrected(&mut record, "corrected_self", Some(own));
