@@ -10,12 +10,12 @@ use crate::error::QueryError;
 use crate::nearest::nearest;
 use crate::pattern::glob;
 use crate::predicate::Ready;
-use crate::reference::Target;
 use crate::scan::scan_pieces;
+use crate::trace::Target;
 use crate::trace::{Trace, TraceProcess};
 
-/// Functions that are told one by one.
-const MOST_TOLD: usize = 50;
+/// Functions that an answer lists.
+const MOST_LISTED: usize = 50;
 
 /// The answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -105,7 +105,7 @@ pub fn called(trace: &Trace, cancel: &Cancel, wanted: &str) -> Result<Called, Qu
     for process in trace.processes() {
         for function in matching(trace, process, wanted) {
             cancel.check()?;
-            if functions.len() < MOST_TOLD {
+            if functions.len() < MOST_LISTED {
                 functions.push(meant(trace, cancel, process, function)?);
             } else {
                 left_out += 1;
@@ -174,7 +174,7 @@ fn without_arguments(name: &str) -> &str {
 }
 
 fn meant(trace: &Trace, cancel: &Cancel, process: &TraceProcess, function: FunctionId) -> Result<Meant, QueryError> {
-    let label = process.label(function);
+    let label = process.label(function).into_owned();
     let manifest = trace.manifest(process);
     let session = trace.session_of(process);
     let rows = process.names.functions(function.module().0);
@@ -188,7 +188,7 @@ fn meant(trace: &Trace, cancel: &Cancel, process: &TraceProcess, function: Funct
     let place = process.tables.meta().function_index(function);
     let calls = place.map_or(0, |place| process.tables.meta().functions[place].spans);
     let (first, last) = match place {
-        Some(place) => first_and_last(trace, cancel, process, place)?,
+        Some(place) => first_and_last(cancel, process, place)?,
         None => (None, None),
     };
     let mut doubts = Vec::new();
@@ -217,7 +217,7 @@ fn meant(trace: &Trace, cancel: &Cancel, process: &TraceProcess, function: Funct
     Ok(Meant {
         session: session.name.clone(),
         pid: process.pid,
-        reference: trace.refer(process, Target::Function(function)),
+        reference: process.refer(Target::Function(function)),
         name: label.name,
         module: label.module,
         hook,
@@ -237,7 +237,6 @@ type Found = Option<(u64, usize, u64)>;
 
 /// The first and the last call of a function, by its place.
 fn first_and_last(
-    trace: &Trace,
     cancel: &Cancel,
     process: &TraceProcess,
     place: usize,
@@ -266,7 +265,7 @@ fn first_and_last(
     let moment = |found: Found| {
         found.map(|(time_ns, thread, seq)| Moment {
             time_ns,
-            span_id: trace.refer(process, Target::Frame(process.thread_id(thread), seq)),
+            span_id: process.refer(Target::Frame(process.thread_id(thread), seq)),
         })
     };
     let first = states.iter().filter_map(|it| it.2).min();

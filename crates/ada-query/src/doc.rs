@@ -49,7 +49,7 @@ pub struct TableDoc {
 }
 
 impl TableDoc {
-    /// How SQLite is told of it.
+    /// Its declaration for SQLite.
     pub(crate) fn declaration(&self) -> String {
         let columns = self.columns.iter().map(|it| format!("{} {}", it.name, it.kind.word()));
         let parameters = self.parameters.iter().map(|it| format!("{} {} HIDDEN", it.name, it.kind.word()));

@@ -10,14 +10,14 @@ use rusqlite::{Connection, ErrorCode};
 use crate::cancel::Cancel;
 use crate::doc::TableDoc;
 use crate::error::QueryError;
-use crate::exported::ParquetFolder;
+use crate::exported::{ParquetFolder, register_exported};
 use crate::heap;
 use crate::limits::Limits;
 use crate::mistake::{Mistake, What};
 use crate::rows::Rows;
 use crate::shared::Shared;
 use crate::sql_functions;
-use crate::tables::{documented, register_all, register_exported};
+use crate::tables::{documented, register_all};
 use crate::trace::Trace;
 
 /// Instructions of SQLite's between two looks at the clock and at whether somebody has cancelled.

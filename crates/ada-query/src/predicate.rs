@@ -4,8 +4,10 @@ use ada_span::table::{BlockEntry, Column, Columns};
 use ada_span::{Outcome, Reason};
 use rusqlite::types::Value;
 
+use crate::doc::Kind;
 use crate::pattern::{glob, like};
 use crate::relation::{Op, number_range};
+use crate::span::{Span, SpanColumn};
 use crate::trace::{Trace, TraceProcess};
 
 /// What conditions can be on.
@@ -29,52 +31,68 @@ pub(crate) enum Field {
 }
 
 impl Field {
-    /// By the column's name in `spans`.
-    pub(crate) fn from_name(name: &str) -> Option<Self> {
-        Some(match name {
-            "session" => Self::Session,
-            "pid" => Self::Pid,
-            "type" => Self::Type,
-            "runtime" => Self::Runtime,
-            "function_id" => Self::FunctionId,
-            "name" | "function" => Self::Name,
-            "module" => Self::Module,
-            "start_ns" => Self::Start,
-            "end_ns" => Self::End,
-            "duration_ns" => Self::Duration,
-            "self_ns" => Self::SelfTime,
-            "depth" => Self::Depth,
-            "thread_id" | "thread" => Self::Thread,
-            "status" => Self::Status,
-            "reason" => Self::Reason,
-            _ => return None,
-        })
-    }
-
-    pub(crate) const NAMES: [&'static str; 15] = [
-        "session",
-        "pid",
-        "type",
-        "runtime",
-        "function_id",
-        "name",
-        "module",
-        "start_ns",
-        "end_ns",
-        "duration_ns",
-        "self_ns",
-        "depth",
-        "thread_id",
-        "status",
-        "reason",
+    /// All of them, in the order of the columns.
+    const ALL: [Self; 15] = [
+        Self::Session,
+        Self::Pid,
+        Self::Type,
+        Self::Runtime,
+        Self::FunctionId,
+        Self::Name,
+        Self::Module,
+        Self::Start,
+        Self::End,
+        Self::Duration,
+        Self::SelfTime,
+        Self::Depth,
+        Self::Thread,
+        Self::Status,
+        Self::Reason,
     ];
 
+    /// The column of `spans` that it is.
+    pub(crate) const fn column(self) -> SpanColumn {
+        match self {
+            Self::Session => SpanColumn::Session,
+            Self::Pid => SpanColumn::Pid,
+            Self::Type => SpanColumn::Type,
+            Self::Runtime => SpanColumn::Runtime,
+            Self::FunctionId => SpanColumn::FunctionId,
+            Self::Name => SpanColumn::Name,
+            Self::Module => SpanColumn::Module,
+            Self::Start => SpanColumn::Start,
+            Self::End => SpanColumn::End,
+            Self::Duration => SpanColumn::Duration,
+            Self::SelfTime => SpanColumn::SelfTime,
+            Self::Depth => SpanColumn::Depth,
+            Self::Thread => SpanColumn::Thread,
+            Self::Status => SpanColumn::Status,
+            Self::Reason => SpanColumn::Reason,
+        }
+    }
+
+    /// By the column; none of one that takes no conditions.
+    pub(crate) fn of(column: SpanColumn) -> Option<Self> {
+        Self::ALL.into_iter().find(|field| field.column() == column)
+    }
+
+    /// By the column's name in `spans`, or by what people call it.
+    pub(crate) fn from_name(name: &str) -> Option<Self> {
+        match name {
+            "function" => Some(Self::Name),
+            "thread" => Some(Self::Thread),
+            name => Self::ALL.into_iter().find(|field| field.column().name() == name),
+        }
+    }
+
+    /// The columns' names.
+    pub(crate) fn names() -> impl Iterator<Item = &'static str> {
+        Self::ALL.into_iter().map(|field| field.column().name())
+    }
+
     /// Whether its values are numbers.
-    pub(crate) const fn is_number(self) -> bool {
-        matches!(
-            self,
-            Self::Pid | Self::Start | Self::End | Self::Duration | Self::SelfTime | Self::Depth | Self::Thread
-        )
+    pub(crate) fn is_number(self) -> bool {
+        self.column().doc().kind == Kind::Integer
     }
 }
 
@@ -105,6 +123,11 @@ impl Test {
             Self::All(tests) => Self::Any(tests.into_iter().map(Self::negated).collect()),
             Self::Any(tests) => Self::All(tests.into_iter().map(Self::negated).collect()),
         }
+    }
+
+    /// Whether a span matches.
+    pub(crate) fn matches_span(&self, trace: &Trace, span: &Span) -> bool {
+        self.matches(&|field| span.value(trace, field.column()).into())
     }
 
     /// Whether one row matches, by its values.
@@ -191,7 +214,7 @@ pub(crate) fn prepare(test: &Test, trace: &Trace, process: &TraceProcess) -> Rea
 fn leaf(test: &Test, field: Field, trace: &Trace, process: &TraceProcess) -> Ready {
     let holds = |value: Value| test.matches(&|_| value.clone());
     let by_label = |of: fn(&crate::FunctionLabel) -> &String| {
-        Ready::Function(process.labels().iter().map(|label| holds(Value::Text(of(label).clone()))).collect())
+        Ready::Function(process.labels().map(|label| holds(Value::Text(of(label).clone()))).collect())
     };
     let by_outcome = |of: fn(Outcome) -> Value| {
         let holds_for = |byte: usize| Outcome::from_byte(byte as u8).is_some_and(|outcome| holds(of(outcome)));

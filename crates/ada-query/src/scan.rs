@@ -1,7 +1,7 @@
 //! Goes through blocks of frame spans, with all processors where that pays.
 
 use ada_format::parallel::in_parallel_with;
-use ada_span::table::{Column, Columns, Tables};
+use ada_span::table::{Columns, Tables};
 
 use crate::cancel::Cancel;
 use crate::error::QueryError;
@@ -88,16 +88,4 @@ impl Matching {
         self.found.extend(found.into_iter().map(|(piece, rows)| (window[piece], rows)));
         Ok(())
     }
-}
-
-/// A frame span's values, by the numbers of their columns.
-pub(crate) type FrameValues = [u64; Column::ALL.len()];
-
-/// The frame span of a thread, by its place, that an event opens.
-pub(crate) fn read_frame(tables: &Tables, thread: usize, seq: u64) -> Result<Option<FrameValues>, QueryError> {
-    let Some(block) = tables.block_of(thread, seq) else { return Ok(None) };
-    let mut columns = Columns::new();
-    tables.read(block, |_| true, &mut columns)?;
-    let row = columns.get(Column::OpenSeq).binary_search(&seq).ok();
-    Ok(row.map(|row| Column::ALL.map(|column| columns.at(column, row))))
 }

@@ -6,12 +6,12 @@ use serde_json::{Value, json};
 
 use crate::cancel::Cancel;
 use crate::error::QueryError;
-use crate::span_row::SpanRow;
+use crate::span::{Extent, FrameSpan, Span, SpanKind, find};
 use crate::trace::Trace;
-use crate::walk::{critical_path, find};
+use crate::walk::critical_path;
 
-/// Functions and steps that are told.
-const MOST_TOLD: usize = 10;
+/// Functions and steps that an answer lists.
+const MOST_LISTED: usize = 10;
 
 /// One function's part of a span's time.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -93,12 +93,12 @@ impl WhySlow {
 
 /// Looks into a span.
 pub fn why_slow(trace: &Trace, cancel: &Cancel, session: Option<&str>, id: &str) -> Result<WhySlow, QueryError> {
-    let row = find::one(trace, session, id)?;
-    let call = find::call_of(trace, row)?;
-    let duration_ns = row.duration(trace);
+    let span = find::one(trace, session, id)?;
+    let call = span.call(trace)?;
+    let duration_ns = span.duration(trace);
     let mut answer = WhySlow {
-        span_id: row.reference(trace),
-        name: row.name(trace),
+        span_id: span.reference(trace).to_string(),
+        name: span.name(trace),
         duration_ns,
         self_ns: None,
         usual: None,
@@ -108,23 +108,23 @@ pub fn why_slow(trace: &Trace, cancel: &Cancel, session: Option<&str>, id: &str)
         path: Vec::new(),
         because: Vec::new(),
     };
-    if let Some(SpanRow::Frame(process, thread, values)) = call {
-        look_inside(trace, cancel, process, thread, &values, &mut answer)?;
+    if let Some(call) = call {
+        look_inside(trace, cancel, span.process, &call, &mut answer)?;
     }
-    let mut steps = critical_path(trace, cancel, row)?;
+    let mut steps = critical_path(trace, cancel, span)?;
     steps.sort_by_key(|it| std::cmp::Reverse(it.own_ns));
     answer.path = steps
         .iter()
-        .take(MOST_TOLD)
+        .take(MOST_LISTED)
         .map(|it| PathStep {
             level: it.level,
             via: it.via,
-            span_id: it.row.reference(trace),
-            name: it.row.name(trace),
+            span_id: it.span.reference(trace).to_string(),
+            name: it.span.name(trace),
             own_ns: it.own_ns,
         })
         .collect();
-    explain(trace, row, &mut answer);
+    explain(trace, span, &mut answer);
     Ok(answer)
 }
 
@@ -132,22 +132,21 @@ fn look_inside(
     trace: &Trace,
     cancel: &Cancel,
     number: usize,
-    thread: usize,
-    values: &crate::scan::FrameValues,
+    call: &FrameSpan,
     answer: &mut WhySlow,
 ) -> Result<(), QueryError> {
     let process = &trace.processes()[number];
     let tables = &process.tables;
     let meta = tables.meta();
-    answer.self_ns = Some(values[Column::SelfTime as usize]);
-    if let Some(stats) = meta.functions.get(values[Column::Function as usize] as usize) {
+    answer.self_ns = Some(call.self_ns());
+    if let Some(stats) = meta.functions.get(call.function_place()) {
         answer.usual = stats.quantile(0.5).zip(stats.quantile(0.99)).map(|(p50, p99)| (p50, p99, stats.spans));
     }
-    let extent = find::below(trace, number, thread, values)?;
+    let extent = Extent::below(trace, number, call)?;
     // Calls, time in themselves, the longest one's duration and event.
     let mut sums: Vec<(u64, u64, u64, u64)> = vec![(0, 0, 0, 0); meta.functions.len()];
     let mut columns = Columns::new();
-    for block in tables.blocks_of(thread) {
+    for block in tables.blocks_of(call.thread) {
         let entry = tables.block(block);
         if entry.last_seq < *extent.seqs.start() || entry.first_seq > *extent.seqs.end() {
             continue;
@@ -172,16 +171,16 @@ fn look_inside(
     }
     let mut order: Vec<usize> = (0..sums.len()).filter(|&it| sums[it].0 > 0).collect();
     order.sort_by_key(|&it| (std::cmp::Reverse(sums[it].1), it));
-    for place in order.into_iter().take(MOST_TOLD) {
+    for place in order.into_iter().take(MOST_LISTED) {
         let (calls, self_ns, _, seq) = sums[place];
-        let label = &process.labels()[place];
-        let longest = crate::Target::Frame(process.thread_id(thread), seq);
+        let Some(label) = process.label_at(place) else { continue };
+        let longest = crate::Target::Frame(process.thread_id(call.thread), seq);
         answer.inside.push(Share {
             name: label.name.clone(),
             module: label.module.clone(),
             calls,
             self_ns,
-            longest_span_id: trace.refer(process, longest),
+            longest_span_id: process.refer(longest),
         });
     }
     let cost = trace.manifest(process).and_then(|it| it.hook_cost_ns.as_ref());
@@ -189,7 +188,7 @@ fn look_inside(
     Ok(())
 }
 
-fn explain(trace: &Trace, row: SpanRow, answer: &mut WhySlow) {
+fn explain(trace: &Trace, span: Span, answer: &mut WhySlow) {
     let time = |nanos: u64| crate::sql_functions::duration(nanos as f64);
     let share = |nanos: u64| nanos as f64 / answer.duration_ns.max(1) as f64;
     let mut because = Vec::new();
@@ -218,8 +217,8 @@ fn explain(trace: &Trace, row: SpanRow, answer: &mut WhySlow) {
     if let Some(first) = joined.first() {
         because.push(format!("it waited for a thread, in which {first} took most of the time"));
     }
-    if let SpanRow::Pthread(process, place) = row {
-        let span = &trace.processes()[process].tables.meta().pthreads[place];
+    if let SpanKind::Pthread(place) = span.kind {
+        let span = &trace.processes()[span.process].tables.meta().pthreads[place];
         if span.create_time != NONE && span.spawn_latency().is_some_and(|it| share(it) >= 0.1) {
             because.push(format!("it began {} after it was created", time(span.spawn_latency().unwrap_or(0))));
         }

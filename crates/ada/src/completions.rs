@@ -2,10 +2,8 @@
 
 use std::io::{self, Write};
 
-use clap::CommandFactory;
 use clap_complete::Shell;
 
-use crate::cli::Cli;
 use crate::exit::{Blame, Outcome};
 
 #[derive(clap::Args)]
@@ -14,10 +12,11 @@ pub(crate) struct Args {
     shell: Shell,
 }
 
-pub(crate) fn run(args: &Args) -> anyhow::Result<Outcome> {
+/// Prints the script for a command line.
+pub(crate) fn run(args: &Args, mut command: clap::Command) -> anyhow::Result<Outcome> {
     // Into memory first: the generator panics where it cannot write.
     let mut script = Vec::new();
-    clap_complete::generate(args.shell, &mut Cli::command(), "ada", &mut script);
+    clap_complete::generate(args.shell, &mut command, "ada", &mut script);
     io::stdout().lock().write_all(&script).output_failed(|| "cannot write to stdout".into())?;
     Ok(Outcome::Clean)
 }

@@ -39,6 +39,8 @@ mod view;
 mod wall_clock;
 mod workload;
 
+use clap::CommandFactory;
+
 fn main() -> std::process::ExitCode {
     let command = match cli::Cli::read() {
         Ok(cli) => cli.command,
@@ -75,6 +77,6 @@ fn main() -> std::process::ExitCode {
         cli::Command::Unpack(args) => pack::unpack(&args),
         cli::Command::Atf(args) => atf::run(args),
         cli::Command::Heph(args) => heph::run(args),
-        cli::Command::Completions(args) => completions::run(&args),
+        cli::Command::Completions(args) => completions::run(&args, cli::Cli::command()),
     })
 }

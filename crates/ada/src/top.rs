@@ -7,8 +7,8 @@ use clap::ValueEnum;
 use serde_json::{Value, json};
 
 use crate::analysis::{
-    ListFormat, Listing, OpenedProcess, OpenedSession, Out, SessionArgs, Target, check_correctable, corrected_text,
-    csv, nanoseconds, put_corrected, put_place, refer, source_text, thousands, with_tables,
+    ListFormat, Listing, OpenedSession, Out, SessionArgs, Target, TraceProcess, check_correctable, corrected_text, csv,
+    nanoseconds, put_corrected, put_source, source_text, thousands, with_tables,
 };
 use crate::exit::Outcome;
 
@@ -121,7 +121,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Outcome> {
     let mut out = Out::new();
     let outcome = with_tables(&args.session, &mut out, |opened, out| {
         let mut uses = sorted(opened, args.sort, args.corrected)?;
-        uses.retain(|it| args.wants(&opened.processes[it.process], it.stats.function));
+        uses.retain(|it| args.wants(&opened.processes()[it.process], it.stats.function));
         let end = if args.limit == 0 { uses.len() } else { uses.len().min(args.cursor.saturating_add(args.limit)) };
         let next = (end < uses.len()).then_some(end);
         let page = &uses[args.cursor.min(end)..end];
@@ -146,7 +146,7 @@ impl Args {
         &FIELDS[..FIELDS.len() - if self.corrected { 0 } else { CORRECTED_FIELDS }]
     }
 
-    fn wants(&self, process: &OpenedProcess, function: FunctionId) -> bool {
+    fn wants(&self, process: &TraceProcess, function: FunctionId) -> bool {
         let name = process.names.name(function);
         let plain = name.split('(').next().unwrap_or_default();
         self.function.as_ref().is_none_or(|it| glob(it, &name) || glob(it, plain))
@@ -167,7 +167,7 @@ pub(crate) fn sorted(opened: &OpenedSession, sort: Sort, corrected: bool) -> any
 
 /// All functions, in no order.
 pub(crate) fn all(opened: &OpenedSession) -> Vec<Use<'_>> {
-    let processes = opened.processes.iter().enumerate();
+    let processes = opened.processes().iter().enumerate();
     processes
         .flat_map(|(process, it)| it.tables.meta().functions.iter().map(move |stats| Use::new(process, stats)))
         .collect()
@@ -176,7 +176,7 @@ pub(crate) fn all(opened: &OpenedSession) -> Vec<Use<'_>> {
 /// Adds the times without what recording took.
 pub(crate) fn correct(opened: &OpenedSession, uses: &mut [Use<'_>]) -> anyhow::Result<()> {
     check_correctable(opened)?;
-    for (number, process) in opened.processes.iter().enumerate() {
+    for (number, process) in opened.processes().iter().enumerate() {
         let Some(correction) = &process.correction else { continue };
         let costs = correction.functions(&process.tables)?;
         for it in uses.iter_mut().filter(|it| it.process == number) {
@@ -216,10 +216,10 @@ pub(crate) fn table(opened: &OpenedSession, uses: &[Use<'_>], with_lines: bool) 
     let mut listing = Listing::new(&titles);
     for it in uses {
         let stats = it.stats;
-        let names = &opened.processes[it.process].names;
+        let names = &opened.processes()[it.process].names;
         let quantile = |share: f64| stats.quantile(share).map_or_else(|| "-".to_owned(), nanoseconds);
         let mut cells = vec![
-            refer(opened, it.process, Target::Function(stats.function)).to_string(),
+            opened.processes()[it.process].refer(Target::Function(stats.function)),
             thousands(stats.spans),
             nanoseconds(stats.self_ns),
             nanoseconds(stats.total_ns),
@@ -245,7 +245,7 @@ pub(crate) fn table(opened: &OpenedSession, uses: &[Use<'_>], with_lines: bool) 
 /// A function as JSON has it.
 pub(crate) fn to_json(opened: &OpenedSession, it: &Use<'_>) -> Value {
     let stats = it.stats;
-    let process = &opened.processes[it.process];
+    let process = &opened.processes()[it.process];
     let is_timed = stats.timed > 0;
     let by_status: serde_json::Map<String, Value> = Status::ALL
         .iter()
@@ -255,7 +255,7 @@ pub(crate) fn to_json(opened: &OpenedSession, it: &Use<'_>) -> Value {
         .collect();
     let mut record = json!({
         "function_id": stats.function.to_string(),
-        "reference": refer(opened, it.process, Target::Function(stats.function)).to_string(),
+        "reference": opened.processes()[it.process].refer(Target::Function(stats.function)),
         "name": process.names.name(stats.function),
         "module": process.names.module(stats.function),
         "pid": process.pid,
@@ -272,7 +272,7 @@ pub(crate) fn to_json(opened: &OpenedSession, it: &Use<'_>) -> Value {
         "by_status": by_status,
         "longest_span_id": longest(opened, it),
     });
-    put_place(&mut record, opened.source(it.process, stats.function));
+    put_source(&mut record, opened.source(it.process, stats.function));
     if let Some(corrected) = it.corrected {
         put_corrected(&mut record, "corrected_self", Some(corrected.own));
         put_corrected(&mut record, "corrected_total", Some(corrected.total));
@@ -283,6 +283,6 @@ pub(crate) fn to_json(opened: &OpenedSession, it: &Use<'_>) -> Value {
 /// The reference of a function's longest call.
 pub(crate) fn longest(opened: &OpenedSession, it: &Use<'_>) -> Option<String> {
     let (thread, seq) = it.stats.longest;
-    let thread = opened.processes[it.process].tables.meta().threads.get(thread.as_usize())?;
-    (it.stats.timed > 0).then(|| refer(opened, it.process, Target::Frame(thread.id, seq)).to_string())
+    let thread = opened.processes()[it.process].tables.meta().threads.get(thread.as_usize())?;
+    (it.stats.timed > 0).then(|| opened.processes()[it.process].refer(Target::Frame(thread.id, seq)))
 }

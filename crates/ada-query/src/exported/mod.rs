@@ -5,13 +5,30 @@ mod folder;
 
 pub use folder::ParquetFolder;
 
+use rusqlite::Connection;
+
 use crate::cancel::Cancel;
 use crate::doc::TableDoc;
 use crate::error::QueryError;
 use crate::relation::{Ask, Op, Relation};
+use crate::shared::Shared;
+use crate::tables::{exported, register_schema};
+use crate::virtual_table::register;
 
 use cursor::PartCursor;
 use folder::PartFile;
+
+/// Makes the files of such folders tables, and describes them.
+pub(crate) fn register_exported(
+    connection: &Connection,
+    folders: &[ParquetFolder],
+    shared: &Shared,
+) -> rusqlite::Result<()> {
+    for table in exported() {
+        register::<Exported>(connection, &ExportedTable::new(table, folders, shared.cancel.clone()))?;
+    }
+    register_schema(connection, shared)
+}
 
 /// A table in such folders.
 #[derive(Clone)]

@@ -4,8 +4,8 @@ use ada_span::{NONE, Status};
 use serde_json::json;
 
 use super::{About, Finding};
-use crate::reference::Target;
-use crate::span_row::{SpanRow, at};
+use crate::span::{Span, SpanKind};
+use crate::trace::Target;
 
 pub(super) fn find(about: &About<'_>) -> Vec<Finding> {
     let mut found = never_resumed(about);
@@ -16,18 +16,12 @@ pub(super) fn find(about: &About<'_>) -> Vec<Finding> {
 fn never_resumed(about: &About<'_>) -> Vec<Finding> {
     let meta = about.process.tables.meta();
     let mut found = Vec::new();
-    let number = about.trace.processes().iter().position(|it| std::ptr::eq(it, about.process)).unwrap_or(0);
     for (place, task) in meta.tasks.iter().enumerate() {
-        let (first, count) = (task.first_suspension as usize, task.suspensions as usize);
-        let last = meta.suspensions.get(first..first + count).and_then(<[_]>::last);
-        let Some(wait) = last.filter(|wait| wait.end == NONE) else { continue };
+        let Some(wait) = about.process.suspensions_of(task).last().filter(|wait| wait.end == NONE) else { continue };
         if matches!(task.outcome().status, Status::Completed | Status::Canceled) {
             continue;
         }
-        let name = match SpanRow::Task(number, place).value(about.trace, at::NAME) {
-            rusqlite::types::Value::Text(name) => name,
-            _ => String::new(),
-        };
+        let name = Span { process: about.number, kind: SpanKind::Task(place) }.name(about.trace);
         let what = wait.kind().word().replace('_', " ");
         let title = format!("task {} ({name}) was suspended and never went on: it waits for {what}", task.id);
         let rationale = match wait.resume_time {
@@ -37,8 +31,8 @@ fn never_resumed(about: &About<'_>) -> Vec<Finding> {
         let mut finding = about.finding("never_resumed", 60.0, title, rationale);
         finding.function = Some(name);
         finding.evidence = vec![
-            about.trace.refer(about.process, Target::Task(task.id)),
-            about.trace.refer(about.process, Target::Event(about.process.thread_id(wait.thread as usize), wait.seq)),
+            about.process.refer(Target::Task(task.id)),
+            about.process.refer(Target::Event(about.process.thread_id(wait.thread as usize), wait.seq)),
         ];
         finding.facts = json!({ "task_id": task.id, "waits_for": what, "since_ns": wait.start });
         found.push(finding);
@@ -48,23 +42,24 @@ fn never_resumed(about: &About<'_>) -> Vec<Finding> {
 
 fn never_left(about: &About<'_>) -> Vec<Finding> {
     let meta = about.process.tables.meta();
-    let left = meta.groups.iter().enumerate().filter(|(_, group)| group.left() > 0);
-    left.map(|(place, group)| {
-        let title = format!(
-            "the dispatch group at {:#x} was entered {} times more than it was left",
-            group.address,
-            group.left()
-        );
-        let rationale = "Whoever waits for it waits for ever, and blocks that it is to notify never run.";
-        let mut finding = about.finding("never_left", 55.0, title, rationale);
-        let blocks = meta.dispatched.iter().filter(|block| block.group == place as u64).take(3);
-        finding.evidence = blocks
-            .map(|block| Target::Block(about.process.thread_id(block.thread as usize), block.seq))
-            .map(|target| about.trace.refer(about.process, target))
-            .collect();
-        finding.facts =
-            json!({ "left": group.left(), "entered": group.enters, "blocks": group.blocks, "waits": group.waits });
-        finding
-    })
-    .collect()
+    let pending = meta.groups.iter().enumerate().filter(|(_, group)| group.left() > 0);
+    pending
+        .map(|(place, group)| {
+            let title = format!(
+                "the dispatch group at {:#x} was entered {} times more than it was left",
+                group.address,
+                group.left()
+            );
+            let rationale = "Whoever waits for it waits for ever, and blocks that it is to notify never run.";
+            let mut finding = about.finding("never_left", 55.0, title, rationale);
+            let blocks = meta.dispatched.iter().filter(|block| block.group == place as u64).take(3);
+            finding.evidence = blocks
+                .map(|block| Target::Block(about.process.thread_id(block.thread as usize), block.seq))
+                .map(|target| about.process.refer(target))
+                .collect();
+            finding.facts =
+                json!({ "left": group.left(), "entered": group.enters, "blocks": group.blocks, "waits": group.waits });
+            finding
+        })
+        .collect()
 }

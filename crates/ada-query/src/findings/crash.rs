@@ -9,11 +9,11 @@ use super::ownership::own_functions;
 use super::{About, Finding};
 use crate::error::QueryError;
 use crate::predicate::{Field, Ready, Test, prepare};
-use crate::reference::Target;
 use crate::relation::Op;
 use crate::scan::Matching;
+use crate::trace::Target;
 
-/// Open calls that are told.
+/// Open calls that a finding lists.
 const MOST_FRAMES: usize = 12;
 
 pub(super) fn find(about: &About<'_>) -> Result<Vec<Finding>, QueryError> {
@@ -26,9 +26,9 @@ pub(super) fn find(about: &About<'_>) -> Result<Vec<Finding>, QueryError> {
         let own = functions.iter().find(|it| meta.function_index(**it).is_some_and(|place| is_own[place]));
         let first = own.or(functions.first()).copied();
         let name = first.map(|it| about.process.names.name(it));
-        let place = name.clone().unwrap_or_else(|| "code that is not hooked".into());
+        let code = name.clone().unwrap_or_else(|| "code that is not hooked".into());
         let address = crash.address.map_or_else(String::new, |it| format!(" at address {it}"));
-        let title = format!("{} in {place}{address}, thread {}", signal_name(crash.signal), crash.thread);
+        let title = format!("{} in {code}{address}, thread {}", signal_name(crash.signal), crash.thread);
         let stack: Vec<String> = functions.iter().take(MOST_FRAMES).map(|it| about.process.names.name(*it)).collect();
         let rationale = if crash.code > 0 {
             format!("The processor stopped the program there. Open calls, newest first: {}.", stack.join(", "))
@@ -50,13 +50,13 @@ pub(super) fn find(about: &About<'_>) -> Result<Vec<Finding>, QueryError> {
     if let Some(signal) = signal.filter(|_| found.is_empty()) {
         let title = format!("the process was killed by {}", signal_name(signal));
         let rationale = "Where the signal hit is not recorded. What was open at the end shows what each thread did.";
-        // Whoever ends a program from outside often does so because it hangs, and that is told better elsewhere.
+        // Whoever ends a program from outside often does so because it hangs, which other findings say better.
         let mut finding = about.finding("crash", 40.0, title, rationale);
         let threads = meta.threads.iter().max_by_key(|it| it.facts.last_time);
         if let Some(thread) = threads {
             finding.evidence = open_calls(about, thread.id)?;
             let event = Target::Event(thread.id, thread.facts.events.saturating_sub(1));
-            finding.evidence.push(about.trace.refer(about.process, event));
+            finding.evidence.push(about.process.refer(event));
         }
         finding.facts = json!({ "signal": signal });
         found.push(finding);

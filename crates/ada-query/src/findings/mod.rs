@@ -51,8 +51,8 @@ pub struct Finding {
 /// Looks for all that may be wrong, the worst first. A symptom in a user's words brings what fits it to the front.
 pub fn findings(trace: &Trace, cancel: &Cancel, symptom: Option<&str>) -> Result<Vec<Finding>, QueryError> {
     let mut all = Vec::new();
-    for process in trace.processes() {
-        let about = About { trace, cancel, process };
+    for (number, process) in trace.processes().iter().enumerate() {
+        let about = About { trace, cancel, process, number };
         let survey = Survey::of(&about)?;
         all.extend(crash::find(&about)?);
         all.extend(waits::find(&about, &survey));
@@ -75,6 +75,8 @@ struct About<'a> {
     trace: &'a Trace,
     cancel: &'a Cancel,
     process: &'a TraceProcess,
+    /// Its place in the trace.
+    number: usize,
 }
 
 impl About<'_> {
@@ -93,12 +95,12 @@ impl About<'_> {
     }
 
     fn name(&self, place: usize) -> String {
-        self.process.labels().get(place).map_or_else(String::new, |label| label.name.clone())
+        self.process.label_at(place).map_or_else(String::new, |label| label.name.clone())
     }
 
     fn frame(&self, thread: usize, seq: u64) -> String {
-        let target = crate::reference::Target::Frame(self.process.thread_id(thread), seq);
-        self.trace.refer(self.process, target)
+        let target = crate::trace::Target::Frame(self.process.thread_id(thread), seq);
+        self.process.refer(target)
     }
 
     /// From the first event of the process to its last.

@@ -74,7 +74,7 @@ fn hot_tiny(about: &About<'_>) -> Vec<Finding> {
         );
         let mut finding = about.finding("hot_tiny_function", 8.0 + 20.0 * share, title, rationale);
         finding.function = Some(name);
-        finding.evidence = vec![about.trace.refer(about.process, crate::Target::Function(it.function))];
+        finding.evidence = vec![about.process.refer(crate::Target::Function(it.function))];
         finding.facts = json!({ "calls": it.spans, "share": share, "p50_ns": it.quantile(0.5) });
         finding
     };

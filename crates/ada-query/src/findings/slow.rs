@@ -10,8 +10,8 @@ use super::ownership::own_functions;
 use super::{About, Finding, nanoseconds};
 use crate::error::QueryError;
 use crate::predicate::{Measure, Ready};
-use crate::scan::{Matching, read_frame};
-use crate::walk::find;
+use crate::scan::Matching;
+use crate::span::{Extent, FrameSpan};
 
 /// A call this much longer than half of its function's is worth a look.
 const OUTLIER: u64 = 10;
@@ -45,7 +45,7 @@ pub(super) fn find(about: &About<'_>) -> Result<Vec<Finding>, QueryError> {
         // A slow call is slow in all its callers; the outermost tells most, and comes first.
         let is_known = found.iter().any(|known: &Finding| known.function.as_deref() == Some(&about.name(slow.culprit)));
         if !is_known {
-            found.push(slow.told(about, place, it, life));
+            found.push(slow.finding(about, place, it, life));
         }
     }
     found.extend(hot(about, &is_own));
@@ -102,7 +102,7 @@ impl Slow {
         Ok(winner.map(|(culprit, (_, example))| Self { count, total_ns, culprit, example, is_own }))
     }
 
-    fn told(&self, about: &About<'_>, place: usize, it: &FunctionStats, life: f64) -> Finding {
+    fn finding(&self, about: &About<'_>, place: usize, it: &FunctionStats, life: f64) -> Finding {
         let (duration, inside, thread, seq) = self.example;
         let (name, culprit) = (about.name(place), about.name(self.culprit));
         let usual = it.quantile(0.5).unwrap_or(0);
@@ -147,14 +147,13 @@ fn hottest_inside(
     is_own: &[bool],
 ) -> Result<Option<(usize, u64)>, QueryError> {
     let tables = &about.process.tables;
-    let Some(values) = read_frame(tables, thread, seq)? else { return Ok(None) };
-    let number = about.trace.processes().iter().position(|it| std::ptr::eq(it, about.process)).unwrap_or(0);
-    let extent = find::below(about.trace, number, thread, &values)?;
+    let Some(call) = FrameSpan::read(tables, thread, seq)? else { return Ok(None) };
+    let extent = Extent::below(about.trace, about.number, &call)?;
     let mut sums = vec![0_u64; is_own.len()];
     let mut columns = Columns::new();
     // Time that a library takes is put down to the program's function that called it.
-    let root = values[Column::Function as usize] as usize;
-    sums[root] = values[Column::SelfTime as usize];
+    let root = call.function_place();
+    sums[root] = call.self_ns();
     let mut open: Vec<(u64, usize)> = vec![(seq, root)];
     for block in tables.blocks_of(thread) {
         let entry = tables.block(block);

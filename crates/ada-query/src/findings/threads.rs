@@ -6,7 +6,7 @@ use ada_span::NONE;
 use serde_json::json;
 
 use super::{About, Finding};
-use crate::reference::Target;
+use crate::trace::Target;
 
 pub(super) fn find(about: &About<'_>) -> Vec<Finding> {
     let mut by_name: BTreeMap<String, Vec<String>> = BTreeMap::new();
@@ -14,7 +14,7 @@ pub(super) fn find(about: &About<'_>) -> Vec<Finding> {
         // One whose creation was not seen may be joined by who was not seen either.
         if span.joiner == NONE && span.is_detached != 1 && span.create_seq != NONE {
             let target = Target::Thread(about.process.thread_id(span.thread as usize), span.begin_seq);
-            let reference = about.trace.refer(about.process, target);
+            let reference = about.process.refer(target);
             by_name.entry(about.process.thread_name(span)).or_default().push(reference);
         }
     }

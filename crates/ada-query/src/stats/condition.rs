@@ -229,7 +229,7 @@ impl Parser<'_> {
             }
             None => {
                 let mut mistake = self.wrong(format!("conditions cannot be on {name}"));
-                mistake.suggestion = nearest(&name, Field::NAMES).map(str::to_owned);
+                mistake.suggestion = nearest(&name, Field::names()).map(str::to_owned);
                 Err(mistake)
             }
         }

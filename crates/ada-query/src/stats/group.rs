@@ -12,7 +12,7 @@ use crate::nearest::nearest;
 use crate::predicate::{Field, Ready, Test, prepare};
 use crate::scan::scan_pieces;
 use crate::shared::Shared;
-use crate::span_row::logical_rows;
+use crate::span::Span;
 use crate::trace::{Trace, TraceProcess};
 
 /// Columns that can be grouped by at once.
@@ -46,7 +46,7 @@ pub(super) fn parse_parts(text: &str) -> Result<Vec<Part>, QueryError> {
         let name = name.trim().to_lowercase();
         let Some(field) = Field::from_name(&name) else {
             let mut mistake = Mistake::new(format!("spans cannot be grouped by {name}"), text, Some(at));
-            mistake.suggestion = nearest(&name, Field::NAMES).map(str::to_owned);
+            mistake.suggestion = nearest(&name, Field::names()).map(str::to_owned);
             return Err(QueryError::Mistake(mistake));
         };
         let step = step.trim().parse().ok().filter(|step| *step > 0 && (*step == 1 || field.is_number()));
@@ -167,12 +167,12 @@ pub(super) fn aggregate(
     // Threads and callbacks are few, and told row by row; they come first, so that their values are numbered.
     let mut logical: Vec<([u64; MOST_PARTS], u64, u64)> = Vec::new();
     for process in 0..trace.processes().len() {
-        for row in logical_rows(trace, process) {
+        for span in Span::logical(trace, process) {
             shared.cancel.check()?;
-            if test.matches(&|field| row.field(trace, field)) {
+            if test.matches_span(trace, &span) {
                 let mut key = [0; MOST_PARTS];
                 for ((part, dictionary), number) in parts.iter().zip(&mut dictionaries).zip(&mut key) {
-                    *number = match row.field(trace, part.field) {
+                    *number = match span.value(trace, part.field.column()).into() {
                         Value::Integer(value) if is_measure(part.field) => {
                             1 + u64::try_from(value).unwrap_or(0) / part.step
                         }
@@ -180,7 +180,7 @@ pub(super) fn aggregate(
                         value => dictionary.number(stepped(value, part.step)),
                     };
                 }
-                logical.push((key, row.duration(trace), 0));
+                logical.push((key, span.duration(trace), 0));
             }
         }
     }
@@ -225,7 +225,7 @@ fn stepped(value: Value, step: u64) -> Value {
 
 fn find(trace: &Trace, process: &TraceProcess, part: Part, dictionary: &mut Dictionary) -> Find {
     let mut labels = |of: fn(&crate::FunctionLabel) -> &String| {
-        Find::Function(process.labels().iter().map(|it| dictionary.number(Value::Text(of(it).clone()))).collect())
+        Find::Function(process.labels().map(|it| dictionary.number(Value::Text(of(it).clone()))).collect())
     };
     match part.field {
         Field::FunctionId => labels(|it| &it.id),

@@ -7,9 +7,9 @@ use rusqlite::types::Value;
 use super::events::{is_wanted, wanted_functions, wanted_range};
 use crate::doc::{Kind, TableDoc, plain, pushed};
 use crate::error::QueryError;
-use crate::reference::Target;
 use crate::relation::{Ask, Batched, Described, Op, Relation, maybe, number, text};
 use crate::shared::Shared;
+use crate::trace::Target;
 use crate::trace::{Trace, TraceProcess};
 
 /// Records that are made into rows at once.
@@ -156,14 +156,14 @@ fn rows(
             let mut row = vec![
                 text(&trace.session_of(process).name),
                 number(process.pid.into()),
-                text(trace.refer(process, Target::Event(recorded.id().0, seq))),
+                text(process.refer(Target::Event(recorded.id().0, seq))),
                 number(recorded.id().0.into()),
                 number(seq),
                 number(event.timestamp.0),
                 text(event.kind.to_string()),
-                text(label.id),
-                text(label.name),
-                text(label.module),
+                text(&label.id),
+                text(&label.name),
+                text(&label.module),
             ];
             debug_assert_eq!(row.len(), FIRST_REGISTER);
             // Most of the work is in them.

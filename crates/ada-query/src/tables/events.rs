@@ -10,10 +10,10 @@ use rusqlite::vtab::Context;
 use crate::doc::{Kind, TableDoc, plain, pushed};
 use crate::error::QueryError;
 use crate::pattern::{glob, like};
-use crate::reference::{Reference, Target};
 use crate::relation::{Ask, Described, Op, Relation, RowCursor, signed};
 use crate::shared::Shared;
 use crate::trace::{FunctionLabel, Trace, TraceProcess};
+use crate::trace::{Reference, Target};
 
 const SESSION: usize = 0;
 const PID: usize = 1;
@@ -249,10 +249,7 @@ impl EventCursor {
     fn label<T>(&self, function: FunctionId, put: impl FnOnce(&FunctionLabel) -> T) -> T {
         let process = self.lane.as_ref().map_or(0, |lane| lane.process);
         let process = &self.shared.trace.processes()[process];
-        match process.tables.meta().function_index(function) {
-            Some(place) => put(&process.labels()[place]),
-            None => put(&process.label(function)),
-        }
+        put(&process.label(function))
     }
 }
 
@@ -284,7 +281,7 @@ impl RowCursor for EventCursor {
         match column {
             SESSION => out.set_result(&*trace.session_of(process).name),
             PID => out.set_result(process.pid),
-            EVENT_ID => out.set_result(trace.refer(process, Target::Event(process.thread_id(lane.thread), *seq))),
+            EVENT_ID => out.set_result(process.refer(Target::Event(process.thread_id(lane.thread), *seq))),
             THREAD => out.set_result(process.thread_id(lane.thread)),
             SEQ => out.set_result(signed(*seq)),
             TIME => out.set_result(signed(event.timestamp.0)),

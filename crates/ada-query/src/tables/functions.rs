@@ -5,9 +5,9 @@ use rusqlite::types::Value;
 
 use crate::doc::{Kind, TableDoc, plain, pushed};
 use crate::error::QueryError;
-use crate::reference::Target;
 use crate::relation::{Ask, Described, Listed, Op, Relation, maybe, number, text};
 use crate::shared::Shared;
+use crate::trace::Target;
 use crate::trace::{FunctionLabel, Trace, TraceProcess};
 
 const SESSION: usize = 0;
@@ -81,9 +81,9 @@ impl Relation for Functions {
             if let Some(id) = id {
                 // A join asks for one function after the other.
                 let place = id.and_then(|id| process.tables.meta().function_index(id));
-                if let Some(place) = place {
+                if let Some((place, label)) = place.and_then(|place| Some((place, process.label_at(place)?))) {
                     let stats = &process.tables.meta().functions[place];
-                    rows.push((first + place as i64, row(trace, process, stats, &process.labels()[place], ask)));
+                    rows.push((first + place as i64, row(trace, process, stats, label, ask)));
                 }
                 continue;
             }
@@ -120,13 +120,13 @@ fn row(trace: &Trace, process: &TraceProcess, stats: &FunctionStats, label: &Fun
     };
     let longest = || {
         let (thread, seq) = stats.longest;
-        text(trace.refer(process, Target::Frame(process.thread_id(thread.as_usize()), seq)))
+        text(process.refer(Target::Frame(process.thread_id(thread.as_usize()), seq)))
     };
     vec![
         text(&trace.session_of(process).name),
         number(process.pid.into()),
         text(&label.id),
-        text(trace.refer(process, Target::Function(stats.function))),
+        text(process.refer(Target::Function(stats.function))),
         text(&label.name),
         text(&label.module),
         maybe(process.names.raw(stats.function).filter(|it| !it.is_empty()), text),

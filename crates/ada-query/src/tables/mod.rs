@@ -13,12 +13,9 @@ mod spans;
 mod threads;
 mod windows;
 
-pub(crate) use spans::{Extent, SpanCursor, SpanScan, hints, used_columns};
-
 use rusqlite::Connection;
 
 use crate::doc::TableDoc;
-use crate::exported::{Exported, ExportedTable, ParquetFolder};
 use crate::relation::Described;
 use crate::shared::Shared;
 use crate::stats::Stats;
@@ -59,15 +56,8 @@ tables![
     schema::Schema,
 ];
 
-/// Makes exported files tables, and describes them.
-pub(crate) fn register_exported(
-    connection: &Connection,
-    folders: &[ParquetFolder],
-    shared: &Shared,
-) -> rusqlite::Result<()> {
-    for table in exported() {
-        register::<Exported>(connection, &ExportedTable::new(table, folders, shared.cancel.clone()))?;
-    }
+/// Makes a table of the tables' own description.
+pub(crate) fn register_schema(connection: &Connection, shared: &Shared) -> rusqlite::Result<()> {
     register::<schema::Schema>(connection, shared)
 }
 

@@ -6,9 +6,10 @@ use rusqlite::types::Value;
 
 use crate::doc::{Kind, TableDoc, plain};
 use crate::error::QueryError;
-use crate::reference::Target;
 use crate::relation::{Ask, Described, Listed, Op, Relation, known, maybe, number, text};
 use crate::shared::Shared;
+use crate::span::{join_wait, mode};
+use crate::trace::Target;
 
 /// Threads, those that share an id one by one.
 pub(super) struct Threads;
@@ -86,34 +87,29 @@ impl Relation for Threads {
                     rows.push(row);
                 }
                 for span in lives {
-                    let id = |place: u64| (place != NONE).then(|| process.thread_id(place as usize));
+                    let id = |place: u64| process.known_thread_id(place);
                     let thread_number = |place: u64| maybe(id(place), |id| number(id.into()));
                     let created = id(span.creator).filter(|_| span.create_seq != NONE);
-                    let wait = (span.join_end != NONE).then(|| span.join_end.saturating_sub(span.join_time));
                     let mut row = begin(
-                        text(trace.refer(process, Target::Thread(thread.id, span.begin_seq))),
+                        text(process.refer(Target::Thread(thread.id, span.begin_seq))),
                         text(process.thread_name(span)),
                         maybe(span.given_name(), text),
                     );
                     row.extend([
                         thread_number(span.creator),
-                        maybe(created, |id| text(trace.refer(process, Target::Frame(id, span.create_seq)))),
+                        maybe(created, |id| text(process.refer(Target::Frame(id, span.create_seq)))),
                         known(span.create_time),
                         known(span.start),
                         known(span.end),
                         maybe(span.spawn_latency(), number),
                         text(span.end_how().word()),
-                        match span.is_detached {
-                            0 => text("joinable"),
-                            1 => text("detached"),
-                            _ => Value::Null,
-                        },
+                        maybe(mode(span), text),
                         thread_number(span.joiner),
                         known(span.join_time),
-                        maybe(wait, number),
+                        maybe(join_wait(span), number),
                         match span.routine_function {
                             NONE => Value::Null,
-                            function => text(process.label(FunctionId(function)).name),
+                            function => text(&process.label(FunctionId(function)).name),
                         },
                         if span.handle == NONE { Value::Null } else { text(format!("{:#x}", span.handle)) },
                         known(span.tid),

@@ -7,23 +7,22 @@
 use std::collections::HashMap;
 
 use ada_span::NONE;
-use ada_span::table::{Column, Columns};
+use ada_span::table::Columns;
 
-use super::find;
 use super::relatives::span_argument;
 use crate::cancel::Cancel;
 use crate::doc::{Kind, TableDoc, plain};
 use crate::error::QueryError;
 use crate::predicate::{Measure, Ready};
 use crate::relation::{Ask, Described, Listed, Op, Relation, number, text};
-use crate::scan::{FrameValues, Matching};
+use crate::scan::Matching;
 use crate::shared::Shared;
-use crate::span_row::{SpanRow, at};
+use crate::span::{Extent, FrameSpan, Span, SpanColumn, SpanKind};
 use crate::trace::Trace;
 
-/// The least share of the whole that is told apart.
+/// Calls below this part of the whole count as their caller's own time.
 const LEAST_SHARE: u64 = 100;
-/// Steps that are told at most.
+/// Steps of an answer at most.
 const MOST_STEPS: usize = 10_000;
 /// Threads that wait for threads that wait are followed so far.
 const MOST_JUMPS: usize = 64;
@@ -31,7 +30,7 @@ const MOST_JUMPS: usize = 64;
 /// A part of the way.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Step {
-    pub(crate) row: SpanRow,
+    pub(crate) span: Span,
     pub(crate) level: usize,
     /// How it was come to: `span`, `call` or `join`.
     pub(crate) via: &'static str,
@@ -42,17 +41,15 @@ pub(crate) struct Step {
 }
 
 /// The way through a span.
-pub(crate) fn critical_path(trace: &Trace, cancel: &Cancel, row: SpanRow) -> Result<Vec<Step>, QueryError> {
-    let Some(SpanRow::Frame(process, thread, values)) = find::call_of(trace, row)? else {
-        let (start, duration) = (row.start(trace), row.duration(trace));
+pub(crate) fn critical_path(trace: &Trace, cancel: &Cancel, span: Span) -> Result<Vec<Step>, QueryError> {
+    let Some(call) = span.call(trace)? else {
+        let (start, duration) = (span.start(trace), span.duration(trace));
         let end = start.saturating_add(duration);
-        return Ok(vec![Step { row, level: 0, via: "span", start, end, own_ns: duration }]);
+        return Ok(vec![Step { span, level: 0, via: "span", start, end, own_ns: duration }]);
     };
-    let least = (values[Column::Duration as usize] / LEAST_SHARE).max(1);
+    let least = (call.duration() / LEAST_SHARE).max(1);
     let mut walk = Walk { trace, cancel, least, steps: Vec::new(), jumps: 0 };
-    let start = values[Column::Start as usize];
-    let window = (start, start.saturating_add(values[Column::Duration as usize]));
-    walk.call(process, thread, values, window, "span", 0)?;
+    walk.call(span.process, call, (call.start(), call.end()), "span", 0)?;
     Ok(walk.steps)
 }
 
@@ -64,11 +61,10 @@ struct Walk<'a> {
     jumps: usize,
 }
 
-/// Calls worth telling of a thread, by their callers.
+/// Calls of a thread that are long enough to be steps, by their callers.
 struct Calls {
     process: usize,
-    thread: usize,
-    by_parent: HashMap<u64, Vec<FrameValues>>,
+    by_parent: HashMap<u64, Vec<FrameSpan>>,
     /// Threads that were waited for, by the call that did.
     joins: HashMap<u64, usize>,
 }
@@ -77,79 +73,73 @@ impl Walk<'_> {
     fn call(
         &mut self,
         process: usize,
-        thread: usize,
-        values: FrameValues,
+        call: FrameSpan,
         window: (u64, u64),
         via: &'static str,
         level: usize,
     ) -> Result<(), QueryError> {
-        let calls = self.calls_below(process, thread, &values)?;
-        self.tell(&calls, values, window, via, level)
+        let calls = self.calls_below(process, &call)?;
+        self.add_steps(&calls, call, window, via, level)
     }
 
-    fn calls_below(&self, process: usize, thread: usize, root: &FrameValues) -> Result<Calls, QueryError> {
+    fn calls_below(&self, process: usize, root: &FrameSpan) -> Result<Calls, QueryError> {
         let tables = &self.trace.processes()[process].tables;
-        let extent = find::below(self.trace, process, thread, root)?;
-        let blocks = tables.blocks_of(thread).filter(|&block| {
+        let extent = Extent::below(self.trace, process, root)?;
+        let blocks = tables.blocks_of(root.thread).filter(|&block| {
             let entry = tables.block(block);
             entry.first_seq <= *extent.seqs.end() && entry.last_seq >= *extent.seqs.start()
         });
         let mut matching = Matching::new(tables, Ready::Range(Measure::Duration, self.least, u64::MAX), blocks);
         let mut columns = Columns::new();
-        let mut by_parent: HashMap<u64, Vec<FrameValues>> = HashMap::new();
+        let mut by_parent: HashMap<u64, Vec<FrameSpan>> = HashMap::new();
         while let Some((block, rows)) = matching.next(tables, self.cancel)? {
             tables.read(block, |_| true, &mut columns)?;
             for row in rows.unwrap_or_else(|| (0..columns.rows() as u16).collect()) {
-                let values = Column::ALL.map(|column| columns.at(column, row.into()));
-                let seq = values[Column::OpenSeq as usize];
-                if extent.seqs.contains(&seq) {
-                    let parent = seq.wrapping_sub(values[Column::ParentDelta as usize]);
-                    by_parent.entry(parent).or_default().push(values);
+                let call = FrameSpan::of_row(root.thread, &columns, row.into());
+                if extent.seqs.contains(&call.seq()) {
+                    by_parent.entry(call.parent_seq().unwrap_or(call.seq())).or_default().push(call);
                 }
             }
         }
         let mut joins = HashMap::new();
         for (place, span) in tables.meta().pthreads.iter().enumerate() {
-            if span.joiner == thread as u64 && span.join_time != NONE && span.join_end != NONE {
-                // The deepest call worth telling in which the whole wait lies.
+            if span.joiner == root.thread as u64 && span.join_time != NONE && span.join_end != NONE {
+                // The deepest such call in which the whole wait lies.
                 let all = by_parent.values().flatten().chain([root]);
-                let around = all.filter(|it| {
-                    let start = it[Column::Start as usize];
-                    start <= span.join_time && start.saturating_add(it[Column::Duration as usize]) >= span.join_end
-                });
-                if let Some(call) = around.max_by_key(|it| it[Column::Depth as usize]) {
-                    joins.insert(call[Column::OpenSeq as usize], place);
+                let around = all.filter(|it| it.start() <= span.join_time && it.end() >= span.join_end);
+                if let Some(call) = around.max_by_key(|it| it.depth()) {
+                    joins.insert(call.seq(), place);
                 }
             }
         }
-        Ok(Calls { process, thread, by_parent, joins })
+        Ok(Calls { process, by_parent, joins })
     }
 
-    fn tell(
+    /// Adds a call, what it encloses and whom it waits for.
+    fn add_steps(
         &mut self,
         calls: &Calls,
-        root: FrameValues,
+        root: FrameSpan,
         window: (u64, u64),
         via: &'static str,
         level: usize,
     ) -> Result<(), QueryError> {
         // A stack of our own: programs nest deeper than we could.
-        let mut open: Vec<(FrameValues, &'static str, usize)> = vec![(root, via, level)];
-        while let Some((values, via, level)) = open.pop() {
+        let mut open: Vec<(FrameSpan, &'static str, usize)> = vec![(root, via, level)];
+        while let Some((call, via, level)) = open.pop() {
             if self.steps.len() >= MOST_STEPS {
                 return Ok(());
             }
-            let (start, end) = clip(&values, window);
-            let seq = values[Column::OpenSeq as usize];
-            let children = calls.by_parent.get(&seq).map_or(&[][..], Vec::as_slice);
-            let inside = |it: &&FrameValues| clip(it, window).0 < clip(it, window).1;
+            let (start, end) = clip(&call, window);
+            let children = calls.by_parent.get(&call.seq()).map_or(&[][..], Vec::as_slice);
+            let inside = |it: &&FrameSpan| clip(it, window).0 < clip(it, window).1;
             let covered: u64 =
                 children.iter().filter(inside).map(|it| clip(it, window)).map(|(from, to)| to - from).sum();
-            let row = SpanRow::Frame(calls.process, calls.thread, values);
+            let span = Span::frame(calls.process, call);
             let own_ns = end.saturating_sub(start).saturating_sub(covered);
-            self.steps.push(Step { row, level, via, start, end, own_ns });
+            self.steps.push(Step { span, level, via, start, end, own_ns });
             // What a wait calls is how it waits; the way goes through whom it waits for.
-            if let Some(&place) = calls.joins.get(&seq)
+            if let Some(&place) = calls.joins.get(&call.seq())
                 && self.follow(calls.process, place, (start, end), level + 1)?
             {
                 continue;
@@ -167,25 +157,21 @@ impl Walk<'_> {
         }
         self.jumps += 1;
         let waiting = self.steps.len() - 1;
-        let Some(SpanRow::Frame(process, thread, values)) =
-            find::call_of(self.trace, SpanRow::Pthread(process, place))?
-        else {
-            return Ok(false);
-        };
-        let (start, end) = clip(&values, window);
+        let thread = Span { process, kind: SpanKind::Pthread(place) };
+        let Some(call) = thread.call(self.trace)? else { return Ok(false) };
+        let (start, end) = clip(&call, window);
         if start >= end {
             return Ok(false);
         }
         // The wait itself is what the other thread did meanwhile.
         self.steps[waiting].own_ns = (window.1 - window.0).saturating_sub(end - start);
-        self.call(process, thread, values, (start, end), "join", level)?;
+        self.call(process, call, (start, end), "join", level)?;
         Ok(true)
     }
 }
 
-fn clip(values: &FrameValues, window: (u64, u64)) -> (u64, u64) {
-    let start = values[Column::Start as usize];
-    let end = start.saturating_add(values[Column::Duration as usize]);
+fn clip(call: &FrameSpan, window: (u64, u64)) -> (u64, u64) {
+    let (start, end) = (call.start(), call.end());
     (start.max(window.0).min(window.1), end.min(window.1).max(window.0))
 }
 
@@ -225,20 +211,20 @@ impl Relation for CriticalPath {
     }
 
     fn open(shared: &Shared, ask: &Ask) -> Result<Listed, QueryError> {
-        let row = span_argument(shared, ask, Self::DOC.columns.len(), "critical_path")?;
+        let span = span_argument(shared, ask, Self::DOC.columns.len(), "critical_path")?;
         let trace = &shared.trace;
-        let steps = critical_path(trace, &shared.cancel, row)?;
+        let steps = critical_path(trace, &shared.cancel, span)?;
         let rows = steps.iter().zip(1..).map(|(step, place)| {
-            let of = |column: usize| step.row.value(trace, column);
+            let of = |column: SpanColumn| step.span.value(trace, column).into();
             vec![
-                of(at::SESSION),
+                of(SpanColumn::Session),
                 number(place),
                 number(step.level as u64),
                 text(step.via),
-                of(at::SPAN_ID),
-                of(at::NAME),
-                of(at::MODULE),
-                of(at::THREAD),
+                of(SpanColumn::SpanId),
+                of(SpanColumn::Name),
+                of(SpanColumn::Module),
+                of(SpanColumn::Thread),
                 number(step.start),
                 number(step.end),
                 number(step.own_ns),

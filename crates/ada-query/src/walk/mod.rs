@@ -1,7 +1,6 @@
 //! Ways from one span to others.
 
 mod critical_path;
-pub(crate) mod find;
 mod relatives;
 
 pub(crate) use critical_path::{CriticalPath, critical_path};

@@ -1,20 +1,16 @@
 //! `ancestors(span_id)`, `descendants(span_id)` and `overlaps(t0, t1)`.
 
-use ada_span::NONE;
-use ada_span::concurrency::Context;
-use ada_span::table::Column;
+use ada_span::{NONE, SpanError};
 use rusqlite::types::Value;
 
-use super::find;
 use crate::doc::{ColumnDoc, Kind, TableDoc, plain};
 use crate::error::QueryError;
 use crate::mistake::Mistake;
 use crate::predicate::{Field, Test};
 use crate::relation::{Ask, Described, Op, Relation};
-use crate::scan::read_frame;
 use crate::shared::Shared;
-use crate::span_row::{COLUMNS, SpanRow};
-use crate::tables::{SpanCursor, SpanScan, hints, used_columns};
+use crate::span::{COLUMNS, Extent, FrameSpan, Span, SpanKind, find};
+use crate::span_cursor::{SpanCursor, SpanScan, hints, used_columns};
 use crate::trace::Trace;
 
 const SPAN_PARAMETERS: &[ColumnDoc] = &[
@@ -28,7 +24,7 @@ fn argument(ask: &Ask, place: usize) -> Option<&Value> {
     ask.conditions.iter().find(|it| it.column == column && it.op == Op::Eq).map(|it| &it.value)
 }
 
-pub(super) fn span_argument(shared: &Shared, ask: &Ask, columns: usize, name: &str) -> Result<SpanRow, QueryError> {
+pub(super) fn span_argument(shared: &Shared, ask: &Ask, columns: usize, name: &str) -> Result<Span, QueryError> {
     let at = |place: usize| {
         let found = ask.conditions.iter().find(|it| it.column == columns + place && it.op == Op::Eq);
         found.and_then(|it| match &it.value {
@@ -64,8 +60,8 @@ impl Relation for Ancestors {
     }
 
     fn open(shared: &Shared, ask: &Ask) -> Result<SpanCursor, QueryError> {
-        let row = span_argument(shared, ask, COLUMNS.len(), "ancestors")?;
-        SpanCursor::of(shared.clone(), ancestors(&shared.trace, row)?)
+        let span = span_argument(shared, ask, COLUMNS.len(), "ancestors")?;
+        SpanCursor::of(shared.clone(), ancestors(&shared.trace, span)?)
     }
 
     fn expect(_: &Shared, _: &[(usize, Op)]) -> f64 {
@@ -76,9 +72,9 @@ impl Relation for Ancestors {
 /// The longest chain that is followed: a damaged trace could have a circle.
 const LONGEST: usize = 1 << 22;
 
-pub(crate) fn ancestors(trace: &Trace, row: SpanRow) -> Result<Vec<SpanRow>, QueryError> {
+pub(crate) fn ancestors(trace: &Trace, span: Span) -> Result<Vec<Span>, QueryError> {
     let mut found = Vec::new();
-    let mut at = row;
+    let mut at = span;
     while found.len() < LONGEST {
         let Some(next) = parent(trace, at)? else { break };
         found.push(next);
@@ -87,51 +83,42 @@ pub(crate) fn ancestors(trace: &Trace, row: SpanRow) -> Result<Vec<SpanRow>, Que
     Ok(found)
 }
 
-fn parent(trace: &Trace, row: SpanRow) -> Result<Option<SpanRow>, QueryError> {
-    let number = row.process();
-    let process = &trace.processes()[number];
-    let meta = process.tables.meta();
-    let (thread, seq) = match row {
-        SpanRow::Frame(_, thread, values) => {
-            let (seq, delta) = (values[Column::OpenSeq as usize], values[Column::ParentDelta as usize]);
+fn parent(trace: &Trace, span: Span) -> Result<Option<Span>, SpanError> {
+    let process = span.process;
+    let tables = &trace.processes()[process].tables;
+    let meta = tables.meta();
+    let (thread, seq) = match span.kind {
+        SpanKind::Frame(call) => {
+            let (thread, seq) = (call.thread as u64, call.seq());
             let lives = meta.pthreads.iter().enumerate();
-            let own = lives.filter(|(_, it)| it.thread == thread as u64 && it.begin_seq <= seq);
+            let own = lives.filter(|(_, it)| it.thread == thread && it.begin_seq <= seq);
             let own = own.max_by_key(|(_, it)| it.begin_seq).map(|(at, it)| (at, it.routine_seq));
             // Where a thread's routine begins, its creation is what led to it, and not the library's first function.
             if let Some((at, routine)) = own
-                && (routine == seq || delta == 0)
+                && (routine == seq || call.parent_seq().is_none())
             {
-                return Ok(Some(SpanRow::Pthread(number, at)));
+                return Ok(Some(Span { process, kind: SpanKind::Pthread(at) }));
             }
-            if delta == 0 {
-                return Ok(None);
+            match call.parent_seq() {
+                Some(parent) => (thread, parent),
+                None => return Ok(None),
             }
-            (thread as u64, seq.wrapping_sub(delta))
         }
-        SpanRow::Pthread(_, at) => (meta.pthreads[at].creator, meta.pthreads[at].create_seq),
-        SpanRow::Callback(_, at) => (meta.callbacks[at].initiator_thread, meta.callbacks[at].initiator_seq),
-        SpanRow::Task(_, at) => match meta.tasks[at].parent() {
-            Context::Thread => (meta.tasks[at].create_thread, meta.tasks[at].create_seq),
-            context => return Ok(of_context(number, context)),
+        SpanKind::Pthread(at) => (meta.pthreads[at].creator, meta.pthreads[at].create_seq),
+        SpanKind::Callback(at) => (meta.callbacks[at].initiator_thread, meta.callbacks[at].initiator_seq),
+        SpanKind::Task(at) => match SpanKind::of_context(meta.tasks[at].parent()) {
+            Some(kind) => return Ok(Some(Span { process, kind })),
+            None => (meta.tasks[at].create_thread, meta.tasks[at].create_seq),
         },
-        SpanRow::Block(_, at) => match meta.dispatched[at].parent() {
-            Context::Thread => (meta.dispatched[at].submit_thread, meta.dispatched[at].submit_seq),
-            context => return Ok(of_context(number, context)),
+        SpanKind::Block(at) => match SpanKind::of_context(meta.dispatched[at].parent()) {
+            Some(kind) => return Ok(Some(Span { process, kind })),
+            None => (meta.dispatched[at].submit_thread, meta.dispatched[at].submit_seq),
         },
     };
     if thread == NONE || seq == NONE {
         return Ok(None);
     }
-    let values = read_frame(&process.tables, thread as usize, seq)?;
-    Ok(values.map(|values| SpanRow::Frame(number, thread as usize, values)))
-}
-
-fn of_context(process: usize, context: Context) -> Option<SpanRow> {
-    match context {
-        Context::Thread => None,
-        Context::Task(place) => Some(SpanRow::Task(process, place as usize)),
-        Context::Block(place) => Some(SpanRow::Block(process, place as usize)),
-    }
+    Ok(FrameSpan::read(tables, thread as usize, seq)?.map(|call| Span::frame(process, call)))
 }
 
 /// The calls that a span encloses, at any depth.
@@ -155,12 +142,10 @@ impl Relation for Descendants {
     }
 
     fn open(shared: &Shared, ask: &Ask) -> Result<SpanCursor, QueryError> {
-        let row = span_argument(shared, ask, COLUMNS.len(), "descendants")?;
-        let within = match find::call_of(&shared.trace, row)? {
-            Some(SpanRow::Frame(process, thread, values)) => {
-                Some(find::below(&shared.trace, process, thread, &values)?)
-            }
-            _ => None,
+        let span = span_argument(shared, ask, COLUMNS.len(), "descendants")?;
+        let within = match span.call(&shared.trace)? {
+            Some(call) => Some(Extent::below(&shared.trace, span.process, &call)?),
+            None => None,
         };
         let used = used_columns(ask);
         SpanCursor::open(

@@ -1,16 +1,13 @@
 //! Sessions for questions: one or several, with their derived tables.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use ada_format::atf::{Problem, Session};
 use ada_query::Trace;
-use anyhow::bail;
 
 use super::newest;
-use super::opened::{tables_of, tell_findings};
-use super::progress::Progress;
+use super::session_tables::{open_session, show_findings, tables_of};
 use super::units::parse_nanos;
-use crate::exit::{Blame, Outcome};
+use crate::exit::Outcome;
 
 /// How sessions are analysed, for commands that take several.
 #[derive(clap::Args)]
@@ -30,28 +27,11 @@ pub(crate) fn open_trace(named: &[PathBuf], args: &AskArgs) -> anyhow::Result<(T
     let mut outcome = Outcome::Clean;
     for path in &paths {
         let session = open_session(path)?;
-        if tell_findings(&session) == Outcome::Findings {
+        if show_findings(&session) == Outcome::Findings {
             outcome = Outcome::Findings;
         }
-        let progress = Progress::new(session.threads().map(|thread| thread.event_count()).sum());
-        let mut tables = Vec::new();
-        for process in session.processes() {
-            let made = tables_of(process, session.processes(), args.timeout, &progress);
-            tables
-                .push(made.output_failed(|| format!("cannot write the derived tables of {}", process.path.display()))?);
-        }
-        drop(progress);
+        let tables = tables_of(&session, args.timeout)?;
         sessions.push((session, tables));
     }
     Ok((Trace::new(sessions), outcome))
-}
-
-fn open_session(path: &Path) -> anyhow::Result<Session> {
-    let session = Session::open(path)?;
-    if session.threads().next().is_none()
-        && let Some(finding) = session.findings().iter().find(|finding| !matches!(finding.problem, Problem::Damage(_)))
-    {
-        bail!("{finding}");
-    }
-    Ok(session)
 }

@@ -16,7 +16,7 @@ use ada_query::Code;
 /// Where distributions put debug files.
 const SYSTEM_FOLDER: &str = "/usr/lib/debug";
 
-/// The files, which are opened when a place in one of their modules is asked for. A file that is missing, damaged or
+/// The files, which are opened when a line of one of their modules is asked for. A file that is missing, damaged or
 /// another one by now costs its lines and nothing else.
 pub(crate) struct SourceFiles {
     /// What the user's folder has for the session; empty without such a folder.
@@ -82,18 +82,18 @@ impl SourceFiles {
 }
 
 /// A path can have any character, and a line of a list must stay one.
-fn on_one_line(place: SourcePlace) -> SourcePlace {
-    SourcePlace { file: place.file.replace(char::is_control, "?"), ..place }
+fn on_one_line(source: SourcePlace) -> SourcePlace {
+    SourcePlace { file: source.file.replace(char::is_control, "?"), ..source }
 }
 
-/// Puts a place into a record, whose fields are there in any case.
-pub(crate) fn put_place(record: &mut Value, place: Option<SourcePlace>) {
-    let (file, line) = place.map(|it| (it.file, it.line)).unzip();
+/// Puts a source line into a record, whose fields are there in any case.
+pub(crate) fn put_source(record: &mut Value, source: Option<SourcePlace>) {
+    let (file, line) = source.map(|it| (it.file, it.line)).unzip();
     record["file"] = file.into();
     record["line"] = line.into();
 }
 
-/// A place as tables have it.
-pub(crate) fn source_text(place: Option<SourcePlace>) -> String {
-    place.map_or_else(|| "-".to_owned(), |place| place.to_string())
+/// A source line as tables have it.
+pub(crate) fn source_text(source: Option<SourcePlace>) -> String {
+    source.map_or_else(|| "-".to_owned(), |source| source.to_string())
 }

@@ -4,10 +4,11 @@ use std::collections::HashMap;
 use std::io::{self, BufWriter, Write};
 use std::path::PathBuf;
 
-use ada_event::{FunctionId, TraceNanos};
-use ada_format::atf::{DetailRecord, MergedEvent, Payload, Problem, Session, ThreadDetail, ThreadTrace};
+use ada_event::FunctionId;
+use ada_format::atf::{Problem, Session, ThreadDetail, ThreadTrace};
 use anyhow::{Context, bail};
 
+use super::event_line::EventLine;
 use super::{event_json, event_text, report};
 use crate::exit::{Blame, Outcome, say};
 use crate::format::Format;
@@ -41,18 +42,6 @@ pub(crate) struct Args {
     /// Print registers and stack too, where they were recorded
     #[arg(long)]
     detail: bool,
-}
-
-/// One event with all that is printed of it.
-pub(super) struct Line<'a> {
-    pub(super) merged: MergedEvent,
-    pub(super) pid: Option<u32>,
-    pub(super) thread: &'a ThreadTrace,
-    /// The session's first event's time.
-    pub(super) start: TraceNanos,
-    /// The function's name, where the session has it.
-    pub(super) name: Option<&'a str>,
-    pub(super) detail: Option<(DetailRecord<'a>, Payload<'a>)>,
 }
 
 /// A thread as the merge numbers it.
@@ -110,7 +99,7 @@ fn print(args: &Args, session: &Session, mut out: impl Write) -> anyhow::Result<
         .collect();
     let names: Vec<Names> = session.processes().iter().map(Names::of).collect();
     // Most functions are called often, and to demangle a name takes longer than to print it.
-    let mut told: HashMap<(usize, FunctionId), Option<String>> = HashMap::new();
+    let mut shown_names: HashMap<(usize, FunctionId), Option<String>> = HashMap::new();
     let start = lanes.iter().filter_map(|lane| lane.thread.index().events().next()).map(|event| event.timestamp).min();
     let events = session.merge_some(|thread| args.thread.is_empty() || args.thread.contains(&thread.id().0));
     let mut bad_details = 0;
@@ -124,9 +113,10 @@ fn print(args: &Args, session: &Session, mut out: impl Write) -> anyhow::Result<
         });
         bad_details += u64::from(link.is_some() && detail.is_none());
         let function = merged.event.function;
-        let name = told.entry((lane.process, function)).or_insert_with(|| names[lane.process].known_name(function));
+        let name =
+            shown_names.entry((lane.process, function)).or_insert_with(|| names[lane.process].known_name(function));
         let (start, name) = (start.unwrap_or_default(), name.as_deref());
-        let line = Line { merged, pid: lane.pid, thread: lane.thread, start, name, detail };
+        let line = EventLine { merged, pid: lane.pid, thread: lane.thread, start, name, detail };
         match args.format {
             Format::Text => event_text::write(&mut out, &line),
             Format::Json => event_json::write(&mut out, &line),

@@ -6,7 +6,7 @@ use ada_format::atf::{Arm64Frame, Payload, X86Call, X86Return};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::dump::Line;
+use super::event_line::EventLine;
 
 #[derive(Serialize)]
 struct EventJson {
@@ -25,7 +25,7 @@ struct EventJson {
 }
 
 /// The object and the end of the line.
-pub(super) fn write(out: &mut impl Write, line: &Line<'_>) -> io::Result<()> {
+pub(super) fn write(out: &mut impl Write, line: &EventLine<'_>) -> io::Result<()> {
     let event = &line.merged.event;
     let json = EventJson {
         pid: line.pid,

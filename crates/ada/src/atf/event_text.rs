@@ -4,13 +4,13 @@ use std::io::{self, Write};
 
 use ada_format::atf::{Payload, X86Call, X86Return};
 
-use super::dump::Line;
+use super::event_line::EventLine;
 
 /// Depth beyond which lines are not indented further: damaged files claim any depth.
 const DEEPEST_INDENT: u32 = 60;
 
 /// Seconds since the session's first event, thread, and the event, indented by its depth.
-pub(super) fn write(out: &mut impl Write, line: &Line<'_>) -> io::Result<()> {
+pub(super) fn write(out: &mut impl Write, line: &EventLine<'_>) -> io::Result<()> {
     let event = &line.merged.event;
     let nanos = event.timestamp.since(line.start);
     let indent = 2 * event.depth.min(DEEPEST_INDENT) as usize;

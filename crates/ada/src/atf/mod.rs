@@ -2,6 +2,7 @@
 
 mod dump;
 pub(crate) mod event_json;
+mod event_line;
 mod event_text;
 pub(crate) mod report;
 pub(crate) mod summary;

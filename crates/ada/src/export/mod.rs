@@ -89,9 +89,9 @@ impl Target {
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<Outcome> {
-    let (place, sessions) = match (&args.output, &args.words[..]) {
-        (Some(place), sessions) => (place, sessions),
-        (None, [place, sessions @ ..]) => (place, sessions),
+    let (output, sessions) = match (&args.output, &args.words[..]) {
+        (Some(output), sessions) => (output, sessions),
+        (None, [output, sessions @ ..]) => (output, sessions),
         (None, []) => return Err(anyhow::anyhow!("say where to write, with --output FILE")).mistyped(),
     };
     let interrupted = Arc::new(AtomicBool::new(false));
@@ -106,12 +106,12 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Outcome> {
                 [one] => Some(one.as_path()),
                 _ => bail!("a timeline has one session; export each to a file of its own"),
             };
-            timeline::run(format, place, session, args, &interrupted)
+            timeline::run(format, output, session, args, &interrupted)
         }
         None if args.filter.is_used() => {
             let words = "conditions on spans are for timelines; ask `ada query` for parts of tables";
             Err(anyhow::anyhow!(words)).mistyped()
         }
-        None => tables::run(args.to == Target::Parquet, place, sessions, args, interrupted),
+        None => tables::run(args.to == Target::Parquet, output, sessions, args, interrupted),
     }
 }

@@ -15,7 +15,7 @@ use crate::exit::{Blame, Outcome, say};
 
 pub(super) fn run(
     is_parquet: bool,
-    place: &Path,
+    output: &Path,
     sessions: &[PathBuf],
     args: &Args,
     interrupted: Arc<AtomicBool>,
@@ -28,11 +28,11 @@ pub(super) fn run(
         }
     }
     let is_taken = match is_parquet {
-        true => std::fs::read_dir(place).is_ok_and(|mut entries| entries.next().is_some()),
-        false => place.exists(),
+        true => std::fs::read_dir(output).is_ok_and(|mut entries| entries.next().is_some()),
+        false => output.exists(),
     };
     if is_taken {
-        bail!("{} is there already; name a new one", place.display());
+        bail!("{} is there already; name a new one", output.display());
     }
     let (trace, outcome) = open_trace(sessions, &args.ask)?;
     let engine = Engine::new(Arc::new(trace), Cancel::watching(interrupted))?;
@@ -45,13 +45,13 @@ pub(super) fn run(
         }
     };
     let written = match is_parquet {
-        true => to_parquet(&engine, place, &args.table, progress),
-        false => to_sqlite(&engine, place, &args.table, progress),
+        true => to_parquet(&engine, output, &args.table, progress),
+        false => to_sqlite(&engine, output, &args.table, progress),
     };
     if is_terminal {
         say(format_args!("\r\x1b[K"));
     }
-    let written = written.output_failed(|| format!("cannot write {}", place.display()))?;
+    let written = written.output_failed(|| format!("cannot write {}", output.display()))?;
     print(&written)?;
     Ok(outcome)
 }

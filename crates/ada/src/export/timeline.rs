@@ -1,4 +1,4 @@
-//! Timelines for other tools: goes through the spans once and tells a writer.
+//! Timelines for other tools: goes through the spans once and hands them to a writer.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, IsTerminal};
@@ -13,6 +13,7 @@ use ada_export::{
 };
 use ada_format::atf::{Payload, ThreadTrace};
 use ada_span::concurrency::Context;
+use ada_span::swift::TaskSpan;
 use ada_span::table::{Column, Columns};
 use ada_span::{NONE, Outcome as SpanOutcome, Reason, SpanError};
 use anyhow::bail;
@@ -20,31 +21,31 @@ use anyhow::bail;
 use super::Args;
 use super::destination::Destination;
 use crate::analysis::{
-    CausalEnd, OpenedSession, Row, SessionArgs, Target, TaskView, causal_links, counted, find_session,
-    open_session_tables, read_frame, refer, tell_findings, thousands, thread_title,
+    CausalEnd, CausalLink, FrameSpan, OpenedSession, SessionArgs, Span, SpanKind, Target, TraceProcess, causal_links,
+    counted, find_session, show_findings, thousands, thread_title,
 };
 use crate::exit::{Blame, Outcome, say};
 use crate::spans::{Filter, logical_rows};
 
 pub(super) fn run(
     format: Format,
-    place: &Path,
+    output: &Path,
     session: Option<&Path>,
     args: &Args,
     interrupted: &AtomicBool,
 ) -> anyhow::Result<Outcome> {
     let path = find_session(session)?;
     let session = SessionArgs { session: Some(path.clone()), timeout: args.ask.timeout, debug_dir: None };
-    let opened = open_session_tables(&path, &session)?;
-    let outcome = tell_findings(&opened.session);
+    let opened = OpenedSession::open(&path, &session)?;
+    let outcome = show_findings(opened.session());
     let filter = args.filter.prepare(&opened)?.with_frames_behind();
-    let destination = Destination::begin(place)?;
-    let failed = || format!("cannot write {}", place.display());
-    let told = {
-        let output = destination.output().output_failed(failed)?;
+    let destination = Destination::begin(output)?;
+    let failed = || format!("cannot write {}", output.display());
+    let written = {
+        let file = destination.output().output_failed(failed)?;
         let spools = || destination.spool();
-        let writer = writer(format, Box::new(output), &spools);
-        let mut told = Telling {
+        let writer = writer(format, Box::new(file), &spools);
+        let mut exporter = Exporter {
             opened: &opened,
             filter: &filter,
             is_filtered: args.filter.is_used(),
@@ -54,14 +55,14 @@ pub(super) fn run(
             contexts: contexts_of(&opened),
             progress: Progress::new(),
         };
-        told.tell(format)
+        exporter.write(format)
     };
-    let counts = told.map_err(|error| without_pipe(error, place))?;
+    let counts = written.map_err(|error| without_pipe(error, output))?;
     destination.finish().output_failed(failed)?;
-    if place.as_os_str() != "-" {
+    if output.as_os_str() != "-" {
         say(format_args!(
             "ada: {}: {} and {}\n",
-            place.display(),
+            output.display(),
             counted(counts.calls, "call"),
             counted(counts.logical, "logical span")
         ));
@@ -70,12 +71,12 @@ pub(super) fn run(
 }
 
 /// A reader that went away is an error here: what it has is half a file.
-fn without_pipe(error: anyhow::Error, place: &Path) -> anyhow::Error {
+fn without_pipe(error: anyhow::Error, output: &Path) -> anyhow::Error {
     let is_output = error.chain().find_map(|cause| cause.downcast_ref::<io::Error>());
     match is_output {
         Some(cause) => {
             let failed: Result<(), _> = Err(anyhow::anyhow!("{cause}"));
-            let named = failed.output_failed(|| format!("cannot write {}; nothing is left of it", place.display()));
+            let named = failed.output_failed(|| format!("cannot write {}; nothing is left of it", output.display()));
             named.err().unwrap_or(error)
         }
         None => error,
@@ -90,13 +91,13 @@ struct Counts {
 
 /// Which threads there are: of a process and its place there, in the order of [`TraceInfo::threads`].
 fn threads_of(opened: &OpenedSession) -> Vec<(usize, usize)> {
-    let of = |(number, process): (usize, &crate::analysis::OpenedProcess)| {
+    let of = |(number, process): (usize, &TraceProcess)| {
         (0..process.tables.meta().threads.len()).map(move |thread| (number, thread)).collect::<Vec<_>>()
     };
-    opened.processes.iter().enumerate().flat_map(of).collect()
+    opened.processes().iter().enumerate().flat_map(of).collect()
 }
 
-struct Telling<'a> {
+struct Exporter<'a> {
     opened: &'a OpenedSession,
     filter: &'a Filter,
     /// Whether some calls may be left out.
@@ -115,18 +116,18 @@ struct OpenCall {
     close_seq: Option<u64>,
 }
 
-impl Telling<'_> {
-    fn tell(&mut self, format: Format) -> anyhow::Result<Counts> {
-        let mut rows: Vec<Row> = logical_rows(self.opened, self.filter).collect();
-        rows.sort_by_key(Row::start);
+impl Exporter<'_> {
+    fn write(&mut self, format: Format) -> anyhow::Result<Counts> {
+        let mut rows: Vec<Span> = logical_rows(self.opened, self.filter).collect();
+        rows.sort_by_key(|span| span.start(self.opened));
         let trace = self.trace_info(&rows)?;
         let mut counts = Counts::default();
         self.writer.begin(&trace)?;
-        let all: u64 = self.opened.processes.iter().flat_map(|it| &it.tables.meta().threads).map(|it| it.spans).sum();
+        let all: u64 = self.opened.processes().iter().flat_map(|it| &it.tables.meta().threads).map(|it| it.spans).sum();
         self.progress.total = all;
         if self.filter.wants_frames() {
             for place in 0..self.threads.len() {
-                counts.calls += self.tell_thread(&trace, place, format == Format::Heph)?;
+                counts.calls += self.write_thread(&trace, place, format == Format::Heph)?;
             }
         }
         for row in rows {
@@ -137,9 +138,9 @@ impl Telling<'_> {
         Ok(counts)
     }
 
-    fn tell_thread(&mut self, trace: &TraceInfo, place: usize, with_context: bool) -> anyhow::Result<u64> {
+    fn write_thread(&mut self, trace: &TraceInfo, place: usize, with_context: bool) -> anyhow::Result<u64> {
         let (number, thread) = self.threads[place];
-        let process = &self.opened.processes[number];
+        let process = &self.opened.processes()[number];
         let entry = &process.tables.meta().threads[thread];
         if !self.filter.wants_thread(entry.id) || entry.spans == 0 {
             return Ok(0);
@@ -230,13 +231,13 @@ impl Telling<'_> {
     }
 
     /// What is known before the calls. Links have both ends among what is exported.
-    fn trace_info(&self, rows: &[Row]) -> Result<TraceInfo, SpanError> {
+    fn trace_info(&self, rows: &[Span]) -> Result<TraceInfo, SpanError> {
         let opened = self.opened;
-        let exported: BTreeSet<(usize, Target)> = rows.iter().map(|row| (row.process(), row.target(opened))).collect();
-        let path = opened.session.path();
+        let exported: BTreeSet<(usize, Target)> = rows.iter().map(|span| (span.process, span.target(opened))).collect();
+        let path = opened.session().path();
         let session = path.file_name().map_or_else(String::new, |it| it.to_string_lossy().into_owned());
-        let mut trace = TraceInfo { session, start: opened.start, end: opened.end, ..TraceInfo::default() };
-        for (number, process) in opened.processes.iter().enumerate() {
+        let mut trace = TraceInfo { session, start: opened.start(), end: opened.end(), ..TraceInfo::default() };
+        for (number, process) in opened.processes().iter().enumerate() {
             let meta = process.tables.meta();
             let functions = meta.functions.iter().map(|it| FunctionInfo {
                 name: process.names.name(it.function),
@@ -263,9 +264,9 @@ impl Telling<'_> {
                     _ => None,
                 },
                 logical: (!matches!(it.target, Target::Frame(..)))
-                    .then(|| refer(opened, number, it.target).to_string()),
+                    .then(|| opened.processes()[number].reference(it.target).to_string()),
             };
-            for it in causal_links(meta) {
+            for it in causal_links(meta).into_iter().filter(CausalLink::is_drawn) {
                 let mut has_both = true;
                 for end in [&it.from, &it.to] {
                     has_both &= match end.target {
@@ -282,26 +283,25 @@ impl Telling<'_> {
     }
 
     fn exports_call(&self, process: usize, thread: usize, seq: u64) -> Result<bool, SpanError> {
-        let meta = self.opened.processes[process].tables.meta();
+        let meta = self.opened.processes()[process].tables.meta();
         if !self.filter.wants_frames() || !self.filter.wants_thread(meta.threads[thread].id) {
             return Ok(false);
         }
         if !self.is_filtered {
             return Ok(true);
         }
-        let frame = read_frame(self.opened, process, thread, seq)?;
+        let frame = FrameSpan::read(&self.opened.processes()[process].tables, thread, seq)?;
         Ok(frame.is_some_and(|it| {
-            let function = meta.function_index(it.function).map_or(u64::MAX, |place| place as u64);
-            let outcome = u64::from(it.outcome.to_byte());
-            self.filter.wants_frame(process, function, it.start, it.duration, outcome)
+            let function = it.function_place() as u64;
+            self.filter.wants_frame(process, function, it.start(), it.duration(), it.outcome_byte())
         }))
     }
 
-    fn logical(&self, row: &Row) -> Logical {
-        let number = row.process();
-        let process = &self.opened.processes[number];
+    fn logical(&self, span: &Span) -> Logical {
+        let number = span.process;
+        let process = &self.opened.processes()[number];
         let first = self.threads.iter().position(|&(it, _)| it == number).unwrap_or(0);
-        let mut record = row.json(self.opened);
+        let mut record = self.opened.record(span);
         let mut attributes = match record["attributes"].take() {
             serde_json::Value::Object(fields) => fields,
             _ => serde_json::Map::new(),
@@ -310,20 +310,20 @@ impl Telling<'_> {
         attributes.remove("runs");
         attributes.remove("suspensions");
         attributes.insert("parent_span_id".into(), record["parent_span_id"].take());
-        let parts = match row {
-            Row::Task(task) => parts(task, process, first),
+        let parts = match span.kind {
+            SpanKind::Task(place) => parts(&process.tables.meta().tasks[place], process, first),
             _ => Vec::new(),
         };
         Logical {
-            reference: row.reference(self.opened).to_string(),
+            reference: span.reference(self.opened).to_string(),
             process: number,
-            thread: first + row.thread(),
-            runtime: row.runtime(self.opened),
-            name: row.name(self.opened),
-            start: row.start(),
-            end: row.start().saturating_add(row.duration()),
-            ending: ending(row.outcome()),
-            context: self.contexts.get(&(number, row.target(self.opened))).copied().unwrap_or(0),
+            thread: first + span.thread(self.opened),
+            runtime: span.runtime(self.opened),
+            name: span.name(self.opened),
+            start: span.start(self.opened),
+            end: span.start(self.opened).saturating_add(span.duration(self.opened)),
+            ending: ending(span.outcome(self.opened)),
+            context: self.contexts.get(&(number, span.target(self.opened))).copied().unwrap_or(0),
             parts,
             attributes,
         }
@@ -333,7 +333,7 @@ impl Telling<'_> {
 /// The numbers of substreams, by process and what runs in them.
 fn contexts_of(opened: &OpenedSession) -> BTreeMap<(usize, Target), u64> {
     let mut contexts = BTreeMap::new();
-    for (number, process) in opened.processes.iter().enumerate() {
+    for (number, process) in opened.processes().iter().enumerate() {
         let meta = process.tables.meta();
         let tasks = (0..meta.tasks.len()).map(|place| Context::Task(place as u32));
         let blocks = (0..meta.dispatched.len()).map(|place| Context::Block(place as u32));
@@ -362,16 +362,16 @@ fn ending(outcome: SpanOutcome) -> Ending {
 }
 
 /// A task's runs and waits, in the order of time.
-fn parts(task: &TaskView, process: &crate::analysis::OpenedProcess, first: usize) -> Vec<Part> {
-    let runs = task.runs(process).iter().map(|run| Part {
+fn parts(task: &TaskSpan, process: &TraceProcess, first: usize) -> Vec<Part> {
+    let runs = process.runs_of(task).iter().map(|run| Part {
         label: "running".into(),
         is_running: true,
         thread: first + run.thread as usize,
         start: run.start,
         end: run.end,
     });
-    let end = task.span.end;
-    let waits = task.suspensions(process).iter().map(|wait| Part {
+    let end = task.end;
+    let waits = process.suspensions_of(task).iter().map(|wait| Part {
         label: format!("waits for {}", wait.kind().word()),
         is_running: false,
         thread: first + wait.thread as usize,

@@ -74,7 +74,7 @@ pub(super) fn nest(mut events: Vec<Interval>) -> Vec<Lane> {
 mod tests {
     use super::*;
 
-    fn told(times: &[(u64, u64)]) -> Vec<String> {
+    fn nested(times: &[(u64, u64)]) -> Vec<String> {
         let events = times.iter().enumerate().map(|(event, &(start, end))| Interval { start, end, event }).collect();
         let step = |it: &Step| format!("{}{}@{}", if it.is_call { '<' } else { '>' }, it.event, it.time);
         nest(events).iter().map(|lane| lane.steps.iter().map(step).collect::<Vec<_>>().join(" ")).collect()
@@ -82,21 +82,21 @@ mod tests {
 
     #[test]
     fn what_lies_inside_is_called_there() {
-        assert_eq!(told(&[(2, 3), (4, 5), (1, 6)]), ["<2@1 <0@2 >0@3 <1@4 >1@5 >2@6"]);
+        assert_eq!(nested(&[(2, 3), (4, 5), (1, 6)]), ["<2@1 <0@2 >0@3 <1@4 >1@5 >2@6"]);
     }
 
     #[test]
     fn what_only_overlaps_gets_a_lane_of_its_own() {
-        assert_eq!(told(&[(10, 20), (5, 15)]), ["<1@5 >1@15", "<0@10 >0@20"]);
+        assert_eq!(nested(&[(10, 20), (5, 15)]), ["<1@5 >1@15", "<0@10 >0@20"]);
     }
 
     #[test]
     fn of_equal_events_the_later_is_the_outer() {
-        assert_eq!(told(&[(1, 2), (1, 2)]), ["<1@1 <0@1 >0@2 >1@2"]);
+        assert_eq!(nested(&[(1, 2), (1, 2)]), ["<1@1 <0@1 >0@2 >1@2"]);
     }
 
     #[test]
     fn touching_events_follow_each_other() {
-        assert_eq!(told(&[(0, 10), (10, 20), (20, 20)]), ["<0@0 >0@10 <1@10 <2@20 >2@20 >1@20"]);
+        assert_eq!(nested(&[(0, 10), (10, 20), (20, 20)]), ["<0@0 >0@10 <1@10 <2@20 >2@20 >1@20"]);
     }
 }

@@ -37,8 +37,8 @@ impl Arguments {
         }
     }
 
-    /// Where a list goes on: a place that an answer before has named.
-    pub(super) fn place(&self) -> anyhow::Result<usize> {
+    /// The number of the first item that is wanted: where the answer before broke off.
+    pub(super) fn first_item(&self) -> anyhow::Result<usize> {
         match self.text("cursor")? {
             None => Ok(0),
             Some(text) => text.parse().map_err(|_| anyhow!("cursor must be what an answer before gave as next_cursor")),

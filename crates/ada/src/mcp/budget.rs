@@ -123,7 +123,7 @@ impl Answer {
 }
 
 fn fit_caveats(all: &[String], budget: u64) -> Vec<String> {
-    let mut told = Vec::new();
+    let mut fitted = Vec::new();
     let mut used = 0;
     for (at, caveat) in all.iter().enumerate() {
         let mut caveat = caveat.clone();
@@ -132,12 +132,12 @@ fn fit_caveats(all: &[String], budget: u64) -> Vec<String> {
         }
         used += tokens(&caveat) + 2;
         if used > budget {
-            told.push(format!("{} more; the summary tool has them", all.len() - at));
+            fitted.push(format!("{} more; the summary tool has them", all.len() - at));
             break;
         }
-        told.push(caveat);
+        fitted.push(caveat);
     }
-    told
+    fitted
 }
 
 /// The same with texts and lists that are too long cut.

@@ -1,13 +1,12 @@
 //! The sessions that may be read, by name; opened when they are asked for.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use ada_format::atf::Session;
 use ada_query::{Cancel, Engine};
 use anyhow::{Context, anyhow, bail};
 
-use crate::analysis::{AskArgs, OpenedSession, SessionArgs, open_session_tables, open_trace};
+use crate::analysis::{OpenedSession, SessionArgs, show_findings};
 
 /// A session that was opened.
 pub(super) struct Asked {
@@ -97,9 +96,9 @@ impl Library {
 
     fn open_one(&self, name: &str, path: &Path) -> anyhow::Result<Asked> {
         let args = SessionArgs { session: Some(path.to_owned()), timeout: self.timeout, debug_dir: None };
-        let opened = open_session_tables(path, &args)?;
-        let (trace, _) = open_trace(&[path.to_owned()], &AskArgs { timeout: self.timeout })?;
-        let engine = Engine::new(Arc::new(trace), self.cancel.clone())?;
+        let opened = OpenedSession::open(path, &args)?;
+        show_findings(opened.session());
+        let engine = Engine::new(opened.trace().clone(), self.cancel.clone())?;
         Ok(Asked { name: name.to_owned(), opened, engine })
     }
 

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use ada_span::NONE;
 use ada_span::gcd::{BlockSpan, GroupEntry, How};
 
-use crate::analysis::{OpenedProcess, OpenedSession, queue_name};
+use crate::analysis::{OpenedSession, TraceProcess};
 
 pub(super) struct QueueUse {
     pub(super) process: usize,
@@ -40,15 +40,15 @@ pub(super) struct GroupUse {
 }
 
 pub(super) fn groups(opened: &OpenedSession) -> Vec<GroupUse> {
-    let of = |(process, it): (usize, &OpenedProcess)| -> Vec<GroupUse> {
+    let of = |(process, it): (usize, &TraceProcess)| -> Vec<GroupUse> {
         it.tables.meta().groups.iter().map(|&entry| GroupUse { process, entry }).collect()
     };
-    opened.processes.iter().enumerate().flat_map(of).collect()
+    opened.processes().iter().enumerate().flat_map(of).collect()
 }
 
 pub(super) fn queues(opened: &OpenedSession) -> Vec<QueueUse> {
     let mut all = Vec::new();
-    for (number, process) in opened.processes.iter().enumerate() {
+    for (number, process) in opened.processes().iter().enumerate() {
         let meta = process.tables.meta();
         let mut of_queue: Vec<Vec<&BlockSpan>> = vec![Vec::new(); meta.queues.len()];
         // A parallel loop is told by its iterations.
@@ -62,9 +62,9 @@ pub(super) fn queues(opened: &OpenedSession) -> Vec<QueueUse> {
             all.push(QueueUse {
                 process: number,
                 id: place as u64 + 1,
-                name: queue_name(process, place as u64).unwrap_or_default(),
+                name: process.queue_name(place as u64).unwrap_or_default(),
                 address: entry.address,
-                target: queue_name(process, entry.target),
+                target: process.queue_name(entry.target),
                 blocks: spans.len() as u64,
                 pending: (spans.len() - latencies.len()) as u64,
                 jobs: entry.swift_jobs,

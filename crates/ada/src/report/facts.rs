@@ -5,21 +5,18 @@ use std::collections::{BTreeMap, HashSet};
 use ada_span::Outcome;
 use serde_json::{Value, json};
 
-use super::Item;
+use super::item::Item;
+use super::recording;
 use crate::analysis::{OpenedSession, counted, nanoseconds, thousands};
-
-pub(super) fn fact(name: &str, value: String, json: Value) -> Item {
-    Item { section: "run", name: name.into(), value, reference: None, json }
-}
 
 /// Run facts, coverage and drops.
 pub(super) fn gather(opened: &OpenedSession) -> Vec<Item> {
     let mut items = Vec::new();
-    let path = opened.session.path().display().to_string();
-    items.push(fact("session", path.clone(), path.into()));
+    let path = opened.session().path().display().to_string();
+    items.push(Item::fact("session", path.clone(), path.into()));
     let (mut found, mut hooked, mut drops) = (0_u64, 0_u64, BTreeMap::<String, u64>::new());
     let mut seen = HashSet::new();
-    for process in &opened.processes {
+    for process in opened.processes() {
         let Some(manifest) = &opened.recorded(process).manifest else { continue };
         let command = manifest.command_line.join(" ");
         let end = match &manifest.exit {
@@ -35,7 +32,7 @@ pub(super) fn gather(opened: &OpenedSession) -> Vec<Item> {
             true => format!("pid {pid}{by}: {end}"),
             false => format!("{} (pid {pid}{by}): {end}", one_line(&command)),
         };
-        items.push(fact("process", words, json!({ "command": command, "pid": pid, "end": end })));
+        items.push(Item::fact("process", words, json!({ "command": command, "pid": pid, "end": end })));
         // A fork's child has its parent's images.
         let new = manifest.modules.iter().filter(|module| seen.insert(&module.path));
         for coverage in new.filter_map(|module| module.coverage.as_ref()) {
@@ -49,30 +46,34 @@ pub(super) fn gather(opened: &OpenedSession) -> Vec<Item> {
         }
         for limit in &manifest.limits {
             let words = limit.as_str().map_or_else(|| limit.to_string(), str::to_owned);
-            items.push(fact("limit", words, limit.clone()));
+            items.push(Item::fact("limit", words, limit.clone()));
         }
     }
     merge_processes(&mut items);
-    let threads = || opened.processes.iter().flat_map(|process| &process.tables.meta().threads);
-    let duration = opened.end.saturating_sub(opened.start);
+    let threads = || opened.processes().iter().flat_map(|process| &process.tables.meta().threads);
+    let duration = opened.end().saturating_sub(opened.start());
     let events: u64 = threads().map(|thread| thread.facts.events).sum();
     let spans: u64 = threads().map(|thread| thread.spans).sum();
-    items.push(fact("duration", nanoseconds(duration), json!({ "start_ns": opened.start, "duration_ns": duration })));
-    items.push(fact(
+    items.push(Item::fact(
+        "duration",
+        nanoseconds(duration),
+        json!({ "start_ns": opened.start(), "duration_ns": duration }),
+    ));
+    items.push(Item::fact(
         "events",
         format!("{} events, {} calls", thousands(events), thousands(spans)),
         json!({ "events": events, "spans": spans }),
     ));
     let deepest = threads().map(|thread| thread.facts.deepest).max().unwrap_or(0);
     let count = threads().count();
-    items.push(fact(
+    items.push(Item::fact(
         "threads",
         format!("{count}; the deepest stack has {} frames", thousands(deepest.into())),
         json!({ "count": count, "deepest": deepest }),
     ));
     if found > 0 {
         let share = hooked as f64 / found as f64 * 100.0;
-        items.push(fact(
+        items.push(Item::fact(
             "coverage",
             format!(
                 "{} of {} functions hooked ({share:.1} %); `ada hooks` lists the others",
@@ -82,16 +83,16 @@ pub(super) fn gather(opened: &OpenedSession) -> Vec<Item> {
             json!({ "found": found, "hooked": hooked }),
         ));
     }
-    items.extend(crate::report::recording::gather(opened));
+    items.extend(recording::gather(opened));
     let dropped: u64 = drops.values().fold(0, |sum, count| sum.saturating_add(*count));
     let words = match dropped {
         0 => "none".to_owned(),
         _ => drops.iter().map(|(what, count)| format!("{} {what}", thousands(*count))).collect::<Vec<_>>().join(", "),
     };
-    items.push(fact("drops", words, json!(drops)));
-    for finding in opened.session.findings() {
+    items.push(Item::fact("drops", words, json!(drops)));
+    for finding in opened.session().findings() {
         let words = finding.to_string();
-        items.push(fact("damage", words.clone(), words.into()));
+        items.push(Item::fact("damage", words.clone(), words.into()));
     }
     items
 }
@@ -122,7 +123,7 @@ pub(super) fn logical(opened: &OpenedSession) -> Vec<Item> {
         *sum = (sum.0 + 1, sum.1.saturating_add(duration));
     };
     let (mut left_out, mut has_callbacks) = (0, false);
-    for process in &opened.processes {
+    for process in opened.processes() {
         let meta = process.tables.meta();
         for span in &meta.pthreads {
             count("pthread", span.outcome(), span.end.saturating_sub(span.start));

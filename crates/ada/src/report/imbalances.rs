@@ -8,9 +8,8 @@ use std::collections::BTreeMap;
 use ada_event::FunctionId;
 use serde_json::json;
 
-use super::Item;
-use super::oddities::item;
-use crate::analysis::{OpenedProcess, OpenedSession, Target, refer, thousands};
+use super::item::Item;
+use crate::analysis::{OpenedSession, Target, TraceProcess, thousands};
 
 /// Functions that take, and that give back. None of the takers calls another one of them, which would count twice: `strdup`
 /// and `operator new` are left to `malloc`, and `operator new[]` to `operator new`.
@@ -30,7 +29,7 @@ const KEPT: u64 = 10;
 
 pub(super) fn gather(opened: &OpenedSession) -> Vec<Item> {
     let mut items = Vec::new();
-    for (number, process) in opened.processes.iter().enumerate() {
+    for (number, process) in opened.processes().iter().enumerate() {
         if is_incomplete(opened, process) {
             continue;
         }
@@ -48,7 +47,7 @@ pub(super) fn gather(opened: &OpenedSession) -> Vec<Item> {
                 continue;
             }
             let reference = taking.iter().max_by_key(|it| it.count).map(|it| it.function);
-            let reference = reference.map(|it| refer(opened, number, Target::Function(it)).to_string());
+            let reference = reference.map(|it| opened.processes()[number].refer(Target::Function(it)));
             let name = |raw: &str| ada_image::demangle(raw).into_owned();
             let json = json!({ "kind": "imbalance", "taken": taken, "given": given });
             let value = format!(
@@ -57,7 +56,12 @@ pub(super) fn gather(opened: &OpenedSession) -> Vec<Item> {
                 takers.iter().filter(|it| calls.contains_key(**it)).map(|it| name(it)).collect::<Vec<_>>().join(", "),
                 thousands(given)
             );
-            items.push(item(format!("{} without {}", name(takers[0]), name(givers[0])), value, reference, json));
+            items.push(Item::oddity(
+                format!("{} without {}", name(takers[0]), name(givers[0])),
+                value,
+                reference,
+                json,
+            ));
         }
     }
     items
@@ -73,7 +77,7 @@ struct Calls {
 }
 
 /// Whether calls may be missing, or givers had no time to come.
-fn is_incomplete(opened: &OpenedSession, process: &OpenedProcess) -> bool {
+fn is_incomplete(opened: &OpenedSession, process: &TraceProcess) -> bool {
     let Some(manifest) = &opened.recorded(process).manifest else { return true };
     let is_cut = manifest.ring.as_ref().is_some_and(|ring| ring.let_go_events > 0);
     let has_drops = manifest.drops.iter().any(|drops| drops.lane == "index" && drops.count > 0);
@@ -82,7 +86,7 @@ fn is_incomplete(opened: &OpenedSession, process: &OpenedProcess) -> bool {
     is_cut || has_drops || is_fork || manifest.finished == Some(false)
 }
 
-fn calls(process: &OpenedProcess) -> BTreeMap<String, Calls> {
+fn calls(process: &TraceProcess) -> BTreeMap<String, Calls> {
     let mut calls: BTreeMap<String, Calls> = BTreeMap::new();
     for stats in &process.tables.meta().functions {
         let name = plain_name(process.names.raw(stats.function).unwrap_or_default());
@@ -107,7 +111,7 @@ fn plain_name(raw: &str) -> &str {
 }
 
 /// Whether calls of a function with one of these names would have been recorded.
-fn is_hooked(process: &OpenedProcess, names: &[&str]) -> bool {
+fn is_hooked(process: &TraceProcess, names: &[&str]) -> bool {
     process.names.rows().any(|row| row.verdict != "skipped" && names.contains(&plain_name(&row.name)))
 }
 

@@ -2,6 +2,7 @@
 
 mod facts;
 mod imbalances;
+mod item;
 mod oddities;
 mod recording;
 
@@ -10,6 +11,8 @@ use serde_json::{Value, json};
 use crate::analysis::{ListFormat, OpenedSession, Out, SessionArgs, csv, with_tables};
 use crate::exit::Outcome;
 use crate::top::{self, Sort, Use};
+
+use item::Item;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -36,17 +39,6 @@ pub(crate) struct Args {
     /// How to print
     #[arg(long, value_enum, default_value_t = ListFormat::Table)]
     format: ListFormat,
-}
-
-/// A line of the report: what, how much, and where to look.
-struct Item {
-    section: &'static str,
-    name: String,
-    value: String,
-    /// What commands accept.
-    reference: Option<String>,
-    /// The same for programs.
-    json: Value,
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<Outcome> {

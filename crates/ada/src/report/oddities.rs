@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use ada_span::{AnomalyKind, Outcome, Reason, Status};
 use serde_json::json;
 
-use super::{Item, imbalances};
-use crate::analysis::{OpenedSession, Target, counted, nanoseconds, refer, thousands};
+use super::imbalances;
+use super::item::Item;
+use crate::analysis::{OpenedSession, Target, counted, nanoseconds, thousands};
 use crate::top::{self, Sort, Use};
 
 /// A call this much longer than the 99th percentile of its function is worth a look.
@@ -26,10 +27,6 @@ pub(super) fn gather(opened: &OpenedSession, limit: usize) -> Vec<Item> {
     items.extend(imbalances::gather(opened));
     items.extend(usual.into_iter().map(|(_, item)| item));
     items
-}
-
-pub(super) fn item(name: String, value: String, reference: Option<String>, json: serde_json::Value) -> Item {
-    Item { section: "anomalies", name, value, reference, json }
 }
 
 /// What an outcome means, and whether nearly every program has it.
@@ -55,7 +52,7 @@ fn meaning(status: Status, reason: Reason) -> (bool, &'static str) {
 /// Spans that did not simply return, by how and why, and whether that is usual.
 fn outcomes(opened: &OpenedSession) -> Vec<(bool, Item)> {
     let mut counts: BTreeMap<(Status, Reason), u64> = BTreeMap::new();
-    for thread in opened.processes.iter().flat_map(|process| &process.tables.meta().threads) {
+    for thread in opened.processes().iter().flat_map(|process| &process.tables.meta().threads) {
         for &(byte, count) in &thread.outcomes {
             if let Some(outcome) = Outcome::from_byte(byte) {
                 *counts.entry((outcome.status, outcome.reason)).or_default() += count;
@@ -73,17 +70,17 @@ fn outcomes(opened: &OpenedSession) -> Vec<(bool, Item)> {
         };
         let json = json!({ "kind": "outcome", "status": status.word(), "reason": reason.word(), "count": count });
         let (is_usual, words) = meaning(status, reason);
-        (is_usual, item(name, format!("{} {words}", counted(count, "call")), Some(how), json))
+        (is_usual, Item::oddity(name, format!("{} {words}", counted(count, "call")), Some(how), json))
     })
     .collect()
 }
 
 fn anomalies(opened: &OpenedSession) -> Vec<Item> {
     let mut counts: BTreeMap<u32, (u64, String)> = BTreeMap::new();
-    for (process, it) in opened.processes.iter().enumerate() {
+    for (process, it) in opened.processes().iter().enumerate() {
         for anomaly in &it.tables.meta().anomalies {
             let thread = it.tables.meta().threads[anomaly.thread as usize].id;
-            let reference = refer(opened, process, Target::Event(thread, anomaly.first_seq)).to_string();
+            let reference = opened.processes()[process].refer(Target::Event(thread, anomaly.first_seq));
             counts.entry(anomaly.kind).or_insert((0, reference)).0 += anomaly.count;
         }
     }
@@ -97,9 +94,9 @@ fn anomalies(opened: &OpenedSession) -> Vec<Item> {
                 AnomalyKind::Unreadable => {
                     let words =
                         format!("{} of the events cannot be read: damaged blocks are left out", counted(count, "part"));
-                    item(name, words, Some("ada atf verify".into()), json)
+                    Item::oddity(name, words, Some("ada atf verify".into()), json)
                 }
-                _ => item(name, format!("{}, first at", counted(count, "time")), Some(reference), json),
+                _ => Item::oddity(name, format!("{}, first at", counted(count, "time")), Some(reference), json),
             }
         })
         .collect()
@@ -108,25 +105,25 @@ fn anomalies(opened: &OpenedSession) -> Vec<Item> {
 /// Continuations that were resumed though no task waited for them.
 fn orphans(opened: &OpenedSession) -> Option<Item> {
     let mut all = opened
-        .processes
+        .processes()
         .iter()
         .enumerate()
         .flat_map(|(process, it)| it.tables.meta().orphans.iter().map(move |&orphan| (process, orphan)));
     let count = all.clone().count() as u64;
     let (process, (thread, seq)) = all.next()?;
-    let thread = opened.processes[process].tables.meta().threads[thread.as_usize()].id;
-    let reference = refer(opened, process, Target::Event(thread, seq)).to_string();
+    let thread = opened.processes()[process].tables.meta().threads[thread.as_usize()].id;
+    let reference = opened.processes()[process].refer(Target::Event(thread, seq));
     let json = json!({ "kind": "orphaned_resume", "count": count });
-    Some(item("orphaned resume".into(), format!("{} times, first at", thousands(count)), Some(reference), json))
+    Some(Item::oddity("orphaned resume".into(), format!("{} times, first at", thousands(count)), Some(reference), json))
 }
 
 /// Groups that wait for something to the end.
 fn pending_groups(opened: &OpenedSession) -> Option<Item> {
-    let groups = opened.processes.iter().flat_map(|it| &it.tables.meta().groups).filter(|group| group.left() > 0);
+    let groups = opened.processes().iter().flat_map(|it| &it.tables.meta().groups).filter(|group| group.left() > 0);
     let (count, left) = groups.fold((0_u64, 0_u64), |(count, left), group| (count + 1, left + group.left()));
     let json = json!({ "kind": "pending_group", "count": count, "left": left });
     let words = format!("{} dispatch groups never became empty", thousands(count));
-    (count > 0).then(|| item("pending groups".into(), words, Some("ada queues".into()), json))
+    (count > 0).then(|| Item::oddity("pending groups".into(), words, Some("ada queues".into()), json))
 }
 
 /// Calls that took much longer than others of the same function.
@@ -143,12 +140,12 @@ fn outliers(opened: &OpenedSession) -> Vec<Item> {
     found
         .iter()
         .map(|it| {
-            let names = &opened.processes[it.process].names;
+            let names = &opened.processes()[it.process].names;
             let usual = it.stats.quantile(0.99).unwrap_or(0);
             let json = json!({ "kind": "slow_outlier", "duration_ns": it.stats.max_ns, "p99_ns": usual });
             let words =
                 format!("took {} once, where 99 % take {} at most", nanoseconds(it.stats.max_ns), nanoseconds(usual));
-            item(names.name(it.stats.function), words, top::longest(opened, it), json)
+            Item::oddity(names.name(it.stats.function), words, top::longest(opened, it), json)
         })
         .collect()
 }

@@ -5,9 +5,8 @@ use std::collections::BTreeMap;
 use ada_event::{FunctionId, ModuleId};
 use serde_json::json;
 
-use super::Item;
-use super::facts::fact;
-use crate::analysis::{OpenedSession, Target, nanoseconds, refer, thousands};
+use super::item::Item;
+use crate::analysis::{OpenedSession, Target, nanoseconds, thousands};
 
 /// What was open when ada attached, crashes, what a ring has let go, functions that were switched, what hooks took, and waits.
 pub(super) fn gather(opened: &OpenedSession) -> Vec<Item> {
@@ -23,7 +22,7 @@ pub(super) fn gather(opened: &OpenedSession) -> Vec<Item> {
 fn open_before(opened: &OpenedSession) -> Vec<Item> {
     const NAMED: usize = 6;
     let mut threads: BTreeMap<Vec<String>, Vec<u32>> = BTreeMap::new();
-    for process in &opened.processes {
+    for process in opened.processes() {
         for open in opened.recorded(process).manifest.iter().flat_map(|manifest| &manifest.open_calls) {
             let names = open.functions.iter().filter_map(|id| function(id)).map(|id| process.names.name(id));
             threads.entry(names.collect()).or_default().push(open.tid);
@@ -40,27 +39,27 @@ fn open_before(opened: &OpenedSession) -> Vec<Item> {
         };
         let calls = names.iter().take(NAMED).map(String::as_str).collect::<Vec<&str>>().join(" < ");
         let words = format!("{who}, {} calls open before: {calls}{more}", names.len());
-        fact("attached", words, json!({ "tids": tids, "open_calls": names }))
+        Item::fact("attached", words, json!({ "tids": tids, "open_calls": names }))
     };
     threads.into_iter().map(item).collect()
 }
 
 fn crashes(opened: &OpenedSession) -> Vec<Item> {
     let mut items = Vec::new();
-    for (number, process) in opened.processes.iter().enumerate() {
+    for (number, process) in opened.processes().iter().enumerate() {
         for crash in opened.recorded(process).manifest.iter().flat_map(|manifest| &manifest.crashes) {
             let function = crash.frames.first().and_then(|id| function(id)).map(|id| process.names.name(id));
             let place = function.map_or_else(String::new, |name| format!(" in {name}"));
             let address = crash.address.map_or_else(String::new, |address| format!(" at {:#x}", address.0));
-            let reference = refer(opened, number, Target::Thread(crash.thread, 0)).to_string();
-            let moment = nanoseconds(crash.time_ns.saturating_sub(opened.start));
+            let reference = opened.processes()[number].refer(Target::Thread(crash.thread, 0));
+            let moment = nanoseconds(crash.time_ns.saturating_sub(opened.start()));
             let words = format!(
                 "signal {}{address}{place}, after {moment}, {} calls open; ada spans --thread {} --reason crash",
                 crash.signal,
                 thousands(crash.depth),
                 crash.thread,
             );
-            let mut item = fact(
+            let mut item = Item::fact(
                 "crash",
                 words,
                 json!({
@@ -87,16 +86,16 @@ fn function(id: &str) -> Option<FunctionId> {
 }
 
 fn rings(opened: &OpenedSession) -> Option<Item> {
-    let rings = opened.processes.iter().filter_map(|it| opened.recorded(it).manifest.as_ref()?.ring.as_ref());
+    let rings = opened.processes().iter().filter_map(|it| opened.recorded(it).manifest.as_ref()?.ring.as_ref());
     let let_go: u64 = rings.map(|ring| ring.let_go_events).sum();
     let words =
         format!("{} earlier events were let go: calls may have begun before the first event", thousands(let_go));
-    (let_go > 0).then(|| fact("ring", words, json!({ "let_go_events": let_go })))
+    (let_go > 0).then(|| Item::fact("ring", words, json!({ "let_go_events": let_go })))
 }
 
 fn switched(opened: &OpenedSession) -> Option<Item> {
     let (mut functions, mut counted, mut is_inexact) = (0, 0_u64, false);
-    for process in &opened.processes {
+    for process in opened.processes() {
         let (count, calls) = process.switched.sums();
         functions += count;
         counted = counted.saturating_add(calls.counted);
@@ -109,13 +108,13 @@ fn switched(opened: &OpenedSession) -> Option<Item> {
         thousands(counted)
     );
     let json = json!({ "functions": functions, "unrecorded_calls": counted, "is_exact": !is_inexact });
-    (functions > 0).then(|| fact("switched", words, json))
+    (functions > 0).then(|| Item::fact("switched", words, json))
 }
 
 /// What hooks took, and how long threads waited to record.
 fn hooks(opened: &OpenedSession) -> Vec<Item> {
     let (mut hooks_ns, mut error_ns, mut waited) = (0.0, 0.0, 0_u64);
-    for process in &opened.processes {
+    for process in opened.processes() {
         let Some(manifest) = &opened.recorded(process).manifest else { continue };
         let events: u64 = process.tables.meta().threads.iter().map(|thread| thread.facts.events).sum();
         if let Some(cost) = &manifest.hook_cost_ns {
@@ -132,14 +131,14 @@ fn hooks(opened: &OpenedSession) -> Vec<Item> {
             nanoseconds(hooks_ns),
             nanoseconds(error_ns)
         );
-        items.push(fact("hooks", words, json!({ "hooks_ns": hooks_ns, "error_ns": error_ns })));
+        items.push(Item::fact("hooks", words, json!({ "hooks_ns": hooks_ns, "error_ns": error_ns })));
     }
     if waited > 0 {
         let words = format!(
             "threads waited {} for room to record into; --corrected takes that out of durations",
             nanoseconds(waited)
         );
-        items.push(fact("waits", words, json!({ "waited_ns": waited })));
+        items.push(Item::fact("waits", words, json!({ "waited_ns": waited })));
     }
     items
 }

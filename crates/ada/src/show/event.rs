@@ -5,19 +5,19 @@ use ada_format::atf::Payload;
 use ada_span::table::{Column, Columns};
 use serde_json::{Value, json};
 
-use super::Place;
-use crate::analysis::{FrameView, Target, put_place, read_frame, refer};
+use super::ThreadRef;
+use crate::analysis::{FrameSpan, Target, put_source};
 use crate::atf::event_json;
 
 /// The event with its detail, and `around` events before and after it.
-pub(super) fn show(place: &Place<'_>, seq: u64, around: usize) -> anyhow::Result<Option<Value>> {
-    let process = &place.opened.processes[place.process];
-    let trace = &place.opened.recorded(process).threads[place.thread];
+pub(super) fn show(thread_ref: &ThreadRef<'_>, seq: u64, around: usize) -> anyhow::Result<Option<Value>> {
+    let process = &thread_ref.opened.processes()[thread_ref.process];
+    let trace = &thread_ref.opened.recorded(process).threads[thread_ref.thread];
     let index = trace.index();
     let Some(event) = index.event(EventSeq(seq)) else { return Ok(None) };
     let id = trace.id().0;
     let mut shown = json!({
-        "event": refer(place.opened, place.process, Target::Event(id, seq)).to_string(),
+        "event": process.refer(Target::Event(id, seq)),
         "kind": event.kind.to_string(),
         "time_ns": event.timestamp.0,
         "function_id": event.function.to_string(),
@@ -26,27 +26,27 @@ pub(super) fn show(place: &Place<'_>, seq: u64, around: usize) -> anyhow::Result
         "thread_id": id,
         "depth": event.depth,
     });
-    put_place(&mut shown, place.opened.source(place.process, event.function));
+    put_source(&mut shown, thread_ref.opened.source(thread_ref.process, event.function));
     let record = event.detail.get().and_then(|link| trace.detail()?.record(link));
     if let Some(payload) = record.as_ref().and_then(|record| record.payload().ok()) {
         shown["detail"] = event_json::detail(&payload);
         if let Some((caller, source)) =
-            return_address(&payload).and_then(|it| place.opened.call_site(place.process, it))
+            return_address(&payload).and_then(|it| thread_ref.opened.call_site(thread_ref.process, it))
         {
             let mut site = json!({ "name": process.names.name(caller), "module": process.names.module(caller) });
-            put_place(&mut site, source);
+            put_source(&mut site, source);
             shown["call_site"] = site;
         }
     }
     if around == 0 {
         return Ok(Some(shown));
     }
-    if let Some(span) = span_of(place, seq, &event)? {
-        shown["span"] = refer(place.opened, place.process, Target::Frame(id, span.seq)).to_string().into();
+    if let Some(span) = span_of(thread_ref, seq, &event)? {
+        shown["span"] = process.refer(Target::Frame(id, span.seq())).into();
     }
     let line = |seq: u64| -> Option<Value> {
         let event = index.event(EventSeq(seq))?;
-        let reference = refer(place.opened, place.process, Target::Event(id, seq));
+        let reference = process.reference(Target::Event(id, seq));
         Some(format!("{reference} {} {}", event.kind, process.names.name(event.function)).into())
     };
     let around = around as u64;
@@ -64,15 +64,15 @@ fn return_address(payload: &Payload<'_>) -> Option<u64> {
 }
 
 /// The span that an event opens or closes.
-fn span_of(place: &Place<'_>, seq: u64, event: &Event) -> anyhow::Result<Option<FrameView>> {
-    let &Place { opened, process, thread } = place;
-    if let Some(opening) = read_frame(opened, process, thread, seq)? {
+fn span_of(thread_ref: &ThreadRef<'_>, seq: u64, event: &Event) -> anyhow::Result<Option<FrameSpan>> {
+    let &ThreadRef { opened, process, thread } = thread_ref;
+    let it = &opened.processes()[process];
+    if let Some(opening) = FrameSpan::read(&it.tables, thread, seq)? {
         return Ok(Some(opening));
     }
     if event.kind.is_call() {
         return Ok(None);
     }
-    let it = &opened.processes[process];
     let mut columns = Columns::new();
     for block in it.tables.blocks_of(thread).rev() {
         let entry = it.tables.block(block);
@@ -84,7 +84,7 @@ fn span_of(place: &Place<'_>, seq: u64, event: &Event) -> anyhow::Result<Option<
         for row in (0..columns.rows()).rev() {
             let delta = columns.at(Column::CloseDelta, row);
             if delta > 0 && columns.at(Column::OpenSeq, row) + delta == seq {
-                return Ok(Some(FrameView::from_row(process, it, thread as u32, &columns, row)));
+                return Ok(Some(FrameSpan::of_row(thread, &columns, row)));
             }
         }
     }

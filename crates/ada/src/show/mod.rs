@@ -8,8 +8,8 @@ use anyhow::{Context, bail};
 use serde_json::{Map, Value, json};
 
 use crate::analysis::{
-    BlockView, CallbackView, ListFormat, OpenedSession, Out, PthreadView, Reference, Row, SessionArgs, Target,
-    TaskView, csv, put_corrected, read_frame, refer, with_tables,
+    FrameSpan, ListFormat, OpenedSession, Out, Reference, SessionArgs, Span, SpanKind, Target, csv, put_corrected,
+    with_tables,
 };
 use crate::exit::Outcome;
 use crate::top;
@@ -61,8 +61,8 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Outcome> {
     Ok(outcome)
 }
 
-/// A place in the session.
-struct Place<'a> {
+/// A thread of the session.
+struct ThreadRef<'a> {
     opened: &'a OpenedSession,
     process: usize,
     thread: usize,
@@ -74,84 +74,79 @@ pub(crate) fn find(opened: &OpenedSession, reference: Reference, limit: usize) -
     match reference.target {
         Target::Function(function) => show_function(opened, reference.pid, function).with_context(nowhere),
         Target::Event(id, seq) => {
-            let place = find_thread(opened, reference.pid, id)?;
-            event::show(&place, seq, limit)?.with_context(nowhere)
+            let thread = find_thread(opened, reference.pid, id)?;
+            event::show(&thread, seq, limit)?.with_context(nowhere)
         }
         Target::Frame(id, seq) => {
-            let place = find_thread(opened, reference.pid, id)?;
-            show_frame(&place, seq, limit)?.with_context(|| {
+            let thread = find_thread(opened, reference.pid, id)?;
+            show_frame(&thread, seq, limit)?.with_context(|| {
                 format!("no call begins at event:{id}:{seq}; `ada show event:{id}:{seq}` says what is there")
             })
         }
-        Target::Callback(id, seq) => {
-            let place = find_thread(opened, reference.pid, id)?;
-            let process = place.process;
-            let spans = &opened.processes[process].tables.meta().callbacks;
-            let span = spans.iter().find(|span| span.thread == place.thread as u64 && span.seq == seq);
-            let row = span.map(|&span| Row::Callback(CallbackView { process, span }));
-            Ok(with_corrected(&row.with_context(nowhere)?, opened))
+        Target::Callback(id, _) => {
+            let thread = find_thread(opened, reference.pid, id)?;
+            let span = Span::find(opened, thread.process, reference.target)?.with_context(nowhere)?;
+            Ok(with_corrected(&span, opened))
         }
-        Target::Task(id) => Ok(find_task(opened, reference.pid, id)?.with_context(nowhere)?.json(opened)),
-        Target::Block(id, seq) => {
-            let place = find_thread(opened, reference.pid, id)?;
-            let process = place.process;
-            let spans = &opened.processes[process].tables.meta().dispatched;
-            let span = spans.iter().find(|span| span.thread == place.thread as u64 && span.seq == seq);
-            let row = span.map(|&span| Row::Block(BlockView { process, span }));
-            Ok(row.with_context(nowhere)?.json(opened))
+        Target::Task(id) => Ok(opened.record(&find_task(opened, reference.pid, id)?.with_context(nowhere)?)),
+        Target::Block(id, _) => {
+            let thread = find_thread(opened, reference.pid, id)?;
+            let span = Span::find(opened, thread.process, reference.target)?.with_context(nowhere)?;
+            Ok(opened.record(&span))
         }
         Target::Thread(id, seq) => show_thread(&find_thread(opened, reference.pid, id)?, seq),
     }
 }
 
-fn find_task(opened: &OpenedSession, pid: Option<u32>, id: u64) -> anyhow::Result<Option<Row>> {
-    let mut found = opened.processes.iter().enumerate().filter_map(|(process, it)| {
+fn find_task(opened: &OpenedSession, pid: Option<u32>, id: u64) -> anyhow::Result<Option<Span>> {
+    let mut found = opened.processes().iter().enumerate().filter_map(|(process, it)| {
         let is_meant = pid.is_none_or(|pid| pid == it.pid);
-        let task = it.tables.meta().tasks.iter().find(|task| task.id == id).filter(|_| is_meant);
-        task.map(|&span| Row::Task(TaskView { process, span }))
+        let place = it.tables.meta().tasks.iter().position(|task| task.id == id).filter(|_| is_meant);
+        place.map(|place| Span { process, kind: SpanKind::Task(place) })
     });
-    let row = found.next();
+    let span = found.next();
     if found.next().is_some() {
         bail!("several processes have a task {id}; write PID/ before the reference");
     }
-    Ok(row)
+    Ok(span)
 }
 
-fn find_thread(opened: &OpenedSession, pid: Option<u32>, id: u32) -> anyhow::Result<Place<'_>> {
-    let mut found = opened.processes.iter().enumerate().filter_map(|(process, it)| {
+fn find_thread(opened: &OpenedSession, pid: Option<u32>, id: u32) -> anyhow::Result<ThreadRef<'_>> {
+    let mut found = opened.processes().iter().enumerate().filter_map(|(process, it)| {
         let is_meant = pid.is_none_or(|pid| pid == it.pid);
-        it.tables.meta().thread_index(id).filter(|_| is_meant).map(|thread| Place { opened, process, thread })
+        it.tables.meta().thread_index(id).filter(|_| is_meant).map(|thread| ThreadRef { opened, process, thread })
     });
-    let Some(place) = found.next() else { bail!("thread {id} is not in the session; `ada threads` lists them") };
+    let Some(thread_ref) = found.next() else { bail!("thread {id} is not in the session; `ada threads` lists them") };
     if found.next().is_some() {
         bail!("several processes have a thread {id}; write PID/ before the reference");
     }
-    Ok(place)
+    Ok(thread_ref)
 }
 
 /// The record of a span, with its duration without what recording took.
-fn with_corrected(row: &Row, opened: &OpenedSession) -> Value {
-    let mut record = row.json(opened);
-    put_corrected(&mut record, "corrected", row.corrected(opened));
+fn with_corrected(span: &Span, opened: &OpenedSession) -> Value {
+    let mut record = opened.record(span);
+    put_corrected(&mut record, "corrected", span.corrected(opened));
     record
 }
 
-fn show_frame(place: &Place<'_>, seq: u64, limit: usize) -> anyhow::Result<Option<Value>> {
-    let &Place { opened, process, thread } = place;
-    let Some(frame) = read_frame(opened, process, thread, seq)? else { return Ok(None) };
-    let mut shown = with_corrected(&Row::Frame(frame), opened);
-    if let Some(parent) = frame.parent
-        && let Some(parent) = read_frame(opened, process, thread, parent)?
+fn show_frame(thread_ref: &ThreadRef<'_>, seq: u64, limit: usize) -> anyhow::Result<Option<Value>> {
+    let &ThreadRef { opened, process, thread } = thread_ref;
+    let tables = &opened.processes()[process].tables;
+    let Some(frame) = FrameSpan::read(tables, thread, seq)? else { return Ok(None) };
+    let mut shown = with_corrected(&Span::frame(process, frame), opened);
+    if let Some(parent) = frame.parent_seq()
+        && let Some(parent) = FrameSpan::read(tables, thread, parent)?
     {
-        shown["parent"] = Row::Frame(parent).name(opened).into();
+        shown["parent"] = Span::frame(process, parent).name(opened).into();
     }
-    shown["opened_by"] = event::show(place, seq, 0)?.unwrap_or_default();
-    if let Some(close) = frame.close_seq {
-        shown["closed_by"] = event::show(place, close, 0)?.unwrap_or_default();
+    shown["opened_by"] = event::show(thread_ref, seq, 0)?.unwrap_or_default();
+    if let Some(close) = frame.close_seq() {
+        shown["closed_by"] = event::show(thread_ref, close, 0)?.unwrap_or_default();
     }
-    let around = neighbours::find(place, &frame, limit)?;
-    let list = |them: &[Row]| -> Value {
-        them.iter().map(|row| Value::from(format!("{} {}", row.reference(opened), row.name(opened)))).collect()
+    let around = neighbours::find(thread_ref, &frame, limit)?;
+    let list = |them: &[Span]| -> Value {
+        them.iter().map(|span| Value::from(format!("{} {}", span.reference(opened), span.name(opened)))).collect()
     };
     shown["callees"] = list(&around.callees);
     shown["before"] = list(&around.before);
@@ -159,11 +154,13 @@ fn show_frame(place: &Place<'_>, seq: u64, limit: usize) -> anyhow::Result<Optio
     Ok(Some(shown))
 }
 
-fn show_thread(place: &Place<'_>, seq: u64) -> anyhow::Result<Value> {
-    let process = &place.opened.processes[place.process];
-    let entry = &process.tables.meta().threads[place.thread];
-    let mut shown = match process.pthread(place.thread as u64, seq) {
-        Some(&span) => with_corrected(&Row::Pthread(PthreadView { process: place.process, span }), place.opened),
+fn show_thread(thread_ref: &ThreadRef<'_>, seq: u64) -> anyhow::Result<Value> {
+    let process = &thread_ref.opened.processes()[thread_ref.process];
+    let entry = &process.tables.meta().threads[thread_ref.thread];
+    let mut shown = match process.pthread_place(thread_ref.thread as u64, seq) {
+        Some(at) => {
+            with_corrected(&Span { process: thread_ref.process, kind: SpanKind::Pthread(at) }, thread_ref.opened)
+        }
         None => json!({ "thread_id": entry.id, "name": "main", "pid": process.pid }),
     };
     let facts = &entry.facts;
@@ -185,13 +182,13 @@ fn show_thread(place: &Place<'_>, seq: u64) -> anyhow::Result<Value> {
 }
 
 fn show_function(opened: &OpenedSession, pid: Option<u32>, function: FunctionId) -> Option<Value> {
-    opened.processes.iter().enumerate().filter(|(_, it)| pid.is_none_or(|pid| pid == it.pid)).find_map(
+    opened.processes().iter().enumerate().filter(|(_, it)| pid.is_none_or(|pid| pid == it.pid)).find_map(
         |(process, it)| {
             let meta = it.tables.meta();
             let stats = &meta.functions[meta.function_index(function)?];
             let mut shown = top::to_json(opened, &top::Use::new(process, stats));
             shown["symbol"] = it.names.raw(function).filter(|raw| !raw.is_empty()).into();
-            shown["reference"] = refer(opened, process, Target::Function(function)).to_string().into();
+            shown["reference"] = opened.processes()[process].refer(Target::Function(function)).into();
             Some(shown)
         },
     )
@@ -200,8 +197,8 @@ fn show_function(opened: &OpenedSession, pid: Option<u32>, function: FunctionId)
 /// Files and lines as `file:line`, which terminals and editors know.
 fn with_sources(mut value: Value) -> Value {
     if let Some(fields) = value.as_object_mut() {
-        let place = fields.remove("file").zip(fields.remove("line"));
-        if let Some((Value::String(file), line @ Value::Number(_))) = place {
+        let source = fields.remove("file").zip(fields.remove("line"));
+        if let Some((Value::String(file), line @ Value::Number(_))) = source {
             fields.insert("source".into(), format!("{file}:{line}").into());
         }
         fields.values_mut().for_each(|field| *field = with_sources(field.take()));

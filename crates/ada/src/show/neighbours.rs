@@ -3,32 +3,32 @@
 use ada_span::SpanError;
 use ada_span::table::{Column, Columns};
 
-use super::Place;
-use crate::analysis::{FrameView, Row};
+use super::ThreadRef;
+use crate::analysis::{FrameSpan, Span};
 
 /// Blocks that are read in each direction; what lies further is not next to it.
 const NEAR: usize = 64;
 
 #[derive(Default)]
 pub(super) struct Neighbours {
-    pub(super) callees: Vec<Row>,
-    pub(super) before: Vec<Row>,
-    pub(super) after: Vec<Row>,
+    pub(super) callees: Vec<Span>,
+    pub(super) before: Vec<Span>,
+    pub(super) after: Vec<Span>,
 }
 
 /// At most `limit` of each.
-pub(super) fn find(place: &Place<'_>, frame: &FrameView, limit: usize) -> Result<Neighbours, SpanError> {
-    let &Place { opened, process, thread } = place;
-    let it = &opened.processes[process];
+pub(super) fn find(thread_ref: &ThreadRef<'_>, frame: &FrameSpan, limit: usize) -> Result<Neighbours, SpanError> {
+    let &ThreadRef { opened, process, thread } = thread_ref;
+    let it = &opened.processes()[process];
     let mut found = Neighbours::default();
-    let Some(own) = it.tables.block_of(thread, frame.seq) else { return Ok(found) };
+    let Some(own) = it.tables.block_of(thread, frame.seq()) else { return Ok(found) };
     let blocks = it.tables.blocks_of(thread);
     let mut columns = Columns::new();
     let parent_of = |columns: &Columns, row: usize| {
         let delta = columns.at(Column::ParentDelta, row);
         (delta > 0).then(|| columns.at(Column::OpenSeq, row) - delta)
     };
-    let end = frame.start.saturating_add(frame.duration);
+    let end = frame.end();
     for block in (own..blocks.end).take(NEAR) {
         if found.callees.len() >= limit && found.after.len() >= limit {
             break;
@@ -36,19 +36,19 @@ pub(super) fn find(place: &Place<'_>, frame: &FrameView, limit: usize) -> Result
         it.tables.read(block, |_| true, &mut columns)?;
         for row in 0..columns.rows() {
             let seq = columns.at(Column::OpenSeq, row);
-            if seq <= frame.seq {
+            if seq <= frame.seq() {
                 continue;
             }
             let parent = parent_of(&columns, row);
-            let list = if parent == Some(frame.seq) {
+            let list = if parent == Some(frame.seq()) {
                 &mut found.callees
-            } else if parent == frame.parent && columns.at(Column::Start, row) >= end {
+            } else if parent == frame.parent_seq() && columns.at(Column::Start, row) >= end {
                 &mut found.after
             } else {
                 continue;
             };
             if list.len() < limit {
-                list.push(Row::Frame(FrameView::from_row(process, it, thread as u32, &columns, row)));
+                list.push(Span::frame(process, FrameSpan::of_row(thread, &columns, row)));
             }
         }
     }
@@ -59,8 +59,8 @@ pub(super) fn find(place: &Place<'_>, frame: &FrameView, limit: usize) -> Result
         it.tables.read(block, |_| true, &mut columns)?;
         for row in (0..columns.rows()).rev() {
             let seq = columns.at(Column::OpenSeq, row);
-            if seq < frame.seq && parent_of(&columns, row) == frame.parent && found.before.len() < limit {
-                found.before.push(Row::Frame(FrameView::from_row(process, it, thread as u32, &columns, row)));
+            if seq < frame.seq() && parent_of(&columns, row) == frame.parent_seq() && found.before.len() < limit {
+                found.before.push(Span::frame(process, FrameSpan::of_row(thread, &columns, row)));
             }
         }
     }

@@ -7,7 +7,7 @@ use ada_span::{Outcome, Reason, Status};
 use anyhow::bail;
 use clap::ValueEnum;
 
-use crate::analysis::{Moment, OpenedSession, Row, parse_nanos};
+use crate::analysis::{Moment, OpenedSession, Span, TraceProcess, parse_nanos};
 
 /// Options that choose spans.
 #[derive(clap::Args)]
@@ -116,7 +116,7 @@ impl FilterArgs {
 
     pub(crate) fn prepare(&self, opened: &OpenedSession) -> anyhow::Result<Filter> {
         for id in &self.thread {
-            let has = |id: u32| opened.processes.iter().any(|it| it.tables.meta().thread_index(id).is_some());
+            let has = |id: u32| opened.processes().iter().any(|it| it.tables.meta().thread_index(id).is_some());
             if !has(*id) {
                 bail!("thread {id} is not in the session; `ada threads` lists them");
             }
@@ -128,17 +128,17 @@ impl FilterArgs {
             })
         };
         let runtimes: Vec<&'static str> = self.runtime.iter().map(|it| it.word()).collect();
-        let of_calls = |word: &&'static str| opened.processes.iter().any(|process| process.runtime == *word);
+        let of_calls = |word: &&'static str| opened.processes().iter().any(|process| process.runtime == *word);
         let wants_calls = runtimes.is_empty() || runtimes.iter().any(of_calls);
         let wants_other = runtimes.is_empty() || !runtimes.iter().all(of_calls);
         let has_patterns = !self.function.is_empty() || !self.module.is_empty();
         let functions = has_patterns.then(|| {
             let of = |process: usize| {
-                let opened = &opened.processes[process];
-                let functions = opened.tables.meta().functions.iter();
-                functions.map(|it| self.wants_function(opened, it.function)).collect()
+                let process = &opened.processes()[process];
+                let functions = process.tables.meta().functions.iter();
+                functions.map(|it| self.wants_function(process, it.function)).collect()
             };
-            (0..opened.processes.len()).map(of).collect()
+            (0..opened.processes().len()).map(of).collect()
         });
         Ok(Filter {
             wants_frames: self.kind != Some(Kind::Logical) && wants_calls,
@@ -150,13 +150,13 @@ impl FilterArgs {
             patterns: (self.function.clone(), self.module.clone()),
             threads: self.thread.clone(),
             min_duration: self.min_duration.unwrap_or(0),
-            since: self.since.map_or(0, |it| it.on_clock(opened.start)),
-            until: self.until.map_or(u64::MAX, |it| it.on_clock(opened.start)),
+            since: self.since.map_or(0, |it| it.on_clock(opened.start())),
+            until: self.until.map_or(u64::MAX, |it| it.on_clock(opened.start())),
         })
     }
 
-    fn wants_function(&self, opened: &crate::analysis::OpenedProcess, function: FunctionId) -> bool {
-        wants(&self.function, &self.module, &opened.names.name(function), &opened.names.module(function))
+    fn wants_function(&self, process: &TraceProcess, function: FunctionId) -> bool {
+        wants(&self.function, &self.module, &process.names.name(function), &process.names.module(function))
     }
 }
 
@@ -203,19 +203,19 @@ impl Filter {
 
     /// Whether a frame span is to be hidden behind its logical one.
     pub(crate) fn hides(&self, opened: &OpenedSession, process: usize, thread: u32, seq: u64) -> bool {
-        self.hides_frames_behind && opened.processes[process].logical_of(thread, seq).is_some()
+        self.hides_frames_behind && opened.processes()[process].logical_of(thread, seq).is_some()
     }
 
     /// Whether a logical span is wanted.
-    pub(crate) fn wants_row(&self, opened: &OpenedSession, row: &Row) -> bool {
-        let process = &opened.processes[row.process()];
+    pub(crate) fn wants_logical_span(&self, opened: &OpenedSession, span: &Span) -> bool {
+        let process = &opened.processes()[span.process];
         let (functions, modules) = &self.patterns;
-        let module = row.function().map(|function| process.names.module(function)).unwrap_or_default();
-        (self.runtimes.is_empty() || self.runtimes.contains(&row.runtime(opened)))
-            && self.wants_thread(process.tables.meta().threads[row.thread()].id)
-            && row.duration() >= self.min_duration
-            && (self.since..self.until).contains(&row.start())
-            && self.outcomes[usize::from(row.outcome().to_byte())]
-            && (self.functions.is_none() || wants(functions, modules, &row.name(opened), &module))
+        let module = span.function(opened).map(|function| process.names.module(function)).unwrap_or_default();
+        (self.runtimes.is_empty() || self.runtimes.contains(&span.runtime(opened)))
+            && self.wants_thread(process.thread_id(span.thread(opened)))
+            && span.duration(opened) >= self.min_duration
+            && (self.since..self.until).contains(&span.start(opened))
+            && self.outcomes[usize::from(span.outcome(opened).to_byte())]
+            && (self.functions.is_none() || wants(functions, modules, &span.name(opened), &module))
     }
 }

@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 
 use crate::analysis::OpenedSession;
 use crate::analysis::{
-    ListFormat, Listing, Out, Row, SessionArgs, check_correctable, corrected_text, csv_row, csv_titles, nanoseconds,
-    put_corrected, source_text, with_tables,
+    ListFormat, Listing, Out, SessionArgs, Span, SpanKind, check_correctable, corrected_text, csv_row, csv_titles,
+    nanoseconds, put_corrected, source_text, with_tables,
 };
 use crate::exit::{Outcome, say};
 
@@ -123,10 +123,10 @@ impl Args {
     }
 }
 
-fn to_json(args: &Args, opened: &OpenedSession, row: &Row) -> Value {
-    let mut record = row.json(opened);
+fn to_json(args: &Args, opened: &OpenedSession, span: &Span) -> Value {
+    let mut record = opened.record(span);
     if args.corrected {
-        put_corrected(&mut record, "corrected", row.corrected(opened));
+        put_corrected(&mut record, "corrected", span.corrected(opened));
     }
     record
 }
@@ -136,7 +136,7 @@ pub(crate) fn list(
     opened: &OpenedSession,
     options: &[String],
     limit: usize,
-) -> anyhow::Result<(Vec<(Row, String)>, bool)> {
+) -> anyhow::Result<(Vec<(Span, String)>, bool)> {
     #[derive(clap::Parser)]
     #[command(no_binary_name = true)]
     struct Options {
@@ -150,11 +150,17 @@ pub(crate) fn list(
     let filter = args.filter.prepare(opened)?;
     let rows = scan::first(opened, &filter, args.sort, args.cursor, limit + 1)?;
     let has_more = rows.len() > limit;
-    let with_cursor = |row: Row| (row, Cursor::after(args.sort, opened, &row).to_string());
+    let with_cursor = |span: Span| (span, Cursor::after(args.sort, opened, &span).to_string());
     Ok((rows.into_iter().take(limit).map(with_cursor).collect(), has_more))
 }
 
-fn print(args: &Args, opened: &OpenedSession, rows: &[Row], next: Option<Cursor>, out: &mut Out) -> anyhow::Result<()> {
+fn print(
+    args: &Args,
+    opened: &OpenedSession,
+    rows: &[Span],
+    next: Option<Cursor>,
+    out: &mut Out,
+) -> anyhow::Result<()> {
     match args.format {
         ListFormat::Json => {
             let spans: Vec<Value> = rows.iter().map(|row| to_json(args, opened, row)).collect();
@@ -216,8 +222,8 @@ fn print_all(args: &Args, opened: &OpenedSession, filter: &Filter, out: &mut Out
     }
 }
 
-fn cells(args: &Args, opened: &OpenedSession, row: &Row) -> Vec<String> {
-    let outcome = row.outcome();
+fn cells(args: &Args, opened: &OpenedSession, span: &Span) -> Vec<String> {
+    let outcome = span.outcome(opened);
     let mut status = outcome.status.word().to_owned();
     if outcome.reason != ada_span::Reason::None {
         status.push_str(&format!(" ({})", outcome.reason.word()));
@@ -225,25 +231,25 @@ fn cells(args: &Args, opened: &OpenedSession, row: &Row) -> Vec<String> {
     if outcome.is_uncertain {
         status.push('?');
     }
-    let start = row.start().saturating_sub(opened.start);
-    let name = match row {
-        Row::Frame(_) => row.name(opened),
-        _ => format!("{} {}", row.runtime(opened), row.name(opened)),
+    let start = span.start(opened).saturating_sub(opened.start());
+    let name = match span.kind {
+        SpanKind::Frame(_) => span.name(opened),
+        _ => format!("{} {}", span.runtime(opened), span.name(opened)),
     };
     let mut cells = vec![
-        row.reference(opened).to_string(),
+        span.reference(opened).to_string(),
         format!("{}.{:09}", start / 1_000_000_000, start % 1_000_000_000),
-        nanoseconds(row.duration()),
-        row.self_ns().map_or_else(String::new, nanoseconds),
-        opened.processes[row.process()].tables.meta().threads[row.thread()].id.to_string(),
+        nanoseconds(span.duration(opened)),
+        span.self_ns(opened).map_or_else(String::new, nanoseconds),
+        opened.processes()[span.process].thread_id(span.thread(opened)).to_string(),
         status,
         name,
     ];
     if args.corrected {
-        cells.insert(3, corrected_text(row.corrected(opened)));
+        cells.insert(3, corrected_text(span.corrected(opened)));
     }
     if args.lines {
-        cells.push(source_text(row.source(opened)));
+        cells.push(source_text(opened.source_of(span)));
     }
     cells
 }

@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use clap::ValueEnum;
 
-use crate::analysis::{OpenedSession, Reference, Row, Target};
+use crate::analysis::{OpenedSession, Reference, Span, Target};
 
 /// By what spans are sorted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -29,11 +29,11 @@ impl Sort {
     }
 
     /// A number that grows along the list.
-    pub(super) fn key(self, row: &Row) -> u64 {
+    pub(super) fn key(self, opened: &OpenedSession, span: &Span) -> u64 {
         match self {
-            Self::Start => row.start(),
-            Self::Duration => u64::MAX - row.duration(),
-            Self::SelfTime => u64::MAX - row.self_ns().unwrap_or(0),
+            Self::Start => span.start(opened),
+            Self::Duration => u64::MAX - span.duration(opened),
+            Self::SelfTime => u64::MAX - span.self_ns(opened).unwrap_or(0),
         }
     }
 }
@@ -47,9 +47,9 @@ pub(super) struct Position {
 }
 
 impl Position {
-    pub(super) fn of(sort: Sort, opened: &OpenedSession, row: &Row) -> Self {
-        let pid = opened.processes[row.process()].pid;
-        Self { key: sort.key(row), pid, target: row.target(opened) }
+    pub(super) fn of(sort: Sort, opened: &OpenedSession, span: &Span) -> Self {
+        let pid = opened.processes()[span.process].pid;
+        Self { key: sort.key(opened, span), pid, target: span.target(opened) }
     }
 }
 
@@ -61,8 +61,8 @@ pub(crate) struct Cursor {
 }
 
 impl Cursor {
-    pub(super) fn after(sort: Sort, opened: &OpenedSession, row: &Row) -> Self {
-        Self { sort, position: Position::of(sort, opened, row) }
+    pub(super) fn after(sort: Sort, opened: &OpenedSession, span: &Span) -> Self {
+        Self { sort, position: Position::of(sort, opened, span) }
     }
 }
 

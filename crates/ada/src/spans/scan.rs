@@ -8,7 +8,7 @@ use ada_span::table::{Column, Columns};
 
 use super::filter::Filter;
 use super::order::{Cursor, Position, Sort};
-use crate::analysis::{BlockView, CallbackView, FrameView, OpenedSession, PthreadView, Row, TaskView};
+use crate::analysis::{FrameSpan, OpenedSession, Span};
 
 /// The first `limit` wanted rows behind the cursor.
 pub(super) fn first(
@@ -17,7 +17,7 @@ pub(super) fn first(
     sort: Sort,
     cursor: Option<Cursor>,
     limit: usize,
-) -> anyhow::Result<Vec<Row>> {
+) -> anyhow::Result<Vec<Span>> {
     if sort == Sort::Start {
         let mut rows = Vec::new();
         each_by_start(opened, filter, cursor, |row| {
@@ -39,7 +39,7 @@ pub(super) fn first(
 /// Frame spans that took long. Blocks in which none is long enough are not read.
 fn longest_frames(opened: &OpenedSession, filter: &Filter, best: &mut Best) -> Result<(), SpanError> {
     let mut columns = Columns::new();
-    for (number, process) in opened.processes.iter().enumerate() {
+    for (number, process) in opened.processes().iter().enumerate() {
         for (at, block) in process.tables.meta().blocks.iter().enumerate() {
             let thread = block.thread;
             let is_wanted = filter.wants_thread(process.tables.meta().threads[thread as usize].id);
@@ -56,9 +56,9 @@ fn longest_frames(opened: &OpenedSession, filter: &Filter, best: &mut Best) -> R
                 if best.is_beyond(u64::MAX - value) || !is_wanted_frame(filter, number, &columns, row) {
                     continue;
                 }
-                let frame = FrameView::from_row(number, process, thread, &columns, row);
-                if !filter.hides(opened, number, thread, frame.seq) {
-                    best.offer(opened, Row::Frame(frame));
+                let frame = FrameSpan::of_row(thread as usize, &columns, row);
+                if !filter.hides(opened, number, thread, frame.seq()) {
+                    best.offer(opened, Span::frame(number, frame));
                 }
             }
         }
@@ -72,16 +72,10 @@ fn is_wanted_frame(filter: &Filter, process: usize, columns: &Columns, row: usiz
 }
 
 /// The wanted logical spans, in no order.
-pub(crate) fn logical<'a>(opened: &'a OpenedSession, filter: &'a Filter) -> impl Iterator<Item = Row> + 'a {
-    let all = opened.processes.iter().enumerate().filter(|_| filter.wants_logical()).flat_map(|(process, it)| {
-        let meta = it.tables.meta();
-        let threads = meta.pthreads.iter().map(move |&span| Row::Pthread(PthreadView { process, span }));
-        let callbacks = meta.callbacks.iter().map(move |&span| Row::Callback(CallbackView { process, span }));
-        let tasks = meta.tasks.iter().map(move |&span| Row::Task(TaskView { process, span }));
-        let blocks = meta.dispatched.iter().map(move |&span| Row::Block(BlockView { process, span }));
-        threads.chain(callbacks).chain(tasks).chain(blocks)
-    });
-    all.filter(|row| filter.wants_row(opened, row))
+pub(crate) fn logical<'a>(opened: &'a OpenedSession, filter: &'a Filter) -> impl Iterator<Item = Span> + 'a {
+    let processes = (0..opened.processes().len()).filter(|_| filter.wants_logical());
+    let all = processes.flat_map(|process| Span::logical(opened, process));
+    all.filter(|span| filter.wants_logical_span(opened, span))
 }
 
 /// The best rows so far, the worst of them on top.
@@ -94,7 +88,7 @@ struct Best {
 
 struct Ranked {
     position: Position,
-    row: Row,
+    row: Span,
 }
 
 impl Best {
@@ -104,7 +98,7 @@ impl Best {
         self.heap.len() >= self.limit && self.heap.peek().is_some_and(|worst| key > worst.position.key)
     }
 
-    fn offer(&mut self, opened: &OpenedSession, row: Row) {
+    fn offer(&mut self, opened: &OpenedSession, row: Span) {
         let position = Position::of(self.sort, opened, &row);
         if self.cursor.is_some_and(|cursor| position <= cursor.position) {
             return;
@@ -141,15 +135,15 @@ pub(super) fn each_by_start(
     opened: &OpenedSession,
     filter: &Filter,
     cursor: Option<Cursor>,
-    mut each: impl FnMut(Row) -> anyhow::Result<bool>,
+    mut each: impl FnMut(Span) -> anyhow::Result<bool>,
 ) -> anyhow::Result<()> {
-    let mut logical: Vec<(Position, Row)> =
+    let mut logical: Vec<(Position, Span)> =
         logical(opened, filter).map(|row| (Position::of(Sort::Start, opened, &row), row)).collect();
     logical.retain(|(position, _)| cursor.is_none_or(|cursor| *position > cursor.position));
     logical.sort_by_key(|(position, _)| Reverse(*position));
     let mut lanes: Vec<Lane> = Vec::new();
     if filter.wants_frames() {
-        for (process, it) in opened.processes.iter().enumerate() {
+        for (process, it) in opened.processes().iter().enumerate() {
             for (thread, entry) in it.tables.meta().threads.iter().enumerate() {
                 if filter.wants_thread(entry.id) {
                     lanes.push(Lane::new(process, thread, it.tables.blocks_of(thread)));
@@ -178,8 +172,8 @@ pub(super) fn each_by_start(
             _ => {
                 let Some(Reverse((_, number))) = waiting.pop() else { return Ok(()) };
                 let lane = &mut lanes[number];
-                if let Some(row) = lane.take(opened)
-                    && !each(Row::Frame(row))?
+                if let Some(span) = lane.take()
+                    && !each(span)?
                 {
                     return Ok(());
                 }
@@ -214,7 +208,7 @@ impl Lane {
         filter: &Filter,
         cursor: Option<Cursor>,
     ) -> Result<Option<Position>, SpanError> {
-        let process = &opened.processes[self.process];
+        let process = &opened.processes()[self.process];
         let id = process.tables.meta().threads[self.thread].id;
         loop {
             if let Some(columns) = &self.columns {
@@ -257,11 +251,9 @@ impl Lane {
     }
 
     /// The row that [`Self::next_position`] has gone to; none before a block.
-    fn take(&mut self, opened: &OpenedSession) -> Option<FrameView> {
-        let columns = self.columns.as_ref()?;
-        let process = &opened.processes[self.process];
-        let frame = FrameView::from_row(self.process, process, self.thread as u32, columns, self.row);
+    fn take(&mut self) -> Option<Span> {
+        let frame = FrameSpan::of_row(self.thread, self.columns.as_ref()?, self.row);
         self.row += 1;
-        Some(frame)
+        Some(Span::frame(self.process, frame))
     }
 }

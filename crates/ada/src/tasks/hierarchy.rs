@@ -2,20 +2,22 @@
 
 use ada_span::concurrency::Context;
 
-use crate::analysis::{OpenedProcess, OpenedSession, TaskView};
+use crate::analysis::{OpenedSession, TraceProcess};
 
 /// A task in its place of the hierarchy.
 pub(super) struct Line {
-    pub(super) task: TaskView,
+    pub(super) process: usize,
+    /// The task's place in the tables.
+    pub(super) place: usize,
     pub(super) level: usize,
 }
 
 /// All tasks, each behind the one that made it, in the order of their creation.
 pub(super) fn hierarchy(opened: &OpenedSession) -> Vec<Line> {
-    opened.processes.iter().enumerate().flat_map(|(number, process)| of_process(number, process)).collect()
+    opened.processes().iter().enumerate().flat_map(|(number, process)| of_process(number, process)).collect()
 }
 
-fn of_process(number: usize, process: &OpenedProcess) -> Vec<Line> {
+fn of_process(number: usize, process: &TraceProcess) -> Vec<Line> {
     let tasks = &process.tables.meta().tasks;
     let mut made: Vec<Vec<usize>> = vec![Vec::new(); tasks.len()];
     let mut roots = Vec::new();
@@ -34,7 +36,7 @@ fn of_process(number: usize, process: &OpenedProcess) -> Vec<Line> {
     let mut lines = Vec::with_capacity(tasks.len());
     let mut stack: Vec<(usize, usize)> = roots.into_iter().rev().map(|place| (place, 0)).collect();
     while let Some((place, level)) = stack.pop() {
-        lines.push(Line { task: TaskView { process: number, span: tasks[place] }, level });
+        lines.push(Line { process: number, place, level });
         let below = std::mem::take(&mut made[place]);
         stack.extend(below.into_iter().rev().map(|child| (child, level + 1)));
     }
@@ -42,7 +44,7 @@ fn of_process(number: usize, process: &OpenedProcess) -> Vec<Line> {
 }
 
 /// The task that is behind a context: itself, or the one whose block, or block's block, it is.
-fn maker(process: &OpenedProcess, mut context: Context) -> Option<usize> {
+fn maker(process: &TraceProcess, mut context: Context) -> Option<usize> {
     /// Blocks that submit blocks, before it is given up.
     const DEEPEST: usize = 4096;
     for _ in 0..DEEPEST {

@@ -4,11 +4,11 @@ mod hierarchy;
 
 use ada_image::glob;
 use ada_span::Status;
-use ada_span::swift::{TaskKind, WaitKind};
+use ada_span::swift::{TaskKind, TaskSpan, WaitKind};
 use serde_json::{Value, json};
 
 use crate::analysis::{
-    ListFormat, Listing, OpenedSession, Out, Row, SessionArgs, TaskView, csv, nanoseconds, with_tables,
+    ListFormat, Listing, OpenedSession, Out, SessionArgs, Span, SpanKind, csv, nanoseconds, with_tables,
 };
 use crate::exit::Outcome;
 
@@ -96,12 +96,22 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Outcome> {
     Ok(outcome)
 }
 
+impl Line {
+    fn span(&self) -> Span {
+        Span { process: self.process, kind: SpanKind::Task(self.place) }
+    }
+
+    fn task<'a>(&self, opened: &'a OpenedSession) -> &'a TaskSpan {
+        &opened.processes()[self.process].tables.meta().tasks[self.place]
+    }
+}
+
 fn is_wanted(args: &Args, opened: &OpenedSession, line: &Line) -> bool {
-    let TaskView { process, span } = line.task;
-    (args.all || span.kind() != TaskKind::Helper)
-        && (args.status.is_empty() || args.status.contains(&span.outcome().status))
+    let task = line.task(opened);
+    (args.all || task.kind() != TaskKind::Helper)
+        && (args.status.is_empty() || args.status.contains(&task.outcome().status))
         && args.name.as_ref().is_none_or(|pattern| {
-            let name = line.task.name(&opened.processes[process]);
+            let name = line.span().name(opened);
             glob(pattern, &name) || glob(pattern, name.split('(').next().unwrap_or_default())
         })
 }
@@ -120,22 +130,21 @@ fn table(opened: &OpenedSession, lines: &[Line]) -> Listing {
         "name",
     ]);
     for line in lines {
-        let row = Row::Task(line.task);
-        let process = &opened.processes[line.task.process];
-        let span = &line.task.span;
-        let outcome = span.outcome();
-        let threads: Vec<String> = line.task.threads(process).iter().map(u32::to_string).collect();
+        let (span, task) = (line.span(), line.task(opened));
+        let process = &opened.processes()[line.process];
+        let outcome = task.outcome();
+        let threads: Vec<String> = process.threads_of(task).iter().map(u32::to_string).collect();
         listing.row(vec![
-            format!("{:1$}{2}", "", 2 * line.level.min(20), row.reference(opened)),
-            span.kind().word().to_owned(),
-            nanoseconds(span.start.saturating_sub(opened.start)),
-            nanoseconds(row.duration()),
-            nanoseconds(span.running_ns),
-            nanoseconds(span.suspended_ns),
+            format!("{:1$}{2}", "", 2 * line.level.min(20), span.reference(opened)),
+            task.kind().word().to_owned(),
+            nanoseconds(task.start.saturating_sub(opened.start())),
+            nanoseconds(span.duration(opened)),
+            nanoseconds(task.running_ns),
+            nanoseconds(task.suspended_ns),
             waits(line, opened),
             shortened(&threads),
             format!("{}{}", outcome.status, if outcome.is_uncertain { "?" } else { "" }),
-            row.name(opened),
+            span.name(opened),
         ]);
     }
     listing
@@ -143,7 +152,7 @@ fn table(opened: &OpenedSession, lines: &[Line]) -> Listing {
 
 /// What a task waited for, and how often: `task 2, sleep`.
 fn waits(line: &Line, opened: &OpenedSession) -> String {
-    let waits = line.task.suspensions(&opened.processes[line.task.process]);
+    let waits = opened.processes()[line.process].suspensions_of(line.task(opened));
     let mut counts: Vec<(WaitKind, u64)> = Vec::new();
     for wait in waits {
         match counts.iter_mut().find(|(kind, _)| *kind == wait.kind()) {
@@ -169,7 +178,7 @@ fn shortened(threads: &[String]) -> String {
 }
 
 fn to_json(opened: &OpenedSession, line: &Line) -> Value {
-    let record = Row::Task(line.task).json(opened);
+    let record = opened.record(&line.span());
     let mut json = json!({ "reference": record["span_id"], "level": line.level });
     for name in [
         "pid",

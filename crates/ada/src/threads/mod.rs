@@ -10,8 +10,8 @@ use ada_span::pthread::PthreadSpan;
 use serde_json::{Value, json};
 
 use crate::analysis::{
-    ListFormat, Listing, OpenedProcess, OpenedSession, Out, PthreadView, Row, SessionArgs, Target, csv, nanoseconds,
-    refer, thousands, thread_name, with_tables,
+    ListFormat, Listing, OpenedSession, Out, SessionArgs, Span, SpanKind, Target, csv, nanoseconds, thousands,
+    with_tables,
 };
 use crate::exit::Outcome;
 
@@ -111,7 +111,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Outcome> {
 /// All threads, each behind the one that made it.
 fn hierarchy(opened: &OpenedSession) -> Vec<Line> {
     let mut lines = Vec::new();
-    for (process, it) in opened.processes.iter().enumerate() {
+    for (process, it) in opened.processes().iter().enumerate() {
         let meta = it.tables.meta();
         let mut all: Vec<Line> = meta
             .pthreads
@@ -155,12 +155,12 @@ fn hierarchy(opened: &OpenedSession) -> Vec<Line> {
 }
 
 fn name(opened: &OpenedSession, line: &Line) -> String {
-    let process = &opened.processes[line.process];
+    let process = &opened.processes()[line.process];
     match &line.span {
         Some(span) => match span.given_name() {
             Some(given) if span.function == NONE => given,
-            Some(given) => format!("{} ({given})", thread_name(process, span)),
-            None => thread_name(process, span),
+            Some(given) => format!("{} ({given})", process.thread_name(span)),
+            None => process.thread_name(span),
         },
         // The bits above a thread id number the parts of a thread that was recorded in several.
         None if process.tables.meta().threads[line.thread].id >> 22 > 0 => "continued".to_owned(),
@@ -169,8 +169,8 @@ fn name(opened: &OpenedSession, line: &Line) -> String {
 }
 
 fn reference(opened: &OpenedSession, line: &Line) -> String {
-    let id = opened.processes[line.process].tables.meta().threads[line.thread].id;
-    refer(opened, line.process, Target::Thread(id, line.span.map_or(0, |span| span.begin_seq))).to_string()
+    let id = opened.processes()[line.process].tables.meta().threads[line.thread].id;
+    opened.processes()[line.process].refer(Target::Thread(id, line.span.map_or(0, |span| span.begin_seq)))
 }
 
 fn table(opened: &OpenedSession, lines: &[Line]) -> Listing {
@@ -187,12 +187,12 @@ fn table(opened: &OpenedSession, lines: &[Line]) -> Listing {
         "name",
     ]);
     for line in lines {
-        let process = &opened.processes[line.process];
+        let process = &opened.processes()[line.process];
         let entry = &process.tables.meta().threads[line.thread];
         let span = line.span.as_ref();
         let blank = String::new;
         let id_of = |place: u64| process.tables.meta().threads.get(place as usize).map(|thread| thread.id);
-        let start = span.map_or(entry.facts.first_time, |span| span.start).saturating_sub(opened.start);
+        let start = span.map_or(entry.facts.first_time, |span| span.start).saturating_sub(opened.start());
         let creator = span.and_then(|span| {
             let doubt = if span.confidence < 90 { "?" } else { "" };
             id_of(span.creator).map(|creator| format!("thread:{creator}{doubt}"))
@@ -218,7 +218,7 @@ fn table(opened: &OpenedSession, lines: &[Line]) -> Listing {
 }
 
 fn to_json(opened: &OpenedSession, line: &Line) -> Value {
-    let process: &OpenedProcess = &opened.processes[line.process];
+    let process = &opened.processes()[line.process];
     let entry = &process.tables.meta().threads[line.thread];
     let mut json = json!({
         "reference": reference(opened, line),
@@ -232,8 +232,8 @@ fn to_json(opened: &OpenedSession, line: &Line) -> Value {
         "spans": entry.spans,
         "deepest": entry.facts.deepest,
     });
-    if let Some(span) = line.span {
-        let record = Row::Pthread(PthreadView { process: line.process, span }).json(opened);
+    if let Some(place) = line.span.and_then(|span| process.pthread_place(span.thread, span.begin_seq)) {
+        let record = opened.record(&Span { process: line.process, kind: SpanKind::Pthread(place) });
         for name in ["status", "reason", "start_ns", "end_ns", "evidence", "file", "line"] {
             json[name] = record[name].clone();
         }

@@ -18,11 +18,11 @@ pub(crate) fn print(report: &TraceReport) {
         report.start_up.as_secs_f64() * 1e3
     ));
     if let Some(StoodStill { attaching, detaching }) = report.stood_still {
-        let left = detaching.map(|time| format!(", {:.1} ms while they were removed", time.as_secs_f64() * 1e3));
+        let removing = detaching.map(|time| format!(", {:.1} ms while they were removed", time.as_secs_f64() * 1e3));
         say(format_args!(
             "ada: the process stood still for {:.1} ms while hooks were written{}\n",
             attaching.as_secs_f64() * 1e3,
-            left.unwrap_or_default()
+            removing.unwrap_or_default()
         ));
     }
     for crash in &report.crashes {

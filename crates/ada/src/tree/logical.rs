@@ -5,9 +5,7 @@ use std::collections::HashMap;
 use serde_json::{Value, json};
 
 use super::Args;
-use crate::analysis::{
-    BlockView, CallbackView, ListFormat, OpenedSession, Out, PthreadView, Row, TaskView, csv, nanoseconds,
-};
+use crate::analysis::{ListFormat, OpenedSession, Out, Span, csv, nanoseconds};
 
 /// A span in its place.
 struct Line {
@@ -16,8 +14,8 @@ struct Line {
 }
 
 pub(super) fn print(args: &Args, opened: &OpenedSession, out: &mut Out) -> anyhow::Result<()> {
-    let since = args.since.map_or(0, |it| it.on_clock(opened.start));
-    let until = args.until.map_or(u64::MAX, |it| it.on_clock(opened.start));
+    let since = args.since.map_or(0, |it| it.on_clock(opened.start()));
+    let until = args.until.map_or(u64::MAX, |it| it.on_clock(opened.start()));
     let mut lines = hierarchy(opened, args.depth.max(1));
     lines.retain(|line| {
         let number = |name: &str| line.record[name].as_u64().unwrap_or(0);
@@ -65,7 +63,8 @@ fn short(line: &Line, fields: &[&str]) -> Value {
 
 /// Each span behind its parent, in the order of their starts. What no logical span made is at the top.
 fn hierarchy(opened: &OpenedSession, depth: usize) -> Vec<Line> {
-    let mut records: Vec<Value> = rows(opened).map(|row| row.json(opened)).collect();
+    let spans = (0..opened.processes().len()).flat_map(|process| Span::logical(opened, process));
+    let mut records: Vec<Value> = spans.map(|span| span.record(opened)).collect();
     records.sort_by_key(|record| record["start_ns"].as_u64());
     let text = |record: &Value, name: &str| record[name].as_str().unwrap_or_default().to_owned();
     let places: HashMap<String, usize> =
@@ -87,15 +86,4 @@ fn hierarchy(opened: &OpenedSession, depth: usize) -> Vec<Line> {
         }
     }
     lines
-}
-
-fn rows(opened: &OpenedSession) -> impl Iterator<Item = Row> + '_ {
-    opened.processes.iter().enumerate().flat_map(|(process, it)| {
-        let meta = it.tables.meta();
-        let threads = meta.pthreads.iter().map(move |&span| Row::Pthread(PthreadView { process, span }));
-        let callbacks = meta.callbacks.iter().map(move |&span| Row::Callback(CallbackView { process, span }));
-        let tasks = meta.tasks.iter().map(move |&span| Row::Task(TaskView { process, span }));
-        let blocks = meta.dispatched.iter().map(move |&span| Row::Block(BlockView { process, span }));
-        threads.chain(callbacks).chain(tasks).chain(blocks)
-    })
 }

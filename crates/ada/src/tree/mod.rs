@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::analysis::{
     ListFormat, Moment, OpenedSession, Out, SessionArgs, Target, check_correctable, corrected_text, csv, nanoseconds,
-    parse_nanos, put_corrected, put_place, refer, thousands, with_tables,
+    parse_nanos, put_corrected, put_source, thousands, with_tables,
 };
 use crate::exit::Outcome;
 
@@ -80,7 +80,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Outcome> {
     let mut out = Out::new();
     let outcome = with_tables(&args.session, &mut out, |opened, out| {
         for id in &args.thread {
-            if !opened.processes.iter().any(|it| it.tables.meta().thread_index(*id).is_some()) {
+            if !opened.processes().iter().any(|it| it.tables.meta().thread_index(*id).is_some()) {
                 anyhow::bail!("thread {id} is not in the session; `ada threads` lists them");
             }
         }
@@ -118,10 +118,10 @@ pub(crate) fn lines(opened: &OpenedSession, options: &[String]) -> anyhow::Resul
 }
 
 fn fold_all(args: &Args, opened: &OpenedSession) -> anyhow::Result<Vec<Folded>> {
-    let since = args.since.map_or(0, |it| it.on_clock(opened.start));
-    let until = args.until.map_or(u64::MAX, |it| it.on_clock(opened.start));
+    let since = args.since.map_or(0, |it| it.on_clock(opened.start()));
+    let until = args.until.map_or(u64::MAX, |it| it.on_clock(opened.start()));
     let mut folded = Vec::new();
-    for process in &opened.processes {
+    for process in opened.processes() {
         let is_root = args.function.as_ref().map(|pattern| {
             let functions = process.tables.meta().functions.iter();
             let is_wanted = |function: FunctionId| {
@@ -161,8 +161,8 @@ fn print(args: &Args, opened: &OpenedSession, folded: &[Folded], out: &mut Out) 
             out.line(&format!("{:>11} {:>11}{titles} {:>10}  call", "total", "self", "count"))?;
             for line in page {
                 let node = &folded[line.process].nodes()[line.node];
-                let function = opened.processes[line.process].function(node.function as usize);
-                let name = opened.processes[line.process].names.name(function);
+                let function = opened.processes()[line.process].function(node.function as usize);
+                let name = opened.processes()[line.process].names.name(function);
                 let source = args.lines.then(|| opened.source(line.process, function)).flatten();
                 let source = source.map_or_else(String::new, |place| format!("  {place}"));
                 let more = if node.hidden > 0 {
@@ -221,13 +221,13 @@ fn print(args: &Args, opened: &OpenedSession, folded: &[Folded], out: &mut Out) 
 
 /// Total and self time without what recording took.
 fn corrected(args: &Args, opened: &OpenedSession, line: &Line, node: &Node) -> Option<[Corrected; 2]> {
-    let correction = opened.processes[line.process].correction.as_ref().filter(|_| args.corrected)?;
+    let correction = opened.processes()[line.process].correction.as_ref().filter(|_| args.corrected)?;
     Some([correction.total(node.total_ns, &node.costs), correction.of_self(node.self_ns, &node.self_costs)])
 }
 
 fn to_json(args: &Args, opened: &OpenedSession, folded: &[Folded], line: &Line) -> Value {
     let node = &folded[line.process].nodes()[line.node];
-    let process = &opened.processes[line.process];
+    let process = &opened.processes()[line.process];
     let function = process.function(node.function as usize);
     let thread = process.tables.meta().threads[node.first.0 as usize].id;
     let mut record = json!({
@@ -238,9 +238,9 @@ fn to_json(args: &Args, opened: &OpenedSession, folded: &[Folded], line: &Line) 
         "count": node.count,
         "total_ns": node.total_ns,
         "self_ns": node.self_ns,
-        "first_span_id": refer(opened, line.process, Target::Frame(thread, node.first.1)).to_string(),
+        "first_span_id": opened.processes()[line.process].refer(Target::Frame(thread, node.first.1)),
     });
-    put_place(&mut record, opened.source(line.process, function));
+    put_source(&mut record, opened.source(line.process, function));
     if let Some([total, own]) = corrected(args, opened, line, node) {
         put_corrected(&mut record, "corrected_total", Some(total));
         put_corrected(&mut record, "corrected_self", Some(own));

@@ -13,11 +13,11 @@ const MOST_FUNCTIONS: usize = 12;
 
 /// Everything but the shapes.
 pub(super) fn answer(opened: &OpenedSession, stage: &Stage, number: u64, is_live: bool) -> Value {
-    let path = opened.session.path();
+    let path = opened.session().path();
     let name = path.canonicalize().unwrap_or_else(|_| path.to_owned());
     let name = name.file_name().map_or_else(String::new, |it| it.to_string_lossy().into_owned());
     let processes: Vec<Value> = opened
-        .processes
+        .processes()
         .iter()
         .map(|process| {
             let manifest = opened.recorded(process).manifest.as_ref();
@@ -31,7 +31,7 @@ pub(super) fn answer(opened: &OpenedSession, stage: &Stage, number: u64, is_live
         })
         .collect();
     let tracks: Vec<Value> = stage.tracks.iter().enumerate().map(|(place, it)| track(stage, place, it)).collect();
-    let threads = || opened.processes.iter().flat_map(|it| &it.tables.meta().threads);
+    let threads = || opened.processes().iter().flat_map(|it| &it.tables.meta().threads);
     json!({
         "number": number,
         "live": is_live,
@@ -52,7 +52,7 @@ pub(super) fn answer(opened: &OpenedSession, stage: &Stage, number: u64, is_live
 
 /// The functions with the most time in themselves: name, calls, own time and total.
 fn top(opened: &OpenedSession, stage: &Stage) -> Vec<Value> {
-    let all = opened.processes.iter().enumerate().flat_map(|(number, process)| {
+    let all = opened.processes().iter().enumerate().flat_map(|(number, process)| {
         let functions = (0..).zip(&process.tables.meta().functions);
         functions.map(move |(place, it)| (it.self_ns, number, place, it))
     });

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::referenced;
 use super::stage::Stage;
 use super::stage_link::StageLink;
-use crate::analysis::{OpenedSession, Target, refer};
+use crate::analysis::{OpenedSession, Target};
 
 /// Causes and effects of an answer, each.
 const MOST: usize = 50;
@@ -25,7 +25,7 @@ pub(super) fn find(opened: &OpenedSession, stage: &Stage, process: usize, target
 /// The task, block or thread that made a call.
 fn on_behalf_of(opened: &OpenedSession, process: usize, call: Target) -> Option<Target> {
     let Target::Frame(id, seq) = call else { return None };
-    let process = &opened.processes[process];
+    let process = &opened.processes()[process];
     let thread = process.tables.meta().thread_index(id)? as u64;
     let context = process.target_of(process.context_at(thread, seq));
     context.or_else(|| process.pthread(thread, seq).map(|span| Target::Thread(id, span.begin_seq)))
@@ -37,7 +37,7 @@ fn told<'a>(
     links: impl Iterator<Item = (&'a StageLink, Target)>,
 ) -> anyhow::Result<Vec<String>> {
     let tell = |(link, other): (&StageLink, Target)| {
-        let reference = refer(opened, process, other);
+        let reference = opened.processes()[process].reference(other);
         let name = referenced::find(opened, reference)?.map_or_else(String::new, |row| row.name(opened));
         Ok(format!("{}: {reference} {name}", link.kind).trim_end().to_owned())
     };

@@ -4,13 +4,13 @@ use ada_span::AnomalyKind;
 use serde_json::{Value, json};
 
 use super::endings::Endings;
-use crate::analysis::{OpenedSession, Target, refer};
+use crate::analysis::{OpenedSession, Target};
 
 /// Anomalies that are listed, by kind and thread.
 const MOST: usize = 200;
 
 pub(super) fn answer(opened: &OpenedSession) -> Value {
-    let processes = opened.processes.iter().enumerate().map(|(number, process)| {
+    let processes = opened.processes().iter().enumerate().map(|(number, process)| {
         let meta = process.tables.meta();
         let anomalies = meta.anomalies.iter().take(MOST).map(|it| {
             let id = meta.threads[it.thread as usize].id;
@@ -19,8 +19,8 @@ pub(super) fn answer(opened: &OpenedSession) -> Value {
                 "kind": kind,
                 "thread_id": id,
                 "count": it.count,
-                "first": refer(opened, number, Target::Event(id, it.first_seq)).to_string(),
-                "time": it.first_time.saturating_sub(opened.start),
+                "first": opened.processes()[number].refer(Target::Event(id, it.first_seq)),
+                "time": it.first_time.saturating_sub(opened.start()),
             })
         });
         let mut endings = Endings::default();
@@ -47,6 +47,6 @@ pub(super) fn answer(opened: &OpenedSession) -> Value {
             "endings": endings,
         })
     });
-    let findings: Vec<String> = opened.session.findings().iter().take(MOST).map(ToString::to_string).collect();
+    let findings: Vec<String> = opened.session().findings().iter().take(MOST).map(ToString::to_string).collect();
     json!({ "processes": processes.collect::<Vec<_>>(), "damage": findings })
 }

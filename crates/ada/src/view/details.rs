@@ -7,7 +7,7 @@ use super::logical_track::LogicalKind;
 use super::stage::Stage;
 use super::track::TrackKind;
 use super::{causes, referenced, search};
-use crate::analysis::{OpenedSession, Target, refer};
+use crate::analysis::{OpenedSession, Target};
 use crate::show;
 
 /// Callees and neighbours that details have.
@@ -37,17 +37,17 @@ pub(super) fn reference(opened: &OpenedSession, stage: &Stage, track: usize, seq
             }
         },
     };
-    Some(refer(opened, it.process, target))
+    Some(opened.processes()[it.process].reference(target))
 }
 
 /// All that is known of a span, and where it is drawn.
 pub(super) fn answer(opened: &OpenedSession, stage: &Stage, reference: Reference) -> anyhow::Result<Value> {
     let shown = show::find(opened, reference, NEIGHBOURS)?;
     let row = referenced::find(opened, reference)?;
-    let place = row.as_ref().and_then(|row| search::place(stage, opened, row));
+    let place = row.as_ref().and_then(|row| search::place(stage, row));
     let span = row.as_ref().map(|row| search::to_json(opened, stage, row));
     let links = match &row {
-        Some(row) => causes::find(opened, stage, row.process(), row.target(opened))?,
+        Some(row) => causes::find(opened, stage, row.process, row.target(opened))?,
         None => Value::Null,
     };
     Ok(json!({ "reference": reference.to_string(), "details": shown, "place": place, "span": span, "links": links }))

@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::about;
 use super::question::OwnedSession;
 use super::stage::Stage;
-use crate::analysis::{SessionArgs, open_session_tables, tell_findings, thousands};
+use crate::analysis::{OpenedSession, SessionArgs, show_findings, thousands};
 use crate::exit::{Blame, say};
 use crate::session_thread::SessionThread;
 
@@ -28,9 +28,9 @@ impl Loaded {
     pub(super) fn open(args: SessionArgs, path: &Path, number: u64, is_live: bool) -> anyhow::Result<Self> {
         let path = path.to_owned();
         let (thread, (stage, about)) = SessionThread::start(move || {
-            let opened = open_session_tables(&path, &args)?;
+            let opened = OpenedSession::open(&path, &args)?;
             if !is_live {
-                tell_findings(&opened.session);
+                show_findings(opened.session());
             }
             let stage = Stage::new(&opened, &Progress::new(is_live).hears());
             let stage = Arc::new(stage.output_failed(|| format!("cannot sum up {}", path.display()))?);

@@ -11,7 +11,7 @@ use super::logical_track::{LogicalKind, LogicalTrack};
 use super::names::SpanNames;
 use super::placed::Placed;
 use super::track::{Track, TrackKind};
-use crate::analysis::{BlockView, CallbackView, OpenedSession, PthreadView, Row as SpanRow, TaskView, queue_name};
+use crate::analysis::{OpenedSession, Span, SpanKind};
 
 /// A span that has no row yet.
 struct Waiting {
@@ -22,36 +22,36 @@ struct Waiting {
 
 /// The tracks of a process, the first of which will have the number `next`.
 pub(super) fn tracks(opened: &OpenedSession, number: usize, names: &SpanNames, next: usize) -> (Vec<Track>, Placed) {
-    let process = &opened.processes[number];
+    let process = &opened.processes()[number];
     let meta = process.tables.meta();
     let function_name = |function: u64| {
         let place = (function != NONE).then(|| meta.function_index(FunctionId(function))).flatten();
         place.map(|place| names.of_function(number, place as u32))
     };
-    let to_item = |row: &SpanRow, place: usize, function: u64| Item {
-        start: row.start(),
-        duration: row.duration(),
-        seq: place as u64,
-        function: function_name(function).unwrap_or_else(|| names.of_text(&row.name(opened))),
-        count: 1,
-        outcome: row.outcome().to_byte(),
+    let to_item = |kind: SpanKind, place: usize, function: u64| {
+        let span = Span { process: number, kind };
+        Item {
+            start: span.start(opened),
+            duration: span.duration(opened),
+            seq: place as u64,
+            function: function_name(function).unwrap_or_else(|| names.of_text(&span.name(opened))),
+            count: 1,
+            outcome: span.outcome(opened).to_byte(),
+        }
     };
     let mut waiting: Vec<Waiting> = Vec::new();
     let mut wait = |kind: LogicalKind, item: Item, running: Vec<Item>| waiting.push(Waiting { kind, item, running });
-    for (place, &span) in meta.pthreads.iter().enumerate() {
-        let row = SpanRow::Pthread(PthreadView { process: number, span });
-        wait(LogicalKind::Threads, to_item(&row, place, span.function), Vec::new());
+    for (place, span) in meta.pthreads.iter().enumerate() {
+        wait(LogicalKind::Threads, to_item(SpanKind::Pthread(place), place, span.function), Vec::new());
     }
-    for (place, &span) in meta.tasks.iter().enumerate() {
-        let view = TaskView { process: number, span };
-        let item = to_item(&SpanRow::Task(view), place, span.function);
-        let runs = view.runs(process).iter();
+    for (place, span) in meta.tasks.iter().enumerate() {
+        let item = to_item(SpanKind::Task(place), place, span.function);
+        let runs = process.runs_of(span).iter();
         let running = runs.map(|run| Item { start: run.start, duration: run.end.saturating_sub(run.start), ..item });
         wait(LogicalKind::Tasks, item, running.collect());
     }
-    for (place, &span) in meta.dispatched.iter().enumerate() {
-        let row = SpanRow::Block(BlockView { process: number, span });
-        let mut item = to_item(&row, place, span.function);
+    for (place, span) in meta.dispatched.iter().enumerate() {
+        let mut item = to_item(SpanKind::Block(place), place, span.function);
         // From its submission on it waits; it runs from its start.
         let running = if span.has_run() { vec![item] } else { Vec::new() };
         if span.has_run() && span.submit_time != NONE && span.submit_time < span.start {
@@ -61,9 +61,8 @@ pub(super) fn tracks(opened: &OpenedSession, number: usize, names: &SpanNames, n
         let queue = (span.queue != NONE).then_some(span.queue);
         wait(LogicalKind::Queue(queue), item, running);
     }
-    for (place, &span) in meta.callbacks.iter().enumerate() {
-        let row = SpanRow::Callback(CallbackView { process: number, span });
-        wait(LogicalKind::Callbacks, to_item(&row, place, span.function), Vec::new());
+    for (place, span) in meta.callbacks.iter().enumerate() {
+        wait(LogicalKind::Callbacks, to_item(SpanKind::Callback(place), place, span.function), Vec::new());
     }
     // The longer of two that begin together lies above.
     waiting.sort_by_key(|it| (it.kind, it.item.start, std::cmp::Reverse(it.item.duration)));
@@ -92,7 +91,7 @@ pub(super) fn tracks(opened: &OpenedSession, number: usize, names: &SpanNames, n
         let title = match track.kind {
             LogicalKind::Threads => "Threads".to_owned(),
             LogicalKind::Tasks => "Tasks".to_owned(),
-            LogicalKind::Queue(Some(queue)) => format!("Queue {}", queue_name(process, queue).unwrap_or_default()),
+            LogicalKind::Queue(Some(queue)) => format!("Queue {}", process.queue_name(queue).unwrap_or_default()),
             LogicalKind::Queue(None) => "Blocks".to_owned(),
             LogicalKind::Callbacks => "Callbacks".to_owned(),
         };

@@ -25,7 +25,7 @@ struct Others {
 impl SpanNames {
     pub(super) fn of(opened: &OpenedSession) -> Self {
         let mut names = Self::default();
-        for process in &opened.processes {
+        for process in opened.processes() {
             names.first.push(names.next);
             let functions = process.tables.meta().functions.iter();
             let listed: Vec<(String, String)> =

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::stage::Stage;
-use crate::analysis::{OpenedSession, Target, nanoseconds, refer};
+use crate::analysis::{OpenedSession, Target, nanoseconds};
 
 /// Shown around a crash, before and after, in the share of the whole run.
 const AROUND_CRASH: u64 = 20;
@@ -18,19 +18,19 @@ pub(super) fn find(opened: &OpenedSession, stage: &Stage) -> Value {
 }
 
 fn crash(opened: &OpenedSession, stage: &Stage) -> Option<Value> {
-    let crashes = opened.processes.iter().enumerate().flat_map(|(number, process)| {
+    let crashes = opened.processes().iter().enumerate().flat_map(|(number, process)| {
         let manifest = opened.recorded(process).manifest.iter();
         manifest.flat_map(|it| &it.crashes).map(move |crash| (number, crash))
     });
     let (number, crash) = crashes.min_by_key(|(_, crash)| crash.time_ns)?;
-    let thread = opened.processes[number].tables.meta().thread_index(crash.thread)?;
+    let thread = opened.processes()[number].tables.meta().thread_index(crash.thread)?;
     let around = (stage.end.saturating_sub(stage.start) / AROUND_CRASH).max(1000);
     let start = crash.time_ns.saturating_sub(around).max(stage.start) - stage.start;
     let end = (crash.time_ns + around / 4).min(stage.end).saturating_sub(stage.start).max(start + 1);
     let why = format!("signal {} after {}", crash.signal, nanoseconds(crash.time_ns.saturating_sub(stage.start)));
     // What it was in is chosen at once. The call ends when the signal hit.
     let innermost = stage.processes[number].scene().innermost(thread, crash.time_ns.saturating_sub(1)).ok().flatten();
-    let span = innermost.map(|call| refer(opened, number, Target::Frame(crash.thread, call.seq)).to_string());
+    let span = innermost.map(|call| opened.processes()[number].refer(Target::Frame(crash.thread, call.seq)));
     let track = stage.track_of_thread(number, thread);
     Some(json!({ "start": start, "end": end, "track": track, "kind": "crash", "why": why, "span": span }))
 }
@@ -39,7 +39,7 @@ fn crash(opened: &OpenedSession, stage: &Stage) -> Option<Value> {
 /// another program that the process became, or in tasks that `main` only starts), that is no good beginning.
 fn main(opened: &OpenedSession, stage: &Stage) -> Option<Value> {
     let mut calls = Vec::new();
-    for (number, process) in opened.processes.iter().enumerate() {
+    for (number, process) in opened.processes().iter().enumerate() {
         let meta = process.tables.meta();
         // It is called early, by the process's first thread. It may never have returned.
         let Some(thread) = meta.thread_index(process.pid) else { continue };

@@ -2,41 +2,24 @@
 
 use ada_query::Reference;
 
-use crate::analysis::{BlockView, CallbackView, OpenedSession, PthreadView, Row, Target, TaskView, read_frame};
+use crate::analysis::{OpenedSession, Span, SpanKind, Target};
 
 /// The span that a reference means; an event's is that which it opens.
-pub(super) fn find(opened: &OpenedSession, reference: Reference) -> anyhow::Result<Option<Row>> {
-    for (number, process) in opened.processes.iter().enumerate() {
-        if reference.pid.is_some_and(|pid| pid != process.pid) {
+pub(super) fn find(opened: &OpenedSession, reference: Reference) -> anyhow::Result<Option<Span>> {
+    for (process, it) in opened.processes().iter().enumerate() {
+        if reference.pid.is_some_and(|pid| pid != it.pid) {
             continue;
         }
-        let meta = process.tables.meta();
-        let thread = |id: u32| meta.thread_index(id);
-        let row = match reference.target {
-            Target::Frame(id, seq) | Target::Event(id, seq) => match thread(id) {
-                Some(thread) => read_frame(opened, number, thread, seq)?.map(Row::Frame),
-                None => None,
-            },
-            Target::Thread(id, seq) => thread(id).and_then(|thread| {
-                let span = *process.pthread(thread as u64, seq)?;
-                Some(Row::Pthread(PthreadView { process: number, span }))
+        let span = match reference.target {
+            Target::Event(id, seq) => Span::find(opened, process, Target::Frame(id, seq))?,
+            Target::Thread(id, seq) => it.tables.meta().thread_index(id).and_then(|thread| {
+                let place = it.pthread_place(thread as u64, seq)?;
+                Some(Span { process, kind: SpanKind::Pthread(place) })
             }),
-            Target::Task(id) => {
-                let task = meta.tasks.iter().find(|task| task.id == id);
-                task.map(|&span| Row::Task(TaskView { process: number, span }))
-            }
-            Target::Block(id, seq) => thread(id).and_then(|thread| {
-                let span = meta.dispatched.iter().find(|it| it.thread == thread as u64 && it.seq == seq)?;
-                Some(Row::Block(BlockView { process: number, span: *span }))
-            }),
-            Target::Callback(id, seq) => thread(id).and_then(|thread| {
-                let span = meta.callbacks.iter().find(|it| it.thread == thread as u64 && it.seq == seq)?;
-                Some(Row::Callback(CallbackView { process: number, span: *span }))
-            }),
-            Target::Function(_) => None,
+            target => Span::find(opened, process, target)?,
         };
-        if row.is_some() {
-            return Ok(row);
+        if span.is_some() {
+            return Ok(span);
         }
     }
     Ok(None)

@@ -5,7 +5,7 @@ use anyhow::bail;
 use serde_json::{Value, json};
 
 use super::stage::Stage;
-use crate::analysis::{OpenedSession, Row, parse_nanos};
+use crate::analysis::{OpenedSession, Span, SpanKind, parse_nanos};
 use crate::spans;
 
 /// Spans and functions of an answer.
@@ -67,10 +67,10 @@ pub(super) fn answer(opened: &OpenedSession, stage: &Stage, text: &str) -> anyho
     let mut options = sought.options.clone();
     options.push("--sort=duration".into());
     let (rows, has_more) = spans::list(opened, &options, MOST)?;
-    let spans: Vec<Value> = rows.iter().map(|(row, _)| to_json(opened, stage, row)).collect();
+    let spans: Vec<Value> = rows.iter().map(|(span, _)| to_json(opened, stage, span)).collect();
     let mut functions = Vec::new();
     let needle = sought.name.to_lowercase();
-    for (number, process) in opened.processes.iter().enumerate().filter(|_| !needle.is_empty()) {
+    for (number, process) in opened.processes().iter().enumerate().filter(|_| !needle.is_empty()) {
         for (place, stats) in process.tables.meta().functions.iter().enumerate() {
             let name = stage.names.of_function(number, place as u32);
             if stage.names.get(name).is_some_and(|(name, _)| name.to_lowercase().contains(&needle)) {
@@ -84,49 +84,32 @@ pub(super) fn answer(opened: &OpenedSession, stage: &Stage, text: &str) -> anyho
 }
 
 /// A span in a list: enough to show it and to go there.
-pub(super) fn to_json(opened: &OpenedSession, stage: &Stage, row: &Row) -> Value {
-    let outcome = row.outcome();
+pub(super) fn to_json(opened: &OpenedSession, stage: &Stage, span: &Span) -> Value {
+    let outcome = span.outcome(opened);
     json!({
-        "reference": row.reference(opened).to_string(),
-        "name": row.name(opened),
-        "runtime": row.runtime(opened),
-        "start": row.start().saturating_sub(stage.start),
-        "duration": row.duration(),
+        "reference": span.reference(opened).to_string(),
+        "name": span.name(opened),
+        "runtime": span.runtime(opened),
+        "start": span.start(opened).saturating_sub(stage.start),
+        "duration": span.duration(opened),
         "status": outcome.status.word(),
         "reason": (outcome.reason != Reason::None).then(|| outcome.reason.word()),
-        "place": place(stage, opened, row),
+        "place": place(stage, span),
     })
 }
 
 /// Where a span is drawn: its track and row.
-pub(super) fn place(stage: &Stage, opened: &OpenedSession, row: &Row) -> Option<(u32, u32)> {
-    let number = row.process();
-    let process = &stage.processes[number];
-    let meta = opened.processes[number].tables.meta();
-    match row {
-        Row::Frame(it) => {
-            let row = it.depth.min(ada_timeline::LAST_ROW);
-            Some((stage.track_of_thread(number, it.thread as usize) as u32, row))
+pub(super) fn place(stage: &Stage, span: &Span) -> Option<(u32, u32)> {
+    let placed = &stage.processes[span.process].placed;
+    match span.kind {
+        SpanKind::Frame(it) => {
+            let row = it.depth().min(ada_timeline::LAST_ROW.into()) as u32;
+            Some((stage.track_of_thread(span.process, it.thread) as u32, row))
         }
-        Row::Pthread(it) => {
-            let key = (it.span.thread, it.span.begin_seq);
-            let place = meta.pthreads.iter().position(|it| (it.thread, it.begin_seq) == key)?;
-            process.placed.threads.get(place).copied()
-        }
-        Row::Task(it) => {
-            let place = meta.tasks.iter().position(|other| other.id == it.span.id)?;
-            process.placed.tasks.get(place).copied()
-        }
-        Row::Block(it) => {
-            let key = (it.span.thread, it.span.seq);
-            let place = meta.dispatched.iter().position(|it| (it.thread, it.seq) == key)?;
-            process.placed.blocks.get(place).copied()
-        }
-        Row::Callback(it) => {
-            let key = (it.span.thread, it.span.seq);
-            let place = meta.callbacks.iter().position(|it| (it.thread, it.seq) == key)?;
-            process.placed.callbacks.get(place).copied()
-        }
+        SpanKind::Pthread(place) => placed.threads.get(place).copied(),
+        SpanKind::Task(place) => placed.tasks.get(place).copied(),
+        SpanKind::Block(place) => placed.blocks.get(place).copied(),
+        SpanKind::Callback(place) => placed.callbacks.get(place).copied(),
     }
 }
 

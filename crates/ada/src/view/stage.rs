@@ -27,14 +27,14 @@ impl Stage {
     pub(super) fn new(opened: &OpenedSession, progress: &(dyn Fn(u64) + Sync)) -> Result<Self, SpanError> {
         let names = SpanNames::of(opened);
         let mut stage = Self {
-            start: opened.start,
-            end: opened.end,
+            start: opened.start(),
+            end: opened.end(),
             processes: Vec::new(),
             tracks: Vec::new(),
             names,
             links: Vec::new(),
         };
-        for (number, process) in opened.processes.iter().enumerate() {
+        for (number, process) in opened.processes().iter().enumerate() {
             let tables = Tables::open(process.tables.folder())?;
             let summary = Summary::of(&tables, progress)?;
             let first_track = stage.tracks.len();

@@ -73,7 +73,7 @@ pub(super) fn gather(processes: &[StageProcess]) -> Vec<StageLink> {
             }
         };
         let all = causal_links(meta);
-        links.extend(all.iter().filter_map(|link| {
+        links.extend(all.iter().filter(|link| link.is_drawn()).filter_map(|link| {
             Some(StageLink { kind: link.kind, process: number, from: end(&link.from)?, to: end(&link.to)? })
         }));
     }

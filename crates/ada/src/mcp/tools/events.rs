@@ -17,7 +17,7 @@ pub(super) fn events(asked: &Asked, limits: &Limits, arguments: &Arguments) -> a
         arguments.number("thread_id")?.ok_or_else(|| anyhow!("thread_id is missing; table threads lists them"))?;
     // The cursor is the next event's position.
     let from = match arguments.text("cursor")? {
-        Some(_) => arguments.place()? as u64,
+        Some(_) => arguments.first_item()? as u64,
         None => arguments.number("from_seq")?.unwrap_or(0),
     };
     let mut condition = format!("thread_id = {thread} AND seq >= {from}");

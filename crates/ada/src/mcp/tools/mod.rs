@@ -49,7 +49,7 @@ pub(super) fn answer(context: &mut ToolContext, tool: &str, arguments: &Argument
 fn found(asked: &Asked, arguments: &Arguments) -> anyhow::Result<Answer> {
     let all = findings(asked.engine.trace(), asked.engine.cancel(), arguments.text("symptom")?)?;
     let count = all.len();
-    Ok(Answer::list(all.iter().map(finding_json).collect(), arguments.place()?)
+    Ok(Answer::list(all.iter().map(finding_json).collect(), arguments.first_item()?)
         .fact("session", asked.name.clone())
         .fact("count", count))
 }
@@ -68,7 +68,7 @@ fn call_tree(asked: &Asked, arguments: &Arguments) -> anyhow::Result<Answer> {
             fields.retain(|_, value| !value.is_null());
         }
     }
-    Ok(Answer::list(lines, arguments.place()?).fact("session", asked.name.clone()))
+    Ok(Answer::list(lines, arguments.first_item()?).fact("session", asked.name.clone()))
 }
 
 fn neighbourhood(asked: &Asked, arguments: &Arguments) -> anyhow::Result<Answer> {
@@ -84,7 +84,7 @@ fn was_called(asked: &Asked, arguments: &Arguments) -> anyhow::Result<Answer> {
     let answer = called(asked.engine.trace(), asked.engine.cancel(), arguments.required("function")?)?;
     let json = called_json(&answer);
     let items = json["functions"].as_array().cloned().unwrap_or_default();
-    Ok(Answer::list(items, arguments.place()?)
+    Ok(Answer::list(items, arguments.first_item()?)
         .fact("answer", json["answer"].clone())
         .fact("because", json["because"].clone())
         .fact("did_you_mean", json["did_you_mean"].clone()))

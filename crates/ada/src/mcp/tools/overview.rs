@@ -37,7 +37,7 @@ pub(super) fn list_sessions(library: &Library, arguments: &Arguments) -> anyhow:
         }));
     }
     let count = items.len();
-    Ok(Answer::list(items, arguments.place()?).fact("count", count))
+    Ok(Answer::list(items, arguments.first_item()?).fact("count", count))
 }
 
 pub(super) fn summary(asked: &Asked, limits: &Limits, arguments: &Arguments) -> anyhow::Result<Answer> {
@@ -58,10 +58,10 @@ pub(super) fn summary(asked: &Asked, limits: &Limits, arguments: &Arguments) -> 
     );
     let (functions, _) = objects(asked, limits, &sql)?;
     let opened = &asked.opened;
-    Ok(Answer::list(functions, arguments.place()?)
+    Ok(Answer::list(functions, arguments.first_item()?)
         .fact("session", asked.name.clone())
-        .fact("start_ns", opened.start)
-        .fact("duration_ns", opened.end.saturating_sub(opened.start))
+        .fact("start_ns", opened.start())
+        .fact("duration_ns", opened.end().saturating_sub(opened.start()))
         .fact("processes", processes)
         .fact("threads", threads)
         .fact("spans_by_status_and_reason", outcomes))
@@ -70,13 +70,13 @@ pub(super) fn summary(asked: &Asked, limits: &Limits, arguments: &Arguments) -> 
 pub(super) fn source(asked: &Asked, arguments: &Arguments) -> anyhow::Result<Answer> {
     let pattern = arguments.required("function")?;
     let mut items: Vec<Value> = Vec::new();
-    for (number, process) in asked.opened.processes.iter().enumerate() {
+    for (number, process) in asked.opened.processes().iter().enumerate() {
         for stats in &process.tables.meta().functions {
             let name = process.names.name(stats.function);
             let plain = name.split('(').next().unwrap_or_default();
             if glob(pattern, &name) || glob(pattern, plain) {
-                let place = asked.opened.source(number, stats.function);
-                let (file, line) = place.map(|it| (it.file, it.line)).unzip();
+                let source = asked.opened.source(number, stats.function);
+                let (file, line) = source.map(|it| (it.file, it.line)).unzip();
                 items.push(json!({
                     "name": name, "module": process.names.module(stats.function), "file": file, "line": line,
                     "reference": format!("function:{}", stats.function),
@@ -85,5 +85,5 @@ pub(super) fn source(asked: &Asked, arguments: &Arguments) -> anyhow::Result<Ans
         }
     }
     let count = items.len();
-    Ok(Answer::list(items, arguments.place()?).fact("session", asked.name.clone()).fact("count", count))
+    Ok(Answer::list(items, arguments.first_item()?).fact("session", asked.name.clone()).fact("count", count))
 }

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::analysis::{OpenedSession, Row};
+use crate::analysis::{OpenedSession, Span};
 use crate::mcp::arguments::Arguments;
 use crate::mcp::budget::Answer;
 use crate::mcp::library::Asked;
@@ -26,14 +26,14 @@ pub(super) fn spans(asked: &Asked, arguments: &Arguments) -> anyhow::Result<Answ
     let more = rows.last().filter(|_| has_more).map(|(_, cursor)| cursor.clone());
     let mut items: Vec<(Value, String)> = Vec::new();
     let mut last: Option<Key> = None;
-    for (row, cursor) in rows {
-        let key = Key::of(&asked.opened, &row);
+    for (span, cursor) in rows {
+        let key = Key::of(&asked.opened, &span);
         match items.last_mut().filter(|_| folds && last.as_ref() == Some(&key)) {
             Some((item, end)) => {
-                fold(item, &row);
+                fold(&asked.opened, item, &span);
                 *end = cursor;
             }
-            None => items.push((first(&asked.opened, &row, &key), cursor)),
+            None => items.push((first(&asked.opened, &span, &key), cursor)),
         }
         last = Some(key);
     }
@@ -52,27 +52,28 @@ struct Key {
 }
 
 impl Key {
-    fn of(opened: &OpenedSession, row: &Row) -> Self {
-        let process = &opened.processes[row.process()];
+    fn of(opened: &OpenedSession, span: &Span) -> Self {
+        let process = &opened.processes()[span.process];
+        let outcome = span.outcome(opened);
         Self {
-            name: row.name(opened),
-            runtime: row.runtime(opened),
-            thread: process.tables.meta().threads[row.thread()].id,
+            name: span.name(opened),
+            runtime: span.runtime(opened),
+            thread: process.thread_id(span.thread(opened)),
             pid: process.pid,
-            status: row.outcome().status.word(),
-            reason: row.outcome().reason.word(),
+            status: outcome.status.word(),
+            reason: outcome.reason.word(),
         }
     }
 }
 
 /// The item of a span that may stand for others too.
-fn first(opened: &OpenedSession, row: &Row, key: &Key) -> Value {
+fn first(opened: &OpenedSession, span: &Span, key: &Key) -> Value {
     let mut item = json!({
-        "span_id": row.reference(opened).to_string(),
+        "span_id": span.reference(opened).to_string(),
         "name": key.name,
         "count": 1,
-        "start_ns": row.start(),
-        "duration_ns": row.duration(),
+        "start_ns": span.start(opened),
+        "duration_ns": span.duration(opened),
         "thread_id": key.thread,
         "status": key.status,
     });
@@ -82,21 +83,21 @@ fn first(opened: &OpenedSession, row: &Row, key: &Key) -> Value {
     if key.runtime != "sync" {
         item["runtime"] = key.runtime.into();
     }
-    if let Some(self_ns) = row.self_ns() {
+    if let Some(self_ns) = span.self_ns(opened) {
         item["self_ns"] = self_ns.into();
     }
     item
 }
 
 /// Adds another one of the same kind: `duration_ns` and `self_ns` become sums, and `max_ns` tells the longest.
-fn fold(item: &mut Value, row: &Row) {
+fn fold(opened: &OpenedSession, item: &mut Value, span: &Span) {
     let of = |item: &Value, name: &str| item[name].as_u64().unwrap_or(0);
     let longest = item["max_ns"].as_u64().unwrap_or_else(|| of(item, "duration_ns"));
-    item["max_ns"] = longest.max(row.duration()).into();
+    item["max_ns"] = longest.max(span.duration(opened)).into();
     item["count"] = (of(item, "count") + 1).into();
-    item["duration_ns"] = of(item, "duration_ns").saturating_add(row.duration()).into();
-    if let Some(self_ns) = row.self_ns() {
+    item["duration_ns"] = of(item, "duration_ns").saturating_add(span.duration(opened)).into();
+    if let Some(self_ns) = span.self_ns(opened) {
         item["self_ns"] = of(item, "self_ns").saturating_add(self_ns).into();
     }
-    item["last_start_ns"] = row.start().into();
+    item["last_start_ns"] = span.start(opened).into();
 }

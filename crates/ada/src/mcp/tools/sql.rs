@@ -35,7 +35,7 @@ pub(super) fn quoted(text: &str) -> String {
 }
 
 pub(super) fn query(asked: &Asked, limits: &Limits, arguments: &Arguments) -> anyhow::Result<Answer> {
-    let from = arguments.place()?;
+    let from = arguments.first_item()?;
     let (columns, rows, is_cut) = asked.engine.ask(arguments.required("sql")?, limits, |rows| {
         let columns = rows.columns().to_vec();
         let mut all = Vec::new();
@@ -82,5 +82,5 @@ pub(super) fn function_stats(asked: &Asked, limits: &Limits, arguments: &Argumen
     );
     let (items, _) = objects(asked, limits, &sql)?;
     let count = items.len();
-    Ok(Answer::list(items, arguments.place()?).fact("session", asked.name.clone()).fact("count", count))
+    Ok(Answer::list(items, arguments.first_item()?).fact("session", asked.name.clone()).fact("count", count))
 }

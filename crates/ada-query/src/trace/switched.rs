@@ -7,7 +7,7 @@ use ada_format::atf::Manifest;
 
 /// The switched functions of a process.
 #[derive(Debug, Default)]
-pub(crate) struct Switched {
+pub struct Switched {
     /// When functions were switched, and when back, each in order.
     from: Vec<u64>,
     to: Vec<u64>,
@@ -16,14 +16,16 @@ pub(crate) struct Switched {
 
 /// What is known of a function's calls that were not recorded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Unrecorded {
-    pub(crate) counted: u64,
+pub struct Unrecorded {
+    /// Those that were counted instead.
+    pub counted: u64,
     /// Whether there may be more than were counted.
-    pub(crate) is_inexact: bool,
+    pub is_inexact: bool,
 }
 
 impl Switched {
-    pub(crate) fn of(manifest: Option<&Manifest>) -> Self {
+    /// What a manifest says of them.
+    pub fn of(manifest: Option<&Manifest>) -> Self {
         let mut switched = Self::default();
         for switch in manifest.into_iter().flat_map(|manifest| &manifest.switches) {
             let to = switch.to_ns.unwrap_or(u64::MAX);
@@ -43,18 +45,18 @@ impl Switched {
     }
 
     /// How many times of switched functions a stretch of time overlaps: calls of these may be missing from it.
-    pub(crate) fn overlapping(&self, start: u64, end: u64) -> usize {
+    pub fn overlapping(&self, start: u64, end: u64) -> usize {
         let begun = self.from.partition_point(|&from| from < end);
         begun - self.to.partition_point(|&to| to <= start).min(begun)
     }
 
     /// Calls of a function that were not recorded, if there were any.
-    pub(crate) fn of_function(&self, function: FunctionId) -> Option<Unrecorded> {
+    pub fn of_function(&self, function: FunctionId) -> Option<Unrecorded> {
         self.functions.get(&function).copied()
     }
 
     /// How many functions were switched, and their calls meanwhile.
-    pub(crate) fn sums(&self) -> (usize, Unrecorded) {
+    pub fn sums(&self) -> (usize, Unrecorded) {
         let sum = self.functions.values().fold(Unrecorded::default(), |sum, it| Unrecorded {
             counted: sum.counted.saturating_add(it.counted),
             is_inexact: sum.is_inexact || it.is_inexact,

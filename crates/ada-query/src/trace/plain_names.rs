@@ -1,7 +1,7 @@
 //! Names of what threads, tasks and blocks run, without what languages put around them.
 
 /// The closure in the name of the function that runs it.
-pub fn closure_name(name: &str) -> String {
+pub(super) fn closure_name(name: &str) -> String {
     for (begin, end) in [("_Invoker<std::tuple<", '>'), ("__rust_begin_short_backtrace::<", '>')] {
         // Of several the innermost: `std::async` wraps its runner into another.
         if let Some((_, rest)) = name.rsplit_once(begin) {
@@ -25,7 +25,7 @@ pub fn closure_name(name: &str) -> String {
 }
 
 /// The name without what the compiler put around it.
-pub fn plain_name(name: String) -> String {
+pub(crate) fn plain_name(name: String) -> String {
     const AROUND: [&str; 3] = ["partial apply forwarder for ", "partial apply for ", "merged "];
     const SPECIALIZED: [&str; 3] =
         ["function signature specialization ", "generic specialization ", "generic not re-abstracted specialization "];

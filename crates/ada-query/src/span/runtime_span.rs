@@ -1,0 +1,134 @@
+//! What spans of all runtimes have in common.
+
+use std::borrow::Cow;
+
+use ada_event::FunctionId;
+use ada_span::Outcome;
+use serde_json::{Map, Value};
+
+use super::value::known;
+use crate::trace::{FunctionLabel, Target, TraceProcess};
+
+/// What the tables keep of the spans of every runtime.
+#[derive(Clone, Copy)]
+pub(crate) struct Basics {
+    /// The place of the thread that it began on.
+    pub(crate) thread: u64,
+    pub(crate) start: u64,
+    pub(crate) end: u64,
+    pub(crate) outcome: Outcome,
+    /// The function that it ran; [`ada_span::NONE`] where that is not known.
+    pub(crate) function: u64,
+}
+
+/// A span of some runtime. To add a runtime, implement this for its spans and give [`super::SpanKind`] a variant.
+pub(crate) trait RuntimeSpan {
+    /// The runtime's name.
+    fn runtime(&self, process: &TraceProcess) -> &'static str;
+
+    /// Whether it is what a runtime meant, and not a call.
+    fn is_logical(&self) -> bool {
+        true
+    }
+
+    /// What references call it.
+    fn target(&self, process: &TraceProcess) -> Target;
+
+    fn basics(&self) -> Basics;
+
+    /// The place of the thread that it began on.
+    fn thread(&self) -> usize {
+        self.basics().thread as usize
+    }
+
+    fn start(&self) -> u64 {
+        self.basics().start
+    }
+
+    fn duration(&self) -> u64 {
+        let Basics { start, end, .. } = self.basics();
+        end.saturating_sub(start)
+    }
+
+    /// Time in it alone; logical spans have none.
+    fn self_ns(&self) -> Option<u64> {
+        None
+    }
+
+    /// How deep it is, in calls or creations.
+    fn depth(&self) -> Option<u64> {
+        None
+    }
+
+    fn outcome(&self) -> Outcome {
+        self.basics().outcome
+    }
+
+    /// The function that it ran.
+    fn function(&self, _process: &TraceProcess) -> Option<FunctionId> {
+        known(self.basics().function).map(FunctionId)
+    }
+
+    fn label<'a>(&self, process: &'a TraceProcess) -> Option<Cow<'a, FunctionLabel>> {
+        self.function(process).map(|function| process.label(function))
+    }
+
+    /// What people call it.
+    fn name<'a>(&self, process: &'a TraceProcess) -> Option<Cow<'a, str>>;
+
+    /// The event that began it, by its position on the thread.
+    fn open_seq(&self) -> Option<u64>;
+
+    /// The event that ended it.
+    fn close_seq(&self) -> Option<u64>;
+
+    /// The event of the throw, longjmp or exit that ended it.
+    fn context_seq(&self) -> Option<u64> {
+        None
+    }
+
+    /// Of a call, the logical span that it is; of that, the call.
+    fn other(&self, process: &TraceProcess) -> Option<Target>;
+
+    /// How sure the match with its creation is, in percent.
+    fn confidence(&self) -> Option<u64> {
+        None
+    }
+
+    /// What led to it: the call around it or that created it, or the task or block that did.
+    fn cause(&self, process: &TraceProcess) -> Option<Target>;
+
+    /// The nearest span of any runtime that it belongs to. In records that is the parent.
+    fn parent(&self, process: &TraceProcess) -> Option<Target> {
+        self.cause(process)
+    }
+
+    /// The place of the thread that it ended on.
+    fn end_thread(&self) -> usize {
+        self.thread()
+    }
+
+    /// The ids of the threads that it ran on, in their order.
+    fn thread_ids(&self, process: &TraceProcess) -> Vec<u32> {
+        vec![process.thread_id(self.thread())]
+    }
+
+    /// By what the runtime knows it.
+    fn correlation_key(&self, _process: &TraceProcess) -> Option<String> {
+        None
+    }
+
+    /// The events that say all this.
+    fn evidence(&self, process: &TraceProcess) -> Vec<Target>;
+
+    /// What only spans of this runtime have.
+    fn attributes(&self, process: &TraceProcess) -> Map<String, Value>;
+
+    /// The events that its run on one thread begins and ends with; nothing where it has no such run.
+    fn run(&self) -> Option<(u64, Option<u64>)>;
+}
+
+/// An address or handle, as records have it.
+pub(super) fn hex(value: u64) -> Value {
+    Value::String(format!("{value:#x}"))
+}

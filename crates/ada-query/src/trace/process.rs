@@ -1,0 +1,310 @@
+//! A process of a trace: its tables, and what its functions, threads, tasks and blocks are called.
+
+use std::borrow::Cow;
+use std::collections::{BTreeMap, HashMap};
+use std::sync::OnceLock;
+
+use ada_event::FunctionId;
+use ada_format::atf::Process;
+use ada_span::concurrency::Context;
+use ada_span::pthread::PthreadSpan;
+use ada_span::swift::{Suspension, TaskRun, TaskSpan};
+use ada_span::table::{Meta, Tables};
+use ada_span::{Correction, NONE};
+
+use super::call_runtime::call_runtime;
+use super::names::Names;
+use super::plain_names::closure_name;
+use super::reference::{Reference, Target};
+use super::switched::Switched;
+
+/// A process of a session.
+pub struct TraceProcess {
+    /// The place of its session.
+    pub session: usize,
+    /// Its place in the session.
+    pub(super) number: usize,
+    /// Its id.
+    pub pid: u32,
+    /// Its spans.
+    pub tables: Tables,
+    /// Its functions' names.
+    pub names: Names,
+    /// The runtime of its calls.
+    pub runtime: &'static str,
+    /// What recording took, where that was measured.
+    pub correction: Option<Correction>,
+    /// Functions that were not recorded all the time.
+    pub switched: Switched,
+    /// Whether the session has no other process, so that references need not name it.
+    is_alone: bool,
+    /// The ids of each thread's first event, and of the process's first logical span, among those of all sessions.
+    first_events: Vec<i64>,
+    first_logical: i64,
+    /// By the functions' places; made when they are asked for.
+    labels: Vec<OnceLock<FunctionLabel>>,
+    logical: OnceLock<HashMap<(u32, u64), Target>>,
+    /// Places of the spans of threads, by the place of the thread and the event that they begin with.
+    pthreads: OnceLock<BTreeMap<(u64, u64), usize>>,
+    /// Runs of tasks and blocks: the events that they begin and end with, by the place of the thread.
+    runs: OnceLock<BTreeMap<(u64, u64), (u64, Context)>>,
+}
+
+/// How a function is called.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FunctionLabel {
+    /// `module:symbol`.
+    pub id: String,
+    /// The demangled name, or module and offset.
+    pub name: String,
+    /// The module's file name.
+    pub module: String,
+}
+
+/// The ids of the next event and of the next logical span, among those of all sessions.
+#[derive(Default)]
+pub(super) struct FirstIds {
+    event: i64,
+    logical: i64,
+}
+
+impl TraceProcess {
+    pub(super) fn new(
+        recorded: &Process,
+        tables: Tables,
+        names: Names,
+        (session, number): (usize, usize),
+        is_alone: bool,
+        first: &mut FirstIds,
+    ) -> Self {
+        let meta = tables.meta();
+        let mut first_events = Vec::new();
+        for thread in &meta.threads {
+            first_events.push(first.event);
+            first.event += i64::try_from(thread.facts.events).unwrap_or(i64::MAX);
+        }
+        let first_logical = first.logical;
+        let logical = meta.pthreads.len() + meta.callbacks.len() + meta.tasks.len() + meta.dispatched.len();
+        first.logical += logical as i64;
+        Self {
+            session,
+            number,
+            pid: recorded.pid.unwrap_or(0),
+            names,
+            runtime: call_runtime(recorded),
+            correction: recorded.manifest.as_ref().and_then(Correction::of),
+            switched: Switched::of(recorded.manifest.as_ref()),
+            is_alone,
+            first_events,
+            first_logical,
+            labels: meta.functions.iter().map(|_| OnceLock::new()).collect(),
+            logical: OnceLock::new(),
+            pthreads: OnceLock::new(),
+            runs: OnceLock::new(),
+            tables,
+        }
+    }
+
+    /// How the functions that have spans are called, in the order of the tables.
+    pub fn labels(&self) -> impl ExactSizeIterator<Item = &FunctionLabel> {
+        self.labels.iter().zip(&self.tables.meta().functions).map(|(label, it)| self.made(label, it.function))
+    }
+
+    /// How the function at a place of the tables is called.
+    #[inline]
+    pub fn label_at(&self, place: usize) -> Option<&FunctionLabel> {
+        let label = self.labels.get(place)?;
+        Some(label.get().unwrap_or_else(|| self.made(label, self.tables.meta().functions[place].function)))
+    }
+
+    /// How any function is called.
+    pub fn label(&self, function: FunctionId) -> Cow<'_, FunctionLabel> {
+        match self.tables.meta().function_index(function).and_then(|place| self.label_at(place)) {
+            Some(label) => Cow::Borrowed(label),
+            None => Cow::Owned(self.make_label(function)),
+        }
+    }
+
+    fn made<'a>(&self, label: &'a OnceLock<FunctionLabel>, function: FunctionId) -> &'a FunctionLabel {
+        label.get_or_init(|| self.make_label(function))
+    }
+
+    fn make_label(&self, function: FunctionId) -> FunctionLabel {
+        FunctionLabel { id: function.to_string(), name: self.names.name(function), module: self.names.module(function) }
+    }
+
+    /// The function at a place of the tables; nobody's id where there is none.
+    pub fn function(&self, place: usize) -> FunctionId {
+        self.tables.meta().functions.get(place).map_or(FunctionId(NONE), |stats| stats.function)
+    }
+
+    /// A number for an event, by the place of its thread, that no other event of all sessions has. The call that it opens
+    /// has the same among spans.
+    pub(crate) fn event_number(&self, thread: usize, seq: u64) -> i64 {
+        let seq = i64::try_from(seq).unwrap_or(i64::MAX);
+        self.first_events.get(thread).copied().unwrap_or(0).saturating_add(seq)
+    }
+
+    /// A number for a logical span, by its place among all of them, that no other span has.
+    pub(crate) fn logical_number(&self, place: usize) -> i64 {
+        -1 - self.first_logical - place as i64
+    }
+
+    /// The id of a thread by its place.
+    pub fn thread_id(&self, place: usize) -> u32 {
+        self.tables.meta().threads.get(place).map_or(0, |thread| thread.id)
+    }
+
+    /// The id of a thread by its place, which may be [`NONE`].
+    pub fn known_thread_id(&self, place: u64) -> Option<u32> {
+        self.tables.meta().threads.get(usize::try_from(place).ok()?).map(|thread| thread.id)
+    }
+
+    /// What commands call something of the process.
+    pub fn reference(&self, target: Target) -> Reference {
+        Reference { pid: (!self.is_alone).then_some(self.pid), target }
+    }
+
+    /// The same as text.
+    pub fn refer(&self, target: Target) -> String {
+        self.reference(target).to_string()
+    }
+
+    /// The logical span that a call, by its thread's place and opening event, stands behind.
+    pub fn logical_of(&self, thread: u32, seq: u64) -> Option<Target> {
+        self.logical.get_or_init(|| logical_of_calls(self.tables.meta())).get(&(thread, seq)).copied()
+    }
+
+    /// The life of a thread, by its place, that an event belongs to: the place of its logical span. The first thread of a
+    /// process has none.
+    pub fn pthread_place(&self, thread: u64, seq: u64) -> Option<usize> {
+        let spans = self.tables.meta().pthreads.iter().enumerate();
+        let places =
+            self.pthreads.get_or_init(|| spans.map(|(at, span)| ((span.thread, span.begin_seq), at)).collect());
+        let (&(found, _), &place) = places.range(..=(thread, seq)).next_back()?;
+        (found == thread).then_some(place)
+    }
+
+    /// The span of that life.
+    pub fn pthread(&self, thread: u64, seq: u64) -> Option<&PthreadSpan> {
+        self.pthread_place(thread, seq).map(|place| &self.tables.meta().pthreads[place])
+    }
+
+    /// The thread that was created, by somebody's call, and ran at an event: what spans belong to that no task or block is
+    /// around.
+    pub fn thread_around(&self, thread: u64, seq: u64) -> Option<Target> {
+        let life = self.pthread(thread, seq)?;
+        Some(Target::Thread(self.known_thread_id(thread)?, life.begin_seq))
+    }
+
+    /// The task or block that a context means.
+    pub fn target_of(&self, context: Context) -> Option<Target> {
+        let meta = self.tables.meta();
+        match context {
+            Context::Thread => None,
+            Context::Task(place) => meta.tasks.get(place as usize).map(|task| Target::Task(task.id)),
+            Context::Block(place) => {
+                let block = meta.dispatched.get(place as usize)?;
+                Some(Target::Block(self.thread_id(block.thread as usize), block.seq))
+            }
+        }
+    }
+
+    /// The task or block on whose behalf a thread, by its place, ran at an event: the innermost.
+    pub fn context_at(&self, thread: u64, seq: u64) -> Context {
+        /// How many runs may be open around an event.
+        const NESTED: usize = 64;
+        let runs = self.runs.get_or_init(|| runs_of(self.tables.meta()));
+        let before = runs.range((thread, 0)..=(thread, seq)).rev().take(NESTED);
+        before.map(|(_, run)| run).find(|(end, _)| *end >= seq).map_or(Context::Thread, |(_, context)| *context)
+    }
+
+    /// What a thread ran, as people know it.
+    pub fn thread_name(&self, span: &PthreadSpan) -> String {
+        match span.function {
+            // Its start routine is not known.
+            NONE => "pthread_start_routine".to_owned(),
+            function => closure_name(&self.label(FunctionId(function)).name),
+        }
+    }
+
+    /// When a task ran.
+    pub fn runs_of(&self, task: &TaskSpan) -> &[TaskRun] {
+        let (first, count) = (task.first_run as usize, task.runs as usize);
+        &self.tables.meta().task_runs[first..first + count]
+    }
+
+    /// When a task waited.
+    pub fn suspensions_of(&self, task: &TaskSpan) -> &[Suspension] {
+        let (first, count) = (task.first_suspension as usize, task.suspensions as usize);
+        &self.tables.meta().suspensions[first..first + count]
+    }
+
+    /// The ids of the threads that a task ran on, in their order.
+    pub fn threads_of(&self, task: &TaskSpan) -> Vec<u32> {
+        let mut ids: Vec<u32> = self.runs_of(task).iter().map(|run| self.thread_id(run.thread as usize)).collect();
+        ids.dedup();
+        ids
+    }
+
+    /// A queue's label, or its address where it has none.
+    pub fn queue_name(&self, queue: u64) -> Option<String> {
+        let entry = self.tables.meta().queues.get(usize::try_from(queue).ok()?)?;
+        let label = entry.label().filter(|label| !label.is_empty());
+        Some(label.unwrap_or_else(|| format!("queue at {:#x}", entry.address)))
+    }
+}
+
+/// Calls that are also logical spans, by thread and opening event.
+///
+/// A call can be found twice. A thread's start routine is its first recorded call where the real one was not hooked:
+/// `_dispatch_worker_thread2` of a libdispatch that was left out, so that the worker's first block passes for it. The
+/// block is then what the call is: it begins and ends with it, and the thread goes on to run others. So blocks come
+/// before threads. Callbacks come last: that an address was handed over and then called says less than what a runtime
+/// meant by it.
+fn logical_of_calls(meta: &Meta) -> HashMap<(u32, u64), Target> {
+    let id = |place: u64| meta.threads.get(place as usize).map_or(0, |thread| thread.id);
+    let callbacks =
+        meta.callbacks.iter().map(|it| ((it.thread as u32, it.seq), Target::Callback(id(it.thread), it.seq)));
+    let routines = meta.pthreads.iter().filter(|it| it.routine_seq != NONE);
+    let threads = routines.map(|it| ((it.thread as u32, it.routine_seq), Target::Thread(id(it.thread), it.begin_seq)));
+    let blocks = meta.dispatched.iter().filter(|it| it.has_run());
+    let blocks = blocks.map(|it| ((it.thread as u32, it.seq), Target::Block(id(it.thread), it.seq)));
+    // Of several, the last one stays.
+    callbacks.chain(threads).chain(blocks).collect()
+}
+
+fn runs_of(meta: &Meta) -> BTreeMap<(u64, u64), (u64, Context)> {
+    let tasks =
+        meta.task_runs.iter().map(|run| ((run.thread, run.start_seq), (run.end_seq, Context::Task(run.task as u32))));
+    let blocks = meta.dispatched.iter().zip(0..).filter(|(span, _)| span.has_run());
+    tasks
+        .chain(blocks.map(|(span, place)| ((span.thread, span.seq), (span.close_seq, Context::Block(place)))))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use ada_span::callback::CallbackSpan;
+    use ada_span::gcd::BlockSpan;
+    use ada_span::table::ThreadEntry;
+
+    use super::*;
+
+    #[test]
+    fn a_call_is_its_block_before_its_thread_and_its_thread_before_a_callback() {
+        let mut meta = Meta::default();
+        meta.threads = vec![ThreadEntry { id: 71, ..ThreadEntry::default() }];
+        let callback = |seq| CallbackSpan { thread: 0, seq, ..CallbackSpan::default() };
+        meta.callbacks = vec![callback(3), callback(5), callback(9)];
+        let life = |begin_seq, routine_seq| PthreadSpan { thread: 0, begin_seq, routine_seq, ..PthreadSpan::default() };
+        meta.pthreads = vec![life(0, 3), life(4, 5), life(8, NONE)];
+        meta.dispatched = vec![BlockSpan { thread: 0, seq: 3, ..BlockSpan::default() }];
+        let found = logical_of_calls(&meta);
+        let of = |seq| found.get(&(0, seq)).copied();
+        assert_eq!(of(3), Some(Target::Block(71, 3)));
+        assert_eq!(of(5), Some(Target::Thread(71, 4)));
+        assert_eq!(of(9), Some(Target::Callback(71, 9)));
+        assert_eq!(of(8), None);
+    }
+}

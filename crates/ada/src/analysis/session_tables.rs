@@ -1,0 +1,99 @@
+//! The derived tables of a session, which are made or made anew where need be.
+
+use std::path::Path;
+
+use ada_format::atf::{Problem, Process, Session};
+use ada_span::table::{Cached, DerivedFolder, Tables};
+use ada_span::{ProcessTrace, SpanError, analyze, content_key, function_traits, replay_options};
+use anyhow::bail;
+
+use super::progress::Progress;
+use crate::exit::{Blame, Outcome, say};
+
+/// Findings of a damaged session that are printed one by one.
+const FINDINGS_SHOWN: usize = 5;
+
+/// Opens a session that has something to analyse.
+pub(super) fn open_session(path: &Path) -> anyhow::Result<Session> {
+    let session = Session::open(path)?;
+    if session.threads().next().is_none()
+        && let Some(finding) = session.findings().iter().find(|finding| !matches!(finding.problem, Problem::Damage(_)))
+    {
+        bail!("{finding}");
+    }
+    Ok(session)
+}
+
+/// Prints what is wrong with a session on stderr.
+pub(crate) fn show_findings(session: &Session) -> Outcome {
+    let findings = session.findings();
+    for finding in findings.iter().take(FINDINGS_SHOWN) {
+        say(format_args!("ada: {finding}\n"));
+    }
+    if findings.len() > FINDINGS_SHOWN {
+        say(format_args!("ada: {} more findings; `ada atf verify` lists them\n", findings.len() - FINDINGS_SHOWN));
+    }
+    if findings.is_empty() { Outcome::Clean } else { Outcome::Findings }
+}
+
+/// The tables of a session's processes, in their order.
+pub(super) fn tables_of(session: &Session, timeout_ns: u64) -> anyhow::Result<Vec<Tables>> {
+    let progress = Progress::new(session.threads().map(|thread| thread.event_count()).sum());
+    let processes = session.processes();
+    let of_process = |process: &Process| {
+        find_or_make(process, processes, timeout_ns, &progress)
+            .output_failed(|| format!("cannot write the derived tables of {}", process.path.display()))
+    };
+    processes.iter().map(of_process).collect()
+}
+
+fn find_or_make(
+    process: &Process,
+    beside: &[Process],
+    timeout_ns: u64,
+    progress: &Progress,
+) -> Result<Tables, SpanError> {
+    let own = DerivedFolder::new(&process.path, content_key(process, timeout_ns));
+    match own.find() {
+        Cached::Good(tables) => return Ok(*tables),
+        Cached::Damaged => {
+            say(format_args!("ada: {} is damaged; making it anew\n", own.path().display()));
+        }
+        Cached::Missing | Cached::Stale => (),
+    }
+    match own.begin() {
+        Ok(unfinished) => build(process, beside, timeout_ns, progress, &own, &unfinished),
+        Err(error) => {
+            // A session on a medium that cannot be written, or of another user.
+            let elsewhere = own.elsewhere();
+            if let Cached::Good(tables) = elsewhere.find() {
+                return Ok(*tables);
+            }
+            let unfinished = elsewhere.begin()?;
+            say(format_args!("ada: {error}: cannot be written; keeping tables in {}\n", elsewhere.path().display()));
+            build(process, beside, timeout_ns, progress, &elsewhere, &unfinished)
+        }
+    }
+}
+
+fn build(
+    process: &Process,
+    beside: &[Process],
+    timeout_ns: u64,
+    progress: &Progress,
+    folder: &DerivedFolder,
+    unfinished: &Path,
+) -> Result<Tables, SpanError> {
+    let traits = function_traits(process, beside);
+    let options = replay_options(process, timeout_ns);
+    let made = analyze(&ProcessTrace(process), &traits, &options, folder.key(), unfinished, &|events| {
+        progress.advance(events);
+    });
+    match made {
+        Ok(_) => folder.finish(unfinished),
+        Err(error) => {
+            let _ = std::fs::remove_dir_all(unfinished);
+            Err(error)
+        }
+    }
+}
