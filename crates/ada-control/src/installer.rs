@@ -4,10 +4,11 @@ use std::collections::HashMap;
 use std::io;
 use std::ops::Range;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Mutex};
 
 use ada_event::{ModuleId, RuntimeAddr};
+use ada_format::parallel::each_in_parallel;
 use ada_patch::{AgentEntries, Arena, Patch, PatchPlan, SkipReason, StubKind, StubOptions, Verdict};
 
 use crate::ControlError;
@@ -221,7 +222,7 @@ impl Installer {
     /// Writes the stubs.
     pub(crate) fn fill(&self, placed: Placed) -> Result<Filled, ControlError> {
         let (shared, entries, stubs) = (&*self.shared, &self.entries, &self.stubs);
-        let images = in_parallel(placed.images, |image| fill(shared, entries, stubs, image));
+        let images = each_in_parallel(placed.images, |image| fill(shared, entries, stubs, image));
         let loader = match placed.loader {
             None => None,
             Some(PlacedLoader { plan, original, arena, offset }) => {
@@ -242,7 +243,7 @@ impl Installer {
         filled: Filled,
         is_in_use: &(dyn Fn(&Site) -> bool + Sync),
     ) -> Result<Vec<Module>, ControlError> {
-        let done = in_parallel(filled.images, |mut filled| {
+        let done = each_in_parallel(filled.images, |mut filled| {
             let (busy, free): (Vec<Site>, Vec<Site>) = filled.sites.into_iter().partition(is_in_use);
             for site in &busy {
                 filled.image.verdicts[site.function] = Verdict::Skipped(SkipReason::InUse);
@@ -370,7 +371,7 @@ pub(crate) fn plan(
     deadline: &Deadline,
 ) -> Vec<PlannedImage> {
     files.sort_by_key(|file| std::cmp::Reverse(file.end - file.start));
-    let planned = in_parallel(files, |file| {
+    let planned = each_in_parallel(files, |file| {
         if deadline.has_passed() { None } else { PlannedImage::plan(file, cache, loader_function, exclude).ok() }
     });
     let mut planned: Vec<PlannedImage> = planned.into_iter().flatten().collect();
@@ -418,25 +419,4 @@ fn write_arena(
     written
         .and_then(|()| parts.try_for_each(|(distance, bytes)| shared.write_code(offset + distance as u64, &bytes)))
         .map_err(|source| ControlError::System { doing: "writing stubs", source })
-}
-
-/// Works a list off on as many threads as there are processors; results in the order of the list.
-fn in_parallel<T: Send, R: Send>(work: Vec<T>, job: impl Fn(T) -> R + Sync) -> Vec<R> {
-    let count = work.len();
-    let queue = Mutex::new(work.into_iter().enumerate());
-    let results = Mutex::new((0..count).map(|_| None).collect::<Vec<Option<R>>>());
-    let workers = std::thread::available_parallelism().map_or(1, usize::from).min(count.max(1));
-    let work_off = || {
-        while let Some((number, item)) = { queue.lock().expect("no job panics").next() } {
-            let result = job(item);
-            results.lock().expect("no job panics")[number] = Some(result);
-        }
-    };
-    std::thread::scope(|scope| {
-        for _ in 1..workers {
-            scope.spawn(work_off);
-        }
-        work_off();
-    });
-    results.into_inner().expect("no job panics").into_iter().flatten().collect()
 }

@@ -11,7 +11,7 @@ use crate::nearest::nearest;
 use crate::pattern::glob;
 use crate::predicate::Ready;
 use crate::reference::Target;
-use crate::scan::in_parallel;
+use crate::scan::scan_pieces;
 use crate::trace::{Trace, TraceProcess};
 
 /// Functions that are told one by one.
@@ -247,7 +247,7 @@ fn first_and_last(
     flags[place] = true;
     let ready = Ready::Function(flags);
     let state = || (Columns::new(), Vec::new(), None::<(u64, usize, u64)>, None::<(u64, usize, u64)>);
-    let states = in_parallel(tables.meta().blocks.len(), cancel, state, |(columns, chosen, first, last), block| {
+    let states = scan_pieces(tables.meta().blocks.len(), cancel, state, |(columns, chosen, first, last), block| {
         let entry = tables.block(block);
         // What lies between what was found already cannot be the first or the last.
         if first.is_some_and(|it| it.0 <= entry.min_start) && last.is_some_and(|it| it.0 >= entry.max_start) {

@@ -1,8 +1,6 @@
 //! Goes through blocks of frame spans, with all processors where that pays.
 
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
-
+use ada_format::parallel::in_parallel_with;
 use ada_span::table::{Column, Columns, Tables};
 
 use crate::cancel::Cancel;
@@ -13,46 +11,19 @@ use crate::predicate::Ready;
 const FIRST_WINDOW: usize = 2;
 const LARGEST_WINDOW: usize = 1024;
 
-/// How many can work at once.
-pub(crate) fn workers() -> usize {
-    std::thread::available_parallelism().map_or(1, usize::from)
-}
-
-/// Runs a job for each of so many pieces on all processors, each worker with a state of its own, and gives the states.
-pub(crate) fn in_parallel<S: Send>(
+/// [`in_parallel_with`], until it is cancelled.
+pub(crate) fn scan_pieces<S: Send>(
     pieces: usize,
     cancel: &Cancel,
     state: impl Fn() -> S + Sync,
     job: impl Fn(&mut S, usize) -> Result<(), QueryError> + Sync,
 ) -> Result<Vec<S>, QueryError> {
-    let next = AtomicUsize::new(0);
-    let run = || -> Result<S, QueryError> {
-        let mut state = state();
-        loop {
-            let piece = next.fetch_add(1, Ordering::Relaxed);
-            if piece >= pieces {
-                return Ok(state);
-            }
-            if piece.is_multiple_of(16) {
-                cancel.check()?;
-            }
-            job(&mut state, piece)?;
+    in_parallel_with(pieces, state, |state, piece| {
+        if piece.is_multiple_of(16) {
+            cancel.check()?;
         }
-    };
-    let workers = workers().min(pieces);
-    if workers <= 1 {
-        return Ok(vec![run()?]);
-    }
-    let results = Mutex::new(Vec::new());
-    std::thread::scope(|scope| {
-        for _ in 0..workers {
-            scope.spawn(|| {
-                let result = run();
-                results.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).push(result);
-            });
-        }
-    });
-    results.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner()).into_iter().collect()
+        job(state, piece)
+    })
 }
 
 /// A block with the rows that match; none for all of them.
@@ -97,7 +68,7 @@ impl Matching {
         }
         type Found = Vec<Chosen>;
         let state = || (Columns::new(), Vec::new(), Found::new());
-        let states = in_parallel(window.len(), cancel, state, |(columns, flags, found), piece| {
+        let states = scan_pieces(window.len(), cancel, state, |(columns, flags, found), piece| {
             let block = window[piece];
             let entry = tables.block(block);
             if ready.is_all_of(entry) {

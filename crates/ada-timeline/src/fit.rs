@@ -2,8 +2,9 @@
 
 use std::cmp::Reverse;
 
+use ada_format::parallel::in_parallel;
+
 use crate::item::Item;
-use crate::parallel::in_parallel;
 use crate::pixel_group::each_pixel_group;
 use crate::range::{Grid, Range};
 use crate::scene::Row;

@@ -2,10 +2,10 @@
 
 use std::io::{self, Write};
 use std::path::PathBuf;
-use std::sync::Mutex;
 
 use ada_format::atf::packed::{ConvertError, convert_file};
 use ada_format::atf::{Session, Store};
+use ada_format::parallel::in_parallel_with;
 use anyhow::bail;
 
 use crate::atf::report;
@@ -76,7 +76,7 @@ fn convert(of: &Of, store: Store) -> anyhow::Result<Outcome> {
     let is_damaged = !session.findings().is_empty();
     let files: Vec<PathBuf> = session.threads().flat_map(|thread| thread.files()).map(PathBuf::from).collect();
     drop(session);
-    let done = convert_all(files, store)?;
+    let done = convert_all(&files, store)?;
     let verb = if store == Store::Packed { "packed" } else { "unpacked" };
     let share = 100.0 * done.after as f64 / done.before.max(1) as f64;
     writeln!(
@@ -101,42 +101,32 @@ struct Done {
 }
 
 /// Converts files, as many at once as there are processors; those that have the form already are passed over.
-fn convert_all(files: Vec<PathBuf>, store: Store) -> anyhow::Result<Done> {
-    let workers = std::thread::available_parallelism().map_or(1, usize::from);
-    let (queue, done) = (Mutex::new(files), Mutex::new(Done::default()));
-    let failed: Mutex<Option<anyhow::Error>> = Mutex::new(None);
-    let next = || queue.lock().ok()?.pop();
-    std::thread::scope(|scope| {
-        for _ in 0..workers {
-            scope.spawn(|| {
-                while let Some(path) = next() {
-                    match convert_file(&path, store) {
-                        Ok(None) => {}
-                        Ok(Some(sizes)) => {
-                            if let Ok(mut done) = done.lock() {
-                                done.files += 1;
-                                done.before += sizes.before;
-                                done.after += sizes.after;
-                            }
-                        }
-                        Err(ConvertError::Io(error)) => {
-                            let told = Err(error).output_failed(|| format!("cannot convert {}", path.display()));
-                            if let (Err(error), Ok(mut failed)) = (told as anyhow::Result<()>, failed.lock()) {
-                                failed.get_or_insert(error);
-                            }
-                            return;
-                        }
-                        Err(error) => {
-                            say(format_args!("ada: {}: left as it is: {error}\n", path.display()));
-                            done.lock().into_iter().for_each(|mut done| done.left += 1);
-                        }
-                    }
-                }
-            });
+fn convert_all(files: &[PathBuf], store: Store) -> anyhow::Result<Done> {
+    let convert = |done: &mut Done, number: usize| {
+        let path = &files[number];
+        match convert_file(path, store) {
+            Ok(None) => {}
+            Ok(Some(sizes)) => {
+                done.files += 1;
+                done.before += sizes.before;
+                done.after += sizes.after;
+            }
+            Err(ConvertError::Io(error)) => {
+                return Err(error).output_failed(|| format!("cannot convert {}", path.display()));
+            }
+            Err(error) => {
+                say(format_args!("ada: {}: left as it is: {error}\n", path.display()));
+                done.left += 1;
+            }
         }
-    });
-    match failed.into_inner() {
-        Ok(Some(error)) => Err(error),
-        _ => Ok(done.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner())),
+        Ok(())
+    };
+    let mut sum = Done::default();
+    for done in in_parallel_with(files.len(), Done::default, convert)? {
+        sum.files += done.files;
+        sum.before += done.before;
+        sum.after += done.after;
+        sum.left += done.left;
     }
+    Ok(sum)
 }

@@ -9,7 +9,7 @@ use super::About;
 use super::ownership::own_functions;
 use super::pairs::{PAIRS, Wait};
 use crate::error::QueryError;
-use crate::scan::in_parallel;
+use crate::scan::scan_pieces;
 
 /// Nobody of the program's own is above.
 pub(super) const NOBODY: u32 = u32::MAX;
@@ -82,7 +82,7 @@ impl Survey {
             })
             .collect();
         let new = || Self { nested: vec![(0, (0, 0)); meta.functions.len()], ..Self::default() };
-        let states = in_parallel(meta.threads.len(), about.cancel, new, |survey, thread| {
+        let states = scan_pieces(meta.threads.len(), about.cancel, new, |survey, thread| {
             survey.add_thread(about, thread, &is_own, &parts)
         })?;
         let mut survey = new();

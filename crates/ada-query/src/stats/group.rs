@@ -10,7 +10,7 @@ use crate::error::QueryError;
 use crate::mistake::Mistake;
 use crate::nearest::nearest;
 use crate::predicate::{Field, Ready, Test, prepare};
-use crate::scan::in_parallel;
+use crate::scan::scan_pieces;
 use crate::shared::Shared;
 use crate::span_row::logical_rows;
 use crate::trace::{Trace, TraceProcess};
@@ -202,7 +202,7 @@ pub(super) fn aggregate(
             .filter(|&it| plan.ready.can_be_in(process.tables.block(it)))
             .collect();
         let state = || Worker { groups: Groups::new(&shape), columns: Columns::new(), flags: Vec::new() };
-        let states = in_parallel(blocks.len(), &shared.cancel, state, |worker, piece| {
+        let states = scan_pieces(blocks.len(), &shared.cancel, state, |worker, piece| {
             worker.add_block(&process.tables, blocks[piece], plan, &shape)
         })?;
         for worker in states {

@@ -9,11 +9,11 @@ pub mod unchecked;
 use std::path::PathBuf;
 
 use ada_format::atf::Mapping;
+use ada_format::parallel::in_parallel;
 use ada_span::SpanError;
 use ada_span::table::Tables;
 
 use crate::item::Item;
-use crate::parallel::in_parallel;
 use build::ThreadSummary;
 pub use error::SummaryError;
 use file::{Directory, ITEM, decode_item};

@@ -25,7 +25,8 @@
 //! | 1 × c | how it ended |
 //! | 1 × c | how the longest odd one ended; 0 where there is none |
 
-use ada_timeline::{Picture, Range, Row, Shape, StripColumn, fit, in_parallel};
+use ada_format::parallel::in_parallel;
+use ada_timeline::{Picture, Range, Row, Shape, StripColumn, fit};
 
 use super::stage::{ShapeKind, Stage, TrackKind};
 
