@@ -8,12 +8,14 @@
 
 mod address;
 mod calendar;
+mod duration;
 mod event;
 mod id;
 mod time;
 
 pub use address::{ImageOffset, RuntimeAddr};
 pub use calendar::civil_from_days;
+pub use duration::{parse_duration, write_duration};
 pub use event::{Event, EventKind};
 pub use id::{DetailSeq, EventSeq, FunctionId, ModuleId, ThreadId};
 pub use time::TraceNanos;

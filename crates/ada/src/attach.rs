@@ -7,9 +7,10 @@ use ada_control::live::{self, Answer, LiveError, Request};
 use ada_control::{End, RemovedHooks, StopSwitch};
 
 use crate::exit::{Blame, Outcome, say};
+use crate::quantity::parse_duration;
 use crate::trace::live::LiveLine;
 use crate::trace::options::{RecordingArgs, WhenFull};
-use crate::trace::{quantity, report};
+use crate::trace::report;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -27,7 +28,7 @@ pub(crate) struct Args {
     #[arg(value_name = "PID", value_parser = clap::value_parser!(u32).range(1..))]
     pid: u32,
     /// How long to record, such as 5s [default: until the process ends, Ctrl-C, or `ada detach`]
-    #[arg(long, value_name = "DURATION", value_parser = quantity::parse_duration)]
+    #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
     duration: Option<Duration>,
     #[command(flatten)]
     recording: RecordingArgs,

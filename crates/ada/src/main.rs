@@ -19,6 +19,7 @@ mod import;
 mod mcp;
 mod pack;
 mod ps;
+mod quantity;
 mod query;
 mod queues;
 mod report;

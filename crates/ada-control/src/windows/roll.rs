@@ -4,6 +4,8 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
+use ada_event::{parse_duration, write_duration};
+
 use super::TriggerError;
 
 /// So many events, or so much time.
@@ -37,30 +39,6 @@ impl fmt::Display for Roll {
     }
 }
 
-/// A time with its unit.
-pub(super) fn parse_duration(text: &str) -> Option<Duration> {
-    let digits = text.trim_end_matches(|letter: char| letter.is_ascii_alphabetic());
-    let seconds_per_unit = match &text[digits.len()..] {
-        "s" => 1.0,
-        "ms" => 1e-3,
-        "us" => 1e-6,
-        "ns" => 1e-9,
-        "m" | "min" => 60.0,
-        _ => return None,
-    };
-    Duration::try_from_secs_f64(digits.parse::<f64>().ok()? * seconds_per_unit).ok()
-}
-
-/// A time in the largest unit that makes it a whole number.
-pub(super) fn write_duration(f: &mut fmt::Formatter<'_>, time: Duration) -> fmt::Result {
-    let nanos = time.as_nanos();
-    let (divisor, unit) = [(1_000_000_000, "s"), (1_000_000, "ms"), (1000, "us")]
-        .into_iter()
-        .find(|(divisor, _)| nanos.is_multiple_of(*divisor))
-        .unwrap_or((1, "ns"));
-    write!(f, "{}{unit}", nanos / divisor)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -71,7 +49,7 @@ mod tests {
             assert_eq!(text.parse::<Roll>().unwrap().to_string(), text);
         }
         assert_eq!("1.5s".parse(), Ok(Roll::Time(Duration::from_millis(1500))));
-        for wrong in ["", "-1", "ms", "5 s", "5h", "1e99s", "nans"] {
+        for wrong in ["", "-1", "ms", "5 s", "5d", "1.5", "1e99s", "nans"] {
             assert!(wrong.parse::<Roll>().is_err(), "{wrong}");
         }
     }

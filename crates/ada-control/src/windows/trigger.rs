@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
-use super::roll::{parse_duration, write_duration};
+use ada_event::{parse_duration, write_duration};
 
 /// A trigger, as the user names it.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -2,7 +2,7 @@
 
 use std::str::FromStr;
 
-use crate::trace::quantity::parse_duration;
+use crate::quantity::parse_duration;
 
 /// A duration with a unit that fits.
 pub(crate) fn nanoseconds(nanos: u64) -> String {
@@ -34,9 +34,6 @@ pub(crate) fn counted(number: u64, what: &str) -> String {
 
 /// `250us`, `5ms`, `1.5s`, `100ns`.
 pub(crate) fn parse_nanos(text: &str) -> Result<u64, String> {
-    if let Some(digits) = text.strip_suffix("ns") {
-        return digits.parse().map_err(|_| "write a duration like 250us, 5ms or 100ns".into());
-    }
     parse_duration(text).map(|duration| u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX))
 }
 

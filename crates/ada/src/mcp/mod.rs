@@ -20,7 +20,7 @@ use anyhow::Context;
 
 use crate::analysis::parse_nanos;
 use crate::exit::{Outcome, say};
-use crate::trace::quantity::{parse_bytes, parse_duration};
+use crate::quantity::{parse_bytes, parse_duration};
 
 use worker::Worker;
 

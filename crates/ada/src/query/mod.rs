@@ -18,7 +18,7 @@ use signal_hook::flag;
 
 use crate::analysis::{AskArgs, open_trace};
 use crate::exit::{Blame, Outcome};
-use crate::trace::quantity::{parse_bytes, parse_duration};
+use crate::quantity::{parse_bytes, parse_duration};
 
 const EXAMPLES: &str = "\
 Examples:

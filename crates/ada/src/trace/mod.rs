@@ -2,7 +2,6 @@
 
 pub(crate) mod live;
 pub(crate) mod options;
-pub(crate) mod quantity;
 pub(crate) mod report;
 
 use std::ffi::OsString;
@@ -14,6 +13,7 @@ use ada_control::{ControlError, End, TraceReport};
 
 use self::options::{RecordingArgs, WhenFull};
 use crate::exit::{Blame, Outcome};
+use crate::quantity::parse_duration;
 use crate::view::Watch;
 
 const EXAMPLES: &str = "\
@@ -33,7 +33,7 @@ pub(crate) struct Args {
     #[command(flatten)]
     recording: RecordingArgs,
     /// How long hooking may take, such as 10s or 500ms [default: by the amount of code]
-    #[arg(long, value_name = "DURATION", value_parser = quantity::parse_duration)]
+    #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
     startup_timeout: Option<Duration>,
     /// Show the trace in a browser while it grows, and until Ctrl-C afterwards
     #[arg(long)]

@@ -6,8 +6,8 @@ use ada_control::{DetailMode, OnFull, Roll, TraceOptions, Trigger, function_patt
 use ada_format::atf::Store;
 use clap::ValueEnum;
 
-use super::quantity;
 use crate::exit::Blame;
+use crate::quantity;
 
 /// Bytes of a chunk of the rings.
 const CHUNK: u64 = 256 << 10;

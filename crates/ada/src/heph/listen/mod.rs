@@ -1,7 +1,6 @@
 //! `ada heph listen`.
 
 mod datagram_queue;
-mod duration;
 mod recorder;
 mod stop;
 mod tally;
@@ -23,6 +22,7 @@ use self::stop::Stop;
 use self::tally::Tally;
 use super::address::{Address, Endpoint, EndpointArgs};
 use crate::exit::{Blame, Outcome, say};
+use crate::quantity::parse_duration;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -64,7 +64,7 @@ pub(in super::super) struct Args {
     count: Option<NonZeroU64>,
 
     /// Stop after this time, such as 500ms, 30s, 10m or 2h
-    #[arg(long, value_name = "TIME", value_parser = duration::parse)]
+    #[arg(long, value_name = "TIME", value_parser = parse_duration)]
     duration: Option<Duration>,
 }
 

@@ -1,4 +1,4 @@
-//! Sizes, durations and patterns as people type them.
+//! Sizes, durations and shares as people type them.
 
 use std::time::Duration;
 
@@ -31,23 +31,16 @@ fn parse_size(text: &str) -> Result<u64, String> {
     Ok(number.saturating_mul(unit))
 }
 
-/// `5s`, `250ms`, `2m`, or a number of seconds.
+/// A duration with its unit, or a number of seconds.
 pub(crate) fn parse_duration(text: &str) -> Result<Duration, String> {
-    let wrong = || "write a duration like 5s or 250ms".to_owned();
-    let digits = text.trim_end_matches(|letter: char| letter.is_ascii_alphabetic());
-    let seconds_per_unit = match &text[digits.len()..] {
-        "" | "s" => 1.0,
-        "ms" => 1e-3,
-        "us" => 1e-6,
-        "m" | "min" => 60.0,
-        _ => return Err(wrong()),
-    };
-    let number: f64 = digits.parse().map_err(|_| wrong())?;
-    Duration::try_from_secs_f64(number * seconds_per_unit).map_err(|_| wrong())
+    let seconds = || ada_event::parse_duration(&format!("{text}s"));
+    ada_event::parse_duration(text)
+        .or_else(seconds)
+        .ok_or_else(|| "write a duration like 5s, 250ms or 100ns".to_owned())
 }
 
 /// A share such as `10%`.
-pub(super) fn parse_share(text: &str) -> Result<f64, String> {
+pub(crate) fn parse_share(text: &str) -> Result<f64, String> {
     let wrong = || format!("{text:?} is not a share such as 10% or 2.5%");
     let percent: f64 = text.strip_suffix('%').ok_or_else(wrong)?.parse().map_err(|_| wrong())?;
     if (0.1..=1000.0).contains(&percent) { Ok(percent / 100.0) } else { Err(wrong()) }
@@ -73,7 +66,9 @@ mod tests {
         assert_eq!(parse_duration("1.5s"), Ok(Duration::from_millis(1500)));
         assert_eq!(parse_duration("250ms"), Ok(Duration::from_millis(250)));
         assert_eq!(parse_duration("2m"), Ok(Duration::from_secs(120)));
-        for wrong in ["", "s", "5 s", "-1s", "5h", "nan", "inf"] {
+        assert_eq!(parse_duration("5"), Ok(Duration::from_secs(5)));
+        assert_eq!(parse_duration("100ns"), Ok(Duration::from_nanos(100)));
+        for wrong in ["", "s", "5 s", "5ss", "-1s", "5d", "nan", "inf"] {
             assert!(parse_duration(wrong).is_err(), "{wrong}");
         }
     }
