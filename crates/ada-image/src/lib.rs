@@ -49,6 +49,7 @@ mod symbol_names;
 mod symbol_table;
 mod unit_starts;
 mod unwind_table;
+mod wildcards;
 
 pub use build_id::build_id;
 pub use callers::{Callers, FrameRegisters, INSTRUCTION, STACK_POINTER};
@@ -66,3 +67,4 @@ pub use sources::Sources;
 pub use stored_table::StoredTable;
 pub use symbol_names::SymbolNames;
 pub use unwind_table::{Fde, UnwindTable};
+pub use wildcards::{Wildcards, glob};

@@ -1,69 +1,15 @@
 //! SQL's two kinds of patterns, as SQLite matches them.
 
+use ada_image::Wildcards;
+
 /// `LIKE`: `%` and `_` are wild, ASCII letters are alike in both cases.
 pub(crate) fn like(pattern: &str, text: &str) -> bool {
-    let pattern: Vec<Part> = pattern
-        .chars()
-        .map(|letter| match letter {
-            '%' => Part::Any,
-            '_' => Part::One,
-            other => Part::Letter(other.to_ascii_lowercase()),
-        })
-        .collect();
-    matches(&pattern, text, |letter| letter.to_ascii_lowercase())
+    Wildcards { any: '%', one: '_', ignores_ascii_case: true }.matches(pattern, text)
 }
 
 /// `GLOB` without sets of letters: `*` and `?` are wild. None where the pattern has a set.
 pub(crate) fn glob(pattern: &str, text: &str) -> Option<bool> {
-    if pattern.contains('[') {
-        return None;
-    }
-    let pattern: Vec<Part> = pattern
-        .chars()
-        .map(|letter| match letter {
-            '*' => Part::Any,
-            '?' => Part::One,
-            other => Part::Letter(other),
-        })
-        .collect();
-    Some(matches(&pattern, text, |letter| letter))
-}
-
-enum Part {
-    Any,
-    One,
-    Letter(char),
-}
-
-/// Goes back to the newest wild part only, which takes time by the product of both lengths at most.
-fn matches(pattern: &[Part], text: &str, fold: impl Fn(char) -> char) -> bool {
-    let text: Vec<char> = text.chars().map(fold).collect();
-    let (mut at, mut in_text) = (0, 0);
-    let mut wild: Option<(usize, usize)> = None;
-    while in_text < text.len() {
-        match pattern.get(at) {
-            Some(Part::Any) => {
-                wild = Some((at, in_text));
-                at += 1;
-                continue;
-            }
-            Some(Part::One) => {
-                at += 1;
-                in_text += 1;
-                continue;
-            }
-            Some(Part::Letter(letter)) if *letter == text[in_text] => {
-                at += 1;
-                in_text += 1;
-                continue;
-            }
-            _ => (),
-        }
-        let Some((wild_at, from)) = wild else { return false };
-        wild = Some((wild_at, from + 1));
-        (at, in_text) = (wild_at + 1, from + 1);
-    }
-    pattern[at..].iter().all(|part| matches!(part, Part::Any))
+    (!pattern.contains('[')).then(|| ada_image::glob(pattern, text))
 }
 
 #[cfg(test)]

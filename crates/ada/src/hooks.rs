@@ -3,8 +3,8 @@
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-use ada_control::function_pattern::matches;
 use ada_format::atf::{FunctionRow, Process, Session, functions_file, read_functions};
+use ada_image::glob;
 use anyhow::Context;
 
 use crate::exit::{Blame, Outcome};
@@ -69,7 +69,7 @@ fn print_totals(process: &Process, out: &mut impl Write) -> io::Result<()> {
 fn print_functions(process: &Process, args: &Args, out: &mut impl Write) -> anyhow::Result<()> {
     for module in process.manifest.iter().flat_map(|manifest| &manifest.modules) {
         let file_name = Path::new(&module.path).file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
-        if args.module.as_deref().is_some_and(|pattern| !matches(pattern, &file_name)) {
+        if args.module.as_deref().is_some_and(|pattern| !glob(pattern, &file_name)) {
             continue;
         }
         let path = process.path.join(functions_file(module.module_id));

@@ -1,7 +1,7 @@
 //! `ada top [SESSION]`.
 
-use ada_control::function_pattern::matches;
 use ada_event::FunctionId;
+use ada_image::glob;
 use ada_span::{Corrected, FunctionStats, Status};
 use clap::ValueEnum;
 use serde_json::{Value, json};
@@ -149,8 +149,8 @@ impl Args {
     fn wants(&self, process: &OpenedProcess, function: FunctionId) -> bool {
         let name = process.names.name(function);
         let plain = name.split('(').next().unwrap_or_default();
-        self.function.as_ref().is_none_or(|it| matches(it, &name) || matches(it, plain))
-            && self.module.as_ref().is_none_or(|it| matches(it, &process.names.module(function)))
+        self.function.as_ref().is_none_or(|it| glob(it, &name) || glob(it, plain))
+            && self.module.as_ref().is_none_or(|it| glob(it, &process.names.module(function)))
     }
 }
 

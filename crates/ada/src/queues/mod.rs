@@ -2,7 +2,7 @@
 
 mod usage;
 
-use ada_control::function_pattern::matches;
+use ada_image::glob;
 use serde_json::{Value, json};
 
 use crate::analysis::{ListFormat, Listing, OpenedSession, Out, SessionArgs, csv, nanoseconds, thousands, with_tables};
@@ -52,7 +52,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Outcome> {
     let mut out = Out::new();
     let outcome = with_tables(&args.session, &mut out, |opened, out| {
         let mut queues = queues(opened);
-        queues.retain(|queue| args.name.as_ref().is_none_or(|pattern| matches(pattern, &queue.name)));
+        queues.retain(|queue| args.name.as_ref().is_none_or(|pattern| glob(pattern, &queue.name)));
         let groups = groups(opened);
         let all = || queues.iter().map(|queue| queue_json(opened, queue)).collect::<Vec<Value>>();
         match args.format {

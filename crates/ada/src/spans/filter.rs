@@ -1,7 +1,7 @@
 //! Which spans are wanted.
 
-use ada_control::function_pattern::matches;
 use ada_event::FunctionId;
+use ada_image::glob;
 use ada_span::table::BlockEntry;
 use ada_span::{Outcome, Reason, Status};
 use anyhow::bail;
@@ -163,8 +163,8 @@ impl FilterArgs {
 fn wants(functions: &[String], modules: &[String], name: &str, module: &str) -> bool {
     // C++ names have their arguments; people rarely type them.
     let plain = name.split('(').next().unwrap_or_default();
-    (functions.is_empty() || functions.iter().any(|it| matches(it, name) || matches(it, plain)))
-        && (modules.is_empty() || modules.iter().any(|it| matches(it, module)))
+    (functions.is_empty() || functions.iter().any(|it| glob(it, name) || glob(it, plain)))
+        && (modules.is_empty() || modules.iter().any(|it| glob(it, module)))
 }
 
 impl Filter {

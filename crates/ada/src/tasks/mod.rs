@@ -2,7 +2,7 @@
 
 mod hierarchy;
 
-use ada_control::function_pattern::matches;
+use ada_image::glob;
 use ada_span::Status;
 use ada_span::swift::{TaskKind, WaitKind};
 use serde_json::{Value, json};
@@ -102,7 +102,7 @@ fn is_wanted(args: &Args, opened: &OpenedSession, line: &Line) -> bool {
         && (args.status.is_empty() || args.status.contains(&span.outcome().status))
         && args.name.as_ref().is_none_or(|pattern| {
             let name = line.task.name(&opened.processes[process]);
-            matches(pattern, &name) || matches(pattern, name.split('(').next().unwrap_or_default())
+            glob(pattern, &name) || glob(pattern, name.split('(').next().unwrap_or_default())
         })
 }
 

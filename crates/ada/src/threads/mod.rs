@@ -4,7 +4,7 @@ mod active;
 
 use std::collections::HashMap;
 
-use ada_control::function_pattern::matches;
+use ada_image::glob;
 use ada_span::NONE;
 use ada_span::pthread::PthreadSpan;
 use serde_json::{Value, json};
@@ -80,7 +80,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Outcome> {
     let mut out = Out::new();
     let outcome = with_tables(&args.session, &mut out, |opened, out| {
         let mut lines = hierarchy(opened);
-        lines.retain(|line| args.name.as_ref().is_none_or(|pattern| matches(pattern, &name(opened, line))));
+        lines.retain(|line| args.name.as_ref().is_none_or(|pattern| glob(pattern, &name(opened, line))));
         let end = if args.limit == 0 { lines.len() } else { lines.len().min(args.cursor.saturating_add(args.limit)) };
         let next = (end < lines.len()).then_some(end);
         let page = &lines[args.cursor.min(end)..end];

@@ -3,8 +3,8 @@
 mod fold;
 mod logical;
 
-use ada_control::function_pattern::matches;
 use ada_event::FunctionId;
+use ada_image::glob;
 use ada_span::Corrected;
 use serde_json::{Value, json};
 
@@ -126,7 +126,7 @@ fn fold_all(args: &Args, opened: &OpenedSession) -> anyhow::Result<Vec<Folded>> 
             let functions = process.tables.meta().functions.iter();
             let is_wanted = |function: FunctionId| {
                 let name = process.names.name(function);
-                matches(pattern, &name) || matches(pattern, name.split('(').next().unwrap_or_default())
+                glob(pattern, &name) || glob(pattern, name.split('(').next().unwrap_or_default())
             };
             functions.map(|stats| is_wanted(stats.function)).collect::<Vec<bool>>()
         });

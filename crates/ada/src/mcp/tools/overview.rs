@@ -1,6 +1,6 @@
 //! `list_sessions`, `summary` and `source`.
 
-use ada_control::function_pattern::matches;
+use ada_image::glob;
 use ada_query::Limits;
 use serde_json::{Value, json};
 
@@ -74,7 +74,7 @@ pub(super) fn source(asked: &Asked, arguments: &Arguments) -> anyhow::Result<Ans
         for stats in &process.tables.meta().functions {
             let name = process.names.name(stats.function);
             let plain = name.split('(').next().unwrap_or_default();
-            if matches(pattern, &name) || matches(pattern, plain) {
+            if glob(pattern, &name) || glob(pattern, plain) {
                 let place = asked.opened.source(number, stats.function);
                 let (file, line) = place.map(|it| (it.file, it.line)).unzip();
                 items.push(json!({
