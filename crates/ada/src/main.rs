@@ -23,6 +23,7 @@ mod quantity;
 mod query;
 mod queues;
 mod report;
+mod session_thread;
 mod show;
 mod snapshot;
 mod spans;

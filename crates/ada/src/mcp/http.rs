@@ -12,11 +12,12 @@ use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, Stream
 use tokio::net::TcpListener;
 
 use super::server::Server;
-use super::worker::Worker;
+use super::tool_context::ToolContext;
+use crate::session_thread::SessionThread;
 
 /// Serves clients until the process is ended. `ready` hears of the address.
 pub(super) async fn serve(
-    worker: Worker,
+    thread: SessionThread<ToolContext>,
     allows_record: bool,
     port: u16,
     ready: impl FnOnce(SocketAddr),
@@ -29,7 +30,7 @@ pub(super) async fn serve(
     // a page.
     let config = StreamableHttpServerConfig::default().enforce_origin_validation();
     let service = StreamableHttpService::new(
-        move || Ok(Server::new(worker.clone(), allows_record)),
+        move || Ok(Server::new(thread.clone(), allows_record)),
         Arc::new(LocalSessionManager::default()),
         config,
     );

@@ -5,13 +5,14 @@
 
 mod arguments;
 mod budget;
+mod call;
 mod declared;
 mod http;
 mod library;
 mod record;
 mod server;
+mod tool_context;
 mod tools;
-mod worker;
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -21,8 +22,9 @@ use anyhow::Context;
 use crate::analysis::parse_nanos;
 use crate::exit::{Outcome, say};
 use crate::quantity::{parse_bytes, parse_duration};
+use crate::session_thread::SessionThread;
 
-use worker::Worker;
+use tool_context::ToolContext;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -62,18 +64,18 @@ pub(crate) fn run(mut args: Args) -> anyhow::Result<Outcome> {
     }
     let http = args.http;
     let allows_record = args.allow_record;
-    let worker = Worker::start(args);
+    let (thread, ()) = SessionThread::start(|| Ok((ToolContext::new(args), ())))?;
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
     let runtime = runtime.context("cannot start the server")?;
     runtime.block_on(async {
         match http {
             Some(port) => {
-                http::serve(worker, allows_record, port, |address| {
+                http::serve(thread, allows_record, port, |address| {
                     say(format_args!("ada: serving on http://{address}/mcp\n"));
                 })
                 .await
             }
-            None => server::serve_stdio(worker, allows_record).await,
+            None => server::serve_stdio(thread, allows_record).await,
         }
     })?;
     // A read of stdin that is under way must not keep the program.

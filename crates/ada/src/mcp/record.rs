@@ -4,19 +4,19 @@ use std::io::Read;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use anyhow::{Context as _, bail};
+use anyhow::{Context, bail};
 use serde_json::{Value, json};
 
 use super::arguments::Arguments;
 use super::budget::Answer;
-use super::worker::Context;
+use super::tool_context::ToolContext;
 
 const USUAL_SECONDS: u64 = 60;
 const MOST_SECONDS: u64 = 600;
 /// Bytes of each stream that are kept.
 const MOST_OUTPUT: usize = 16 << 10;
 
-pub(super) fn run(context: &mut Context, arguments: &Arguments) -> anyhow::Result<Answer> {
+pub(super) fn run(context: &mut ToolContext, arguments: &Arguments) -> anyhow::Result<Answer> {
     let command = arguments.texts("command")?;
     if command.is_empty() {
         bail!("command is missing: the program and its arguments, as a list of texts");

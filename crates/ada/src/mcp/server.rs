@@ -10,8 +10,10 @@ use rmcp::model::{
 };
 use rmcp::service::{RequestContext, RoleServer, ServiceExt};
 
+use super::call::Call;
 use super::declared::{self, Declared};
-use super::worker::Worker;
+use super::tool_context::ToolContext;
+use crate::session_thread::SessionThread;
 
 const INSTRUCTIONS: &str = "\
 ada records every call of native programs. Begin with list_sessions and summary, then findings (with the user's symptom), \
@@ -23,13 +25,13 @@ when there is more.";
 /// A client's connection.
 #[derive(Clone)]
 pub(super) struct Server {
-    worker: Worker,
+    thread: SessionThread<ToolContext>,
     tools: Arc<Vec<Declared>>,
 }
 
 impl Server {
-    pub(super) fn new(worker: Worker, allows_record: bool) -> Self {
-        Self { worker, tools: Arc::new(declared::all(allows_record)) }
+    pub(super) fn new(thread: SessionThread<ToolContext>, allows_record: bool) -> Self {
+        Self { thread, tools: Arc::new(declared::all(allows_record)) }
     }
 }
 
@@ -62,19 +64,20 @@ impl ServerHandler for Server {
         if !self.tools.iter().any(|it| it.name == request.name) {
             return Err(ErrorData::invalid_params(format!("there is no tool {}", request.name), None));
         }
-        let answer = self.worker.ask(&request.name, request.arguments.unwrap_or_default()).await;
+        let call = Call { tool: request.name.into_owned(), arguments: request.arguments.unwrap_or_default() };
+        let answer = self.thread.ask(move |context| call.answer(context)).await;
         let result = match answer {
             Ok(answer) => CallToolResult::structured(answer),
             // A mistake that the agent can mend is an answer, and not a failure of the protocol.
-            Err(words) => CallToolResult::error(vec![ContentBlock::text(words)]),
+            Err(error) => CallToolResult::error(vec![ContentBlock::text(format!("{error:#}"))]),
         };
         Ok(result.into())
     }
 }
 
 /// Serves one client on stdin and stdout, until it goes.
-pub(super) async fn serve_stdio(worker: Worker, allows_record: bool) -> anyhow::Result<()> {
-    let server = Server::new(worker, allows_record);
+pub(super) async fn serve_stdio(thread: SessionThread<ToolContext>, allows_record: bool) -> anyhow::Result<()> {
+    let server = Server::new(thread, allows_record);
     let running = server.serve(rmcp::transport::stdio()).await.context("the client did not say hello")?;
     running.waiting().await.context("the server failed")?;
     Ok(())

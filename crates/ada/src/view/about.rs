@@ -4,7 +4,8 @@ use ada_span::{FunctionStats, Reason, Status};
 use serde_json::{Value, json};
 
 use super::opening;
-use super::stage::{Stage, Track, TrackKind};
+use super::stage::Stage;
+use super::track::{Track, TrackKind};
 use crate::analysis::OpenedSession;
 
 /// Functions that the page lists at first.

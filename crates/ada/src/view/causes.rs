@@ -2,9 +2,9 @@
 
 use serde_json::{Value, json};
 
-use super::arrows::StageLink;
-use super::desk::row_of;
+use super::referenced;
 use super::stage::Stage;
+use super::stage_link::StageLink;
 use crate::analysis::{OpenedSession, Target, refer};
 
 /// Causes and effects of an answer, each.
@@ -38,7 +38,7 @@ fn told<'a>(
 ) -> anyhow::Result<Vec<String>> {
     let tell = |(link, other): (&StageLink, Target)| {
         let reference = refer(opened, process, other);
-        let name = row_of(opened, reference)?.map_or_else(String::new, |row| row.name(opened));
+        let name = referenced::find(opened, reference)?.map_or_else(String::new, |row| row.name(opened));
         Ok(format!("{}: {reference} {name}", link.kind).trim_end().to_owned())
     };
     links.take(MOST).map(tell).collect()

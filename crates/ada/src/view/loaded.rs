@@ -8,15 +8,16 @@ use std::sync::{Arc, RwLock};
 use serde_json::Value;
 
 use super::about;
-use super::desk::Desk;
+use super::question::OwnedSession;
 use super::stage::Stage;
 use crate::analysis::{SessionArgs, open_session_tables, tell_findings, thousands};
 use crate::exit::{Blame, say};
+use crate::session_thread::SessionThread;
 
 /// A session that was opened.
 pub(super) struct Loaded {
     pub(super) stage: Arc<Stage>,
-    pub(super) desk: Desk,
+    pub(super) thread: SessionThread<OwnedSession>,
     /// What the page is told first.
     pub(super) about: Value,
 }
@@ -26,7 +27,7 @@ impl Loaded {
     /// they are being written just now.
     pub(super) fn open(args: SessionArgs, path: &Path, number: u64, is_live: bool) -> anyhow::Result<Self> {
         let path = path.to_owned();
-        let (desk, stage, about) = Desk::start(move || {
+        let (thread, (stage, about)) = SessionThread::start(move || {
             let opened = open_session_tables(&path, &args)?;
             if !is_live {
                 tell_findings(&opened.session);
@@ -34,9 +35,9 @@ impl Loaded {
             let stage = Stage::new(&opened, &Progress::new(is_live).hears());
             let stage = Arc::new(stage.output_failed(|| format!("cannot sum up {}", path.display()))?);
             let about = about::answer(&opened, &stage, number, is_live);
-            Ok((opened, stage, about))
+            Ok((OwnedSession { opened, stage: stage.clone() }, (stage, about)))
         })?;
-        Ok(Self { stage, desk, about })
+        Ok(Self { stage, thread, about })
     }
 }
 

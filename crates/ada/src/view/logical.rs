@@ -5,96 +5,13 @@ use std::collections::BTreeMap;
 use ada_event::FunctionId;
 use ada_export::Lanes;
 use ada_span::NONE;
-use ada_timeline::{Item, LAST_ROW, Range, Row};
+use ada_timeline::{Item, LAST_ROW};
 
+use super::logical_track::{LogicalKind, LogicalTrack};
 use super::names::SpanNames;
-use super::stage::{ShapeKind, Track, TrackKind};
+use super::placed::Placed;
+use super::track::{Track, TrackKind};
 use crate::analysis::{BlockView, CallbackView, OpenedSession, PthreadView, Row as SpanRow, TaskView, queue_name};
-
-/// What a track shows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum LogicalKind {
-    Threads,
-    Tasks,
-    /// A queue, by its place; none where it is not known.
-    Queue(Option<u64>),
-    Callbacks,
-}
-
-impl LogicalKind {
-    pub(super) fn word(self) -> &'static str {
-        match self {
-            Self::Threads => "threads",
-            Self::Tasks => "tasks",
-            Self::Queue(_) => "queue",
-            Self::Callbacks => "callbacks",
-        }
-    }
-}
-
-/// One such track.
-pub(super) struct LogicalTrack {
-    pub(super) kind: LogicalKind,
-    /// Spans by row; their `seq` is their place in the tables' list of their kind.
-    rows: Vec<Vec<Item>>,
-    /// The parts in which they ran, likewise.
-    running: Vec<Vec<Item>>,
-}
-
-/// Where spans are drawn, by kind and by their place in the tables' list: track and row.
-#[derive(Default)]
-pub(super) struct Placed {
-    pub(super) threads: Vec<(u32, u32)>,
-    pub(super) tasks: Vec<(u32, u32)>,
-    pub(super) blocks: Vec<(u32, u32)>,
-    pub(super) callbacks: Vec<(u32, u32)>,
-}
-
-impl LogicalTrack {
-    fn new(kind: LogicalKind) -> Self {
-        Self { kind, rows: Vec::new(), running: Vec::new() }
-    }
-
-    pub(super) fn rows(&self) -> u32 {
-        self.rows.len() as u32
-    }
-
-    pub(super) fn spans(&self) -> u64 {
-        self.rows.iter().map(|row| row.len() as u64).sum()
-    }
-
-    /// When the first one begins and the last one ends.
-    pub(super) fn times(&self) -> Option<(u64, u64)> {
-        let all = || self.rows.iter().flatten();
-        Some((all().map(|it| it.start).min()?, all().map(Item::end).max()?))
-    }
-
-    /// The span that a shape is of, by its place in the tables' list.
-    pub(super) fn look(&self, range: Range, first: u32, last: u32) -> Vec<(ShapeKind, Row)> {
-        let mut found = Vec::new();
-        for row in first..=last.min(LAST_ROW) {
-            for (kind, layer) in [(ShapeKind::Logical, &self.rows), (ShapeKind::Running, &self.running)] {
-                let Some(items) = layer.get(row as usize) else { continue };
-                let from = items.partition_point(|it| it.start < range.start).saturating_sub(1);
-                let until = items.partition_point(|it| it.start < range.end);
-                let within = items.get(from..until).unwrap_or_default().iter();
-                let items: Vec<Item> =
-                    within.filter(|it| it.end() > range.start || it.start >= range.start).copied().collect();
-                if !items.is_empty() {
-                    found.push((kind, Row { row, items }));
-                }
-            }
-        }
-        found
-    }
-
-    fn put(layer: &mut Vec<Vec<Item>>, row: usize, item: Item) {
-        if layer.len() <= row {
-            layer.resize_with(row + 1, Vec::new);
-        }
-        layer[row].push(item);
-    }
-}
 
 /// A span that has no row yet.
 struct Waiting {
@@ -162,8 +79,7 @@ pub(super) fn tracks(opened: &OpenedSession, number: usize, names: &SpanNames, n
         let (track, lanes, number) =
             made.entry(kind).or_insert_with(|| (LogicalTrack::new(kind), Lanes::default(), number));
         let row = lanes.place(item.start, item.end()).min(LAST_ROW as usize);
-        LogicalTrack::put(&mut track.rows, row, item);
-        running.into_iter().for_each(|part| LogicalTrack::put(&mut track.running, row, part));
+        track.put(row, item, running);
         let list = match kind {
             LogicalKind::Threads => &mut placed.threads,
             LogicalKind::Tasks => &mut placed.tasks,

@@ -1,28 +1,36 @@
 //! `ada view`: the timeline page, served on the loopback interface.
 //!
-//! [`stage`] holds what is drawn and may be asked by several threads at once; [`desk`] owns the session and answers
-//! everything else, one question after the other. [`http`] is the only one that knows of requests.
+//! [`stage`] holds what is drawn and may be asked by several threads at once; everything else is a [`question`] to the
+//! one thread that owns the session. [`http`] is the only one that knows of requests.
 
 mod about;
 mod arrows;
 mod assets;
 mod causes;
 mod coverage;
-mod desk;
+mod details;
 mod guard;
 mod http;
 mod live;
 mod loaded;
 mod logical;
+mod logical_track;
 mod names;
 mod opening;
 mod parameters;
 mod picture;
 mod pixel;
+mod placed;
+mod question;
+mod referenced;
 mod routes;
 mod search;
+mod shape_kind;
 mod stage;
+mod stage_link;
+mod stage_process;
 mod sums;
+mod track;
 
 use std::path::PathBuf;
 

@@ -28,7 +28,9 @@
 use ada_format::parallel::in_parallel;
 use ada_timeline::{Picture, Range, Row, Shape, StripColumn, fit};
 
-use super::stage::{ShapeKind, Stage, TrackKind};
+use super::shape_kind::ShapeKind;
+use super::stage::Stage;
+use super::track::TrackKind;
 
 /// Shapes of one picture, a strip being one.
 pub(super) const MOST_SHAPES: usize = 20_000;

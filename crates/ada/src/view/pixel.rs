@@ -4,7 +4,8 @@ use ada_timeline::{Item, Range, is_odd};
 use serde_json::{Value, json};
 
 use super::picture;
-use super::stage::{ShapeKind, Stage};
+use super::shape_kind::ShapeKind;
+use super::stage::Stage;
 
 /// Calls that are looked at one by one for it.
 const MOST_SPANS: u64 = 300_000;

@@ -6,9 +6,9 @@ use std::sync::atomic::Ordering;
 use ada_timeline::Range;
 use serde_json::{Value, json};
 
-use super::desk::Question;
 use super::loaded::{Loaded, Shown};
 use super::parameters::Parameters;
+use super::question::Question;
 use super::{arrows, picture, pixel, sums};
 
 /// An answer's body.
@@ -33,7 +33,7 @@ const MOST_NAMES: usize = 5_000;
 pub(super) async fn answer(shown: &Shown, path: &str, parameters: Parameters) -> Result<Answer, Failure> {
     let loaded = shown.get();
     let ask = async |question: Question| {
-        let answer = loaded.desk.ask(question).await;
+        let answer = loaded.thread.ask(move |session| question.answer(session)).await;
         answer.map(Answer::Json).map_err(|error| Failure::Wrong(format!("{error:#}")))
     };
     match path {

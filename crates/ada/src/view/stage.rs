@@ -2,11 +2,14 @@
 
 use ada_span::SpanError;
 use ada_span::table::Tables;
-use ada_timeline::{Blocks, Item, LAST_ROW, Range, Row, Scene, Summary};
+use ada_timeline::{Blocks, Item, LAST_ROW, Range, Row, Summary};
 
-use super::arrows::StageLink;
-use super::logical::{self, LogicalTrack};
+use super::logical;
 use super::names::SpanNames;
+use super::shape_kind::ShapeKind;
+use super::stage_link::{self, StageLink};
+use super::stage_process::StageProcess;
+use super::track::{Track, TrackKind};
 use crate::analysis::{OpenedSession, thread_title};
 
 /// A session on the stage.
@@ -17,49 +20,6 @@ pub(super) struct Stage {
     pub(super) tracks: Vec<Track>,
     pub(super) names: SpanNames,
     pub(super) links: Vec<StageLink>,
-}
-
-pub(super) struct StageProcess {
-    pub(super) pid: u32,
-    pub(super) tables: Tables,
-    summary: Summary,
-    blocks: Blocks,
-    /// The track of the first thread; the others follow.
-    pub(super) first_track: usize,
-    /// Where each logical span is drawn.
-    pub(super) placed: logical::Placed,
-    /// Odd events: thread's place, event, time and what.
-    pub(super) anomalies: Vec<Vec<Item>>,
-}
-
-/// A line of the page.
-pub(super) struct Track {
-    pub(super) process: usize,
-    pub(super) title: String,
-    pub(super) kind: TrackKind,
-}
-
-pub(super) enum TrackKind {
-    /// The calls of a thread, by its place.
-    Thread(usize),
-    /// Threads, tasks, blocks or callbacks.
-    Logical(LogicalTrack),
-}
-
-/// What a shape of a picture is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
-pub(super) enum ShapeKind {
-    Call = 0,
-    Logical = 1,
-    Running = 2,
-    Anomaly = 3,
-}
-
-impl StageProcess {
-    pub(super) fn scene(&self) -> Scene<'_> {
-        Scene { tables: &self.tables, summary: &self.summary, blocks: &self.blocks }
-    }
 }
 
 impl Stage {
@@ -113,13 +73,13 @@ impl Stage {
         // A call that a crash ended reaches beyond the last event.
         let blocks = stage.processes.iter().flat_map(|it| &it.tables.meta().blocks);
         stage.end = blocks.map(|block| block.max_end).max().unwrap_or(0).max(stage.end);
-        stage.links = super::arrows::gather(&stage);
+        stage.links = stage_link::gather(&stage.processes);
         Ok(stage)
     }
 
     /// The track of a thread.
     pub(super) fn track_of_thread(&self, process: usize, thread: usize) -> usize {
-        self.processes[process].first_track + thread
+        self.processes[process].track_of_thread(thread)
     }
 
     /// How many rows a track can have.

@@ -6,7 +6,8 @@ use ada_span::Outcome;
 use ada_timeline::{Folded, fold};
 use serde_json::{Value, json};
 
-use super::stage::{Stage, TrackKind};
+use super::stage::Stage;
+use super::track::TrackKind;
 
 /// Functions of an answer.
 const MOST_FUNCTIONS: usize = 200;

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use super::arguments::Arguments;
 use super::budget::Answer;
 use super::library::Asked;
-use super::worker::Context;
+use super::tool_context::ToolContext;
 use crate::analysis::Reference;
 use crate::ask::{called_json, finding_json};
 use crate::{show, tree};
@@ -22,7 +22,7 @@ use crate::{show, tree};
 /// Neighbours that `neighbourhood` has of each kind.
 const NEIGHBOURS: usize = 8;
 
-pub(super) fn answer(context: &mut Context, tool: &str, arguments: &Arguments) -> anyhow::Result<Answer> {
+pub(super) fn answer(context: &mut ToolContext, tool: &str, arguments: &Arguments) -> anyhow::Result<Answer> {
     if tool == "list_sessions" {
         return overview::list_sessions(&context.library, arguments);
     }

@@ -1,0 +1,54 @@
+//! All that is known of a span.
+
+use ada_query::Reference;
+use serde_json::{Value, json};
+
+use super::logical_track::LogicalKind;
+use super::stage::Stage;
+use super::track::TrackKind;
+use super::{causes, referenced, search};
+use crate::analysis::{OpenedSession, Target, refer};
+use crate::show;
+
+/// Callees and neighbours that details have.
+const NEIGHBOURS: usize = 50;
+
+/// What a shape of a track stands for.
+pub(super) fn reference(opened: &OpenedSession, stage: &Stage, track: usize, seq: u64) -> Option<Reference> {
+    let it = stage.tracks.get(track)?;
+    let meta = stage.processes[it.process].tables.meta();
+    let id = |place: u64| meta.threads.get(place as usize).map(|thread| thread.id);
+    let place = usize::try_from(seq).ok()?;
+    let target = match &it.kind {
+        TrackKind::Thread(thread) => Target::Frame(id(*thread as u64)?, seq),
+        TrackKind::Logical(track) => match track.kind {
+            LogicalKind::Threads => {
+                let span = meta.pthreads.get(place)?;
+                Target::Thread(id(span.thread)?, span.begin_seq)
+            }
+            LogicalKind::Tasks => Target::Task(meta.tasks.get(place)?.id),
+            LogicalKind::Queue(_) => {
+                let span = meta.dispatched.get(place)?;
+                Target::Block(id(span.thread)?, span.seq)
+            }
+            LogicalKind::Callbacks => {
+                let span = meta.callbacks.get(place)?;
+                Target::Callback(id(span.thread)?, span.seq)
+            }
+        },
+    };
+    Some(refer(opened, it.process, target))
+}
+
+/// All that is known of a span, and where it is drawn.
+pub(super) fn answer(opened: &OpenedSession, stage: &Stage, reference: Reference) -> anyhow::Result<Value> {
+    let shown = show::find(opened, reference, NEIGHBOURS)?;
+    let row = referenced::find(opened, reference)?;
+    let place = row.as_ref().and_then(|row| search::place(stage, opened, row));
+    let span = row.as_ref().map(|row| search::to_json(opened, stage, row));
+    let links = match &row {
+        Some(row) => causes::find(opened, stage, row.process(), row.target(opened))?,
+        None => Value::Null,
+    };
+    Ok(json!({ "reference": reference.to_string(), "details": shown, "place": place, "span": span, "links": links }))
+}

@@ -1,0 +1,45 @@
+//! Questions that only the thread that owns the session can answer.
+
+use std::sync::Arc;
+
+use ada_query::Reference;
+use anyhow::{Context, anyhow};
+use serde_json::Value;
+
+use super::stage::Stage;
+use super::{coverage, details, search};
+use crate::analysis::OpenedSession;
+
+/// What that thread owns.
+pub(super) struct OwnedSession {
+    pub(super) opened: OpenedSession,
+    pub(super) stage: Arc<Stage>,
+}
+
+/// A question.
+pub(super) enum Question {
+    /// All of a span: by its track and number there.
+    Shape(usize, u64),
+    /// The same by its reference.
+    Span(String),
+    Search(String),
+    Coverage,
+}
+
+impl Question {
+    pub(super) fn answer(self, session: &OwnedSession) -> anyhow::Result<Value> {
+        let OwnedSession { opened, stage } = session;
+        match self {
+            Self::Shape(track, seq) => {
+                let reference = details::reference(opened, stage, track, seq).context("there is no such span")?;
+                details::answer(opened, stage, reference)
+            }
+            Self::Span(text) => {
+                let reference: Reference = text.parse().map_err(|words: String| anyhow!(words))?;
+                details::answer(opened, stage, reference)
+            }
+            Self::Search(text) => search::answer(opened, stage, &text),
+            Self::Coverage => Ok(coverage::answer(opened)),
+        }
+    }
+}

@@ -1,0 +1,17 @@
+//! A line of the page.
+
+use super::logical_track::LogicalTrack;
+
+/// A line of the page.
+pub(super) struct Track {
+    pub(super) process: usize,
+    pub(super) title: String,
+    pub(super) kind: TrackKind,
+}
+
+pub(super) enum TrackKind {
+    /// The calls of a thread, by its place.
+    Thread(usize),
+    /// Threads, tasks, blocks or callbacks.
+    Logical(LogicalTrack),
+}
