@@ -23,7 +23,12 @@ export function outcome(byte) {
 
 /** `unmatched (exception)`; nothing for a span that ended as most do. */
 export function outcomeWords(byte) {
-  const { status, reason, uncertain } = outcome(byte);
+  const { uncertain, ...ending } = outcome(byte);
   if (byte === 0) return "";
-  return `${status}${reason === "none" ? "" : ` (${reason})`}${uncertain ? "?" : ""}`;
+  return `${endingWords(ending)}${uncertain ? "?" : ""}`;
+}
+
+/** `unmatched (exception)`, `completed`. */
+export function endingWords({ status, reason }) {
+  return reason === "none" ? status : `${status} (${reason})`;
 }

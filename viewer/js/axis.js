@@ -9,7 +9,7 @@ import { view } from "./view.js";
 const APART = 110;
 
 /** A step of 1, 2 or 5 times a power of ten. */
-export function niceStep(length, pixels) {
+function niceStep(length, pixels) {
   const least = (length * APART) / Math.max(pixels, 1);
   const power = 10 ** Math.floor(Math.log10(least));
   return power * [1, 2, 5, 10].find((factor) => power * factor >= least);

@@ -4,7 +4,7 @@ import { duration, thousands } from "./format.js";
 import { roots, tree } from "./flame.js";
 import { name } from "./names.js";
 import { el, tab } from "./panel.js";
-import { about_time, sums } from "./selection.js";
+import { timeWords, sums } from "./selection.js";
 import { threadChoice } from "./threads.js";
 
 /** Levels that are unfolded from the start, where there is one way to go. */
@@ -30,7 +30,7 @@ export function makeCalls(searchFor) {
     }
     const head = el("tr", {}, el("th", { class: "number" }, "total"), el("th", { class: "number" }, "self"),
       el("th", { class: "number" }, "calls"), el("th", {}, "function"));
-    box.replaceChildren(el("h2", {}, `${about_time()}, of `, threadChoice()), el("table", {}, el("thead", {}, head), body));
+    box.replaceChildren(el("h2", {}, `${timeWords()}, of `, threadChoice()), el("table", {}, el("thead", {}, head), body));
   });
 }
 

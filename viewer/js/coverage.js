@@ -1,5 +1,6 @@
 // What the trace has and what it lacks.
 
+import { endingWords } from "./about.js";
 import { json } from "./api.js";
 import { duration, moment, thousands } from "./format.js";
 import { el, list, tab, table } from "./panel.js";
@@ -44,8 +45,10 @@ function ofProcess(process, goTo) {
       go: () => goTo(it.first),
     }))));
   }
-  const endings = Object.entries(process.endings ?? {}).sort((a, b) => b[1] - a[1]);
-  if (endings.length > 0) parts.push(el("h3", {}, "How calls ended"), list(endings.map(([words, count]) => [words.replace(" (none)", "").replaceAll("_", " "), thousands(count)])));
+  if (process.endings.length > 0) {
+    parts.push(el("h3", {}, "How calls ended"),
+      list(process.endings.map((it) => [endingWords(it).replaceAll("_", " "), thousands(it.count)])));
+  }
   if ((process.limits ?? []).length > 0) {
     parts.push(el("h3", {}, "Not recorded"), ...process.limits.map((limit) =>
       el("p", {}, typeof limit === "string" ? limit : JSON.stringify(limit))));

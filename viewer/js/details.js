@@ -55,10 +55,10 @@ function fill({ reference, details, span, links }, goTo) {
     parts.push(el("div", {}, el("h3", {}, "Attributes and links"),
       list(attributes.map(([key, value]) => [label(key), link(shownValue(key, value))]))));
   }
-  for (const [title, event] of [["Arguments and registers", details.opened_by], ["On return", details.closed_by]]) {
-    if (event?.detail) parts.push(registers(title, event));
+  for (const [title, event, handed] of [["Arguments and registers", details.opened_by, ARGUMENTS],
+    ["On return", details.closed_by, RESULTS], ["Registers", details, ARGUMENTS]]) {
+    if (event?.detail) parts.push(registers(title, event, handed));
   }
-  if (details.detail) parts.push(registers("Registers", details));
   for (const [title, items] of [["Caused by", links?.causes], ["Led to", links?.effects], ["Calls", details.callees], ["Before it", details.before], ["After it", details.after],
     ["Evidence", details.evidence], ["Ran", details.attributes?.runs], ["Waited", details.attributes?.suspensions]]) {
     if (Array.isArray(items) && items.length > 0) {
@@ -106,11 +106,11 @@ function linked(text, goTo) {
   return box;
 }
 
-/** Arguments in the order of the calling convention, the other registers, and the bytes of the stack. */
-function registers(title, event) {
+/** The registers that hand something over first, in their order; then the others, and the bytes of the stack. */
+function registers(title, event, handedOver) {
   const { stack, probes, ...others } = event.detail;
   const shown = (keys) => keys.map((key) => [key, el("span", { class: "mono" }, String(others[key]))]);
-  const handed = (title === "On return" ? RESULTS : ARGUMENTS).filter((key) => key in others);
+  const handed = handedOver.filter((key) => key in others);
   const rest = Object.keys(others).filter((key) => !handed.includes(key));
   const site = event.call_site;
   const parts = [el("h3", {}, title), list(shown(handed)), rest.length > 0 ? list(shown(rest)) : null];

@@ -6,7 +6,7 @@ import { drawArrows } from "./arrows.js";
 import { drawAxis, drawGrid } from "./axis.js";
 import { callColour, inkOn, isOdd, statusColour, themed } from "./colours.js";
 import { duration, thousands } from "./format.js";
-import { AXIS, ROW, TITLE, allLines, lineOf, rowTop, sizes, visible, x } from "./layout.js";
+import { AXIS, ROW, TITLE, allLines, rowTop, sizes, visible, x } from "./layout.js";
 import { name } from "./names.js";
 import { shown } from "./pictures.js";
 import { drawStrips } from "./strips.js";
@@ -226,9 +226,4 @@ function drawGutter(pen) {
       if (at + ROW * 2 <= top + line.height) pen.fillText(`${thousands(line.track.spans)} spans`, 20, at + ROW * 1.5);
     }
   }
-}
-
-/** Whether a track can be drawn at all. */
-export function hasTrack(track) {
-  return lineOf(track) !== undefined;
 }

@@ -4,7 +4,7 @@ import { callColour, inkOn, themed } from "./colours.js";
 import { counted, duration } from "./format.js";
 import { name } from "./names.js";
 import { el, tab } from "./panel.js";
-import { about_time, sums } from "./selection.js";
+import { timeWords, sums } from "./selection.js";
 import { threadChoice } from "./threads.js";
 
 const ROW = 18;
@@ -103,7 +103,7 @@ function drawFlame(canvas, title, nodes, told) {
   }
   pen.globalAlpha = 1;
   const more = told.left_out > 0 ? ` (${counted(told.left_out, "call")} on paths too small to show)` : "";
-  title.textContent = `${about_time()}, ${duration(total)} of calls${more}. Click to zoom, double-click to search.`;
+  title.textContent = `${timeWords()}, ${duration(total)} of calls${more}. Click to zoom, double-click to search.`;
 }
 
 function nodeAt(nodes, x, y) {

@@ -2,6 +2,7 @@
 
 import { arrowAt } from "./arrows.js";
 import { about, outcomeWords } from "./about.js";
+import { KIND } from "./api.js";
 import { duration, thousands } from "./format.js";
 import { shapeAt, titleAt } from "./hit.js";
 import { AXIS, fold, scrollTo, showAllRows, sizes, timeAt } from "./layout.js";
@@ -142,7 +143,7 @@ function arrowWords([kind, , , from, , , to]) {
 }
 
 function shapeWords(shape) {
-  if (shape.kind === 3) return `anomaly: ${name(shape.name) ?? "…"}`;
+  if (shape.kind === KIND.anomaly) return `anomaly: ${name(shape.name) ?? "…"}`;
   const many = shape.spans > 1 ? `\nthe longest of ${thousands(shape.spans)} here` : "";
   const odd = shape.odd && shape.odd !== shape.outcome ? `\nwith one ${outcomeWords(shape.odd)}` : "";
   const ending = outcomeWords(shape.outcome);

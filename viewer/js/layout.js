@@ -6,7 +6,7 @@ import { view } from "./view.js";
 export const ROW = 18;
 export const AXIS = 26;
 export const TITLE = 20;
-export const GAP = 6;
+const GAP = 6;
 /** A collapsed track shows its rows as lines this high. */
 const THIN = 3;
 const THIN_ROWS = 8;

@@ -185,7 +185,7 @@ function tell() {
 
 /** Whether the page opens on something in particular. */
 function hasReason() {
-  return about.opening.why !== "the whole run";
+  return about.opening.kind !== "whole_run";
 }
 
 async function load() {
@@ -223,7 +223,7 @@ async function open() {
   const span = asked ? asked.span : about.opening.span;
   if (span) await goTo(span, true);
   if (!span || wanted !== "details") await show(wanted);
-  if (!asked && about.opening.why.startsWith("signal")) note(`Opened on ${about.opening.why}.`);
+  if (!asked && about.opening.kind === "crash") note(`Opened on ${about.opening.why}.`);
   watch(reload);
 }
 
@@ -258,6 +258,6 @@ byId("theme").addEventListener("click", actions.theme);
 byId("help").addEventListener("click", help);
 
 // What tests look at: the same numbers that are drawn.
-window.ada = { about, view, shown, drawn, sizes, isSettled, x, lineOf, rowTop, allLines, name, actions, arrowAt, arrowPoint, shapeAt, reveal };
+window.ada = { about, view, shown, drawn, sizes, isSettled, x, lineOf, rowTop, name, actions, arrowAt, arrowPoint, shapeAt, reveal };
 
 open().catch((error) => note(error.message));

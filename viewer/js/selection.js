@@ -1,7 +1,7 @@
 // What was done in the selected time: sums, functions, endings; the flame graph and the call tree share them.
 
 import { json } from "./api.js";
-import { about } from "./about.js";
+import { about, endingWords } from "./about.js";
 import { counted, duration, moment, thousands } from "./format.js";
 import { name, needNames } from "./names.js";
 import { el, list, tab, table } from "./panel.js";
@@ -31,7 +31,7 @@ export async function sums() {
 }
 
 /** What time a tab is about, in words. */
-export function about_time() {
+export function timeWords() {
   const { start, end, isSelected } = meant();
   return `${isSelected ? "Selected" : "Seen"}: ${duration(end - start)} from ${moment(start, 1)}`;
 }
@@ -47,13 +47,12 @@ export function makeSelection(searchFor) {
       cells: [thousands(calls), duration(own), bar(own / length), duration(total), duration(longest), name(id) ?? ""],
       go: () => searchFor(name(id) ?? ""),
     }));
-    const endings = Object.entries(told.outcomes).sort((a, b) => b[1] - a[1]);
     box.replaceChildren(
-      el("h2", {}, `${about_time()}, of `, threadChoice()),
+      el("h2", {}, `${timeWords()}, of `, threadChoice()),
       el("div", { class: "columns" },
         list([["calls", thousands(told.calls)], ["functions", thousands(told.distinct_functions)], ["threads", String(told.threads)],
           ["calls a second", thousands(Math.round(told.calls / (length / 1e9)))]]),
-        list(endings.slice(0, 8).map(([words, count]) => [words.replace(" (none)", "").replaceAll("_", " "), counted(count, "call")]))),
+        list(told.endings.slice(0, 8).map((it) => [endingWords(it).replaceAll("_", " "), counted(it.count, "call")]))),
       el("h3", {}, "Functions by their own time"),
       table([">calls", ">self", "share", ">total", ">longest", "name"], rows));
   });

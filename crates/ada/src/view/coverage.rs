@@ -1,10 +1,9 @@
 //! What the trace has and what it lacks: hooks, drops, limits, anomalies.
 
-use std::collections::BTreeMap;
-
 use ada_span::AnomalyKind;
 use serde_json::{Value, json};
 
+use super::endings::Endings;
 use crate::analysis::{OpenedSession, Target, refer};
 
 /// Anomalies that are listed, by kind and thread.
@@ -24,11 +23,9 @@ pub(super) fn answer(opened: &OpenedSession) -> Value {
                 "time": it.first_time.saturating_sub(opened.start),
             })
         });
-        let mut endings: BTreeMap<String, u64> = BTreeMap::new();
-        for &(byte, count) in meta.threads.iter().flat_map(|thread| &thread.outcomes) {
-            let outcome = ada_span::Outcome::from_byte(byte).unwrap_or_default();
-            *endings.entry(format!("{} ({})", outcome.status, outcome.reason)).or_default() += count;
-        }
+        let mut endings = Endings::default();
+        meta.threads.iter().flat_map(|it| &it.outcomes).for_each(|&(byte, count)| endings.add(byte, count));
+        let endings = endings.to_json();
         let Some(manifest) = opened.recorded(process).manifest.as_ref() else {
             return json!({ "pid": process.pid, "anomalies": anomalies.collect::<Vec<_>>(), "endings": endings });
         };

@@ -9,6 +9,7 @@ mod assets;
 mod causes;
 mod coverage;
 mod details;
+mod endings;
 mod guard;
 mod http;
 mod live;

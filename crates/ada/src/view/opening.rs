@@ -12,7 +12,7 @@ const EARLY: u64 = 500_000;
 /// It is opened on if it takes at least this part of the run.
 const LEAST: u64 = 4;
 
-/// A view: start and end since the session's start, the track, and why.
+/// A view: start and end since the session's start, the track, and why: `kind` for the page to act on, `why` for people.
 pub(super) fn find(opened: &OpenedSession, stage: &Stage) -> Value {
     crash(opened, stage).or_else(|| main(opened, stage)).unwrap_or_else(|| everything(stage))
 }
@@ -32,7 +32,7 @@ fn crash(opened: &OpenedSession, stage: &Stage) -> Option<Value> {
     let innermost = stage.processes[number].scene().innermost(thread, crash.time_ns.saturating_sub(1)).ok().flatten();
     let span = innermost.map(|call| refer(opened, number, Target::Frame(crash.thread, call.seq)).to_string());
     let track = stage.track_of_thread(number, thread);
-    Some(json!({ "start": start, "end": end, "track": track, "why": why, "span": span }))
+    Some(json!({ "start": start, "end": end, "track": track, "kind": "crash", "why": why, "span": span }))
 }
 
 /// The program's `main`: what the loader does before is seldom what is looked for. Where most of the run is elsewhere (in
@@ -57,7 +57,7 @@ fn main(opened: &OpenedSession, stage: &Stage) -> Option<Value> {
     let margin = call.duration / 50;
     let start = call.start.saturating_sub(margin).max(stage.start) - stage.start;
     let end = call.end().saturating_add(margin).min(stage.end).saturating_sub(stage.start);
-    Some(json!({ "start": start, "end": end.max(start + 1), "track": track, "why": "main" }))
+    Some(json!({ "start": start, "end": end.max(start + 1), "track": track, "kind": "main", "why": "main" }))
 }
 
 fn everything(stage: &Stage) -> Value {
@@ -67,5 +67,5 @@ fn everything(stage: &Stage) -> Value {
     });
     let track = busiest.max().map_or(0, |(_, number, thread)| stage.track_of_thread(number, thread));
     let end = stage.end.saturating_sub(stage.start).max(1);
-    json!({ "start": 0, "end": end, "track": track, "why": "the whole run" })
+    json!({ "start": 0, "end": end, "track": track, "kind": "whole_run", "why": "the whole run" })
 }

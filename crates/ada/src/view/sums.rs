@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use ada_span::Outcome;
 use ada_timeline::{Folded, fold};
 use serde_json::{Value, json};
 
+use super::endings::Endings;
 use super::stage::Stage;
 use super::track::TrackKind;
 
@@ -30,7 +30,7 @@ pub(super) fn answer(
         }
     }
     let (mut functions, mut nodes) = (Vec::new(), Vec::new());
-    let mut outcomes: BTreeMap<String, u64> = BTreeMap::new();
+    let mut endings = Endings::default();
     let (mut calls, mut left_out, mut threads) = (0, 0, 0);
     for (process, of) in by_process {
         threads += of.len();
@@ -38,8 +38,7 @@ pub(super) fn answer(
         calls += folded.calls;
         left_out += folded.left_out;
         for (byte, count) in folded.outcomes.iter().enumerate().filter(|(_, count)| **count > 0) {
-            let outcome = Outcome::from_byte(byte as u8).unwrap_or_default();
-            *outcomes.entry(format!("{} ({})", outcome.status, outcome.reason)).or_default() += count;
+            endings.add(byte as u8, *count);
         }
         for (place, it) in folded.functions.iter().enumerate().filter(|(_, it)| it.calls > 0) {
             let name = stage.names.of_function(process, place as u32);
@@ -55,7 +54,7 @@ pub(super) fn answer(
         "threads": threads,
         "distinct_functions": distinct,
         "functions": functions,
-        "outcomes": outcomes,
+        "endings": endings.to_json(),
         "nodes": nodes,
         "left_out": left_out,
     }))

@@ -224,7 +224,7 @@ fn questions_are_answered_with_what_the_session_has() {
     let told = pool();
     let served = Served::new(told.path());
     let about = served.get("/api/session").json();
-    assert_eq!(about["opening"]["why"], "main");
+    assert_eq!((&about["opening"]["kind"], &about["opening"]["why"]), (&"main".into(), &"main".into()));
     let length = about["length"].as_u64().unwrap() + 1;
     let threads: Vec<String> = about["tracks"]
         .as_array()
@@ -239,6 +239,7 @@ fn questions_are_answered_with_what_the_session_has() {
     let own: u64 = sums["nodes"].as_array().unwrap().iter().map(|node| node[4].as_u64().unwrap()).sum();
     let total = number(&told, "SELECT sum(duration_ns) FROM spans WHERE type = 'frame' AND parent_span_id IS NULL");
     assert_eq!((own, &sums["left_out"]), (total, &Value::from(0)));
+    assert_eq!((&sums["endings"][0]["status"], &sums["endings"][0]["reason"]), (&"completed".into(), &"none".into()));
     let arrows = served.get(&format!("/api/arrows?start=0&end={length}&tracks={tracks}")).json();
     let kinds = |kind: &str| arrows["arrows"].as_array().unwrap().iter().filter(|it| it[0] == kind).count();
     assert_eq!((kinds("create"), kinds("join")), (4, 4));
@@ -261,6 +262,7 @@ fn a_crash_is_what_is_opened() {
     let told = Told::trace_running(&crate::program::Program::new("crash.c"), &[], &["segv", "thread"]);
     let served = Served::new(told.path());
     let about = served.get("/api/session").json();
+    assert_eq!(about["opening"]["kind"], "crash");
     assert!(about["opening"]["why"].as_str().unwrap().starts_with("signal 11"), "{about:#}");
     let crash = number(&told, "SELECT end_ns FROM spans WHERE reason = 'crash' AND name = 'crash_now'");
     let at = crash - about["start_ns"].as_u64().unwrap();
