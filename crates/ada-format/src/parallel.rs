@@ -45,7 +45,7 @@ pub fn in_parallel_with<S: Send, E: Send>(
     };
     let workers = std::thread::available_parallelism().map_or(1, usize::from).min(count);
     std::thread::scope(|scope| {
-        let others: Vec<_> = (1..workers).map(|_| scope.spawn(&work)).collect();
+        let others: Vec<_> = (1..workers).map(|_| scope.spawn(work)).collect();
         let own = work();
         let others = others.into_iter().map(|it| it.join().unwrap_or_else(|panic| resume_unwind(panic)));
         std::iter::once(own).chain(others).collect()
