@@ -25,6 +25,11 @@ mod roll;
 mod switches;
 mod tracked;
 mod trigger;
+#[cfg(target_arch = "x86_64")]
+mod x86_64;
+
+#[cfg(target_arch = "x86_64")]
+use x86_64 as arch;
 
 pub use ada_process::End;
 pub use ada_ring::{DetailMode, OnFull};
@@ -38,9 +43,7 @@ pub use overhead::{Advice, Governed};
 pub use plan::module::Module;
 pub use plan::plan_cache::plan_folder;
 pub use progress::Progress;
-pub use record::recorder::trace;
-pub use record::report::{CrashSummary, StoodStill, TraceReport};
-pub use record::terminal_signals::outlive_terminal_signals;
+pub use record::{CrashSummary, StoodStill, TraceReport, outlive_terminal_signals, trace};
 pub use roll::Roll;
 pub use switches::{SwitchMode, SwitchedFunction};
 pub use trigger::{Trigger, TriggerError};

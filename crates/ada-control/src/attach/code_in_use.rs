@@ -1,4 +1,4 @@
-//! Where the threads of a halted process are, and where they will come back to.
+//! Which code the threads of a halted process are in, or will come back to.
 
 use std::io;
 use std::ops::Range;
@@ -7,19 +7,17 @@ use ada_process::Remote;
 use ada_process::maps::Mapping;
 use ada_process::ptrace::{Halted, HaltedThread};
 
+use crate::arch::registers::{Registers, instruction_pointer, stack_pointer};
+use crate::arch::signal_frame::{INTERRUPTED, SIGRETURN};
 use crate::install::sites::Site;
 
 /// As much of a stack as is looked at.
 const STACK: u64 = 256 << 10;
-/// From the return address of a signal handler to the interrupted instruction's, in words: `rt_sigframe` of the kernel.
-const INTERRUPTED: usize = 22;
-/// `mov rax, 15; syscall`: where a signal handler returns to.
-const SIGRETURN: [u8; 9] = [0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05];
 
 /// What a thread was doing when it was halted.
 pub(super) struct ThreadStack {
     pub(super) tid: u32,
-    pub(super) registers: libc::user_regs_struct,
+    pub(super) registers: Registers,
     /// The words from its stack pointer on.
     words: Vec<u64>,
 }
@@ -29,14 +27,14 @@ impl ThreadStack {
     pub(super) fn all(halted: &Halted, mappings: &[Mapping]) -> io::Result<Vec<Self>> {
         let of_thread = |thread: &HaltedThread| {
             let registers = thread.registers()?;
-            Ok(Self { tid: thread.tid(), registers, words: stack(halted, mappings, registers.rsp) })
+            Ok(Self { tid: thread.tid(), registers, words: stack(halted, mappings, stack_pointer(&registers)) })
         };
         halted.threads().iter().map(of_thread).collect()
     }
 
     /// A word of the stack.
     pub(super) fn word(&self, address: u64) -> Option<u64> {
-        let distance = address.checked_sub(self.registers.rsp & !7)?;
+        let distance = address.checked_sub(stack_pointer(&self.registers) & !7)?;
         self.words.get(usize::try_from(distance / 8).ok()?).copied().filter(|_| distance.is_multiple_of(8))
     }
 }
@@ -50,7 +48,7 @@ impl CodeInUse {
         let is_code = |address: &u64| code.iter().any(|range| range.contains(address));
         let mut addresses: Vec<u64> = Vec::new();
         for stack in stacks {
-            addresses.push(stack.registers.rip);
+            addresses.push(instruction_pointer(&stack.registers));
             addresses.extend(stack.words.iter().copied().filter(is_code));
         }
         addresses.sort_unstable();
@@ -68,21 +66,16 @@ impl CodeInUse {
 }
 
 /// Whether a thread with these registers is in some code, or will be once a signal handler of its returns.
-pub(super) fn is_within(
-    halted: &Halted,
-    mappings: &[Mapping],
-    registers: &libc::user_regs_struct,
-    code: &[Range<u64>],
-) -> bool {
+pub(super) fn is_within(halted: &Halted, mappings: &[Mapping], registers: &Registers, code: &[Range<u64>]) -> bool {
     let is_code = |address: u64| code.iter().any(|range| range.contains(&address));
     let is_handler_return = |address: u64| {
         let mut bytes = [0; SIGRETURN.len()];
         halted.read(address, &mut bytes).is_ok() && bytes == SIGRETURN
     };
-    if is_code(registers.rip) {
+    if is_code(instruction_pointer(registers)) {
         return true;
     }
-    let words = stack(halted, mappings, registers.rsp);
+    let words = stack(halted, mappings, stack_pointer(registers));
     words.windows(INTERRUPTED + 1).any(|window| is_code(window[INTERRUPTED]) && is_handler_return(window[0]))
 }
 

@@ -28,6 +28,7 @@ use ada_process::{End, Remote, pidfd};
 use self::code_in_use::{CodeInUse, ThreadStack};
 use self::target::RunningProgram;
 use self::unhook::{Unhooked, unhook};
+use crate::arch::registers;
 use crate::deadline::Deadline;
 use crate::drain::session::SessionFiles;
 use crate::error::{ControlError, Doing};
@@ -45,8 +46,7 @@ use crate::options::TraceOptions;
 use crate::plan::plan_cache::PlanCache;
 use crate::plan::planned_image::PlannedImage;
 use crate::progress::Progress;
-use crate::record::recorder::{self, Beginning, Ending, Subject};
-use crate::record::report::{StoodStill, TraceReport};
+use crate::record::{Beginning, Ending, StoodStill, Subject, TraceReport, record};
 use crate::tracked::ProcessFacts;
 
 pub use self::orphaned_hooks::{RemovedHooks, remove_left_hooks};
@@ -103,7 +103,7 @@ pub fn attach(
         stop.mark_done();
         Ok(Ending { end, cpu_time: None, trouble: (!left.is_empty()).then(|| left.join("; ")) })
     };
-    let recorded = recorder::record(beginning, subject, &workshop, options, progress, || Ok(()), wait);
+    let recorded = record(beginning, subject, &workshop, options, progress, || Ok(()), wait);
     if recorded.is_err() {
         // Nobody would read what it writes.
         unhook(&sites, inode, BTreeSet::from([pid]));
@@ -197,10 +197,10 @@ impl Prepared {
             .doing("making shared memory");
         let prepared = shared.and_then(|shared| {
             let workshop = Workshop::with_plans(shared, plans, options);
-            let fs_base = registers.fs_base;
+            let thread_pointer = registers::thread_pointer(&registers);
             let mut word = [0; 8];
-            let owner_by_word =
-                fs_base != 0 && halted.read(fs_base, &mut word).is_ok() && u64::from_le_bytes(word) == fs_base;
+            let is_read = thread_pointer != 0 && halted.read(thread_pointer, &mut word).is_ok();
+            let owner_by_word = is_read && u64::from_le_bytes(word) == thread_pointer;
             let program = Program {
                 id: workshop.next_program(),
                 loader,
@@ -247,7 +247,7 @@ impl Prepared {
             filled.keep(|file| loaded.contains(file));
             for thread in halted.threads() {
                 let registers = thread.registers().map_err(|error| target::refused(pid, &error))?;
-                if registers.gs_base != 0 {
+                if registers::state_pointer(&registers) != 0 {
                     let reason = "it uses the GS register itself, which ada needs".to_owned();
                     return Err(ControlError::NotAttached { pid, reason });
                 }

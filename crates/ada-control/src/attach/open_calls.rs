@@ -5,8 +5,9 @@ use std::fs;
 
 use ada_event::{FunctionId, ImageOffset};
 use ada_format::atf::OpenCalls;
-use ada_image::{Callers, FrameRegisters, INSTRUCTION, Image, STACK_POINTER};
+use ada_image::{Callers, INSTRUCTION, Image, STACK_POINTER};
 
+use crate::arch::registers::frame_registers;
 use crate::attach::code_in_use::ThreadStack;
 use crate::plan::image_file::ImageFile;
 use crate::plan::module::Module;
@@ -50,10 +51,4 @@ fn name_of(pid: u32, tid: u32) -> Option<String> {
     let read = |tid| fs::read(format!("/proc/{pid}/task/{tid}/comm")).ok();
     let name = read(tid).filter(|name| Some(name) != read(pid).as_ref())?;
     Some(String::from_utf8_lossy(&name).trim_end_matches('\n').to_owned())
-}
-
-fn frame_registers(registers: &libc::user_regs_struct) -> FrameRegisters {
-    let libc::user_regs_struct { rax, rdx, rcx, rbx, rsi, rdi, rbp, rsp, .. } = *registers;
-    let libc::user_regs_struct { r8, r9, r10, r11, r12, r13, r14, r15, rip, .. } = *registers;
-    [rax, rdx, rcx, rbx, rsi, rdi, rbp, rsp, r8, r9, r10, r11, r12, r13, r14, r15, rip]
 }

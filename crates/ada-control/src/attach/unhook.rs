@@ -11,6 +11,7 @@ use ada_process::ptrace::Halted;
 use ada_process::{Remote, procfs};
 use ada_ring::state::private;
 
+use crate::arch::registers;
 use crate::attach::code_in_use::is_within;
 use crate::attach::open_frames;
 use crate::install::crash_handlers;
@@ -140,9 +141,9 @@ fn leave(halted: &Halted, mappings: &[Mapping], code: &[Range<u64>], copies: &[(
     for thread in halted.threads() {
         let mut registers = thread.registers()?;
         // Displaced instructions do the same where they were before: the thread may be waiting in one.
-        if let Some(original) = original_place(registers.rip, copies) {
+        if let Some(original) = original_place(registers::instruction_pointer(&registers), copies) {
             thread.set_instruction_pointer(original)?;
-            registers.rip = original;
+            registers::set_instruction_pointer(&mut registers, original);
         }
         if is_within(halted, mappings, &registers, code) {
             within.insert(thread.tid());

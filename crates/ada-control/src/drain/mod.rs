@@ -1,41 +1,46 @@
 //! Empties the chunks: raw records become events in the files of their threads.
+//!
+//! A round lists the chunks that hold something ([`pending_chunk`]), reads each, and writes its events
+//! ([`event_writer`]); what was read goes back to the pool ([`chunk_returns`]).
 
 mod batch_as_events;
 mod batch_facts;
+mod chunk_returns;
 mod crash_lane;
 mod detail_lane;
 mod emptying;
 pub(crate) mod event_tally;
+mod event_writer;
 mod figures;
 mod gaps;
 mod latencies;
 mod pending_chunk;
+mod seen_processes;
 pub(crate) mod session;
 mod signal_order;
 mod thread_progress;
-mod windowed;
 pub(crate) mod windows;
-mod writing;
 
-use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use ada_format::atf::LaneFigures;
+use ada_format::atf::{Crash, Drops, Gap, LaneFigures, PoolFigures, Window};
 use ada_process::Clock;
-use ada_process::procfs::has_ended;
+use ada_process::procfs::{has_ended, is_zombie};
 use ada_ring::{ChunkState, DetailMode, DetailShape, Pool, RawRecord};
 
+use self::chunk_returns::ChunkReturns;
+use self::crash_lane::CrashLane;
+use self::event_tally::SharedTally;
+use self::event_writer::EventWriter;
 use self::pending_chunk::ToRead;
-use self::thread_progress::ThreadProgress;
-use crate::drain::crash_lane::CrashLane;
-use crate::drain::event_tally::SharedTally;
-use crate::drain::gaps::GapLog;
-use crate::drain::latencies::Latencies;
-use crate::drain::session::SessionFiles;
-use crate::drain::windows::{Watch, WindowLog};
+use self::seen_processes::SeenProcesses;
+use self::session::SessionFiles;
+use self::windows::Watch;
 use crate::error::ControlError;
-use crate::install::function_numbers::{FunctionNumbers, SharedNumbers};
+use crate::install::function_numbers::SharedNumbers;
+use crate::plan::module::Module;
 use crate::program_id::ProgramId;
 
 /// How often to look whether quiet threads still live, unless chunks are short.
@@ -47,49 +52,20 @@ const FOR_ENDED_THREADS: Duration = Duration::from_millis(10);
 /// The consumer of all rings.
 pub(crate) struct Drain {
     pool: Pool,
-    clock: Clock,
-    numbers: SharedNumbers,
-    known: FunctionNumbers,
-    looked: Instant,
-    /// Since when each chunk has been stuck at a hole.
-    stuck: HashMap<usize, Instant>,
-    /// Chunks with holes that were passed over, and when they may be used again.
-    quarantine: VecDeque<(Instant, usize)>,
-    threads: HashMap<(u32, u32), ThreadProgress>,
-    programs: HashMap<u32, BTreeSet<ProgramId>>,
-    /// Those of them that nobody has asked for.
-    newcomers: Vec<u32>,
-    /// Who forked each process, as it knows itself.
-    forks: HashMap<u32, u32>,
-    /// What processes were about to exit with when they were last heard of.
-    exit_calls: HashMap<u32, i32>,
-    crashes: CrashLane,
-    /// What opens windows; `None` where detail is not kept for them.
-    watch: Option<Watch>,
-    windows: WindowLog,
-    gaps: GapLog,
-    detail: DetailMode,
-    shape: DetailShape,
     batch: Vec<RawRecord>,
-    /// How many events each function makes.
-    tally: SharedTally,
-    events: u64,
-    torn: u64,
-    details_lost: u64,
-    waited_ns: u64,
-    latencies: Latencies,
-    index: LaneFigures,
-    details: LaneFigures,
-    probes: LaneFigures,
-    has_more: bool,
+    writer: EventWriter,
+    processes: SeenProcesses,
+    returns: ChunkReturns,
+    crashes: CrashLane,
+    /// When threads were last looked for that have ended.
+    looked: Instant,
     /// How often no chunk had been free at the start of the last round.
     exhausted: u64,
-    /// The fewest chunks that were free at the start of a round.
-    low_water: usize,
+    /// Whether the last round has left something for the next one.
+    has_more: bool,
     /// Why nothing is written any more, once a write has failed; records are then read and counted only, so that the
     /// target does not wait for a disk that is full.
     failure: Option<ControlError>,
-    unwritten: u64,
 }
 
 impl Drain {
@@ -101,50 +77,27 @@ impl Drain {
         };
         Self {
             pool,
-            clock,
-            numbers,
-            known: FunctionNumbers::default(),
-            looked: Instant::now(),
-            stuck: HashMap::new(),
-            quarantine: VecDeque::new(),
-            threads: HashMap::new(),
-            programs: HashMap::new(),
-            newcomers: Vec::new(),
-            forks: HashMap::new(),
-            exit_calls: HashMap::new(),
-            crashes: CrashLane::default(),
-            watch: None,
-            windows: WindowLog::default(),
-            gaps: GapLog::default(),
-            detail,
-            shape,
             batch: Vec::new(),
-            tally: SharedTally::default(),
-            events: 0,
-            torn: 0,
-            details_lost: 0,
-            waited_ns: 0,
-            latencies: Latencies::default(),
-            index: LaneFigures::default(),
-            details: LaneFigures::default(),
-            probes: LaneFigures::default(),
-            has_more: false,
+            writer: EventWriter::new(clock, numbers, detail, shape, pool.chunk_count()),
+            processes: SeenProcesses::default(),
+            returns: ChunkReturns::default(),
+            crashes: CrashLane::default(),
+            looked: Instant::now(),
             exhausted: 0,
-            low_water: pool.chunk_count(),
+            has_more: false,
             failure: None,
-            unwritten: 0,
         }
     }
 
     /// Reads all that is there. `final_round` once the target has ended. Gives the number of events.
     pub(crate) fn round(&mut self, files: &mut SessionFiles, final_round: bool) -> u64 {
         self.pool.control().heartbeats.fetch_add(1, Ordering::Relaxed);
-        self.end_quarantine();
+        self.returns.end_quarantine(&self.pool);
         let crashed: Vec<(u32, i32)> =
             self.crashes.collect(&self.pool).iter().map(|crash| (crash.pid, crash.signal)).collect();
-        let before = self.events;
+        let before = self.writer.figures.events;
         let free = (0..self.pool.chunk_count()).filter(|&chunk| self.pool.state(chunk) == ChunkState::Free as u32);
-        self.low_water = self.low_water.min(free.count());
+        self.writer.figures.saw_free(free.count());
         let exhausted = self.pool.control().exhausted.load(Ordering::Relaxed);
         let chunks_are_short = std::mem::replace(&mut self.exhausted, exhausted) != exhausted;
         let look = final_round || chunks_are_short || self.looked.elapsed() > LOOK_FOR_ENDED_THREADS;
@@ -158,16 +111,7 @@ impl Drain {
         if !final_round {
             self.keep_awaited(&mut ended);
         }
-        for pending in &pending {
-            let programs = self.programs.entry(pending.pid).or_default();
-            if programs.is_empty() {
-                self.newcomers.push(pending.pid);
-            }
-            programs.insert(pending.program);
-            if pending.forked_by != 0 {
-                self.forks.insert(pending.pid, pending.forked_by);
-            }
-        }
+        pending.iter().for_each(|chunk| self.processes.saw(chunk));
         let (mut spent, mut blocked) = (Duration::ZERO, None);
         self.has_more = false;
         for (number, chunk) in pending.iter().enumerate() {
@@ -193,10 +137,9 @@ impl Drain {
         if look {
             self.pool.control().looks_for_ended.fetch_add(1, Ordering::Relaxed);
         }
-        self.events - before
+        self.writer.figures.events - before
     }
 
-    /// Whether the last round has left something for the next one.
     pub(crate) fn has_more(&self) -> bool {
         self.has_more
     }
@@ -205,12 +148,154 @@ impl Drain {
     pub(crate) fn flush(&mut self, files: &mut SessionFiles) {
         if self.failure.is_none() {
             self.failure = files.flush().err();
-            self.latencies.written(self.clock.now());
+            self.writer.figures.latencies.written(self.writer.clock.now());
         }
     }
 
     /// Nothing is written any more, for this reason.
     pub(crate) fn fail(&mut self, error: ControlError) {
         self.failure.get_or_insert(error);
+    }
+
+    /// Writes detail in windows only.
+    pub(crate) fn watch_for(&mut self, watch: Watch) {
+        self.writer.watch = Some(watch);
+    }
+
+    /// Takes up what has changed in the triggers and in the program.
+    pub(crate) fn refresh_watch(&mut self, modules: &[Module]) {
+        let functions = self.function_count();
+        if let Some(watch) = &mut self.writer.watch {
+            watch.refresh(modules, functions);
+        }
+    }
+
+    /// Whether anything has: asked each round, without a lock that whoever hooks holds for long.
+    pub(crate) fn has_stale_watch(&self) -> bool {
+        self.writer.watch.as_ref().is_some_and(|watch| watch.is_stale(self.function_count()))
+    }
+
+    fn function_count(&self) -> u32 {
+        self.writer.numbers.read().expect("nobody panics with the lock").end()
+    }
+
+    /// Begins a new segment of a ring.
+    pub(crate) fn turn_segment(&mut self, files: &mut SessionFiles) {
+        if let Err(error) = self.writer.turn_segment(files) {
+            self.failure = Some(error);
+        }
+    }
+
+    /// Writes the newest detail of all threads of a process that a signal is killing, or has killed.
+    pub(crate) fn fatal_signal(&mut self, pid: u32, signal: i32, files: &mut SessionFiles) {
+        let Some(name) = self.writer.watch.as_ref().and_then(|watch| watch.fatal(signal)) else { return };
+        if self.failure.is_none()
+            && let Err(error) = self.writer.open_windows(&self.pool, pid, &name, files)
+        {
+            self.failure = Some(error);
+        }
+    }
+
+    /// All threads have come to their end.
+    pub(crate) fn finish_windows(&mut self, files: &SessionFiles) {
+        self.writer.finish_windows(files);
+    }
+
+    /// Threads of a process that has ended are not over while how it did is about to be known: their detail may be wanted
+    /// yet. Asked after whether they have ended.
+    fn keep_awaited<T>(&self, ended: &mut HashMap<(u32, u32), T>) {
+        let Some(root) = self.writer.watch.as_ref().map(|watch| watch.root) else { return };
+        if ended.keys().any(|(pid, _)| *pid == root) && is_zombie(root) {
+            ended.retain(|(pid, _), _| *pid != root);
+        }
+    }
+}
+
+/// What the drain can tell of its work.
+impl Drain {
+    /// Records given up, by reason.
+    pub(crate) fn drops(&self) -> Vec<(&'static str, u64)> {
+        self.writer.figures.drops(&self.pool)
+    }
+
+    /// The same for manifests: by lane, and how many are missing nobody knows where.
+    pub(crate) fn placed(&self, drops: &[(&'static str, u64)]) -> Vec<Drops> {
+        let told = |&(reason, count): &(&'static str, u64)| {
+            let lane = if reason == "detail_lost" { "detail" } else { "index" };
+            let unplaced = Some(self.writer.gaps.unplaced(reason, count)).filter(|_| lane == "index");
+            Drops { lane: lane.into(), reason: reason.into(), count, unplaced, ..Drops::default() }
+        };
+        drops.iter().map(told).collect()
+    }
+
+    /// Where a process's threads lost events or waited.
+    pub(crate) fn gaps(&self, pid: u32) -> Vec<Gap> {
+        self.writer.gaps.of_process(pid)
+    }
+
+    /// A process's windows, and how many more there were than are told of.
+    pub(crate) fn windows(&self, pid: u32) -> (Vec<Window>, u64) {
+        self.writer.windows.of_process(pid)
+    }
+
+    /// What went through the lanes, and how full the rings were.
+    pub(crate) fn figures(&self) -> (BTreeMap<String, LaneFigures>, PoolFigures) {
+        (self.writer.figures.lanes(), self.writer.figures.pool(&self.pool))
+    }
+
+    pub(crate) fn pool(&self) -> Pool {
+        self.pool
+    }
+
+    /// The programs that each process was seen to run.
+    pub(crate) fn programs(&self) -> &HashMap<u32, BTreeSet<ProgramId>> {
+        self.processes.programs()
+    }
+
+    /// The processes that were first heard of since the last question.
+    pub(crate) fn newcomers(&mut self) -> Vec<u32> {
+        self.processes.take_newcomers()
+    }
+
+    /// Who forked each process that is a fork.
+    pub(crate) fn forks(&self) -> &HashMap<u32, u32> {
+        self.processes.forks()
+    }
+
+    /// The status that a process called `_exit` with, if it did.
+    pub(crate) fn exit_call(&self, pid: u32) -> Option<i32> {
+        self.processes.exit_call(pid)
+    }
+
+    /// How many events each function makes: for whoever wants to know while the drain goes on.
+    pub(crate) fn tally(&self) -> SharedTally {
+        self.writer.tally.clone()
+    }
+
+    /// Events written so far.
+    pub(crate) fn events(&self) -> u64 {
+        self.writer.figures.events
+    }
+
+    /// Why the session is incomplete, if it is.
+    pub(crate) fn failure(&self) -> Option<&ControlError> {
+        self.failure.as_ref()
+    }
+
+    /// The fatal signals that hit a process's threads.
+    pub(crate) fn crashes(&self, pid: u32) -> Vec<Crash> {
+        let numbers = self.writer.numbers.read().expect("nobody panics with the lock");
+        self.crashes.of_process(pid, &self.writer.clock, &numbers)
+    }
+
+    /// Crashes of which no record came to be.
+    pub(crate) fn untold_crashes(&self) -> u64 {
+        let crashes = &self.pool.control().crashes;
+        crashes.untold.load(Ordering::Relaxed) + crashes.unfinished() as u64
+    }
+
+    /// How long threads have waited for room.
+    pub(crate) fn waited_ns(&self) -> u64 {
+        self.writer.figures.waited_ns
     }
 }

@@ -93,7 +93,7 @@ impl ThreadProgress {
                 };
                 let function = known.get(event.function);
                 let payload = captured.payload(function, shape);
-                lane.bytes += thread.add_detail(event.seq, event.time, &payload).map_err(ControlError::from)?;
+                lane.bytes += thread.add_detail(event.seq, event.time, &payload)?;
                 lane.written += 1;
                 window.wrote(event.time);
             }

@@ -7,6 +7,7 @@ use ada_patch::AgentEntries;
 use object::read::elf::{ElfFile64, ProgramHeader};
 use object::{Object, ObjectSymbol, RelocationFlags, elf};
 
+use crate::arch::platform::RELATIVE_RELOCATION;
 use crate::error::ControlError;
 
 static SHARED_OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/libada_agent.so"));
@@ -45,7 +46,7 @@ impl AgentImage {
         }
         for (at, relocation) in file.dynamic_relocations().into_iter().flatten() {
             // The only other kind names the unwinder's personality, which nothing here calls.
-            if relocation.flags() == (RelocationFlags::Elf { r_type: elf::R_X86_64_RELATIVE }) {
+            if relocation.flags() == (RelocationFlags::Elf { r_type: RELATIVE_RELOCATION }) {
                 let value = base.wrapping_add(relocation.addend() as u64);
                 put(&mut bytes, at, value)?;
             }

@@ -12,6 +12,8 @@ use std::process::Command;
 use ada_process::ptrace::Tracee;
 use ada_process::{End, Halt, Remote, procfs};
 
+use crate::arch::breakpoint::BREAKPOINT;
+use crate::arch::registers;
 use crate::error::{ControlError, Doing};
 use crate::install::loader_notification::{LoaderNotification, find_loader};
 use crate::launch::program_file;
@@ -26,7 +28,6 @@ pub(crate) struct Gate {
 
 const AT_ENTRY: u64 = 9;
 const R_STATE: u64 = 24;
-const BREAKPOINT: [u8; 1] = [0xcc];
 
 impl Gate {
     /// Starts `command` and stops it at the gate.
@@ -70,7 +71,7 @@ impl Gate {
 
     /// Whether the word at the FS base is the base itself, as the C libraries make it before anything else runs.
     pub(crate) fn has_thread_pointer(&self) -> Result<bool, ControlError> {
-        let base = self.tracee.registers().doing("reading registers")?.fs_base;
+        let base = registers::thread_pointer(&self.tracee.registers().doing("reading registers")?);
         Ok(base != 0 && self.tracee.read_u64(base).is_ok_and(|word| word == base))
     }
 
@@ -83,7 +84,7 @@ impl Gate {
                 procfs::auxiliary(tracee.pid(), AT_ENTRY).doing("reading the program's auxiliary vector")?.unwrap_or(0)
             }
         };
-        let mut original = [0];
+        let mut original = [0; BREAKPOINT.len()];
         tracee.read(stop_at, &mut original).doing("reading the program's entry")?;
         loop {
             tracee.write(stop_at, &BREAKPOINT).doing("setting a breakpoint")?;
@@ -92,10 +93,11 @@ impl Gate {
             expect_trap(halt?)?;
             cleared.doing("clearing a breakpoint")?;
             let mut registers = tracee.registers().doing("reading registers")?;
-            if registers.rip != stop_at + 1 {
-                return Err(ControlError::Strayed(format!("stopped by itself at {:#x}", registers.rip)));
+            let stopped_at = registers::instruction_pointer(&registers);
+            if stopped_at != stop_at + BREAKPOINT.len() as u64 {
+                return Err(ControlError::Strayed(format!("stopped by itself at {stopped_at:#x}")));
             }
-            registers.rip = stop_at;
+            registers::set_instruction_pointer(&mut registers, stop_at);
             tracee.set_registers(&registers).doing("writing registers")?;
             let is_consistent = match loader {
                 None => true,
@@ -137,7 +139,7 @@ impl Remote for Gate {
 
     /// Below the stack pointer, past the red zone.
     fn stage_path(&self, path: &str) -> io::Result<u64> {
-        let address = (self.tracee.registers()?.rsp - 1024) & !15;
+        let address = (registers::stack_pointer(&self.tracee.registers()?) - 1024) & !15;
         let mut bytes = path.as_bytes().to_vec();
         bytes.push(0);
         self.tracee.write(address, &bytes)?;

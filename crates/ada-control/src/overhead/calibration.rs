@@ -18,18 +18,19 @@ use ada_patch::{AgentEntries, Arena, PatchPlan, StubKind, StubOptions};
 use ada_ring::state::{OWNER_DISTANCE, ShadowFrame, covered};
 use ada_ring::{CHUNK_SIZE, RECORDS_END, RawRecord, ThreadState, counters};
 
+use crate::arch::{calls, time_stamp_counter};
+
 /// What was measured, in nanoseconds.
 pub(crate) type Calibrated = HookCost;
 
 const ROUNDS: usize = 40;
 const MOST_CALLS: usize = 1000;
-/// `lea eax, [rdi + 1]`, padding, `ret`.
-const FUNCTION: [u8; 10] = [0x8d, 0x47, 0x01, 0x66, 0x90, 0x66, 0x90, 0xc3, 0x90, 0x90];
+
 const FUNCTION_ALIGN: usize = 64;
 
 /// Measures. None where this process may not do what a traced one is made to.
 pub(crate) fn calibrate(stubs: &StubOptions) -> Option<Calibrated> {
-    // A thread of its own, because it gets another GS base, which nothing else uses.
+    // A thread of its own, because it gets another state pointer.
     std::thread::scope(|scope| scope.spawn(|| Rig::new(stubs).ok().and_then(|mut rig| rig.measure())).join().ok()?)
 }
 
@@ -99,13 +100,11 @@ const COUNTED: usize = MANY_BARE + MANY;
 const ROWS: usize = COUNTED + MANY;
 const ROW_CALLS: usize = 1024;
 const ROW_ROUNDS: usize = 4;
-const ROW_BYTES: usize = ROW_CALLS * 5 + 16;
+const ROW_BYTES: usize = calls::row_bytes(ROW_CALLS);
 
 impl Rig {
     fn new(stubs: &StubOptions) -> io::Result<Self> {
-        const FSGSBASE: u64 = 1 << 1;
-        // SAFETY: the call only looks up a value.
-        if unsafe { libc::getauxval(libc::AT_HWCAP2) } & FSGSBASE == 0 {
+        if !calls::can_set_state_pointer() {
             return Err(io::ErrorKind::Unsupported.into());
         }
         // The first thread of a static program is known by other means, which costs a little more.
@@ -136,11 +135,11 @@ impl Rig {
         // Nothing rare happens here, so nobody calls the agent.
         let mut arena = Arena::new(base, &AgentEntries::default(), &self.stubs, 1 + MANY).map_err(drop)?;
         for number in 0..ROWS {
-            self.code.write_bytes(self.functions_at + number * FUNCTION_ALIGN, &FUNCTION);
+            self.code.write_bytes(self.functions_at + number * FUNCTION_ALIGN, &calls::FUNCTION);
         }
         for (index, number) in [RECORDED].into_iter().chain(COUNTED..ROWS).enumerate() {
             let address = self.function(number);
-            let plan = PatchPlan::at_runtime(address, &FUNCTION, StubKind::Full).map_err(drop)?;
+            let plan = PatchPlan::at_runtime(address, &calls::FUNCTION, StubKind::Full).map_err(drop)?;
             let site = arena.add(&plan, 0, index, 0, None).map_err(drop)?;
             for patch in site.patches() {
                 self.code.write_bytes((patch.at.0 - base.0) as usize, patch.bytes());
@@ -164,26 +163,20 @@ impl Rig {
         set(offset_of!(ThreadState, stack_high), u64::MAX);
         set(offset_of!(ThreadState, covered), covered);
         set(offset_of!(ThreadState, counters), counters);
-        self.state.write(0, thread_pointer());
+        self.state.write(0, calls::own_thread_pointer());
         self.cover_own_code();
         Ok(())
     }
 
     /// A function that calls all of `MANY` functions, in an order that is always the same and looks random.
     fn write_row(&mut self, row: usize, first: usize) {
-        const CALL: u8 = 0xe8;
-        const RETURN: u8 = 0xc3;
         let start = self.row(row);
-        let mut code = Vec::with_capacity(ROW_BYTES);
         let mut random = 1_u32;
-        for _ in 0..ROW_CALLS {
+        let targets = (0..ROW_CALLS).map(|_| {
             random = random.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-            let target = self.function(first + (random >> 16) as usize % MANY);
-            let from = start + code.len() as u64 + 5;
-            code.push(CALL);
-            code.extend_from_slice(&(target.wrapping_sub(from) as u32).to_le_bytes());
-        }
-        code.push(RETURN);
+            self.function(first + (random >> 16) as usize % MANY)
+        });
+        let code = calls::row(start, targets);
         self.code.write_bytes((start - self.code.address(0)) as usize, &code);
     }
 
@@ -193,7 +186,7 @@ impl Rig {
 
     /// Has the calls below return to covered code: the pages of this function, or of what it is inlined in.
     fn cover_own_code(&mut self) {
-        let here = run as *const () as u64;
+        let here = calls::run as *const () as u64;
         let leaf = covered::LEAVES;
         for address in [here.saturating_sub(4096), here, here + 4096] {
             let entry = covered::FIRST_LEVEL + (address >> covered::LEAF_SHIFT) as usize * 4;
@@ -208,17 +201,17 @@ impl Rig {
         start.next_multiple_of(CHUNK_SIZE) - start
     }
 
-    /// Calls a function; gives seconds.
-    fn time(&mut self, function: u64, calls: usize) -> f64 {
+    /// Calls a function so often; gives seconds.
+    fn time(&mut self, function: u64, count: usize) -> f64 {
         use std::mem::offset_of;
         let (index, detail) = (self.chunks.address(self.chunk()), self.chunks.address(self.chunk() + CHUNK_SIZE));
         self.state.write(OWNER_DISTANCE + offset_of!(ThreadState, index_position), index);
         self.state.write(OWNER_DISTANCE + offset_of!(ThreadState, detail_position), detail);
-        let gs = self.state.address(OWNER_DISTANCE);
+        let state = self.state.address(OWNER_DISTANCE);
         let started = Instant::now();
         // SAFETY: the code is a function of one argument that keeps to the C calling convention, hooked or not; its hook
-        // finds this thread's state behind GS, and room for all its records in the chunks.
-        unsafe { run(function, gs, calls) };
+        // finds this thread's state behind its pointer, and room for all its records in the chunks.
+        unsafe { calls::run(function, state, count) };
         started.elapsed().as_secs_f64()
     }
 
@@ -228,9 +221,9 @@ impl Rig {
         let (mut pairs, mut counts, mut insides, mut ticks) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         for _ in 0..ROUNDS {
             let bare = self.time(self.function(BARE), calls);
-            let started = tsc();
+            let started = time_stamp_counter::read();
             let recorded = self.time(self.function(RECORDED), calls);
-            ticks.push((tsc() - started) as f64 / recorded);
+            ticks.push((time_stamp_counter::read() - started) as f64 / recorded);
             insides.push(self.inside(calls)?);
             pairs.push((recorded - bare) / calls as f64 * 1e9);
             let [bare, counted] = [self.row(0), self.row(1)].map(|row| self.time(row, ROW_ROUNDS));
@@ -256,36 +249,6 @@ impl Rig {
         }
         Some(sum as f64 / calls as f64)
     }
-}
-
-/// Calls `function` so often with `gs` as GS base.
-///
-/// # Safety
-/// `function` is code of a C function with one integer argument, and `gs` what that code needs.
-#[inline(never)]
-unsafe fn run(function: u64, gs: u64, calls: usize) {
-    let before: u64;
-    // SAFETY: the processor allows it, as the caller has seen; nothing but the function's hook uses GS.
-    unsafe { std::arch::asm!("rdgsbase {}", "wrgsbase {}", out(reg) before, in(reg) gs, options(nostack)) };
-    // SAFETY: the caller's promise.
-    let function: extern "C" fn(usize) -> u32 = unsafe { std::mem::transmute(function) };
-    for number in 0..calls {
-        std::hint::black_box(function(number));
-    }
-    // SAFETY: as above.
-    unsafe { std::arch::asm!("wrgsbase {}", in(reg) before, options(nostack)) };
-}
-
-fn thread_pointer() -> u64 {
-    let word: u64;
-    // SAFETY: the C library keeps the thread pointer there.
-    unsafe { std::arch::asm!("mov {}, fs:[0]", out(reg) word, options(readonly, nostack, preserves_flags)) };
-    word
-}
-
-fn tsc() -> u64 {
-    // SAFETY: every x86-64 processor has the counter.
-    unsafe { core::arch::x86_64::_rdtsc() }
 }
 
 /// What is left when nothing disturbs, and how sure that is: the lower quartile, and the distance to the upper one.

@@ -43,6 +43,16 @@ impl Module {
         }
     }
 
+    /// A function's name, or its place where it has none.
+    pub(crate) fn name_of(&self, index: usize) -> String {
+        let place = || {
+            let file = self.file.path.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
+            let start = self.functions.functions().get(index).map_or(0, |function| function.start.0);
+            format!("{file}+{start:#x}")
+        };
+        self.functions.name(index).map_or_else(place, |name| ada_image::demangle(name).into_owned())
+    }
+
     /// How many functions record their calls.
     pub(crate) fn hooked(&self) -> usize {
         self.verdicts.iter().filter(|verdict| !matches!(verdict, Verdict::Skipped(_))).count()

@@ -107,7 +107,7 @@ pub(crate) fn tell_news(programs: &Programs, files: &mut SessionFiles) -> Result
         manifest::add_modules(&hooked.modules_of(pid), writer);
         manifest::add_facts(&hooked, pid, pid, writer);
         manifest::add_switches(&programs.switches, &hooked, pid, writer);
-        writer.save_manifest().map_err(ControlError::from)?;
+        writer.save_manifest()?;
         let folder = writer.process_path().to_owned();
         if hooked.processes.len() > 1 {
             manifest::write_lists(&mut hooked, &folder, pid);

@@ -1,4 +1,4 @@
-//! What a finished recording writes into its manifests.
+//! What a recording writes into its manifests.
 
 use std::collections::{BTreeMap, HashSet};
 use std::fs::{self, File};
@@ -8,24 +8,16 @@ use std::time::Duration;
 
 use ada_event::ModuleId;
 use ada_format::atf::{
-    self, BuildId, Coverage, Crash, Drops, Exit, FunctionRow, HexAddr, LaneFigures, PoolFigures, SessionWriter, Window,
+    self, BuildId, Coverage, Drops, Exit, FunctionRow, HexAddr, LaneFigures, PoolFigures, RingFigures, SessionWriter,
+    Window,
 };
 use ada_patch::{SkipReason, Verdict};
-use ada_process::{CpuTime, End};
+use ada_process::End;
 
 use crate::plan::module::Module;
-use crate::record::report::CrashSummary;
+use crate::record::ending::KnownEnd;
 use crate::switches::Switchboard;
 use crate::tracked::HookedPrograms;
-
-/// How a process ended, and whose word that is.
-pub(crate) struct KnownEnd {
-    /// None where nobody knows.
-    pub(crate) end: Option<End>,
-    pub(crate) known_by: &'static str,
-    /// Known of the program that was started only.
-    pub(crate) cpu_time: Option<CpuTime>,
-}
 
 /// Completes a process's manifest. No end is given for one that lives on.
 pub(crate) fn complete(
@@ -53,34 +45,27 @@ pub(crate) fn complete(
     manifest.drops = drops;
 }
 
+/// Completes the manifest of a process in a snapshot.
+pub(crate) fn complete_snapshot(
+    hooked: &mut HookedPrograms,
+    pid: u32,
+    first: u32,
+    figures: RingFigures,
+    writer: &mut SessionWriter,
+) {
+    add_modules(&hooked.modules_of(pid), writer);
+    add_facts(hooked, pid, first, writer);
+    writer.manifest_mut().ring = Some(figures);
+    let folder = writer.process_path().to_owned();
+    write_lists(hooked, &folder, pid);
+}
+
 /// Tells of the windows of detail, and of how many more there were.
 pub(crate) fn add_windows((windows, more): (Vec<Window>, u64), writer: &mut SessionWriter) {
     let manifest = writer.manifest_mut();
     manifest.windows = windows;
     if more > 0 {
         manifest.limits.push(format!("{more} more windows of detail were written than are listed").into());
-    }
-}
-
-/// A crash in a few words.
-pub(crate) fn crash(crash: &Crash, modules: &[Module]) -> CrashSummary {
-    let name = |id: &String| {
-        let (module, index) = id.split_once(':')?;
-        let (module, index) = (module.parse::<u32>().ok()?, index.parse::<usize>().ok()?);
-        let module = modules.iter().find(|known| known.id.0 == module)?;
-        let function = module.functions.functions().get(index)?;
-        Some(match module.functions.name(index) {
-            Some(name) => ada_image::demangle(name).into_owned(),
-            None => {
-                let file = module.file.path.file_name().unwrap_or_default().to_string_lossy();
-                format!("{file}+{:#x}", function.start.0)
-            }
-        })
-    };
-    CrashSummary {
-        tid: crash.tid.unwrap_or(crash.thread),
-        signal: crash.signal,
-        function: crash.frames.first().and_then(name),
     }
 }
 

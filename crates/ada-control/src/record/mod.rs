@@ -1,8 +1,19 @@
 //! Records a program from its start to its end.
 
-pub(crate) mod descriptors;
-pub(crate) mod drain_loop;
-pub(crate) mod manifest;
-pub(crate) mod recorder;
-pub(crate) mod report;
-pub(crate) mod terminal_signals;
+mod descriptors;
+mod drain_loop;
+mod ending;
+mod final_manifests;
+mod finish;
+mod manifest;
+mod recording;
+mod recording_threads;
+mod report;
+mod terminal_signals;
+mod trace;
+
+pub(crate) use ending::Ending;
+pub(crate) use recording::{Beginning, Subject, record};
+pub use report::{CrashSummary, StoodStill, TraceReport};
+pub use terminal_signals::outlive_terminal_signals;
+pub use trace::trace;

@@ -3,9 +3,11 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use ada_format::atf::Crash;
 use ada_process::End;
 
 use crate::overhead::{Advice, Governed};
+use crate::plan::module::Module;
 use crate::switches::SwitchedFunction;
 
 /// What a trace came to.
@@ -64,4 +66,20 @@ pub struct StoodStill {
     pub attaching: Duration,
     /// While the hooks were removed; nothing where it ended before that.
     pub detaching: Option<Duration>,
+}
+
+impl CrashSummary {
+    pub(crate) fn of(crash: &Crash, modules: &[Module]) -> Self {
+        let name = |id: &String| {
+            let (module, index) = id.split_once(':')?;
+            let (module, index) = (module.parse::<u32>().ok()?, index.parse::<usize>().ok()?);
+            let module = modules.iter().find(|known| known.id.0 == module)?;
+            (index < module.functions.len()).then(|| module.name_of(index))
+        };
+        Self {
+            tid: crash.tid.unwrap_or(crash.thread),
+            signal: crash.signal,
+            function: crash.frames.first().and_then(name),
+        }
+    }
 }

@@ -10,6 +10,7 @@ use ada_process::Clock;
 use ada_ring::Pool;
 use ada_ring::counters::{FIRST, SLOTS, UNWANTED, switch_word};
 
+use crate::arch::time_stamp_counter;
 use crate::install::shared_memory::SharedMemory;
 use crate::switches::SwitchMode;
 use crate::switches::call_counts::{ByProcess, CallCounts, are_exact, of_slot};
@@ -89,9 +90,7 @@ impl Switchboard {
 
     /// What the processor's clock will show after a time.
     pub(crate) fn ticks_in(&self, time: Duration) -> u64 {
-        // SAFETY: every x86-64 processor has the counter.
-        let now = unsafe { core::arch::x86_64::_rdtsc() };
-        now.saturating_add(self.clock.get().map_or(0, |clock| clock.ticks(time)))
+        time_stamp_counter::read().saturating_add(self.clock.get().map_or(0, |clock| clock.ticks(time)))
     }
 
     fn now(&self) -> TraceNanos {

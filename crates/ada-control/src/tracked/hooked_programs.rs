@@ -34,15 +34,7 @@ impl HookedPrograms {
 
     /// A function's name, or its place where it has none.
     pub(crate) fn name_of(&self, function: FunctionId) -> String {
-        let index = function.symbol_index() as usize;
-        let Some(module) = self.modules.iter().find(|module| module.id == function.module()) else {
-            return String::new();
-        };
-        let place = || {
-            let file = module.file.path.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
-            let start = module.functions.functions().get(index).map_or(0, |function| function.start.0);
-            format!("{file}+{start:#x}")
-        };
-        module.functions.name(index).map_or_else(place, |name| ada_image::demangle(name).into_owned())
+        let module = self.modules.iter().find(|module| module.id == function.module());
+        module.map(|module| module.name_of(function.symbol_index() as usize)).unwrap_or_default()
     }
 }

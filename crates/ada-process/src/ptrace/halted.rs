@@ -9,10 +9,10 @@ use std::mem::{MaybeUninit, offset_of};
 use std::os::unix::fs::FileExt;
 use std::time::{Duration, Instant};
 
+use super::request::{PTRACE_GETSIGMASK, PTRACE_SETSIGMASK, request};
 use crate::maps::Mapping;
 use crate::realtime_priority::RealtimePriority;
 use crate::remote::Remote;
-use super::request::{PTRACE_GETSIGMASK, PTRACE_SETSIGMASK, request};
 
 /// How long a thread may take to come to a halt: one in the middle of a vfork does not before its child has left.
 const PATIENCE: Duration = Duration::from_secs(10);

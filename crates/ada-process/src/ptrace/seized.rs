@@ -3,9 +3,9 @@
 use std::io;
 use std::time::Duration;
 
-use crate::wait::{Halt, change};
 use super::request::request;
 use super::tracee::Tracee;
+use crate::wait::{Halt, change};
 
 /// A thread of another process that is being traced while it runs another program.
 pub struct Seized {

@@ -7,8 +7,8 @@ use std::os::unix::fs::FileExt;
 use std::ptr;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::wait::{Halt, wait, wait_for_change};
 use super::request::{PTRACE_GETSIGMASK, PTRACE_SETSIGMASK, request};
+use crate::wait::{Halt, wait, wait_for_change};
 
 /// A process that this one traces, stopped.
 ///

@@ -11,11 +11,7 @@ mod segments;
 mod session_files;
 mod snapshot_requests;
 
-use ada_format::atf::Platform;
-
 pub(crate) use closed_segment::store_of;
 pub use left_behind::save_left_behind;
 pub(crate) use session_files::SessionFiles;
 pub(crate) use snapshot_requests::{Parts, SnapshotRequests};
-
-const PLATFORM: Platform = Platform::LINUX_X86_64;

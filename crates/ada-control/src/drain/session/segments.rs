@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 
 use ada_format::atf::{RingFigures, SessionWriter, Store, SyncPolicy, ThreadEntry, ThreadWriter};
 
-use super::PLATFORM;
 use super::closed_segment::delete;
+use crate::arch::platform::PLATFORM;
 use crate::error::ControlError;
 
 /// Into how many segments the room is divided: so much, at most, is let go at once.
@@ -75,8 +75,7 @@ impl Segments {
                 let path = self.folder.join(format!("{:06}", self.next_number));
                 let made = fs::create_dir_all(&path);
                 made.map_err(|error| ControlError::Session(format!("{}: {error}", path.display())))?;
-                let mut process =
-                    SessionWriter::join(path, pid, PLATFORM, SyncPolicy::Never).map_err(ControlError::from)?;
+                let mut process = SessionWriter::join(path, pid, PLATFORM, SyncPolicy::Never)?;
                 process.set_store(self.store);
                 Ok(new.insert(process))
             }
@@ -110,7 +109,7 @@ impl Segments {
                     end_ns: manifest.time_end_ns,
                     thread: manifest.threads.iter().min_by_key(|thread| (thread.id != pid, thread.id)).cloned(),
                 });
-                process.finish().map_err(ControlError::from)?;
+                process.finish()?;
             }
             self.closed.push_back(segment);
         }

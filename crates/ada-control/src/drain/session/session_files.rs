@@ -6,10 +6,11 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use ada_event::ThreadId;
-use ada_format::atf::{SessionWriter, Store, SyncPolicy, ThreadEntry, ThreadWriter};
+use ada_format::atf::{RingFigures, SessionWriter, Store, SyncPolicy, ThreadEntry, ThreadWriter};
 
+use super::closed_segment;
 use super::segments::Segments;
-use super::{PLATFORM, closed_segment};
+use crate::arch::platform::PLATFORM;
 use crate::error::ControlError;
 
 /// Thread ids have 22 bits at most; the bits above number the threads that had the same one.
@@ -30,8 +31,7 @@ pub(crate) struct SessionFiles {
 
 impl SessionFiles {
     pub(crate) fn create(output: &Path, pid: u32, store: Store) -> Result<Self, ControlError> {
-        let mut process = SessionWriter::create(output, SystemTime::now(), pid, PLATFORM, SyncPolicy::Never)
-            .map_err(ControlError::from)?;
+        let mut process = SessionWriter::create(output, SystemTime::now(), pid, PLATFORM, SyncPolicy::Never)?;
         process.set_store(store);
         Ok(Self {
             path: process.path().to_owned(),
@@ -54,6 +54,11 @@ impl SessionFiles {
         self.ring.as_ref()
     }
 
+    /// What was let go of each process, if only the newest part is kept.
+    pub(crate) fn let_go(&self) -> HashMap<u32, RingFigures> {
+        self.ring.iter().flat_map(|ring| self.pids().map(|pid| (pid, ring.figures(pid)))).collect()
+    }
+
     /// All processes that there are or were.
     pub(crate) fn pids(&self) -> impl Iterator<Item = u32> {
         let mut pids: Vec<u32> =
@@ -74,7 +79,7 @@ impl SessionFiles {
             Entry::Occupied(known) => Ok(known.into_mut()),
             Entry::Vacant(new) => {
                 let process = SessionWriter::join(self.path.clone(), pid, PLATFORM, SyncPolicy::Never);
-                let process = new.insert(process.map_err(ControlError::from)?);
+                let process = new.insert(process?);
                 process.set_store(self.store);
                 Ok(process)
             }
@@ -93,7 +98,7 @@ impl SessionFiles {
                 Some(ring) => ring.process(pid)?,
                 None => self.process(pid)?,
             };
-            let writer = process.thread(id).map_err(ControlError::from)?;
+            let writer = process.thread(id)?;
             self.threads.insert((pid, tid), writer);
         }
         Ok(self.threads.get_mut(&(pid, tid)).expect("it was just made"))
@@ -139,7 +144,7 @@ impl SessionFiles {
     fn thread_with_id(&mut self, pid: u32, id: ThreadId) -> Result<&mut ThreadWriter, ControlError> {
         let key = (pid, id.0);
         if !self.threads.contains_key(&key) {
-            let writer = self.process(pid)?.thread(id).map_err(ControlError::from)?;
+            let writer = self.process(pid)?.thread(id)?;
             self.threads.insert(key, writer);
         }
         Ok(self.threads.get_mut(&key).expect("it was just made"))
@@ -157,11 +162,11 @@ impl SessionFiles {
     pub(crate) fn name_let_go(&mut self, let_go: &HashMap<u32, ThreadEntry>) -> Result<(), ControlError> {
         for (pid, process) in &mut self.processes {
             let Some(thread) = let_go.get(pid).filter(|_| process.manifest_mut().threads.is_empty()) else { continue };
-            let mut writer = process.thread(ThreadId(thread.id)).map_err(ControlError::from)?;
+            let mut writer = process.thread(ThreadId(thread.id))?;
             let entry = writer.entry_mut();
             (entry.tid, entry.handle) = (thread.tid, thread.handle);
             entry.name.clone_from(&thread.name);
-            process.finish_thread(writer).map_err(ControlError::from)?;
+            process.finish_thread(writer)?;
         }
         Ok(())
     }
@@ -186,7 +191,7 @@ impl SessionFiles {
                     (known.tid, known.handle) = (entry.tid, entry.handle);
                     known.name.clone_from(&entry.name);
                 }
-                writer.append_thread(thread).map_err(ControlError::from)?;
+                writer.append_thread(thread)?;
                 if last.get(&(pid, thread.id())) == Some(&number) {
                     self.finish_joined(pid, thread.id())?;
                 }

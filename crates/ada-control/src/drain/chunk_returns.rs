@@ -1,0 +1,62 @@
+//! Gives chunks that were read back to the pool, those with holes later than others.
+
+use std::collections::{HashMap, VecDeque};
+use std::time::{Duration, Instant};
+
+use ada_ring::{ChunkState, Pool, RECORDS_END};
+
+use super::detail_lane::give_memory_back;
+
+/// How long an unwritten record may hold its thread's later ones back: its writer was interrupted by a signal whose
+/// handler has not returned, or has jumped away and never will.
+const HOLE_PATIENCE: Duration = Duration::from_millis(5);
+/// How long a chunk with such a record is kept from others, should the writer come back after all.
+const QUARANTINE: Duration = Duration::from_millis(100);
+/// So many bytes of a chunk are not worth giving back to the operating system.
+const LITTLE: usize = 16 << 10;
+
+/// The chunks that are not simply read and given back.
+#[derive(Default)]
+pub(super) struct ChunkReturns {
+    /// Since when each chunk has been stuck at a hole.
+    stuck: HashMap<usize, Instant>,
+    /// Chunks with holes that were passed over, and when they may be used again.
+    quarantine: VecDeque<(Instant, usize)>,
+}
+
+impl ChunkReturns {
+    /// Whether a hole of a chunk has been waited for long enough.
+    pub(super) fn has_lost_patience(&mut self, chunk: usize) -> bool {
+        self.stuck.entry(chunk).or_insert_with(Instant::now).elapsed() > HOLE_PATIENCE
+    }
+
+    /// Gives a kept chunk, of which so much was used, to whoever needs one.
+    pub(super) fn free(&mut self, pool: &Pool, chunk: usize, used: usize, has_holes: bool) {
+        self.stuck.remove(&chunk);
+        if has_holes {
+            self.quarantine.push_back((Instant::now() + QUARANTINE, chunk));
+        } else {
+            zero(pool, chunk, used);
+            pool.change(chunk, ChunkState::Draining, ChunkState::Free);
+        }
+    }
+
+    /// Frees chunks that have been kept for long enough.
+    pub(super) fn end_quarantine(&mut self, pool: &Pool) {
+        while let Some(&(until, chunk)) = self.quarantine.front()
+            && until <= Instant::now()
+        {
+            self.quarantine.pop_front();
+            zero(pool, chunk, RECORDS_END);
+            pool.change(chunk, ChunkState::Draining, ChunkState::Free);
+        }
+    }
+}
+
+/// Zeroes what was used of a kept chunk. One that there is only because there are many threads costs no memory afterwards.
+fn zero(pool: &Pool, chunk: usize, used: usize) {
+    let is_given_back = used > LITTLE && give_memory_back(pool, chunk);
+    if !is_given_back {
+        pool.zero_records(chunk, used);
+    }
+}

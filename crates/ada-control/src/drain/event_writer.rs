@@ -1,0 +1,293 @@
+//! Makes events of records, and writes them with their detail.
+
+use std::collections::HashMap;
+
+use ada_event::ThreadId;
+use ada_format::atf::HexAddr;
+use ada_process::Clock;
+use ada_ring::probe::RawProbe;
+use ada_ring::{DetailMode, DetailShape, Lane, Pool, RawRecord};
+
+use super::batch_as_events::BatchAsEvents;
+use super::batch_facts::BatchFacts;
+use super::detail_lane::{REMEMBERED, ThreadChunks, ThreadDetails};
+use super::event_tally::SharedTally;
+use super::figures::Figures;
+use super::gaps::{GapLog, Wait};
+use super::latencies::Latencies;
+use super::pending_chunk::PendingChunk;
+use super::session::SessionFiles;
+use super::signal_order::put_in_order;
+use super::thread_progress::{BatchGaps, ThreadProgress};
+use super::windows::{BatchEvents, Fired, Watch, WindowLog, event_times, learn_handlers, triggers_among};
+use crate::error::ControlError;
+use crate::install::function_numbers::{FunctionNumbers, SharedNumbers};
+
+/// How far all threads have got, and what was written of them.
+pub(super) struct EventWriter {
+    pub(super) clock: Clock,
+    pub(super) numbers: SharedNumbers,
+    known: FunctionNumbers,
+    pub(super) threads: HashMap<(u32, u32), ThreadProgress>,
+    detail: DetailMode,
+    shape: DetailShape,
+    /// What opens windows; `None` where detail is not kept for them.
+    pub(super) watch: Option<Watch>,
+    pub(super) windows: WindowLog,
+    pub(super) gaps: GapLog,
+    /// How many events each function makes.
+    pub(super) tally: SharedTally,
+    pub(super) figures: Figures,
+}
+
+impl EventWriter {
+    pub(super) fn new(
+        clock: Clock,
+        numbers: SharedNumbers,
+        detail: DetailMode,
+        shape: DetailShape,
+        chunks: usize,
+    ) -> Self {
+        Self {
+            clock,
+            numbers,
+            known: FunctionNumbers::default(),
+            threads: HashMap::new(),
+            detail,
+            shape,
+            watch: None,
+            windows: WindowLog::default(),
+            gaps: GapLog::default(),
+            tally: SharedTally::default(),
+            figures: Figures::new(chunks),
+        }
+    }
+
+    /// Collects what a thread has captured for the events of a batch. What belongs to an event was written before it.
+    pub(super) fn collect_details(
+        &mut self,
+        pending: &PendingChunk,
+        facts: &BatchFacts,
+        others: &ThreadChunks<'_>,
+        has_left_others: bool,
+    ) -> Vec<Wait> {
+        let details = &mut self.threads.entry((pending.pid, pending.tid)).or_default().details;
+        let (stride, limit) = (self.shape.stride(), facts.latest);
+        let mut waits = Vec::new();
+        if self.detail == DetailMode::All {
+            waits.extend(details.collect(others, Lane::Detail, stride, limit));
+        } else if self.watch.is_some() {
+            waits.extend(details.collect_handed_over(others, stride, limit));
+        }
+        if facts.has_probes() || has_left_others {
+            waits.extend(details.collect(others, Lane::Probe, RawProbe::SIZE, limit));
+        }
+        waits
+    }
+
+    /// Writes the batch that was read of a chunk.
+    pub(super) fn write(
+        &mut self,
+        batch: &mut [RawRecord],
+        pending: &PendingChunk,
+        facts: &BatchFacts,
+        others: &ThreadChunks<'_>,
+        shadow_base_low: u32,
+        files: &mut SessionFiles,
+    ) -> Result<(), ControlError> {
+        if batch.is_empty() {
+            return Ok(());
+        }
+        let times = if facts.is_in_order { Vec::new() } else { put_in_order(batch) };
+        if facts.highest_function >= self.known.end() {
+            self.known.clone_from(&self.numbers.read().expect("nobody panics with the lock"));
+        }
+        self.tally.lock().expect("nobody panics with the lock").add(pending.pid, batch);
+        let thread = files.thread(pending.pid, pending.tid)?;
+        thread.entry_mut().tid = Some(pending.tid);
+        thread.entry_mut().handle = Some(HexAddr(pending.thread_pointer));
+        let progress = self.threads.entry((pending.pid, pending.tid)).or_default();
+        let base = thread.next_seq().0;
+        if let Some(watch) = self.watch.as_mut().filter(|_| facts.has_probes()) {
+            learn_handlers(batch, &mut progress.details, watch);
+        }
+        let mut has_windows = false;
+        if let Some(watch) = self.watch.as_ref().filter(|watch| watch.is_on() || progress.window.is_open(base)) {
+            let times = event_times(batch, &times, &self.clock, progress.last);
+            let events = BatchEvents { remembered: progress.details.remembered(), base, times: &times };
+            let open_calls = &mut progress.window.open_calls;
+            let fired = triggers_among(batch, &events, shadow_base_low, watch, open_calls);
+            progress.window.advance(fired, &events, watch.pre_roll(), watch.post_roll());
+            has_windows = progress.window.has_work();
+        }
+        if has_windows {
+            let stride = self.shape.stride();
+            for wait in progress.details.collect_kept(others, stride, facts.latest) {
+                self.figures.waited_ns += self.gaps.waited(pending.pid, thread.thread(), &self.clock, wait);
+            }
+            progress.write_remembered(thread, base, &self.known, &self.shape, &mut self.figures.details)?;
+        }
+        let records = &batch[..];
+        let remembered_from = match &self.watch {
+            Some(_) => records.len().saturating_sub(REMEMBERED),
+            None => usize::MAX,
+        };
+        let events = BatchAsEvents {
+            records,
+            times: &times,
+            clock: self.clock,
+            not_before: progress.last,
+            thread: thread.thread(),
+            shadow_base_low,
+            known: &self.known,
+        };
+        let may_want_detail =
+            facts.has_probes() || facts.has_detail() && (self.detail == DetailMode::All || has_windows);
+        let mut at = 0;
+        while at < records.len() {
+            let wants_detail = |number: &usize| {
+                let record = records[*number];
+                let mut is_wanted = || {
+                    self.detail == DetailMode::All || has_windows && progress.window.of(base + *number as u64).is_some()
+                };
+                record.is_probed() || record.has_detail() && is_wanted()
+            };
+            let left = Some(at..records.len()).filter(|_| may_want_detail);
+            let next = left.and_then(|mut left| left.find(wants_detail));
+            let end = next.unwrap_or(records.len());
+            thread.append_events(events.range(at..end))?;
+            let remembered = (at..end).skip(remembered_from.saturating_sub(at));
+            remembered.for_each(|number| events.remember(number, base, &mut progress.details));
+            let Some(number) = next else { break };
+            at = number + 1;
+            let (record, event) = (&records[number], events.event(number));
+            let mut window = progress.window.of(base + number as u64).filter(|_| has_windows);
+            if let Some(captured) = progress.details.take(record.tsc) {
+                let (payload, lane) = if record.is_probed() {
+                    (captured.probe_payload(event.function), &mut self.figures.probes)
+                } else {
+                    (captured.payload(event.function, &self.shape), &mut self.figures.details)
+                };
+                lane.written += 1;
+                lane.bytes += thread.append_with_detail(&event, &payload)?;
+                window.iter_mut().for_each(|window| window.wrote(event.timestamp));
+                continue;
+            }
+            match &mut window {
+                Some(window) => window.lost(),
+                None => self.figures.details_lost += 1,
+            }
+            if number >= remembered_from {
+                events.remember(number, base, &mut progress.details);
+            }
+            thread.append(&event)?;
+        }
+        let each = records.len().div_ceil(Latencies::SAMPLES);
+        for number in (0..records.len()).step_by(each) {
+            self.figures.latencies.encoded(events.time(number), each as u64);
+        }
+        progress.last = events.time(records.len() - 1);
+        if self.watch.is_some() {
+            progress.details.forget_unremembered();
+        } else {
+            progress.details.forget_until(facts.latest);
+        }
+        if has_windows {
+            let id = thread.thread();
+            progress.window.finished(id, false).for_each(|window| self.windows.push(pending.pid, window));
+            if !progress.window.is_open(thread.next_seq().0) {
+                ThreadDetails::unwant(others);
+            }
+        }
+        self.figures.events += batch.len() as u64;
+        Ok(())
+    }
+
+    /// Notes where a thread's events are missing or late. `first` is the first record of the batch; `cut` is how many were
+    /// not written, if a write has failed.
+    pub(super) fn note_gaps(
+        &mut self,
+        pending: &PendingChunk,
+        gaps: BatchGaps,
+        first: Option<u64>,
+        cut: Option<u64>,
+        files: &SessionFiles,
+    ) {
+        let thread = files.thread_id(pending.pid, pending.tid).unwrap_or(ThreadId(pending.tid));
+        let Some(begin) = first.map(|tsc| self.clock.at(tsc).0) else { return };
+        if gaps.taken_back > 0 {
+            self.gaps.lost(pending.pid, thread, begin, gaps.taken_back);
+        }
+        if gaps.without_chunk > 0 {
+            self.gaps.lost_without_chunk(pending.pid, thread, begin, gaps.without_chunk);
+        }
+        for tsc in gaps.torn {
+            self.gaps.lost(pending.pid, thread, self.clock.at(tsc).0, 1);
+        }
+        for wait in gaps.waits {
+            self.figures.waited_ns += self.gaps.waited(pending.pid, thread, &self.clock, wait);
+        }
+        // All that comes is missing too, and one word of it is enough.
+        let progress = self.threads.entry((pending.pid, pending.tid)).or_default();
+        if let Some(count) = cut
+            && !std::mem::replace(&mut progress.is_cut, true)
+        {
+            self.gaps.lost(pending.pid, thread, begin, count);
+        }
+    }
+
+    /// Forgets a thread that has ended, whose windows end with it.
+    pub(super) fn thread_ended(&mut self, pending: &PendingChunk, files: &SessionFiles) {
+        if let Some(mut progress) = self.threads.remove(&(pending.pid, pending.tid)) {
+            let id = files.thread_id(pending.pid, pending.tid).unwrap_or(ThreadId(pending.tid));
+            progress.window.finished(id, true).for_each(|window| self.windows.push(pending.pid, window));
+        }
+    }
+
+    /// Begins a new segment of a ring, in which windows cannot go on.
+    pub(super) fn turn_segment(&mut self, files: &mut SessionFiles) -> Result<(), ControlError> {
+        for (&(pid, tid), progress) in &mut self.threads {
+            progress.details.forget_remembered();
+            let (Some(id), Some(end)) = (files.thread_id(pid, tid), files.next_seq(pid, tid)) else { continue };
+            progress.window.begin_file(end, id).for_each(|window| self.windows.push(pid, window));
+        }
+        if let Some(gone_before) = files.turn_segment()? {
+            self.windows.forget_before(gone_before);
+            self.gaps.forget_before(gone_before);
+        }
+        Ok(())
+    }
+
+    /// Opens a window of this name on all threads of a process, and writes the newest detail.
+    pub(super) fn open_windows(
+        &mut self,
+        pool: &Pool,
+        pid: u32,
+        name: &str,
+        files: &mut SessionFiles,
+    ) -> Result<(), ControlError> {
+        let Some(watch) = &self.watch else { return Ok(()) };
+        for (&(_, tid), progress) in self.threads.iter_mut().filter(|((process, _), _)| *process == pid) {
+            let thread = files.thread(pid, tid)?;
+            let end = thread.next_seq().0;
+            let Some(last) = end.checked_sub(1) else { continue };
+            let events = BatchEvents { remembered: progress.details.remembered(), base: end, times: &[] };
+            let fired = Fired { name: name.to_owned(), event: last, time: progress.last };
+            progress.window.advance(vec![fired], &events, watch.pre_roll(), watch.post_roll());
+            let others = ThreadChunks { pool, pid, tid, known: None };
+            for wait in progress.details.collect_kept(&others, self.shape.stride(), u64::MAX) {
+                self.figures.waited_ns += self.gaps.waited(pid, thread.thread(), &self.clock, wait);
+            }
+            progress.write_remembered(thread, end, &self.known, &self.shape, &mut self.figures.details)?;
+        }
+        Ok(())
+    }
+
+    /// Ends all windows: all threads have come to their end.
+    pub(super) fn finish_windows(&mut self, files: &SessionFiles) {
+        for (&(pid, tid), progress) in &mut self.threads {
+            let id = files.thread_id(pid, tid).unwrap_or(ThreadId(tid));
+            progress.window.finished(id, true).for_each(|window| self.windows.push(pid, window));
+        }
+    }
+}

@@ -1,0 +1,59 @@
+//! The processes that have recorded something, by what their chunks tell.
+
+use std::collections::{BTreeSet, HashMap};
+
+use super::pending_chunk::PendingChunk;
+use crate::program_id::ProgramId;
+
+/// What is known of them.
+#[derive(Default)]
+pub(super) struct SeenProcesses {
+    programs: HashMap<u32, BTreeSet<ProgramId>>,
+    /// Those of them that nobody has asked for.
+    newcomers: Vec<u32>,
+    /// Who forked each process, as it knows itself.
+    forks: HashMap<u32, u32>,
+    /// What processes were about to exit with when they were last heard of.
+    exit_calls: HashMap<u32, i32>,
+}
+
+impl SeenProcesses {
+    /// Takes note of whose chunk this is.
+    pub(super) fn saw(&mut self, pending: &PendingChunk) {
+        let programs = self.programs.entry(pending.pid).or_default();
+        if programs.is_empty() {
+            self.newcomers.push(pending.pid);
+        }
+        programs.insert(pending.program);
+        if pending.forked_by != 0 {
+            self.forks.insert(pending.pid, pending.forked_by);
+        }
+    }
+
+    /// Takes note of what a process has called `_exit` with.
+    pub(super) fn saw_exit_call(&mut self, pid: u32, status: i32) {
+        self.exit_calls.insert(pid, status);
+    }
+
+    /// Whether a process runs another program by now, and has left this one's chunks behind.
+    pub(super) fn has_left_program_of(&self, pending: &PendingChunk) -> bool {
+        self.programs[&pending.pid].last().is_some_and(|&newest| newest > pending.program)
+    }
+
+    pub(super) fn programs(&self) -> &HashMap<u32, BTreeSet<ProgramId>> {
+        &self.programs
+    }
+
+    /// The processes that were first heard of since the last question.
+    pub(super) fn take_newcomers(&mut self) -> Vec<u32> {
+        std::mem::take(&mut self.newcomers)
+    }
+
+    pub(super) fn forks(&self) -> &HashMap<u32, u32> {
+        &self.forks
+    }
+
+    pub(super) fn exit_call(&self, pid: u32) -> Option<i32> {
+        self.exit_calls.get(&pid).copied()
+    }
+}

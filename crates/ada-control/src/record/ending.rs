@@ -1,0 +1,21 @@
+//! How processes ended, and how a recording did.
+
+use ada_process::{CpuTime, End};
+
+/// How the recording of a process came to its end.
+pub(crate) struct Ending {
+    pub(crate) end: End,
+    /// What the process has used, if it is known.
+    pub(crate) cpu_time: Option<CpuTime>,
+    /// What went wrong with it.
+    pub(crate) trouble: Option<String>,
+}
+
+/// How a process ended, and whose word that is.
+pub(crate) struct KnownEnd {
+    /// None where nobody knows.
+    pub(crate) end: Option<End>,
+    pub(crate) known_by: &'static str,
+    /// Known of the program that was started only.
+    pub(crate) cpu_time: Option<CpuTime>,
+}

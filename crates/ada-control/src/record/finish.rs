@@ -1,0 +1,114 @@
+//! What is left to do once a recording is over: manifests, and the report.
+
+use std::time::Duration;
+
+use ada_process::End;
+
+use super::drain_loop::tell_news;
+use super::ending::Ending;
+use super::final_manifests::FinalManifests;
+use super::recording_threads::Recorded;
+use super::report::{CrashSummary, TraceReport};
+use crate::error::ControlError;
+use crate::options::TraceOptions;
+use crate::overhead::{Calibrated, advise};
+use crate::plan::probes;
+use crate::tracked::Programs;
+
+/// Budget assumed for the advice when none was set.
+const USUAL_BUDGET: f64 = 0.1;
+
+/// What is known of a recording beside what its threads have come to.
+pub(super) struct Finish<'a> {
+    /// The first process.
+    pub(super) pid: u32,
+    pub(super) options: &'a TraceOptions,
+    /// From the start of the program to its first instruction.
+    pub(super) start_up: Duration,
+    pub(super) hook_cost: Option<Calibrated>,
+}
+
+impl Finish<'_> {
+    /// Completes the session's files, and tells what came of the recording.
+    pub(super) fn finish(self, recorded: Recorded, programs: Programs) -> Result<TraceReport, ControlError> {
+        let Self { pid, options, start_up, hook_cost } = self;
+        let Recorded { ending, mut drain, mut files, mut living, governed, seen_cpu } = recorded;
+        // Some may have come since the drain last looked.
+        drain.programs().keys().for_each(|&process| living.heard_of(process, |pid| programs.is_user(pid)));
+        living.look();
+        let Ending { end, cpu_time, trouble } = ending?;
+        programs.note_children(options.follow, true);
+        if let Err(error) = tell_news(&programs, &mut files) {
+            drain.fail(error);
+        }
+        if let End::Killed(signal) = end
+            && drain.crashes(pid).is_empty()
+        {
+            drain.fatal_signal(pid, signal, &mut files);
+        }
+        drain.finish_windows(&files);
+        let (switches, numbers) = (programs.switches.clone(), programs.numbers.clone());
+        let (mut hooked, proc_connector) = programs.into_hooked();
+        if drain.untold_crashes() > 0 {
+            hooked.limits.push(format!("{} crashes could not be recorded", drain.untold_crashes()));
+        }
+        let missing = probes::limits(&hooked.modules);
+        hooked.limits.extend(missing);
+        let drops = drain.drops();
+        drain.flush(&mut files);
+        let (threads, processes) = (files.thread_count(), files.process_count());
+        let mut failure = drain.failure().map(ToString::to_string).or(trouble);
+        let session = files.path().to_owned();
+        for (process, programs) in drain.programs() {
+            hooked.processes.entry(*process).or_default().programs.extend(programs);
+        }
+        let manifests = FinalManifests {
+            pid,
+            end,
+            cpu_time,
+            drain: &drain,
+            drops: &drops,
+            figures: drain.figures(),
+            let_go: files.let_go(),
+            living: &living,
+            proc_connector: proc_connector.as_ref(),
+            switches: &switches,
+            hook_cost: hook_cost.as_ref(),
+            max_overhead: options.max_overhead,
+            over_budget: governed.map(|governed| governed.over_budget),
+        };
+        let finished = files.finish(|process, writer| manifests.complete(&mut hooked, process, writer));
+        if let Err(error) = finished {
+            failure.get_or_insert(error.to_string());
+        }
+        let let_go = manifests.let_go.values().map(|figures| figures.let_go_events).sum();
+        // The kernel tells what the program and those that somebody waited for have used; others were looked at now and
+        // then.
+        let cpu = cpu_time.map_or(seen_cpu, |time| (time.user + time.system).max(seen_cpu));
+        let advice = hook_cost.as_ref().filter(|_| options.max_overhead.is_none()).and_then(|cost| {
+            let tally = drain.tally();
+            let tally = tally.lock().expect("nobody panics with the lock");
+            let numbers = numbers.read().expect("nobody panics with the lock");
+            advise(&tally, cost, cpu, USUAL_BUDGET, &numbers, &hooked)
+        });
+        Ok(TraceReport {
+            session,
+            failure,
+            end,
+            events: drain.events(),
+            threads,
+            processes,
+            drops,
+            hooked: hooked.modules.iter().map(|module| module.hooked()).sum(),
+            found: hooked.modules.iter().map(|module| module.functions.len()).sum(),
+            start_up,
+            waited: Duration::from_nanos(drain.waited_ns()),
+            advice,
+            governed,
+            stood_still: None,
+            switched: switches.summary(|function| hooked.name_of(function)),
+            let_go,
+            crashes: drain.crashes(pid).iter().map(|crash| CrashSummary::of(crash, &hooked.modules)).collect(),
+        })
+    }
+}

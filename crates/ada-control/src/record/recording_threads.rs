@@ -1,0 +1,89 @@
+//! The threads of a recording.
+
+use std::path::Path;
+use std::thread;
+use std::time::Duration;
+
+use ada_process::LiveProcesses;
+
+use super::drain_loop::run_drain;
+use super::ending::Ending;
+use super::manifest;
+use crate::drain::Drain;
+use crate::drain::session::{SessionFiles, SnapshotRequests};
+use crate::error::ControlError;
+use crate::follow::{follow_execs, serve_loader};
+use crate::launch::workshop::Workshop;
+use crate::live::handlers::StatusHandler;
+use crate::live::{Handler, LiveServer};
+use crate::options::TraceOptions;
+use crate::overhead::{Calibrated, Governed, Governor, watch_cpu};
+use crate::tracked::Programs;
+
+/// What they work with.
+pub(super) struct RecordingThreads<'a> {
+    /// The first process.
+    pub(super) pid: u32,
+    pub(super) programs: &'a Programs,
+    pub(super) workshop: &'a Workshop,
+    pub(super) options: &'a TraceOptions,
+    pub(super) hook_cost: Option<&'a Calibrated>,
+    pub(super) status: &'a StatusHandler<'a>,
+    pub(super) snapshot_requests: &'a SnapshotRequests,
+    pub(super) live: Option<&'a LiveServer>,
+    pub(super) handlers: &'a [&'a dyn Handler],
+}
+
+/// What they have come to.
+pub(super) struct Recorded {
+    pub(super) ending: Result<Ending, ControlError>,
+    pub(super) drain: Drain,
+    pub(super) files: SessionFiles,
+    pub(super) living: LiveProcesses,
+    pub(super) governed: Option<Governed>,
+    /// Processor time that the processes were seen to use.
+    pub(super) seen_cpu: Duration,
+}
+
+impl RecordingThreads<'_> {
+    /// Runs all of them until `wait`, which the calling thread does, is over and nothing more is to come. Lists of
+    /// functions go to `folder`.
+    pub(super) fn run(
+        &self,
+        drain: Drain,
+        files: SessionFiles,
+        folder: &Path,
+        wait: impl FnOnce() -> Result<Ending, ControlError>,
+    ) -> Recorded {
+        let Self { pid, programs, workshop, options, hook_cost, status, snapshot_requests, live, handlers } = *self;
+        let (pool, tally) = (drain.pool(), drain.tally());
+        thread::scope(|scope| {
+            let drained = scope.spawn(|| run_drain(drain, files, programs, options, pid, status, snapshot_requests));
+            scope.spawn(|| {
+                // The lists are not needed before somebody reads the session, so the program does not wait for them.
+                manifest::write_lists(&mut programs.lock(), folder, pid);
+                serve_loader(programs, &workshop.plans, options, pool);
+            });
+            let seen_cpu = scope.spawn(|| watch_cpu(programs, &tally));
+            scope.spawn(|| programs.listen_for_processes());
+            if options.follow {
+                scope.spawn(|| follow_execs(programs, workshop, options, pool));
+            }
+            let governed = hook_cost.zip(options.max_overhead).map(|(cost, max_overhead)| {
+                let governor = Governor::new(programs, tally.clone(), cost, max_overhead, options.exact_counts);
+                scope.spawn(|| governor.run())
+            });
+            if let Some(live) = live {
+                scope.spawn(|| live.serve(scope, handlers));
+            }
+            let ending = wait();
+            programs.phase.first_has_ended();
+            let (drain, files, living) = drained.join().expect("the drain does not panic");
+            workshop.heartbeat.end();
+            live.iter().for_each(|live| live.stop());
+            let seen_cpu = seen_cpu.join().expect("counting does not panic");
+            let governed = governed.and_then(|governed| governed.join().ok());
+            Recorded { ending, drain, files, living, governed, seen_cpu }
+        })
+    }
+}
