@@ -1,7 +1,9 @@
-//! `/proc/PID/maps`.
+//! `/proc/PID/maps`: what a process has mapped, the images among it, and where there is room.
 
 use std::io;
 use std::path::PathBuf;
+
+use crate::procfs::ProcessDir;
 
 /// One mapping of a process.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,12 +24,11 @@ pub struct Mapping {
 
 /// All mappings of a process, by address.
 pub fn of_process(pid: u32) -> io::Result<Vec<Mapping>> {
-    let text = std::fs::read(format!("/proc/{pid}/maps"))?;
-    Ok(parse(&String::from_utf8_lossy(&text)))
+    Ok(parse(&ProcessDir::of(pid).maps()?).collect())
 }
 
-fn parse(text: &str) -> Vec<Mapping> {
-    text.lines().filter_map(parse_line).collect()
+pub(crate) fn parse(text: &str) -> impl Iterator<Item = Mapping> {
+    text.lines().filter_map(parse_line)
 }
 
 fn parse_line(line: &str) -> Option<Mapping> {
@@ -130,7 +131,7 @@ mod tests {
 
     #[test]
     fn files_with_code_are_found_and_data_files_are_not() {
-        let files = loaded_files(&parse(TEXT));
+        let files = loaded_files(&parse(TEXT).collect::<Vec<_>>());
         let starts: Vec<u64> = files.iter().map(|file| file.start).collect();
         assert_eq!(starts, [0x5555_5555_4000, 0x7fff_f7c0_0000, 0x7fff_f7f0_0000]);
         assert_eq!(files[0].path.to_str(), Some("/usr/bin/with space"));
@@ -139,7 +140,7 @@ mod tests {
 
     #[test]
     fn room_is_found_below_an_image_and_never_on_top_of_another() {
-        let mappings = parse(TEXT);
+        let mappings: Vec<Mapping> = parse(TEXT).collect();
         let files = loaded_files(&mappings);
         for file in &files {
             let start = free_near(&mappings, file, 4 << 20).unwrap();

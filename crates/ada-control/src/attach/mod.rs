@@ -21,14 +21,13 @@ use std::time::{Duration, Instant};
 use ada_format::atf::OpenCalls;
 use ada_patch::StubOptions;
 use ada_process::maps::{self, LoadedFile, Mapping};
-use ada_process::procfs::{command_line_of, parent_of};
+use ada_process::procfs::ProcessDir;
 use ada_process::ptrace::Halted;
-use ada_process::{End, Remote, pidfd};
+use ada_process::{End, Pidfd, Remote};
 
 use self::code_in_use::{CodeInUse, ThreadStack};
 use self::target::RunningProgram;
 use self::unhook::{Unhooked, unhook};
-use crate::arch::registers;
 use crate::deadline::Deadline;
 use crate::drain::session::SessionFiles;
 use crate::error::{ControlError, Doing};
@@ -66,20 +65,20 @@ pub fn attach(
         target::while_one_program_runs(pid, |running| begin(pid, options, running, progress))?;
     let Hooked { program, sites, open_calls, stood_still: attaching } = hooked;
     let facts = ProcessFacts {
-        command_line: command_line_of(pid),
-        parent: parent_of(pid),
+        command_line: ProcessDir::of(pid).command_line(),
+        parent: ProcessDir::of(pid).parent(),
         open_calls,
         is_attached: true,
         ..ProcessFacts::default()
     };
     let own_handlers: [&dyn Handler; 1] = [stop];
     let subject = Subject { pid, program, facts, files, handlers: &own_handlers };
-    let inode = workshop.shared.inode().doing("looking at the shared memory")?;
+    let memfd = workshop.shared.memfd().doing("looking at the shared memory")?;
     let until = duration.map(|duration| Instant::now() + duration);
     let mut detaching = None;
-    let wait = |programs: &crate::tracked::Programs, process: &std::os::fd::OwnedFd| {
+    let wait = |programs: &crate::tracked::Programs, process: &Pidfd| {
         while !stop.is_wanted() && until.is_none_or(|until| Instant::now() < until) {
-            if pidfd::wait(process, 20) {
+            if process.wait(Duration::from_millis(20)) {
                 // Its children may live on.
                 programs.phase.first_has_ended();
                 if programs.phase.has_ended() {
@@ -88,7 +87,7 @@ pub fn attach(
                 std::thread::sleep(Duration::from_millis(5));
             }
         }
-        let end = if pidfd::wait(process, 0) { End::Unknown } else { End::Detached };
+        let end = if process.has_ended() { End::Unknown } else { End::Detached };
         programs.end_following();
         let (sites, known) = {
             let hooked = programs.lock();
@@ -97,7 +96,7 @@ pub fn attach(
                 installers.flat_map(|(installer, _)| installer.sites().map(<[Site]>::to_vec)).collect();
             (sites, hooked.processes.keys().copied().chain([pid]).collect::<BTreeSet<u32>>())
         };
-        let Unhooked { stood_still, left } = unhook(&sites, inode, known);
+        let Unhooked { stood_still, left } = unhook(&sites, memfd, known);
         detaching = (end == End::Detached).then_some(stood_still);
         programs.phase.finish_detaching();
         stop.mark_done();
@@ -106,7 +105,7 @@ pub fn attach(
     let recorded = record(beginning, subject, &workshop, options, progress, || Ok(()), wait);
     if recorded.is_err() {
         // Nobody would read what it writes.
-        unhook(&sites, inode, BTreeSet::from([pid]));
+        unhook(&sites, memfd, BTreeSet::from([pid]));
     }
     let mut report = recorded?;
     report.stood_still = Some(StoodStill { attaching, detaching });
@@ -197,7 +196,7 @@ impl Prepared {
             .doing("making shared memory");
         let prepared = shared.and_then(|shared| {
             let workshop = Workshop::with_plans(shared, plans, options);
-            let thread_pointer = registers::thread_pointer(&registers);
+            let thread_pointer = registers.thread_pointer();
             let mut word = [0; 8];
             let is_read = thread_pointer != 0 && halted.read(thread_pointer, &mut word).is_ok();
             let owner_by_word = is_read && u64::from_le_bytes(word) == thread_pointer;
@@ -220,12 +219,12 @@ impl Prepared {
         let closed = open.close(&halted);
         drop(halted);
         let (workshop, installer, placed, memory, files) = prepared?;
-        let inode = workshop.shared.inode();
+        let memfd = workshop.shared.memfd();
         let filled = closed.and_then(|()| installer.fill(placed));
         match filled {
             Ok(filled) => Ok(Self { workshop, installer, filled, memory, files, mappings }),
             Err(error) => {
-                inode.iter().for_each(|&inode| drop(unhook(&[], inode, BTreeSet::from([pid]))));
+                memfd.iter().for_each(|&memfd| drop(unhook(&[], memfd, BTreeSet::from([pid]))));
                 Err(error)
             }
         }
@@ -238,7 +237,7 @@ impl Prepared {
         running: &RunningProgram,
     ) -> Result<(Workshop, Hooked), ControlError> {
         let Self { workshop, mut installer, mut filled, memory, files, mappings } = self;
-        let inode = workshop.shared.inode().doing("looking at the shared memory")?;
+        let memfd = workshop.shared.memfd().doing("looking at the shared memory")?;
         let hooked = (|| {
             let halted = Halted::all(pid, &mappings).map_err(|error| target::refused(pid, &error))?;
             running.check()?;
@@ -247,7 +246,7 @@ impl Prepared {
             filled.keep(|file| loaded.contains(file));
             for thread in halted.threads() {
                 let registers = thread.registers().map_err(|error| target::refused(pid, &error))?;
-                if registers::state_pointer(&registers) != 0 {
+                if registers.spare() != 0 {
                     let reason = "it uses the GS register itself, which ada needs".to_owned();
                     return Err(ControlError::NotAttached { pid, reason });
                 }
@@ -256,7 +255,7 @@ impl Prepared {
             let stacks = ThreadStack::all(&halted, &mappings).doing("looking for its threads")?;
             let in_use = CodeInUse::of(&stacks, &code);
             for thread in halted.threads() {
-                thread.set_gs_base(memory.nobodys_state).map_err(|error| target::refused(pid, &error))?;
+                thread.set_spare(memory.nobodys_state).map_err(|error| target::refused(pid, &error))?;
             }
             let modules = installer.patch(&halted, filled, &|site| in_use.has(site))?;
             let no_crashes = crash_handlers::obstacle(&modules, options.max_depth.is_some());
@@ -269,7 +268,7 @@ impl Prepared {
         let (modules, files, no_crashes, stacks, stood_still) = match hooked {
             Ok(hooked) => hooked,
             Err(error) => {
-                unhook(&sites, inode, BTreeSet::from([pid]));
+                unhook(&sites, memfd, BTreeSet::from([pid]));
                 return Err(error);
             }
         };

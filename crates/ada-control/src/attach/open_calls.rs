@@ -7,7 +7,6 @@ use ada_event::{FunctionId, ImageOffset};
 use ada_format::atf::OpenCalls;
 use ada_image::{Callers, INSTRUCTION, Image, STACK_POINTER};
 
-use crate::arch::registers::frame_registers;
 use crate::attach::code_in_use::ThreadStack;
 use crate::plan::image_file::ImageFile;
 use crate::plan::module::Module;
@@ -23,7 +22,7 @@ pub(super) fn of(pid: u32, stacks: &[ThreadStack], modules: &[Module]) -> Vec<Op
         callers[number].get_or_init(|| Callers::new(&Image::parse(files[number].as_ref()?.bytes()).ok()?)).as_ref()
     };
     let of_thread = |stack: &ThreadStack| {
-        let mut registers = frame_registers(&stack.registers);
+        let mut registers = stack.registers.by_dwarf_number();
         let mut functions = Vec::new();
         // A return address may lie behind the last instruction of its function; the first is none.
         let mut back = 0;

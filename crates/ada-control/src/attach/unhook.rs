@@ -7,11 +7,11 @@ use std::ops::Range;
 use std::time::{Duration, Instant};
 
 use ada_process::maps::{self, Mapping};
+use ada_process::procfs::ProcessDir;
 use ada_process::ptrace::Halted;
-use ada_process::{Remote, procfs};
+use ada_process::{MemfdId, Remote};
 use ada_ring::state::private;
 
-use crate::arch::registers;
 use crate::attach::code_in_use::is_within;
 use crate::attach::open_frames;
 use crate::install::crash_handlers;
@@ -39,10 +39,10 @@ pub(super) struct Unhooked {
     pub(super) left: Vec<String>,
 }
 
-/// Takes the hooks out of processes that have the shared memory with this inode, and of all that they have forked since.
+/// Takes the hooks out of processes that have this memfd mapped, and of all that they have forked since.
 /// Nothing is hooked any more meanwhile.
-pub(super) fn unhook(sites: &[Vec<Site>], inode: u64, mut processes: BTreeSet<u32>) -> Unhooked {
-    let is_ours = |mapping: &Mapping| mapping.inode == inode && mapping.path.starts_with("/memfd:");
+pub(super) fn unhook(sites: &[Vec<Site>], memfd: MemfdId, mut processes: BTreeSet<u32>) -> Unhooked {
+    let is_ours = |mapping: &Mapping| memfd.is_mapped_by(mapping);
     let mut unhooked = Unhooked::default();
     let mut done = BTreeSet::new();
     let mut patience = SHARED_ATTEMPTS;
@@ -69,7 +69,7 @@ pub(super) fn unhook(sites: &[Vec<Site>], inode: u64, mut processes: BTreeSet<u3
         match unhook_process(pid, &mappings, &is_ours, sites) {
             Ok(stood_still) => unhooked.stood_still = unhooked.stood_still.max(stood_still),
             // It has ended meanwhile.
-            Err(error) if error.raw_os_error() == Some(libc::ESRCH) || procfs::is_gone(pid) => {}
+            Err(error) if error.raw_os_error() == Some(libc::ESRCH) || ProcessDir::of(pid).is_gone() => {}
             Err(error) => unhooked.left.push(format!("process {pid} keeps its hooks, which do no harm: {error}")),
         }
     }
@@ -116,7 +116,7 @@ fn unhook_process(
                 crash_handlers::remove(&halted, PRIVATE.start + private::PROCESS_AT as u64)?;
             }
             for thread in halted.threads() {
-                thread.set_gs_base(0)?;
+                thread.set_spare(0)?;
             }
         }
         stood_still = stood_still.max(halted.release());
@@ -141,9 +141,9 @@ fn leave(halted: &Halted, mappings: &[Mapping], code: &[Range<u64>], copies: &[(
     for thread in halted.threads() {
         let mut registers = thread.registers()?;
         // Displaced instructions do the same where they were before: the thread may be waiting in one.
-        if let Some(original) = original_place(registers::instruction_pointer(&registers), copies) {
+        if let Some(original) = original_place(registers.instruction_pointer(), copies) {
             thread.set_instruction_pointer(original)?;
-            registers::set_instruction_pointer(&mut registers, original);
+            registers.set_instruction_pointer(original);
         }
         if is_within(halted, mappings, &registers, code) {
             within.insert(thread.tid());

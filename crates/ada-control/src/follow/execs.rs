@@ -12,9 +12,9 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use ada_process::procfs::{command_line_of, parent_of};
+use ada_process::procfs::ProcessDir;
 use ada_process::ptrace::{ExecOutcome, Seized};
-use ada_process::{futex, memory_users, pidfd};
+use ada_process::{MemfdId, Pidfd, futex};
 use ada_ring::pool::ExecCall;
 use ada_ring::{ExecStage, Pool};
 
@@ -67,8 +67,8 @@ fn follow(
 ) -> Result<(), String> {
     let go = || let_go(exec);
     // In a namespace of its own a process does not know the id that it has here.
-    let is_here = |inode| pid != std::process::id() && memory_users::uses(pid, inode);
-    if !workshop.shared.inode().is_ok_and(is_here) {
+    let is_here = |memfd: MemfdId| pid != std::process::id() && memfd.is_used_by(pid);
+    if !workshop.shared.memfd().is_ok_and(is_here) {
         go();
         return Err("it is in a namespace of its own for process ids".to_owned());
     }
@@ -97,13 +97,14 @@ fn follow(
             let gate = Gate::of_exec(tracee).map_err(|error| error.to_string())?;
             let deadline = |files: &[_]| Deadline::new(std::time::Instant::now(), files, options.start_up_timeout);
             let program = workshop.hook(&gate, options, deadline, &());
+            let process = ProcessDir::of(pid);
             let facts =
-                ProcessFacts { command_line: command_line_of(pid), parent: parent_of(pid), ..Default::default() };
-            if let Ok(descriptor) = pidfd::open(pid) {
+                ProcessFacts { command_line: process.command_line(), parent: process.parent(), ..Default::default() };
+            if let Ok(descriptor) = Pidfd::open(pid) {
                 programs.followed.lock().expect("nobody panics with the lock").push((pid, descriptor));
             }
             if let (Some(connector), Ok(_)) = (&programs.proc_connector, &program) {
-                connector.followed(pid);
+                connector.note_followed(pid);
             }
             let released = gate.release();
             let program = program.map_err(|error| error.to_string())?;

@@ -9,10 +9,10 @@ use std::fs::File;
 use std::io;
 use std::ops::Range;
 use std::os::fd::{AsRawFd, FromRawFd};
-use std::os::unix::fs::MetadataExt;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use ada_event::ModuleId;
+use ada_process::MemfdId;
 use ada_ring::counters::{BLOCK_BYTES, FIRST_BLOCKS, MAX_BLOCKS};
 use ada_ring::pool::{CHUNKS_AT, MAX_CHUNKS};
 use ada_ring::state::covered;
@@ -81,8 +81,8 @@ impl SharedMemory {
     }
 
     /// What the file is known by in the mappings of a process.
-    pub(crate) fn inode(&self) -> io::Result<u64> {
-        Ok(self.file.metadata()?.ino())
+    pub(crate) fn memfd(&self) -> io::Result<MemfdId> {
+        MemfdId::of(&self.file)
     }
 
     /// A path by which another process opens this memory.
@@ -170,6 +170,8 @@ const _: () = assert!(covered::BYTES.is_multiple_of(4096));
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::MetadataExt;
+
     use super::*;
 
     #[test]

@@ -1,111 +1,163 @@
-//! What `/proc` tells of a process.
+//! `/proc/PID`.
 
 use std::cmp::Ordering;
-use std::fs;
+use std::fs::{self, File, Metadata, OpenOptions};
 use std::io;
+use std::path::{Path, PathBuf};
 
-/// All processes that there are, by their ids.
-pub fn all_processes() -> impl Iterator<Item = u32> {
-    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
-    entries.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok())
+use super::process_memory::ProcessMemory;
+use super::stat::Stat;
+use super::status::Status;
+
+/// A process's directory in `/proc`, or that of one of its threads, which has the same files.
+pub struct ProcessDir {
+    path: PathBuf,
 }
 
-/// The program and arguments of a process, from the kernel.
-pub fn command_line_of(pid: u32) -> Vec<String> {
-    let bytes = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-    words_of(&bytes)
+impl ProcessDir {
+    /// That of a process, whether or not there is one.
+    pub fn of(pid: u32) -> Self {
+        Self { path: PathBuf::from(format!("/proc/{pid}")) }
+    }
+
+    /// That of this process.
+    pub fn own() -> Self {
+        Self { path: PathBuf::from("/proc/self") }
+    }
+
+    /// That of a thread of this process's.
+    pub fn thread(&self, tid: u32) -> Self {
+        Self { path: self.path.join(format!("task/{tid}")) }
+    }
+
+    /// Whether there is such a process, or its status at least.
+    pub fn exists(&self) -> bool {
+        self.path.exists()
+    }
+
+    /// The directory's owner and times: the user is that of the process, unless its memory is protected.
+    pub fn metadata(&self) -> io::Result<Metadata> {
+        fs::metadata(&self.path)
+    }
+
+    /// The link to the program's file, which can be opened even if it leads nowhere.
+    pub fn executable(&self) -> PathBuf {
+        self.path.join("exe")
+    }
+
+    /// The path by which others reach a file that the process has open.
+    pub fn descriptor(&self, descriptor: u64) -> PathBuf {
+        self.path.join(format!("fd/{descriptor}"))
+    }
+
+    /// The path by which others reach what the process means by a path.
+    pub fn resolve(&self, path: &Path) -> PathBuf {
+        match path.strip_prefix("/") {
+            Ok(below_root) => self.path.join("root").join(below_root),
+            Err(_) => self.path.join("cwd").join(path),
+        }
+    }
+
+    /// What the kernel calls the mount namespace, if that may be known.
+    pub fn mount_namespace(&self) -> Option<PathBuf> {
+        fs::read_link(self.path.join("ns/mnt")).ok()
+    }
+
+    /// The memory, to be read.
+    pub fn memory(&self) -> io::Result<ProcessMemory> {
+        File::open(self.path.join("mem")).map(ProcessMemory::of_file)
+    }
+
+    /// The memory, to be read and written.
+    pub fn writable_memory(&self) -> io::Result<ProcessMemory> {
+        OpenOptions::new().read(true).write(true).open(self.path.join("mem")).map(ProcessMemory::of_file)
+    }
+
+    /// The list of its mappings, as text.
+    pub(crate) fn maps(&self) -> io::Result<String> {
+        fs::read(self.path.join("maps")).map(|text| String::from_utf8_lossy(&text).into_owned())
+    }
+
+    /// What the kernel says in a line. `None` where there is no such process any more.
+    pub fn stat(&self) -> Option<Stat> {
+        Stat::parse(&fs::read_to_string(self.path.join("stat")).ok()?)
+    }
+
+    /// What the kernel says in many lines.
+    pub fn status(&self) -> io::Result<Status> {
+        fs::read_to_string(self.path.join("status")).map(Status::of_text)
+    }
+
+    /// Whether there is no such process or thread, or none any more but for its exit status.
+    pub fn is_gone(&self) -> bool {
+        self.stat().is_none_or(|stat| stat.has_ended())
+    }
+
+    /// The process that started it, or has inherited it.
+    pub fn parent(&self) -> Option<u32> {
+        self.status().ok()?.parent()
+    }
+
+    /// The name of the thread, or of the first one.
+    pub fn name(&self) -> Option<String> {
+        let name = fs::read(self.path.join("comm")).ok()?;
+        Some(String::from_utf8_lossy(&name).trim_end_matches('\n').to_owned())
+    }
+
+    /// The program and its arguments.
+    pub fn command_line(&self) -> Vec<String> {
+        words_of(&fs::read(self.path.join("cmdline")).unwrap_or_default())
+    }
+
+    /// An entry of the vector that the kernel passes to a new program.
+    pub fn auxiliary(&self, key: u64) -> io::Result<Option<u64>> {
+        let bytes = fs::read(self.path.join("auxv"))?;
+        let (words, _) = bytes.as_chunks::<8>();
+        let (pairs, _) = words.as_chunks::<2>();
+        Ok(pairs.iter().find(|pair| u64::from_le_bytes(pair[0]) == key).map(|pair| u64::from_le_bytes(pair[1])))
+    }
+
+    /// The ids of its threads.
+    pub fn threads(&self) -> io::Result<Vec<u32>> {
+        let entries = fs::read_dir(self.path.join("task"))?;
+        Ok(entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok()).collect())
+    }
+
+    /// The processes that its threads have started, and which still live.
+    pub fn children(&self) -> Vec<u32> {
+        let of_thread = |tid| {
+            let text = fs::read_to_string(self.path.join(format!("task/{tid}/children"))).unwrap_or_default();
+            text.split_ascii_whitespace().filter_map(|child| child.parse().ok()).collect::<Vec<u32>>()
+        };
+        self.threads().unwrap_or_default().into_iter().flat_map(of_thread).collect()
+    }
+
+    /// Whether the process was there before this one: then it is not a child of any that this one has started.
+    pub(crate) fn is_older(&self) -> bool {
+        self.age() == Some(Ordering::Less)
+    }
+
+    /// When the process started, compared with this one. The kernel counts in hundredths of a second.
+    pub(crate) fn age(&self) -> Option<Ordering> {
+        let own = Self::of(std::process::id()).stat()?.started()?;
+        Some(self.stat()?.started()?.cmp(&own))
+    }
+
+    /// Whether the process runs as a user that no program started by ada can have become.
+    pub(crate) fn is_of_another_user(&self) -> bool {
+        let own = rustix::process::geteuid();
+        let Ok(status) = self.status() else { return true };
+        !own.is_root() && !status.has_user(own.as_raw())
+    }
 }
 
-/// Arguments that each end with a zero. A program that shows a title in their place leaves zeros behind it, which are no
-/// arguments: more of them than one at the end are taken for that.
+/// Arguments that each end with a zero byte. A program that writes a title over them, as redis-server does, leaves zeros
+/// behind it: more than one at the end are taken for that, and are no arguments.
 fn words_of(bytes: &[u8]) -> Vec<String> {
     let end = bytes.iter().rposition(|&byte| byte != 0).map_or(0, |last| last + 1);
     let is_padded = bytes.len() > end + 2;
     let words = if is_padded { &bytes[..end] } else { bytes.strip_suffix(&[0]).unwrap_or(bytes) };
     words.split(|&byte| byte == 0).map(|word| String::from_utf8_lossy(word).into_owned()).collect()
-}
-
-/// The process that started a process.
-pub fn parent_of(pid: u32) -> Option<u32> {
-    let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
-    status.lines().find_map(|line| line.strip_prefix("PPid:"))?.trim().parse().ok()
-}
-
-/// An entry of the vector that the kernel passes to a new program.
-pub fn auxiliary(pid: u32, key: u64) -> io::Result<Option<u64>> {
-    let bytes = fs::read(format!("/proc/{pid}/auxv"))?;
-    let (words, _) = bytes.as_chunks::<8>();
-    let (pairs, _) = words.as_chunks::<2>();
-    Ok(pairs.iter().find(|pair| u64::from_le_bytes(pair[0]) == key).map(|pair| u64::from_le_bytes(pair[1])))
-}
-
-/// How many ids a process has: one in each namespace for them that it is in.
-pub fn id_count(pid: u32) -> Option<usize> {
-    let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
-    Some(status.lines().find_map(|line| line.strip_prefix("NSpid:"))?.split_ascii_whitespace().count())
-}
-
-/// Whether there is no such process, or none any more but for its status.
-pub fn is_gone(pid: u32) -> bool {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    // The name in parentheses may hold anything.
-    stat.rsplit(')').next().is_none_or(|rest| matches!(rest.trim_start().chars().next(), Some('Z' | 'X') | None))
-}
-
-/// Whether a process was there before this one: then it is not a child of anybody that this one has started.
-pub(crate) fn is_older(pid: u32) -> bool {
-    age(pid) == Some(Ordering::Less)
-}
-
-/// When a process started, compared with this one: the kernel tells it in hundredths of a second.
-pub(crate) fn age(pid: u32) -> Option<Ordering> {
-    started(pid).zip(started(std::process::id())).map(|(its, own)| its.cmp(&own))
-}
-
-/// When a process started, in ticks since the machine did.
-fn started(pid: u32) -> Option<u64> {
-    const START_AFTER_STATE: usize = 19;
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The name in parentheses may hold anything.
-    stat.rsplit(')').next()?.split_ascii_whitespace().nth(START_AFTER_STATE)?.parse().ok()
-}
-
-/// Whether a process runs as somebody that no program of ada's can have become.
-pub(crate) fn is_of_another_user(pid: u32) -> bool {
-    // SAFETY: the call cannot fail and touches no memory.
-    let own = unsafe { libc::geteuid() };
-    let Ok(status) = fs::read_to_string(format!("/proc/{pid}/status")) else { return true };
-    let users = status.lines().find_map(|line| line.strip_prefix("Uid:"));
-    let is_own = |user: &str| user.parse() == Ok(own);
-    own != 0 && users.is_some_and(|users| !users.split_ascii_whitespace().any(is_own))
-}
-
-/// The status of a process that has ended, and that nobody has waited for yet.
-pub(crate) fn zombie_status(pid: u32) -> Option<i32> {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The name in parentheses may hold anything.
-    let fields: Vec<&str> = stat.rsplit(')').next()?.split_ascii_whitespace().collect();
-    const STATUS_AFTER_NAME: usize = 49;
-    match *fields.first()? {
-        "Z" | "X" => fields.get(STATUS_AFTER_NAME)?.parse().ok(),
-        _ => None,
-    }
-}
-
-/// Whether a thread has ended.
-pub fn has_ended(pid: u32, tid: u32) -> bool {
-    // SAFETY: signal 0 only asks whether the thread is there.
-    let result = unsafe { libc::syscall(libc::SYS_tgkill, pid, tid, 0) };
-    result < 0 && io::Error::last_os_error().raw_os_error() == Some(libc::ESRCH)
-}
-
-/// Whether a process has ended with all its threads, and nobody has waited for it yet.
-pub fn is_zombie(pid: u32) -> bool {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    // The name in parentheses may hold anything.
-    let mut fields = stat.rsplit(')').next().unwrap_or_default().split_ascii_whitespace();
-    const THREADS_AFTER_STATE: usize = 16;
-    fields.next() == Some("Z") && fields.nth(THREADS_AFTER_STATE).is_none_or(|threads| matches!(threads, "0" | "1"))
 }
 
 #[cfg(test)]
@@ -124,8 +176,16 @@ mod tests {
     #[test]
     fn children_are_younger_than_their_parents() {
         let mut child = Command::new("sleep").arg("100").spawn().unwrap();
-        assert!(!is_older(child.id()) && is_older(1));
+        assert!(!ProcessDir::of(child.id()).is_older() && ProcessDir::of(1).is_older());
         child.kill().unwrap();
         child.wait().unwrap();
+    }
+
+    #[test]
+    fn paths_of_a_process_are_below_its_own_root_and_folder() {
+        let process = ProcessDir::of(7);
+        assert_eq!(process.resolve(Path::new("/bin/sh")), Path::new("/proc/7/root/bin/sh"));
+        assert_eq!(process.resolve(Path::new("a/b")), Path::new("/proc/7/cwd/a/b"));
+        assert_eq!(process.thread(9).executable(), Path::new("/proc/7/task/9/exe"));
     }
 }
