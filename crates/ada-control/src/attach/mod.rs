@@ -12,10 +12,8 @@ mod target;
 mod unhook;
 
 use std::collections::{BTreeSet, HashSet};
-use std::fs::{File, OpenOptions};
-use std::io;
+use std::fs::OpenOptions;
 use std::ops::Range;
-use std::os::unix::fs::FileExt;
 use std::time::{Duration, Instant};
 
 use ada_format::atf::OpenCalls;
@@ -190,7 +188,7 @@ impl Prepared {
             .system_call(libc::SYS_memfd_create, [name, libc::MFD_CLOEXEC.into(), 0, 0, 0, 0])
             .map_err(injected("making shared memory"))?;
         let open = OpenInTarget::known(descriptor);
-        let file = OpenOptions::new().read(true).write(true).open(format!("/proc/{pid}/fd/{descriptor}"));
+        let file = OpenOptions::new().read(true).write(true).open(ProcessDir::of(pid).descriptor(descriptor));
         let shared = file
             .and_then(|file| SharedMemory::in_file(file, options.chunks, options.on_full, options.detail))
             .doing("making shared memory");
@@ -279,10 +277,6 @@ impl Prepared {
 }
 
 fn find_loader(pid: u32) -> Result<Option<LoaderNotification>, ControlError> {
-    let memory = File::open(format!("/proc/{pid}/mem")).map_err(|error| target::refused(pid, &error))?;
-    loader_notification::find_loader(pid, |address| {
-        let mut word = [0; 8];
-        memory.read_exact_at(&mut word, address)?;
-        io::Result::Ok(u64::from_le_bytes(word))
-    })
+    let memory = ProcessDir::of(pid).memory().map_err(|error| target::refused(pid, &error))?;
+    loader_notification::find_loader(pid, |address| memory.read_u64(address))
 }

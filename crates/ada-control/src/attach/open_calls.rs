@@ -1,11 +1,11 @@
 //! The calls that were open when ada attached: their beginnings were not seen, and their ends are not.
 
 use std::cell::OnceCell;
-use std::fs;
 
 use ada_event::{FunctionId, ImageOffset};
 use ada_format::atf::OpenCalls;
 use ada_image::{Callers, INSTRUCTION, Image, STACK_POINTER};
+use ada_process::procfs::ProcessDir;
 
 use crate::attach::code_in_use::ThreadStack;
 use crate::plan::image_file::ImageFile;
@@ -47,7 +47,6 @@ pub(super) fn of(pid: u32, stacks: &[ThreadStack], modules: &[Module]) -> Vec<Op
 
 /// The name that a thread was given. Without one it has that of the thread which made it.
 fn name_of(pid: u32, tid: u32) -> Option<String> {
-    let read = |tid| fs::read(format!("/proc/{pid}/task/{tid}/comm")).ok();
-    let name = read(tid).filter(|name| Some(name) != read(pid).as_ref())?;
-    Some(String::from_utf8_lossy(&name).trim_end_matches('\n').to_owned())
+    let name_of = |tid| ProcessDir::of(pid).thread(tid).name();
+    name_of(tid).filter(|name| Some(name) != name_of(pid).as_ref())
 }

@@ -1,7 +1,6 @@
 //! Takes everything of ada's out of processes, and leaves them as they were.
 
 use std::collections::BTreeSet;
-use std::fs;
 use std::io;
 use std::ops::Range;
 use std::time::{Duration, Instant};
@@ -180,12 +179,8 @@ fn original_place(address: u64, copies: &[(u64, &Site)]) -> Option<u64> {
 fn with_children(processes: &mut BTreeSet<u32>) {
     let mut to_ask: Vec<u32> = processes.iter().copied().collect();
     while let Some(pid) = to_ask.pop() {
-        let Ok(threads) = fs::read_dir(format!("/proc/{pid}/task")) else { continue };
-        for thread in threads.flatten() {
-            let text = fs::read_to_string(thread.path().join("children")).unwrap_or_default();
-            let children = text.split_whitespace().filter_map(|child| child.parse().ok());
-            to_ask.extend(children.filter(|&child| child != std::process::id() && processes.insert(child)));
-        }
+        let children = ProcessDir::of(pid).children().into_iter();
+        to_ask.extend(children.filter(|&child| child != std::process::id() && processes.insert(child)));
     }
 }
 

@@ -5,10 +5,8 @@
 //! nobody is traced by ptrace for longer than an exec takes.
 
 use std::ffi::OsStr;
-use std::fs::File;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::FileExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
@@ -124,23 +122,20 @@ fn let_go(exec: &ExecCall) {
 /// Why the program that a process is about to run has to be let go: it would not get its rights, if it were traced.
 fn refused(pid: u32, path_at: u64) -> Option<String> {
     let mut path = [0; libc::PATH_MAX as usize];
-    let memory = File::open(format!("/proc/{pid}/mem")).ok()?;
+    let process = ProcessDir::of(pid);
+    let memory = process.memory().ok()?;
     // The path may lie at the end of what is mapped.
     let mut length = 0;
     while length < path.len() {
         let page = 4096 - (path_at as usize + length) % 4096;
         let end = (length + page).min(path.len());
-        let Ok(()) = memory.read_exact_at(&mut path[length..end], path_at + length as u64) else { break };
+        let Ok(()) = memory.read(path_at + length as u64, &mut path[length..end]) else { break };
         length = end;
         if path[..length].contains(&0) {
             break;
         }
     }
     let path = Path::new(OsStr::from_bytes(path[..length].split(|&byte| byte == 0).next()?));
-    let folder = PathBuf::from(format!("/proc/{pid}"));
-    let path = match path.strip_prefix("/") {
-        Ok(relative) => folder.join("root").join(relative),
-        Err(_) => folder.join("cwd").join(path),
-    };
+    let path = process.resolve(path);
     program_file::refused_rights(&path, &std::fs::metadata(&path).ok()?)
 }

@@ -13,6 +13,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use ada_event::ModuleId;
 use ada_process::MemfdId;
+use ada_process::procfs::ProcessDir;
 use ada_ring::counters::{BLOCK_BYTES, FIRST_BLOCKS, MAX_BLOCKS};
 use ada_ring::pool::{CHUNKS_AT, MAX_CHUNKS};
 use ada_ring::state::covered;
@@ -87,7 +88,7 @@ impl SharedMemory {
 
     /// A path by which another process opens this memory.
     pub(crate) fn path(&self) -> String {
-        format!("/proc/{}/fd/{}", std::process::id(), self.file.as_raw_fd())
+        ProcessDir::of(std::process::id()).descriptor(self.file.as_raw_fd() as u64).display().to_string()
     }
 
     /// How many bytes of the file are the pool's.

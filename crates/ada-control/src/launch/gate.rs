@@ -5,12 +5,10 @@
 //! constructor is still to come. A static program has no loader and stops at its entry point.
 
 use std::io;
-use std::os::unix::process::CommandExt;
-use std::path::Path;
 use std::process::Command;
 
 use ada_process::procfs::ProcessDir;
-use ada_process::ptrace::Tracee;
+use ada_process::ptrace::{Tracee, stop_at_exec};
 use ada_process::{End, Halt, Remote};
 
 use crate::arch::breakpoint::BREAKPOINT;
@@ -34,17 +32,12 @@ impl Gate {
     pub(crate) fn start(mut command: Command) -> Result<Self, ControlError> {
         let asked_for = program_file::check(command.get_program())?;
         let program = command.get_program().to_string_lossy().into_owned();
-        // SAFETY: between fork and exec only a system call is made.
-        unsafe {
-            command.pre_exec(|| {
-                if libc::ptrace(libc::PTRACE_TRACEME, 0, 0, 0) < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
-            });
-        }
+        stop_at_exec(&mut command);
         let child = command.spawn().map_err(|source| ControlError::Spawn { program, source })?;
         let (tracee, halt) = Tracee::after_exec(child.id()).doing("taking charge of the program")?;
         expect_trap(halt)?;
         let mut gate = Self { tracee, loader: None, released: false };
-        program_file::check_loaded(Path::new(&format!("/proc/{}", gate.tracee.pid())), asked_for)?;
+        program_file::check_loaded(&ProcessDir::of(gate.tracee.pid()), asked_for)?;
         gate.reach()?;
         Ok(gate)
     }
@@ -52,8 +45,8 @@ impl Gate {
     /// Takes a process that has just loaded another program to the gate. Where that cannot be, the program is let go.
     pub(crate) fn of_exec(tracee: Tracee) -> Result<Self, ControlError> {
         let mut gate = Self { tracee, loader: None, released: false };
-        let process = format!("/proc/{}", gate.tracee.pid());
-        let reached = program_file::check_loaded(Path::new(&process), None).and_then(|()| gate.reach());
+        let process = ProcessDir::of(gate.tracee.pid());
+        let reached = program_file::check_loaded(&process, None).and_then(|()| gate.reach());
         match reached {
             Ok(()) => Ok(gate),
             Err(error) => {

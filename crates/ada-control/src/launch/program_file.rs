@@ -11,6 +11,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use ada_image::{Image, ImageError};
+use ada_process::procfs::ProcessDir;
 
 use crate::error::{ControlError, Doing};
 
@@ -48,9 +49,9 @@ pub(crate) fn check(program: &OsStr) -> Result<Option<ProgramFile>, ControlError
     Ok(head.starts_with(b"\x7fELF").then_some(ProgramFile { path, metadata }))
 }
 
-/// Refuses what was loaded: `process` is a process's entry in `/proc`, and `asked_for` what it should be.
-pub(crate) fn check_loaded(process: &Path, asked_for: Option<ProgramFile>) -> Result<(), ControlError> {
-    let exe = process.join("exe");
+/// Refuses what a process has loaded; `asked_for` is what it should be.
+pub(crate) fn check_loaded(process: &ProcessDir, asked_for: Option<ProgramFile>) -> Result<(), ControlError> {
+    let exe = process.executable();
     let path = fs::read_link(&exe).doing("finding the program's file")?;
     let metadata = fs::metadata(&exe).doing("finding the program's file")?;
     if let Some(asked_for) = asked_for
