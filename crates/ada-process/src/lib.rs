@@ -15,7 +15,9 @@ pub mod maps;
 pub mod procfs;
 pub mod ptrace;
 
+mod address_space;
 mod clock;
+mod cpu_time;
 mod end;
 mod existence;
 mod live_processes;
@@ -28,7 +30,9 @@ mod wait;
 #[cfg(target_arch = "x86_64")]
 mod x86_64;
 
+pub use address_space::share_memory;
 pub use clock::{Calibration, Clock};
+pub use cpu_time::{CpuTime, cpu_time_of};
 pub use end::End;
 pub use existence::{process_exists, thread_exists};
 pub use live_processes::LiveProcesses;
@@ -36,4 +40,4 @@ pub use memfd::MemfdId;
 pub use pidfd::Pidfd;
 pub use proc_connector::{Child, ProcConnector};
 pub use remote::{Remote, system_call_result};
-pub use wait::{CpuTime, Halt, wait, wait_with_time};
+pub use wait::{Halt, wait, wait_with_time};

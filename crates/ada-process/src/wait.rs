@@ -4,6 +4,7 @@ use std::io;
 use std::mem::MaybeUninit;
 use std::time::Duration;
 
+use crate::cpu_time::CpuTime;
 use crate::procfs::ProcessDir;
 
 /// How a process came to a halt.
@@ -15,15 +16,6 @@ pub enum Halt {
     Exited(i32),
     /// This signal has ended it.
     Killed(i32),
-}
-
-/// Processor time that a process and the children it waited for have used.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct CpuTime {
-    /// In its own code.
-    pub user: Duration,
-    /// In the kernel.
-    pub system: Duration,
 }
 
 /// Waits until a child stops or ends.

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use ada_process::maps::{self, Mapping};
 use ada_process::procfs::ProcessDir;
 use ada_process::ptrace::Halted;
-use ada_process::{MemfdId, Remote};
+use ada_process::{MemfdId, Remote, share_memory};
 use ada_ring::state::private;
 
 use crate::attach::code_in_use::is_within;
@@ -53,7 +53,7 @@ pub(super) fn unhook(sites: &[Vec<Site>], memfd: MemfdId, mut processes: BTreeSe
         done.extend(free);
         let Some(&first) = left.first() else { break };
         // What is taken out of one is gone for both, and the other runs in it: a child that was made by vfork.
-        let alone = left.iter().find(|&&pid| !processes.iter().any(|&other| have_one_memory(pid, other)));
+        let alone = left.iter().find(|&&pid| !processes.iter().any(|&other| share_memory(pid, other)));
         let Some(&pid) = alone.or(Some(&first).filter(|_| patience == 0)) else {
             patience -= 1;
             std::thread::sleep(BETWEEN_ATTEMPTS);
@@ -181,30 +181,5 @@ fn with_children(processes: &mut BTreeSet<u32>) {
     while let Some(pid) = to_ask.pop() {
         let children = ProcessDir::of(pid).children().into_iter();
         to_ask.extend(children.filter(|&child| child != std::process::id() && processes.insert(child)));
-    }
-}
-
-/// Whether two processes, and not one, have the same memory.
-fn have_one_memory(one: u32, other: u32) -> bool {
-    const KCMP_VM: u32 = 1;
-    // SAFETY: no pointers are passed.
-    one != other && unsafe { libc::syscall(libc::SYS_kcmp, one, other, KCMP_VM, 0, 0) } == 0
-}
-
-#[cfg(test)]
-mod tests {
-    use std::process::Command;
-
-    use super::*;
-
-    #[test]
-    fn threads_have_one_memory_and_a_child_its_own_once_it_runs_a_program() {
-        let mut child = Command::new("sleep").arg("60").spawn().unwrap();
-        let own = std::process::id();
-        assert!(!have_one_memory(own, child.id()) && !have_one_memory(own, own));
-        child.kill().unwrap();
-        child.wait().unwrap();
-        // SAFETY: no pointers are passed.
-        std::thread::spawn(move || assert!(have_one_memory(own, unsafe { libc::gettid() } as u32))).join().unwrap();
     }
 }
