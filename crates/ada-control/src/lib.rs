@@ -1,8 +1,22 @@
-//! Launches a program with every function hooked, and drains what it records to files.
+//! Launches a program with every function hooked, or attaches to one, and drains what it records to files.
 //!
 //! The brain is outside: images are read, planned and laid out here, in ordinary code, and the target only receives
 //! generated code and shared memory. Once it runs, nothing is attached to it: signals, job control and its exit are its
 //! own. A thread that loads a library waits, in the agent, until the new code is hooked.
+//!
+//! The folders follow a trace's way. Each uses only those before it, and the files at the root, which use none:
+//!
+//! 1. `plan`: reads images, decides what is hooked and how, and keeps plans between starts.
+//! 2. `install`: puts shared memory, agent, stubs and jumps into a process.
+//! 3. `launch`: starts a program and stops it before any of its own code has run. `drain`: makes events of what threads
+//!    have recorded, in the files of a session. `switches`: has functions recorded, counted or left alone.
+//! 4. `tracked`: the programs and processes of a session, and how far the recording has come.
+//! 5. `follow`: children, their programs, and libraries that are loaded late. `overhead`: what hooks cost, and keeping that
+//!    within a budget. `live`: requests to a running trace.
+//! 6. `record`: runs all of this for one program, and reports.
+//! 7. `attach`: the same for a process that runs already, which is left as it was.
+//!
+//! What depends on the processor is in `x86_64`, which everybody calls `arch`.
 
 mod attach;
 mod deadline;
@@ -33,8 +47,8 @@ use x86_64 as arch;
 
 pub use ada_process::End;
 pub use ada_ring::{DetailMode, OnFull};
-pub use attach::{RemovedHooks, attach, remove_left_hooks};
-pub use drain::session::save_left_behind;
+pub use attach::{RemovedHooks, attach, remove_orphaned_hooks};
+pub use drain::session::save_orphaned_ring;
 pub use error::ControlError;
 pub use live::handlers::{StopSwitch, stop_on_signals};
 pub use machine::{Check, check_machine};

@@ -1,4 +1,4 @@
-//! What a trace tells of itself while it runs.
+//! The progress of a running trace.
 
 use std::time::Duration;
 

@@ -66,11 +66,11 @@ pub(crate) fn detach(args: &DetachArgs) -> anyhow::Result<Outcome> {
         Ok(Answer::Detached) => format!("process {pid} goes on without hooks"),
         Ok(_) => anyhow::bail!("the trace of process {pid} gave another answer than asked for"),
         Err(error @ (LiveError::NotTraced { .. } | LiveError::NotAllowed { .. })) => {
-            let Some(RemovedHooks { processes, left }) = ada_control::remove_left_hooks(pid)? else {
+            let Some(RemovedHooks { processes, kept }) = ada_control::remove_orphaned_hooks(pid)? else {
                 return Err(error.into());
             };
-            if !left.is_empty() {
-                say(format_args!("ada: {}\n", left.join("; ")));
+            if !kept.is_empty() {
+                say(format_args!("ada: {}\n", kept.join("; ")));
                 return Ok(Outcome::Findings);
             }
             let others = if processes > 1 { format!(" (and {} more)", processes - 1) } else { String::new() };

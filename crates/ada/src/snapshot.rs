@@ -31,7 +31,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Outcome> {
         Err(_) => {
             let session = Path::new(&args.of);
             let beside = session.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-            ada_control::save_left_behind(session, args.output.as_deref().unwrap_or(beside))?
+            ada_control::save_orphaned_ring(session, args.output.as_deref().unwrap_or(beside))?
         }
     };
     writeln!(io::stdout().lock(), "{}", session.display()).output_failed(|| "cannot write to stdout".into())?;

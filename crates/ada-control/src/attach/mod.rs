@@ -44,9 +44,9 @@ use crate::plan::plan_cache::PlanCache;
 use crate::plan::planned_image::PlannedImage;
 use crate::progress::Progress;
 use crate::record::{Beginning, Ending, StoodStill, Subject, TraceReport, record};
-use crate::tracked::ProcessFacts;
+use crate::tracked::{ProcessFacts, Programs};
 
-pub use self::orphaned_hooks::{RemovedHooks, remove_left_hooks};
+pub use self::orphaned_hooks::{RemovedHooks, remove_orphaned_hooks};
 
 /// Records a process that runs already, until it ends, the time is over, or `stop` says so. Then all hooks are removed.
 pub fn attach(
@@ -74,7 +74,7 @@ pub fn attach(
     let memfd = workshop.shared.memfd().doing("looking at the shared memory")?;
     let until = duration.map(|duration| Instant::now() + duration);
     let mut detaching = None;
-    let wait = |programs: &crate::tracked::Programs, process: &Pidfd| {
+    let wait = |programs: &Programs, process: &Pidfd| {
         while !stop.is_wanted() && until.is_none_or(|until| Instant::now() < until) {
             if process.wait(Duration::from_millis(20)) {
                 // Its children may live on.
@@ -94,11 +94,11 @@ pub fn attach(
                 installers.flat_map(|(installer, _)| installer.sites().map(<[Site]>::to_vec)).collect();
             (sites, hooked.processes.keys().copied().chain([pid]).collect::<BTreeSet<u32>>())
         };
-        let Unhooked { stood_still, left } = unhook(&sites, memfd, known);
+        let Unhooked { stood_still, kept } = unhook(&sites, memfd, known);
         detaching = (end == End::Detached).then_some(stood_still);
         programs.phase.finish_detaching();
         stop.mark_done();
-        Ok(Ending { end, cpu_time: None, trouble: (!left.is_empty()).then(|| left.join("; ")) })
+        Ok(Ending { end, cpu_time: None, trouble: (!kept.is_empty()).then(|| kept.join("; ")) })
     };
     let recorded = record(beginning, subject, &workshop, options, progress, || Ok(()), wait);
     if recorded.is_err() {
@@ -138,13 +138,13 @@ fn begin(
 
 /// Removes what an ada that was killed has left in a process.
 fn take_over(pid: u32, progress: &dyn Progress) -> Result<(), ControlError> {
-    let removed = remove_left_hooks(pid).map_err(|error| match error {
+    let removed = remove_orphaned_hooks(pid).map_err(|error| match error {
         ControlError::NotDetached { pid, reason } => ControlError::NotAttached { pid, reason },
         other => other,
     })?;
-    let Some(RemovedHooks { processes, left }) = removed else { return Ok(()) };
-    if !left.is_empty() {
-        let reason = format!("it has the hooks of an ada that was killed: {}", left.join("; "));
+    let Some(RemovedHooks { processes, kept }) = removed else { return Ok(()) };
+    if !kept.is_empty() {
+        let reason = format!("it has the hooks of an ada that was killed: {}", kept.join("; "));
         return Err(ControlError::NotAttached { pid, reason });
     }
     progress.cleaned_up(processes);

@@ -1,4 +1,4 @@
-//! The calls that were open when ada attached: their beginnings were not seen, and their ends are not.
+//! The calls that were open when ada attached. Neither their starts nor their returns are recorded.
 
 use std::cell::OnceCell;
 
@@ -11,7 +11,7 @@ use crate::attach::code_in_use::ThreadStack;
 use crate::plan::image_file::ImageFile;
 use crate::plan::module::Module;
 
-/// No more of a stack is told.
+/// The most frames that are kept of a stack.
 const MOST: usize = 256;
 
 /// The open calls of each thread of a process, newest first, as far as unwind tables tell.

@@ -1,7 +1,7 @@
-//! Hooks whose ada is gone: it was killed, and its processes go on with what it has left in them.
+//! Removes the hooks of an ada that was killed.
 //!
-//! What there is to take out the processes know themselves: open frames are in their thread states, and what was written
-//! over their code in the tables beside the stubs.
+//! The processes themselves hold all that is needed: open frames are in their thread states, and the original code is in
+//! the tables beside the stubs.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -29,12 +29,12 @@ pub struct RemovedHooks {
     /// How many processes had them.
     pub processes: usize,
     /// Processes that keep theirs, and why.
-    pub left: Vec<String>,
+    pub kept: Vec<String>,
 }
 
 /// Takes the hooks out of a process, and of all that share its trace, if whoever recorded it is gone. Nothing where the
 /// process has none; refused where it is being traced.
-pub fn remove_left_hooks(pid: u32) -> Result<Option<RemovedHooks>, ControlError> {
+pub fn remove_orphaned_hooks(pid: u32) -> Result<Option<RemovedHooks>, ControlError> {
     let refused = |reason: String| ControlError::NotDetached { pid, reason };
     let mappings = match maps::of_process(pid) {
         Ok(mappings) => mappings,
@@ -63,8 +63,8 @@ pub fn remove_left_hooks(pid: u32) -> Result<Option<RemovedHooks>, ControlError>
     let tables: BTreeMap<u64, Vec<Site>> = users.iter().flat_map(|user| sites_of(*user, memfd)).collect();
     let sites: Vec<Vec<Site>> = tables.into_values().collect();
     let processes = users.len();
-    let Unhooked { left, .. } = unhook(&sites, memfd, users);
-    Ok(Some(RemovedHooks { processes, left }))
+    let Unhooked { kept, .. } = unhook(&sites, memfd, users);
+    Ok(Some(RemovedHooks { processes, kept }))
 }
 
 /// What the shared memory of a process's trace is known by, if it has one. It is the first that a process gets, and the

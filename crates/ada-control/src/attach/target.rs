@@ -1,4 +1,4 @@
-//! Looks at a process before it is touched: what cannot be attached to is refused in words that help.
+//! Checks a process before it is touched. A refusal says why, and what to do.
 
 use std::fs;
 use std::io;

@@ -1,4 +1,4 @@
-//! Takes everything of ada's out of processes, and leaves them as they were.
+//! Removes all hooks and all memory of ada from processes.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -29,13 +29,13 @@ const LATE: u32 = 6;
 /// How often to wait for a process that shares another's memory to run its own program, or to end.
 const SHARED_ATTEMPTS: u32 = 1000;
 
-/// How that went.
+/// What came of it.
 #[derive(Default)]
 pub(super) struct Unhooked {
     /// The longest time for which a process stood still.
     pub(super) stood_still: Duration,
     /// Processes that keep what they have of ada's, and why.
-    pub(super) left: Vec<String>,
+    pub(super) kept: Vec<String>,
 }
 
 /// Takes the hooks out of processes that have this memfd mapped, and of all that they have forked since.
@@ -48,12 +48,12 @@ pub(super) fn unhook(sites: &[Vec<Site>], memfd: MemfdId, mut processes: BTreeSe
     // Processes that are not halted yet may fork.
     loop {
         with_children(&mut processes);
-        let (left, free): (Vec<u32>, Vec<u32>) =
+        let (hooked, free): (Vec<u32>, Vec<u32>) =
             processes.difference(&done).partition(|pid| maps::of_process(**pid).is_ok_and(|it| it.iter().any(is_ours)));
         done.extend(free);
-        let Some(&first) = left.first() else { break };
+        let Some(&first) = hooked.first() else { break };
         // What is taken out of one is gone for both, and the other runs in it: a child that was made by vfork.
-        let alone = left.iter().find(|&&pid| !processes.iter().any(|&other| share_memory(pid, other)));
+        let alone = hooked.iter().find(|&&pid| !processes.iter().any(|&other| share_memory(pid, other)));
         let Some(&pid) = alone.or(Some(&first).filter(|_| patience == 0)) else {
             patience -= 1;
             std::thread::sleep(BETWEEN_ATTEMPTS);
@@ -61,7 +61,7 @@ pub(super) fn unhook(sites: &[Vec<Site>], memfd: MemfdId, mut processes: BTreeSe
         };
         done.insert(pid);
         if alone.is_none() {
-            unhooked.left.push(format!("process {pid} keeps its hooks, which do no harm: it shares another's memory"));
+            unhooked.kept.push(format!("process {pid} keeps its hooks, which do no harm: it shares another's memory"));
             continue;
         }
         let Ok(mappings) = maps::of_process(pid) else { continue };
@@ -69,7 +69,7 @@ pub(super) fn unhook(sites: &[Vec<Site>], memfd: MemfdId, mut processes: BTreeSe
             Ok(stood_still) => unhooked.stood_still = unhooked.stood_still.max(stood_still),
             // It has ended meanwhile.
             Err(error) if error.raw_os_error() == Some(libc::ESRCH) || ProcessDir::of(pid).is_gone() => {}
-            Err(error) => unhooked.left.push(format!("process {pid} keeps its hooks, which do no harm: {error}")),
+            Err(error) => unhooked.kept.push(format!("process {pid} keeps its hooks, which do no harm: {error}")),
         }
     }
     unhooked

@@ -53,7 +53,7 @@ impl<'a> BatchAsEvents<'a> {
 
     /// Some of the events.
     pub(super) fn range(&'a self, numbers: Range<usize>) -> EventRange<'a> {
-        EventRange { batch: self, left: numbers }
+        EventRange { batch: self, rest: numbers }
     }
 
     /// Remembers an event, if its thread may have detail of it. `base` is the position of the batch's first.
@@ -69,7 +69,7 @@ impl<'a> BatchAsEvents<'a> {
 /// Events of a batch that follow each other.
 pub(super) struct EventRange<'a> {
     batch: &'a BatchAsEvents<'a>,
-    left: Range<usize>,
+    rest: Range<usize>,
 }
 
 impl Iterator for EventRange<'_> {
@@ -79,7 +79,7 @@ impl Iterator for EventRange<'_> {
     // longer than making it takes.
     #[inline(always)]
     fn next(&mut self) -> Option<Event> {
-        let number = self.left.next()?;
+        let number = self.rest.next()?;
         Some(self.batch.event(number))
     }
 }

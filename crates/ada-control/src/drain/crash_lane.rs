@@ -71,7 +71,7 @@ impl CrashRecord {
 pub(crate) struct CrashLane {
     records: Vec<CrashRecord>,
     /// Those before are known to the session.
-    placed: usize,
+    named: usize,
 }
 
 impl CrashLane {
@@ -83,11 +83,11 @@ impl CrashLane {
     }
 
     /// Notes which threads of the session new records belong to; called when these threads' events have been read.
-    pub(crate) fn place(&mut self, thread_of: impl Fn(u32, u32) -> Option<ThreadId>) {
-        for record in &mut self.records[self.placed..] {
+    pub(crate) fn name_threads(&mut self, thread_of: impl Fn(u32, u32) -> Option<ThreadId>) {
+        for record in &mut self.records[self.named..] {
             record.thread = thread_of(record.pid, record.tid);
         }
-        self.placed = self.records.len();
+        self.named = self.records.len();
     }
 
     /// What the manifest of a process says.

@@ -9,7 +9,7 @@ use ada_ring::pool::Lane;
 use ada_ring::{CHUNK_SIZE, ChunkReader, ChunkState, Pool, RECORDS_END};
 
 use crate::arch::captured::Captured;
-use crate::drain::gaps::Wait;
+use crate::drain::gap_log::Wait;
 
 /// How many of a thread's newest events are remembered, so that kept detail can be linked to them: more than two chunks
 /// of detail hold.

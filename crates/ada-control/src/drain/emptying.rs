@@ -8,7 +8,7 @@ use ada_ring::{ChunkReader, ChunkState};
 use super::Drain;
 use super::batch_facts::BatchFacts;
 use super::detail_lane::ThreadChunks;
-use super::gaps::Wait;
+use super::gap_log::Wait;
 use super::pending_chunk::PendingChunk;
 use super::session::SessionFiles;
 use super::signal_order::add_interrupting;
@@ -16,21 +16,21 @@ use super::thread_progress::BatchGaps;
 
 impl Drain {
     /// Takes what a chunk has, and the chunk itself once there is no more to come. False where later chunks of the
-    /// thread have to wait. `left` is what else its thread has left if it had ended before the chunks were listed, and so
-    /// has written all that it ever will.
+    /// thread have to wait. `other_chunks` are those of other lanes if the thread had ended before the chunks were listed,
+    /// and so has written all that it ever will.
     pub(super) fn empty(
         &mut self,
         pending: &PendingChunk,
         is_last: bool,
-        left: Option<&[usize]>,
+        other_chunks: Option<&[usize]>,
         final_round: bool,
         files: &mut SessionFiles,
     ) -> bool {
         let is_full = self.pool.state(pending.chunk) == ChunkState::Full as u32;
-        let is_left = self.processes.has_left_program_of(pending);
-        let ended = is_left || left.is_some();
+        let has_moved_on = self.processes.has_left_program_of(pending);
+        let ended = has_moved_on || other_chunks.is_some();
         let pool = self.pool;
-        let others = ThreadChunks { pool: &pool, pid: pending.pid, tid: pending.tid, known: left };
+        let others = ThreadChunks { pool: &pool, pid: pending.pid, tid: pending.tid, known: other_chunks };
         let Some(mut reader) = ChunkReader::begin(&pool, pending.chunk).filter(|_| pending.is_still_there(&pool))
         else {
             return true;
@@ -58,7 +58,7 @@ impl Drain {
         let first = self.batch.iter().map(|record| record.tsc).find(|tsc| *tsc > 0);
         let shadow_base_low = header.shadow_base_low.load(Ordering::Relaxed);
         let progress = self.writer.threads.entry((pending.pid, pending.tid)).or_default();
-        if progress.is_new_chunk(pending, used, &self.batch, &mut gaps) {
+        if progress.begin_chunk(pending, used, &self.batch, &mut gaps) {
             gaps.without_chunk = lost;
             gaps.waits.extend(first.filter(|_| ticks > 0).map(|until| Wait { ticks, until }));
         }
@@ -89,7 +89,7 @@ impl Drain {
             }
             self.writer.figures.index.dumps += 1;
             self.returns.free(&pool, pending.chunk, used, has_holes && !ended);
-            if ended && is_last && !is_left && !final_round {
+            if ended && is_last && !has_moved_on && !final_round {
                 self.writer.thread_ended(pending, files);
                 others.free();
                 if let Err(error) = files.thread_ended(pending.pid, pending.tid) {

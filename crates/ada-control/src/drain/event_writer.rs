@@ -13,7 +13,7 @@ use super::batch_facts::BatchFacts;
 use super::detail_lane::{REMEMBERED, ThreadChunks, ThreadDetails};
 use super::event_tally::SharedTally;
 use super::figures::Figures;
-use super::gaps::{GapLog, Wait};
+use super::gap_log::{GapLog, Wait};
 use super::latencies::Latencies;
 use super::pending_chunk::PendingChunk;
 use super::session::SessionFiles;
@@ -152,8 +152,8 @@ impl EventWriter {
                 };
                 record.is_probed() || record.has_detail() && is_wanted()
             };
-            let left = Some(at..records.len()).filter(|_| may_want_detail);
-            let next = left.and_then(|mut left| left.find(wants_detail));
+            let rest = Some(at..records.len()).filter(|_| may_want_detail);
+            let next = rest.and_then(|mut rest| rest.find(wants_detail));
             let end = next.unwrap_or(records.len());
             thread.append_events(events.range(at..end))?;
             let remembered = (at..end).skip(remembered_from.saturating_sub(at));

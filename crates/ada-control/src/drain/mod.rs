@@ -1,6 +1,6 @@
 //! Empties the chunks: raw records become events in the files of their threads.
 //!
-//! A round lists the chunks that hold something ([`pending_chunk`]), reads each, and writes its events
+//! A round lists the chunks that hold something ([`to_read`]), reads each, and writes its events
 //! ([`event_writer`]); what was read goes back to the pool ([`chunk_returns`]).
 
 mod batch_as_events;
@@ -12,13 +12,14 @@ mod emptying;
 pub(crate) mod event_tally;
 mod event_writer;
 mod figures;
-mod gaps;
+mod gap_log;
 mod latencies;
 mod pending_chunk;
 mod seen_processes;
 pub(crate) mod session;
 mod signal_order;
 mod thread_progress;
+mod to_read;
 pub(crate) mod windows;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -34,9 +35,9 @@ use self::chunk_returns::ChunkReturns;
 use self::crash_lane::CrashLane;
 use self::event_tally::SharedTally;
 use self::event_writer::EventWriter;
-use self::pending_chunk::ToRead;
 use self::seen_processes::SeenProcesses;
 use self::session::SessionFiles;
+use self::to_read::ToRead;
 use self::windows::Watch;
 use crate::error::ControlError;
 use crate::install::function_numbers::SharedNumbers;
@@ -117,20 +118,20 @@ impl Drain {
         for (number, chunk) in pending.iter().enumerate() {
             let thread = (chunk.pid, chunk.tid);
             let is_last = pending.get(number + 1).is_none_or(|next| (next.pid, next.tid) != thread);
-            let left = ended.get(&thread).map(Vec::as_slice);
+            let ended = ended.get(&thread).map(Vec::as_slice);
             // Those that live go before those that are in no hurry any more, of which there may be thousands.
-            let has_to_wait = left.is_some() && !final_round && spent > FOR_ENDED_THREADS;
+            let has_to_wait = ended.is_some() && !final_round && spent > FOR_ENDED_THREADS;
             self.has_more |= has_to_wait;
             if blocked == Some(thread) || has_to_wait {
                 continue;
             }
-            let begun = left.map(|_| Instant::now());
-            if !self.empty(chunk, is_last, left, final_round, files) {
+            let begun = ended.map(|_| Instant::now());
+            if !self.empty(chunk, is_last, ended, final_round, files) {
                 blocked = Some(thread);
             }
             spent += begun.map_or(Duration::ZERO, |begun| begun.elapsed());
         }
-        self.crashes.place(|pid, tid| files.thread_id(pid, tid));
+        self.crashes.name_threads(|pid, tid| files.thread_id(pid, tid));
         for (pid, signal) in crashed {
             self.fatal_signal(pid, signal, files);
         }
@@ -220,7 +221,7 @@ impl Drain {
     }
 
     /// The same for manifests: by lane, and how many are missing nobody knows where.
-    pub(crate) fn placed(&self, drops: &[(&'static str, u64)]) -> Vec<Drops> {
+    pub(crate) fn drops_by_lane(&self, drops: &[(&'static str, u64)]) -> Vec<Drops> {
         let told = |&(reason, count): &(&'static str, u64)| {
             let lane = if reason == "detail_lost" { "detail" } else { "index" };
             let unplaced = Some(self.writer.gaps.unplaced(reason, count)).filter(|_| lane == "index");

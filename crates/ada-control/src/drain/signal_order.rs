@@ -1,4 +1,4 @@
-//! The order of a thread's records.
+//! The order of a thread's records where signal handlers have interrupted it.
 //!
 //! A stub reserves its record, does its work and stamps the record last. A handler that interrupts it in between has its
 //! own records behind the reserved one, with earlier times. Which of them comes first follows from their depths: a call

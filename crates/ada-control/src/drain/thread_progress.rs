@@ -5,7 +5,7 @@ use ada_format::atf::{LaneFigures, ThreadWriter};
 use ada_ring::{DetailShape, RECORDS_END, RECORDS_PER_CHUNK, RawRecord};
 
 use crate::drain::detail_lane::ThreadDetails;
-use crate::drain::gaps::Wait;
+use crate::drain::gap_log::Wait;
 use crate::drain::pending_chunk::PendingChunk;
 use crate::drain::windows::ThreadWindow;
 use crate::error::ControlError;
@@ -46,7 +46,7 @@ pub(super) struct BatchGaps {
 impl ThreadProgress {
     /// Takes note of a chunk that was read up to a position. True the first time that it had records; then its header
     /// tells what the thread went through before it had the chunk.
-    pub(super) fn is_new_chunk(
+    pub(super) fn begin_chunk(
         &mut self,
         pending: &PendingChunk,
         read: usize,

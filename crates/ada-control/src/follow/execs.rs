@@ -1,8 +1,8 @@
 //! Follows processes into the programs that they run.
 //!
-//! A thread that is about to exec waits in the agent until it is taken charge of here. The kernel then stops it when the
-//! new program is loaded, and it goes through the gate like the first one. Signals and other programs are not disturbed:
-//! nobody is traced by ptrace for longer than an exec takes.
+//! A thread that is about to exec waits in the agent until it is seized here. The kernel stops it when the new program is
+//! loaded, and the program goes through the gate like the first one. No process is traced by ptrace for longer than its
+//! exec takes.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -64,7 +64,7 @@ fn follow(
     tid: u32,
 ) -> Result<(), String> {
     let go = || let_go(exec);
-    // In a namespace of its own a process does not know the id that it has here.
+    // A process in a PID namespace of its own does not know the id that it has here.
     let is_here = |memfd: MemfdId| pid != std::process::id() && memfd.is_used_by(pid);
     if !workshop.shared.memfd().is_ok_and(is_here) {
         go();
@@ -119,7 +119,8 @@ fn let_go(exec: &ExecCall) {
     futex::wake(&exec.stage);
 }
 
-/// Why the program that a process is about to run has to be let go: it would not get its rights, if it were traced.
+/// Why the program that a process is about to run cannot be followed: set-user-ID and capabilities have no effect on a
+/// traced program.
 fn refused(pid: u32, path_at: u64) -> Option<String> {
     let mut path = [0; libc::PATH_MAX as usize];
     let process = ProcessDir::of(pid);

@@ -1,11 +1,11 @@
-//! Lets go of what belongs to programs that nobody runs any more: a build runs thousands, each with megabytes of stubs.
+//! Frees the stubs of programs that no process runs any more. A build runs thousands, each with megabytes of stubs.
 
 use std::ops::Range;
 
 use crate::install::shared_memory::SharedMemory;
 use crate::tracked::Programs;
 
-/// After so many more programs it is worth looking who is still there.
+/// How many more programs there must be before it is worth looking.
 const MANY: usize = 8;
 
 /// When to look next.

@@ -1,8 +1,8 @@
-//! A sign of life, however long the drain has to wait for a disk, or for a processor: whoever waits in the target for a
-//! recorder that is gone goes on without it.
+//! The recorder's heartbeat. Threads of the target that wait for room go on without a recorder that has stopped beating.
 //!
-//! It is given from before the first hook is in place until nothing is read any more. Where a machine is so busy that
-//! threads took the recorder for gone all the same, they hear that it is not, and record on; what they gave up is counted.
+//! A thread of its own beats, from before the first hook is written until the last record is read, because the drain may
+//! wait long for a disk. Threads that gave up on a busy machine all the same notice the next beat and record again; what
+//! they dropped is counted.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

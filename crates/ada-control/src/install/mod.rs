@@ -1,4 +1,5 @@
-//! Puts hooks into a process, by whatever makes it do as it is told ([`Remote`](ada_process::Remote)).
+//! Puts shared memory, agent, stubs and jumps into a process, through whatever controls it
+//! ([`Remote`](ada_process::Remote)).
 
 mod agent_image;
 mod covered_pages;

@@ -1,4 +1,4 @@
-//! What a target gets of ada's before it is hooked: the shared memory, thread states, the agent.
+//! Maps shared memory, thread states and the agent into a target before it is hooked.
 
 use std::mem::offset_of;
 use std::ops::Range;

@@ -1,4 +1,4 @@
-//! Looks at a program's file before anything runs: what cannot be traced is refused in words that help.
+//! Checks a program's file before anything runs. A refusal says why, and what to do.
 //!
 //! The kernel says little (`ENOENT` for a script whose interpreter is missing), and the C library too much: it runs a
 //! program that the kernel does not know, one for another processor for instance, as a shell script.

@@ -1,4 +1,4 @@
-//! The side that asks.
+//! The client: asks a running trace.
 
 use std::fs;
 use std::io::{self, BufRead, BufReader, Write};

@@ -1,4 +1,4 @@
-//! The side that answers, within the recorder.
+//! The server, within the recorder.
 
 use std::fs;
 use std::io::{self, BufRead, BufReader, Read, Write};

@@ -1,4 +1,4 @@
-//! How long the rings are emptied, how often, and what is looked at in between.
+//! The loop that drains the rings until a recording is over.
 
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -27,7 +27,7 @@ pub(crate) fn run_drain(
     const IN_DEMAND: Duration = Duration::from_micros(100);
     const FLUSH_EVERY: Duration = Duration::from_millis(10);
     const FEW: u64 = 16_384;
-    // Where there are very many threads, looking at all of them takes its time.
+    // A round over very many threads takes long; the pause grows with it.
     const REST: u32 = 4;
     const LONGEST_REST: Duration = Duration::from_millis(20);
     let pool = drain.pool();
@@ -52,14 +52,14 @@ pub(crate) fn run_drain(
         if ended {
             programs.phase.end();
             snapshot_requests.close();
-            // Those that were first heard of just now may live on.
+            // Processes that were first seen in this round may live on.
             programs.take_followed(&mut living);
             drain.newcomers().into_iter().for_each(|pid| living.watch_reported(pid, |pid| programs.is_user(pid)));
             programs.note_forks(drain.forks());
             return (drain, files, living);
         }
         programs.take_followed(&mut living);
-        // As soon as they are heard of: they may be gone in no time.
+        // At once: short-lived processes are gone in no time.
         drain.newcomers().into_iter().for_each(|pid| living.watch_reported(pid, |pid| programs.is_user(pid)));
         if snapshot_requests.is_wanted() {
             programs.note_programs(drain.programs());
@@ -72,7 +72,7 @@ pub(crate) fn run_drain(
             living.update();
             programs.note_forks(drain.forks());
             programs.note_children(options.follow, false);
-            if let Err(error) = tell_news(programs, &mut files) {
+            if let Err(error) = save_news(programs, &mut files) {
                 drain.fail(error);
             }
         }
@@ -82,14 +82,14 @@ pub(crate) fn run_drain(
             seen_exhausted = exhausted;
             std::thread::sleep(IN_DEMAND);
         } else if count < FEW && !drain.has_more() {
-            // Whoever reads right behind a writer takes its cache lines away, and slows it down tenfold.
+            // A reader right behind a writer takes its cache lines away, and slows it down tenfold.
             std::thread::sleep(QUIET.max((took * REST).min(LONGEST_REST)));
         }
     }
 }
 
-/// Whether there are processes that have not been heard of: forked off a moment ago, or running another program by now.
-/// Asked in this order, so that none slips through on its way from one to the other.
+/// Whether there are processes that have recorded nothing yet: just forked, or about to run another program. The order
+/// matters: a process that execs leaves the users of the memory first and is held last.
 fn finds_others(programs: &Programs, living: &mut LiveProcesses) -> bool {
     programs.users().into_iter().for_each(|pid| living.watch(pid));
     let is_any_on_its_way = programs.execs_under_way.load(Ordering::Acquire) > 0;
@@ -97,8 +97,8 @@ fn finds_others(programs: &Programs, living: &mut LiveProcesses) -> bool {
     is_any_on_its_way || living.any_runs()
 }
 
-/// Puts what is known of processes into their manifests, so that they can be read should ada be killed.
-pub(crate) fn tell_news(programs: &Programs, files: &mut SessionFiles) -> Result<(), ControlError> {
+/// Saves what is new of processes in their manifests, so that the session can be read should ada be killed.
+pub(crate) fn save_news(programs: &Programs, files: &mut SessionFiles) -> Result<(), ControlError> {
     let mut hooked = programs.lock();
     let news: Vec<u32> = hooked.processes.iter().filter_map(|(&pid, process)| process.is_news.then_some(pid)).collect();
     for pid in news {

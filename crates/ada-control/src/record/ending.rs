@@ -11,11 +11,11 @@ pub(crate) struct Ending {
     pub(crate) trouble: Option<String>,
 }
 
-/// How a process ended, and whose word that is.
+/// How a process ended, and how that is known.
 pub(crate) struct KnownEnd {
-    /// None where nobody knows.
+    /// None if unknown.
     pub(crate) end: Option<End>,
     pub(crate) known_by: &'static str,
-    /// Known of the program that was started only.
+    /// Known only of the program that ada started.
     pub(crate) cpu_time: Option<CpuTime>,
 }

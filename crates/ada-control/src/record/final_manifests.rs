@@ -1,4 +1,4 @@
-//! The manifests of a session as they stay.
+//! Completes the manifests of a finished session.
 
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
@@ -13,7 +13,7 @@ use crate::overhead::Calibrated;
 use crate::switches::Switchboard;
 use crate::tracked::HookedPrograms;
 
-/// All that they tell of.
+/// What they are made of.
 pub(super) struct FinalManifests<'a> {
     /// The first process, and how it ended.
     pub(super) pid: u32,
@@ -35,7 +35,7 @@ pub(super) struct FinalManifests<'a> {
 impl FinalManifests<'_> {
     /// Completes that of a process.
     pub(super) fn complete(&self, hooked: &mut HookedPrograms, process: u32, writer: &mut SessionWriter) {
-        let drops = self.drain.placed(self.drops);
+        let drops = self.drain.drops_by_lane(self.drops);
         manifest::complete(self.end_of(process), &hooked.modules_of(process), drops, &self.figures, writer);
         manifest::add_facts(hooked, process, self.pid, writer);
         manifest::add_switches(self.switches, hooked, process, writer);

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use ada_process::End;
 
-use super::drain_loop::tell_news;
+use super::drain_loop::save_news;
 use super::ending::Ending;
 use super::final_manifests::FinalManifests;
 use super::recording_threads::Recorded;
@@ -38,7 +38,7 @@ impl Finish<'_> {
         living.update();
         let Ending { end, cpu_time, trouble } = ending?;
         programs.note_children(options.follow, true);
-        if let Err(error) = tell_news(&programs, &mut files) {
+        if let Err(error) = save_news(&programs, &mut files) {
             drain.fail(error);
         }
         if let End::Killed(signal) = end

@@ -8,7 +8,7 @@ use ada_patch::StubOptions;
 use ada_process::{Calibration, Clock, Pidfd, ProcConnector};
 use ada_ring::DetailMode;
 
-use super::drain_loop::tell_news;
+use super::drain_loop::save_news;
 use super::ending::Ending;
 use super::finish::Finish;
 use super::manifest;
@@ -72,7 +72,7 @@ pub(crate) fn record(
     if let Err(error) = &live {
         programs.lock().limits.push(format!("this trace could not be asked: {error}"));
     }
-    tell_news(&programs, &mut files)?;
+    save_news(&programs, &mut files)?;
     let folder = files.process(pid)?.process_path().to_owned();
     if let Some(bytes) = options.ring {
         files.keep_newest(bytes);

@@ -1,4 +1,4 @@
-//! What a trace tells of itself, while it runs and when it is over.
+//! The report of a finished trace.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use crate::overhead::{Advice, Governed};
 use crate::plan::module::Module;
 use crate::switches::SwitchedFunction;
 
-/// What a trace came to.
+/// The outcome of a trace.
 pub struct TraceReport {
     /// The session's folder.
     pub session: PathBuf,

@@ -1,5 +1,4 @@
-//! Signals to ada that are about the program: those that a terminal sends to the whole group, and those by which ada is
-//! asked to end.
+//! Signals to ada that are meant for the program: those that a terminal sends to the whole group, and requests to end.
 
 use std::mem::MaybeUninit;
 use std::ptr;
@@ -8,7 +7,7 @@ use std::time::Duration;
 
 use ada_process::Pidfd;
 
-/// The signal by which somebody has asked ada to end; 0 for none.
+/// The signal that asked ada to end; 0 for none.
 static ASKED: AtomicI32 = AtomicI32::new(0);
 /// How long a program has to end by a signal that went to it too. There is no telling whether it did.
 const GRACE: Duration = Duration::from_millis(100);

@@ -39,7 +39,7 @@ pub fn trace(command: Command, options: &TraceOptions, progress: &dyn Progress) 
     let subject = Subject { pid, program, facts, files, handlers: &[] };
     let release = || gate.release();
     let wait = |_: &Programs, process: &Pidfd| {
-        // Not by waiting for it as a parent does: that would take what belongs to the thread that follows its execs.
+        // Not by waitpid, which would take the stops that belong to the thread that follows its execs.
         terminal_signals::wait_for_end(pid, process);
         let (halt, cpu_time) = wait_with_time(pid as i32).doing("waiting for the program")?;
         let end = match halt {

@@ -1,4 +1,4 @@
-//! Who is switched to what, since when, and how often it was called meanwhile.
+//! The mode of each switched function, since when, and its calls meanwhile.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, OnceLock};
@@ -152,15 +152,15 @@ impl Switchboard {
         let mut entries = Vec::new();
         for (function, intervals) in by_function {
             let slot = state.slots.get(&function).copied().unwrap_or(UNWANTED);
-            let mut left = of_slot(&sums, slot).get(&process).copied().unwrap_or(0);
+            let mut rest = of_slot(&sums, slot).get(&process).copied().unwrap_or(0);
             let last = intervals.iter().rposition(|interval| interval.mode == SwitchMode::Count);
             for (number, interval) in intervals.iter().enumerate() {
                 let count = (interval.mode == SwitchMode::Count).then(|| {
                     let at = |counts: &ByProcess| counts.get(&process).copied().unwrap_or(0);
                     let within = at(&interval.at_end).saturating_sub(at(&interval.at_start));
                     // A call that was begun before the switch is counted after it: the last time has the rest.
-                    let count = if last == Some(number) { left } else { within.min(left) };
-                    left -= count;
+                    let count = if last == Some(number) { rest } else { within.min(rest) };
+                    rest -= count;
                     count
                 });
                 entries.push(atf::Switch {

@@ -26,11 +26,11 @@ pub(crate) struct Programs {
     pub(crate) pool_in_target: u64,
     pub(crate) switches: Arc<Switchboard>,
     pub(crate) phase: RecordingPhase,
-    /// How many processes are on their way into other programs: these have left the shared memory, and are not yet held.
+    /// How many processes are in the middle of an exec: these have left the shared memory, and no pidfd holds them yet.
     pub(crate) execs_under_way: AtomicUsize,
-    /// Processes that run other programs, as those who follow them hold them.
+    /// Processes that were followed into other programs, with their pidfds.
     pub(crate) followed: Mutex<Vec<(u32, Pidfd)>>,
-    /// What the kernel tells of processes, if it does.
+    /// The kernel's process events, where ada may listen to them.
     pub(crate) proc_connector: Option<ProcConnector>,
 }
 
@@ -69,7 +69,7 @@ impl Programs {
         (self.hooked.into_inner().expect("nobody panics with the lock"), self.proc_connector)
     }
 
-    /// Hears of processes until the recording ends.
+    /// Listens to process events until the recording ends.
     pub(crate) fn listen_for_processes(&self) {
         while let Some(connector) = self.proc_connector.as_ref().filter(|_| !self.phase.has_ended()) {
             connector.receive(Duration::from_millis(50));
@@ -89,11 +89,11 @@ impl Programs {
                 self.lock().limits.push(limit.to_owned());
             }
         }
-        let (left, children): (Vec<Child>, Vec<Child>) =
+        let (elsewhere, children): (Vec<Child>, Vec<Child>) =
             connector.take_new_children().into_iter().partition(|child| connector.runs_untraced_program(child.pid));
         self.note_forks(&children.iter().map(|child| (child.pid, child.parent)).collect());
         let mut hooked = self.lock();
-        for Child { pid, parent } in left.into_iter().filter(|_| follow) {
+        for Child { pid, parent } in elsewhere.into_iter().filter(|_| follow) {
             // It does not have the command line of who made it any more.
             let known = hooked.processes.entry(pid).or_default();
             known.is_news |= known.parent.is_none();

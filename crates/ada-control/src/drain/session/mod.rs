@@ -6,12 +6,12 @@
 //! `ada snapshot` joins them.
 
 mod closed_segment;
-mod left_behind;
+mod orphaned_ring;
 mod segments;
 mod session_files;
 mod snapshot_requests;
 
 pub(crate) use closed_segment::store_of;
-pub use left_behind::save_left_behind;
+pub use orphaned_ring::save_orphaned_ring;
 pub(crate) use session_files::SessionFiles;
 pub(crate) use snapshot_requests::{Parts, SnapshotRequests};

@@ -1,4 +1,4 @@
-//! The row of segments.
+//! The segments of a ring on disk, oldest first.
 
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, VecDeque};

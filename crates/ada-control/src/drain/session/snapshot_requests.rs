@@ -1,4 +1,4 @@
-//! Where a snapshot is asked for, and the drain hands it out.
+//! Passes requests for snapshots to the drain, and its answers back.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -21,7 +21,7 @@ pub(crate) struct Parts {
 }
 
 #[derive(Default)]
-enum Stage {
+enum State {
     #[default]
     Idle,
     Wanted,
@@ -33,14 +33,14 @@ enum Stage {
 /// Passes requests for snapshots to the drain, one at a time.
 #[derive(Default)]
 pub(crate) struct SnapshotRequests {
-    stage: Mutex<Stage>,
+    state: Mutex<State>,
     changed: Condvar,
 }
 
 impl SnapshotRequests {
     /// Whether somebody waits for a snapshot; asked by the drain between its rounds.
     pub(crate) fn is_wanted(&self) -> bool {
-        matches!(*self.stage.lock().expect("nobody panics with the lock"), Stage::Wanted)
+        matches!(*self.state.lock().expect("nobody panics with the lock"), State::Wanted)
     }
 
     /// The drain has closed its segment: hands out what there is.
@@ -53,29 +53,29 @@ impl SnapshotRequests {
                 Ok(Parts { folder, segments: linked, figures, let_go: segments.let_go_threads() })
             },
         );
-        *self.stage.lock().expect("nobody panics with the lock") = Stage::Ready(parts);
+        *self.state.lock().expect("nobody panics with the lock") = State::Ready(parts);
         self.changed.notify_all();
     }
 
     /// The drain has come to its end.
     pub(crate) fn close(&self) {
-        *self.stage.lock().expect("nobody panics with the lock") = Stage::Closed;
+        *self.state.lock().expect("nobody panics with the lock") = State::Closed;
         self.changed.notify_all();
     }
 
     pub(crate) fn ask(&self) -> Result<Parts, String> {
-        let mut stage = self.stage.lock().expect("nobody panics with the lock");
-        if !matches!(*stage, Stage::Closed) {
-            *stage = Stage::Wanted;
+        let mut state = self.state.lock().expect("nobody panics with the lock");
+        if !matches!(*state, State::Closed) {
+            *state = State::Wanted;
         }
-        let waiting = |stage: &mut Stage| matches!(stage, Stage::Wanted);
-        (stage, _) = self.changed.wait_timeout_while(stage, PATIENCE, waiting).expect("nobody panics with the lock");
-        if matches!(*stage, Stage::Closed) {
+        let waiting = |state: &mut State| matches!(state, State::Wanted);
+        (state, _) = self.changed.wait_timeout_while(state, PATIENCE, waiting).expect("nobody panics with the lock");
+        if matches!(*state, State::Closed) {
             return Err("the program has just ended".into());
         }
-        match std::mem::take(&mut *stage) {
-            Stage::Ready(parts) => parts,
-            Stage::Idle | Stage::Wanted | Stage::Closed => Err("the recorder is too busy to be asked".into()),
+        match std::mem::take(&mut *state) {
+            State::Ready(parts) => parts,
+            State::Idle | State::Wanted | State::Closed => Err("the recorder is too busy to be asked".into()),
         }
     }
 }

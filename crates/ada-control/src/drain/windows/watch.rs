@@ -1,8 +1,8 @@
 //! Which events are triggers.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use ada_event::ImageOffset;
@@ -12,68 +12,13 @@ use ada_process::Clock;
 use ada_ring::marks::{MARK_CALL, MARK_SLOW};
 use ada_ring::{Pool, RawRecord, RecordKind};
 
+use super::trigger_list::TriggerList;
 use crate::function_pattern::matches_name;
 use crate::install::function_numbers::ByNumber;
 use crate::plan::module::Module;
 use crate::plan::probes;
 use crate::roll::Roll;
 use crate::trigger::Trigger;
-
-/// The triggers of a recording, and how far windows reach. Changed from outside while the drain goes by them.
-pub(crate) struct TriggerList {
-    triggers: Mutex<Vec<Trigger>>,
-    generation: AtomicU64,
-    /// The generation that the drain goes by.
-    applied: AtomicU64,
-    pub(crate) pre_roll: Roll,
-    pub(crate) post_roll: Roll,
-}
-
-impl TriggerList {
-    pub(crate) fn new(triggers: Vec<Trigger>, pre_roll: Roll, post_roll: Roll) -> Self {
-        Self {
-            triggers: Mutex::new(triggers),
-            generation: AtomicU64::new(1),
-            applied: AtomicU64::new(0),
-            pre_roll,
-            post_roll,
-        }
-    }
-
-    pub(crate) fn all(&self) -> Vec<Trigger> {
-        self.triggers.lock().expect("nobody panics with the lock").clone()
-    }
-
-    /// Removes some triggers and adds others. Where one of the first is not there it is given, and nothing is changed.
-    pub(crate) fn change(&self, remove: &[Trigger], add: Vec<Trigger>) -> Result<(), Trigger> {
-        let mut triggers = self.triggers.lock().expect("nobody panics with the lock");
-        if let Some(unknown) = remove.iter().find(|trigger| !triggers.contains(trigger)) {
-            return Err(unknown.clone());
-        }
-        triggers.retain(|known| !remove.contains(known));
-        for trigger in add {
-            if !triggers.contains(&trigger) {
-                triggers.push(trigger);
-            }
-        }
-        self.generation.fetch_add(1, Ordering::Release);
-        Ok(())
-    }
-
-    /// Waits until the drain goes by the changes: what happens from then on is looked at with them. False where that
-    /// takes too long.
-    pub(crate) fn wait_until_applied(&self) -> bool {
-        const STEPS: u32 = 5000;
-        let wanted = self.generation.load(Ordering::Acquire);
-        (0..STEPS).any(|_| {
-            let is_applied = self.applied.load(Ordering::Acquire) >= wanted;
-            if !is_applied {
-                std::thread::sleep(Duration::from_millis(1));
-            }
-            is_applied
-        })
-    }
-}
 
 /// What is known of a function: which triggers it is about, from 1.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
@@ -97,7 +42,7 @@ pub(crate) struct Watch {
     /// files in common.
     files: HashMap<usize, KnownFile>,
     /// The modules that were taken up so far; only for handlers.
-    placed: Vec<Placed>,
+    loaded: Vec<LoadedModule>,
     /// Handlers that the program has registered, by address.
     handlers: HashSet<u64>,
     is_on: bool,
@@ -138,14 +83,14 @@ impl KnownFile {
 }
 
 /// Where a module's functions are.
-struct Placed {
+struct LoadedModule {
     bias: u64,
     first_function: u32,
     functions: Arc<FunctionTable>,
     verdicts: Arc<[Verdict]>,
 }
 
-impl Placed {
+impl LoadedModule {
     fn of(module: &Module) -> Self {
         let Module { bias, first_function, functions, verdicts, .. } = module;
         Self { bias: *bias, first_function: *first_function, functions: functions.clone(), verdicts: verdicts.clone() }
@@ -174,7 +119,7 @@ impl Watch {
             triggers: Vec::new(),
             marks: ByNumber::default(),
             files: HashMap::new(),
-            placed: Vec::new(),
+            loaded: Vec::new(),
             handlers: HashSet::new(),
             is_on: false,
             root,
@@ -211,25 +156,25 @@ impl Watch {
 
     /// Whether triggers have changed, or there are more functions than were known.
     pub(crate) fn is_stale(&self, functions: u32) -> bool {
-        (self.list.generation.load(Ordering::Acquire), functions) != (self.generation, self.functions)
+        (self.list.generation(), functions) != (self.generation, self.functions)
     }
 
     /// Takes up what has changed: triggers, and libraries that were loaded. `modules` only ever grows.
     pub(crate) fn refresh(&mut self, modules: &[Module], functions: u32) {
-        let generation = self.list.generation.load(Ordering::Acquire);
-        if generation != self.generation || self.placed.is_empty() {
+        let generation = self.list.generation();
+        if generation != self.generation || self.loaded.is_empty() {
             self.begin_anew();
         }
         (self.generation, self.functions) = (generation, functions);
         let known: Vec<u64> = self.handlers.iter().copied().collect();
-        for module in &modules[self.placed.len()..] {
+        for module in &modules[self.loaded.len()..] {
             self.add_module(module);
-            self.placed.push(Placed::of(module));
+            self.loaded.push(LoadedModule::of(module));
             for address in &known {
-                self.mark_handler_in(self.placed.len() - 1, *address);
+                self.mark_handler_in(self.loaded.len() - 1, *address);
             }
         }
-        self.list.applied.store(self.generation, Ordering::Release);
+        self.list.apply(self.generation);
     }
 
     fn begin_anew(&mut self) {
@@ -237,7 +182,7 @@ impl Watch {
         self.triggers.truncate(usize::from(u8::MAX));
         self.marks.clear();
         self.files.clear();
-        self.placed.clear();
+        self.loaded.clear();
         self.is_on = self.triggers.contains(&Trigger::Signal);
         self.publish_limits();
     }
@@ -295,13 +240,13 @@ impl Watch {
 
     fn mark_handler(&mut self, address: u64) {
         // Several processes may have a function there.
-        for place in 0..self.placed.len() {
-            self.mark_handler_in(place, address);
+        for module in 0..self.loaded.len() {
+            self.mark_handler_in(module, address);
         }
     }
 
-    fn mark_handler_in(&mut self, place: usize, address: u64) {
-        let Some(number) = self.placed[place].function_at(address) else { return };
+    fn mark_handler_in(&mut self, module: usize, address: u64) {
+        let Some(number) = self.loaded[module].function_at(address) else { return };
         self.marks.get_mut(number).is_handler = true;
         let marks = &self.pool.control().marks;
         if self.triggers.contains(&Trigger::Signal) && marks.set(number, MARK_CALL) {

@@ -1,4 +1,4 @@
-//! `ada filter`: switches by hand.
+//! `ada filter`: switches functions by name.
 
 use ada_event::FunctionId;
 use ada_patch::Verdict;

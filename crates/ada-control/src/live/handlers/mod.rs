@@ -1,4 +1,4 @@
-//! Who answers requests.
+//! The handlers, one for each kind of request.
 
 mod filter;
 mod snapshot;

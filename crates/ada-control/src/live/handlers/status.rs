@@ -1,4 +1,4 @@
-//! Knows how a trace goes on.
+//! `ada ps`: the status of a trace.
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use crate::live::{Answer, Handler, Request, Status};
 use crate::progress::Progress;
 
-/// Hears how the trace goes on, hands it on, and tells it to whoever asks.
+/// Keeps the latest progress for whoever asks, and passes it on.
 pub(crate) struct StatusHandler<'a> {
     next: &'a dyn Progress,
     pid: u32,

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use crate::live::{Answer, Handler, Request};
 
-/// How long whoever asks waits for the end.
+/// How long a request waits for the end.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 static SIGNALLED: AtomicBool = AtomicBool::new(false);
@@ -52,7 +52,7 @@ extern "C" fn signalled(_signal: libc::c_int) {
     SIGNALLED.store(true, Ordering::Release);
 }
 
-/// Lets an interrupt, or whatever else would end ada, end recordings instead: their processes must not keep hooks.
+/// Has SIGINT, SIGTERM, SIGHUP and SIGQUIT end recordings instead of ada: the processes must not keep hooks.
 pub fn stop_on_signals() {
     for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT] {
         // SAFETY: a complete action, whose handler only stores.

@@ -26,7 +26,7 @@ fn segments_in(session: &Path) -> Vec<PathBuf> {
 }
 
 /// Makes a session in `output` of the segments that a killed recorder has left in a session's folder.
-pub fn save_left_behind(session: &Path, output: &Path) -> Result<PathBuf, ControlError> {
+pub fn save_orphaned_ring(session: &Path, output: &Path) -> Result<PathBuf, ControlError> {
     let segments = segments_in(session);
     let first = segments.iter().find_map(|path| threads_of(&open(path).ok()?).first().map(|(pid, ..)| *pid));
     let Some(pid) = first else {

@@ -1,4 +1,4 @@
-//! Where in a thread's events some are missing, and where it waited for room: as manifests tell of it.
+//! Where a thread lost events or waited for room, for the manifests.
 
 use std::collections::{HashMap, VecDeque};
 
