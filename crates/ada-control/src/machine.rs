@@ -2,6 +2,8 @@
 
 use std::fs;
 
+use rustix::process::{Resource, getrlimit};
+
 /// One thing that tracing needs of a machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Check {
@@ -64,21 +66,13 @@ fn tracing_policy() -> Check {
 
 fn address_space() -> Check {
     const NEEDED: u64 = 512 << 20;
-    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-    // SAFETY: `limit` lives through the call.
-    unsafe { libc::getrlimit(libc::RLIMIT_AS, &raw mut limit) };
+    let limit = getrlimit(Resource::As).current;
+    let mebibytes = limit.map_or(0, |limit| limit >> 20);
     check(
         "address space",
-        limit.rlim_cur >= NEEDED,
-        if limit.rlim_cur == libc::RLIM_INFINITY {
-            "not limited".to_owned()
-        } else {
-            format!("{} MiB", limit.rlim_cur >> 20)
-        },
-        format!(
-            "limited to {} MiB, and ada needs some 350 in a program: raise it with ulimit -v",
-            limit.rlim_cur >> 20
-        ),
+        limit.is_none_or(|limit| limit >= NEEDED),
+        if limit.is_none() { "not limited".to_owned() } else { format!("{mebibytes} MiB") },
+        format!("limited to {mebibytes} MiB, and ada needs some 350 in a program: raise it with ulimit -v"),
     )
 }
 

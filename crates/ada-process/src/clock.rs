@@ -1,8 +1,11 @@
-//! From the processor's time-stamp counter to nanoseconds since boot.
+//! The time of events: from the processor's time-stamp counter to nanoseconds since boot.
 
 use std::time::{Duration, Instant};
 
 use ada_event::TraceNanos;
+use rustix::time::{ClockId, clock_gettime};
+
+use crate::arch::time_stamp;
 
 /// A line through two readings of both clocks.
 #[derive(Clone, Copy, Debug)]
@@ -27,13 +30,13 @@ impl Clock {
 
     /// The time now.
     pub fn now(&self) -> TraceNanos {
-        self.at(tsc())
+        self.at(time_stamp())
     }
 
     /// The time of a counter value. Values from before the first reading are before it, too.
     #[inline]
     pub fn at(&self, tsc: u64) -> TraceNanos {
-        // Nearly always, and asked for each event: half of the work.
+        // The common case, for every event: half of the work.
         if let Some(ticks) = tsc.checked_sub(self.tsc) {
             let since = (u128::from(ticks) * u128::from(self.scale)) >> 32;
             return TraceNanos(self.nanos.wrapping_add(since as u64));
@@ -41,22 +44,20 @@ impl Clock {
         let ticks = i128::from(tsc) - i128::from(self.tsc);
         TraceNanos((i128::from(self.nanos) + ((ticks * i128::from(self.scale)) >> 32)).max(0) as u64)
     }
-}
 
-impl Clock {
     /// A clock that ticks every nanosecond from a time on.
     pub fn in_nanoseconds(nanos: u64) -> Self {
         Self { tsc: 0, nanos, scale: 1 << 32 }
     }
 
-    /// How many ticks a time takes; the most there are for one that is too long to count.
+    /// How many ticks a time takes; `u64::MAX` for one that is too long to count.
     pub fn ticks(&self, time: Duration) -> u64 {
         let ticks = time.as_nanos().min(u128::from(u64::MAX)) << 32;
         u64::try_from(ticks / u128::from(self.scale.max(1))).unwrap_or(u64::MAX)
     }
 }
 
-/// A calibration under way: the longer between its readings, the better.
+/// A calibration under way. The longer between its readings, the more precise the clock.
 #[derive(Clone, Copy)]
 pub struct Calibration {
     first: Reading,
@@ -75,13 +76,13 @@ impl Calibration {
     }
 }
 
-/// Both clocks at one moment: of several tries the one that took least, so that an interruption does not count.
+/// Both clocks at one moment: of several tries the quickest, which was not interrupted.
 fn read() -> Reading {
     let mut best = (u64::MAX, Reading { tsc: 0, nanos: 0 });
     for _ in 0..16 {
-        let before = tsc();
+        let before = time_stamp();
         let nanos = boot_time();
-        let after = tsc();
+        let after = time_stamp();
         let took = after.saturating_sub(before);
         if took < best.0 {
             best = (took, Reading { tsc: before + took / 2, nanos });
@@ -90,15 +91,8 @@ fn read() -> Reading {
     best.1
 }
 
-fn tsc() -> u64 {
-    // SAFETY: every x86-64 processor has the counter.
-    unsafe { core::arch::x86_64::_rdtsc() }
-}
-
 fn boot_time() -> u64 {
-    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: `time` lives through the call.
-    unsafe { libc::clock_gettime(libc::CLOCK_BOOTTIME, &raw mut time) };
+    let time = clock_gettime(ClockId::Boottime);
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
@@ -110,7 +104,7 @@ mod tests {
     fn it_agrees_with_the_system_clock() {
         let clock = Clock::begin().finish();
         std::thread::sleep(Duration::from_millis(30));
-        let (here, there) = (clock.at(tsc()).0, boot_time());
+        let (here, there) = (clock.at(time_stamp()).0, boot_time());
         assert!(here.abs_diff(there) < 1_000_000, "{here} and {there}");
     }
 

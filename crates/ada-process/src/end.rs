@@ -7,14 +7,14 @@ pub enum End {
     Exited(i32),
     /// By this signal.
     Killed(i32),
-    /// It has ended, and how is not for ada to know: somebody else has started it.
+    /// It has ended. How is not known: somebody else has started it.
     Unknown,
     /// It lives on: ada has left it.
     Detached,
 }
 
 impl End {
-    /// As the kernel gives it to whoever waits.
+    /// From a status as `wait` gives it.
     pub fn of_status(status: i32) -> Self {
         match status & 0x7f {
             0 => Self::Exited(status >> 8 & 0xff),

@@ -1,17 +1,19 @@
-//! Sleeping on a word that the target shares.
+//! Sleeping on a word that processes share.
 
 use std::sync::atomic::AtomicU32;
 use std::time::Duration;
 
+use rustix::thread::Timespec;
+use rustix::thread::futex::{self, Flags};
+
 /// Sleeps while the word holds `value`, at most for the time.
 pub fn wait(word: &AtomicU32, value: u32, time: Duration) {
-    let time = libc::timespec { tv_sec: time.as_secs() as i64, tv_nsec: time.subsec_nanos().into() };
-    // SAFETY: word and time live through the call.
-    unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), libc::FUTEX_WAIT, value, &raw const time) };
+    let time = Timespec::try_from(time).ok();
+    // Callers look at the word again, whatever has woken them.
+    let _ = futex::wait(word, Flags::empty(), value, time.as_ref());
 }
 
-/// Wakes whoever sleeps on the word.
+/// Wakes all that sleep on the word.
 pub fn wake(word: &AtomicU32) {
-    // SAFETY: the call touches nothing.
-    unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), libc::FUTEX_WAKE, i32::MAX) };
+    let _ = futex::wake(word, Flags::empty(), i32::MAX as u32);
 }

@@ -1,27 +1,43 @@
-//! Processes, seen from outside: what the kernel tells of them, and what can be done to them.
+//! Processes, seen from outside: what the kernel tells of them, and what can be done to them. Nothing here knows of hooks
+//! or traces.
 //!
-//! `/proc`, pidfds and the proc connector tell which processes there are and how they ended. ptrace stops them, reads and
-//! changes them, and makes system calls in them. Nothing here knows of hooks, traces or files of ada's.
+//! - What there is to know of a process: [`procfs`], its mappings ([`maps`]), who shares a memfd ([`MemfdId`]).
+//! - Which processes live and how they ended: [`Pidfd`], [`LiveProcesses`], [`End`], and the kernel's process events
+//!   ([`ProcConnector`]).
+//! - Stopping processes, changing them, and making system calls in them: [`ptrace`], [`Remote`].
+//! - The time of events ([`Clock`]), and sleeping on shared words ([`futex`]).
+//!
+//! What depends on the processor is in `x86_64`, behind [`arch`].
 
+pub mod arch;
 pub mod futex;
 pub mod maps;
-pub mod memory_users;
-pub mod pidfd;
 pub mod procfs;
 pub mod ptrace;
 
+mod address_space;
 mod clock;
+mod cpu_time;
 mod end;
+mod existence;
 mod live_processes;
+mod memfd;
+mod pidfd;
 mod proc_connector;
 mod realtime_priority;
 mod remote;
 mod wait;
+#[cfg(target_arch = "x86_64")]
+mod x86_64;
 
+pub use address_space::share_memory;
 pub use clock::{Calibration, Clock};
+pub use cpu_time::{CpuTime, cpu_time_of};
 pub use end::End;
+pub use existence::{process_exists, thread_exists};
 pub use live_processes::LiveProcesses;
+pub use memfd::MemfdId;
+pub use pidfd::Pidfd;
 pub use proc_connector::{Child, ProcConnector};
-pub use realtime_priority::RealtimePriority;
-pub use remote::Remote;
-pub use wait::{CpuTime, Halt, wait, wait_with_time};
+pub use remote::{Remote, system_call_result};
+pub use wait::{Halt, wait, wait_with_time};

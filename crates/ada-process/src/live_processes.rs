@@ -1,86 +1,85 @@
-//! Which of the traced processes still live, and how the others have ended.
+//! Which of the traced processes still run, and how the others have ended.
 //!
-//! Most of them are not ada's children, so nobody tells ada how they ended. A descriptor of the process does, on a kernel
-//! of 6.15 or later, once somebody has waited for it; before that, `/proc` does. For a process that was gone before a
-//! descriptor could be had, what it called `_exit` with has to do.
+//! Most of them are not ada's children, so ada cannot wait for them. The exit status comes from a pidfd, on a kernel of 6.15
+//! or later, once somebody has waited for the process; before that, from `/proc`. A process that was gone before its
+//! pidfd could be opened leaves neither, only the argument of its `_exit` in the trace.
 
 use std::cmp::Ordering;
 use std::collections::HashMap;
-use std::os::fd::OwnedFd;
 
 use crate::end::End;
-use crate::pidfd::{open, wait, waited_status};
-use crate::procfs::{age, zombie_status};
+use crate::pidfd::Pidfd;
+use crate::procfs::ProcessDir;
 
-/// Processes by their id, each held by a descriptor of ada's so that an id that is used again means nobody else.
+/// Processes by their id, each held by a pidfd, so that an id that is used again does not mean another process.
 #[derive(Default)]
 pub struct LiveProcesses {
     processes: HashMap<u32, Process>,
 }
 
 enum Process {
-    Running(OwnedFd),
-    /// Nobody has told yet how.
-    Ended(OwnedFd),
-    Told(End),
+    Running(Pidfd),
+    /// It has ended; how is not known yet.
+    Ended(Pidfd),
+    Known(End),
     /// It was gone when it was first heard of.
     Missed,
 }
 
 impl LiveProcesses {
-    /// Takes note of a process that was heard of.
-    pub fn saw(&mut self, pid: u32) {
-        self.processes.entry(pid).or_insert_with(|| open(pid).map_or(Process::Missed, Process::Running));
+    /// Watches a process.
+    pub fn watch(&mut self, pid: u32) {
+        self.processes.entry(pid).or_insert_with(|| Pidfd::open(pid).map_or(Process::Missed, Process::Running));
     }
 
-    /// The same for a process that has told its id itself. In a namespace of its own that may be the id of somebody else
-    /// here: this process, or one that is older and so was not started by anybody whom this one traces. Of one that is
-    /// neither older nor younger, as far as can be known, `is_traced` says whether it is.
-    pub fn heard_of(&mut self, pid: u32, is_traced: impl Fn(u32) -> bool) {
+    /// Watches a process that has reported its own id. From a PID namespace of its own that may be another process's id
+    /// here: ada's own, or that of a process which is older than ada, and so was not started by a traced one. Of one as
+    /// old as ada, as far as the clock tells, `is_traced` says whether it is meant.
+    pub fn watch_reported(&mut self, pid: u32, is_traced: impl Fn(u32) -> bool) {
         if self.processes.contains_key(&pid) {
             return;
         }
-        let is_somebody_else = match age(pid) {
+        let is_another = match ProcessDir::of(pid).age() {
             Some(Ordering::Less) => true,
             Some(Ordering::Equal) => pid == std::process::id() || !is_traced(pid),
             Some(Ordering::Greater) | None => false,
         };
-        if is_somebody_else {
+        if is_another {
             self.processes.insert(pid, Process::Missed);
         }
-        self.saw(pid);
+        self.watch(pid);
     }
 
-    /// Takes note of a process that somebody holds already.
-    pub fn holds(&mut self, pid: u32, descriptor: OwnedFd) {
-        self.processes.insert(pid, Process::Running(descriptor));
+    /// Watches a process whose pidfd somebody has opened already.
+    pub fn watch_opened(&mut self, pid: u32, pidfd: Pidfd) {
+        self.processes.insert(pid, Process::Running(pidfd));
     }
 
-    /// Looks which have ended meanwhile, and how; lets go of the descriptors of those that have told.
-    pub fn look(&mut self) {
+    /// Looks which have ended meanwhile, and how.
+    pub fn update(&mut self) {
         for (&pid, process) in &mut self.processes {
             *process = match std::mem::replace(process, Process::Missed) {
-                Process::Running(descriptor) if !has_ended(&descriptor) => Process::Running(descriptor),
-                Process::Running(descriptor) | Process::Ended(descriptor) => match end_of(pid, &descriptor) {
-                    Some(end) => Process::Told(end),
-                    None => Process::Ended(descriptor),
+                Process::Running(pidfd) if !pidfd.has_ended() => Process::Running(pidfd),
+                Process::Running(pidfd) | Process::Ended(pidfd) => match end_of(pid, &pidfd) {
+                    Some(end) => Process::Known(end),
+                    None => Process::Ended(pidfd),
                 },
                 known => known,
             };
         }
     }
 
-    /// Whether any process that was seen still lived at the last look.
-    pub fn any(&self) -> bool {
+    /// Whether any watched process ran at the last update.
+    pub fn any_runs(&self) -> bool {
         self.processes.values().any(|process| matches!(process, Process::Running(_)))
     }
 
-    /// Whether a process has ended, or was never seen to live.
-    pub fn is_over(&self, pid: u32) -> bool {
+    /// Whether a process has ended, or was never seen to run.
+    pub fn has_ended(&self, pid: u32) -> bool {
         !matches!(self.processes.get(&pid), Some(Process::Running(_)))
     }
 
-    /// Whether a process was ever seen.
+    /// Whether a process was ever watched.
     pub fn knows(&self, pid: u32) -> bool {
         self.processes.contains_key(&pid)
     }
@@ -88,19 +87,16 @@ impl LiveProcesses {
     /// How a process ended, if the kernel has told.
     pub fn end_of(&self, pid: u32) -> Option<End> {
         match self.processes.get(&pid) {
-            Some(Process::Told(end)) => Some(*end),
+            Some(Process::Known(end)) => Some(*end),
             _ => None,
         }
     }
 }
 
-fn has_ended(process: &OwnedFd) -> bool {
-    wait(process, 0)
-}
-
-/// How a process that has ended did so: asked before and after somebody has waited for it, since that may happen just now.
-fn end_of(pid: u32, process: &OwnedFd) -> Option<End> {
-    let status = waited_status(process).or_else(|| zombie_status(pid)).or_else(|| waited_status(process))?;
+/// How a process ended. The pidfd is asked again after `/proc`, since somebody may wait for the process just now.
+fn end_of(pid: u32, pidfd: &Pidfd) -> Option<End> {
+    let in_procfs = || ProcessDir::of(pid).stat()?.exit_status();
+    let status = pidfd.exit_status().or_else(in_procfs).or_else(|| pidfd.exit_status())?;
     Some(End::of_status(status))
 }
 
@@ -112,45 +108,45 @@ mod tests {
 
     fn watched(script: &str) -> (Child, LiveProcesses) {
         let child = Command::new("sh").args(["-c", script]).spawn().unwrap();
-        let mut living = LiveProcesses::default();
-        living.saw(child.id());
-        (child, living)
+        let mut processes = LiveProcesses::default();
+        processes.watch(child.id());
+        (child, processes)
     }
 
-    fn look_until_over(living: &mut LiveProcesses, pid: u32) {
-        while !living.is_over(pid) {
-            living.look();
+    fn update_until_ended(processes: &mut LiveProcesses, pid: u32) {
+        while !processes.has_ended(pid) {
+            processes.update();
         }
     }
 
     #[test]
     fn the_end_is_known_before_anybody_has_waited_and_afterwards() {
         for (script, end) in [("exit 7", End::Exited(7)), ("exit 0", End::Exited(0)), ("kill -9 $$", End::Killed(9))] {
-            let (mut child, mut living) = watched(script);
-            look_until_over(&mut living, child.id());
-            assert_eq!(living.end_of(child.id()), Some(end), "{script}, a zombie");
+            let (mut child, mut processes) = watched(script);
+            update_until_ended(&mut processes, child.id());
+            assert_eq!(processes.end_of(child.id()), Some(end), "{script}, a zombie");
             child.wait().unwrap();
 
-            let (mut child, mut living) = watched(script);
+            let (mut child, mut processes) = watched(script);
             child.wait().unwrap();
-            living.look();
-            assert!(living.is_over(child.id()) && !living.any());
+            processes.update();
+            assert!(processes.has_ended(child.id()) && !processes.any_runs());
             // Kernels before 6.15 cannot say.
-            if waited_status(&open(std::process::id()).unwrap()).is_none() {
-                assert!([Some(end), None].contains(&living.end_of(child.id())), "{script}, waited for");
+            if Pidfd::open(std::process::id()).unwrap().exit_status().is_none() {
+                assert!([Some(end), None].contains(&processes.end_of(child.id())), "{script}, waited for");
             }
         }
     }
 
     #[test]
-    fn ids_that_are_somebody_elses_here_are_not_waited_for() {
-        let mut living = LiveProcesses::default();
-        living.heard_of(std::process::id(), |_| true);
-        living.heard_of(1, |_| true);
-        assert!(!living.any());
+    fn ids_that_mean_another_process_here_are_not_waited_for() {
+        let mut processes = LiveProcesses::default();
+        processes.watch_reported(std::process::id(), |_| true);
+        processes.watch_reported(1, |_| true);
+        assert!(!processes.any_runs());
         let mut child = Command::new("sleep").arg("100").spawn().unwrap();
-        living.heard_of(child.id(), |_| true);
-        assert!(living.any());
+        processes.watch_reported(child.id(), |_| true);
+        assert!(processes.any_runs());
         child.kill().unwrap();
         child.wait().unwrap();
     }
@@ -159,10 +155,10 @@ mod tests {
     fn a_process_that_is_gone_is_over_and_its_end_unknown() {
         let mut child = Command::new("true").spawn().unwrap();
         child.wait().unwrap();
-        let mut living = LiveProcesses::default();
-        living.saw(child.id());
-        living.look();
-        assert!(!living.any() && living.is_over(child.id()));
-        assert_eq!(living.end_of(child.id()), None);
+        let mut processes = LiveProcesses::default();
+        processes.watch(child.id());
+        processes.update();
+        assert!(!processes.any_runs() && processes.has_ended(child.id()));
+        assert_eq!(processes.end_of(child.id()), None);
     }
 }

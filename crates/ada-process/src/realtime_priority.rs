@@ -1,9 +1,9 @@
-//! SCHED_FIFO for work that a process stands still for: otherwise the first resumed thread preempts ada.
+//! SCHED_FIFO while a process is halted: otherwise the first thread that is resumed preempts ada.
 
 use std::mem::MaybeUninit;
 
 /// While it lives, the thread that made it runs under SCHED_FIFO, if that is permitted.
-pub struct RealtimePriority {
+pub(crate) struct RealtimePriority {
     before: Option<(i32, libc::sched_param)>,
 }
 
@@ -18,11 +18,10 @@ impl RealtimePriority {
         }
         // SAFETY: the kernel has filled it in.
         let before = (policy, unsafe { parameters.assume_init() });
-        let urgent = libc::sched_param { sched_priority: 1 };
-        // Threads and processes that it starts meanwhile are ordinary ones.
-        // SAFETY: `urgent` lives through the call.
-        let set =
-            unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK, &raw const urgent) };
+        let fifo = libc::sched_param { sched_priority: 1 };
+        // Threads and processes that are started meanwhile do not inherit it.
+        // SAFETY: `fifo` lives through the call.
+        let set = unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK, &raw const fifo) };
         Self { before: (set == 0).then_some(before) }
     }
 }
@@ -30,7 +29,7 @@ impl RealtimePriority {
 impl Drop for RealtimePriority {
     fn drop(&mut self) {
         if let Some((policy, parameters)) = &self.before {
-            // SAFETY: what the kernel has given itself. Everybody may become less urgent.
+            // SAFETY: `parameters` lives through the call. Lowering a thread needs no permission.
             unsafe { libc::sched_setscheduler(0, *policy, parameters) };
         }
     }
@@ -41,13 +40,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_thread_is_as_urgent_afterwards_as_before() {
+    fn a_thread_has_its_priority_back_afterwards() {
         // SAFETY: asks about the calling thread.
         let policy = || unsafe { libc::sched_getscheduler(0) };
         let before = policy();
         let priority = RealtimePriority::raise();
-        let is_urgent = policy() == libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK;
-        assert_eq!(is_urgent, priority.before.is_some());
+        let is_raised = policy() == libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK;
+        assert_eq!(is_raised, priority.before.is_some());
         drop(priority);
         assert_eq!(policy(), before);
     }

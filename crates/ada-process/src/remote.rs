@@ -1,8 +1,8 @@
-//! What is needed of a target in order to put something into it: its memory, and system calls made by it.
+//! Access to another process: its memory, and system calls made by it.
 
 use std::io;
 
-/// A process that does as it is told: because it is stopped, or because one of its threads waits in the agent.
+/// A process that can be made to do things: it is stopped, or one of its threads waits in the agent.
 pub trait Remote {
     /// Reads memory of the process.
     fn read(&self, address: u64, bytes: &mut [u8]) -> io::Result<()>;
@@ -10,6 +10,26 @@ pub trait Remote {
     fn write(&self, address: u64, bytes: &[u8]) -> io::Result<()>;
     /// Has the process make a system call, and gives the result.
     fn system_call(&self, number: i64, arguments: [u64; 6]) -> io::Result<u64>;
-    /// Puts a path where the target can read it for its next system call, and gives the address.
+    /// Puts a path where the process can read it for its next system call, and gives the address.
     fn stage_path(&self, path: &str) -> io::Result<u64>;
+}
+
+/// What a system call has returned: a result, or the number of an error.
+pub fn system_call_result(returned: u64) -> io::Result<u64> {
+    match returned as i64 {
+        error @ -4095..0 => Err(io::Error::from_raw_os_error(-error as i32)),
+        _ => Ok(returned),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_are_told_from_results() {
+        assert_eq!(system_call_result(-2_i64 as u64).unwrap_err().kind(), io::ErrorKind::NotFound);
+        assert_eq!(system_call_result(0).unwrap(), 0);
+        assert_eq!(system_call_result(-4096_i64 as u64).unwrap(), -4096_i64 as u64);
+    }
 }

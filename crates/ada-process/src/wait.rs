@@ -4,26 +4,18 @@ use std::io;
 use std::mem::MaybeUninit;
 use std::time::Duration;
 
-use crate::procfs::parent_of;
+use crate::cpu_time::CpuTime;
+use crate::procfs::ProcessDir;
 
 /// How a process came to a halt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Halt {
-    /// It is stopped, with this signal, and an event of ptrace's above its lowest eight bits.
+    /// It is stopped. The lowest eight bits are the signal, those above an event of ptrace's.
     Stopped(i32),
     /// It has ended by itself, with this exit code.
     Exited(i32),
     /// This signal has ended it.
     Killed(i32),
-}
-
-/// Processor time that a process and the children it waited for have used.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct CpuTime {
-    /// In its own code.
-    pub user: Duration,
-    /// In the kernel.
-    pub system: Duration,
 }
 
 /// Waits until a child stops or ends.
@@ -60,8 +52,8 @@ pub(crate) fn wait_for_change(pid: i32) -> io::Result<Halt> {
     }
 }
 
-/// A change of a tracee, if there is one. The end of one that is our own child is only looked at: who started it waits
-/// for it, too.
+/// A change of a tracee, if there is one. The end of a child of this process is only looked at, not taken: whoever started
+/// it waits for it, too.
 pub(crate) fn change(pid: i32, how: i32) -> io::Result<Option<Halt>> {
     let mut info = MaybeUninit::<libc::siginfo_t>::zeroed();
     let flags = libc::WEXITED | libc::WSTOPPED | libc::__WALL | libc::WNOWAIT | how;
@@ -80,7 +72,7 @@ pub(crate) fn change(pid: i32, how: i32) -> io::Result<Option<Halt>> {
     if changed == 0 {
         return Ok(None);
     }
-    if parent_of(pid as u32) == Some(std::process::id()) {
+    if ProcessDir::of(pid as u32).parent() == Some(std::process::id()) {
         match code {
             libc::CLD_EXITED => return Ok(Some(Halt::Exited(status))),
             libc::CLD_KILLED | libc::CLD_DUMPED => return Ok(Some(Halt::Killed(status))),

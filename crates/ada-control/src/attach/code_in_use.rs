@@ -4,10 +4,10 @@ use std::io;
 use std::ops::Range;
 
 use ada_process::Remote;
+use ada_process::arch::Registers;
 use ada_process::maps::Mapping;
 use ada_process::ptrace::{Halted, HaltedThread};
 
-use crate::arch::registers::{Registers, instruction_pointer, stack_pointer};
 use crate::arch::signal_frame::{INTERRUPTED, SIGRETURN};
 use crate::install::sites::Site;
 
@@ -27,14 +27,14 @@ impl ThreadStack {
     pub(super) fn all(halted: &Halted, mappings: &[Mapping]) -> io::Result<Vec<Self>> {
         let of_thread = |thread: &HaltedThread| {
             let registers = thread.registers()?;
-            Ok(Self { tid: thread.tid(), registers, words: stack(halted, mappings, stack_pointer(&registers)) })
+            Ok(Self { tid: thread.tid(), registers, words: stack(halted, mappings, registers.stack_pointer()) })
         };
         halted.threads().iter().map(of_thread).collect()
     }
 
     /// A word of the stack.
     pub(super) fn word(&self, address: u64) -> Option<u64> {
-        let distance = address.checked_sub(stack_pointer(&self.registers) & !7)?;
+        let distance = address.checked_sub(self.registers.stack_pointer() & !7)?;
         self.words.get(usize::try_from(distance / 8).ok()?).copied().filter(|_| distance.is_multiple_of(8))
     }
 }
@@ -48,7 +48,7 @@ impl CodeInUse {
         let is_code = |address: &u64| code.iter().any(|range| range.contains(address));
         let mut addresses: Vec<u64> = Vec::new();
         for stack in stacks {
-            addresses.push(instruction_pointer(&stack.registers));
+            addresses.push(stack.registers.instruction_pointer());
             addresses.extend(stack.words.iter().copied().filter(is_code));
         }
         addresses.sort_unstable();
@@ -72,10 +72,10 @@ pub(super) fn is_within(halted: &Halted, mappings: &[Mapping], registers: &Regis
         let mut bytes = [0; SIGRETURN.len()];
         halted.read(address, &mut bytes).is_ok() && bytes == SIGRETURN
     };
-    if is_code(instruction_pointer(registers)) {
+    if is_code(registers.instruction_pointer()) {
         return true;
     }
-    let words = stack(halted, mappings, stack_pointer(registers));
+    let words = stack(halted, mappings, registers.stack_pointer());
     words.windows(INTERRUPTED + 1).any(|window| is_code(window[INTERRUPTED]) && is_handler_return(window[0]))
 }
 

@@ -12,24 +12,20 @@ mod target;
 mod unhook;
 
 use std::collections::{BTreeSet, HashSet};
-use std::fs::{File, OpenOptions};
-use std::io;
+use std::fs::OpenOptions;
 use std::ops::Range;
-use std::os::fd::OwnedFd;
-use std::os::unix::fs::FileExt;
 use std::time::{Duration, Instant};
 
 use ada_format::atf::OpenCalls;
 use ada_patch::StubOptions;
 use ada_process::maps::{self, LoadedFile, Mapping};
-use ada_process::procfs::{command_line_of, parent_of};
+use ada_process::procfs::ProcessDir;
 use ada_process::ptrace::Halted;
-use ada_process::{End, Remote, pidfd};
+use ada_process::{End, Pidfd, Remote};
 
 use self::code_in_use::{CodeInUse, ThreadStack};
 use self::target::RunningProgram;
 use self::unhook::{Unhooked, unhook};
-use crate::arch::registers;
 use crate::deadline::Deadline;
 use crate::drain::session::SessionFiles;
 use crate::error::{ControlError, Doing};
@@ -67,20 +63,20 @@ pub fn attach(
         target::while_one_program_runs(pid, |running| begin(pid, options, running, progress))?;
     let Hooked { program, sites, open_calls, stood_still: attaching } = hooked;
     let facts = ProcessFacts {
-        command_line: command_line_of(pid),
-        parent: parent_of(pid),
+        command_line: ProcessDir::of(pid).command_line(),
+        parent: ProcessDir::of(pid).parent(),
         open_calls,
         is_attached: true,
         ..ProcessFacts::default()
     };
     let own_handlers: [&dyn Handler; 1] = [stop];
     let subject = Subject { pid, program, facts, files, handlers: &own_handlers };
-    let inode = workshop.shared.inode().doing("looking at the shared memory")?;
+    let memfd = workshop.shared.memfd().doing("looking at the shared memory")?;
     let until = duration.map(|duration| Instant::now() + duration);
     let mut detaching = None;
-    let wait = |programs: &Programs, process: &OwnedFd| {
+    let wait = |programs: &Programs, process: &Pidfd| {
         while !stop.is_wanted() && until.is_none_or(|until| Instant::now() < until) {
-            if pidfd::wait(process, 20) {
+            if process.wait(Duration::from_millis(20)) {
                 // Its children may live on.
                 programs.phase.first_has_ended();
                 if programs.phase.has_ended() {
@@ -89,7 +85,7 @@ pub fn attach(
                 std::thread::sleep(Duration::from_millis(5));
             }
         }
-        let end = if pidfd::wait(process, 0) { End::Unknown } else { End::Detached };
+        let end = if process.has_ended() { End::Unknown } else { End::Detached };
         programs.end_following();
         let (sites, known) = {
             let hooked = programs.lock();
@@ -98,7 +94,7 @@ pub fn attach(
                 installers.flat_map(|(installer, _)| installer.sites().map(<[Site]>::to_vec)).collect();
             (sites, hooked.processes.keys().copied().chain([pid]).collect::<BTreeSet<u32>>())
         };
-        let Unhooked { stood_still, kept } = unhook(&sites, inode, known);
+        let Unhooked { stood_still, kept } = unhook(&sites, memfd, known);
         detaching = (end == End::Detached).then_some(stood_still);
         programs.phase.finish_detaching();
         stop.mark_done();
@@ -107,7 +103,7 @@ pub fn attach(
     let recorded = record(beginning, subject, &workshop, options, progress, || Ok(()), wait);
     if recorded.is_err() {
         // Nobody would read what it writes.
-        unhook(&sites, inode, BTreeSet::from([pid]));
+        unhook(&sites, memfd, BTreeSet::from([pid]));
     }
     let mut report = recorded?;
     report.stood_still = Some(StoodStill { attaching, detaching });
@@ -192,13 +188,13 @@ impl Prepared {
             .system_call(libc::SYS_memfd_create, [name, libc::MFD_CLOEXEC.into(), 0, 0, 0, 0])
             .map_err(injected("making shared memory"))?;
         let open = OpenInTarget::known(descriptor);
-        let file = OpenOptions::new().read(true).write(true).open(format!("/proc/{pid}/fd/{descriptor}"));
+        let file = OpenOptions::new().read(true).write(true).open(ProcessDir::of(pid).descriptor(descriptor));
         let shared = file
             .and_then(|file| SharedMemory::in_file(file, options.chunks, options.on_full, options.detail))
             .doing("making shared memory");
         let prepared = shared.and_then(|shared| {
             let workshop = Workshop::with_plans(shared, plans, options);
-            let thread_pointer = registers::thread_pointer(&registers);
+            let thread_pointer = registers.thread_pointer();
             let mut word = [0; 8];
             let is_read = thread_pointer != 0 && halted.read(thread_pointer, &mut word).is_ok();
             let owner_by_word = is_read && u64::from_le_bytes(word) == thread_pointer;
@@ -221,12 +217,12 @@ impl Prepared {
         let closed = open.close(&halted);
         drop(halted);
         let (workshop, installer, placed, memory, files) = prepared?;
-        let inode = workshop.shared.inode();
+        let memfd = workshop.shared.memfd();
         let filled = closed.and_then(|()| installer.fill(placed));
         match filled {
             Ok(filled) => Ok(Self { workshop, installer, filled, memory, files, mappings }),
             Err(error) => {
-                inode.iter().for_each(|&inode| drop(unhook(&[], inode, BTreeSet::from([pid]))));
+                memfd.iter().for_each(|&memfd| drop(unhook(&[], memfd, BTreeSet::from([pid]))));
                 Err(error)
             }
         }
@@ -239,7 +235,7 @@ impl Prepared {
         running: &RunningProgram,
     ) -> Result<(Workshop, Hooked), ControlError> {
         let Self { workshop, mut installer, mut filled, memory, files, mappings } = self;
-        let inode = workshop.shared.inode().doing("looking at the shared memory")?;
+        let memfd = workshop.shared.memfd().doing("looking at the shared memory")?;
         let hooked = (|| {
             let halted = Halted::all(pid, &mappings).map_err(|error| target::refused(pid, &error))?;
             running.check()?;
@@ -248,7 +244,7 @@ impl Prepared {
             filled.keep(|file| loaded.contains(file));
             for thread in halted.threads() {
                 let registers = thread.registers().map_err(|error| target::refused(pid, &error))?;
-                if registers::state_pointer(&registers) != 0 {
+                if registers.spare() != 0 {
                     let reason = "it uses the GS register itself, which ada needs".to_owned();
                     return Err(ControlError::NotAttached { pid, reason });
                 }
@@ -257,7 +253,7 @@ impl Prepared {
             let stacks = ThreadStack::all(&halted, &mappings).doing("looking for its threads")?;
             let in_use = CodeInUse::of(&stacks, &code);
             for thread in halted.threads() {
-                thread.set_gs_base(memory.nobodys_state).map_err(|error| target::refused(pid, &error))?;
+                thread.set_spare(memory.nobodys_state).map_err(|error| target::refused(pid, &error))?;
             }
             let modules = installer.patch(&halted, filled, &|site| in_use.has(site))?;
             let no_crashes = crash_handlers::obstacle(&modules, options.max_depth.is_some());
@@ -270,7 +266,7 @@ impl Prepared {
         let (modules, files, no_crashes, stacks, stood_still) = match hooked {
             Ok(hooked) => hooked,
             Err(error) => {
-                unhook(&sites, inode, BTreeSet::from([pid]));
+                unhook(&sites, memfd, BTreeSet::from([pid]));
                 return Err(error);
             }
         };
@@ -281,10 +277,6 @@ impl Prepared {
 }
 
 fn find_loader(pid: u32) -> Result<Option<LoaderNotification>, ControlError> {
-    let memory = File::open(format!("/proc/{pid}/mem")).map_err(|error| target::refused(pid, &error))?;
-    loader_notification::find_loader(pid, |address| {
-        let mut word = [0; 8];
-        memory.read_exact_at(&mut word, address)?;
-        io::Result::Ok(u64::from_le_bytes(word))
-    })
+    let memory = ProcessDir::of(pid).memory().map_err(|error| target::refused(pid, &error))?;
+    loader_notification::find_loader(pid, |address| memory.read_u64(address))
 }

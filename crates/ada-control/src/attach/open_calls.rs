@@ -1,13 +1,12 @@
 //! The calls that were open when ada attached. Neither their starts nor their returns are recorded.
 
 use std::cell::OnceCell;
-use std::fs;
 
 use ada_event::{FunctionId, ImageOffset};
 use ada_format::atf::OpenCalls;
 use ada_image::{Callers, INSTRUCTION, Image, STACK_POINTER};
+use ada_process::procfs::ProcessDir;
 
-use crate::arch::registers::frame_registers;
 use crate::attach::code_in_use::ThreadStack;
 use crate::plan::image_file::ImageFile;
 use crate::plan::module::Module;
@@ -23,7 +22,7 @@ pub(super) fn of(pid: u32, stacks: &[ThreadStack], modules: &[Module]) -> Vec<Op
         callers[number].get_or_init(|| Callers::new(&Image::parse(files[number].as_ref()?.bytes()).ok()?)).as_ref()
     };
     let of_thread = |stack: &ThreadStack| {
-        let mut registers = frame_registers(&stack.registers);
+        let mut registers = stack.registers.by_dwarf_number();
         let mut functions = Vec::new();
         // A return address may lie behind the last instruction of its function; the first is none.
         let mut back = 0;
@@ -48,7 +47,6 @@ pub(super) fn of(pid: u32, stacks: &[ThreadStack], modules: &[Module]) -> Vec<Op
 
 /// The name that a thread was given. Without one it has that of the thread which made it.
 fn name_of(pid: u32, tid: u32) -> Option<String> {
-    let read = |tid| fs::read(format!("/proc/{pid}/task/{tid}/comm")).ok();
-    let name = read(tid).filter(|name| Some(name) != read(pid).as_ref())?;
-    Some(String::from_utf8_lossy(&name).trim_end_matches('\n').to_owned())
+    let name_of = |tid| ProcessDir::of(pid).thread(tid).name();
+    name_of(tid).filter(|name| Some(name) != name_of(pid).as_ref())
 }

@@ -4,14 +4,13 @@
 //! the tables beside the stubs.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::{File, OpenOptions};
 use std::io;
 use std::mem::offset_of;
-use std::os::unix::fs::FileExt;
 use std::time::{Duration, Instant};
 
+use ada_process::MemfdId;
 use ada_process::maps::{self, Mapping};
-use ada_process::{memory_users, procfs};
+use ada_process::procfs::{ProcessDir, ProcessMemory, all_processes};
 use ada_ring::Control;
 
 use crate::attach::target;
@@ -45,10 +44,9 @@ pub fn remove_orphaned_hooks(pid: u32) -> Result<Option<RemovedHooks>, ControlEr
         // It has ended, and all that it had is gone.
         Err(_) => return Ok(None),
     };
-    let Some(inode) = shared_memory_of(&mappings) else { return Ok(None) };
-    let memory = OpenOptions::new().read(true).write(true).open(format!("/proc/{pid}/mem"));
-    let memory = memory.map_err(|error| refused(target::words(&error)))?;
-    match recorder_of(inode, &memory) {
+    let Some(memfd) = shared_memory_of(&mappings) else { return Ok(None) };
+    let memory = ProcessDir::of(pid).writable_memory().map_err(|error| refused(target::words(&error)))?;
+    match recorder_of(memfd, &memory) {
         Recorder::Process(recorder) => {
             return Err(refused(format!("ada records it in process {recorder}; `ada ps` shows what to detach from")));
         }
@@ -58,36 +56,31 @@ pub fn remove_orphaned_hooks(pid: u32) -> Result<Option<RemovedHooks>, ControlEr
         Recorder::Gone => {}
     }
     // Whoever waits for it waits no longer.
-    let gone = memory.write_all_at(&1_u32.to_le_bytes(), POOL_AT + offset_of!(Control, recorder_gone) as u64);
+    let gone = memory.write(POOL_AT + offset_of!(Control, recorder_gone) as u64, &1_u32.to_le_bytes());
     gone.map_err(|error| refused(target::words(&error)))?;
-    let users: BTreeSet<u32> = memory_users::users_of(inode).into_iter().collect();
+    let users: BTreeSet<u32> = memfd.users().into_iter().collect();
     // Nobody is hooked any more, and whoever is forked has what its parent has.
-    let tables: BTreeMap<u64, Vec<Site>> = users.iter().flat_map(|user| sites_of(*user, inode)).collect();
+    let tables: BTreeMap<u64, Vec<Site>> = users.iter().flat_map(|user| sites_of(*user, memfd)).collect();
     let sites: Vec<Vec<Site>> = tables.into_values().collect();
     let processes = users.len();
-    let Unhooked { kept, .. } = unhook(&sites, inode, users);
+    let Unhooked { kept, .. } = unhook(&sites, memfd, users);
     Ok(Some(RemovedHooks { processes, kept }))
 }
 
 /// What the shared memory of a process's trace is known by, if it has one. It is the first that a process gets, and the
 /// last that it loses.
-fn shared_memory_of(mappings: &[Mapping]) -> Option<u64> {
-    let is_pool = |mapping: &&Mapping| mapping.start == POOL_AT && mapping.path.starts_with("/memfd:");
-    mappings.iter().find(is_pool).map(|mapping| mapping.inode)
+fn shared_memory_of(mappings: &[Mapping]) -> Option<MemfdId> {
+    mappings.iter().find(|mapping| mapping.start == POOL_AT).and_then(MemfdId::of_mapping)
 }
 
 /// Everything that was written over the code of a process.
-fn sites_of(pid: u32, inode: u64) -> Vec<(u64, Vec<Site>)> {
-    let (Ok(mappings), Ok(memory)) = (maps::of_process(pid), File::open(format!("/proc/{pid}/mem"))) else {
+fn sites_of(pid: u32, memfd: MemfdId) -> Vec<(u64, Vec<Site>)> {
+    let (Ok(mappings), Ok(memory)) = (maps::of_process(pid), ProcessDir::of(pid).memory()) else {
         return Vec::new();
     };
-    let is_arena = |mapping: &&Mapping| {
-        mapping.inode == inode
-            && mapping.path.starts_with("/memfd:")
-            && mapping.executable
-            && !OURS.contains(&mapping.start)
-    };
-    site_table::find(mappings.iter().filter(is_arena), |address, bytes| memory.read_exact_at(bytes, address))
+    let is_arena =
+        |mapping: &&Mapping| memfd.is_mapped_by(mapping) && mapping.executable && !OURS.contains(&mapping.start);
+    site_table::find(mappings.iter().filter(is_arena), |address, bytes| memory.read(address, bytes))
 }
 
 enum Recorder {
@@ -98,13 +91,13 @@ enum Recorder {
 
 /// Who records what is written to this memory, which one of its processes has open: whoever has it mapped elsewhere than
 /// they do.
-fn recorder_of(inode: u64, memory: &File) -> Recorder {
+fn recorder_of(memfd: MemfdId, memory: &ProcessMemory) -> Recorder {
     let mut is_anybody_unknown = false;
-    for pid in procfs::all_processes() {
+    for pid in all_processes() {
         match maps::of_process(pid) {
             Ok(mappings) => {
-                let has_it = |it: &Mapping| it.inode == inode && it.path.starts_with("/memfd:");
-                if mappings.iter().any(has_it) && shared_memory_of(&mappings) != Some(inode) {
+                let has_it = mappings.iter().any(|mapping| memfd.is_mapped_by(mapping));
+                if has_it && shared_memory_of(&mappings) != Some(memfd) {
                     return Recorder::Process(pid);
                 }
             }
@@ -114,12 +107,8 @@ fn recorder_of(inode: u64, memory: &File) -> Recorder {
     if is_anybody_unknown && gives_signs_of_life(memory) { Recorder::Lives } else { Recorder::Gone }
 }
 
-fn gives_signs_of_life(memory: &File) -> bool {
-    let beats = || {
-        let mut word = [0; 8];
-        let place = POOL_AT + offset_of!(Control, heartbeats) as u64;
-        memory.read_exact_at(&mut word, place).ok().map(|()| u64::from_le_bytes(word))
-    };
+fn gives_signs_of_life(memory: &ProcessMemory) -> bool {
+    let beats = || memory.read_u64(POOL_AT + offset_of!(Control, heartbeats) as u64).ok();
     let (first, until) = (beats(), Instant::now() + PATIENCE);
     while Instant::now() < until {
         std::thread::sleep(Duration::from_millis(20));

@@ -1,11 +1,10 @@
 //! Checks a process before it is touched. A refusal says why, and what to do.
 
-use std::fs::{self, File};
+use std::fs;
 use std::io;
-use std::os::unix::fs::FileExt;
-use std::path::Path;
 
 use ada_process::maps::{self, Mapping};
+use ada_process::procfs::{ProcessDir, ProcessMemory};
 
 use crate::error::ControlError;
 use crate::install::target_memory;
@@ -18,36 +17,35 @@ pub(crate) fn check(pid: u32) -> Result<(), ControlError> {
     if pid == std::process::id() {
         return refused("this is ada itself");
     }
-    let Ok(status) = fs::read_to_string(format!("/proc/{pid}/status")) else {
+    let process = ProcessDir::of(pid);
+    let Ok(status) = process.status() else {
         return refused("there is no such process; `ps` lists what runs");
     };
-    let field = |name: &str| status.lines().find_map(|line| line.strip_prefix(name)).map(str::trim).unwrap_or("");
-    if field("Tgid:").parse() != Ok(pid) {
-        return refused(&format!("it is a thread; give its process, {}", field("Tgid:")));
+    if status.field("Tgid").parse() != Ok(pid) {
+        return refused(&format!("it is a thread; give its process, {}", status.field("Tgid")));
     }
-    if field("State:").starts_with(['Z', 'X']) {
+    if status.field("State").starts_with(['Z', 'X']) {
         return refused("it has ended");
     }
     if live::ask(pid, &Request::Status).is_ok() {
         return refused("it is being traced already; `ada ps` shows by whom, and `ada detach` ends that");
     }
-    match field("TracerPid:") {
+    match status.field("TracerPid") {
         "0" | "" => {}
         tracer => return refused(&format!("process {tracer} is tracing it, perhaps a debugger; end that first")),
     }
-    let folder = format!("/proc/{pid}");
-    match fs::read_link(format!("{folder}/exe")) {
+    match fs::read_link(process.executable()) {
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
             return refused("permission is denied; run ada as root, or as the user of that process");
         }
         Err(_) => return refused("it is a thread of the kernel, or has just ended"),
         Ok(_) => {}
     }
-    if fs::read_link(format!("{folder}/ns/mnt")).ok() != fs::read_link("/proc/self/ns/mnt").ok() {
+    if process.mount_namespace() != ProcessDir::own().mount_namespace() {
         // The files that it has loaded are not those that ada finds under the same names.
         return refused("it is in a container; run ada in there");
     }
-    program_file::check_loaded(Path::new(&folder), None)
+    program_file::check_loaded(&process, None)
 }
 
 /// Refuses a process that has something where ada's memory goes.
@@ -65,13 +63,13 @@ const TRIES: u32 = 5;
 /// The program that a process runs, known by its memory: that of one that it ran before is gone.
 pub(crate) struct RunningProgram {
     pid: u32,
-    memory: File,
+    memory: ProcessMemory,
     mapped: u64,
 }
 
 impl RunningProgram {
     fn of(pid: u32) -> Result<Self, ControlError> {
-        let memory = File::open(format!("/proc/{pid}/mem")).map_err(|error| refused(pid, &error))?;
+        let memory = ProcessDir::of(pid).memory().map_err(|error| refused(pid, &error))?;
         let mappings = maps::of_process(pid).map_err(|error| refused(pid, &error))?;
         // The loader of a program reads it, and nobody unmaps it.
         let is_lasting = |mapping: &&Mapping| mapping.path == "[vdso]" || mapping.path == "[stack]";
@@ -85,8 +83,7 @@ impl RunningProgram {
     }
 
     fn is_over(&self) -> bool {
-        // There is nothing to be read from memory that nobody has.
-        matches!(self.memory.read_at(&mut [0], self.mapped), Ok(0))
+        self.memory.is_abandoned(self.mapped)
     }
 }
 
@@ -104,19 +101,13 @@ pub(crate) fn while_one_program_runs<T>(
         if !running.is_over() {
             return Err(error);
         }
-        if has_ended(pid) {
+        if ProcessDir::of(pid).is_gone() {
             return Err(ControlError::NotAttached { pid, reason: "it has ended".to_owned() });
         }
     }
     let reason = "it runs one program after the other, none for long enough to be hooked; attach when it has come to the \
                   one you are after, or have it run by `ada trace`, which follows it from one to the next";
     Err(ControlError::NotAttached { pid, reason: reason.to_owned() })
-}
-
-fn has_ended(pid: u32) -> bool {
-    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
-    let state = status.lines().find_map(|line| line.strip_prefix("State:"));
-    state.is_none_or(|state| state.trim_start().starts_with(['Z', 'X']))
 }
 
 /// What the kernel's refusal to halt a thread means.

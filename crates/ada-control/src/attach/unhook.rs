@@ -1,17 +1,16 @@
 //! Removes all hooks and all memory of ada from processes.
 
 use std::collections::BTreeSet;
-use std::fs;
 use std::io;
 use std::ops::Range;
 use std::time::{Duration, Instant};
 
 use ada_process::maps::{self, Mapping};
+use ada_process::procfs::ProcessDir;
 use ada_process::ptrace::Halted;
-use ada_process::{Remote, procfs};
+use ada_process::{MemfdId, Remote, share_memory};
 use ada_ring::state::private;
 
-use crate::arch::registers;
 use crate::attach::code_in_use::is_within;
 use crate::attach::open_frames;
 use crate::install::crash_handlers;
@@ -39,10 +38,10 @@ pub(super) struct Unhooked {
     pub(super) kept: Vec<String>,
 }
 
-/// Takes the hooks out of processes that have the shared memory with this inode, and of all that they have forked since.
+/// Takes the hooks out of processes that have this memfd mapped, and of all that they have forked since.
 /// Nothing is hooked any more meanwhile.
-pub(super) fn unhook(sites: &[Vec<Site>], inode: u64, mut processes: BTreeSet<u32>) -> Unhooked {
-    let is_ours = |mapping: &Mapping| mapping.inode == inode && mapping.path.starts_with("/memfd:");
+pub(super) fn unhook(sites: &[Vec<Site>], memfd: MemfdId, mut processes: BTreeSet<u32>) -> Unhooked {
+    let is_ours = |mapping: &Mapping| memfd.is_mapped_by(mapping);
     let mut unhooked = Unhooked::default();
     let mut done = BTreeSet::new();
     let mut patience = SHARED_ATTEMPTS;
@@ -54,7 +53,7 @@ pub(super) fn unhook(sites: &[Vec<Site>], inode: u64, mut processes: BTreeSet<u3
         done.extend(free);
         let Some(&first) = hooked.first() else { break };
         // What is taken out of one is gone for both, and the other runs in it: a child that was made by vfork.
-        let alone = hooked.iter().find(|&&pid| !processes.iter().any(|&other| have_one_memory(pid, other)));
+        let alone = hooked.iter().find(|&&pid| !processes.iter().any(|&other| share_memory(pid, other)));
         let Some(&pid) = alone.or(Some(&first).filter(|_| patience == 0)) else {
             patience -= 1;
             std::thread::sleep(BETWEEN_ATTEMPTS);
@@ -69,7 +68,7 @@ pub(super) fn unhook(sites: &[Vec<Site>], inode: u64, mut processes: BTreeSet<u3
         match unhook_process(pid, &mappings, &is_ours, sites) {
             Ok(stood_still) => unhooked.stood_still = unhooked.stood_still.max(stood_still),
             // It has ended meanwhile.
-            Err(error) if error.raw_os_error() == Some(libc::ESRCH) || procfs::is_gone(pid) => {}
+            Err(error) if error.raw_os_error() == Some(libc::ESRCH) || ProcessDir::of(pid).is_gone() => {}
             Err(error) => unhooked.kept.push(format!("process {pid} keeps its hooks, which do no harm: {error}")),
         }
     }
@@ -116,7 +115,7 @@ fn unhook_process(
                 crash_handlers::remove(&halted, PRIVATE.start + private::PROCESS_AT as u64)?;
             }
             for thread in halted.threads() {
-                thread.set_gs_base(0)?;
+                thread.set_spare(0)?;
             }
         }
         stood_still = stood_still.max(halted.release());
@@ -141,9 +140,9 @@ fn leave(halted: &Halted, mappings: &[Mapping], code: &[Range<u64>], copies: &[(
     for thread in halted.threads() {
         let mut registers = thread.registers()?;
         // Displaced instructions do the same where they were before: the thread may be waiting in one.
-        if let Some(original) = original_place(registers::instruction_pointer(&registers), copies) {
+        if let Some(original) = original_place(registers.instruction_pointer(), copies) {
             thread.set_instruction_pointer(original)?;
-            registers::set_instruction_pointer(&mut registers, original);
+            registers.set_instruction_pointer(original);
         }
         if is_within(halted, mappings, &registers, code) {
             within.insert(thread.tid());
@@ -180,36 +179,7 @@ fn original_place(address: u64, copies: &[(u64, &Site)]) -> Option<u64> {
 fn with_children(processes: &mut BTreeSet<u32>) {
     let mut to_ask: Vec<u32> = processes.iter().copied().collect();
     while let Some(pid) = to_ask.pop() {
-        let Ok(threads) = fs::read_dir(format!("/proc/{pid}/task")) else { continue };
-        for thread in threads.flatten() {
-            let text = fs::read_to_string(thread.path().join("children")).unwrap_or_default();
-            let children = text.split_whitespace().filter_map(|child| child.parse().ok());
-            to_ask.extend(children.filter(|&child| child != std::process::id() && processes.insert(child)));
-        }
-    }
-}
-
-/// Whether two processes, and not one, have the same memory.
-fn have_one_memory(one: u32, other: u32) -> bool {
-    const KCMP_VM: u32 = 1;
-    // SAFETY: no pointers are passed.
-    one != other && unsafe { libc::syscall(libc::SYS_kcmp, one, other, KCMP_VM, 0, 0) } == 0
-}
-
-#[cfg(test)]
-mod tests {
-    use std::process::Command;
-
-    use super::*;
-
-    #[test]
-    fn threads_have_one_memory_and_a_child_its_own_once_it_runs_a_program() {
-        let mut child = Command::new("sleep").arg("60").spawn().unwrap();
-        let own = std::process::id();
-        assert!(!have_one_memory(own, child.id()) && !have_one_memory(own, own));
-        child.kill().unwrap();
-        child.wait().unwrap();
-        // SAFETY: no pointers are passed.
-        std::thread::spawn(move || assert!(have_one_memory(own, unsafe { libc::gettid() } as u32))).join().unwrap();
+        let children = ProcessDir::of(pid).children().into_iter();
+        to_ask.extend(children.filter(|&child| child != std::process::id() && processes.insert(child)));
     }
 }

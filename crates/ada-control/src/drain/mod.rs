@@ -27,8 +27,8 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use ada_format::atf::{Crash, Drops, Gap, LaneFigures, PoolFigures, Window};
-use ada_process::Clock;
-use ada_process::procfs::{has_ended, is_zombie};
+use ada_process::procfs::ProcessDir;
+use ada_process::{Clock, thread_exists};
 use ada_ring::{ChunkState, DetailMode, DetailShape, Pool, RawRecord};
 
 use self::chunk_returns::ChunkReturns;
@@ -107,7 +107,7 @@ impl Drain {
         }
         // The detail of threads that a crash has ended is still to be written.
         let is_crashed = |pid: u32| crashed.iter().any(|(crashed, _)| *crashed == pid);
-        let is_over = |pid, tid| look && !is_crashed(pid) && (final_round || has_ended(pid, tid));
+        let is_over = |pid, tid| look && !is_crashed(pid) && (final_round || !thread_exists(pid, tid));
         let ToRead { chunks: pending, mut ended } = ToRead::list(&self.pool, is_over);
         if !final_round {
             self.keep_awaited(&mut ended);
@@ -206,7 +206,8 @@ impl Drain {
     /// yet. Asked after whether they have ended.
     fn keep_awaited<T>(&self, ended: &mut HashMap<(u32, u32), T>) {
         let Some(root) = self.writer.watch.as_ref().map(|watch| watch.root) else { return };
-        if ended.keys().any(|(pid, _)| *pid == root) && is_zombie(root) {
+        if ended.keys().any(|(pid, _)| *pid == root) && ProcessDir::of(root).stat().is_some_and(|stat| stat.is_zombie())
+        {
             ended.retain(|(pid, _), _| *pid != root);
         }
     }

@@ -5,16 +5,14 @@
 //! exec takes.
 
 use std::ffi::OsStr;
-use std::fs::File;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::FileExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use ada_process::procfs::{command_line_of, parent_of};
+use ada_process::procfs::ProcessDir;
 use ada_process::ptrace::{ExecOutcome, Seized};
-use ada_process::{futex, memory_users, pidfd};
+use ada_process::{MemfdId, Pidfd, futex};
 use ada_ring::control::ExecCall;
 use ada_ring::{ExecStage, Pool};
 
@@ -67,8 +65,8 @@ fn follow(
 ) -> Result<(), String> {
     let go = || let_go(exec);
     // A process in a PID namespace of its own does not know the id that it has here.
-    let is_here = |inode| pid != std::process::id() && memory_users::uses(pid, inode);
-    if !workshop.shared.inode().is_ok_and(is_here) {
+    let is_here = |memfd: MemfdId| pid != std::process::id() && memfd.is_used_by(pid);
+    if !workshop.shared.memfd().is_ok_and(is_here) {
         go();
         return Err("it is in a namespace of its own for process ids".to_owned());
     }
@@ -97,13 +95,14 @@ fn follow(
             let gate = Gate::of_exec(tracee).map_err(|error| error.to_string())?;
             let deadline = |files: &[_]| Deadline::new(std::time::Instant::now(), files, options.start_up_timeout);
             let program = workshop.hook(&gate, options, deadline, &());
+            let process = ProcessDir::of(pid);
             let facts =
-                ProcessFacts { command_line: command_line_of(pid), parent: parent_of(pid), ..Default::default() };
-            if let Ok(descriptor) = pidfd::open(pid) {
+                ProcessFacts { command_line: process.command_line(), parent: process.parent(), ..Default::default() };
+            if let Ok(descriptor) = Pidfd::open(pid) {
                 programs.followed.lock().expect("nobody panics with the lock").push((pid, descriptor));
             }
             if let (Some(connector), Ok(_)) = (&programs.proc_connector, &program) {
-                connector.followed(pid);
+                connector.note_followed(pid);
             }
             let released = gate.release();
             let program = program.map_err(|error| error.to_string())?;
@@ -124,23 +123,20 @@ fn let_go(exec: &ExecCall) {
 /// traced program.
 fn refused(pid: u32, path_at: u64) -> Option<String> {
     let mut path = [0; libc::PATH_MAX as usize];
-    let memory = File::open(format!("/proc/{pid}/mem")).ok()?;
+    let process = ProcessDir::of(pid);
+    let memory = process.memory().ok()?;
     // The path may lie at the end of what is mapped.
     let mut length = 0;
     while length < path.len() {
         let page = 4096 - (path_at as usize + length) % 4096;
         let end = (length + page).min(path.len());
-        let Ok(()) = memory.read_exact_at(&mut path[length..end], path_at + length as u64) else { break };
+        let Ok(()) = memory.read(path_at + length as u64, &mut path[length..end]) else { break };
         length = end;
         if path[..length].contains(&0) {
             break;
         }
     }
     let path = Path::new(OsStr::from_bytes(path[..length].split(|&byte| byte == 0).next()?));
-    let folder = PathBuf::from(format!("/proc/{pid}"));
-    let path = match path.strip_prefix("/") {
-        Ok(relative) => folder.join("root").join(relative),
-        Err(_) => folder.join("cwd").join(path),
-    };
+    let path = process.resolve(path);
     program_file::refused_rights(&path, &std::fs::metadata(&path).ok()?)
 }

@@ -1,10 +1,10 @@
 //! Libraries that a program loads while it runs.
 
 use std::collections::{HashMap, HashSet};
-use std::path::Path;
 use std::time::Duration;
 
 use ada_process::maps::{self, LoadedFile};
+use ada_process::procfs::ProcessDir;
 use ada_ring::Pool;
 
 use crate::deadline::Deadline;
@@ -39,7 +39,7 @@ pub(crate) fn serve_loader(programs: &Programs, plans: &PlanCache, options: &Tra
         let new: Vec<LoadedFile> = now.difference(before).cloned().collect();
         let gone: Vec<LoadedFile> = before.difference(&now).cloned().collect();
         *before = now;
-        known.retain(|(pid, _), _| Path::new(&format!("/proc/{pid}")).exists());
+        known.retain(|(pid, _), _| ProcessDir::of(*pid).exists());
         for gone in gone {
             // Forks have the same libraries at the same places, and one table of them.
             let has_it = |((_, program), files): (&(u32, ProgramId), &HashSet<LoadedFile>)| {

@@ -2,8 +2,6 @@
 
 use std::ops::Range;
 
-use ada_process::memory_users;
-
 use crate::install::shared_memory::SharedMemory;
 use crate::tracked::Programs;
 
@@ -29,7 +27,7 @@ impl Retirement {
             return;
         }
         let is_traced = |pid| hooked.processes.contains_key(&pid);
-        let used = shared.inode().ok().and_then(|inode| memory_users::mapped_parts(inode, is_traced));
+        let used = shared.memfd().ok().and_then(|memfd| memfd.mapped_parts(is_traced));
         if let Some(used) = used {
             hooked.installers.retain(|_, (installer, _)| {
                 let parts = installer.parts();

@@ -1,13 +1,12 @@
 //! Serves a thread that has loaded a library and waits, in the agent, until it is hooked.
 
-use std::fs::{File, OpenOptions};
 use std::io;
 use std::mem::offset_of;
-use std::os::unix::fs::FileExt;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use ada_process::{Remote, futex};
+use ada_process::procfs::{ProcessDir, ProcessMemory};
+use ada_process::{Remote, futex, system_call_result};
 use ada_ring::Pool;
 use ada_ring::control::{Control, LoaderCall};
 
@@ -20,7 +19,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 pub(crate) struct WaitingThread {
     pool: Pool,
     pool_in_target: u64,
-    memory: File,
+    memory: ProcessMemory,
     pid: u32,
 }
 
@@ -36,8 +35,7 @@ impl WaitingThread {
         if pid == 0 || pid == u32::MAX {
             return None;
         }
-        let memory = OpenOptions::new().read(true).write(true).open(format!("/proc/{pid}/mem"));
-        match memory {
+        match ProcessDir::of(pid).writable_memory() {
             Ok(memory) => Some(Self { pool, pool_in_target, memory, pid }),
             Err(_) => {
                 release(&pool);
@@ -82,11 +80,11 @@ fn say(call: &LoaderCall) {
 
 impl Remote for WaitingThread {
     fn read(&self, address: u64, bytes: &mut [u8]) -> io::Result<()> {
-        self.memory.read_exact_at(bytes, address)
+        self.memory.read(address, bytes)
     }
 
     fn write(&self, address: u64, bytes: &[u8]) -> io::Result<()> {
-        self.memory.write_all_at(bytes, address)
+        self.memory.write(address, bytes)
     }
 
     fn system_call(&self, number: i64, arguments: [u64; 6]) -> io::Result<u64> {
@@ -105,8 +103,7 @@ impl Remote for WaitingThread {
             futex::wait(&call.stage, 1, Duration::from_millis(100));
         }
         call.stage.store(0, Ordering::Relaxed);
-        let result = call.result.load(Ordering::Relaxed) as i64;
-        if (-4095..0).contains(&result) { Err(io::Error::from_raw_os_error(-result as i32)) } else { Ok(result as u64) }
+        system_call_result(call.result.load(Ordering::Relaxed))
     }
 
     fn stage_path(&self, path: &str) -> io::Result<u64> {

@@ -340,7 +340,7 @@ impl Installer {
         let (arena, offset) = (&written.arena, written.offset);
         let has_stubs = |mapping: &Mapping| {
             // Neighbours in memory and file are shown as one.
-            self.shared.inode().is_ok_and(|inode| mapping.inode == inode)
+            self.shared.memfd().is_ok_and(|memfd| memfd.is_mapped_by(mapping))
                 && mapping.start <= arena.start
                 && arena.end <= mapping.end
                 && mapping.file_offset.wrapping_add(arena.start - mapping.start) == offset

@@ -3,7 +3,8 @@
 use std::io;
 
 use ada_image::Image;
-use ada_process::{maps, procfs};
+use ada_process::maps;
+use ada_process::procfs::ProcessDir;
 
 use crate::error::{ControlError, Doing};
 use crate::plan::image_file::ImageFile;
@@ -24,7 +25,7 @@ pub(crate) fn find_loader(
     pid: u32,
     read: impl Fn(u64) -> io::Result<u64>,
 ) -> Result<Option<LoaderNotification>, ControlError> {
-    let base = procfs::auxiliary(pid, AT_BASE).doing("reading the program's auxiliary vector")?.unwrap_or(0);
+    let base = ProcessDir::of(pid).auxiliary(AT_BASE).doing("reading the program's auxiliary vector")?.unwrap_or(0);
     if base == 0 {
         return Ok(None);
     }

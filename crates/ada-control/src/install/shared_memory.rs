@@ -8,17 +8,19 @@
 use std::fs::File;
 use std::io;
 use std::ops::Range;
-use std::os::fd::{AsRawFd, FromRawFd};
-use std::os::unix::fs::MetadataExt;
+use std::os::fd::AsRawFd;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use ada_event::ModuleId;
+use ada_process::MemfdId;
+use ada_process::procfs::ProcessDir;
 use ada_ring::chunk::MAX_CHUNKS;
 use ada_ring::counters::{BLOCK_BYTES, FIRST_BLOCKS, MAX_BLOCKS};
 use ada_ring::pool::CHUNKS_AT;
 use ada_ring::state::covered;
 use ada_ring::{CHUNK_SIZE, DetailMode, OnFull, Pool};
 use memmap2::{MmapMut, MmapOptions};
+use rustix::fs::{FallocateFlags, MemfdFlags, fallocate, memfd_create};
 
 use crate::install::switch_arenas::SwitchArenas;
 
@@ -46,13 +48,8 @@ pub(crate) struct CoveredTable {
 impl SharedMemory {
     /// A fresh one with this many chunks.
     pub(crate) fn new(chunks: usize, on_full: OnFull, detail: DetailMode) -> io::Result<Self> {
-        // SAFETY: a valid name; the result is checked.
-        let descriptor = unsafe { libc::memfd_create(c"ada".as_ptr(), libc::MFD_CLOEXEC) };
-        if descriptor < 0 {
-            return Err(io::Error::last_os_error());
-        }
-        // SAFETY: a descriptor that nobody else owns.
-        Self::in_file(unsafe { File::from_raw_fd(descriptor) }, chunks, on_full, detail)
+        let descriptor = memfd_create("ada", MemfdFlags::CLOEXEC)?;
+        Self::in_file(File::from(descriptor), chunks, on_full, detail)
     }
 
     /// The same in an empty file.
@@ -82,13 +79,13 @@ impl SharedMemory {
     }
 
     /// What the file is known by in the mappings of a process.
-    pub(crate) fn inode(&self) -> io::Result<u64> {
-        Ok(self.file.metadata()?.ino())
+    pub(crate) fn memfd(&self) -> io::Result<MemfdId> {
+        MemfdId::of(&self.file)
     }
 
     /// A path by which another process opens this memory.
     pub(crate) fn path(&self) -> String {
-        format!("/proc/{}/fd/{}", std::process::id(), self.file.as_raw_fd())
+        ProcessDir::of(std::process::id()).descriptor(self.file.as_raw_fd() as u64).display().to_string()
     }
 
     /// How many bytes of the file are the pool's.
@@ -123,16 +120,9 @@ impl SharedMemory {
     /// Gives the memory of a part back that nobody will use again.
     pub(crate) fn release(&self, part: Range<u64>) {
         self.switches.forget(&part);
-        let (offset, length) = (part.start as i64, (part.end - part.start) as i64);
-        // SAFETY: the descriptor is ours, and no pointers are passed. Where it fails the memory stays in use.
-        unsafe {
-            libc::fallocate(
-                self.file.as_raw_fd(),
-                libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE,
-                offset,
-                length,
-            )
-        };
+        let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
+        // Where it fails the memory stays in use.
+        let _ = fallocate(&self.file, flags, part.start, part.end - part.start);
     }
 
     /// Makes the switches of an arena known, which has its place at `offset`.
@@ -171,6 +161,8 @@ const _: () = assert!(covered::BYTES.is_multiple_of(4096));
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::MetadataExt;
+
     use super::*;
 
     #[test]

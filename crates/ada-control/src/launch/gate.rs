@@ -5,15 +5,13 @@
 //! constructor is still to come. A static program has no loader and stops at its entry point.
 
 use std::io;
-use std::os::unix::process::CommandExt;
-use std::path::Path;
 use std::process::Command;
 
-use ada_process::ptrace::Tracee;
-use ada_process::{End, Halt, Remote, procfs};
+use ada_process::procfs::ProcessDir;
+use ada_process::ptrace::{Tracee, stop_at_exec};
+use ada_process::{End, Halt, Remote};
 
 use crate::arch::breakpoint::BREAKPOINT;
-use crate::arch::registers;
 use crate::error::{ControlError, Doing};
 use crate::install::loader_notification::{LoaderNotification, find_loader};
 use crate::launch::program_file;
@@ -34,17 +32,12 @@ impl Gate {
     pub(crate) fn start(mut command: Command) -> Result<Self, ControlError> {
         let asked_for = program_file::check(command.get_program())?;
         let program = command.get_program().to_string_lossy().into_owned();
-        // SAFETY: between fork and exec only a system call is made.
-        unsafe {
-            command.pre_exec(|| {
-                if libc::ptrace(libc::PTRACE_TRACEME, 0, 0, 0) < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
-            });
-        }
+        stop_at_exec(&mut command);
         let child = command.spawn().map_err(|source| ControlError::Spawn { program, source })?;
         let (tracee, halt) = Tracee::after_exec(child.id()).doing("taking charge of the program")?;
         expect_trap(halt)?;
         let mut gate = Self { tracee, loader: None, released: false };
-        program_file::check_loaded(Path::new(&format!("/proc/{}", gate.tracee.pid())), asked_for)?;
+        program_file::check_loaded(&ProcessDir::of(gate.tracee.pid()), asked_for)?;
         gate.reach()?;
         Ok(gate)
     }
@@ -52,8 +45,8 @@ impl Gate {
     /// Takes a process that has just loaded another program to the gate. Where that cannot be, the program is let go.
     pub(crate) fn of_exec(tracee: Tracee) -> Result<Self, ControlError> {
         let mut gate = Self { tracee, loader: None, released: false };
-        let process = format!("/proc/{}", gate.tracee.pid());
-        let reached = program_file::check_loaded(Path::new(&process), None).and_then(|()| gate.reach());
+        let process = ProcessDir::of(gate.tracee.pid());
+        let reached = program_file::check_loaded(&process, None).and_then(|()| gate.reach());
         match reached {
             Ok(()) => Ok(gate),
             Err(error) => {
@@ -71,7 +64,7 @@ impl Gate {
 
     /// Whether the word at the FS base is the base itself, as the C libraries make it before anything else runs.
     pub(crate) fn has_thread_pointer(&self) -> Result<bool, ControlError> {
-        let base = registers::thread_pointer(&self.tracee.registers().doing("reading registers")?);
+        let base = self.tracee.registers().doing("reading registers")?.thread_pointer();
         Ok(base != 0 && self.tracee.read_u64(base).is_ok_and(|word| word == base))
     }
 
@@ -81,7 +74,8 @@ impl Gate {
         let stop_at = match loader {
             Some(loader) => loader.function,
             None => {
-                procfs::auxiliary(tracee.pid(), AT_ENTRY).doing("reading the program's auxiliary vector")?.unwrap_or(0)
+                let entry = ProcessDir::of(tracee.pid()).auxiliary(AT_ENTRY);
+                entry.doing("reading the program's auxiliary vector")?.unwrap_or(0)
             }
         };
         let mut original = [0; BREAKPOINT.len()];
@@ -93,11 +87,11 @@ impl Gate {
             expect_trap(halt?)?;
             cleared.doing("clearing a breakpoint")?;
             let mut registers = tracee.registers().doing("reading registers")?;
-            let stopped_at = registers::instruction_pointer(&registers);
+            let stopped_at = registers.instruction_pointer();
             if stopped_at != stop_at + BREAKPOINT.len() as u64 {
                 return Err(ControlError::Strayed(format!("stopped by itself at {stopped_at:#x}")));
             }
-            registers::set_instruction_pointer(&mut registers, stop_at);
+            registers.set_instruction_pointer(stop_at);
             tracee.set_registers(&registers).doing("writing registers")?;
             let is_consistent = match loader {
                 None => true,
@@ -139,7 +133,7 @@ impl Remote for Gate {
 
     /// Below the stack pointer, past the red zone.
     fn stage_path(&self, path: &str) -> io::Result<u64> {
-        let address = (registers::stack_pointer(&self.tracee.registers()?) - 1024) & !15;
+        let address = (self.tracee.registers()?.stack_pointer() - 1024) & !15;
         let mut bytes = path.as_bytes().to_vec();
         bytes.push(0);
         self.tracee.write(address, &bytes)?;

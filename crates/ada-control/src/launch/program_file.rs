@@ -3,7 +3,7 @@
 //! The kernel says little (`ENOENT` for a script whose interpreter is missing), and the C library too much: it runs a
 //! program that the kernel does not know, one for another processor for instance, as a shell script.
 
-use std::ffi::{CString, OsStr};
+use std::ffi::OsStr;
 use std::fs::{self, File, Metadata};
 use std::io::{self, Read};
 use std::os::unix::ffi::OsStrExt;
@@ -11,6 +11,8 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use ada_image::{Image, ImageError};
+use ada_process::procfs::ProcessDir;
+use rustix::process::{getegid, geteuid};
 
 use crate::error::{ControlError, Doing};
 
@@ -48,9 +50,9 @@ pub(crate) fn check(program: &OsStr) -> Result<Option<ProgramFile>, ControlError
     Ok(head.starts_with(b"\x7fELF").then_some(ProgramFile { path, metadata }))
 }
 
-/// Refuses what was loaded: `process` is a process's entry in `/proc`, and `asked_for` what it should be.
-pub(crate) fn check_loaded(process: &Path, asked_for: Option<ProgramFile>) -> Result<(), ControlError> {
-    let exe = process.join("exe");
+/// Refuses what a process has loaded; `asked_for` is what it should be.
+pub(crate) fn check_loaded(process: &ProcessDir, asked_for: Option<ProgramFile>) -> Result<(), ControlError> {
+    let exe = process.executable();
     let path = fs::read_link(&exe).doing("finding the program's file")?;
     let metadata = fs::metadata(&exe).doing("finding the program's file")?;
     if let Some(asked_for) = asked_for
@@ -127,8 +129,7 @@ pub(crate) fn refused_rights(path: &Path, metadata: &Metadata) -> Option<String>
     const SET_USER: u32 = 0o4000;
     const SET_GROUP: u32 = 0o2000;
     const GROUP_MAY_RUN: u32 = 0o010;
-    // SAFETY: these take nothing and cannot fail.
-    let (user, group) = unsafe { (libc::geteuid(), libc::getegid()) };
+    let (user, group) = (geteuid().as_raw(), getegid().as_raw());
     if user == 0 {
         return None;
     }
@@ -146,9 +147,8 @@ pub(crate) fn refused_rights(path: &Path, metadata: &Metadata) -> Option<String>
 }
 
 fn has_capabilities(path: &Path) -> bool {
-    let Ok(path) = CString::new(path.as_os_str().as_bytes()) else { return false };
-    // SAFETY: both strings end with a zero, and with a size of 0 nothing is written.
-    unsafe { libc::getxattr(path.as_ptr(), c"security.capability".as_ptr(), std::ptr::null_mut(), 0) > 0 }
+    // Without room for it the kernel gives the attribute's size.
+    rustix::fs::getxattr(path, "security.capability", &mut [0_u8; 0]).is_ok_and(|size| size > 0)
 }
 
 fn is_executable(metadata: &Metadata) -> bool {

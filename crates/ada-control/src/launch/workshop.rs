@@ -9,7 +9,6 @@ use ada_process::maps::{self, LoadedFile};
 use ada_ring::detail::MAX_WINDOW;
 use ada_ring::{DetailMode, DetailShape};
 
-use crate::arch::registers;
 use crate::deadline::Deadline;
 use crate::error::{ControlError, Doing};
 use crate::install::crash_handlers;
@@ -89,7 +88,7 @@ impl Workshop {
         let covered = self.shared.covered_table().doing("making a table of covered pages")?;
         let memory = TargetMemory::set_up(gate, &open, &self.shared, covered.offset, &program)?;
         let mut registers = gate.tracee.registers().doing("reading registers")?;
-        registers::set_state_pointer(&mut registers, memory.nobodys_state);
+        registers.set_spare(memory.nobodys_state);
         gate.tracee.set_registers(&registers).doing("writing registers")?;
 
         let mut mappings = maps::of_process(gate.tracee.pid()).doing("reading the program's mappings")?;

@@ -7,6 +7,8 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::Duration;
 
+use ada_process::procfs::ProcessDir;
+
 use crate::live::{Answer, LiveError, Request, runtime_folder};
 
 /// A trace that says nothing for so long is stuck.
@@ -69,7 +71,7 @@ fn exchange(mut stream: UnixStream, request: &Request) -> io::Result<Answer> {
 }
 
 fn not_traced(pid: u32) -> LiveError {
-    match fs::metadata(format!("/proc/{pid}")) {
+    match ProcessDir::of(pid).metadata() {
         Err(_) => LiveError::NoProcess { pid },
         Ok(process) if process.uid() != runtime_folder::user() => LiveError::NotAllowed { pid },
         Ok(_) => LiveError::NotTraced { pid },

@@ -50,8 +50,7 @@ pub(super) fn check(folder: &Path) -> Result<(), LiveError> {
 }
 
 pub(super) fn user() -> u32 {
-    // SAFETY: the call only looks up a value.
-    unsafe { libc::geteuid() }
+    rustix::process::geteuid().as_raw()
 }
 
 #[cfg(test)]

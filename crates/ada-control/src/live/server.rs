@@ -3,7 +3,6 @@
 use std::fs;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::Shutdown;
-use std::os::fd::AsRawFd;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -66,8 +65,8 @@ impl LiveServer {
     /// Takes no more requests.
     pub(crate) fn stop(&self) {
         self.stopping.store(true, Ordering::Release);
-        // SAFETY: a descriptor that `self` owns. This ends the wait in `accept`.
-        unsafe { libc::shutdown(self.listener.as_raw_fd(), libc::SHUT_RDWR) };
+        // This ends the wait in `accept`.
+        let _ = rustix::net::shutdown(&self.listener, rustix::net::Shutdown::Both);
     }
 
     fn converse(&self, stream: UnixStream, handlers: &[&dyn Handler]) -> io::Result<()> {

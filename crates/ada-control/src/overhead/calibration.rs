@@ -15,10 +15,11 @@ use std::time::Instant;
 use ada_event::RuntimeAddr;
 use ada_format::atf::HookCost;
 use ada_patch::{AgentEntries, Arena, PatchPlan, StubKind, StubOptions};
+use ada_process::arch::time_stamp;
 use ada_ring::state::{OWNER_DISTANCE, covered};
 use ada_ring::{CHUNK_SIZE, RECORDS_END, RawRecord, ShadowFrame, ThreadState, counters};
 
-use crate::arch::{calls, time_stamp_counter};
+use crate::arch::calls;
 
 /// What was measured, in nanoseconds.
 pub(crate) type Calibrated = HookCost;
@@ -221,9 +222,9 @@ impl Rig {
         let (mut pairs, mut counts, mut insides, mut ticks) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         for _ in 0..ROUNDS {
             let bare = self.time(self.function(BARE), calls);
-            let started = time_stamp_counter::read();
+            let started = time_stamp();
             let recorded = self.time(self.function(RECORDED), calls);
-            ticks.push((time_stamp_counter::read() - started) as f64 / recorded);
+            ticks.push((time_stamp() - started) as f64 / recorded);
             insides.push(self.inside(calls)?);
             pairs.push((recorded - bare) / calls as f64 * 1e9);
             let [bare, counted] = [self.row(0), self.row(1)].map(|row| self.time(row, ROW_ROUNDS));

@@ -6,12 +6,11 @@
 //! may be in the middle of the bytes that a jump would overwrite.
 
 use std::collections::{BTreeSet, HashSet};
-use std::fs::{self, File};
-use std::os::unix::fs::FileExt;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use ada_event::FunctionId;
+use ada_process::procfs::ProcessDir;
 
 use crate::program_id::ProgramId;
 use crate::tracked::Programs;
@@ -109,7 +108,7 @@ fn changes(programs: &Programs, processes: &BTreeSet<u32>, functions: &[Function
         if those.iter().any(|pid| is_shut_in(**pid)) {
             continue;
         }
-        those.retain(|pid| fs::metadata(format!("/proc/{pid}")).is_ok());
+        those.retain(|pid| ProcessDir::of(**pid).exists());
         let word = those.iter().find_map(|pid| {
             let word = word_at(**pid, address)?;
             (word[within..][..jump.bytes().len()] == *jump.bytes()).then_some(word)
@@ -141,14 +140,13 @@ fn in_turn(mut changes: Vec<Change>) -> Vec<Change> {
 
 fn word_at(pid: u32, address: u64) -> Option<[u8; 8]> {
     let mut word = [0; 8];
-    File::open(format!("/proc/{pid}/mem")).ok()?.read_exact_at(&mut word, address).ok()?;
+    ProcessDir::of(pid).memory().ok()?.read(address, &mut word).ok()?;
     Some(word)
 }
 
 /// Whether a process has restricted its own system calls.
 fn is_shut_in(pid: u32) -> bool {
-    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
-    status.lines().any(|line| line.strip_prefix("Seccomp:").is_some_and(|mode| mode.trim() != "0"))
+    ProcessDir::of(pid).status().is_ok_and(|status| status.has_seccomp())
 }
 
 #[cfg(test)]

@@ -32,15 +32,15 @@ pub(crate) fn run_drain(
     const LONGEST_REST: Duration = Duration::from_millis(20);
     let pool = drain.pool();
     let mut living = LiveProcesses::default();
-    living.saw(first);
+    living.watch(first);
     let mut seen_exhausted = 0;
     let mut flushed = Instant::now();
     loop {
         let first_ended = programs.phase.is_first_over();
         if first_ended {
-            living.look();
+            living.update();
         }
-        let is_last_gone = |living: &mut LiveProcesses| !living.any() && !finds_others(programs, living);
+        let is_last_gone = |living: &mut LiveProcesses| !living.any_runs() && !finds_others(programs, living);
         let ended = programs.phase.is_detached() || first_ended && (options.until_exit || is_last_gone(&mut living));
         if drain.has_stale_watch() {
             drain.refresh_watch(&programs.lock().modules);
@@ -54,13 +54,13 @@ pub(crate) fn run_drain(
             snapshot_requests.close();
             // Processes that were first seen in this round may live on.
             programs.take_followed(&mut living);
-            drain.newcomers().into_iter().for_each(|pid| living.heard_of(pid, |pid| programs.is_user(pid)));
+            drain.newcomers().into_iter().for_each(|pid| living.watch_reported(pid, |pid| programs.is_user(pid)));
             programs.note_forks(drain.forks());
             return (drain, files, living);
         }
         programs.take_followed(&mut living);
         // At once: short-lived processes are gone in no time.
-        drain.newcomers().into_iter().for_each(|pid| living.heard_of(pid, |pid| programs.is_user(pid)));
+        drain.newcomers().into_iter().for_each(|pid| living.watch_reported(pid, |pid| programs.is_user(pid)));
         if snapshot_requests.is_wanted() {
             programs.note_programs(drain.programs());
             drain.turn_segment(&mut files);
@@ -69,7 +69,7 @@ pub(crate) fn run_drain(
         if flushed.elapsed() >= FLUSH_EVERY {
             drain.flush(&mut files);
             flushed = Instant::now();
-            living.look();
+            living.update();
             programs.note_forks(drain.forks());
             programs.note_children(options.follow, false);
             if let Err(error) = save_news(programs, &mut files) {
@@ -91,10 +91,10 @@ pub(crate) fn run_drain(
 /// Whether there are processes that have recorded nothing yet: just forked, or about to run another program. The order
 /// matters: a process that execs leaves the users of the memory first and is held last.
 fn finds_others(programs: &Programs, living: &mut LiveProcesses) -> bool {
-    programs.users().into_iter().for_each(|pid| living.saw(pid));
+    programs.users().into_iter().for_each(|pid| living.watch(pid));
     let is_any_on_its_way = programs.execs_under_way.load(Ordering::Acquire) > 0;
     programs.take_followed(living);
-    is_any_on_its_way || living.any()
+    is_any_on_its_way || living.any_runs()
 }
 
 /// Saves what is new of processes in their manifests, so that the session can be read should ada be killed.

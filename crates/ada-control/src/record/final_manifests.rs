@@ -65,8 +65,8 @@ impl FinalManifests<'_> {
     /// The same for a process that is not ada's child. The exit status comes from the kernel, or the argument of `_exit`.
     fn end_of_other(&self, process: u32) -> Option<KnownEnd> {
         let Self { drain, living, proc_connector, .. } = self;
-        let was_only_heard_of = !living.knows(process) && proc_connector.is_some_and(|kernel| kernel.lives(process));
-        if !living.is_over(process) || was_only_heard_of {
+        let was_only_heard_of = !living.knows(process) && proc_connector.is_some_and(|kernel| kernel.runs(process));
+        if !living.has_ended(process) || was_only_heard_of {
             return None;
         }
         let by_crash = || drain.crashes(process).last().map(|crash| (Some(End::Killed(crash.signal)), "crash"));

@@ -34,8 +34,8 @@ impl Finish<'_> {
         let Self { pid, options, start_up, hook_cost } = self;
         let Recorded { ending, mut drain, mut files, mut living, governed, seen_cpu } = recorded;
         // Some may have come since the drain last looked.
-        drain.programs().keys().for_each(|&process| living.heard_of(process, |pid| programs.is_user(pid)));
-        living.look();
+        drain.programs().keys().for_each(|&process| living.watch_reported(process, |pid| programs.is_user(pid)));
+        living.update();
         let Ending { end, cpu_time, trouble } = ending?;
         programs.note_children(options.follow, true);
         if let Err(error) = save_news(&programs, &mut files) {

@@ -1,12 +1,11 @@
 //! Records a process that is hooked, until it ends or is left.
 
-use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Instant;
 
 use ada_patch::StubOptions;
-use ada_process::{Calibration, Clock, ProcConnector, pidfd};
+use ada_process::{Calibration, Clock, Pidfd, ProcConnector};
 use ada_ring::DetailMode;
 
 use super::drain_loop::save_news;
@@ -62,7 +61,7 @@ pub(crate) fn record(
     options: &TraceOptions,
     progress: &dyn Progress,
     release: impl FnOnce() -> Result<(), ControlError>,
-    wait: impl FnOnce(&Programs, &OwnedFd) -> Result<Ending, ControlError>,
+    wait: impl FnOnce(&Programs, &Pidfd) -> Result<Ending, ControlError>,
 ) -> Result<TraceReport, ControlError> {
     let Beginning { started, calibration, calibrating } = beginning;
     let Subject { pid, program, facts, mut files, handlers: own_handlers } = subject;
@@ -95,7 +94,7 @@ pub(crate) fn record(
     let hook_cost = calibrating.join().ok().flatten();
     let start_up = started.elapsed();
     progress.running();
-    let process = pidfd::open(pid).doing("watching the program")?;
+    let process = Pidfd::open(pid).doing("watching the program")?;
     release()?;
 
     let drain = early.unwrap_or_else(new_drain);

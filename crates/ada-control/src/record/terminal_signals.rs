@@ -1,16 +1,16 @@
 //! Signals to ada that are meant for the program: those that a terminal sends to the whole group, and requests to end.
 
 use std::mem::MaybeUninit;
-use std::os::fd::OwnedFd;
 use std::ptr;
 use std::sync::atomic::{AtomicI32, Ordering};
+use std::time::Duration;
 
-use ada_process::pidfd;
+use ada_process::Pidfd;
 
 /// The signal that asked ada to end; 0 for none.
 static ASKED: AtomicI32 = AtomicI32::new(0);
-/// How long a program has to end by a signal that went to it too, in milliseconds. There is no telling whether it did.
-const GRACE: i32 = 100;
+/// How long a program has to end by a signal that went to it too. There is no telling whether it did.
+const GRACE: Duration = Duration::from_millis(100);
 
 extern "C" fn carry_on(_signal: libc::c_int) {}
 
@@ -43,10 +43,10 @@ pub fn outlive_terminal_signals() {
 }
 
 /// Waits for the end of our own child. If ada is asked to end meanwhile, so is the child.
-pub(crate) fn wait_for_end(pid: u32, process: &OwnedFd) {
-    while !pidfd::wait(process, GRACE) {
+pub(crate) fn wait_for_end(pid: u32, process: &Pidfd) {
+    while !process.wait(GRACE) {
         let signal = ASKED.swap(0, Ordering::Relaxed);
-        if signal != 0 && !pidfd::wait(process, GRACE) {
+        if signal != 0 && !process.wait(GRACE) {
             // SAFETY: a signal to a process that we started and have not waited for.
             unsafe { libc::kill(pid as i32, signal) };
         }

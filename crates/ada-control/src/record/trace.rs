@@ -1,10 +1,9 @@
 //! Traces a program from its start to its end.
 
-use std::os::fd::OwnedFd;
 use std::process::Command;
 
 use ada_process::maps::LoadedFile;
-use ada_process::{End, Halt, wait_with_time};
+use ada_process::{End, Halt, Pidfd, wait_with_time};
 
 use super::ending::Ending;
 use super::recording::{Beginning, Subject, record};
@@ -39,7 +38,7 @@ pub fn trace(command: Command, options: &TraceOptions, progress: &dyn Progress) 
     let files = SessionFiles::create(&options.output, pid, options.store)?;
     let subject = Subject { pid, program, facts, files, handlers: &[] };
     let release = || gate.release();
-    let wait = |_: &Programs, process: &OwnedFd| {
+    let wait = |_: &Programs, process: &Pidfd| {
         // Not by waitpid, which would take the stops that belong to the thread that follows its execs.
         terminal_signals::wait_for_end(pid, process);
         let (halt, cpu_time) = wait_with_time(pid as i32).doing("waiting for the program")?;

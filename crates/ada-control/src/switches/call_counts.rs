@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 
+use ada_process::process_exists;
 use ada_ring::counters::FIRST;
 use ada_ring::{DropReason, Pool};
 
@@ -27,7 +28,7 @@ impl CallCounts {
                 continue;
             }
             // Asked before reading: a process that has ended by then has counted all that it ever will.
-            let has_ended = !is_there(process);
+            let has_ended = !process_exists(process);
             let sums = if has_ended { &mut self.ended } else { &mut running }.entry(process).or_default();
             sums.resize(slots.max(sums.len()), 0);
             for (slot, sum) in sums.iter_mut().enumerate().take(slots).skip(FIRST) {
@@ -57,10 +58,4 @@ pub(super) fn are_exact(pool: &Pool) -> bool {
 /// One slot of all processes.
 pub(super) fn of_slot(sums: &BTreeMap<u32, Vec<u64>>, slot: usize) -> ByProcess {
     sums.iter().map(|(&process, sums)| (process, sums.get(slot).copied().unwrap_or(0))).collect()
-}
-
-fn is_there(process: u32) -> bool {
-    // SAFETY: signal 0 only asks whether the process is there.
-    let result = unsafe { libc::kill(process as i32, 0) };
-    result == 0 || std::io::Error::last_os_error().raw_os_error() != Some(libc::ESRCH)
 }

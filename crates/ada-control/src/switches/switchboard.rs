@@ -6,11 +6,11 @@ use std::time::Duration;
 
 use ada_event::{FunctionId, TraceNanos};
 use ada_format::atf;
-use ada_process::Clock;
+use ada_process::arch::time_stamp;
+use ada_process::{Clock, MemfdId};
 use ada_ring::Pool;
 use ada_ring::counters::{FIRST, SLOTS, UNWANTED, switch_word};
 
-use crate::arch::time_stamp_counter;
 use crate::install::shared_memory::SharedMemory;
 use crate::switches::SwitchMode;
 use crate::switches::call_counts::{ByProcess, CallCounts, are_exact, of_slot};
@@ -84,13 +84,13 @@ impl Switchboard {
     }
 
     /// By which whoever has that memory is known.
-    pub(crate) fn inode(&self) -> Option<u64> {
-        self.shared.inode().ok()
+    pub(crate) fn memfd(&self) -> Option<MemfdId> {
+        self.shared.memfd().ok()
     }
 
     /// What the processor's clock will show after a time.
     pub(crate) fn ticks_in(&self, time: Duration) -> u64 {
-        time_stamp_counter::read().saturating_add(self.clock.get().map_or(0, |clock| clock.ticks(time)))
+        time_stamp().saturating_add(self.clock.get().map_or(0, |clock| clock.ticks(time)))
     }
 
     fn now(&self) -> TraceNanos {

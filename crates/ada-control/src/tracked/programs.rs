@@ -2,12 +2,12 @@
 
 use std::collections::{BTreeSet, HashMap};
 use std::io;
-use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
-use ada_process::{Child, LiveProcesses, ProcConnector, memory_users, procfs};
+use ada_process::procfs::ProcessDir;
+use ada_process::{Child, LiveProcesses, MemfdId, Pidfd, ProcConnector};
 
 use super::hooked_programs::HookedPrograms;
 use super::process_facts::ProcessFacts;
@@ -29,7 +29,7 @@ pub(crate) struct Programs {
     /// How many processes are in the middle of an exec: these have left the shared memory, and no pidfd holds them yet.
     pub(crate) execs_under_way: AtomicUsize,
     /// Processes that were followed into other programs, with their pidfds.
-    pub(crate) followed: Mutex<Vec<(u32, OwnedFd)>>,
+    pub(crate) followed: Mutex<Vec<(u32, Pidfd)>>,
     /// The kernel's process events, where ada may listen to them.
     pub(crate) proc_connector: Option<ProcConnector>,
 }
@@ -72,7 +72,7 @@ impl Programs {
     /// Listens to process events until the recording ends.
     pub(crate) fn listen_for_processes(&self) {
         while let Some(connector) = self.proc_connector.as_ref().filter(|_| !self.phase.has_ended()) {
-            connector.hear(Duration::from_millis(50));
+            connector.receive(Duration::from_millis(50));
         }
     }
 
@@ -81,16 +81,16 @@ impl Programs {
     pub(crate) fn note_children(&self, follow: bool, is_end: bool) {
         let Some(connector) = self.proc_connector.as_ref().filter(|_| follow || is_end) else { return };
         if is_end {
-            connector.hear(Duration::ZERO);
-            let gone: Vec<u32> = connector.living().into_iter().filter(|pid| procfs::is_gone(*pid)).collect();
-            connector.hear_of_ends(&gone);
-            if connector.has_missed_some() {
+            connector.receive(Duration::ZERO);
+            let gone: Vec<u32> = connector.running().into_iter().filter(|pid| ProcessDir::of(*pid).is_gone()).collect();
+            connector.receive_exits(&gone);
+            if connector.has_lost_events() {
                 let limit = "the kernel told of more processes than could be heard: some may be missing";
                 self.lock().limits.push(limit.to_owned());
             }
         }
         let (elsewhere, children): (Vec<Child>, Vec<Child>) =
-            connector.newcomers().into_iter().partition(|child| connector.has_left(child.pid));
+            connector.take_new_children().into_iter().partition(|child| connector.runs_untraced_program(child.pid));
         self.note_forks(&children.iter().map(|child| (child.pid, child.parent)).collect());
         let mut hooked = self.lock();
         for Child { pid, parent } in elsewhere.into_iter().filter(|_| follow) {
@@ -111,18 +111,18 @@ impl Programs {
 
     /// The processes that have the session's memory.
     pub(crate) fn users(&self) -> Vec<u32> {
-        self.switches.inode().map(memory_users::users_of).unwrap_or_default()
+        self.switches.memfd().map(MemfdId::users).unwrap_or_default()
     }
 
     /// Whether a process has the session's memory.
     pub(crate) fn is_user(&self, pid: u32) -> bool {
-        self.switches.inode().is_some_and(|inode| memory_users::uses(pid, inode))
+        self.switches.memfd().is_some_and(|memfd| memfd.is_used_by(pid))
     }
 
     /// Hands over the processes that were followed into other programs.
     pub(crate) fn take_followed(&self, living: &mut LiveProcesses) {
         for (pid, descriptor) in self.followed.lock().expect("nobody panics with the lock").drain(..) {
-            living.holds(pid, descriptor);
+            living.watch_opened(pid, descriptor);
         }
     }
 

@@ -7,6 +7,4 @@ pub(crate) mod breakpoint;
 pub(crate) mod calls;
 pub(crate) mod captured;
 pub(crate) mod platform;
-pub(crate) mod registers;
 pub(crate) mod signal_frame;
-pub(crate) mod time_stamp_counter;

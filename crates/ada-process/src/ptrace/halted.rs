@@ -1,26 +1,22 @@
 //! A running process brought to a halt from outside, one thread or all, and let go as it was.
-//!
-//! Everything here belongs to the operating system's thread that called [`Halted::all`] or [`Halted::one`]: the kernel
-//! takes requests from no other.
 
-use std::fs::{File, OpenOptions};
 use std::io;
-use std::mem::{MaybeUninit, offset_of};
-use std::os::unix::fs::FileExt;
 use std::time::{Duration, Instant};
 
-use super::request::{PTRACE_GETSIGMASK, PTRACE_SETSIGMASK, request};
+use super::system_call_site;
+use super::traced_thread::TracedThread;
+use crate::arch::{RegisterSlot, Registers, SYSTEM_CALL};
 use crate::maps::Mapping;
+use crate::procfs::{ProcessDir, ProcessMemory};
 use crate::realtime_priority::RealtimePriority;
-use crate::remote::Remote;
+use crate::remote::{Remote, system_call_result};
 
-/// How long a thread may take to come to a halt: one in the middle of a vfork does not before its child has left.
+/// How long a thread may take to halt. One that has called vfork does not before its child has run exec or ended.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// How often to look whether it has.
 const LOOK: Duration = Duration::from_micros(20);
 /// How often the threads of a process are listed at most.
 const MOST_SCANS: u32 = 10_000;
-const SYSCALL: [u8; 2] = [0x0f, 0x05];
 
 /// A process with threads that do not run.
 pub struct Halted {
@@ -28,18 +24,18 @@ pub struct Halted {
     threads: Vec<HaltedThread>,
     /// When the first was asked to halt.
     since: Instant,
-    memory: File,
-    /// Where the process has a `syscall` instruction.
-    syscall_at: u64,
-    /// Until all threads are let go: the first of them would take the processor from who lets the others go.
+    memory: ProcessMemory,
+    /// Where the process has a system call instruction.
+    system_call_at: u64,
+    /// Until all threads are let go: the first of them would preempt the thread that lets the others go.
     _priority: RealtimePriority,
 }
 
-/// One of them.
+/// A thread that does not run.
 #[derive(Clone, Copy, Debug)]
 pub struct HaltedThread {
-    tid: i32,
-    /// A signal that was on its way to the thread.
+    thread: TracedThread,
+    /// A signal that was about to be delivered to the thread; 0 for none.
     signal: i32,
 }
 
@@ -65,13 +61,14 @@ impl Halted {
             let listed = threads_of(pid)?;
             let count = listed.len();
             for tid in listed {
-                if halted.threads.iter().all(|known| known.tid != tid) && halted.seize(tid)? {
+                if halted.threads.iter().all(|known| known.thread.tid() != tid) && halted.seize(tid)? {
                     asked.push(tid);
                 }
             }
-            // Threads that run can start others; once none has been found that runs, none does. A list that is read while
-            // threads end may leave others out, which the kernel's count of them tells.
-            if asked.is_empty() && (thread_count(pid).is_none_or(|all| all == count) || scans == 0) {
+            // Running threads can start others; once no running thread is found, none runs. A list that is read while
+            // threads end may leave others out, which the kernel's count of them shows.
+            let thread_count = || ProcessDir::of(pid).status().ok()?.thread_count();
+            if asked.is_empty() && (thread_count().is_none_or(|all| all == count) || scans == 0) {
                 break;
             }
             scans = scans.saturating_sub(1);
@@ -86,10 +83,11 @@ impl Halted {
     }
 
     fn none(pid: u32, mappings: &[Mapping]) -> io::Result<Self> {
-        let memory = OpenOptions::new().read(true).write(true).open(format!("/proc/{pid}/mem"))?;
-        let syscall_at = find_syscall(&memory, mappings).ok_or_else(|| io::Error::other("it makes no system calls"))?;
+        let memory = ProcessDir::of(pid).writable_memory()?;
+        let system_call_at = system_call_site::find(&memory, mappings);
+        let system_call_at = system_call_at.ok_or_else(|| io::Error::other("it makes no system calls"))?;
         let _priority = RealtimePriority::raise();
-        Ok(Self { pid, threads: Vec::new(), since: Instant::now(), memory, syscall_at, _priority })
+        Ok(Self { pid, threads: Vec::new(), since: Instant::now(), memory, system_call_at, _priority })
     }
 
     /// Those of its threads that are halted.
@@ -111,13 +109,13 @@ impl Halted {
 
     /// Asks a thread to halt. False where it has ended.
     fn seize(&self, tid: i32) -> io::Result<bool> {
-        let is_gone = |error: &io::Error| error.raw_os_error() == Some(libc::ESRCH) || is_zombie(self.pid, tid);
-        match request(libc::PTRACE_SEIZE, tid, 0, 0) {
-            // A thread that is about to be gone may not be taken either.
-            Err(error) if is_gone(&error) => return Ok(false),
-            other => other?,
-        }
-        match request(libc::PTRACE_INTERRUPT, tid, 0, 0) {
+        let has_ended = || ProcessDir::of(self.pid).thread(tid as u32).is_gone();
+        let thread = match TracedThread::seize(tid, 0) {
+            // The kernel also refuses a thread that is about to end.
+            Err(error) if error.raw_os_error() == Some(libc::ESRCH) || has_ended() => return Ok(false),
+            seized => seized?,
+        };
+        match thread.interrupt() {
             // It has ended since, or is halted already.
             Err(error) if error.raw_os_error() == Some(libc::ESRCH) => Ok(true),
             other => other.map(|()| true),
@@ -126,11 +124,9 @@ impl Halted {
 
     /// Waits until a thread that was asked to has halted. False where it has ended.
     fn await_halt(&mut self, tid: i32) -> io::Result<bool> {
-        match wait(tid) {
-            Ok(Some(status)) => {
-                let is_event = status >> 16 == libc::PTRACE_EVENT_STOP;
-                let signal = if is_event { 0 } else { (status >> 8) & 0xff };
-                self.threads.push(HaltedThread { tid, signal });
+        match HaltedThread::wait_for(tid) {
+            Ok(Some(thread)) => {
+                self.threads.push(thread);
                 Ok(true)
             }
             Ok(None) => Ok(false),
@@ -143,72 +139,71 @@ impl Halted {
 }
 
 impl HaltedThread {
+    /// Waits until a thread halts; `None` for one that has ended.
+    fn wait_for(tid: i32) -> io::Result<Option<Self>> {
+        let of_status = |status| {
+            let is_event = status >> 16 == libc::PTRACE_EVENT_STOP;
+            let signal = if is_event { 0 } else { (status >> 8) & 0xff };
+            Self { thread: TracedThread::known(tid), signal }
+        };
+        Ok(wait(tid)?.map(of_status))
+    }
+
     /// The kernel's id of the thread.
     pub fn tid(&self) -> u32 {
-        self.tid as u32
+        self.thread.tid() as u32
     }
 
     /// The registers of the thread.
-    pub fn registers(&self) -> io::Result<libc::user_regs_struct> {
-        registers(self.tid)
+    pub fn registers(&self) -> io::Result<Registers> {
+        self.thread.registers()
     }
 
-    /// Leaves all other registers alone, and so does not disturb a system call that is to be made again.
-    pub fn set_gs_base(&self, base: u64) -> io::Result<()> {
-        self.poke(offset_of!(libc::user_regs_struct, gs_base), base)
+    /// Changes the register that the system's ABI leaves unused.
+    pub fn set_spare(&self, value: u64) -> io::Result<()> {
+        self.thread.set_register(RegisterSlot::SPARE, value)
     }
 
-    /// Has the thread go on elsewhere; leaves all other registers alone.
+    /// Has the thread go on elsewhere.
     pub fn set_instruction_pointer(&self, address: u64) -> io::Result<()> {
-        self.poke(offset_of!(libc::user_regs_struct, rip), address)
+        self.thread.set_register(RegisterSlot::INSTRUCTION_POINTER, address)
     }
 
-    fn poke(&self, offset: usize, value: u64) -> io::Result<()> {
-        request(libc::PTRACE_POKEUSER, self.tid, offset as u64, value)
+    fn release(&self) {
+        // Nothing can be done for a thread that has been killed meanwhile.
+        let _ = self.thread.detach(self.signal);
     }
 }
 
 impl Drop for Halted {
     fn drop(&mut self) {
-        for thread in &self.threads {
-            // Nothing can be done for one that has been killed meanwhile.
-            let _ = request(libc::PTRACE_DETACH, thread.tid, 0, thread.signal as u64);
-        }
+        self.threads.iter().for_each(HaltedThread::release);
     }
 }
 
 impl Remote for Halted {
     fn read(&self, address: u64, bytes: &mut [u8]) -> io::Result<()> {
-        self.memory.read_exact_at(bytes, address)
+        self.memory.read(address, bytes)
     }
 
     fn write(&self, address: u64, bytes: &[u8]) -> io::Result<()> {
-        self.memory.write_all_at(bytes, address)
+        self.memory.write(address, bytes)
     }
 
-    /// Made at an instruction that the process has, because others may be running; by a thread that no signal is on its
-    /// way to, if there is one, because such a signal forgets who sent it.
+    /// Made at an instruction that the process has, because other threads may be running; by a thread that no signal is
+    /// about to be delivered to, if there is one, because such a signal loses its sender.
     fn system_call(&self, number: i64, arguments: [u64; 6]) -> io::Result<u64> {
         let thread = self.threads.iter().min_by_key(|thread| thread.signal != 0);
-        let tid = thread.ok_or_else(|| io::Error::from_raw_os_error(libc::ESRCH))?.tid;
-        let before = registers(tid)?;
-        let mut call = before;
-        call.rip = self.syscall_at;
-        call.rax = number as u64;
-        // Not in a system call: the kernel must not try to restart one.
-        call.orig_rax = u64::MAX;
-        [call.rdi, call.rsi, call.rdx, call.r10, call.r8, call.r9] = arguments;
-        let mut mask = 0_u64;
-        let mask_bytes = size_of_val(&mask) as u64;
-        request(PTRACE_GETSIGMASK, tid, mask_bytes, &raw mut mask as u64)?;
+        let thread = thread.ok_or_else(|| io::Error::from_raw_os_error(libc::ESRCH))?.thread;
+        let before = thread.registers()?;
+        let mask = thread.signal_mask()?;
         // A handler must not run in the middle of this.
-        request(PTRACE_SETSIGMASK, tid, mask_bytes, &raw const ALL_SIGNALS as u64)?;
-        set_registers(tid, &call)?;
-        let result = step_over_syscall(tid, self.syscall_at);
-        set_registers(tid, &before)?;
-        request(PTRACE_SETSIGMASK, tid, mask_bytes, &raw const mask as u64)?;
-        let result = result? as i64;
-        if (-4095..0).contains(&result) { Err(io::Error::from_raw_os_error(-result as i32)) } else { Ok(result as u64) }
+        thread.set_signal_mask(u64::MAX)?;
+        thread.set_registers(&before.for_system_call(self.system_call_at, number, arguments))?;
+        let returned = step_over_system_call(thread, self.system_call_at);
+        thread.set_registers(&before)?;
+        thread.set_signal_mask(mask)?;
+        system_call_result(returned?)
     }
 
     /// There is no room in a running program that is certainly nobody's.
@@ -217,30 +212,27 @@ impl Remote for Halted {
     }
 }
 
-static ALL_SIGNALS: u64 = u64::MAX;
-
-fn step_over_syscall(tid: i32, syscall_at: u64) -> io::Result<u64> {
+fn step_over_system_call(thread: TracedThread, at: u64) -> io::Result<u64> {
     loop {
-        request(libc::PTRACE_SINGLESTEP, tid, 0, 0)?;
-        let status = wait(tid)?.ok_or_else(|| io::Error::from_raw_os_error(libc::ESRCH))?;
-        let registers = registers(tid)?;
-        if registers.rip == syscall_at + SYSCALL.len() as u64 {
-            return Ok(registers.rax);
+        thread.step(0)?;
+        let status = wait(thread.tid())?.ok_or_else(|| io::Error::from_raw_os_error(libc::ESRCH))?;
+        let registers = thread.registers()?;
+        let now_at = registers.instruction_pointer();
+        if now_at == at + SYSTEM_CALL.len() as u64 {
+            return Ok(registers.system_call_result());
         }
         // An interruption from before, or the whole process is being stopped: neither has run anything.
-        if registers.rip != syscall_at || status >> 8 == libc::SIGTRAP {
+        if now_at != at || status >> 8 == libc::SIGTRAP {
             return Err(io::Error::other(format!("a thread went astray in a system call: status {status:#x}")));
         }
     }
 }
 
-/// Gives a thread up that has not halted in time. The kernel lets go only of those that have; what does not halt now is let
-/// go when ada ends.
+/// Gives up a thread that has not halted in time. The kernel detaches only halted threads; one that does not halt now
+/// either is let go when ada ends.
 fn leave_running(tid: i32) {
-    if let Ok(Some(status)) = wait(tid) {
-        let is_event = status >> 16 == libc::PTRACE_EVENT_STOP;
-        let signal = if is_event { 0 } else { (status >> 8) & 0xff };
-        let _ = request(libc::PTRACE_DETACH, tid, 0, signal as u64);
+    if let Ok(Some(thread)) = HaltedThread::wait_for(tid) {
+        thread.release();
     }
 }
 
@@ -265,55 +257,9 @@ fn wait(tid: i32) -> io::Result<Option<i32>> {
     }
 }
 
-fn registers(tid: i32) -> io::Result<libc::user_regs_struct> {
-    let mut registers = MaybeUninit::uninit();
-    request(libc::PTRACE_GETREGS, tid, 0, registers.as_mut_ptr() as u64)?;
-    // SAFETY: the kernel has filled it in.
-    Ok(unsafe { registers.assume_init() })
-}
-
-fn set_registers(tid: i32, registers: &libc::user_regs_struct) -> io::Result<()> {
-    request(libc::PTRACE_SETREGS, tid, 0, std::ptr::from_ref(registers) as u64)
-}
-
-/// How many threads the kernel counts, ended ones that nobody has waited for among them.
-fn thread_count(pid: u32) -> Option<usize> {
-    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
-    status.lines().find_map(|line| line.strip_prefix("Threads:"))?.trim().parse().ok()
-}
-
 /// The threads of a process, its first one first.
 fn threads_of(pid: u32) -> io::Result<Vec<i32>> {
-    let entries = std::fs::read_dir(format!("/proc/{pid}/task"))?;
-    let mut threads: Vec<i32> = entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok()).collect();
+    let mut threads: Vec<i32> = ProcessDir::of(pid).threads()?.into_iter().map(|tid| tid as i32).collect();
     threads.sort_unstable_by_key(|&tid| (tid as u32 != pid, tid));
     Ok(threads)
-}
-
-fn is_zombie(pid: u32, tid: i32) -> bool {
-    let status = std::fs::read_to_string(format!("/proc/{pid}/task/{tid}/stat")).unwrap_or_default();
-    // The name in parentheses may hold anything.
-    status.rsplit_once(')').is_none_or(|(_, rest)| matches!(rest.trim_start().chars().next(), Some('Z' | 'X') | None))
-}
-
-/// A `syscall` instruction of a process: the kernel's own page has one, and so has the C library.
-fn find_syscall(memory: &File, mappings: &[Mapping]) -> Option<u64> {
-    let mut candidates: Vec<&Mapping> = mappings.iter().filter(|mapping| mapping.executable).collect();
-    candidates.sort_by_key(|mapping| mapping.path != "[vdso]");
-    let mut bytes = vec![0; 1 << 16];
-    for mapping in candidates {
-        let mut at = mapping.start;
-        while at < mapping.end {
-            let length = bytes.len().min((mapping.end - at) as usize);
-            if memory.read_exact_at(&mut bytes[..length], at).is_err() {
-                break;
-            }
-            if let Some(found) = bytes[..length].windows(2).position(|window| window == SYSCALL) {
-                return Some(at + found as u64);
-            }
-            // An instruction may lie across the border.
-            at += length as u64 - u64::from(at + (length as u64) < mapping.end);
-        }
-    }
-    None
 }

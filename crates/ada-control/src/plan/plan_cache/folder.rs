@@ -135,8 +135,7 @@ fn is_private(metadata: &Metadata) -> bool {
 }
 
 fn user() -> u32 {
-    // SAFETY: the call cannot fail and touches nothing.
-    unsafe { libc::geteuid() }
+    rustix::process::geteuid().as_raw()
 }
 
 #[cfg(test)]

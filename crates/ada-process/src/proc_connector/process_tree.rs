@@ -1,0 +1,147 @@
+//! The first traced process, and those that descend from it, as the kernel's events tell.
+
+use std::collections::HashMap;
+
+use super::process_event::ProcessEvent;
+use crate::end::End;
+
+/// The traced processes, and their children.
+pub(super) struct ProcessTree {
+    processes: HashMap<u32, Process>,
+    /// Those that nobody has asked for yet.
+    new: Vec<Child>,
+}
+
+#[derive(Default)]
+struct Process {
+    threads: u32,
+    /// How many programs it has run since it is known …
+    programs: u32,
+    /// … and how many of these are traced, the first ones.
+    followed: u32,
+    /// The exit status of the last of its threads that has ended.
+    status: Option<i32>,
+}
+
+/// A process that a traced one has made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Child {
+    /// Its id.
+    pub pid: u32,
+    /// The process that made it.
+    pub parent: u32,
+}
+
+/// Threads of the first process: how many it has is not known, and its end is known by other means.
+const MANY: u32 = u32::MAX / 2;
+
+impl ProcessTree {
+    pub(super) fn new(first: u32) -> Self {
+        let first = (first, Process { threads: MANY, ..Process::default() });
+        Self { processes: HashMap::from([first]), new: Vec::new() }
+    }
+
+    pub(super) fn take(&mut self, event: ProcessEvent) {
+        match event {
+            ProcessEvent::Forked { parent, child } => {
+                let is_traced = |parent: &Process| parent.programs <= parent.followed;
+                if self.processes.get(&parent).is_some_and(is_traced) {
+                    self.processes.insert(child, Process { threads: 1, ..Process::default() });
+                    self.new.push(Child { pid: child, parent });
+                } else {
+                    // An id that is used again.
+                    self.processes.remove(&child);
+                }
+            }
+            ProcessEvent::ThreadStarted { process } => self.change(process, |it| it.threads += 1),
+            ProcessEvent::Exec { process } => self.change(process, |it| it.programs += 1),
+            ProcessEvent::ThreadExited { process, status } => self.change(process, |it| {
+                it.threads = it.threads.saturating_sub(1);
+                it.status = Some(status);
+            }),
+            ProcessEvent::Acknowledged(_) | ProcessEvent::Other => {}
+        }
+    }
+
+    /// The process runs a program that is traced. The event of its exec may come before or after this.
+    pub(super) fn note_followed(&mut self, pid: u32) {
+        self.change(pid, |it| it.followed += 1);
+    }
+
+    fn change(&mut self, pid: u32, change: impl FnOnce(&mut Process)) {
+        if let Some(process) = self.processes.get_mut(&pid) {
+            change(process);
+        }
+    }
+
+    pub(super) fn take_new_children(&mut self) -> Vec<Child> {
+        std::mem::take(&mut self.new)
+    }
+
+    pub(super) fn knows(&self, pid: u32) -> bool {
+        self.processes.contains_key(&pid)
+    }
+
+    pub(super) fn runs_untraced_program(&self, pid: u32) -> bool {
+        self.processes.get(&pid).is_some_and(|it| it.programs > it.followed)
+    }
+
+    pub(super) fn running(&self) -> Vec<u32> {
+        self.processes.iter().filter(|(_, it)| (1..MANY / 2).contains(&it.threads)).map(|(pid, _)| *pid).collect()
+    }
+
+    pub(super) fn runs(&self, pid: u32) -> bool {
+        self.processes.get(&pid).is_some_and(|it| it.threads > 0)
+    }
+
+    /// A process has ended with its last thread.
+    pub(super) fn end_of(&self, pid: u32) -> Option<End> {
+        let status = self.processes.get(&pid).filter(|it| it.threads == 0)?.status?;
+        Some(End::of_status(status))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_has_ended_with_its_last_thread() {
+        let mut tree = ProcessTree::new(1);
+        tree.take(ProcessEvent::Forked { parent: 1, child: 2 });
+        tree.take(ProcessEvent::ThreadStarted { process: 2 });
+        tree.take(ProcessEvent::ThreadExited { process: 2, status: 0 });
+        assert!(tree.runs(2) && tree.end_of(2).is_none());
+        tree.take(ProcessEvent::ThreadExited { process: 2, status: 9 });
+        assert_eq!((tree.runs(2), tree.end_of(2)), (false, Some(End::Killed(9))));
+        assert_eq!(tree.take_new_children(), [Child { pid: 2, parent: 1 }]);
+    }
+
+    #[test]
+    fn children_of_a_program_that_is_not_traced_are_left_out() {
+        let mut tree = ProcessTree::new(1);
+        for child in [2, 3] {
+            tree.take(ProcessEvent::Forked { parent: 1, child });
+        }
+        // The event of a traced exec may come late.
+        tree.note_followed(2);
+        tree.take(ProcessEvent::Exec { process: 2 });
+        tree.take(ProcessEvent::Exec { process: 3 });
+        tree.take(ProcessEvent::Forked { parent: 2, child: 4 });
+        tree.take(ProcessEvent::Forked { parent: 3, child: 5 });
+        tree.take(ProcessEvent::Forked { parent: 77, child: 78 });
+        let news = [(2, 1), (3, 1), (4, 2)].map(|(pid, parent)| Child { pid, parent });
+        assert_eq!(tree.take_new_children(), news);
+        assert_eq!([2, 3, 4].map(|pid| tree.runs_untraced_program(pid)), [false, true, false]);
+    }
+
+    #[test]
+    fn an_id_that_is_used_again_is_another_process() {
+        let mut tree = ProcessTree::new(1);
+        tree.take(ProcessEvent::Forked { parent: 1, child: 2 });
+        tree.take(ProcessEvent::ThreadExited { process: 2, status: 9 });
+        tree.take(ProcessEvent::Forked { parent: 77, child: 2 });
+        assert_eq!((tree.runs(2), tree.end_of(2)), (false, None));
+        assert!(tree.running().is_empty());
+    }
+}
