@@ -6,6 +6,8 @@
 //!
 //! `ada-control` compiles this crate a second time, freestanding, and copies the result into the target; here it is an
 //! ordinary library, so that its rules can be tested.
+//!
+//! What depends on the processor stands in a folder of its own, behind the seam `arch`.
 #![no_std]
 
 mod arch;

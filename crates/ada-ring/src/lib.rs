@@ -8,6 +8,8 @@
 //! once, from its start to its end; nothing in it is ever overwritten while it is owned, so the drain may read behind
 //! the writer without a lock. A record whose first word is 0 is not written yet. When a chunk is full the thread
 //! takes another from the [`pool`]; the drain empties the full one, zeroes it and puts it back.
+//!
+//! Layouts that depend on the processor's registers stand in a folder of their own, behind the seam [`arch`].
 #![no_std]
 
 pub mod agent_entries;
