@@ -111,7 +111,7 @@ pub(crate) unsafe fn exchange(
 pub(crate) unsafe fn note_handed_over(state: *mut ThreadState) {
     // SAFETY: the caller's promise.
     if let Some(events) = chunk_of(unsafe { (*state).index_position }) {
-        pool().header(events).has_left_others.store(1, Ordering::Release);
+        pool().header(events).has_handed_over_others.store(1, Ordering::Release);
     }
 }
 
@@ -243,8 +243,8 @@ pub(crate) unsafe fn label(pool: &Pool, chunk: usize, state: *mut ThreadState, l
         *taken += 1;
         header.lane.store(lane as u32, Ordering::Relaxed);
         header.wanted.store(0, Ordering::Relaxed);
-        header.has_left_others.store(0, Ordering::Relaxed);
-        header.image.store(get(Item::Image) as u32, Ordering::Relaxed);
+        header.has_handed_over_others.store(0, Ordering::Relaxed);
+        header.program.store(get(Item::Program) as u32, Ordering::Relaxed);
         header.thread_pointer.store(thread_pointer(), Ordering::Relaxed);
         header.shadow_base_low.store((*state).shadow_base as u32, Ordering::Relaxed);
         header.lost_before.store((*state).lost, Ordering::Relaxed);

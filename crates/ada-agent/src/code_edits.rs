@@ -24,7 +24,7 @@ pub(crate) fn make() {
     }
     let done = block.edits_done.load(Ordering::Relaxed) as usize;
     for edit in (done..added).filter_map(|number| edits.get(number)) {
-        let is_ours = edit.image.load(Ordering::Relaxed) == get(Item::Image) as u32;
+        let is_ours = edit.program.load(Ordering::Relaxed) == get(Item::Program) as u32;
         if !is_ours || clock() > edit.until.load(Ordering::Relaxed) {
             continue;
         }

@@ -23,7 +23,7 @@ pub enum Item {
     /// Bytes of a detail record.
     DetailStride,
     /// The number of the program that the process runs.
-    Image,
+    Program,
 }
 
 /// How many entries there are.

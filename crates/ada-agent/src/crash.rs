@@ -121,7 +121,7 @@ unsafe extern "C" fn ada_crash(signal: u64, information: *const u8, context: *co
             slot.publish();
         }
         None => {
-            control().crashes.untold.fetch_add(1, Ordering::Relaxed);
+            control().crashes.unrecorded.fetch_add(1, Ordering::Relaxed);
         }
     }
     exchange(signal, Some(&Action::default()));

@@ -36,7 +36,7 @@ pub(crate) fn libraries_changed() {
         }
     }
     let process = syscall::process();
-    loader.image.store(get(Item::Image) as u32, Ordering::Relaxed);
+    loader.program.store(get(Item::Program) as u32, Ordering::Relaxed);
     loader.waiting.store(process, Ordering::Release);
     syscall::futex_wake(&loader.waiting);
     loop {

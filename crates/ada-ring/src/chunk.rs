@@ -98,9 +98,9 @@ pub struct ChunkHeader {
     /// 1 where the drain wants what a thread would otherwise overwrite: the detail of a window.
     pub wanted: AtomicU32,
     /// 1 where the thread has handed over a chunk of another lane since the drain last looked.
-    pub has_left_others: AtomicU32,
+    pub has_handed_over_others: AtomicU32,
     /// The number of the program that the process runs: another after an exec.
-    pub image: AtomicU32,
+    pub program: AtomicU32,
     /// The thread's FS base: its `pthread_t` in the C libraries.
     pub thread_pointer: AtomicU64,
     /// The process that made this one by a fork, where its first thread knows; 0 for none.

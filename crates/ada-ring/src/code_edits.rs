@@ -14,7 +14,7 @@ pub const MAX_EDITS: usize = 1024;
 #[derive(Debug)]
 pub struct CodeEdit {
     /// The number of the program that it is about.
-    pub image: AtomicU32,
+    pub program: AtomicU32,
     /// How many processes have made it.
     pub done: AtomicU32,
     /// Where the word is: a multiple of 8.
@@ -39,10 +39,10 @@ pub struct CodeEdits {
 
 impl CodeEdits {
     /// Adds an edit; called by the recorder alone. Gives its number, or none where there is no room.
-    pub fn add(&self, image: u32, address: u64, old: u64, new: u64, until: u64) -> Option<usize> {
+    pub fn add(&self, program: u32, address: u64, old: u64, new: u64, until: u64) -> Option<usize> {
         let number = self.count.load(Ordering::Relaxed) as usize;
         let edit = self.edits.get(number).filter(|_| address.is_multiple_of(8))?;
-        edit.image.store(image, Ordering::Relaxed);
+        edit.program.store(program, Ordering::Relaxed);
         edit.address.store(address, Ordering::Relaxed);
         edit.old.store(old, Ordering::Relaxed);
         edit.new.store(new, Ordering::Relaxed);

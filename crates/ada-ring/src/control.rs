@@ -120,7 +120,7 @@ pub struct LoaderCall {
     /// 0 nothing, 1 a call is wanted, 2 it is made.
     pub stage: AtomicU32,
     /// The number of the program that the process runs.
-    pub image: AtomicU32,
+    pub program: AtomicU32,
     /// The system call's number and arguments.
     pub call: [AtomicU64; 7],
     /// What it gave.

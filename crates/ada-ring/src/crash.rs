@@ -49,7 +49,7 @@ pub struct CrashSlot {
 pub struct CrashSlots {
     slots: [CrashSlot; CRASH_SLOTS],
     /// Crashes that could not be told.
-    pub untold: AtomicU64,
+    pub unrecorded: AtomicU64,
 }
 
 impl CrashSlots {

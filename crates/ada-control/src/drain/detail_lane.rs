@@ -264,7 +264,7 @@ impl ThreadChunks<'_> {
         // Each program that a process runs counts from 0.
         chunks.sort_by_key(|&chunk| {
             let header = self.pool.header(chunk);
-            (header.image.load(Ordering::Relaxed), header.ordinal.load(Ordering::Relaxed))
+            (header.program.load(Ordering::Relaxed), header.ordinal.load(Ordering::Relaxed))
         });
         chunks
     }
@@ -318,9 +318,9 @@ mod tests {
     fn chunks_of_an_earlier_program_come_first() {
         let shared = SharedMemory::new(3, OnFull::Wait, DetailMode::All).unwrap();
         let pool = shared.pool();
-        for (chunk, (image, ordinal)) in [(2, 0), (1, 1), (1, 0)].into_iter().enumerate() {
+        for (chunk, (program, ordinal)) in [(2, 0), (1, 1), (1, 0)].into_iter().enumerate() {
             let header = pool.header(chunk);
-            header.image.store(image, Ordering::Relaxed);
+            header.program.store(program, Ordering::Relaxed);
             header.ordinal.store(ordinal, Ordering::Relaxed);
             header.lane.store(Lane::Probe as u32, Ordering::Relaxed);
             header.pid.store(7, Ordering::Relaxed);

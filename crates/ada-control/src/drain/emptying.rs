@@ -42,8 +42,8 @@ impl Drain {
         let has_holes = self.read(&mut reader, pending.chunk, is_full, ended, &mut gaps);
         let (at_end, used) = (reader.is_at_end(), reader.position());
         let is_done = at_end && is_full || ended;
-        let has_left_others = header.has_left_others.swap(0, Ordering::Acquire) != 0;
-        if self.batch.is_empty() && !is_done && !has_left_others {
+        let has_handed_over_others = header.has_handed_over_others.swap(0, Ordering::Acquire) != 0;
+        if self.batch.is_empty() && !is_done && !has_handed_over_others {
             return !is_full;
         }
         if is_done {
@@ -63,10 +63,10 @@ impl Drain {
             gaps.waits.extend(first.filter(|_| ticks > 0).map(|until| Wait { ticks, until }));
         }
         let facts = BatchFacts::of(&self.batch);
-        gaps.waits.extend(self.writer.collect_details(pending, &facts, &others, has_left_others));
-        if has_left_others && !is_done && others.are_handed_over() {
+        gaps.waits.extend(self.writer.collect_details(pending, &facts, &others, has_handed_over_others));
+        if has_handed_over_others && !is_done && others.are_handed_over() {
             // They belong to events that are still to come.
-            header.has_left_others.store(1, Ordering::Relaxed);
+            header.has_handed_over_others.store(1, Ordering::Relaxed);
         }
         if self.failure.is_none()
             && let Err(error) = self.writer.write(&mut self.batch, pending, &facts, &others, shadow_base_low, files)

@@ -69,7 +69,7 @@ impl EventWriter {
         pending: &PendingChunk,
         facts: &BatchFacts,
         others: &ThreadChunks<'_>,
-        has_left_others: bool,
+        has_handed_over_others: bool,
     ) -> Vec<Wait> {
         let details = &mut self.threads.entry((pending.pid, pending.tid)).or_default().details;
         let (stride, limit) = (self.shape.stride(), facts.latest);
@@ -79,7 +79,7 @@ impl EventWriter {
         } else if self.watch.is_some() {
             waits.extend(details.collect_handed_over(others, stride, limit));
         }
-        if facts.has_probes() || has_left_others {
+        if facts.has_probes() || has_handed_over_others {
             waits.extend(details.collect(others, Lane::Probe, RawProbe::SIZE, limit));
         }
         waits

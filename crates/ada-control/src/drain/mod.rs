@@ -291,9 +291,9 @@ impl Drain {
     }
 
     /// Crashes of which no record came to be.
-    pub(crate) fn untold_crashes(&self) -> u64 {
+    pub(crate) fn unrecorded_crashes(&self) -> u64 {
         let crashes = &self.pool.control().crashes;
-        crashes.untold.load(Ordering::Relaxed) + crashes.unfinished() as u64
+        crashes.unrecorded.load(Ordering::Relaxed) + crashes.unfinished() as u64
     }
 
     /// How long threads have waited for room.

@@ -23,7 +23,7 @@ impl PendingChunk {
     pub(super) fn is_still_there(&self, pool: &Pool) -> bool {
         let header = pool.header(self.chunk);
         header.lane.load(Ordering::Relaxed) == Lane::Index as u32
-            && (header.image.load(Ordering::Relaxed), header.ordinal.load(Ordering::Relaxed))
+            && (header.program.load(Ordering::Relaxed), header.ordinal.load(Ordering::Relaxed))
                 == (self.program.0, self.ordinal)
             && (header.pid.load(Ordering::Relaxed), header.tid.load(Ordering::Relaxed)) == (self.pid, self.tid)
     }
@@ -56,7 +56,7 @@ impl PendingChunk {
         (header.lane.load(Ordering::Relaxed) == Lane::Index as u32).then(|| Self {
             pid: header.pid.load(Ordering::Relaxed),
             tid: header.tid.load(Ordering::Relaxed),
-            program: ProgramId(header.image.load(Ordering::Relaxed)),
+            program: ProgramId(header.program.load(Ordering::Relaxed)),
             ordinal: header.ordinal.load(Ordering::Relaxed),
             thread_pointer: header.thread_pointer.load(Ordering::Relaxed),
             forked_by: header.forked_by.load(Ordering::Relaxed),

@@ -50,7 +50,7 @@ impl WaitingThread {
 
     /// The program that the process runs.
     pub(crate) fn program(&self) -> ProgramId {
-        ProgramId(self.call().image.load(Ordering::Relaxed))
+        ProgramId(self.call().program.load(Ordering::Relaxed))
     }
 
     fn call(&self) -> &LoaderCall {

@@ -94,7 +94,7 @@ mod tests {
             (Item::OwnerByWord, 6),
             (Item::StackWindow, 7),
             (Item::DetailStride, 8),
-            (Item::Image, 9),
+            (Item::Program, 9),
         ];
         let image = AgentImage::at(0x10_0000, &config).unwrap();
         let end = 0x10_0000 + image.bytes.len() as u64;

@@ -92,7 +92,7 @@ impl TargetMemory {
             (Item::OwnerByWord, u64::from(stubs.owner_by_word)),
             (Item::StackWindow, shape.window as u64),
             (Item::DetailStride, shape.stride() as u64),
-            (Item::Image, id.0.into()),
+            (Item::Program, id.0.into()),
         ];
         let agent = AgentImage::at(AGENT_AT, &config)?;
         let length = agent.bytes.len() as u64;

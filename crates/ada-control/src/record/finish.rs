@@ -49,8 +49,8 @@ impl Finish<'_> {
         drain.finish_windows(&files);
         let (switches, numbers) = (programs.switches.clone(), programs.numbers.clone());
         let (mut hooked, proc_connector) = programs.into_hooked();
-        if drain.untold_crashes() > 0 {
-            hooked.limits.push(format!("{} crashes could not be recorded", drain.untold_crashes()));
+        if drain.unrecorded_crashes() > 0 {
+            hooked.limits.push(format!("{} crashes could not be recorded", drain.unrecorded_crashes()));
         }
         let missing = probes::limits(&hooked.modules);
         hooked.limits.extend(missing);

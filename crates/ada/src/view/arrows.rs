@@ -4,18 +4,23 @@ use std::cmp::Reverse;
 
 use serde_json::{Value, json};
 
-use super::stage::Stage;
-use super::stage_link::StageLink;
+use super::timeline::Timeline;
+use super::timeline_link::TimelineLink;
 use crate::analysis::{Reference, Target};
 
 /// Arrows of one answer; the longest waits come first.
 const MOST: usize = 300;
 
 /// The arrows that are seen between two moments and have an end on these tracks.
-pub(super) fn answer(stage: &Stage, start: u64, end: u64, is_shown: impl Fn(usize) -> bool) -> anyhow::Result<Value> {
+pub(super) fn answer(
+    timeline: &Timeline,
+    start: u64,
+    end: u64,
+    is_shown: impl Fn(usize) -> bool,
+) -> anyhow::Result<Value> {
     let overlaps =
-        |link: &&StageLink| link.from.time.min(link.to.time) < end && link.from.time.max(link.to.time) > start;
-    let mut seen: Vec<&StageLink> = stage
+        |link: &&TimelineLink| link.from.time.min(link.to.time) < end && link.from.time.max(link.to.time) > start;
+    let mut seen: Vec<&TimelineLink> = timeline
         .links
         .iter()
         .filter(overlaps)
@@ -27,9 +32,9 @@ pub(super) fn answer(stage: &Stage, start: u64, end: u64, is_shown: impl Fn(usiz
     seen.truncate(MOST);
     let mut arrows = Vec::new();
     for link in seen {
-        let process = &stage.processes[link.process];
+        let process = &timeline.processes[link.process];
         let (from, to) = (link.from.row(process)?, link.to.row(process)?);
-        let time = |time: u64| time.saturating_sub(stage.start);
+        let time = |time: u64| time.saturating_sub(timeline.start);
         arrows.push(json!([
             link.kind,
             link.from.track,
@@ -38,14 +43,14 @@ pub(super) fn answer(stage: &Stage, start: u64, end: u64, is_shown: impl Fn(usiz
             link.to.track,
             to,
             time(link.to.time),
-            refer(stage, link.process, link.from.target),
-            refer(stage, link.process, link.to.target),
+            refer(timeline, link.process, link.from.target),
+            refer(timeline, link.process, link.to.target),
         ]));
     }
     Ok(json!({ "arrows": arrows, "left_out": count - arrows.len() }))
 }
 
-fn refer(stage: &Stage, process: usize, target: Target) -> String {
-    let pid = (stage.processes.len() > 1).then_some(stage.processes[process].pid);
+fn refer(timeline: &Timeline, process: usize, target: Target) -> String {
+    let pid = (timeline.processes.len() > 1).then_some(timeline.processes[process].pid);
     Reference { pid, target }.to_string()
 }

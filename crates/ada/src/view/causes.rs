@@ -3,16 +3,21 @@
 use serde_json::{Value, json};
 
 use super::referenced;
-use super::stage::Stage;
-use super::stage_link::StageLink;
+use super::timeline::Timeline;
+use super::timeline_link::TimelineLink;
 use crate::analysis::{OpenedSession, Target};
 
 /// Causes and effects of an answer, each.
 const MOST: usize = 50;
 
 /// The causal links of a span: what led to it, and what it led to itself or by calls that were made on its behalf.
-pub(super) fn find(opened: &OpenedSession, stage: &Stage, process: usize, target: Target) -> anyhow::Result<Value> {
-    let of_process = || stage.links.iter().filter(|link| link.process == process);
+pub(super) fn find(
+    opened: &OpenedSession,
+    timeline: &Timeline,
+    process: usize,
+    target: Target,
+) -> anyhow::Result<Value> {
+    let of_process = || timeline.links.iter().filter(|link| link.process == process);
     let is_own = |end: Target| end == target || on_behalf_of(opened, process, end) == Some(target);
     let causes = of_process().filter(|link| link.to.target == target).map(|link| (link, link.from.target));
     let effects = of_process().filter(|link| is_own(link.from.target)).map(|link| (link, link.to.target));
@@ -34,9 +39,9 @@ fn on_behalf_of(opened: &OpenedSession, process: usize, call: Target) -> Option<
 fn told<'a>(
     opened: &OpenedSession,
     process: usize,
-    links: impl Iterator<Item = (&'a StageLink, Target)>,
+    links: impl Iterator<Item = (&'a TimelineLink, Target)>,
 ) -> anyhow::Result<Vec<String>> {
-    let tell = |(link, other): (&StageLink, Target)| {
+    let tell = |(link, other): (&TimelineLink, Target)| {
         let reference = opened.processes()[process].reference(other);
         let name = referenced::find(opened, reference)?.map_or_else(String::new, |row| row.name(opened));
         Ok(format!("{}: {reference} {name}", link.kind).trim_end().to_owned())

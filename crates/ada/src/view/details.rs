@@ -4,7 +4,7 @@ use ada_query::Reference;
 use serde_json::{Value, json};
 
 use super::logical_track::LogicalKind;
-use super::stage::Stage;
+use super::timeline::Timeline;
 use super::track::TrackKind;
 use super::{causes, referenced, search};
 use crate::analysis::{OpenedSession, Target};
@@ -14,9 +14,9 @@ use crate::show;
 const NEIGHBOURS: usize = 50;
 
 /// What a shape of a track stands for.
-pub(super) fn reference(opened: &OpenedSession, stage: &Stage, track: usize, seq: u64) -> Option<Reference> {
-    let it = stage.tracks.get(track)?;
-    let meta = stage.processes[it.process].tables.meta();
+pub(super) fn reference(opened: &OpenedSession, timeline: &Timeline, track: usize, seq: u64) -> Option<Reference> {
+    let it = timeline.tracks.get(track)?;
+    let meta = timeline.processes[it.process].tables.meta();
     let id = |place: u64| meta.threads.get(place as usize).map(|thread| thread.id);
     let place = usize::try_from(seq).ok()?;
     let target = match &it.kind {
@@ -41,13 +41,13 @@ pub(super) fn reference(opened: &OpenedSession, stage: &Stage, track: usize, seq
 }
 
 /// All that is known of a span, and where it is drawn.
-pub(super) fn answer(opened: &OpenedSession, stage: &Stage, reference: Reference) -> anyhow::Result<Value> {
+pub(super) fn answer(opened: &OpenedSession, timeline: &Timeline, reference: Reference) -> anyhow::Result<Value> {
     let shown = show::find(opened, reference, NEIGHBOURS)?;
     let row = referenced::find(opened, reference)?;
-    let place = row.as_ref().and_then(|row| search::place(stage, row));
-    let span = row.as_ref().map(|row| search::to_json(opened, stage, row));
+    let place = row.as_ref().and_then(|row| search::place(timeline, row));
+    let span = row.as_ref().map(|row| search::to_json(opened, timeline, row));
     let links = match &row {
-        Some(row) => causes::find(opened, stage, row.process, row.target(opened))?,
+        Some(row) => causes::find(opened, timeline, row.process, row.target(opened))?,
         None => Value::Null,
     };
     Ok(json!({ "reference": reference.to_string(), "details": shown, "place": place, "span": span, "links": links }))

@@ -9,14 +9,14 @@ use serde_json::Value;
 
 use super::about;
 use super::question::OwnedSession;
-use super::stage::Stage;
+use super::timeline::Timeline;
 use crate::analysis::{OpenedSession, SessionArgs, show_findings, thousands};
 use crate::exit::{Blame, say};
 use crate::session_thread::SessionThread;
 
 /// A session that was opened.
 pub(super) struct Loaded {
-    pub(super) stage: Arc<Stage>,
+    pub(super) timeline: Arc<Timeline>,
     pub(super) thread: SessionThread<OwnedSession>,
     /// What the page is told first.
     pub(super) about: Value,
@@ -27,17 +27,17 @@ impl Loaded {
     /// they are being written just now.
     pub(super) fn open(args: SessionArgs, path: &Path, number: u64, is_live: bool) -> anyhow::Result<Self> {
         let path = path.to_owned();
-        let (thread, (stage, about)) = SessionThread::start(move || {
+        let (thread, (timeline, about)) = SessionThread::start(move || {
             let opened = OpenedSession::open(&path, &args)?;
             if !is_live {
                 show_findings(opened.session());
             }
-            let stage = Stage::new(&opened, &Progress::new(is_live).hears());
-            let stage = Arc::new(stage.output_failed(|| format!("cannot sum up {}", path.display()))?);
-            let about = about::answer(&opened, &stage, number, is_live);
-            Ok((OwnedSession { opened, stage: stage.clone() }, (stage, about)))
+            let timeline = Timeline::new(&opened, &Progress::new(is_live).hears());
+            let timeline = Arc::new(timeline.output_failed(|| format!("cannot sum up {}", path.display()))?);
+            let about = about::answer(&opened, &timeline, number, is_live);
+            Ok((OwnedSession { opened, timeline: timeline.clone() }, (timeline, about)))
         })?;
-        Ok(Self { stage, thread, about })
+        Ok(Self { timeline, thread, about })
     }
 }
 

@@ -1,6 +1,6 @@
 //! `ada view`: the timeline page, served on the loopback interface.
 //!
-//! [`stage`] holds what is drawn and may be asked by several threads at once; everything else is a [`question`] to the
+//! [`timeline`] holds what is drawn and may be asked by several threads at once; everything else is a [`question`] to the
 //! one thread that owns the session. [`http`] is the only one that knows of requests.
 
 mod about;
@@ -27,10 +27,10 @@ mod referenced;
 mod routes;
 mod search;
 mod shape_kind;
-mod stage;
-mod stage_link;
-mod stage_process;
 mod sums;
+mod timeline;
+mod timeline_link;
+mod timeline_process;
 mod track;
 
 use std::path::PathBuf;

@@ -29,7 +29,7 @@ use ada_format::parallel::in_parallel;
 use ada_timeline::{Picture, Range, Row, Shape, StripColumn, fit};
 
 use super::shape_kind::ShapeKind;
-use super::stage::Stage;
+use super::timeline::Timeline;
 use super::track::TrackKind;
 
 /// Shapes of one picture, a strip being one.
@@ -51,14 +51,14 @@ pub(super) struct Wanted {
 }
 
 /// `12:0-39,13:0-3`: tracks and rows.
-pub(super) fn parse_wanted(text: &str, stage: &Stage) -> Option<Vec<Wanted>> {
+pub(super) fn parse_wanted(text: &str, timeline: &Timeline) -> Option<Vec<Wanted>> {
     let mut rows = 0;
     let mut all = Vec::new();
     for part in text.split(',').filter(|part| !part.is_empty()) {
         let (track, range) = part.split_once(':')?;
         let (first, last) = range.split_once('-')?;
         let wanted = Wanted { track: track.parse().ok()?, first: first.parse().ok()?, last: last.parse().ok()? };
-        if wanted.last < wanted.first || wanted.track >= stage.tracks.len() {
+        if wanted.last < wanted.first || wanted.track >= timeline.tracks.len() {
             return None;
         }
         let last = wanted.last.min(ada_timeline::LAST_ROW);
@@ -69,15 +69,15 @@ pub(super) fn parse_wanted(text: &str, stage: &Stage) -> Option<Vec<Wanted>> {
 }
 
 /// Draws.
-pub(super) fn answer(stage: &Stage, wanted: &[Wanted], mut range: Range) -> anyhow::Result<Vec<u8>> {
+pub(super) fn answer(timeline: &Timeline, wanted: &[Wanted], mut range: Range) -> anyhow::Result<Vec<u8>> {
     let rows: u64 = wanted.iter().map(|it| u64::from(it.last.saturating_sub(it.first)) + 1).sum();
     range.width = range.width.clamp(1, (MOST_PIXELS / rows.max(1)).clamp(1, MOST_WIDTH));
-    let spans: u64 = wanted.iter().map(|it| stage.spans_between(it.track, range)).sum();
+    let spans: u64 = wanted.iter().map(|it| timeline.spans_between(it.track, range)).sum();
     // What all tracks may take together, or else each the same part of it.
     let each = if spans <= MOST_SPANS { MOST_SPANS } else { MOST_SPANS / wanted.len().max(1) as u64 };
     let looked = in_parallel(wanted.len(), |at| {
         let it = &wanted[at];
-        stage.look(it.track, range, (it.first, it.last), each)
+        timeline.look(it.track, range, (it.first, it.last), each)
     });
     // Kinds are drawn apart, so that a running part does not hide the span that it is of.
     let mut rows: Vec<(u32, Row)> = Vec::new();
@@ -89,11 +89,11 @@ pub(super) fn answer(stage: &Stage, wanted: &[Wanted], mut range: Range) -> anyh
         }
     }
     let picture = fit(&rows, range, MOST_SHAPES);
-    Ok(Encoder { stage, kinds: &kinds, out: Vec::new() }.encode(&picture, range.width))
+    Ok(Encoder { timeline, kinds: &kinds, out: Vec::new() }.encode(&picture, range.width))
 }
 
 struct Encoder<'a> {
-    stage: &'a Stage,
+    timeline: &'a Timeline,
     /// Track and kind behind the numbers that rows were drawn under.
     kinds: &'a [(usize, ShapeKind)],
     out: Vec<u8>,
@@ -105,15 +105,15 @@ impl Encoder<'_> {
         let columns: usize = strips.iter().map(|it| it.columns.len()).sum();
         self.out.reserve(16 + shapes.len() * 56 + strips.len() * 16 + columns * 14);
         self.numbers([shapes.len() as u32, strips.len() as u32, columns as u32, width as u32].iter(), |it| *it);
-        let start = self.stage.start;
+        let start = self.timeline.start;
         // A start before the session's (a thread that was made earlier) is drawn from there.
         self.doubles(shapes, |it| it.item.start.saturating_sub(start));
         self.doubles(shapes, |it| it.item.duration);
         self.doubles(shapes, |it| it.item.seq);
         self.doubles(shapes, |it| it.from.saturating_sub(start));
         self.doubles(shapes, |it| it.until.saturating_sub(it.from.max(start)));
-        let (stage, kinds) = (self.stage, self.kinds);
-        let name = |number: u32, function: u32| name(stage, kinds[number as usize], function);
+        let (timeline, kinds) = (self.timeline, self.kinds);
+        let name = |number: u32, function: u32| name(timeline, kinds[number as usize], function);
         let track = |number: u32| kinds[number as usize].0 as u32;
         let packed = |number: u32, row: u32, outcome: u8| {
             row | u32::from(outcome) << 16 | u32::from(kinds[number as usize].1 as u8) << 24
@@ -148,10 +148,10 @@ impl Encoder<'_> {
 }
 
 /// The number of a name. Functions of calls are those of their process; other spans have names of their own.
-pub(super) fn name(stage: &Stage, (track, kind): (usize, ShapeKind), function: u32) -> u32 {
-    let it = &stage.tracks[track];
+pub(super) fn name(timeline: &Timeline, (track, kind): (usize, ShapeKind), function: u32) -> u32 {
+    let it = &timeline.tracks[track];
     match (&it.kind, kind) {
-        (TrackKind::Thread(_), ShapeKind::Call) => stage.names.of_function(it.process, function),
+        (TrackKind::Thread(_), ShapeKind::Call) => timeline.names.of_function(it.process, function),
         _ => function,
     }
 }

@@ -5,14 +5,14 @@ use serde_json::{Value, json};
 
 use super::picture;
 use super::shape_kind::ShapeKind;
-use super::stage::Stage;
+use super::timeline::Timeline;
 
 /// Calls that are looked at one by one for it.
 const MOST_SPANS: u64 = 300_000;
 
 /// The longest span of a row that touches a stretch, and the longest odd one.
-pub(super) fn answer(stage: &Stage, track: usize, row: u32, kind: u8, range: Range) -> anyhow::Result<Value> {
-    let rows = stage.look(track, range, (row, row), MOST_SPANS)?;
+pub(super) fn answer(timeline: &Timeline, track: usize, row: u32, kind: u8, range: Range) -> anyhow::Result<Value> {
+    let rows = timeline.look(track, range, (row, row), MOST_SPANS)?;
     let here =
         rows.iter().filter(|(of, _)| *of as u8 == kind).flat_map(|(of, row)| row.items.iter().map(|it| (*of, it)));
     let touches = |it: &Item| it.start < range.end && (it.end() > range.start || it.start >= range.start);
@@ -22,10 +22,10 @@ pub(super) fn answer(stage: &Stage, track: usize, row: u32, kind: u8, range: Ran
     let odd = all.iter().filter(|(_, it)| is_odd(it.outcome)).max_by_key(|(_, it)| it.duration);
     let told = |(of, it): &(ShapeKind, &Item)| {
         json!({
-            "start": it.start.saturating_sub(stage.start),
+            "start": it.start.saturating_sub(timeline.start),
             "duration": it.duration,
             "seq": it.seq,
-            "name": picture::name(stage, (track, *of), it.function),
+            "name": picture::name(timeline, (track, *of), it.function),
             "outcome": it.outcome,
         })
     };

@@ -6,14 +6,14 @@ use ada_query::Reference;
 use anyhow::{Context, anyhow};
 use serde_json::Value;
 
-use super::stage::Stage;
+use super::timeline::Timeline;
 use super::{coverage, details, search};
 use crate::analysis::OpenedSession;
 
 /// What that thread owns.
 pub(super) struct OwnedSession {
     pub(super) opened: OpenedSession,
-    pub(super) stage: Arc<Stage>,
+    pub(super) timeline: Arc<Timeline>,
 }
 
 /// A question.
@@ -28,17 +28,17 @@ pub(super) enum Question {
 
 impl Question {
     pub(super) fn answer(self, session: &OwnedSession) -> anyhow::Result<Value> {
-        let OwnedSession { opened, stage } = session;
+        let OwnedSession { opened, timeline } = session;
         match self {
             Self::Shape(track, seq) => {
-                let reference = details::reference(opened, stage, track, seq).context("there is no such span")?;
-                details::answer(opened, stage, reference)
+                let reference = details::reference(opened, timeline, track, seq).context("there is no such span")?;
+                details::answer(opened, timeline, reference)
             }
             Self::Span(text) => {
                 let reference: Reference = text.parse().map_err(|words: String| anyhow!(words))?;
-                details::answer(opened, stage, reference)
+                details::answer(opened, timeline, reference)
             }
-            Self::Search(text) => search::answer(opened, stage, &text),
+            Self::Search(text) => search::answer(opened, timeline, &text),
             Self::Coverage => Ok(coverage::answer(opened)),
         }
     }

@@ -59,14 +59,14 @@ pub(super) async fn answer(shown: &Shown, path: &str, parameters: Parameters) ->
 }
 
 fn computed(shown: &Shown, loaded: &Arc<Loaded>, path: &str, parameters: &Parameters) -> Result<Answer, Failure> {
-    let stage = &loaded.stage;
+    let timeline = &loaded.timeline;
     let failed = |error: anyhow::Error| Failure::Failed(format!("{error:#}"));
     if path == "/api/names" {
         let wanted = parameters.get("ids").unwrap_or_default().split(',').filter(|it| !it.is_empty());
         let mut names = serde_json::Map::new();
         for id in wanted.take(MOST_NAMES) {
             let number: u32 = id.parse().map_err(|_| Failure::Wrong("ids are numbers".into()))?;
-            if let Some((name, module)) = stage.names.get(number) {
+            if let Some((name, module)) = timeline.names.get(number) {
                 names.insert(id.to_owned(), json!([name, module]));
             }
         }
@@ -77,38 +77,38 @@ fn computed(shown: &Shown, loaded: &Arc<Loaded>, path: &str, parameters: &Parame
     if until <= since {
         return Err(Failure::Wrong("the end must lie behind the start".into()));
     }
-    let (start, end) = (stage.start.saturating_add(since), stage.start.saturating_add(until));
+    let (start, end) = (timeline.start.saturating_add(since), timeline.start.saturating_add(until));
     match path {
         "/api/picture" => {
             let width: u64 = parameters.need("width").map_err(Failure::Wrong)?;
-            let wanted = picture::parse_wanted(parameters.get("tracks").unwrap_or_default(), stage);
+            let wanted = picture::parse_wanted(parameters.get("tracks").unwrap_or_default(), timeline);
             let wanted = wanted.ok_or_else(|| Failure::Wrong("tracks are TRACK:FIRST-LAST, with commas".into()))?;
             let range = Range { start, end, width };
-            picture::answer(stage, &wanted, range).map(Answer::Binary).map_err(failed)
+            picture::answer(timeline, &wanted, range).map(Answer::Binary).map_err(failed)
         }
         "/api/pixel" => {
             let (track, row, kind) = (parameters.need("track"), parameters.need("row"), parameters.need("kind"));
             let track: usize = track.map_err(Failure::Wrong)?;
-            if track >= stage.tracks.len() {
+            if track >= timeline.tracks.len() {
                 return Err(Failure::Wrong(format!("there is no track {track}")));
             }
             let range = Range { start, end, width: 1 };
             let (row, kind) = (row.map_err(Failure::Wrong)?, kind.map_err(Failure::Wrong)?);
-            pixel::answer(stage, track, row, kind, range).map(Answer::Json).map_err(failed)
+            pixel::answer(timeline, track, row, kind, range).map(Answer::Json).map_err(failed)
         }
         _ => {
             let mut tracks: Vec<usize> = Vec::new();
             for text in parameters.get("tracks").unwrap_or_default().split(',').filter(|it| !it.is_empty()) {
-                let track = text.parse().ok().filter(|&it| it < stage.tracks.len());
+                let track = text.parse().ok().filter(|&it| it < timeline.tracks.len());
                 tracks.push(track.ok_or_else(|| Failure::Wrong(format!("there is no track {text}")))?);
             }
             if path == "/api/arrows" {
                 let is_shown = |track: usize| tracks.contains(&track);
-                return arrows::answer(stage, start, end, is_shown).map(Answer::Json).map_err(failed);
+                return arrows::answer(timeline, start, end, is_shown).map(Answer::Json).map_err(failed);
             }
             let own = shown.newest_sum.fetch_add(1, Ordering::Relaxed) + 1;
             let go_on = || shown.newest_sum.load(Ordering::Relaxed) == own;
-            let sums = sums::answer(stage, &tracks, start, end, &go_on).map_err(failed)?;
+            let sums = sums::answer(timeline, &tracks, start, end, &go_on).map_err(failed)?;
             if !go_on() {
                 return Err(Failure::Wrong("a newer question was asked".into()));
             }

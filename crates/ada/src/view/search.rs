@@ -4,7 +4,7 @@ use ada_span::{Reason, Status};
 use anyhow::bail;
 use serde_json::{Value, json};
 
-use super::stage::Stage;
+use super::timeline::Timeline;
 use crate::analysis::{OpenedSession, Span, SpanKind, parse_nanos};
 use crate::spans;
 
@@ -59,7 +59,7 @@ fn parse(text: &str) -> anyhow::Result<Sought> {
 }
 
 /// The longest spans that are like that, and the functions whose name is.
-pub(super) fn answer(opened: &OpenedSession, stage: &Stage, text: &str) -> anyhow::Result<Value> {
+pub(super) fn answer(opened: &OpenedSession, timeline: &Timeline, text: &str) -> anyhow::Result<Value> {
     let sought = parse(text)?;
     if sought.options.is_empty() {
         return Ok(json!({ "spans": [], "functions": [], "has_more": false }));
@@ -67,13 +67,13 @@ pub(super) fn answer(opened: &OpenedSession, stage: &Stage, text: &str) -> anyho
     let mut options = sought.options.clone();
     options.push("--sort=duration".into());
     let (rows, has_more) = spans::list(opened, &options, MOST)?;
-    let spans: Vec<Value> = rows.iter().map(|(span, _)| to_json(opened, stage, span)).collect();
+    let spans: Vec<Value> = rows.iter().map(|(span, _)| to_json(opened, timeline, span)).collect();
     let mut functions = Vec::new();
     let needle = sought.name.to_lowercase();
     for (number, process) in opened.processes().iter().enumerate().filter(|_| !needle.is_empty()) {
         for (place, stats) in process.tables.meta().functions.iter().enumerate() {
-            let name = stage.names.of_function(number, place as u32);
-            if stage.names.get(name).is_some_and(|(name, _)| name.to_lowercase().contains(&needle)) {
+            let name = timeline.names.of_function(number, place as u32);
+            if timeline.names.get(name).is_some_and(|(name, _)| name.to_lowercase().contains(&needle)) {
                 functions.push((stats.self_ns, json!([name, stats.spans, stats.self_ns, stats.total_ns])));
             }
         }
@@ -84,27 +84,27 @@ pub(super) fn answer(opened: &OpenedSession, stage: &Stage, text: &str) -> anyho
 }
 
 /// A span in a list: enough to show it and to go there.
-pub(super) fn to_json(opened: &OpenedSession, stage: &Stage, span: &Span) -> Value {
+pub(super) fn to_json(opened: &OpenedSession, timeline: &Timeline, span: &Span) -> Value {
     let outcome = span.outcome(opened);
     json!({
         "reference": span.reference(opened).to_string(),
         "name": span.name(opened),
         "runtime": span.runtime(opened),
-        "start": span.start(opened).saturating_sub(stage.start),
+        "start": span.start(opened).saturating_sub(timeline.start),
         "duration": span.duration(opened),
         "status": outcome.status.word(),
         "reason": (outcome.reason != Reason::None).then(|| outcome.reason.word()),
-        "place": place(stage, span),
+        "place": place(timeline, span),
     })
 }
 
 /// Where a span is drawn: its track and row.
-pub(super) fn place(stage: &Stage, span: &Span) -> Option<(u32, u32)> {
-    let placed = &stage.processes[span.process].placed;
+pub(super) fn place(timeline: &Timeline, span: &Span) -> Option<(u32, u32)> {
+    let placed = &timeline.processes[span.process].placed;
     match span.kind {
         SpanKind::Frame(it) => {
             let row = it.depth().min(ada_timeline::LAST_ROW.into()) as u32;
-            Some((stage.track_of_thread(span.process, it.thread) as u32, row))
+            Some((timeline.track_of_thread(span.process, it.thread) as u32, row))
         }
         SpanKind::Pthread(place) => placed.threads.get(place).copied(),
         SpanKind::Task(place) => placed.tasks.get(place).copied(),

@@ -6,7 +6,7 @@ use ada_timeline::{Folded, fold};
 use serde_json::{Value, json};
 
 use super::endings::Endings;
-use super::stage::Stage;
+use super::timeline::Timeline;
 use super::track::TrackKind;
 
 /// Functions of an answer.
@@ -16,7 +16,7 @@ const MOST_NODES: usize = 4_000;
 
 /// Sums up tracks, which are threads'; others have no calls.
 pub(super) fn answer(
-    stage: &Stage,
+    timeline: &Timeline,
     tracks: &[usize],
     start: u64,
     end: u64,
@@ -24,7 +24,7 @@ pub(super) fn answer(
 ) -> anyhow::Result<Value> {
     let mut by_process: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
     for &track in tracks {
-        let it = &stage.tracks[track];
+        let it = &timeline.tracks[track];
         if let TrackKind::Thread(thread) = it.kind {
             by_process.entry(it.process).or_default().push(thread);
         }
@@ -34,17 +34,17 @@ pub(super) fn answer(
     let (mut calls, mut left_out, mut threads) = (0, 0, 0);
     for (process, of) in by_process {
         threads += of.len();
-        let folded = fold(&stage.processes[process].scene(), &of, start, end, go_on)?;
+        let folded = fold(&timeline.processes[process].scene(), &of, start, end, go_on)?;
         calls += folded.calls;
         left_out += folded.left_out;
         for (byte, count) in folded.outcomes.iter().enumerate().filter(|(_, count)| **count > 0) {
             endings.add(byte as u8, *count);
         }
         for (place, it) in folded.functions.iter().enumerate().filter(|(_, it)| it.calls > 0) {
-            let name = stage.names.of_function(process, place as u32);
+            let name = timeline.names.of_function(process, place as u32);
             functions.push((it.self_ns, json!([name, it.calls, it.self_ns, it.total_ns, it.longest_ns])));
         }
-        left_out += put_nodes(stage, process, &folded, &mut nodes);
+        left_out += put_nodes(timeline, process, &folded, &mut nodes);
     }
     functions.sort_by_key(|(own, _)| std::cmp::Reverse(*own));
     let distinct = functions.len();
@@ -61,7 +61,7 @@ pub(super) fn answer(
 }
 
 /// Adds the nodes with the most time, callers before those they call: name, the caller's place, calls, total, own.
-fn put_nodes(stage: &Stage, process: usize, folded: &Folded, nodes: &mut Vec<Value>) -> u64 {
+fn put_nodes(timeline: &Timeline, process: usize, folded: &Folded, nodes: &mut Vec<Value>) -> u64 {
     let mut totals: Vec<u64> = folded.nodes.iter().map(|node| node.total_ns).collect();
     totals.sort_unstable_by_key(|&it| std::cmp::Reverse(it));
     let least = totals.get(MOST_NODES).copied().map_or(0, |it| it + 1);
@@ -75,7 +75,7 @@ fn put_nodes(stage: &Stage, process: usize, folded: &Folded, nodes: &mut Vec<Val
             continue;
         }
         places[number] = Some(nodes.len());
-        let name = stage.names.of_function(process, node.function);
+        let name = timeline.names.of_function(process, node.function);
         nodes.push(json!([name, parent.flatten(), node.calls, node.total_ns, node.self_ns]));
     }
     left_out

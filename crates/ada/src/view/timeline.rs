@@ -7,26 +7,26 @@ use ada_timeline::{Blocks, Item, LAST_ROW, Range, Row, Summary};
 use super::logical;
 use super::names::SpanNames;
 use super::shape_kind::ShapeKind;
-use super::stage_link::{self, StageLink};
-use super::stage_process::StageProcess;
+use super::timeline_link::{self, TimelineLink};
+use super::timeline_process::TimelineProcess;
 use super::track::{Track, TrackKind};
 use crate::analysis::{OpenedSession, thread_title};
 
-/// A session on the stage.
-pub(super) struct Stage {
+/// A session of the timeline.
+pub(super) struct Timeline {
     pub(super) start: u64,
     pub(super) end: u64,
-    pub(super) processes: Vec<StageProcess>,
+    pub(super) processes: Vec<TimelineProcess>,
     pub(super) tracks: Vec<Track>,
     pub(super) names: SpanNames,
-    pub(super) links: Vec<StageLink>,
+    pub(super) links: Vec<TimelineLink>,
 }
 
-impl Stage {
-    /// Puts a session on the stage. `progress` hears of spans that are summed up, which is done once.
+impl Timeline {
+    /// Puts a session of the timeline. `progress` hears of spans that are summed up, which is done once.
     pub(super) fn new(opened: &OpenedSession, progress: &(dyn Fn(u64) + Sync)) -> Result<Self, SpanError> {
         let names = SpanNames::of(opened);
-        let mut stage = Self {
+        let mut timeline = Self {
             start: opened.start(),
             end: opened.end(),
             processes: Vec::new(),
@@ -37,16 +37,16 @@ impl Stage {
         for (number, process) in opened.processes().iter().enumerate() {
             let tables = Tables::open(process.tables.folder())?;
             let summary = Summary::of(&tables, progress)?;
-            let first_track = stage.tracks.len();
+            let first_track = timeline.tracks.len();
             let count = tables.meta().threads.len();
             for thread in 0..count {
                 let title = thread_title(opened, number, thread);
-                stage.tracks.push(Track { process: number, title, kind: TrackKind::Thread(thread) });
+                timeline.tracks.push(Track { process: number, title, kind: TrackKind::Thread(thread) });
             }
             let mut anomalies: Vec<Vec<Item>> = vec![Vec::new(); count];
             for (thread, anomaly) in tables.anomalies()? {
                 if let Some(of_thread) = anomalies.get_mut(thread.as_usize()) {
-                    let function = stage.names.of_text(&anomaly.kind.word().replace('_', " "));
+                    let function = timeline.names.of_text(&anomaly.kind.word().replace('_', " "));
                     of_thread.push(Item {
                         start: anomaly.time.0,
                         duration: 0,
@@ -58,9 +58,9 @@ impl Stage {
                 }
             }
             anomalies.iter_mut().for_each(|them| them.sort_by_key(|it| it.start));
-            let (tracks, placed) = logical::tracks(opened, number, &stage.names, stage.tracks.len());
-            stage.tracks.extend(tracks);
-            stage.processes.push(StageProcess {
+            let (tracks, placed) = logical::tracks(opened, number, &timeline.names, timeline.tracks.len());
+            timeline.tracks.extend(tracks);
+            timeline.processes.push(TimelineProcess {
                 pid: process.pid,
                 tables,
                 summary,
@@ -71,10 +71,10 @@ impl Stage {
             });
         }
         // A call that a crash ended reaches beyond the last event.
-        let blocks = stage.processes.iter().flat_map(|it| &it.tables.meta().blocks);
-        stage.end = blocks.map(|block| block.max_end).max().unwrap_or(0).max(stage.end);
-        stage.links = stage_link::gather(&stage.processes);
-        Ok(stage)
+        let blocks = timeline.processes.iter().flat_map(|it| &it.tables.meta().blocks);
+        timeline.end = blocks.map(|block| block.max_end).max().unwrap_or(0).max(timeline.end);
+        timeline.links = timeline_link::gather(&timeline.processes);
+        Ok(timeline)
     }
 
     /// The track of a thread.

@@ -4,19 +4,19 @@ use std::collections::HashMap;
 
 use ada_span::SpanError;
 
-use super::stage_process::StageProcess;
+use super::timeline_process::TimelineProcess;
 use crate::analysis::{CausalEnd, Target, causal_links};
 
 /// A causal edge between tracks.
-pub(super) struct StageLink {
+pub(super) struct TimelineLink {
     pub(super) kind: &'static str,
     pub(super) process: usize,
-    pub(super) from: StageEnd,
-    pub(super) to: StageEnd,
+    pub(super) from: LinkEnd,
+    pub(super) to: LinkEnd,
 }
 
 /// An end of it.
-pub(super) struct StageEnd {
+pub(super) struct LinkEnd {
     pub(super) track: usize,
     pub(super) time: u64,
     row: RowOf,
@@ -31,9 +31,9 @@ enum RowOf {
     Call(usize, u64),
 }
 
-impl StageEnd {
+impl LinkEnd {
     /// The row on its track.
-    pub(super) fn row(&self, process: &StageProcess) -> Result<u32, SpanError> {
+    pub(super) fn row(&self, process: &TimelineProcess) -> Result<u32, SpanError> {
         match self.row {
             RowOf::Known(row) => Ok(row),
             RowOf::Call(thread, seq) => Ok(process.scene().depth(thread, seq)?.unwrap_or(0)),
@@ -42,7 +42,7 @@ impl StageEnd {
 }
 
 /// All edges of a session, by when their causes happened.
-pub(super) fn gather(processes: &[StageProcess]) -> Vec<StageLink> {
+pub(super) fn gather(processes: &[TimelineProcess]) -> Vec<TimelineLink> {
     let mut links = Vec::new();
     for (number, process) in processes.iter().enumerate() {
         let meta = process.tables.meta();
@@ -50,7 +50,7 @@ pub(super) fn gather(processes: &[StageProcess]) -> Vec<StageLink> {
         let blocks: HashMap<(u64, u64), usize> =
             meta.dispatched.iter().enumerate().map(|(place, it)| ((it.thread, it.seq), place)).collect();
         let end = |end: &CausalEnd| {
-            let on_thread = |row: RowOf| StageEnd {
+            let on_thread = |row: RowOf| LinkEnd {
                 track: process.track_of_thread(end.thread),
                 time: end.time,
                 row,
@@ -58,7 +58,7 @@ pub(super) fn gather(processes: &[StageProcess]) -> Vec<StageLink> {
             };
             let placed = |place: Option<&(u32, u32)>| {
                 let &(track, row) = place?;
-                Some(StageEnd { track: track as usize, time: end.time, row: RowOf::Known(row), target: end.target })
+                Some(LinkEnd { track: track as usize, time: end.time, row: RowOf::Known(row), target: end.target })
             };
             match end.target {
                 Target::Frame(_, seq) | Target::Callback(_, seq) => Some(on_thread(RowOf::Call(end.thread, seq))),
@@ -74,7 +74,7 @@ pub(super) fn gather(processes: &[StageProcess]) -> Vec<StageLink> {
         };
         let all = causal_links(meta);
         links.extend(all.iter().filter(|link| link.is_drawn()).filter_map(|link| {
-            Some(StageLink { kind: link.kind, process: number, from: end(&link.from)?, to: end(&link.to)? })
+            Some(TimelineLink { kind: link.kind, process: number, from: end(&link.from)?, to: end(&link.to)? })
         }));
     }
     links.sort_by_key(|link| link.from.time);

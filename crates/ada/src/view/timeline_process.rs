@@ -5,8 +5,8 @@ use ada_timeline::{Blocks, Item, Scene, Summary};
 
 use super::placed::Placed;
 
-/// One process on the stage.
-pub(super) struct StageProcess {
+/// One process of the timeline.
+pub(super) struct TimelineProcess {
     pub(super) pid: u32,
     pub(super) tables: Tables,
     pub(super) summary: Summary,
@@ -19,7 +19,7 @@ pub(super) struct StageProcess {
     pub(super) anomalies: Vec<Vec<Item>>,
 }
 
-impl StageProcess {
+impl TimelineProcess {
     pub(super) fn scene(&self) -> Scene<'_> {
         Scene { tables: &self.tables, summary: &self.summary, blocks: &self.blocks }
     }
