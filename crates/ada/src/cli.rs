@@ -85,7 +85,7 @@ pub(crate) enum Command {
     Snapshot(snapshot::Args),
     /// Change what opens windows of detail in a running trace
     Trigger(trigger::Args),
-    /// Make a session a tenth of its size
+    /// Make a session about a twentieth of its size
     Pack(pack::PackArgs),
     /// Make a packed session ATF V2 again, to the last byte
     Unpack(pack::UnpackArgs),
