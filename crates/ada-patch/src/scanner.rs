@@ -12,6 +12,10 @@ impl CodeScan {
         let mut scan = Self {
             landings: ranges.iter().map(|range| (range.start.0, vec![0; range.bytes.len()])).collect(),
             uses: vec![PieceUse::default(); unwind.fdes().len()],
+            starts: Vec::new(),
+            ends: Vec::new(),
+            leaves: Vec::new(),
+            outgoing: Vec::new(),
         };
         let mut starts: Vec<u64> = functions.functions().iter().map(|function| function.start.0).collect();
         starts.extend(unwind.fdes().iter().flat_map(|fde| [fde.start.0, fde.end.0]));
@@ -42,9 +46,16 @@ impl CodeScan {
             let bytes = &range.bytes[(from - low) as usize..(to - low) as usize];
             let inside = fde.map_or(from..to, |fde| fde.start.0..fde.end.0);
             let rows = fde.map(|fde| unwind.rows(fde));
-            let found = read_piece(bytes, from, rows, |branch, target| {
-                self.note_branch(branch, target, inside.contains(&target));
+            let mut leaves = std::mem::take(&mut self.leaves);
+            let found = read_piece(bytes, from, rows, &mut leaves, |branch, outgoing| {
+                self.note_branch(branch, outgoing.target, inside.contains(&outgoing.target));
+                if branch == Branch::ConditionalJump && !(from..to).contains(&outgoing.target) {
+                    self.outgoing.push(outgoing);
+                }
             });
+            self.leaves = leaves;
+            self.starts.push(from);
+            self.ends.push(found.end);
             if fde.is_some() {
                 let known = &mut self.uses[next_fde];
                 known.reads_slot |= found.reads_slot;
