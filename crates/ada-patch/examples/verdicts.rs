@@ -27,6 +27,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let mut planner = Planner {
             code: ImageCode { ranges: image.code_ranges(), functions: &functions, unwind: &unwind, scan: &scan },
             moving_frames: image.uses_go(),
+            by_exits: false,
             relays: Relays::default(),
         };
         let begun = Instant::now();

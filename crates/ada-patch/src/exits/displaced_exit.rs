@@ -49,4 +49,31 @@ impl DisplacedExit {
             ExitKind::Tail | ExitKind::ConditionalTail => 1 << (self.instructions.saturating_sub(1) & 7),
         }
     }
+
+    pub(crate) const STORED_BYTES: usize = 2 + 1 + 2 + MOST_BYTES;
+
+    pub(crate) fn store(&self) -> [u8; Self::STORED_BYTES] {
+        let (kind, popped) = match self.kind {
+            ExitKind::Return(popped) => (0, popped),
+            ExitKind::Tail => (1, 0),
+            ExitKind::ConditionalTail => (2, 0),
+        };
+        let mut stored = [0; Self::STORED_BYTES];
+        stored[..3].copy_from_slice(&[self.length, self.instructions, kind]);
+        stored[3..5].copy_from_slice(&popped.to_le_bytes());
+        stored[5..].copy_from_slice(&self.bytes);
+        stored
+    }
+
+    pub(crate) fn restore(stored: &[u8; Self::STORED_BYTES]) -> Option<Self> {
+        let [length, instructions, kind, low, high, bytes @ ..] = *stored;
+        let kind = match kind {
+            0 => ExitKind::Return(u16::from_le_bytes([low, high])),
+            1 => ExitKind::Tail,
+            2 => ExitKind::ConditionalTail,
+            _ => return None,
+        };
+        let fits = (1..=MOST_BYTES).contains(&usize::from(length)) && (1..=8).contains(&instructions);
+        fits.then_some(Self { bytes, length, instructions, kind })
+    }
 }

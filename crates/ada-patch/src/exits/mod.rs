@@ -5,9 +5,11 @@
 //! the function, records, and leaves as the function would have. Nothing of that is on the program's stack.
 
 mod displaced_exit;
+mod exit_plan;
 mod extent;
 mod occupied;
 mod planner;
 
 pub use displaced_exit::{DisplacedExit, ExitKind};
-pub use planner::{ExitPlan, ExitPlanner, Exits};
+pub use exit_plan::ExitPlan;
+pub use planner::{ExitPlanner, Exits};

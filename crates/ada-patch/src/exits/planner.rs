@@ -4,12 +4,13 @@
 //! indirect jump leads to places of the same stack height only, so that what lies behind an instruction that takes words
 //! off the stack is none of its targets, if no indirect jump is made at that height.
 
-use ada_event::{ImageOffset, RuntimeAddr};
+use ada_event::ImageOffset;
 use ada_image::Cfa;
 use std::collections::HashMap;
 use std::ops::Range;
 
 use super::displaced_exit::{DisplacedExit, ExitKind};
+use super::exit_plan::ExitPlan;
 use super::extent::{Extent, Follower, OwnPiece};
 use crate::leave::{Leave, LeaveKind};
 use super::occupied::Occupied;
@@ -21,34 +22,6 @@ use crate::image_code::ImageCode;
 const LONGEST_PADDING: u64 = 64;
 /// How far a short jump reaches, its own bytes included.
 const REACH: u64 = 130;
-
-/// How one way out is caught.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ExitPlan<Address = ImageOffset> {
-    /// Where the jump goes.
-    pub at: Address,
-    /// What the jump overwrites.
-    pub displaced: DisplacedExit,
-    /// Padding nearby that takes the jump to the stub, where only a short jump, to there, has room.
-    pub relay: Option<Address>,
-    /// The number of the first function that is left here.
-    pub function: u32,
-}
-
-impl ExitPlan {
-    /// The plan for an image that is loaded with this bias.
-    pub fn at_bias(&self, bias: u64) -> ExitPlan<RuntimeAddr> {
-        let &Self { at, displaced, relay, function } = self;
-        ExitPlan { at: at.at_bias(bias), displaced, relay: relay.map(|relay| relay.at_bias(bias)), function }
-    }
-
-    /// The bytes that change: those of the jump, and those of its relay.
-    pub fn patched(&self) -> impl Iterator<Item = Range<ImageOffset>> + use<> {
-        let jump = if self.relay.is_some() { SHORT_JUMP_BYTES } else { JUMP_BYTES };
-        let range = |start: ImageOffset, bytes: usize| start..ImageOffset(start.0 + bytes as u64);
-        [range(self.at, jump)].into_iter().chain(self.relay.map(|relay| range(relay, JUMP_BYTES)))
-    }
-}
 
 /// The ways out of a function.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
