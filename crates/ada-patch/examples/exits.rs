@@ -12,7 +12,9 @@ fn main() {
         let t = std::time::Instant::now();
         let planned = PlannedFunctions::of(code, false, true);
         let mut counts = std::collections::BTreeMap::new();
-        for v in &planned.verdicts { *counts.entry(format!("{v:?}")).or_insert(0) += 1; }
+        for v in &planned.verdicts {
+            *counts.entry(format!("{v:?}")).or_insert(0) += 1;
+        }
         println!("{path}: {counts:?}; {} exits, {:?}", planned.exits.len(), t.elapsed());
     }
 }

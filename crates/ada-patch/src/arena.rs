@@ -203,8 +203,7 @@ impl Arena {
                 self.exits.resize(before.next_multiple_of(8), 0xcc);
                 let stub = RuntimeAddr(self.base.0 + (self.exits_at + self.exits.len()) as u64);
                 let code = self.shared.exit_code();
-                let relocated =
-                    relocate(bytes, plan.at, stub, plan.displaced.tails(), &code, &mut self.exits);
+                let relocated = relocate(bytes, plan.at, stub, plan.displaced.tails(), &code, &mut self.exits);
                 if relocated.is_err() || self.exits_at + self.exits.len() > self.room {
                     self.exits.truncate(before);
                     return Err(relocated.err().unwrap_or(SkipReason::NoRoom));
@@ -233,7 +232,9 @@ mod tests {
     fn every_template_assembles_and_is_small() {
         for (kind, owner_by_word) in StubKind::ALL.into_iter().flat_map(|kind| [(kind, true), (kind, false)]) {
             let detail = owner_by_word.then_some(DetailShape { window: 128, vectors: true });
-            let template = StubTemplate::new(kind, owner_by_word, &StubOptions { owner_by_word, detail, by_exits: false }).unwrap();
+            let template =
+                StubTemplate::new(kind, owner_by_word, &StubOptions { owner_by_word, detail, by_exits: false })
+                    .unwrap();
             let (counter, recorder) = (template.counter.code.len(), template.recorder.code.len());
             assert!(counter <= COUNTER_BYTES && recorder <= RECORDER_BYTES, "{kind:?}: {counter} and {recorder} bytes");
         }

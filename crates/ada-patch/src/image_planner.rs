@@ -34,9 +34,8 @@ impl PlannedFunctions {
     }
 
     fn plan_exits(&mut self, code: ImageCode<'_>) {
-        let is_part = |verdict: &Verdict| {
-            matches!(verdict, Verdict::Skipped(SkipReason::ColdPart | SkipReason::OddFirstRow))
-        };
+        let is_part =
+            |verdict: &Verdict| matches!(verdict, Verdict::Skipped(SkipReason::ColdPart | SkipReason::OddFirstRow));
         let parts: Vec<bool> = self.verdicts.iter().map(is_part).collect();
         let mut planner = ExitPlanner::new(code, &parts, self.plans.iter().map(|(_, plan)| plan));
         let mut used = Vec::new();
@@ -51,7 +50,8 @@ impl PlannedFunctions {
                 plan.kind = StubKind::EntryOnly;
                 continue;
             }
-            let numbers = exits.displaced_tails.iter().map(|at| instruction_number(displaced, (at - plan.at.0) as usize));
+            let numbers =
+                exits.displaced_tails.iter().map(|at| instruction_number(displaced, (at - plan.at.0) as usize));
             plan.tails = numbers.fold(0, |bits, number| bits | 1 << (number & 7));
             used.extend(exits.caught);
         }

@@ -57,7 +57,10 @@ impl Planner<'_> {
             Some(_) => self.stack_change(index).unwrap_or(StubKind::EntryOnly),
         };
         let flags_are_dead = arch::flags_are_dead(bytes);
-        Ok((entry_only, PatchPlan { at: site.at, kind, displaced: site.displaced, relay: site.relay, flags_are_dead, tails: 0 }))
+        Ok((
+            entry_only,
+            PatchPlan { at: site.at, kind, displaced: site.displaced, relay: site.relay, flags_are_dead, tails: 0 },
+        ))
     }
 
     fn entry_only(

@@ -43,7 +43,11 @@ pub(crate) fn write_originals<'s>(remote: &dyn Remote, sites: &'s [Site]) -> io:
 }
 
 /// Writes the last of each patch's bytes where the first are, in few large writes. Gives the sites where something else is.
-fn exchange<'s, P>(remote: &dyn Remote, sites: &'s [Site], bytes_of: impl Fn(&'s Site) -> P) -> io::Result<Vec<&'s Site>>
+fn exchange<'s, P>(
+    remote: &dyn Remote,
+    sites: &'s [Site],
+    bytes_of: impl Fn(&'s Site) -> P,
+) -> io::Result<Vec<&'s Site>>
 where
     P: Iterator<Item = (&'s Patch, &'s [u8], &'s [u8])>,
 {

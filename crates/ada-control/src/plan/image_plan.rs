@@ -2,8 +2,8 @@
 
 use std::ops::Range;
 
-use ada_image::{DebugImage, FunctionTable, Image, UnwindTable};
 use ada_event::ImageOffset;
+use ada_image::{DebugImage, FunctionTable, Image, UnwindTable};
 use ada_patch::{CodeScan, ExitPlan, ImageCode, PatchPlan, PlannedFunctions, Verdict};
 
 /// An image's functions and how each would be hooked. Depends on the file and its debug file alone: not on where it is

@@ -59,12 +59,23 @@ impl PlannedImage {
 
     /// Applies a plan to the place where its file is loaded, and to what the user wants.
     pub(crate) fn of_run(plan: ImagePlan, file: LoadedFile, loader_function: u64, exclude: Exclude<'_>) -> Self {
-        let ImagePlan { first_address, build_id, functions, table_hash, verdicts, plans, originals, covered, .. } = plan;
+        let ImagePlan { first_address, build_id, functions, table_hash, verdicts, plans, originals, covered, .. } =
+            plan;
         let exits = plan.exits.into_iter().zip(plan.exit_originals).collect();
         let bias = file.start.wrapping_sub(first_address);
         let loaded = first_address..first_address.saturating_add(file.end - file.start);
-        let mut image =
-            Self { file, bias, build_id, functions, table_hash, verdicts, plans, originals, exits, covered: Vec::new() };
+        let mut image = Self {
+            file,
+            bias,
+            build_id,
+            functions,
+            table_hash,
+            verdicts,
+            plans,
+            originals,
+            exits,
+            covered: Vec::new(),
+        };
         // Unwind tables can claim the whole address space.
         image.covered = covered
             .into_iter()

@@ -5,9 +5,9 @@
 
 use ada_event::ImageOffset;
 
-use crate::leave::{Leave, LeaveKind};
 use crate::code_scan::{Piece, PieceEnd};
 use crate::image_code::ImageCode;
+use crate::leave::{Leave, LeaveKind};
 
 /// No function has more pieces; one that seems to is not understood.
 const MOST_PIECES: usize = 64;

@@ -12,11 +12,11 @@ use std::ops::Range;
 use super::displaced_exit::{DisplacedExit, ExitKind};
 use super::exit_plan::ExitPlan;
 use super::extent::{Extent, Follower, OwnPiece};
-use crate::leave::{Leave, LeaveKind};
 use super::occupied::Occupied;
 use crate::PatchPlan;
 use crate::arch::{JUMP_BYTES, SHORT_JUMP_BYTES, padding_lengths, short_jump};
 use crate::image_code::ImageCode;
+use crate::leave::{Leave, LeaveKind};
 
 /// Padding behind a leaving instruction is not longer.
 const LONGEST_PADDING: u64 = 64;
@@ -65,11 +65,7 @@ struct Body {
 
 impl<'a> ExitPlanner<'a> {
     /// `is_part` says of each function whether it is part of another; `entries` are the jumps at functions' starts.
-    pub fn new<'p>(
-        code: ImageCode<'a>,
-        is_part: &'a [bool],
-        entries: impl Iterator<Item = &'p PatchPlan>,
-    ) -> Self {
+    pub fn new<'p>(code: ImageCode<'a>, is_part: &'a [bool], entries: impl Iterator<Item = &'p PatchPlan>) -> Self {
         let mut occupied = Occupied::new(code.ranges);
         for plan in entries {
             occupied.take(plan.at.0, plan.displaced.bytes().len() as u64);
@@ -131,9 +127,10 @@ impl<'a> ExitPlanner<'a> {
     /// The leaving instructions of a function that run.
     fn reached(&self, extent: &Extent) -> Vec<Leave> {
         let has_switch = extent.pieces.iter().any(|own| {
-            self.follower.leaves(&own.piece).iter().any(|leave| {
-                matches!(leave.kind, LeaveKind::Switch | LeaveKind::JumpToRegister)
-            })
+            self.follower
+                .leaves(&own.piece)
+                .iter()
+                .any(|leave| matches!(leave.kind, LeaveKind::Switch | LeaveKind::JumpToRegister))
         });
         let mut reached = Vec::new();
         for OwnPiece { piece, starts } in &extent.pieces {
@@ -220,7 +217,8 @@ impl<'a> ExitPlanner<'a> {
     fn find_room(&self, index: usize, leave: &Leave, kind: ExitKind, body: &Body) -> Option<ExitPlan> {
         let end = leave.end();
         // Behind a conditional jump the function goes on.
-        let padding = if kind == ExitKind::ConditionalTail { 0 } else { self.padding_behind(leave).map_or(0, |it| it.1) };
+        let padding =
+            if kind == ExitKind::ConditionalTail { 0 } else { self.padding_behind(leave).map_or(0, |it| it.1) };
         let starts = self.starts(leave, body);
         let displaced = |start: u64, before: usize| {
             let bytes = self.code.bytes_from(ImageOffset(start))?;
@@ -230,7 +228,12 @@ impl<'a> ExitPlanner<'a> {
         for (before, &start) in starts.iter().enumerate() {
             let jump = JUMP_BYTES as u64;
             if end + padding >= start + jump && is_free(start, jump) {
-                return Some(ExitPlan { at: ImageOffset(start), displaced: displaced(start, before)?, relay: None, function: index as u32 });
+                return Some(ExitPlan {
+                    at: ImageOffset(start),
+                    displaced: displaced(start, before)?,
+                    relay: None,
+                    function: index as u32,
+                });
             }
         }
         for (before, &start) in starts.iter().enumerate() {
@@ -239,7 +242,12 @@ impl<'a> ExitPlanner<'a> {
                 && is_free(start, jump)
                 && let Some(relay) = self.relay(start, (end - start).max(jump))
             {
-                return Some(ExitPlan { at: ImageOffset(start), displaced: displaced(start, before)?, relay: Some(relay), function: index as u32 });
+                return Some(ExitPlan {
+                    at: ImageOffset(start),
+                    displaced: displaced(start, before)?,
+                    relay: Some(relay),
+                    function: index as u32,
+                });
             }
         }
         None

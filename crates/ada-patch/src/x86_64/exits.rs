@@ -185,7 +185,8 @@ mod tests {
     #[test]
     fn a_jump_through_the_linkers_table_goes_the_same_way() {
         let mut out = Vec::new();
-        relocate(&[0xff, 0x25, 0x10, 0x00, 0x00, 0x00], RuntimeAddr(START), RuntimeAddr(COPY), 1, &CODE, &mut out).unwrap();
+        relocate(&[0xff, 0x25, 0x10, 0x00, 0x00, 0x00], RuntimeAddr(START), RuntimeAddr(COPY), 1, &CODE, &mut out)
+            .unwrap();
         let all: Vec<Instruction> = Decoder::with_ip(64, &out, COPY, DecoderOptions::NONE).iter().collect();
         assert_eq!(all[0].near_branch_target(), BEFORE_TAIL);
         assert_eq!(all[1].ip_rel_memory_address(), START + 6 + 0x10);

@@ -56,8 +56,7 @@ impl Recent {
 
 /// Whether an instruction can be run in another place: it goes on behind itself, or by a jump that can be made longer.
 pub(crate) fn is_plain(instruction: &Instruction) -> bool {
-    !instruction.is_invalid()
-        && (instruction.flow_control() == FlowControl::Next || instruction.is_jcc_short_or_near())
+    !instruction.is_invalid() && (instruction.flow_control() == FlowControl::Next || instruction.is_jcc_short_or_near())
 }
 
 /// Whether an instruction takes words off the stack, as epilogues do.

@@ -24,7 +24,8 @@ pub(crate) fn plan(bytes: &[u8]) -> Vec<Planned> {
     let mut planner = Planner {
         code: ImageCode { ranges: image.code_ranges(), functions: &functions, unwind: &unwind, scan: &scan },
         moving_frames: false,
-        by_exits: false, relays: Relays::default(),
+        by_exits: false,
+        relays: Relays::default(),
     };
     let mut plan = |index| {
         let (verdict, plan) = planner.plan(index);

@@ -183,7 +183,12 @@ fn is_coherent(plan: &ImagePlan) -> bool {
             let overwritten = exit.patched().next().map_or(0, |jump| (jump.end.0 - jump.start.0) as usize);
             (exit.function as usize) < plan.verdicts.len()
                 && exit.at.0 < END_OF_ADDRESSES
-                && exit.displaced.bytes().iter().zip(original[0].iter().take(overwritten)).all(|(one, other)| one == other)
+                && exit
+                    .displaced
+                    .bytes()
+                    .iter()
+                    .zip(original[0].iter().take(overwritten))
+                    .all(|(one, other)| one == other)
         })
 }
 
