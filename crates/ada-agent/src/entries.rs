@@ -81,22 +81,22 @@ extern "C" fn probe_returned(slot: *mut u64, _: u64, _: u64) -> u64 {
 
 /// Finishes an exit by `ret` that the fast path could not.
 extern "C" fn exited(slot: *mut u64, _: u64, _: u64) -> u64 {
-    // SAFETY: the exit's code has checked that the state is this thread's, and passes the slot on top of the stack.
-    unsafe { exits::returned(current_state() as *mut ThreadState, slot) };
+    // SAFETY: the thread's own state, and the slot on top of its stack.
+    unsafe { exits::returned(state_on_return(slot), slot) };
     0
 }
 
 /// Records an exit by other means.
 extern "C" fn exiting(_: *mut u64, slot: u64, _: u64) -> u64 {
     // SAFETY: as in `exited`.
-    unsafe { exits::returns(current_state() as *mut ThreadState, slot) };
+    unsafe { exits::returns(state_on_return(slot as *mut u64), slot) };
     0
 }
 
 /// Ends a frame that goes on in another function.
 extern "C" fn goes_on(_: *mut u64, slot: u64, _: u64) -> u64 {
     // SAFETY: as in `exited`.
-    unsafe { exits::goes_on(current_state() as *mut ThreadState, slot) };
+    unsafe { exits::goes_on(state_on_return(slot as *mut u64), slot) };
     0
 }
 

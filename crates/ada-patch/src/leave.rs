@@ -10,7 +10,9 @@ pub(crate) enum LeaveKind {
     Return(u16),
     /// Jumps to an address.
     Jump(u64),
-    /// Jumps through a pointer at a fixed place (the GOT), or in an object (a method): no table of cases looks so.
+    /// Jumps through a pointer at a fixed place, as the linker makes for functions of other images.
+    JumpThroughLinker,
+    /// Jumps through a pointer in an object: a method, or the next word of an interpreter's program.
     JumpThroughPointer,
     /// Jumps to an address in a register.
     JumpToRegister,
@@ -18,6 +20,13 @@ pub(crate) enum LeaveKind {
     Switch,
     /// Ends the program.
     Trap,
+}
+
+impl LeaveKind {
+    /// Whether it may lead to another place of the same function that no branch names.
+    pub(crate) fn may_stay(self) -> bool {
+        matches!(self, Self::JumpThroughPointer | Self::JumpToRegister | Self::Switch)
+    }
 }
 
 /// An instruction before a leaving one.

@@ -63,6 +63,13 @@ struct Body {
     jumps_at_any_height: bool,
 }
 
+/// Where a leaving instruction leads.
+enum Way {
+    Out(ExitKind),
+    Inside,
+    Unknown,
+}
+
 impl<'a> ExitPlanner<'a> {
     /// `is_part` says of each function whether it is part of another; `entries` are the jumps at functions' starts.
     pub fn new<'p>(code: ImageCode<'a>, is_part: &'a [bool], entries: impl Iterator<Item = &'p PatchPlan>) -> Self {
@@ -93,7 +100,14 @@ impl<'a> ExitPlanner<'a> {
         let leaves = self.reached(&extent);
         let body = self.body(&leaves);
         for leave in &leaves {
-            let Some(kind) = self.exit_kind(leave, &extent) else { continue };
+            let kind = match self.exit_kind(leave, &extent) {
+                Way::Out(kind) => kind,
+                Way::Inside => continue,
+                Way::Unknown => {
+                    exits.is_open = true;
+                    continue;
+                }
+            };
             if displaced.contains(&leave.at) {
                 exits.displaced_tails.extend((kind == ExitKind::Tail).then_some(leave.at));
                 continue;
@@ -126,12 +140,8 @@ impl<'a> ExitPlanner<'a> {
 
     /// The leaving instructions of a function that run.
     fn reached(&self, extent: &Extent) -> Vec<Leave> {
-        let has_switch = extent.pieces.iter().any(|own| {
-            self.follower
-                .leaves(&own.piece)
-                .iter()
-                .any(|leave| matches!(leave.kind, LeaveKind::Switch | LeaveKind::JumpToRegister))
-        });
+        let has_switch =
+            extent.pieces.iter().any(|own| self.follower.leaves(&own.piece).iter().any(|leave| leave.kind.may_stay()));
         let mut reached = Vec::new();
         for OwnPiece { piece, starts } in &extent.pieces {
             let has_rows = self.code.unwind.fde_at(ImageOffset(piece.start)).is_some();
@@ -158,7 +168,7 @@ impl<'a> ExitPlanner<'a> {
 
     fn body(&self, leaves: &[Leave]) -> Body {
         let mut body = Body { heights: Vec::new(), jumps_at_any_height: false };
-        for leave in leaves.iter().filter(|leave| matches!(leave.kind, LeaveKind::Switch | LeaveKind::JumpToRegister)) {
+        for leave in leaves.iter().filter(|leave| leave.kind.may_stay()) {
             match self.height(leave.at) {
                 Some(height) => body.heights.push(height),
                 None => body.jumps_at_any_height = true,
@@ -179,18 +189,20 @@ impl<'a> ExitPlanner<'a> {
         body.heights.is_empty() || self.height(at).is_some_and(|height| !body.heights.contains(&height))
     }
 
-    /// How a leaving instruction leaves the function, if it does.
-    fn exit_kind(&self, leave: &Leave, extent: &Extent) -> Option<ExitKind> {
+    /// Where a leaving instruction leads.
+    fn exit_kind(&self, leave: &Leave, extent: &Extent) -> Way {
         let is_own = |target: u64| extent.pieces.iter().any(|own| (own.piece.start..own.piece.end).contains(&target));
         match leave.kind {
-            LeaveKind::Return(popped) => Some(ExitKind::Return(popped)),
-            LeaveKind::Jump(target) => (self.follower.is_entry(target) && !is_own(target)).then_some(ExitKind::Tail),
-            LeaveKind::JumpThroughPointer => Some(ExitKind::Tail),
-            // With a frame still there, it is a computed goto.
-            LeaveKind::JumpToRegister => {
-                (self.height(leave.at).is_none_or(|height| height == Cfa::Rsp(8))).then_some(ExitKind::Tail)
-            }
-            LeaveKind::Switch | LeaveKind::Trap => None,
+            LeaveKind::Return(popped) => Way::Out(ExitKind::Return(popped)),
+            LeaveKind::Jump(target) if self.follower.is_entry(target) && !is_own(target) => Way::Out(ExitKind::Tail),
+            LeaveKind::JumpThroughLinker => Way::Out(ExitKind::Tail),
+            LeaveKind::JumpThroughPointer | LeaveKind::JumpToRegister => match self.height(leave.at) {
+                Some(Cfa::Rsp(8)) => Way::Out(ExitKind::Tail),
+                // With a frame still there, it is a computed goto.
+                Some(_) => Way::Inside,
+                None => Way::Unknown,
+            },
+            LeaveKind::Jump(_) | LeaveKind::Switch | LeaveKind::Trap => Way::Inside,
         }
     }
 

@@ -3,7 +3,7 @@
 use ada_event::RuntimeAddr;
 use iced_x86::{
     BlockEncoder, BlockEncoderOptions, Code, Decoder, DecoderOptions, FlowControl, Instruction, InstructionBlock,
-    Mnemonic, OpKind,
+    MemoryOperand, Mnemonic, OpKind, Register,
 };
 
 use crate::SkipReason;
@@ -22,6 +22,10 @@ pub(crate) struct ExitCode {
 /// Addresses that no instruction of the program has: the encoder takes a branch to one of them for a branch within the
 /// block.
 const INVENTED: u64 = 0x10;
+/// What a function may keep below its stack pointer, by the System V ABI. A jump to an address in a register may turn out
+/// to stay in the function, as in an interpreter's loop that keeps its variables there.
+pub(crate) const RED_ZONE: i32 = 128;
+
 /// The most instructions that are moved at once.
 pub(crate) const MOST_INSTRUCTIONS: usize = 8;
 
@@ -65,7 +69,7 @@ pub(crate) fn relocate(
             FlowControl::UnconditionalBranch | FlowControl::IndirectBranch => {
                 leaves = true;
                 if is_tail {
-                    moved.push(call_to(code.before_tail.0)?);
+                    moved.extend(tell_of_tail(code)?);
                 }
                 moved.push(*instruction);
             }
@@ -89,7 +93,7 @@ pub(crate) fn relocate(
     for (number, target) in conditional {
         let call = INVENTED + moved.len() as u64;
         moved[number].set_near_branch64(call);
-        moved.push(call_to(code.before_tail.0)?);
+        moved.extend(tell_of_tail(code)?);
         moved.push(jump_to(target)?);
     }
     for (number, instruction) in moved.iter_mut().enumerate() {
@@ -111,6 +115,15 @@ pub(crate) fn is_position_independent(bytes: &[u8]) -> bool {
     Decoder::new(64, bytes, DecoderOptions::NONE)
         .iter()
         .all(|instruction| !instruction.is_ip_rel_memory_operand() && instruction.op0_kind() != OpKind::NearBranch64)
+}
+
+/// Calls what hears of a tail call, from below the red zone.
+fn tell_of_tail(code: &ExitCode) -> Result<[Instruction; 3], SkipReason> {
+    let by = |distance: i32| {
+        let place = MemoryOperand::with_base_displ(Register::RSP, distance.into());
+        Instruction::with2(Code::Lea_r64_m, Register::RSP, place).map_err(|_| SkipReason::Unmovable)
+    };
+    Ok([by(-RED_ZONE)?, call_to(code.before_tail.0)?, by(RED_ZONE)?])
 }
 
 fn jump_to(target: u64) -> Result<Instruction, SkipReason> {
@@ -166,10 +179,10 @@ mod tests {
         assert_eq!(inside[1], (Code::Je_rel32_64, target));
         assert_eq!(inside[2], (Code::Jmp_rel32_64, RETURNS));
         let tail = relocated(&bytes, 2);
-        assert_eq!(tail.len(), 5);
+        assert_eq!(tail.len(), 7);
         assert_eq!(tail[2], (Code::Jmp_rel32_64, RETURNS));
-        assert_eq!(tail[3], (Code::Call_rel32_64, BEFORE_TAIL));
-        assert_eq!(tail[4], (Code::Jmp_rel32_64, target));
+        assert_eq!(tail[4], (Code::Call_rel32_64, BEFORE_TAIL));
+        assert_eq!(tail[6], (Code::Jmp_rel32_64, target));
         // The jump leads to the call.
         assert!(tail[1].1 > COPY && tail[1].1 < COPY + 32);
     }
@@ -188,7 +201,7 @@ mod tests {
         relocate(&[0xff, 0x25, 0x10, 0x00, 0x00, 0x00], RuntimeAddr(START), RuntimeAddr(COPY), 1, &CODE, &mut out)
             .unwrap();
         let all: Vec<Instruction> = Decoder::with_ip(64, &out, COPY, DecoderOptions::NONE).iter().collect();
-        assert_eq!(all[0].near_branch_target(), BEFORE_TAIL);
-        assert_eq!(all[1].ip_rel_memory_address(), START + 6 + 0x10);
+        assert_eq!(all[1].near_branch_target(), BEFORE_TAIL);
+        assert_eq!(all[3].ip_rel_memory_address(), START + 6 + 0x10);
     }
 }

@@ -47,6 +47,7 @@ impl Recent {
     fn indirect(&self, jump: &Instruction) -> LeaveKind {
         let is_case = jump.memory_index() != Register::None || jump.segment_prefix() == Register::DS;
         match jump.op0_kind() {
+            OpKind::Memory if jump.is_ip_rel_memory_operand() => LeaveKind::JumpThroughLinker,
             OpKind::Memory if !is_case => LeaveKind::JumpThroughPointer,
             OpKind::Register if !is_case && !self.summed.contains(&jump.op0_register()) => LeaveKind::JumpToRegister,
             _ => LeaveKind::Switch,
@@ -64,17 +65,9 @@ fn raises_stack(instruction: &Instruction) -> bool {
     match instruction.mnemonic() {
         Mnemonic::Pop => instruction.op0_register() != Register::RSP,
         Mnemonic::Leave => true,
-        Mnemonic::Add => {
-            instruction.op0_register() == Register::RSP
-                && instruction.op1_kind() != OpKind::Register
-                && instruction.immediate(1) as i64 > 0
-        }
+        Mnemonic::Add => instruction.op0_register() == Register::RSP && constant(instruction).is_some_and(|by| by > 0),
         // `sub rsp, -128` is shorter than `add rsp, 128`.
-        Mnemonic::Sub => {
-            instruction.op0_register() == Register::RSP
-                && instruction.op1_kind() != OpKind::Register
-                && (instruction.immediate(1) as i64) < 0
-        }
+        Mnemonic::Sub => instruction.op0_register() == Register::RSP && constant(instruction).is_some_and(|by| by < 0),
         Mnemonic::Lea => {
             instruction.code() == Code::Lea_r64_m
                 && instruction.op0_register() == Register::RSP
@@ -84,4 +77,9 @@ fn raises_stack(instruction: &Instruction) -> bool {
         }
         _ => false,
     }
+}
+
+/// The constant that is added or subtracted.
+fn constant(instruction: &Instruction) -> Option<i64> {
+    instruction.try_immediate(1).ok().map(|by| by as i64)
 }

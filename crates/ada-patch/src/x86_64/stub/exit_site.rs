@@ -11,6 +11,7 @@ use ada_ring::shadow_frame::FRAME_RETURNING;
 use iced_x86::IcedError;
 use iced_x86::code_asm::{CodeAssembler, CodeLabel, dword_ptr, eax, qword_ptr, rax, rcx, rdx, rsp};
 
+use super::super::exits::RED_ZONE;
 use super::agent_call::way_into_agent;
 use super::capture::Details;
 use super::frame::{self, FRAME, RECORD};
@@ -21,6 +22,8 @@ use crate::StubOptions;
 
 /// Where the return slot is for code that was called: the way back lies below it.
 const SLOT_OF_CALLED: i32 = SLOT + 8;
+/// The same for code that was called below what a function may keep under its stack pointer.
+const SLOT_OF_CALLED_BELOW: i32 = SLOT_OF_CALLED + RED_ZONE;
 
 /// Jumped to in place of a `ret`. `agent` is where the arena has the address of the agent's part.
 pub(super) fn returns(
@@ -35,7 +38,7 @@ pub(super) fn returns(
     let mut into_agent = a.create_label();
     save(a)?;
     compare_owner(a, rax, options)?;
-    a.jne(pass)?;
+    a.jne(rare)?;
     compare_newest(a, SLOT)?;
     a.jne(other)?;
     reserve(a, no_room)?;
@@ -79,13 +82,13 @@ pub(super) fn returns(
     Ok(())
 }
 
-/// Called before what leaves the function in another way than by a plain `ret`. The agent does all that is to be done.
+/// Called before a `ret n`. The agent does all that is to be done.
 pub(super) fn before_return(a: &mut CodeAssembler, agent: RuntimeAddr, options: &StubOptions) -> Result<(), IcedError> {
-    let (mut pass, mut other, mut rare) = (a.create_label(), a.create_label(), a.create_label());
-    let mut into_agent = a.create_label();
+    let (mut pass, mut rare, mut into_agent) = (a.create_label(), a.create_label(), a.create_label());
+    let mut other = a.create_label();
     save(a)?;
     compare_owner(a, rax, options)?;
-    a.jne(pass)?;
+    a.jne(rare)?;
     compare_newest(a, SLOT_OF_CALLED)?;
     a.jne(other)?;
     a.set_label(&mut rare)?;
@@ -104,12 +107,12 @@ pub(super) fn before_return(a: &mut CodeAssembler, agent: RuntimeAddr, options: 
 /// Called before a jump into another function: the frame ends here. No record tells of that: the next call, at the same
 /// depth, does.
 pub(super) fn before_tail(a: &mut CodeAssembler, agent: RuntimeAddr, options: &StubOptions) -> Result<(), IcedError> {
-    let (mut pass, mut other) = (a.create_label(), a.create_label());
-    let mut into_agent = a.create_label();
+    let (mut pass, mut rare, mut into_agent) = (a.create_label(), a.create_label(), a.create_label());
+    let mut other = a.create_label();
     save(a)?;
     compare_owner(a, rax, options)?;
-    a.jne(pass)?;
-    compare_newest(a, SLOT_OF_CALLED)?;
+    a.jne(rare)?;
+    compare_newest(a, SLOT_OF_CALLED_BELOW)?;
     a.jne(other)?;
     a.sub(rdx, FRAME)?;
     a.mov(field(SHADOW_TOP), rdx)?;
@@ -118,7 +121,8 @@ pub(super) fn before_tail(a: &mut CodeAssembler, agent: RuntimeAddr, options: &S
     a.ret()?;
     a.set_label(&mut other)?;
     skip_if_unrecorded(a, pass)?;
-    a.lea(rcx, qword_ptr(rsp + SLOT_OF_CALLED))?;
+    a.set_label(&mut rare)?;
+    a.lea(rcx, qword_ptr(rsp + SLOT_OF_CALLED_BELOW))?;
     a.call(into_agent)?;
     a.jmp(pass)?;
     a.set_label(&mut into_agent)?;
