@@ -13,11 +13,11 @@ impl Occupied {
     }
 
     pub(crate) fn is_free(&self, start: u64, length: u64) -> bool {
-        (start..start + length).all(|at| self.word(at).is_some_and(|(word, bit)| word & bit == 0))
+        (start..start.saturating_add(length)).all(|at| self.word(at).is_some_and(|(word, bit)| word & bit == 0))
     }
 
     pub(crate) fn take(&mut self, start: u64, length: u64) {
-        for at in start..start + length {
+        for at in start..start.saturating_add(length) {
             if let Some((range, byte)) = self.place(at) {
                 self.ranges[range].1[byte / 64] |= 1 << (byte % 64);
             }

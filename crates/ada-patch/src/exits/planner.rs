@@ -53,6 +53,8 @@ pub struct ExitPlanner<'a> {
     by_leave: HashMap<u64, Option<u32>>,
     /// Padding that can take a jump.
     paddings: Vec<(u64, u64)>,
+    /// How many more leaving instructions are looked at. In a hostile image every function may lead into the same code.
+    patience: usize,
 }
 
 /// What is known of a function while its exits are planned.
@@ -80,9 +82,18 @@ impl<'a> ExitPlanner<'a> {
                 occupied.take(patched.start.0, patched.end.0 - patched.start.0);
             }
         }
+        // Most functions have their code to themselves.
+        let patience = 16 * code.scan.leaves.len() + 65_536;
         let follower = Follower { code, is_part };
-        let mut planner =
-            Self { code, follower, occupied, plans: Vec::new(), by_leave: HashMap::new(), paddings: Vec::new() };
+        let mut planner = Self {
+            code,
+            follower,
+            occupied,
+            plans: Vec::new(),
+            by_leave: HashMap::new(),
+            paddings: Vec::new(),
+            patience,
+        };
         planner.paddings = code.scan.leaves.iter().filter_map(|leave| planner.padding_behind(leave)).collect();
         planner
     }
@@ -97,6 +108,12 @@ impl<'a> ExitPlanner<'a> {
         let start = self.code.functions.functions()[index].start;
         let extent = self.follower.extent_of(start.0);
         let mut exits = Exits { is_open: extent.is_open, ..Exits::default() };
+        let to_look_at: usize = extent.pieces.iter().map(|own| self.follower.leaves(&own.piece).len()).sum();
+        let Some(patience) = self.patience.checked_sub(to_look_at) else {
+            exits.is_open = true;
+            return exits;
+        };
+        self.patience = patience;
         let leaves = self.reached(&extent);
         let body = self.body(&leaves);
         for leave in &leaves {
@@ -239,7 +256,7 @@ impl<'a> ExitPlanner<'a> {
         let is_free = |start: u64, jump: u64| self.occupied.is_free(start, (end - start).max(jump));
         for (before, &start) in starts.iter().enumerate() {
             let jump = JUMP_BYTES as u64;
-            if end + padding >= start + jump && is_free(start, jump) {
+            if end.saturating_add(padding) >= start.saturating_add(jump) && is_free(start, jump) {
                 return Some(ExitPlan {
                     at: ImageOffset(start),
                     displaced: displaced(start, before)?,
@@ -250,7 +267,7 @@ impl<'a> ExitPlanner<'a> {
         }
         for (before, &start) in starts.iter().enumerate() {
             let jump = SHORT_JUMP_BYTES as u64;
-            if end + padding >= start + jump
+            if end.saturating_add(padding) >= start.saturating_add(jump)
                 && is_free(start, jump)
                 && let Some(relay) = self.relay(start, (end - start).max(jump))
             {
@@ -284,17 +301,21 @@ impl<'a> ExitPlanner<'a> {
 
     /// Padding that a short jump at `start` reaches, beside the bytes that are displaced there.
     fn relay(&self, start: u64, displaced: u64) -> Option<ImageOffset> {
-        let first = self.paddings.partition_point(|(at, _)| at + LONGEST_PADDING + REACH < start);
+        let first = self.paddings.partition_point(|(at, _)| at.saturating_add(LONGEST_PADDING + REACH) < start);
         let jump = JUMP_BYTES as u64;
-        self.paddings[first..].iter().take_while(|(at, _)| *at <= start + REACH).find_map(|&(at, length)| {
-            let last = (at + length).checked_sub(jump)?;
-            (at..=last)
-                .find(|&place| {
-                    let is_apart = place >= start + displaced || place + jump <= start;
-                    is_apart && short_jump(place.wrapping_sub(start)).is_some() && self.occupied.is_free(place, jump)
-                })
-                .map(ImageOffset)
-        })
+        self.paddings[first..].iter().take_while(|(at, _)| *at <= start.saturating_add(REACH)).find_map(
+            |&(at, length)| {
+                let last = (at + length).checked_sub(jump)?;
+                (at..=last)
+                    .find(|&place| {
+                        let is_apart = place >= start + displaced || place + jump <= start;
+                        is_apart
+                            && short_jump(place.wrapping_sub(start)).is_some()
+                            && self.occupied.is_free(place, jump)
+                    })
+                    .map(ImageOffset)
+            },
+        )
     }
 
     /// Bytes behind a leaving instruction that nothing can run.

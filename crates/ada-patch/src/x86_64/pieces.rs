@@ -16,12 +16,12 @@ pub(crate) enum Branch {
 }
 
 /// Decodes a piece of code at the image's address `from`, gives each direct branch to `branches`, and adds what leaves the
-/// straight way to `leaves`. What it does to its frame is found out where there are unwind `rows` for it.
+/// straight way to `leaves`, if anybody wants it. What it does to its frame is found out where there are unwind `rows` for it.
 pub(crate) fn read_piece(
     bytes: &[u8],
     from: u64,
     rows: Option<&[Row]>,
-    leaves: &mut Vec<Leave>,
+    mut leaves: Option<&mut Vec<Leave>>,
     mut branches: impl FnMut(Branch, Outgoing),
 ) -> PieceUse {
     let mut found = PieceUse::default();
@@ -36,7 +36,9 @@ pub(crate) fn read_piece(
             let branch = Outgoing { at: instruction.ip(), length: instruction.len() as u8, target };
             branches(kind_of(&instruction), branch);
         }
-        leaves.extend(recent.note(&instruction));
+        if let Some(leaves) = &mut leaves {
+            leaves.extend(recent.note(&instruction));
+        }
         let Some(rows) = rows else { continue };
         if instruction.mnemonic() == Mnemonic::Ret && instruction.op_count() == 1 {
             found.pops_arguments = true;
