@@ -232,6 +232,7 @@ pub(super) mod tests {
         assert_eq!(one.verdicts, other.verdicts);
         assert_eq!(one.plans, other.plans);
         assert_eq!(one.originals, other.originals);
+        assert_eq!((&one.exits, &one.exit_originals), (&other.exits, &other.exit_originals));
         assert_eq!(one.covered, other.covered);
     }
 
@@ -262,7 +263,7 @@ pub(super) mod tests {
     fn real_images_come_back_as_they_were_planned() {
         for path in ["/bin/ls", "/lib/x86_64-linux-gnu/libc.so.6", "/lib64/ld-linux-x86-64.so.2"] {
             let plan = plan_of(path);
-            assert!(plan.plans.len() > 100, "{path} has functions");
+            assert!(plan.plans.len() > 100 && plan.exits.len() > 100, "{path} has functions, and they end");
             assert_same(&plan, &decode(&encode(&plan, KEY), KEY).unwrap());
         }
     }
@@ -279,7 +280,7 @@ pub(super) mod tests {
     #[test]
     fn damage_anywhere_is_noticed() {
         let mut stored = encode(&plan_of("/bin/ls"), KEY);
-        assert_eq!(lists(&stored).len(), 9);
+        assert_eq!(lists(&stored).len(), 10);
         for at in places(&stored) {
             stored[at] ^= 0x10;
             assert!(decode(&stored, KEY).is_none(), "byte {at}");
@@ -314,11 +315,16 @@ pub(super) mod tests {
         let (start, base) = (0x5555_5555_0000, RuntimeAddr(0x5555_5000_0000));
         let file = LoadedFile { path: "/bin/ls".into(), start, end: start + (1 << 20) };
         let image = PlannedImage::of_run(plan, file, 0, &|_, name, _| name == Some("main"));
-        let (entries, options) = (AgentEntries::default(), StubOptions::default());
+        let (entries, options) = (AgentEntries::default(), StubOptions { by_exits: true, ..StubOptions::default() });
         let mut arena = Arena::new(base, &entries, &options, image.functions.len(), image.exits.len()).unwrap();
         for (index, patch) in &image.plans {
             let _ = arena.add(&patch.at_bias(image.bias), *index, *index as u32, None);
             let ends = patch.patched().flat_map(|range| [range.start, range.end]);
+            assert!(ends.into_iter().all(|at| (start..=start + (1 << 20)).contains(&at.at_bias(image.bias).0)));
+        }
+        for (exit, _) in &image.exits {
+            let _ = arena.add_exit(&exit.at_bias(image.bias));
+            let ends = exit.patched().flat_map(|range| [range.start, range.end]);
             assert!(ends.into_iter().all(|at| (start..=start + (1 << 20)).contains(&at.at_bias(image.bias).0)));
         }
         assert!(image.covered.iter().all(|range| range.end - range.start <= 1 << 20));
