@@ -119,6 +119,10 @@ pub(crate) unsafe fn release_slot(frame: *mut ShadowFrame) -> bool {
     // comparison fails.
     unsafe {
         let slot = (*frame).slot();
+        if (*frame).trampoline == (*frame).return_address {
+            // Its exit is caught, and its slot was never touched.
+            return true;
+        }
         syscall::read_word(slot) == Some((*frame).trampoline)
             && AtomicU64::from_ptr(slot as *mut u64)
                 .compare_exchange((*frame).trampoline, (*frame).return_address, Ordering::Relaxed, Ordering::Relaxed)

@@ -9,7 +9,7 @@ use ada_ring::state::OWNER_DISTANCE;
 use ada_ring::{RawDetail, RawRecord, StackChange, ThreadState};
 
 use crate::arch::{bases_at_call, current_state, owner_mark};
-use crate::{chunks, details, frames, jumps, loader, probes, threads, unwinding};
+use crate::{chunks, details, exits, frames, jumps, loader, probes, threads, unwinding};
 
 /// The table that the recorder reads.
 #[unsafe(no_mangle)]
@@ -24,6 +24,9 @@ static ADA_ENTRIES: AgentEntries<AgentEntry> = AgentEntries {
     stack,
     probe_call,
     probe_returned,
+    exited,
+    exiting,
+    goes_on,
 };
 
 /// Gives the thread a state. 0 where none is to be had; the call then goes unrecorded.
@@ -73,6 +76,27 @@ extern "C" fn probe_call(slot: *mut u64, record: u64, probe: u64) -> u64 {
 extern "C" fn probe_returned(slot: *mut u64, _: u64, _: u64) -> u64 {
     // SAFETY: as in `returned`.
     unsafe { probes::returned(state_on_return(slot), slot) };
+    0
+}
+
+/// Finishes an exit by `ret` that the fast path could not.
+extern "C" fn exited(slot: *mut u64, _: u64, _: u64) -> u64 {
+    // SAFETY: the thread's own state, and the slot on top of its stack.
+    unsafe { exits::returned(state_on_return(slot), slot) };
+    0
+}
+
+/// Records an exit by other means.
+extern "C" fn exiting(_: *mut u64, slot: u64, _: u64) -> u64 {
+    // SAFETY: as in `exited`.
+    unsafe { exits::returns(state_on_return(slot as *mut u64), slot) };
+    0
+}
+
+/// Ends a frame that goes on in another function.
+extern "C" fn goes_on(_: *mut u64, slot: u64, _: u64) -> u64 {
+    // SAFETY: as in `exited`.
+    unsafe { exits::goes_on(state_on_return(slot as *mut u64), slot) };
     0
 }
 

@@ -33,7 +33,7 @@ pub unsafe fn prepare_entry(state: *mut ThreadState, slot: *mut u64) {
             if open_probes::is_open(state, newest) {
                 return;
             }
-            *slot = (*newest).return_address;
+            give_back(newest, slot);
             (*state).shadow_top = newest.sub(1) as u64;
             if (*newest.sub(1)).slot_complement < !(slot as u64) {
                 return;
@@ -71,13 +71,27 @@ unsafe fn remove_dead(state: *mut ThreadState, slot: *mut u64) {
                 if open_probes::is_open(state, top) {
                     return;
                 }
-                *slot = (*top).return_address;
+                give_back(top, slot);
             } else if (*top).slot() == slot as u64 || liveness.is_dead(state, top) {
                 bury(state, top);
             } else {
+                (*state).other_stacks = 1;
                 return;
             }
             take_out(state, top, false);
+        }
+    }
+}
+
+/// Puts a frame's real return address into its slot, unless nothing else was ever there.
+///
+/// # Safety
+/// The slot is that of a call that is being made or returns.
+pub(crate) unsafe fn give_back(frame: *const ShadowFrame, slot: *mut u64) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        if (*frame).trampoline != (*frame).return_address {
+            *slot = (*frame).return_address;
         }
     }
 }

@@ -94,6 +94,7 @@ pub(crate) unsafe fn switch_context(state: *mut ThreadState, context: u64) {
     let Some(stack_pointer) = context.checked_add(CONTEXT_STACK_POINTER).and_then(syscall::read_word) else { return };
     // SAFETY: the thread's own shadow stack.
     unsafe {
+        (*state).other_stacks = 1;
         let base = (*state).shadow_base as *mut ShadowFrame;
         let mut frame = top(state);
         while frame > base {

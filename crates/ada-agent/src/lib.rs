@@ -19,6 +19,7 @@ pub mod crash;
 pub mod details;
 mod entries;
 mod exec;
+mod exits;
 pub mod frames;
 #[cfg(ada_freestanding)]
 mod freestanding;

@@ -6,7 +6,7 @@ use ada_ring::detail::{CALL, RETURN};
 use ada_ring::probe::{BASES, Base, PROBE_WORDS, RawProbe, Role, UNREADABLE};
 use ada_ring::record::{IS_PROBED, RecordKind};
 use ada_ring::state::{PROBE_CALLS, ProbeCall};
-use ada_ring::{Lane, RawDetail, RawRecord, ThreadState};
+use ada_ring::{Lane, RawDetail, RawRecord, ShadowFrame, ThreadState};
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use crate::memory::pool;
@@ -74,17 +74,29 @@ unsafe fn note_exit(state: *mut ThreadState, status: u32) {
 /// `state` is the calling thread's own, `slot` what the return path passed.
 pub(crate) unsafe fn returned(state: *mut ThreadState, slot: *mut u64) {
     // SAFETY: the caller's promise.
-    let saved = unsafe { SavedRegisters::below(slot) };
-    // SAFETY: the caller's promise.
     unsafe {
         let frame = shadow_stack::top(state);
-        let number = (0..PROBE_CALLS).find(|&number| (*state).open_probes[number].frame == frame as u64);
-        let (true, Some(number)) = ((*frame).slot() == slot as u64, number) else {
-            // Not the newest frame, or too many probed calls are open: the event has to do.
-            frames::finish_return(state, slot);
+        let blocked = SignalsBlocked::new();
+        if (*frame).slot() == slot as u64 && finish(state, slot, frame) {
+            frames::give_back(frame, slot);
             return;
-        };
-        let _blocked = SignalsBlocked::new();
+        }
+        drop(blocked);
+        // Not the newest frame, or too many probed calls are open: the event has to do.
+        frames::finish_return(state, slot);
+    }
+}
+
+/// Keeps what a probe sees of the return of the newest frame, and takes it out. False where nothing is known of its call.
+///
+/// # Safety
+/// As [`returned`], with signals blocked; `frame` is the newest, and its slot is this one.
+pub(crate) unsafe fn finish(state: *mut ThreadState, slot: *mut u64, frame: *mut ShadowFrame) -> bool {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let number = (0..PROBE_CALLS).find(|&number| (*state).open_probes[number].frame == frame as u64);
+        let Some(number) = number else { return false };
+        let saved = SavedRegisters::below(slot);
         let ProbeCall { probe, registers, .. } = (*state).open_probes[number];
         if has_role(probe, Role::Exec) {
             exec::failed();
@@ -106,11 +118,11 @@ pub(crate) unsafe fn returned(state: *mut ThreadState, slot: *mut u64) {
         let time = keep(state, probe, RETURN, &bases, detail, arch::return_context(saved));
         let kind = RecordKind::Return as u32 | IS_PROBED;
         chunks::write_at(state, (*frame).function, frame as u32 | kind, time);
-        *slot = (*frame).return_address;
         (*state).shadow_top = frame.sub(1) as u64;
         if has_role(probe, Role::SignalAction) {
             crash::put_back(registers[Base::Argument1 as usize] & 0xffff_ffff);
         }
+        true
     }
 }
 

@@ -121,6 +121,7 @@ unsafe fn prepare(fresh: *mut ThreadState, number: usize, thread: u32, slot: u64
         };
         (*fresh).shadow_limit = (*fresh).shadow_limit.min((*fresh).record_limit);
         (*fresh).unwinder_slot = 0;
+        (*fresh).other_stacks = 0;
         learn_stack(fresh, slot);
         (*fresh).covered = get(Item::Covered);
         (*fresh).tid = thread;

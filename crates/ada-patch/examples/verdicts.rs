@@ -22,11 +22,12 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let unwinding = begun.elapsed();
         let functions = FunctionTable::discover(&image, &unwind, &[]);
         let begun = Instant::now();
-        let scan = CodeScan::of(image.code_ranges(), &functions, &unwind);
+        let scan = CodeScan::of(image.code_ranges(), &functions, &unwind, false);
         let scanning = begun.elapsed();
         let mut planner = Planner {
             code: ImageCode { ranges: image.code_ranges(), functions: &functions, unwind: &unwind, scan: &scan },
             moving_frames: image.uses_go(),
+            by_exits: false,
             relays: Relays::default(),
         };
         let begun = Instant::now();

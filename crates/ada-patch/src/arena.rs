@@ -6,14 +6,17 @@
 //! …       code that all stubs share
 //! …       per function: what counts its calls, then its displaced instructions
 //! …       per function: what records its calls
+//! …       what is run at the functions' exits
 //! ```
+
+use std::collections::HashMap;
 
 use ada_event::RuntimeAddr;
 use ada_ring::AgentEntries;
 
-use crate::arch::{AssemblyError, External, SharedCode, StubTemplate};
+use crate::arch::{AssemblyError, External, SharedCode, StubTemplate, is_position_independent, relocate};
 use crate::hook_site::{CopiedCode, HookSite};
-use crate::{PatchPlan, SkipReason, StubKind, StubOptions};
+use crate::{ExitPlan, PatchPlan, SkipReason, StubKind, StubOptions};
 
 /// Where the switches start: behind the copy of the agent's entry points.
 const SWITCHES: usize = 128;
@@ -32,6 +35,9 @@ const RECORDER_BYTES: usize = 368;
 
 /// Most displaced sequences are under 16 bytes; a few of the longest fit between them.
 const DISPLACED_BYTES: usize = 32;
+
+/// No exit's stub is longer.
+const EXIT_BYTES: usize = 64;
 
 /// The generated code could not be assembled: an error in this crate.
 #[derive(Debug)]
@@ -59,14 +65,24 @@ pub struct Arena {
     /// Where the recorders start, from the arena's start.
     recorders_at: usize,
     recorders: Vec<u8>,
+    /// Where the exits' stubs start.
+    exits_at: usize,
+    exits: Vec<u8>,
+    /// Exits' stubs by the bytes that they stand for: most functions end alike.
+    exits_by_bytes: HashMap<Vec<u8>, RuntimeAddr>,
+    by_exits: bool,
     room: usize,
     shared: SharedCode,
     templates: Vec<StubTemplate>,
 }
 
 impl Arena {
-    /// Enough bytes for an arena with this many functions.
-    pub fn room_for(functions: usize) -> usize {
+    /// Enough bytes for an arena with this many functions and exits.
+    pub fn room_for(functions: usize, exits: usize) -> usize {
+        Self::exits_at(functions) + (exits * EXIT_BYTES).next_multiple_of(4096)
+    }
+
+    fn exits_at(functions: usize) -> usize {
         Self::recorders_at(functions) + (functions * (RECORDER_BYTES + ALIGN)).next_multiple_of(4096)
     }
 
@@ -86,12 +102,13 @@ impl Arena {
         Self::switch_offset(functions)
     }
 
-    /// An empty arena at `base` with switches for this many functions.
+    /// An empty arena at `base` with switches for this many functions, and room for so many exits.
     pub fn new(
         base: RuntimeAddr,
         entries: &AgentEntries,
         options: &StubOptions,
         functions: usize,
+        exits: usize,
     ) -> Result<Self, ArenaError> {
         let mut front = Vec::with_capacity(Self::recorders_at(functions));
         for address in entries.to_words() {
@@ -107,7 +124,11 @@ impl Arena {
             front,
             recorders_at: Self::recorders_at(functions),
             recorders: Vec::with_capacity(functions * RECORDER_BYTES),
-            room: Self::room_for(functions),
+            exits_at: Self::exits_at(functions),
+            exits: Vec::new(),
+            exits_by_bytes: HashMap::new(),
+            by_exits: options.by_exits,
+            room: Self::room_for(functions, exits),
             shared,
             templates: templates?,
         })
@@ -155,20 +176,50 @@ impl Arena {
         };
         template.counter.emit(counter, function, probe, address_of, front);
         template.recorder.emit(recorder, function, probe, address_of, recorders);
-        plan.displaced.relocate(plan.at, displaced, front)?;
-        if front.len() > self.recorders_at || self.recorders_at + recorders.len() > self.room {
+        let leaves = self.by_exits && (plan.tails != 0 || plan.displaced.leaves());
+        if leaves {
+            relocate(plan.displaced.bytes(), plan.at, displaced, plan.tails, &shared.exit_code(), front)?;
+        } else {
+            plan.displaced.relocate(plan.at, displaced, front)?;
+        }
+        if front.len() > self.recorders_at || self.recorders_at + recorders.len() > self.exits_at {
             return Err(SkipReason::NoRoom);
         }
         let stub = template.entry(counter, recorder);
         let mut site = HookSite::leading_to(stub, plan.at, plan.relay)?;
         let length = plan.displaced.bytes().len() as u8;
-        site.copy = plan.displaced.moves_as_bytes().then_some(CopiedCode { at: displaced, length });
+        site.copy = (plan.displaced.moves_as_bytes() && !leaves).then_some(CopiedCode { at: displaced, length });
         Ok(site)
     }
 
+    /// Adds a stub for a function's exit, unless there is one for the same instructions. Gives the jump that leads to it.
+    pub fn add_exit(&mut self, plan: &ExitPlan<RuntimeAddr>) -> Result<HookSite, SkipReason> {
+        let bytes = plan.displaced.bytes();
+        let is_shared = is_position_independent(bytes);
+        let stub = match self.exits_by_bytes.get(bytes).filter(|_| is_shared) {
+            Some(&stub) => stub,
+            None => {
+                let before = self.exits.len();
+                self.exits.resize(before.next_multiple_of(8), 0xcc);
+                let stub = RuntimeAddr(self.base.0 + (self.exits_at + self.exits.len()) as u64);
+                let code = self.shared.exit_code();
+                let relocated = relocate(bytes, plan.at, stub, plan.displaced.tails(), &code, &mut self.exits);
+                if relocated.is_err() || self.exits_at + self.exits.len() > self.room {
+                    self.exits.truncate(before);
+                    return Err(relocated.err().unwrap_or(SkipReason::NoRoom));
+                }
+                if is_shared {
+                    self.exits_by_bytes.insert(bytes.to_vec(), stub);
+                }
+                stub
+            }
+        };
+        HookSite::leading_to(stub, plan.at, plan.relay)
+    }
+
     /// The arena's bytes, in pieces with their distance from its base address.
-    pub fn finish(self) -> [(usize, Vec<u8>); 2] {
-        [(0, self.front), (self.recorders_at, self.recorders)]
+    pub fn finish(self) -> [(usize, Vec<u8>); 3] {
+        [(0, self.front), (self.recorders_at, self.recorders), (self.exits_at, self.exits)]
     }
 }
 
@@ -181,7 +232,9 @@ mod tests {
     fn every_template_assembles_and_is_small() {
         for (kind, owner_by_word) in StubKind::ALL.into_iter().flat_map(|kind| [(kind, true), (kind, false)]) {
             let detail = owner_by_word.then_some(DetailShape { window: 128, vectors: true });
-            let template = StubTemplate::new(kind, owner_by_word, &StubOptions { owner_by_word, detail }).unwrap();
+            let template =
+                StubTemplate::new(kind, owner_by_word, &StubOptions { owner_by_word, detail, by_exits: false })
+                    .unwrap();
             let (counter, recorder) = (template.counter.code.len(), template.recorder.code.len());
             assert!(counter <= COUNTER_BYTES && recorder <= RECORDER_BYTES, "{kind:?}: {counter} and {recorder} bytes");
         }

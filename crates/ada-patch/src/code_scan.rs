@@ -4,6 +4,8 @@
 use ada_event::ImageOffset;
 use ada_image::{Fde, UnwindTable};
 
+use crate::leave::{Leave, Outgoing};
+
 /// What branches do at an address, as bits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Landing(pub(crate) u8);
@@ -60,12 +62,28 @@ pub(crate) enum PieceEnd {
     Leaves,
 }
 
+/// A run of code between two addresses at which something is known to start or to end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Piece {
+    pub(crate) start: u64,
+    pub(crate) end: u64,
+    pub(crate) after: PieceEnd,
+}
+
 /// What decoding the whole image showed.
 pub struct CodeScan {
     /// For each range of code, sorted: where it starts, and the landings at each of its bytes. Ranges may lie far apart.
     pub(crate) landings: Vec<(u64, Vec<u8>)>,
     /// For each unwind entry.
     pub(crate) uses: Vec<PieceUse>,
+    /// Where pieces of code start, sorted: at functions, and where unwind entries start and end.
+    pub(crate) starts: Vec<u64>,
+    /// What comes after the last instruction of each.
+    pub(crate) ends: Vec<PieceEnd>,
+    /// Sorted by address.
+    pub(crate) leaves: Vec<Leave>,
+    /// Sorted by address.
+    pub(crate) outgoing: Vec<Outgoing>,
 }
 
 impl CodeScan {
@@ -76,6 +94,26 @@ impl CodeScan {
             .last()
             .and_then(|(start, landings)| landings.get(usize::try_from(at.0 - start).ok()?).copied());
         Landing(landing.unwrap_or(0))
+    }
+
+    /// The piece of code that an address lies in.
+    pub(crate) fn piece_at(&self, address: u64) -> Option<Piece> {
+        let number = self.starts.partition_point(|&start| start <= address).checked_sub(1)?;
+        let start = self.starts[number];
+        let (range, landings) = &self.landings[self.landings.partition_point(|(range, _)| *range <= start) - 1];
+        let range_end = range + landings.len() as u64;
+        let end = self.starts.get(number + 1).map_or(range_end, |&next| next.min(range_end));
+        (address < end).then_some(Piece { start, end, after: self.ends[number] })
+    }
+
+    /// Whether anything is known to lead to an address of `from..=to` from elsewhere than the instruction before it.
+    pub(crate) fn is_led_to(&self, from: u64, to: u64) -> bool {
+        let Some(range) = self.landings.partition_point(|(start, _)| *start <= from).checked_sub(1) else {
+            return false;
+        };
+        let (start, landings) = &self.landings[range];
+        let end = (to - start + 1).min(landings.len() as u64) as usize;
+        landings.get((from - start) as usize..end).is_some_and(|landings| landings.iter().any(|&landing| landing != 0))
     }
 
     /// Where the landing at an image's address is kept.

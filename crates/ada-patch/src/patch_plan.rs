@@ -23,6 +23,8 @@ pub struct PatchPlan<Address = ImageOffset> {
     pub relay: Option<Address>,
     /// Whether the function provably does not look at its caller's flags.
     pub flags_are_dead: bool,
+    /// Which of the displaced instructions are jumps into other functions, as bits from the first one on.
+    pub tails: u8,
 }
 
 impl PatchPlan<RuntimeAddr> {
@@ -31,20 +33,21 @@ impl PatchPlan<RuntimeAddr> {
         let skip = arch::marker_bytes(code);
         let displaced = Displaced::decode(&code[skip..], JUMP_BYTES)?;
         let at = RuntimeAddr(address.0 + skip as u64);
-        Ok(Self { at, kind, displaced, relay: None, flags_are_dead: false })
+        Ok(Self { at, kind, displaced, relay: None, flags_are_dead: false, tails: 0 })
     }
 }
 
 impl PatchPlan {
     /// The plan in a process that has loaded the image with `bias`.
     pub fn at_bias(&self, bias: u64) -> PatchPlan<RuntimeAddr> {
-        let &Self { at, kind, displaced, relay, flags_are_dead } = self;
+        let &Self { at, kind, displaced, relay, flags_are_dead, tails } = self;
         PatchPlan {
             at: at.at_bias(bias),
             kind,
             displaced,
             relay: relay.map(|relay| relay.at_bias(bias)),
             flags_are_dead,
+            tails,
         }
     }
 
@@ -56,7 +59,7 @@ impl PatchPlan {
     }
 
     /// Bytes of a stored plan.
-    pub const STORED_BYTES: usize = 8 + 1 + 2 + Displaced::STORED_BYTES;
+    pub const STORED_BYTES: usize = 8 + 1 + 2 + 1 + Displaced::STORED_BYTES;
 
     /// The plan as bytes, so that it need not be made again.
     pub fn store(&self) -> [u8; Self::STORED_BYTES] {
@@ -66,7 +69,8 @@ impl PatchPlan {
         // A relay is as near as a short jump reaches; 0 is none, since no relay is at the jump itself.
         let distance = self.relay.map_or(0, |relay| relay.0.wrapping_sub(self.at.0) as i16);
         stored[9..11].copy_from_slice(&distance.to_le_bytes());
-        stored[11..].copy_from_slice(&self.displaced.store());
+        stored[11] = self.tails;
+        stored[12..].copy_from_slice(&self.displaced.store());
         stored
     }
 
@@ -74,7 +78,8 @@ impl PatchPlan {
     pub fn restore(stored: &[u8; Self::STORED_BYTES]) -> Option<Self> {
         let (at, rest) = stored.split_first_chunk()?;
         let (&kind, rest) = rest.split_first()?;
-        let (distance, displaced) = rest.split_first_chunk()?;
+        let (distance, rest) = rest.split_first_chunk()?;
+        let (&tails, displaced) = rest.split_first()?;
         let at = u64::from_le_bytes(*at);
         let distance = i16::from_le_bytes(*distance);
         let relay = match distance {
@@ -84,7 +89,7 @@ impl PatchPlan {
         let flags_are_dead = kind & FLAGS_ARE_DEAD != 0;
         let kind = StubKind::ALL.into_iter().find(|known| *known as u8 == kind & !FLAGS_ARE_DEAD)?;
         let displaced = Displaced::restore(displaced.try_into().ok()?)?;
-        Some(Self { at: ImageOffset(at), kind, displaced, relay, flags_are_dead })
+        Some(Self { at: ImageOffset(at), kind, displaced, relay, flags_are_dead, tails })
     }
 }
 
@@ -98,7 +103,7 @@ mod tests {
 
     fn plan(kind: StubKind) -> PatchPlan {
         let displaced = Displaced::decode(&CODE[4..], JUMP_BYTES).unwrap();
-        PatchPlan { at: ImageOffset(0x1004), kind, displaced, relay: None, flags_are_dead: false }
+        PatchPlan { at: ImageOffset(0x1004), kind, displaced, relay: None, flags_are_dead: false, tails: 0 }
     }
 
     #[test]
@@ -123,7 +128,7 @@ mod tests {
     fn bytes_that_are_no_plan_are_refused() {
         let good = plan(StubKind::Full).store();
         // Kind, length, end, and whether the bytes can be moved.
-        for (at, value) in [(8, StubKind::ALL.len() as u8), (11, 0), (11, 20), (12, 3), (13, 2)] {
+        for (at, value) in [(8, StubKind::ALL.len() as u8), (12, 0), (12, 20), (13, 3), (14, 2)] {
             let mut stored = good;
             stored[at] = value;
             assert_eq!(PatchPlan::restore(&stored), None, "byte {at}");

@@ -29,6 +29,8 @@ pub struct Planner<'a> {
     pub code: ImageCode<'a>,
     /// Frames of this image change threads, so no return is caught.
     pub moving_frames: bool,
+    /// Returns are caught at the functions' exits, and return slots are never touched.
+    pub by_exits: bool,
     /// The padding that plans use.
     pub relays: Relays,
 }
@@ -55,7 +57,10 @@ impl Planner<'_> {
             Some(_) => self.stack_change(index).unwrap_or(StubKind::EntryOnly),
         };
         let flags_are_dead = arch::flags_are_dead(bytes);
-        Ok((entry_only, PatchPlan { at: site.at, kind, displaced: site.displaced, relay: site.relay, flags_are_dead }))
+        Ok((
+            entry_only,
+            PatchPlan { at: site.at, kind, displaced: site.displaced, relay: site.relay, flags_are_dead, tails: 0 },
+        ))
     }
 
     fn entry_only(
@@ -97,12 +102,16 @@ impl Planner<'_> {
             return Err(SkipReason::ColdPart);
         }
         match self.stack_change(index) {
+            Some(StubKind::Unwinder | StubKind::Walker) if self.by_exits => {}
             Some(StubKind::Unwinder | StubKind::Walker) => return Ok(Some(EntryOnlyReason::Unwinder)),
             Some(_) => return Ok(Some(EntryOnlyReason::ChangesStack)),
             None => {}
         }
         if self.moving_frames {
             return Ok(Some(EntryOnlyReason::MovingFrames));
+        }
+        if self.by_exits {
+            return Ok(None);
         }
         let Some(fde) = fde else { return Ok(Some(EntryOnlyReason::NoUnwindInfo)) };
         let use_of = self.code.scan.use_of(self.code.unwind, fde);

@@ -7,18 +7,22 @@ use crate::code_scan::{CodeScan, Landing, PieceUse};
 
 impl CodeScan {
     /// Decodes every instruction of `ranges`, starting anew at each known function and unwind entry, since what
-    /// lies between them may be data.
-    pub fn of(ranges: &[CodeRange<'_>], functions: &FunctionTable, unwind: &UnwindTable) -> Self {
+    /// lies between them may be data. Where functions are left is noted only if it is asked for, because it takes time.
+    pub fn of(ranges: &[CodeRange<'_>], functions: &FunctionTable, unwind: &UnwindTable, with_exits: bool) -> Self {
         let mut scan = Self {
             landings: ranges.iter().map(|range| (range.start.0, vec![0; range.bytes.len()])).collect(),
             uses: vec![PieceUse::default(); unwind.fdes().len()],
+            starts: Vec::new(),
+            ends: Vec::new(),
+            leaves: Vec::new(),
+            outgoing: Vec::new(),
         };
         let mut starts: Vec<u64> = functions.functions().iter().map(|function| function.start.0).collect();
         starts.extend(unwind.fdes().iter().flat_map(|fde| [fde.start.0, fde.end.0]));
         starts.sort_unstable();
         starts.dedup();
         for range in ranges {
-            scan.scan_range(range, &starts, unwind);
+            scan.scan_range(range, &starts, unwind, with_exits);
         }
         for pad in unwind.landing_pads() {
             if let Some(landing) = scan.landing_mut(pad.0) {
@@ -28,7 +32,7 @@ impl CodeScan {
         scan
     }
 
-    fn scan_range(&mut self, range: &CodeRange<'_>, starts: &[u64], unwind: &UnwindTable) {
+    fn scan_range(&mut self, range: &CodeRange<'_>, starts: &[u64], unwind: &UnwindTable, with_exits: bool) {
         let (low, high) = (range.start.0, range.start.0 + range.bytes.len() as u64);
         let inner = &starts[starts.partition_point(|&at| at <= low)..starts.partition_point(|&at| at < high)];
         let fdes = unwind.fdes();
@@ -42,9 +46,18 @@ impl CodeScan {
             let bytes = &range.bytes[(from - low) as usize..(to - low) as usize];
             let inside = fde.map_or(from..to, |fde| fde.start.0..fde.end.0);
             let rows = fde.map(|fde| unwind.rows(fde));
-            let found = read_piece(bytes, from, rows, |branch, target| {
-                self.note_branch(branch, target, inside.contains(&target));
+            let mut leaves = std::mem::take(&mut self.leaves);
+            let found = read_piece(bytes, from, rows, with_exits.then_some(&mut leaves), |branch, outgoing| {
+                self.note_branch(branch, outgoing.target, inside.contains(&outgoing.target));
+                if with_exits && branch == Branch::ConditionalJump && !(from..to).contains(&outgoing.target) {
+                    self.outgoing.push(outgoing);
+                }
             });
+            self.leaves = leaves;
+            if with_exits {
+                self.starts.push(from);
+                self.ends.push(found.end);
+            }
             if fde.is_some() {
                 let known = &mut self.uses[next_fde];
                 known.reads_slot |= found.reads_slot;

@@ -79,4 +79,6 @@ pub struct StubOptions {
     pub owner_by_word: bool,
     /// What is captured with each call and return; `None` for nothing.
     pub detail: Option<DetailShape>,
+    /// Returns are caught where they happen, at each way out of a function, and not by another return address.
+    pub by_exits: bool,
 }

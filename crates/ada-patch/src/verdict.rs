@@ -32,6 +32,8 @@ pub enum EntryOnlyReason {
     MovingFrames,
     /// It is jumped to with words pushed above its return address: the loader's `_dl_runtime_resolve`.
     PushedArguments,
+    /// It can be left in a way that cannot be caught.
+    UnseenExits,
 }
 
 /// Why a function is left alone.
@@ -92,7 +94,7 @@ impl Verdict {
 
 impl EntryOnlyReason {
     /// All reasons, in the order of their declaration.
-    const ALL: [Self; 7] = [
+    const ALL: [Self; 8] = [
         Self::ReadsReturnSlot,
         Self::PopsArguments,
         Self::NoUnwindInfo,
@@ -100,6 +102,7 @@ impl EntryOnlyReason {
         Self::ChangesStack,
         Self::MovingFrames,
         Self::PushedArguments,
+        Self::UnseenExits,
     ];
 
     /// The reason's name in sessions.
@@ -112,6 +115,7 @@ impl EntryOnlyReason {
             Self::ChangesStack => "changes_stack",
             Self::MovingFrames => "moving_frames",
             Self::PushedArguments => "pushed_arguments",
+            Self::UnseenExits => "unseen_exits",
         }
     }
 }
@@ -166,7 +170,7 @@ impl fmt::Display for Verdict {
 
 // A reason that is declared among the others breaks this; who declares one behind the last extends the list, and this.
 const _: () = {
-    assert!(EntryOnlyReason::ALL.len() == EntryOnlyReason::PushedArguments as usize + 1);
+    assert!(EntryOnlyReason::ALL.len() == EntryOnlyReason::UnseenExits as usize + 1);
     assert!(SkipReason::ALL.len() == SkipReason::InUse as usize + 1);
 };
 

@@ -24,6 +24,12 @@ pub struct AgentEntries<Entry = u64> {
     pub probe_call: Entry,
     /// Finishes the return of a runtime probe.
     pub probe_returned: Entry,
+    /// Finishes an exit by `ret` that is not the newest frame's, or a probed call's.
+    pub exited: Entry,
+    /// Records an exit by other means than a plain `ret`; its slot is the first word of the stub's.
+    pub exiting: Entry,
+    /// Ends a frame that goes on in another function; its slot is the first word of the stub's.
+    pub goes_on: Entry,
 }
 
 /// An entry point. It takes the return slot and two words of the stub's, which mean something to some of them.

@@ -36,9 +36,14 @@ impl ShadowFrame {
     /// The bits of [`Self::record_and_flags`] that are flags.
     pub const FLAGS: u32 = 15;
 
-    /// The address of the frame's return slot.
+    /// The address of the frame's return slot. The word of a probed call whose exit is caught is one more than the
+    /// complement, so that no exit takes it for its own without asking the agent; slots are aligned, which tells them apart.
     pub const fn slot(&self) -> u64 {
-        !self.slot_complement
+        if self.slot_complement.is_multiple_of(8) && self.slot_complement != 0 {
+            self.slot_complement.wrapping_neg()
+        } else {
+            !self.slot_complement
+        }
     }
 
     /// Whether a `FRAME_…` bit is set.

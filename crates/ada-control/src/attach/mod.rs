@@ -122,7 +122,7 @@ fn begin(
     let loader = find_loader(pid)?;
     let files = maps::loaded_files(&mappings);
     progress.hooking(files.len(), Duration::ZERO);
-    let plans = PlanCache::new(options.plan_folder.clone());
+    let plans = PlanCache::new(options.plan_folder.clone(), options.by_exits);
     let loader_function = loader.map_or(0, |loader| loader.function);
     let images = installer::plan(files, &plans, loader_function, &options.exclude, &Deadline::never());
 
@@ -202,7 +202,7 @@ impl Prepared {
                 id: workshop.next_program(),
                 loader,
                 max_depth: options.max_depth,
-                stubs: StubOptions { owner_by_word, detail: shape(options) },
+                stubs: StubOptions { owner_by_word, detail: shape(options), by_exits: options.by_exits },
             };
             let covered = workshop.shared.covered_table().doing("making a table of covered pages")?;
             let memory = TargetMemory::set_up(&halted, &open, &workshop.shared, covered.offset, &program)?;

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use ada_event::{ModuleId, RuntimeAddr};
 use ada_format::parallel::each_in_parallel;
-use ada_patch::{AgentEntries, Arena, Patch, PatchPlan, SkipReason, StubKind, StubOptions, Verdict};
+use ada_patch::{AgentEntries, Arena, EntryOnlyReason, Patch, PatchPlan, SkipReason, StubKind, StubOptions, Verdict};
 use ada_process::Remote;
 use ada_process::maps::{self, LoadedFile, Mapping};
 
@@ -192,7 +192,7 @@ impl Installer {
             let count = image.functions.len();
             let first_function =
                 self.numbering.next_function.fetch_add(FunctionNumbers::taken_by(count), Ordering::Relaxed);
-            let room = room_for(count);
+            let room = room_for(count, image.exits.len());
             match self.map_room(remote, open, mappings, &image.file, room) {
                 Some((arena, offset)) => placed.images.push(PlacedImage { image, arena, offset, first_function }),
                 None => placed.unplaced.push(self.unplaced(image, first_function)),
@@ -215,7 +215,7 @@ impl Installer {
         let Ok(plan) = PatchPlan::at_runtime(RuntimeAddr(function), &code, StubKind::Loader) else { return Ok(()) };
         let page = function & !4095;
         let file = LoadedFile { path: "loader".into(), start: page, end: page + 4096 };
-        let room = self.map_room(remote, open, mappings, &file, room_for(1));
+        let room = self.map_room(remote, open, mappings, &file, room_for(1, 0));
         let original = first_bytes(&code[(plan.at.0 - function) as usize..]);
         placed.loader = room.map(|(arena, offset)| PlacedLoader { plan, original, arena, offset });
         Ok(())
@@ -228,10 +228,10 @@ impl Installer {
         let loader = match placed.loader {
             None => None,
             Some(PlacedLoader { plan, original, arena, offset }) => {
-                let mut arena = Arena::new(RuntimeAddr(arena), entries, stubs, 1)?;
+                let mut arena = Arena::new(RuntimeAddr(arena), entries, stubs, 1, 0)?;
                 let site = arena.add(&plan, 0, 0, None).ok();
-                let site = site.map(|site| Site { site, originals: [original, [0; 5]], function: 0 });
-                write_arena(shared, offset, room_for(1), arena, site.as_slice())?;
+                let site = site.map(|site| Site { site, originals: [original, [0; 5]], function: 0, is_exit: false });
+                write_arena(shared, offset, room_for(1, 0), arena, site.as_slice())?;
                 site
             }
         };
@@ -247,13 +247,13 @@ impl Installer {
     ) -> Result<Vec<Module>, ControlError> {
         let done = each_in_parallel(filled.images, |mut filled| {
             let (busy, free): (Vec<Site>, Vec<Site>) = filled.sites.into_iter().partition(is_in_use);
-            for site in &busy {
+            for site in busy.iter().filter(|site| !site.is_exit) {
                 filled.image.verdicts[site.function] = Verdict::Skipped(SkipReason::InUse);
             }
             filled.sites = free;
             let different = write_jumps(remote, &filled.sites)?;
-            for function in &different {
-                filled.image.verdicts[*function] = Verdict::Skipped(SkipReason::TextDiffers);
+            for site in different.iter().filter(|site| !site.is_exit) {
+                filled.image.verdicts[site.function] = Verdict::Skipped(SkipReason::TextDiffers);
             }
             Ok(filled)
         });
@@ -264,7 +264,7 @@ impl Installer {
             let id = self.id_of(&image);
             let known = self.shared.add_switches(offset, id, image.functions.len());
             known.map_err(|source| ControlError::System { doing: "mapping switches", source })?;
-            let arena = arena..arena + room_for(image.functions.len());
+            let arena = arena..arena + room_for(image.functions.len(), image.exits.len());
             let written = Written { table_hash: image.table_hash, sites, arena, offset };
             self.written.insert(image.file.clone(), written);
             modules.push(Module::new(self.program, id, first_function, image));
@@ -353,7 +353,7 @@ impl Installer {
 
     /// The jump of a function that has one of its own, and the bytes that it replaces.
     pub(crate) fn jump_of(&self, file: &LoadedFile, index: usize) -> Option<(Patch, [u8; 5])> {
-        let found = self.written.get(file)?.sites.iter().find(|site| site.function == index)?;
+        let found = self.written.get(file)?.sites.iter().find(|site| site.function == index && !site.is_exit)?;
         found.site.relay.is_none().then_some((found.site.jump, found.originals[0]))
     }
 
@@ -388,23 +388,30 @@ fn fill(
     placed: PlacedImage,
 ) -> Result<FilledImage, ControlError> {
     let PlacedImage { mut image, arena: address, offset, first_function } = placed;
-    let mut arena = Arena::new(RuntimeAddr(address), entries, stubs, image.functions.len())?;
+    let mut arena = Arena::new(RuntimeAddr(address), entries, stubs, image.functions.len(), image.exits.len())?;
     let mut sites = Vec::with_capacity(image.plans.len());
     for ((index, plan), originals) in image.plans.iter().zip(&image.originals) {
         let probe = probes::number_of(&image.functions, *index);
         match arena.add(&plan.at_bias(image.bias), *index, first_function + *index as u32, probe) {
-            Ok(site) => sites.push(Site { site, originals: *originals, function: *index }),
+            Ok(site) => sites.push(Site { site, originals: *originals, function: *index, is_exit: false }),
             Err(reason) => image.verdicts[*index] = Verdict::Skipped(reason),
         }
     }
+    for (exit, originals) in &image.exits {
+        let function = exit.function as usize;
+        match arena.add_exit(&exit.at_bias(image.bias)) {
+            Ok(site) => sites.push(Site { site, originals: *originals, function, is_exit: true }),
+            Err(_) => image.verdicts[function] = Verdict::EntryOnly(EntryOnlyReason::UnseenExits),
+        }
+    }
     sites.sort_unstable_by_key(|site| site.site.jump.at);
-    write_arena(shared, offset, room_for(image.functions.len()), arena, &sites)?;
+    write_arena(shared, offset, room_for(image.functions.len(), image.exits.len()), arena, &sites)?;
     Ok(FilledImage { image, first_function, arena: address, offset, sites })
 }
 
-/// Bytes of an arena with this many functions, and of the table of its sites.
-fn room_for(functions: usize) -> u64 {
-    Arena::room_for(functions) as u64 + site_table::room_for(functions)
+/// Bytes of an arena with this many functions and exits, and of the table of its sites.
+fn room_for(functions: usize, exits: usize) -> u64 {
+    Arena::room_for(functions, exits) as u64 + site_table::room_for(functions + exits)
 }
 
 /// Writes stubs, and which sites will lead to them.

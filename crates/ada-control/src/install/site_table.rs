@@ -21,9 +21,9 @@ const ENTRY: usize = 48;
 const FOOTER: usize = 32;
 const PAGE: u64 = 4096;
 
-/// Bytes that the table of an arena with so many functions takes, in whole pages.
-pub(crate) fn room_for(functions: usize) -> u64 {
-    ((functions * ENTRY + FOOTER) as u64).next_multiple_of(PAGE)
+/// Bytes that the table of an arena with so many sites takes, in whole pages.
+pub(crate) fn room_for(sites: usize) -> u64 {
+    ((sites * ENTRY + FOOTER) as u64).next_multiple_of(PAGE)
 }
 
 /// The table's bytes, which end where the arena of `room` bytes does.
@@ -110,7 +110,7 @@ fn site_of(entry: &[u8; ENTRY]) -> Option<Site> {
     let copy = CopiedCode { at: address(2), length: entry[46] };
     let copy = Some(copy).filter(|copy| copy.at.0 != 0);
     let [jump, relay] = patches;
-    Some(Site { site: HookSite { jump: jump?, relay, copy }, originals, function: 0 })
+    Some(Site { site: HookSite { jump: jump?, relay, copy }, originals, function: 0, is_exit: false })
 }
 
 #[cfg(test)]
@@ -127,7 +127,7 @@ mod tests {
             relay: Some(patch(0x2010, &[0xe9, 5, 6, 7, 8])),
             copy: Some(CopiedCode { at: RuntimeAddr(0x9000), length: 9 }),
         };
-        let site = |site| Site { site, originals: [[1, 2, 3, 4, 5], [6, 7, 8, 9, 10]], function: 0 };
+        let site = |site| Site { site, originals: [[1, 2, 3, 4, 5], [6, 7, 8, 9, 10]], function: 0, is_exit: false };
         vec![site(far), site(near)]
     }
 

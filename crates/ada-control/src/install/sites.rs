@@ -17,6 +17,8 @@ pub(crate) struct Site {
     pub(crate) originals: Originals,
     /// The number of the function in its image.
     pub(crate) function: usize,
+    /// It is one of the ways out of the function, and not its start.
+    pub(crate) is_exit: bool,
 }
 
 impl Site {
@@ -30,20 +32,22 @@ impl Site {
     }
 }
 
-/// Writes jumps over functions' starts. Gives the functions whose text in memory is not what the file says; these are
-/// left alone.
-pub(crate) fn write_jumps(remote: &dyn Remote, sites: &[Site]) -> io::Result<Vec<usize>> {
+/// Writes jumps over code. Gives the sites where the text in memory is not what the file says; these are left alone.
+pub(crate) fn write_jumps<'s>(remote: &dyn Remote, sites: &'s [Site]) -> io::Result<Vec<&'s Site>> {
     exchange(remote, sites, |site| site.patches().map(|(patch, original)| (patch, original, patch.bytes())))
 }
 
 /// Writes back what jumps have replaced, where they still are.
-pub(crate) fn write_originals(remote: &dyn Remote, sites: &[Site]) -> io::Result<Vec<usize>> {
+pub(crate) fn write_originals<'s>(remote: &dyn Remote, sites: &'s [Site]) -> io::Result<Vec<&'s Site>> {
     exchange(remote, sites, |site| site.patches().map(|(patch, original)| (patch, patch.bytes(), original)))
 }
 
-/// Writes the last of each patch's bytes where the first are, in few large writes. Gives the functions where something
-/// else is.
-fn exchange<'s, P>(remote: &dyn Remote, sites: &'s [Site], bytes_of: impl Fn(&'s Site) -> P) -> io::Result<Vec<usize>>
+/// Writes the last of each patch's bytes where the first are, in few large writes. Gives the sites where something else is.
+fn exchange<'s, P>(
+    remote: &dyn Remote,
+    sites: &'s [Site],
+    bytes_of: impl Fn(&'s Site) -> P,
+) -> io::Result<Vec<&'s Site>>
 where
     P: Iterator<Item = (&'s Patch, &'s [u8], &'s [u8])>,
 {
@@ -77,7 +81,7 @@ where
             if bytes_of(site).all(|(patch, before, _)| bytes[place(patch)] == *before) {
                 bytes_of(site).for_each(|(patch, _, after)| bytes[place(patch)].copy_from_slice(after));
             } else {
-                different.push(site.function);
+                different.push(site);
             }
         }
         remote.write(start, &bytes)?;

@@ -48,7 +48,7 @@ pub(crate) struct HookedProgram {
 
 impl Workshop {
     pub(crate) fn new(shared: SharedMemory, options: &TraceOptions) -> Self {
-        Self::with_plans(shared, PlanCache::new(options.plan_folder.clone()), options)
+        Self::with_plans(shared, PlanCache::new(options.plan_folder.clone(), options.by_exits), options)
     }
 
     /// The same with plans that were made before.
@@ -83,7 +83,11 @@ impl Workshop {
             id: self.next_program(),
             loader: gate.loader,
             max_depth: options.max_depth,
-            stubs: StubOptions { owner_by_word: gate.has_thread_pointer()?, detail: shape(options) },
+            stubs: StubOptions {
+                owner_by_word: gate.has_thread_pointer()?,
+                detail: shape(options),
+                by_exits: options.by_exits,
+            },
         };
         let covered = self.shared.covered_table().doing("making a table of covered pages")?;
         let memory = TargetMemory::set_up(gate, &open, &self.shared, covered.offset, &program)?;

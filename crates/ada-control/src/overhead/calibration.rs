@@ -14,7 +14,7 @@ use std::time::Instant;
 
 use ada_event::RuntimeAddr;
 use ada_format::atf::HookCost;
-use ada_patch::{AgentEntries, Arena, PatchPlan, StubKind, StubOptions};
+use ada_patch::{AgentEntries, Arena, ExitPlan, HookSite, PatchPlan, StubKind, StubOptions};
 use ada_process::arch::time_stamp;
 use ada_ring::state::{OWNER_DISTANCE, covered};
 use ada_ring::{CHUNK_SIZE, RECORDS_END, RawRecord, ShadowFrame, ThreadState, counters};
@@ -110,7 +110,7 @@ impl Rig {
         }
         // The first thread of a static program is known by other means, which costs a little more.
         let stubs = StubOptions { owner_by_word: true, ..*stubs };
-        let functions_at = Arena::room_for(1 + MANY);
+        let functions_at = Arena::room_for(1 + MANY, 1 + MANY);
         let mut rig = Self {
             stubs,
             code: Mapping::new(functions_at + ROWS * FUNCTION_ALIGN + 2 * ROW_BYTES)?,
@@ -134,15 +134,23 @@ impl Rig {
     fn fill(&mut self) -> Result<(), ()> {
         let base = RuntimeAddr(self.code.address(0));
         // Nothing rare happens here, so nobody calls the agent.
-        let mut arena = Arena::new(base, &AgentEntries::default(), &self.stubs, 1 + MANY).map_err(drop)?;
+        let mut arena = Arena::new(base, &AgentEntries::default(), &self.stubs, 1 + MANY, 1 + MANY).map_err(drop)?;
         for number in 0..ROWS {
             self.code.write_bytes(self.functions_at + number * FUNCTION_ALIGN, &calls::FUNCTION);
         }
         for (index, number) in [RECORDED].into_iter().chain(COUNTED..ROWS).enumerate() {
             let address = self.function(number);
             let plan = PatchPlan::at_runtime(RuntimeAddr(address), &calls::FUNCTION, StubKind::Full).map_err(drop)?;
-            let site = arena.add(&plan, index, 0, None).map_err(drop)?;
-            for patch in site.patches() {
+            let mut sites = vec![arena.add(&plan, index, 0, None).map_err(drop)?];
+            if self.stubs.by_exits {
+                let exit = ExitPlan::at_runtime(
+                    RuntimeAddr(address + calls::EXIT.start as u64),
+                    &calls::FUNCTION[calls::EXIT],
+                    calls::EXIT_INSTRUCTIONS,
+                );
+                sites.push(arena.add_exit(&exit.ok_or(())?).map_err(drop)?);
+            }
+            for patch in sites.iter().flat_map(HookSite::patches) {
                 self.code.write_bytes((patch.at.0 - base.0) as usize, patch.bytes());
             }
         }
@@ -272,8 +280,9 @@ mod tests {
     #[test]
     fn a_hook_costs_more_than_nothing_and_counting_less_than_recording() {
         let shape = DetailShape { window: 128, vectors: false };
-        for detail in [None, Some(shape), Some(DetailShape { vectors: true, ..shape })] {
-            let cost = calibrate(&StubOptions { owner_by_word: true, detail }).expect("this machine traces");
+        let details = [None, Some(shape), Some(DetailShape { vectors: true, ..shape })];
+        for (detail, by_exits) in details.into_iter().flat_map(|detail| [(detail, false), (detail, true)]) {
+            let cost = calibrate(&StubOptions { owner_by_word: true, detail, by_exits }).expect("this machine traces");
             assert!(cost.pair > 0.0 && cost.count < cost.pair && cost.inside < cost.pair, "{detail:?} {cost:?}");
         }
     }

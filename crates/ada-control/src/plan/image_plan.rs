@@ -2,8 +2,9 @@
 
 use std::ops::Range;
 
+use ada_event::ImageOffset;
 use ada_image::{DebugImage, FunctionTable, Image, UnwindTable};
-use ada_patch::{CodeScan, ImageCode, PatchPlan, Planner, Relays, Verdict};
+use ada_patch::{CodeScan, ExitPlan, ImageCode, PatchPlan, PlannedFunctions, Verdict};
 
 /// An image's functions and how each would be hooked. Depends on the file and its debug file alone: not on where it is
 /// loaded, nor on what the user wants.
@@ -20,6 +21,10 @@ pub(crate) struct ImagePlan {
     pub(crate) plans: Vec<(usize, PatchPlan)>,
     /// The bytes that each plan's patches will replace, in the order of the plans.
     pub(crate) originals: Vec<Originals>,
+    /// The exits at which returns are caught, if they are.
+    pub(crate) exits: Vec<ExitPlan>,
+    /// The bytes that each exit's patches will replace.
+    pub(crate) exit_originals: Vec<Originals>,
     /// Addresses of code with unwind information.
     pub(crate) covered: Vec<Range<u64>>,
 }
@@ -28,44 +33,34 @@ pub(crate) struct ImagePlan {
 pub(crate) type Originals = [[u8; 5]; 2];
 
 impl ImagePlan {
-    /// Plans an image, with the symbols of its separate debug file where there is one.
-    pub(crate) fn make(image: &Image<'_>, debug_file: Option<&[u8]>) -> Self {
+    /// Plans an image, with the symbols of its separate debug file where there is one. Returns are caught at exits if
+    /// `by_exits` says so.
+    pub(crate) fn make(image: &Image<'_>, debug_file: Option<&[u8]>, by_exits: bool) -> Self {
         let unwind = UnwindTable::parse(image);
         let extra: Vec<DebugImage<'_>> =
             debug_file.into_iter().filter_map(|bytes| DebugImage::parse(bytes).ok()).collect();
         let functions = FunctionTable::discover(image, &unwind, &extra);
-        let scan = CodeScan::of(image.code_ranges(), &functions, &unwind);
-        let mut planner = Planner {
-            code: ImageCode { ranges: image.code_ranges(), functions: &functions, unwind: &unwind, scan: &scan },
-            moving_frames: image.uses_go(),
-            relays: Relays::default(),
-        };
-        let mut verdicts = Vec::with_capacity(functions.len());
-        let (mut plans, mut originals) = (Vec::new(), Vec::new());
-        for index in 0..functions.len() {
-            let (verdict, plan) = planner.plan(index);
-            verdicts.push(verdict);
-            if let Some(plan) = plan {
-                originals.push(original_bytes(image, &plan));
-                plans.push((index, plan));
-            }
-        }
+        let scan = CodeScan::of(image.code_ranges(), &functions, &unwind, by_exits);
+        let code = ImageCode { ranges: image.code_ranges(), functions: &functions, unwind: &unwind, scan: &scan };
+        let PlannedFunctions { verdicts, plans, exits } = PlannedFunctions::of(code, image.uses_go(), by_exits);
         Self {
             first_address: image.load_segments().first().map_or(0, |segment| segment.start.0 & !4095),
             build_id: image.build_id().map(<[u8]>::to_vec),
             table_hash: functions.hash(),
             covered: covered_ranges(image, &unwind),
+            originals: plans.iter().map(|(_, plan)| original_bytes(image, plan.patched())).collect(),
+            exit_originals: exits.iter().map(|exit| original_bytes(image, exit.patched())).collect(),
             functions,
             verdicts,
             plans,
-            originals,
+            exits,
         }
     }
 }
 
-fn original_bytes(image: &Image<'_>, plan: &PatchPlan) -> Originals {
+fn original_bytes(image: &Image<'_>, patched: impl Iterator<Item = Range<ImageOffset>>) -> Originals {
     let mut originals = Originals::default();
-    for (range, original) in plan.patched().zip(&mut originals) {
+    for (range, original) in patched.zip(&mut originals) {
         let at = range.start;
         if let Some(bytes) = image.code_range_at(at).and_then(|code| code.bytes_from(at)) {
             let length = ((range.end.0 - at.0) as usize).min(bytes.len());

@@ -100,6 +100,11 @@ impl Displaced {
         &self.bytes[..usize::from(self.length)]
     }
 
+    /// Whether the last of the instructions leaves for elsewhere.
+    pub(crate) fn leaves(&self) -> bool {
+        self.end == End::Leaves
+    }
+
     /// Whether a copy has the same bytes.
     pub(crate) fn moves_as_bytes(&self) -> bool {
         self.movable_as_bytes && self.end != End::Calls

@@ -1,6 +1,7 @@
 //! Code that is known by its bytes, and what the unwind tables say of it.
 
 use ada_image::{Cfa, Row};
+use iced_x86::{Decoder, DecoderOptions, Mnemonic};
 
 /// `mov rax, 15; syscall`.
 const SIGRETURN: [u8; 9] = [0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05];
@@ -28,4 +29,12 @@ pub(crate) const MARKER_BYTES: usize = ENDBR64.len();
 /// Whether a function begins with words on top of its return address.
 pub(crate) fn has_pushed_arguments(row: &Row) -> bool {
     matches!(row.cfa, Cfa::Rsp(offset) if offset > 8) && !row.saves_registers && row.return_address_at_cfa_minus_8
+}
+
+/// The lengths of the instructions at the start of `bytes` that are only there to fill the space.
+pub(crate) fn padding_lengths(bytes: &[u8]) -> impl Iterator<Item = usize> {
+    Decoder::new(64, bytes, DecoderOptions::NONE)
+        .into_iter()
+        .take_while(|instruction| matches!(instruction.mnemonic(), Mnemonic::Nop | Mnemonic::Int3))
+        .map(|instruction| instruction.len())
 }

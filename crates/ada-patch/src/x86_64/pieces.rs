@@ -3,7 +3,9 @@
 use ada_image::{Cfa, Row};
 use iced_x86::{Code, Decoder, DecoderOptions, FlowControl, Instruction, Mnemonic, OpKind, Register};
 
+use super::leaves::Recent;
 use crate::code_scan::{PieceEnd, PieceUse};
+use crate::leave::{Leave, Outgoing};
 
 /// A direct branch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,22 +15,29 @@ pub(crate) enum Branch {
     ConditionalJump,
 }
 
-/// Decodes a piece of code at the image's address `from`, and gives each direct branch with its target to `branches`.
-/// What it does to its frame is found out where there are unwind `rows` for it.
+/// Decodes a piece of code at the image's address `from`, gives each direct branch to `branches`, and adds what leaves the
+/// straight way to `leaves`, if anybody wants it. What it does to its frame is found out where there are unwind `rows` for it.
 pub(crate) fn read_piece(
     bytes: &[u8],
     from: u64,
     rows: Option<&[Row]>,
-    mut branches: impl FnMut(Branch, u64),
+    mut leaves: Option<&mut Vec<Leave>>,
+    mut branches: impl FnMut(Branch, Outgoing),
 ) -> PieceUse {
     let mut found = PieceUse::default();
     let mut row = 0;
     let mut instruction = Instruction::default();
     let mut decoder = Decoder::with_ip(64, bytes, from, DecoderOptions::NONE);
+    let mut recent = Recent::default();
     while decoder.can_decode() {
         decoder.decode_out(&mut instruction);
         if instruction.op0_kind() == OpKind::NearBranch64 {
-            branches(kind_of(&instruction), instruction.near_branch64());
+            let target = instruction.near_branch64();
+            let branch = Outgoing { at: instruction.ip(), length: instruction.len() as u8, target };
+            branches(kind_of(&instruction), branch);
+        }
+        if let Some(leaves) = &mut leaves {
+            leaves.extend(recent.note(&instruction));
         }
         let Some(rows) = rows else { continue };
         if instruction.mnemonic() == Mnemonic::Ret && instruction.op_count() == 1 {

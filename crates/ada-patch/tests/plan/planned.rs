@@ -20,10 +20,11 @@ pub(crate) fn plan(bytes: &[u8]) -> Vec<Planned> {
     let image = Image::parse(bytes).unwrap();
     let unwind = UnwindTable::parse(&image);
     let functions = FunctionTable::discover(&image, &unwind, &[]);
-    let scan = CodeScan::of(image.code_ranges(), &functions, &unwind);
+    let scan = CodeScan::of(image.code_ranges(), &functions, &unwind, false);
     let mut planner = Planner {
         code: ImageCode { ranges: image.code_ranges(), functions: &functions, unwind: &unwind, scan: &scan },
         moving_frames: false,
+        by_exits: false,
         relays: Relays::default(),
     };
     let mut plan = |index| {

@@ -75,6 +75,9 @@ pub struct ThreadState {
     pub covered: u64,
     /// The thread's own counters: see [`crate::counters`].
     pub counters: u64,
+    /// 1 once frames on more than one stack have been seen: a newest frame above a slot is then no proof that the call was
+    /// not recorded.
+    pub other_stacks: u64,
     /// The thread that owns this state.
     pub tid: u32,
     /// Its process. A child of vfork runs as its parent's thread until it runs another program.

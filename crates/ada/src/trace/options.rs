@@ -74,6 +74,9 @@ pub(crate) struct RecordingArgs {
     /// share. Without this the hooks of its hottest functions are removed, and the session says so
     #[arg(long, requires = "max_overhead")]
     exact_counts: bool,
+    /// How returns are caught
+    #[arg(long, value_enum, value_name = "HOW", default_value_t = Returns::Slots, env = "ADA_RETURNS", hide_env = true)]
+    returns: Returns,
     /// Say nothing unless something goes wrong
     #[arg(long, short)]
     pub(crate) quiet: bool,
@@ -108,6 +111,15 @@ pub(crate) enum WhenFull {
     Drop,
 }
 
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Returns {
+    /// By an address of ada's in each call's return slot
+    Slots,
+    /// At the functions' exits: nothing is ever written to the program's stack. Being tried out: functions that can be left
+    /// in a way that cannot be caught have calls only
+    Exits,
+}
+
 impl RecordingArgs {
     /// ada's defaults, without a word.
     pub(crate) fn quiet(output: PathBuf) -> Self {
@@ -130,6 +142,7 @@ impl RecordingArgs {
             max_overhead: None,
             exact_counts: false,
             no_plan_cache: false,
+            returns: Returns::Slots,
             quiet: true,
         }
     }
@@ -164,6 +177,7 @@ impl RecordingArgs {
             post_roll: self.post_roll,
             max_overhead: self.max_overhead,
             exact_counts: self.exact_counts,
+            by_exits: self.returns == Returns::Exits,
             vectors: self.vectors,
             follow: !self.no_follow,
             until_exit: self.until_exit,

@@ -6,6 +6,7 @@
 mod builds;
 mod calls;
 mod ends;
+mod exits;
 mod followed;
 mod loading;
 mod namespaces;

@@ -3,9 +3,9 @@
 //! ```text
 //! 0    "ADAPLAN\n"
 //! 8    CRC-32 of all that follows
-//! 12   nine lists, each behind its length in bytes (8 bytes):
+//! 12   ten lists, each behind its length in bytes (8 bytes):
 //!      key · first address, hash of the function table · build-id · functions · names · text of the names ·
-//!      verdicts · plans · covered ranges
+//!      verdicts · plans · covered ranges · exits
 //! ```
 //!
 //! Nothing here depends on alignment, and no list has to be parsed to find the next.
@@ -13,18 +13,20 @@
 use std::ops::Range;
 
 use ada_image::{Function, FunctionTable, StoredTable};
-use ada_patch::{PatchPlan, Verdict};
+use ada_patch::{ExitPlan, PatchPlan, Verdict};
 
 use crate::plan::image_plan::{ImagePlan, Originals};
 
 const MAGIC: [u8; 8] = *b"ADAPLAN\n";
 const CHECKED_FROM: usize = MAGIC.len() + 4;
+/// The bytes that the patches replace, and the plan.
+const EXIT_BYTES: usize = size_of::<Originals>() + ExitPlan::STORED_BYTES;
 /// The function's number, the bytes that the patches replace, and the plan.
 const SITE_BYTES: usize = 4 + size_of::<Originals>() + PatchPlan::STORED_BYTES;
 
 /// Stores a plan under a key.
 pub(super) fn encode(plan: &ImagePlan, key: &[u8]) -> Vec<u8> {
-    let ImagePlan { first_address, build_id, functions, table_hash, verdicts, plans, originals, covered } = plan;
+    let ImagePlan { first_address, build_id, functions, table_hash, verdicts, plans, originals, covered, .. } = plan;
     let table = functions.store();
     let verdicts: Vec<u8> = verdicts.iter().flat_map(|verdict| verdict.store()).collect();
     let mut sites = Vec::with_capacity(plans.len() * SITE_BYTES);
@@ -32,6 +34,11 @@ pub(super) fn encode(plan: &ImagePlan, key: &[u8]) -> Vec<u8> {
         sites.extend_from_slice(&(*index as u32).to_le_bytes());
         sites.extend_from_slice(original.as_flattened());
         sites.extend_from_slice(&plan.store());
+    }
+    let mut exits = Vec::with_capacity(plan.exits.len() * EXIT_BYTES);
+    for (exit, original) in plan.exits.iter().zip(&plan.exit_originals) {
+        exits.extend_from_slice(original.as_flattened());
+        exits.extend_from_slice(&exit.store());
     }
     let words = |words: &[u64]| words.iter().flat_map(|word| word.to_le_bytes()).collect::<Vec<u8>>();
     let mut id = vec![u8::from(build_id.is_some())];
@@ -47,6 +54,7 @@ pub(super) fn encode(plan: &ImagePlan, key: &[u8]) -> Vec<u8> {
         &verdicts,
         &sites,
         &words(&covered),
+        &exits,
     ];
     let mut stored = Vec::with_capacity(CHECKED_FROM + lists.iter().map(|list| 8 + list.len()).sum::<usize>());
     stored.extend_from_slice(&MAGIC);
@@ -84,7 +92,19 @@ pub(super) fn decode(stored: &[u8], key: &[u8]) -> Option<ImagePlan> {
     let verdicts = verdicts(lists.next()?)?;
     let (plans, originals) = sites(lists.next()?)?;
     let covered = covered(lists.next()?)?;
-    let plan = ImagePlan { first_address, build_id, functions, table_hash, verdicts, plans, originals, covered };
+    let (exits, exit_originals) = exits(lists.next()?)?;
+    let plan = ImagePlan {
+        first_address,
+        build_id,
+        functions,
+        table_hash,
+        verdicts,
+        plans,
+        originals,
+        exits,
+        exit_originals,
+        covered,
+    };
     (lists.rest.is_empty() && is_coherent(&plan)).then_some(plan)
 }
 
@@ -133,6 +153,16 @@ fn sites(list: &[u8]) -> Option<Sites> {
     Some((plans, originals))
 }
 
+fn exits(list: &[u8]) -> Option<(Vec<ExitPlan>, Vec<Originals>)> {
+    let (records, rest) = list.as_chunks::<EXIT_BYTES>();
+    let restored = records.iter().map(|record| {
+        let (jump, rest) = record.split_first_chunk()?;
+        let (relay, exit) = rest.split_first_chunk()?;
+        Some((ExitPlan::restore(exit.try_into().ok()?)?, [*jump, *relay]))
+    });
+    rest.is_empty().then(|| restored.collect::<Option<_>>())?
+}
+
 fn covered(list: &[u8]) -> Option<Vec<Range<u64>>> {
     let words = words(list)?;
     let (pairs, rest) = words.as_chunks::<2>();
@@ -149,13 +179,25 @@ fn is_coherent(plan: &ImagePlan) -> bool {
             let is_wanted = plan.verdicts.get(*index).is_some_and(|verdict| !matches!(verdict, Verdict::Skipped(_)));
             is_wanted && is_for(patch, &plan.functions.functions()[*index], original)
         })
+        && plan.exits.iter().zip(&plan.exit_originals).all(|(exit, original)| {
+            let overwritten = exit.patched().next().map_or(0, |jump| (jump.end.0 - jump.start.0) as usize);
+            (exit.function as usize) < plan.verdicts.len()
+                && exit.at.0 < END_OF_ADDRESSES
+                && exit
+                    .displaced
+                    .bytes()
+                    .iter()
+                    .zip(original[0].iter().take(overwritten))
+                    .all(|(one, other)| one == other)
+        })
 }
+
+const END_OF_ADDRESSES: u64 = 1 << 47;
 
 /// Whether a plan patches this function's start, behind its mark for indirect branches at most, and moves the bytes that
 /// it overwrites.
 fn is_for(patch: &PatchPlan, function: &Function, originals: &Originals) -> bool {
     const LONGEST_MARK: u64 = 4;
-    const END_OF_ADDRESSES: u64 = 1 << 47;
     patch.at.0 < END_OF_ADDRESSES
         && patch.at.0.checked_sub(function.start.0).is_some_and(|by| by <= LONGEST_MARK)
         && patch.patched().next().is_some_and(|jump| {
@@ -177,7 +219,7 @@ pub(super) mod tests {
 
     fn plan_of(path: &str) -> ImagePlan {
         let bytes = std::fs::read(path).unwrap();
-        ImagePlan::make(&Image::parse(&bytes).unwrap(), None)
+        ImagePlan::make(&Image::parse(&bytes).unwrap(), None, true)
     }
 
     pub(in super::super) fn assert_same(one: &ImagePlan, other: &ImagePlan) {
@@ -190,6 +232,7 @@ pub(super) mod tests {
         assert_eq!(one.verdicts, other.verdicts);
         assert_eq!(one.plans, other.plans);
         assert_eq!(one.originals, other.originals);
+        assert_eq!((&one.exits, &one.exit_originals), (&other.exits, &other.exit_originals));
         assert_eq!(one.covered, other.covered);
     }
 
@@ -220,7 +263,7 @@ pub(super) mod tests {
     fn real_images_come_back_as_they_were_planned() {
         for path in ["/bin/ls", "/lib/x86_64-linux-gnu/libc.so.6", "/lib64/ld-linux-x86-64.so.2"] {
             let plan = plan_of(path);
-            assert!(plan.plans.len() > 100, "{path} has functions");
+            assert!(plan.plans.len() > 100 && plan.exits.len() > 100, "{path} has functions, and they end");
             assert_same(&plan, &decode(&encode(&plan, KEY), KEY).unwrap());
         }
     }
@@ -237,7 +280,7 @@ pub(super) mod tests {
     #[test]
     fn damage_anywhere_is_noticed() {
         let mut stored = encode(&plan_of("/bin/ls"), KEY);
-        assert_eq!(lists(&stored).len(), 9);
+        assert_eq!(lists(&stored).len(), 10);
         for at in places(&stored) {
             stored[at] ^= 0x10;
             assert!(decode(&stored, KEY).is_none(), "byte {at}");
@@ -272,11 +315,16 @@ pub(super) mod tests {
         let (start, base) = (0x5555_5555_0000, RuntimeAddr(0x5555_5000_0000));
         let file = LoadedFile { path: "/bin/ls".into(), start, end: start + (1 << 20) };
         let image = PlannedImage::of_run(plan, file, 0, &|_, name, _| name == Some("main"));
-        let (entries, options) = (AgentEntries::default(), StubOptions::default());
-        let mut arena = Arena::new(base, &entries, &options, image.functions.len()).unwrap();
+        let (entries, options) = (AgentEntries::default(), StubOptions { by_exits: true, ..StubOptions::default() });
+        let mut arena = Arena::new(base, &entries, &options, image.functions.len(), image.exits.len()).unwrap();
         for (index, patch) in &image.plans {
             let _ = arena.add(&patch.at_bias(image.bias), *index, *index as u32, None);
             let ends = patch.patched().flat_map(|range| [range.start, range.end]);
+            assert!(ends.into_iter().all(|at| (start..=start + (1 << 20)).contains(&at.at_bias(image.bias).0)));
+        }
+        for (exit, _) in &image.exits {
+            let _ = arena.add_exit(&exit.at_bias(image.bias));
+            let ends = exit.patched().flat_map(|range| [range.start, range.end]);
             assert!(ends.into_iter().all(|at| (start..=start + (1 << 20)).contains(&at.at_bias(image.bias).0)));
         }
         assert!(image.covered.iter().all(|range| range.end - range.start <= 1 << 20));

@@ -90,7 +90,7 @@ pub(super) fn recorder(
     a.jae(fix)?;
     a.set_label(&mut fixed)?;
     if kind.catches_return() {
-        check_catchable(a, uncaught)?;
+        check_catchable(a, uncaught, options)?;
     } else {
         // Not before this: such a function may look at its return slot, which has to be a real one by then.
         load_switch(a, eax)?;
@@ -104,7 +104,7 @@ pub(super) fn recorder(
     a.set_label(&mut reserved)?;
     let mut bits = RecordKind::EntryOnly as i32;
     if kind.catches_return() {
-        push_frame(a, after, overwritten)?;
+        push_frame(a, (!options.by_exits).then_some(after), kind, overwritten)?;
         // The record tells of the stack before the frame was pushed.
         bits = RecordKind::Call as i32 - FRAME;
     }
@@ -125,7 +125,7 @@ pub(super) fn recorder(
         stamp(a)?;
     }
 
-    if kind.catches_return() {
+    if kind.catches_return() && !options.by_exits {
         restore(a)?;
         a.lea(rsp, qword_ptr(rsp + 8))?;
         a.call(External::Displaced.placeholder())?;
@@ -147,19 +147,31 @@ pub(super) fn recorder(
 ///
 /// The record is written after this, so that a handler which comes in between works above the frame. Should it jump
 /// away, the frame tells whoever clears it up where the unwritten record is.
-fn push_frame(a: &mut CodeAssembler, after: CodeLabel, overwritten: CodeLabel) -> Result<(), IcedError> {
+///
+/// Where returns are caught at exits, there is no address `after`, and the slot word of a probed call is one more than that
+/// of others: it is equal to nobody's, and so the agent hears of the exit.
+fn push_frame(
+    a: &mut CodeAssembler,
+    after: Option<CodeLabel>,
+    kind: StubKind,
+    overwritten: CodeLabel,
+) -> Result<(), IcedError> {
+    let slot_word = |a: &mut CodeAssembler| {
+        a.lea(rax, qword_ptr(rsp + SLOT))?;
+        if after.is_none() && kind.is_probed() { a.neg(rax) } else { a.not(rax) }
+    };
     // The slot word comes first, and is looked at last: whoever used the place meanwhile has written another.
-    a.lea(rax, qword_ptr(rsp + SLOT))?;
-    a.not(rax)?;
+    slot_word(a)?;
     a.mov(qword_ptr(rdx + FRAME + frame::SLOT_WORD), rax)?;
     a.mov(rax, qword_ptr(rsp + SLOT))?;
     a.mov(qword_ptr(rdx + FRAME + frame::RETURN_ADDRESS), rax)?;
     a.mov(dword_ptr(rdx + FRAME + frame::FUNCTION), FUNCTION_PLACEHOLDER)?;
     a.mov(dword_ptr(rdx + FRAME + RECORD), ecx)?;
-    a.lea(rax, qword_ptr(after))?;
+    if let Some(after) = after {
+        a.lea(rax, qword_ptr(after))?;
+    }
     a.mov(qword_ptr(rdx + FRAME + frame::TRAMPOLINE), rax)?;
-    a.lea(rax, qword_ptr(rsp + SLOT))?;
-    a.not(rax)?;
+    slot_word(a)?;
     a.add(rdx, FRAME)?;
     a.mov(field(SHADOW_TOP), rdx)?;
     a.cmp(qword_ptr(rdx + frame::SLOT_WORD), rax)?;
@@ -177,10 +189,13 @@ pub(super) fn loader_stub(a: &mut CodeAssembler, ways: &mut Ways) -> Result<(), 
 }
 
 /// Leaves for `uncaught` where the shadow stack is full, or where the return address lies in code without unwind
-/// information. Expects the shadow stack's top in rdx, and keeps it.
-fn check_catchable(a: &mut CodeAssembler, uncaught: CodeLabel) -> Result<(), IcedError> {
+/// information, unless returns are caught at exits. Expects the shadow stack's top in rdx, and keeps it.
+fn check_catchable(a: &mut CodeAssembler, uncaught: CodeLabel, options: &StubOptions) -> Result<(), IcedError> {
     a.cmp(rdx, field(SHADOW_LIMIT))?;
     a.jae(uncaught)?;
+    if options.by_exits {
+        return Ok(());
+    }
     a.mov(rax, qword_ptr(rsp + SLOT))?;
     a.mov(rcx, field(COVERED))?;
     // A return slot can hold anything: keep the index within the table.

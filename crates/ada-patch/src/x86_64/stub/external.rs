@@ -16,6 +16,12 @@ pub(crate) enum External {
     ProbeCall,
     /// The return path of a runtime probe.
     ProbeReturn,
+    /// Jumped to in place of a `ret`.
+    Returns,
+    /// Called before a `ret n`.
+    BeforeReturn,
+    /// Called before a jump into another function.
+    BeforeTail,
     /// The word that switches the function: see `Arena`.
     Switch,
     /// In the function's recorder: what is done where the thread has no state yet.
@@ -27,7 +33,7 @@ pub(crate) enum External {
 }
 
 impl External {
-    pub(super) const ALL: [Self; 14] = [
+    pub(super) const ALL: [Self; 17] = [
         Self::Thread,
         Self::Chunk,
         Self::Fix,
@@ -38,6 +44,9 @@ impl External {
         Self::DetailCall,
         Self::ProbeCall,
         Self::ProbeReturn,
+        Self::Returns,
+        Self::BeforeReturn,
+        Self::BeforeTail,
         Self::Switch,
         Self::NoState,
         Self::Recording,

@@ -30,6 +30,7 @@ mod agent_call;
 mod capture;
 mod entry;
 mod exit;
+mod exit_site;
 mod external;
 mod frame;
 mod record;

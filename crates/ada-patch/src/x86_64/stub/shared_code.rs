@@ -10,9 +10,11 @@ use iced_x86::{BlockEncoderOptions, IcedError};
 use super::agent_call::way_into_agent;
 use super::capture::Details;
 use super::exit::{agent_return, return_path};
+use super::exit_site;
 use super::external::External;
 use super::uncaught::record_entry_only;
 use crate::StubOptions;
+use crate::x86_64::exits::ExitCode;
 
 /// The shared code at its final address.
 pub(crate) struct SharedCode {
@@ -50,12 +52,27 @@ impl SharedCode {
         return_path(&mut a, chunk, entry(offset_of!(AgentEntries, returned)), &details, options)?;
         a.set_label(&mut labels[External::ProbeReturn as usize])?;
         agent_return(&mut a, entry(offset_of!(AgentEntries, probe_returned)))?;
+        a.set_label(&mut labels[External::Returns as usize])?;
+        exit_site::returns(&mut a, chunk, entry(offset_of!(AgentEntries, exited)), &details, options)?;
+        a.set_label(&mut labels[External::BeforeReturn as usize])?;
+        exit_site::before_return(&mut a, entry(offset_of!(AgentEntries, exiting)), options)?;
+        a.set_label(&mut labels[External::BeforeTail as usize])?;
+        exit_site::before_tail(&mut a, entry(offset_of!(AgentEntries, goes_on)), options)?;
         let assembled = a.assemble_options(at.0, BlockEncoderOptions::RETURN_NEW_INSTRUCTION_OFFSETS)?;
         let mut addresses = [RuntimeAddr(0); EXTERNALS];
         for (address, label) in addresses.iter_mut().zip(&labels) {
             *address = RuntimeAddr(assembled.label_ip(label)?);
         }
         Ok(Self { code: assembled.inner.code_buffer, addresses })
+    }
+
+    /// Where exits are recorded.
+    pub(crate) fn exit_code(&self) -> ExitCode {
+        ExitCode {
+            returns: self.address(External::Returns),
+            before_return: self.address(External::BeforeReturn),
+            before_tail: self.address(External::BeforeTail),
+        }
     }
 
     pub(crate) fn address(&self, external: External) -> RuntimeAddr {

@@ -17,6 +17,7 @@ pub(super) const DETAIL_POSITION: i32 = offset_of!(ThreadState, detail_position)
 pub(super) const STACK_LOW: i32 = offset_of!(ThreadState, stack_low) as i32;
 pub(super) const STACK_HIGH: i32 = offset_of!(ThreadState, stack_high) as i32;
 pub(super) const COVERED: i32 = offset_of!(ThreadState, covered) as i32;
+pub(super) const OTHER_STACKS: i32 = offset_of!(ThreadState, other_stacks) as i32;
 pub(super) const COUNTERS: i32 = offset_of!(ThreadState, counters) as i32;
 const OWNER: i32 = -(OWNER_DISTANCE as i32);
 

@@ -1,0 +1,105 @@
+//! Exits that are not plain: of a frame that is not the newest, of a probed call, by other means than a `ret`.
+//!
+//! Nothing here writes to the program's stack, and whatever is found, the program goes on as it would have: the worst that a
+//! wrong guess can cost is a record.
+
+use ada_ring::record::RecordKind;
+use ada_ring::{ShadowFrame, ThreadState};
+
+use crate::burial::{LivenessCheck, bury, take_out};
+use crate::shadow_stack::top;
+use crate::syscall::SignalsBlocked;
+use crate::{chunks, open_probes, probes};
+
+/// Records the return of the frame with this slot, if there is one, and of probed calls that went on in it.
+///
+/// # Safety
+/// `state` is the calling thread's own, and `slot` what the exit's code passed, with the registers below it.
+pub(crate) unsafe fn returned(state: *mut ThreadState, slot: *mut u64) {
+    let _blocked = SignalsBlocked::new();
+    // SAFETY: the thread's own shadow stack.
+    unsafe {
+        while let Some((frame, lives_above)) = uncover(state, slot as u64) {
+            if !lives_above && probes::finish(state, slot, frame) {
+                continue;
+            }
+            end(state, frame, lives_above);
+        }
+    }
+}
+
+/// The same for a function that does not leave by a plain `ret`, so that its registers are not where others have them.
+///
+/// # Safety
+/// `state` is the calling thread's own.
+pub(crate) unsafe fn returns(state: *mut ThreadState, slot: u64) {
+    let _blocked = SignalsBlocked::new();
+    // SAFETY: the thread's own shadow stack.
+    unsafe {
+        while let Some((frame, lives_above)) = uncover(state, slot) {
+            end(state, frame, lives_above);
+        }
+    }
+}
+
+/// The frame with this slot goes on in another function. A probed call stays: it returns when that does.
+///
+/// # Safety
+/// `state` is the calling thread's own.
+pub(crate) unsafe fn goes_on(state: *mut ThreadState, slot: u64) {
+    let _blocked = SignalsBlocked::new();
+    // SAFETY: the thread's own shadow stack.
+    unsafe {
+        if let Some((frame, lives_above)) = uncover(state, slot)
+            && !open_probes::is_open(state, frame)
+        {
+            take_out(state, frame, lives_above);
+        }
+    }
+}
+
+/// # Safety
+/// As [`returns`], with signals blocked; `frame` is the newest with its slot.
+unsafe fn end(state: *mut ThreadState, frame: *mut ShadowFrame, lives_above: bool) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        chunks::write(state, (*frame).function, frame as u32 | RecordKind::Return as u32);
+        take_out(state, frame, lives_above);
+    }
+}
+
+/// Finds the newest frame with this slot. Of the newer ones, the dead go and those on other stacks stay: whether there are
+/// such is said with it. Where there is no such frame, the dead go all the same.
+///
+/// # Safety
+/// As [`returns`], with signals blocked.
+unsafe fn uncover(state: *mut ThreadState, slot: u64) -> Option<(*mut ShadowFrame, bool)> {
+    // SAFETY: the thread's own shadow stack.
+    unsafe {
+        let base = (*state).shadow_base as *mut ShadowFrame;
+        let mut found = top(state);
+        while found > base && !((*found).slot_complement != 0 && (*found).slot() == slot) {
+            found = found.sub(1);
+        }
+        let mut liveness = LivenessCheck::at(slot);
+        let mut lives_above = false;
+        let mut newer = top(state);
+        while newer > found {
+            let is_known = (*newer).slot_complement != 0;
+            if is_known && !((*newer).slot() < slot && liveness.is_dead(state, newer)) {
+                if found <= base {
+                    return None;
+                }
+                lives_above = true;
+                (*state).other_stacks = 1;
+            } else {
+                if is_known {
+                    bury(state, newer);
+                }
+                take_out(state, newer, lives_above);
+            }
+            newer = newer.sub(1);
+        }
+        (found > base).then_some((found, lives_above))
+    }
+}

@@ -1,0 +1,107 @@
+//! How one way out of a function is patched, and how that is stored.
+
+use std::ops::Range;
+
+use ada_event::{ImageOffset, RuntimeAddr};
+
+use super::displaced_exit::{DisplacedExit, ExitKind};
+use crate::arch::{JUMP_BYTES, SHORT_JUMP_BYTES};
+
+/// How one way out is caught.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ExitPlan<Address = ImageOffset> {
+    /// Where the jump goes.
+    pub at: Address,
+    /// What the jump overwrites.
+    pub displaced: DisplacedExit,
+    /// Padding nearby that takes the jump to the stub, where only a short jump, to there, has room.
+    pub relay: Option<Address>,
+    /// The number of the first function that is left here.
+    pub function: u32,
+}
+
+impl ExitPlan {
+    /// The plan for an image that is loaded with this bias.
+    pub fn at_bias(&self, bias: u64) -> ExitPlan<RuntimeAddr> {
+        let &Self { at, displaced, relay, function } = self;
+        ExitPlan { at: at.at_bias(bias), displaced, relay: relay.map(|relay| relay.at_bias(bias)), function }
+    }
+
+    /// The bytes that change: those of the jump, and those of its relay.
+    pub fn patched(&self) -> impl Iterator<Item = Range<ImageOffset>> + use<> {
+        let jump = if self.relay.is_some() { SHORT_JUMP_BYTES } else { JUMP_BYTES };
+        let range = |start: ImageOffset, bytes: usize| start..ImageOffset(start.0 + bytes as u64);
+        [range(self.at, jump)].into_iter().chain(self.relay.map(|relay| range(relay, JUMP_BYTES)))
+    }
+
+    /// Bytes of a stored plan.
+    pub const STORED_BYTES: usize = 8 + 4 + 2 + DisplacedExit::STORED_BYTES;
+
+    /// The plan as bytes, so that it need not be made again.
+    pub fn store(&self) -> [u8; Self::STORED_BYTES] {
+        let mut stored = [0; Self::STORED_BYTES];
+        stored[..8].copy_from_slice(&self.at.0.to_le_bytes());
+        stored[8..12].copy_from_slice(&self.function.to_le_bytes());
+        // A relay is as near as a short jump reaches; 0 is none, since no relay is at the jump itself.
+        let distance = self.relay.map_or(0, |relay| relay.0.wrapping_sub(self.at.0) as i16);
+        stored[12..14].copy_from_slice(&distance.to_le_bytes());
+        stored[14..].copy_from_slice(&self.displaced.store());
+        stored
+    }
+
+    /// The plan that was stored, or nothing where the bytes are not a plan's.
+    pub fn restore(stored: &[u8; Self::STORED_BYTES]) -> Option<Self> {
+        let (at, rest) = stored.split_first_chunk()?;
+        let (function, rest) = rest.split_first_chunk()?;
+        let (distance, displaced) = rest.split_first_chunk()?;
+        let at = u64::from_le_bytes(*at);
+        let relay = match i16::from_le_bytes(*distance) {
+            0 => None,
+            distance => Some(ImageOffset(at.checked_add_signed(distance.into())?)),
+        };
+        let displaced = DisplacedExit::restore(displaced.try_into().ok()?)?;
+        Some(Self { at: ImageOffset(at), displaced, relay, function: u32::from_le_bytes(*function) })
+    }
+}
+
+impl ExitPlan<RuntimeAddr> {
+    /// A plan for a return that is not part of a planned image: so many instructions at an address, the last of which is
+    /// the `ret`, with room for a jump.
+    pub fn at_runtime(at: RuntimeAddr, bytes: &[u8], instructions: u8) -> Option<Self> {
+        let displaced = DisplacedExit::new(bytes, instructions, ExitKind::Return(0))?;
+        Some(Self { at, displaced, relay: None, function: 0 })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_plan_comes_back_as_it_was() {
+        for (kind, bytes) in [
+            (ExitKind::Return(0), &[0x5b, 0xc3][..]),
+            (ExitKind::Return(16), &[0xc2, 0x10, 0][..]),
+            (ExitKind::Tail, &[0xe9, 1, 2, 3, 4][..]),
+            (ExitKind::ConditionalTail, &[0x74, 0x10][..]),
+        ] {
+            let displaced = DisplacedExit::new(bytes, 2, kind).unwrap();
+            for relay in [None, Some(ImageOffset(0x1000 + 129)), Some(ImageOffset(0x1000 - 126))] {
+                let plan = ExitPlan { at: ImageOffset(0x1000), displaced, relay, function: 7 };
+                assert_eq!(ExitPlan::restore(&plan.store()), Some(plan));
+            }
+        }
+    }
+
+    #[test]
+    fn bytes_that_are_no_plan_are_refused() {
+        let displaced = DisplacedExit::new(&[0xc3], 1, ExitKind::Return(0)).unwrap();
+        let good = ExitPlan { at: ImageOffset(0x1000), displaced, relay: None, function: 7 }.store();
+        // Length, number of instructions, kind.
+        for (at, value) in [(14, 0), (14, 20), (15, 0), (15, 9), (16, 3)] {
+            let mut stored = good;
+            stored[at] = value;
+            assert_eq!(ExitPlan::restore(&stored), None, "byte {at}");
+        }
+    }
+}

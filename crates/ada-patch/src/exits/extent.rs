@@ -1,0 +1,92 @@
+//! Which code belongs to a function.
+//!
+//! Its piece of code from the start on; pieces that it falls into or jumps into, unless a function starts there that others
+//! call: compilers split off what hardly ever runs, and hand-written functions share their ends.
+
+use ada_event::ImageOffset;
+
+use crate::code_scan::{Piece, PieceEnd};
+use crate::image_code::ImageCode;
+use crate::leave::{Leave, LeaveKind};
+
+/// No function has more pieces; one that seems to is not understood.
+const MOST_PIECES: usize = 64;
+
+/// The pieces of a function.
+pub(crate) struct Extent {
+    pub(crate) pieces: Vec<OwnPiece>,
+    /// Whether it runs on into what may be another function, or is not understood.
+    pub(crate) is_open: bool,
+}
+
+/// A piece of a function.
+#[derive(Clone, Copy)]
+pub(crate) struct OwnPiece {
+    pub(crate) piece: Piece,
+    /// Its first instruction is known to run.
+    pub(crate) starts: bool,
+}
+
+/// Follows the code of functions.
+pub(crate) struct Follower<'a> {
+    pub(crate) code: ImageCode<'a>,
+    /// By function number: it is part of another, and nobody calls it.
+    pub(crate) is_part: &'a [bool],
+}
+
+impl Follower<'_> {
+    /// Whether a jump to this address calls a function: one of the image, or of another by way of a stub of the linker's,
+    /// which is no code of anybody's.
+    pub(crate) fn is_entry(&self, address: u64) -> bool {
+        match self.code.functions.index_at(ImageOffset(address)) {
+            Some(index) => !self.is_part[index],
+            None => self.code.scan.piece_at(address).is_none(),
+        }
+    }
+
+    pub(crate) fn extent_of(&self, start: u64) -> Extent {
+        let mut extent = Extent { pieces: Vec::new(), is_open: false };
+        let mut to_do = vec![start];
+        while let Some(at) = to_do.pop() {
+            let Some(piece) = self.code.scan.piece_at(at) else {
+                extent.is_open = true;
+                continue;
+            };
+            if let Some(known) = extent.pieces.iter_mut().find(|known| known.piece == piece) {
+                known.starts |= at == piece.start;
+                continue;
+            }
+            if extent.pieces.len() == MOST_PIECES {
+                extent.is_open = true;
+                return extent;
+            }
+            extent.pieces.push(OwnPiece { piece, starts: at == piece.start });
+            for leave in self.leaves(&piece) {
+                if let LeaveKind::Jump(target) = leave.kind
+                    && !(piece.start..piece.end).contains(&target)
+                    && !self.is_entry(target)
+                {
+                    to_do.push(target);
+                }
+            }
+            let outgoing = &self.code.scan.outgoing;
+            let first = outgoing.partition_point(|branch| branch.at < piece.start);
+            let branches = outgoing[first..].iter().take_while(|branch| branch.at < piece.end);
+            to_do.extend(branches.map(|branch| branch.target).filter(|&target| !self.is_entry(target)));
+            match piece.after {
+                PieceEnd::FallsThrough if self.is_entry(piece.end) => extent.is_open = true,
+                PieceEnd::FallsThrough => to_do.push(piece.end),
+                PieceEnd::Unknown | PieceEnd::Calls | PieceEnd::Leaves => (),
+            }
+        }
+        extent
+    }
+
+    /// The leaving instructions of a piece, reached or not.
+    pub(crate) fn leaves(&self, piece: &Piece) -> &[Leave] {
+        let leaves = &self.code.scan.leaves;
+        let first = leaves.partition_point(|leave| leave.at < piece.start);
+        let count = leaves[first..].partition_point(|leave| leave.at < piece.end);
+        &leaves[first..first + count]
+    }
+}

@@ -1,0 +1,63 @@
+//! All functions of an image, planned together: their entries first, and then their exits, which take the room that is left.
+
+use crate::arch::{Relays, instruction_number};
+use crate::exits::{ExitPlan, ExitPlanner};
+use crate::image_code::ImageCode;
+use crate::{EntryOnlyReason, PatchPlan, Planner, SkipReason, StubKind, Verdict};
+
+/// How an image's functions are hooked.
+#[derive(Clone, Debug, Default)]
+pub struct PlannedFunctions {
+    /// By function number.
+    pub verdicts: Vec<Verdict>,
+    /// The plans, by function number; none for skipped ones.
+    pub plans: Vec<(usize, PatchPlan)>,
+    /// The exits, where returns are caught there.
+    pub exits: Vec<ExitPlan>,
+}
+
+impl PlannedFunctions {
+    /// Plans every function. `moving_frames` where frames of the image change threads, so that no return is caught;
+    /// `by_exits` where returns are caught at the functions' exits.
+    pub fn of(code: ImageCode<'_>, moving_frames: bool, by_exits: bool) -> Self {
+        let mut planner = Planner { code, moving_frames, by_exits, relays: Relays::default() };
+        let mut planned = Self::default();
+        for index in 0..code.functions.len() {
+            let (verdict, plan) = planner.plan(index);
+            planned.verdicts.push(verdict);
+            planned.plans.extend(plan.map(|plan| (index, plan)));
+        }
+        if by_exits {
+            planned.plan_exits(code);
+        }
+        planned
+    }
+
+    fn plan_exits(&mut self, code: ImageCode<'_>) {
+        let is_part =
+            |verdict: &Verdict| matches!(verdict, Verdict::Skipped(SkipReason::ColdPart | SkipReason::OddFirstRow));
+        let parts: Vec<bool> = self.verdicts.iter().map(is_part).collect();
+        let mut planner = ExitPlanner::new(code, &parts, self.plans.iter().map(|(_, plan)| plan));
+        let mut used = Vec::new();
+        for (index, plan) in &mut self.plans {
+            if !matches!(self.verdicts[*index], Verdict::Hooked) {
+                continue;
+            }
+            let displaced = plan.displaced.bytes();
+            let exits = planner.plan(*index, plan.at.0..plan.at.0 + displaced.len() as u64);
+            if !exits.are_complete() {
+                self.verdicts[*index] = Verdict::EntryOnly(EntryOnlyReason::UnseenExits);
+                plan.kind = StubKind::EntryOnly;
+                continue;
+            }
+            let numbers =
+                exits.displaced_tails.iter().map(|at| instruction_number(displaced, (at - plan.at.0) as usize));
+            plan.tails = numbers.fold(0, |bits, number| bits | 1 << (number & 7));
+            used.extend(exits.caught);
+        }
+        used.sort_unstable();
+        used.dedup();
+        let all = planner.into_plans();
+        self.exits = used.into_iter().map(|number| all[number as usize]).collect();
+    }
+}

@@ -1,0 +1,64 @@
+//! Instructions after which the next one does not run: returns, jumps, traps. Every way out of a function is one of them.
+
+/// How many instructions before a leaving one are remembered.
+pub(crate) const REMEMBERED: usize = 6;
+
+/// What a leaving instruction does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum LeaveKind {
+    /// Returns, and pops so many bytes of arguments.
+    Return(u16),
+    /// Jumps to an address.
+    Jump(u64),
+    /// Jumps through a pointer at a fixed place, as the linker makes for functions of other images.
+    JumpThroughLinker,
+    /// Jumps through a pointer in an object: a method, or the next word of an interpreter's program.
+    JumpThroughPointer,
+    /// Jumps to an address in a register.
+    JumpToRegister,
+    /// Jumps through a table of cases.
+    Switch,
+    /// Ends the program.
+    Trap,
+}
+
+impl LeaveKind {
+    /// Whether it may lead to another place of the same function that no branch names.
+    pub(crate) fn may_stay(self) -> bool {
+        matches!(self, Self::JumpThroughPointer | Self::JumpToRegister | Self::Switch)
+    }
+}
+
+/// An instruction before a leaving one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Before {
+    pub(crate) length: u8,
+    /// It takes words off the stack: behind it, the stack is lower than where any other place of the frame jumps from.
+    pub(crate) raises_stack: bool,
+    /// It may be run in another place, and comes back from nowhere else.
+    pub(crate) is_plain: bool,
+}
+
+/// A leaving instruction, and what was before it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Leave {
+    pub(crate) at: u64,
+    pub(crate) length: u8,
+    pub(crate) kind: LeaveKind,
+    /// The newest first, up to another leaving instruction or the start of the code; a length of 0 is none.
+    pub(crate) before: [Before; REMEMBERED],
+}
+
+impl Leave {
+    pub(crate) fn end(&self) -> u64 {
+        self.at + u64::from(self.length)
+    }
+}
+
+/// A jump or conditional jump out of its piece of code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Outgoing {
+    pub(crate) at: u64,
+    pub(crate) length: u8,
+    pub(crate) target: u64,
+}

@@ -1,0 +1,207 @@
+//! Moves instructions that leave a function into a stub, where their leaving is recorded first.
+
+use ada_event::RuntimeAddr;
+use iced_x86::{
+    BlockEncoder, BlockEncoderOptions, Code, Decoder, DecoderOptions, FlowControl, Instruction, InstructionBlock,
+    MemoryOperand, Mnemonic, OpKind, Register,
+};
+
+use crate::SkipReason;
+
+/// Where the code lies that records how a function is left.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ExitCode {
+    /// Jumped to in place of a `ret`: records the return, and returns.
+    pub(crate) returns: RuntimeAddr,
+    /// Called before a `ret n`: records the return.
+    pub(crate) before_return: RuntimeAddr,
+    /// Called before a jump into another function.
+    pub(crate) before_tail: RuntimeAddr,
+}
+
+/// Addresses that no instruction of the program has: the encoder takes a branch to one of them for a branch within the
+/// block.
+const INVENTED: u64 = 0x10;
+/// What a function may keep below its stack pointer, by the System V ABI. A jump to an address in a register may turn out
+/// to stay in the function, as in an interpreter's loop that keeps its variables there.
+pub(crate) const RED_ZONE: i32 = 128;
+
+/// The most instructions that are moved at once.
+pub(crate) const MOST_INSTRUCTIONS: usize = 8;
+
+/// Appends code for address `at` that does what `bytes` did at `start`, but tells of leaving the function: by a return, and
+/// by those jumps whose bits are set in `tails`, counted from the first instruction. Goes on behind unless the last
+/// instruction leaves.
+pub(crate) fn relocate(
+    bytes: &[u8],
+    start: RuntimeAddr,
+    at: RuntimeAddr,
+    tails: u8,
+    code: &ExitCode,
+    out: &mut Vec<u8>,
+) -> Result<(), SkipReason> {
+    let unmovable = |_| SkipReason::Unmovable;
+    let originals: Vec<Instruction> = Decoder::with_ip(64, bytes, start.0, DecoderOptions::NONE).iter().collect();
+    if originals.len() > MOST_INSTRUCTIONS || originals.iter().any(Instruction::is_invalid) {
+        return Err(SkipReason::Unmovable);
+    }
+    let mut moved: Vec<Instruction> = Vec::new();
+    // Conditional jumps into other functions: where they stand in `moved`, and where they lead.
+    let mut conditional = Vec::new();
+    let mut leaves = false;
+    for (number, instruction) in originals.iter().enumerate() {
+        let is_tail = tails & (1 << number) != 0;
+        leaves = false;
+        match instruction.flow_control() {
+            FlowControl::Return => {
+                leaves = true;
+                if instruction.op_count() == 0 && instruction.mnemonic() == Mnemonic::Ret {
+                    moved.push(jump_to(code.returns.0)?);
+                } else {
+                    moved.push(call_to(code.before_return.0)?);
+                    moved.push(*instruction);
+                }
+            }
+            FlowControl::ConditionalBranch if is_tail => {
+                conditional.push((moved.len(), instruction.near_branch64()));
+                moved.push(*instruction);
+            }
+            FlowControl::UnconditionalBranch | FlowControl::IndirectBranch => {
+                leaves = true;
+                if is_tail {
+                    moved.extend(tell_of_tail(code)?);
+                }
+                moved.push(*instruction);
+            }
+            FlowControl::Exception => {
+                leaves = true;
+                moved.push(*instruction);
+            }
+            FlowControl::Next | FlowControl::ConditionalBranch | FlowControl::Interrupt => moved.push(*instruction),
+            FlowControl::Call if instruction.mnemonic() == Mnemonic::Syscall => moved.push(*instruction),
+            FlowControl::Call | FlowControl::IndirectCall | FlowControl::XbeginXabortXend => {
+                return Err(SkipReason::Unmovable);
+            }
+        }
+        if leaves {
+            break;
+        }
+    }
+    if !leaves {
+        moved.push(jump_to(start.0 + bytes.len() as u64)?);
+    }
+    for (number, target) in conditional {
+        let call = INVENTED + moved.len() as u64;
+        moved[number].set_near_branch64(call);
+        moved.extend(tell_of_tail(code)?);
+        moved.push(jump_to(target)?);
+    }
+    for (number, instruction) in moved.iter_mut().enumerate() {
+        instruction.set_ip(INVENTED + number as u64);
+    }
+    let block = InstructionBlock::new(&moved, at.0);
+    let encoded = BlockEncoder::encode(64, block, BlockEncoderOptions::NONE).map_err(unmovable)?;
+    out.extend_from_slice(&encoded.code_buffer);
+    Ok(())
+}
+
+/// Which instruction of `bytes` starts at an offset.
+pub(crate) fn instruction_number(bytes: &[u8], offset: usize) -> usize {
+    Decoder::new(64, bytes, DecoderOptions::NONE).iter().take_while(|it| (it.ip() as usize) < offset).count()
+}
+
+/// Whether moved code is the same wherever it was before, but for how far it is to the exit code.
+pub(crate) fn is_position_independent(bytes: &[u8]) -> bool {
+    Decoder::new(64, bytes, DecoderOptions::NONE)
+        .iter()
+        .all(|instruction| !instruction.is_ip_rel_memory_operand() && instruction.op0_kind() != OpKind::NearBranch64)
+}
+
+/// Calls what hears of a tail call, from below the red zone.
+fn tell_of_tail(code: &ExitCode) -> Result<[Instruction; 3], SkipReason> {
+    let by = |distance: i32| {
+        let place = MemoryOperand::with_base_displ(Register::RSP, distance.into());
+        Instruction::with2(Code::Lea_r64_m, Register::RSP, place).map_err(|_| SkipReason::Unmovable)
+    };
+    Ok([by(-RED_ZONE)?, call_to(code.before_tail.0)?, by(RED_ZONE)?])
+}
+
+fn jump_to(target: u64) -> Result<Instruction, SkipReason> {
+    Instruction::with_branch(Code::Jmp_rel32_64, target).map_err(|_| SkipReason::Unmovable)
+}
+
+fn call_to(target: u64) -> Result<Instruction, SkipReason> {
+    Instruction::with_branch(Code::Call_rel32_64, target).map_err(|_| SkipReason::Unmovable)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const START: u64 = 0x40_1000;
+    const COPY: u64 = 0x41_0000;
+    const RETURNS: u64 = 0x42_0000;
+    const BEFORE_RETURN: u64 = 0x42_0100;
+    const BEFORE_TAIL: u64 = 0x42_0200;
+    const CODE: ExitCode = ExitCode {
+        returns: RuntimeAddr(RETURNS),
+        before_return: RuntimeAddr(BEFORE_RETURN),
+        before_tail: RuntimeAddr(BEFORE_TAIL),
+    };
+
+    fn relocated(bytes: &[u8], tails: u8) -> Vec<(Code, u64)> {
+        let mut out = Vec::new();
+        relocate(bytes, RuntimeAddr(START), RuntimeAddr(COPY), tails, &CODE, &mut out).unwrap();
+        let instructions = Decoder::with_ip(64, &out, COPY, DecoderOptions::NONE);
+        instructions.into_iter().map(|it| (it.code(), it.near_branch_target())).collect()
+    }
+
+    /// pop rbx; pop rbp; ret
+    #[test]
+    fn a_return_is_recorded_in_its_place() {
+        let code = relocated(&[0x5b, 0x5d, 0xc3], 0);
+        assert_eq!(code, [(Code::Pop_r64, 0), (Code::Pop_r64, 0), (Code::Jmp_rel32_64, RETURNS)]);
+    }
+
+    /// ret 16
+    #[test]
+    fn a_return_that_pops_arguments_pops_them() {
+        let code = relocated(&[0xc2, 0x10, 0x00], 0);
+        assert_eq!(code, [(Code::Call_rel32_64, BEFORE_RETURN), (Code::Retnq_imm16, 0)]);
+    }
+
+    /// test edi, edi; je START + 0x100; ret
+    #[test]
+    fn a_conditional_jump_leads_on_or_tells_that_the_function_is_left() {
+        let bytes = [0x85, 0xff, 0x0f, 0x84, 0xf8, 0x00, 0x00, 0x00, 0xc3];
+        let target = START + 0x100;
+        let inside = relocated(&bytes, 0);
+        assert_eq!(inside[1], (Code::Je_rel32_64, target));
+        assert_eq!(inside[2], (Code::Jmp_rel32_64, RETURNS));
+        let tail = relocated(&bytes, 2);
+        assert_eq!(tail.len(), 7);
+        assert_eq!(tail[2], (Code::Jmp_rel32_64, RETURNS));
+        assert_eq!(tail[4], (Code::Call_rel32_64, BEFORE_TAIL));
+        assert_eq!(tail[6], (Code::Jmp_rel32_64, target));
+        // The jump leads to the call.
+        assert!(tail[1].1 > COPY && tail[1].1 < COPY + 32);
+    }
+
+    /// mov eax, edi; sub rsp, 8
+    #[test]
+    fn what_does_not_leave_goes_on_behind() {
+        let code = relocated(&[0x89, 0xf8, 0x48, 0x83, 0xec, 0x08], 0);
+        assert_eq!(code[2], (Code::Jmp_rel32_64, START + 6));
+    }
+
+    /// jmp [rip + 0x10]
+    #[test]
+    fn a_jump_through_the_linkers_table_goes_the_same_way() {
+        let mut out = Vec::new();
+        relocate(&[0xff, 0x25, 0x10, 0x00, 0x00, 0x00], RuntimeAddr(START), RuntimeAddr(COPY), 1, &CODE, &mut out)
+            .unwrap();
+        let all: Vec<Instruction> = Decoder::with_ip(64, &out, COPY, DecoderOptions::NONE).iter().collect();
+        assert_eq!(all[1].near_branch_target(), BEFORE_TAIL);
+        assert_eq!(all[3].ip_rel_memory_address(), START + 6 + 0x10);
+    }
+}

@@ -1,0 +1,60 @@
+//! Returns that are caught at the functions' exits, with nothing written to the program's stack.
+
+use ada_event::EventKind;
+
+use super::program::Program;
+use super::tracing::{Traced, Tracing};
+
+/// Runs a program alone and traced so, and compares.
+fn check(program: &Program) -> Traced {
+    Tracing::new(program).option(&["--returns", "exits"]).check()
+}
+
+#[test]
+fn every_call_has_its_return() {
+    let traced = check(&Program::new("recursion.c"));
+    let recorded = &traced.recorded;
+    recorded.assert_balanced("main", 1);
+    recorded.assert_balanced("chain", 201);
+    recorded.assert_balanced("fib", 1973);
+    assert_eq!(recorded.process().depths("chain", EventKind::CALL), (1..=201).collect::<Vec<i64>>());
+    assert_eq!(recorded.process().depths("chain", EventKind::RETURN), (1..=201).rev().collect::<Vec<i64>>());
+}
+
+#[test]
+fn functions_that_look_at_their_return_addresses_find_their_own() {
+    let flags = ["-O1", "-fno-omit-frame-pointer", "-rdynamic", "-ldl"];
+    let traced = check(&Program::new("own_return_address.c").flags(&flags));
+    traced.recorded.assert_balanced("nest", 7);
+    traced.recorded.assert_balanced("asks", 1);
+}
+
+#[test]
+fn stacks_that_are_copied_away_and_back_are_the_programs_own() {
+    check(&Program::new("copied_stack.c").flags(&["-O1"]));
+}
+
+/// Their records are those of one thread and one stack, and do not nest.
+#[test]
+fn programs_with_stacks_and_threads_of_their_own_are_not_harmed() {
+    for source in ["preempted_contexts.c", "threads_without_tls.c"] {
+        Tracing::new(&Program::new(source).flags(&["-O1"])).option(&["--returns", "exits"]).check_output();
+    }
+}
+
+#[test]
+fn functions_without_unwind_tables_have_returns() {
+    let flags = ["-fno-asynchronous-unwind-tables", "-fno-exceptions"];
+    let traced = check(&Program::new("recursion.c").flags(&flags));
+    traced.recorded.assert_balanced("fib", 1973);
+}
+
+#[test]
+fn exceptions_end_the_calls_that_they_go_through() {
+    let traced = check(&Program::new("exception.cpp"));
+    for name in ["plain", "guarded"] {
+        let ends = traced.recorded.process().depths(name, EventKind::EXCEPTION);
+        assert_eq!(ends.len(), 100, "{name}: each of two throws goes through fifty calls");
+    }
+    traced.recorded.assert_balanced("outer", 4);
+}
