@@ -52,6 +52,16 @@ pub(crate) fn wait_for_change(pid: i32) -> io::Result<Halt> {
     }
 }
 
+/// Waits for the end of a tracee that has been killed. Its parent hears of that only after its tracer has.
+pub(crate) fn wait_for_end(pid: i32) {
+    while let Ok(Halt::Stopped(_)) = wait_for_change(pid) {}
+}
+
+/// Whether a request to a tracee failed because it does not stand still any more: only SIGKILL does that to one that did.
+pub(crate) fn is_gone(error: &io::Error) -> bool {
+    error.raw_os_error() == Some(libc::ESRCH)
+}
+
 /// A change of a tracee, if there is one. The end of a child of this process is only looked at, not taken: whoever started
 /// it waits for it, too.
 pub(crate) fn change(pid: i32, how: i32) -> io::Result<Option<Halt>> {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::traced_thread::TracedThread;
 use super::tracee::Tracee;
-use crate::wait::{Halt, change};
+use crate::wait::{Halt, change, is_gone, wait_for_end};
 
 /// A thread of another process that is traced while its process execs.
 pub struct Seized {
@@ -46,22 +46,41 @@ impl Seized {
             match halt {
                 Halt::Stopped(EXEC_STOP) => {
                     // If ada dies now, nobody can resume the half-prepared process.
-                    stopped.set_options(libc::PTRACE_O_EXITKILL)?;
-                    return Ok(ExecOutcome::Loaded(Tracee::stopped(stopped, pid)?));
+                    let taken =
+                        stopped.set_options(libc::PTRACE_O_EXITKILL).and_then(|()| Tracee::stopped(stopped, pid));
+                    return match taken {
+                        Ok(tracee) => Ok(ExecOutcome::Loaded(tracee)),
+                        Err(error) => {
+                            if stopped.detach(0).is_err() {
+                                wait_for_end(stopped.tid());
+                            }
+                            Err(error)
+                        }
+                    };
                 }
                 Halt::Stopped(stop) if stop >> 8 == libc::PTRACE_EVENT_STOP => {
                     if is_interrupted {
-                        stopped.detach(0)?;
-                        return Ok(ExecOutcome::Failed);
+                        match stopped.detach(0) {
+                            Err(error) if is_gone(&error) => continue,
+                            result => return result.map(|()| ExecOutcome::Failed),
+                        }
                     }
                     // The kernel tells when the whole process is stopped, and also when it goes on.
                     let goes_on = stop & 0xff == libc::SIGTRAP;
-                    if goes_on { stopped.resume(0)? } else { stopped.listen()? }
+                    unless_gone(if goes_on { stopped.resume(0) } else { stopped.listen() })?;
                 }
-                Halt::Stopped(signal) => stopped.resume(signal & 0xff)?,
+                Halt::Stopped(signal) => unless_gone(stopped.resume(signal & 0xff))?,
                 Halt::Exited(_) | Halt::Killed(_) => return Ok(ExecOutcome::Ended),
             }
         }
+    }
+}
+
+/// Passes over the failure of a request to a process that has been killed: its end is the next change.
+fn unless_gone(result: io::Result<()>) -> io::Result<()> {
+    match result {
+        Err(error) if is_gone(&error) => Ok(()),
+        result => result,
     }
 }
 

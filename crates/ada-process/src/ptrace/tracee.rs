@@ -9,7 +9,7 @@ use super::traced_thread::{TracedThread, trace_me};
 use crate::arch::{Registers, SYSTEM_CALL};
 use crate::procfs::{ProcessDir, ProcessMemory};
 use crate::remote::system_call_result;
-use crate::wait::{Halt, wait, wait_for_change};
+use crate::wait::{Halt, is_gone, wait, wait_for_change, wait_for_end};
 
 /// A process that this one traces, stopped.
 ///
@@ -152,8 +152,19 @@ impl Tracee {
         while let Ok(Halt::Stopped(_)) = wait(self.thread.tid()) {}
     }
 
-    /// Lets the target go for good, and lets signals through.
+    /// Lets the target go for good, and lets signals through. One that has been killed meanwhile is waited for, as its parent
+    /// waits too.
     pub fn detach(&self) -> io::Result<()> {
+        match self.let_go() {
+            Err(error) if is_gone(&error) => {
+                wait_for_end(self.thread.tid());
+                Ok(())
+            }
+            result => result,
+        }
+    }
+
+    fn let_go(&self) -> io::Result<()> {
         self.thread.set_signal_mask(self.own_mask)?;
         let mut held_back = self.held_back.load(Ordering::Relaxed);
         let tid = self.thread.tid();

@@ -1,5 +1,7 @@
 //! Processes that run other programs.
 
+use std::path::Path;
+
 use ada_format::atf::{Process, Session};
 
 use super::program::Program;
@@ -100,4 +102,21 @@ fn subshells_end_by_exit_after_a_program_has_run() {
         let (_folder, session) = script(lines);
         assert_eq!(session.processes().len(), processes, "{lines}");
     }
+}
+
+/// Python's subprocess kills what takes too long and waits for it: here in each stage of being hooked.
+#[test]
+fn a_child_that_is_killed_while_it_is_being_hooked_does_not_keep_its_parent_waiting() {
+    let script = "
+import subprocess, sys
+expired = 0
+for milliseconds in (4, 8, 12, 16, 20, 25, 30, 40):
+    try:
+        subprocess.run([sys.executable, '-c', 'while True: pass'], timeout=milliseconds / 1000)
+    except subprocess.TimeoutExpired:
+        expired += 1
+print(expired)
+";
+    let tracing = Tracing::of(Path::new("/usr/bin/python3")).argument("-c").argument(script);
+    tracing.option(&["--no-plan-cache", "--detail", "off"]).check_output();
 }
