@@ -9,7 +9,9 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use ada_event::{ModuleId, RuntimeAddr};
 use ada_format::parallel::each_in_parallel;
-use ada_patch::{AgentEntries, Arena, EntryOnlyReason, Patch, PatchPlan, SkipReason, StubKind, StubOptions, Verdict};
+use ada_patch::{
+    AgentEntries, Arena, EntryOnlyReason, PATCH_BYTES, Patch, PatchPlan, SkipReason, StubKind, StubOptions, Verdict,
+};
 use ada_process::Remote;
 use ada_process::maps::{self, LoadedFile, Mapping};
 
@@ -70,7 +72,7 @@ pub(crate) struct Placed {
 
 struct PlacedLoader {
     plan: PatchPlan<RuntimeAddr>,
-    original: [u8; 5],
+    original: [u8; PATCH_BYTES],
     arena: u64,
     offset: u64,
 }
@@ -230,7 +232,12 @@ impl Installer {
             Some(PlacedLoader { plan, original, arena, offset }) => {
                 let mut arena = Arena::new(RuntimeAddr(arena), entries, stubs, 1, 0)?;
                 let site = arena.add(&plan, 0, 0, None).ok();
-                let site = site.map(|site| Site { site, originals: [original, [0; 5]], function: 0, is_exit: false });
+                let site = site.map(|site| Site {
+                    site,
+                    originals: [original, [0; PATCH_BYTES]],
+                    function: 0,
+                    is_exit: false,
+                });
                 write_arena(shared, offset, room_for(1, 0), arena, site.as_slice())?;
                 site
             }
@@ -352,7 +359,7 @@ impl Installer {
     }
 
     /// The jump of a function that has one of its own, and the bytes that it replaces.
-    pub(crate) fn jump_of(&self, file: &LoadedFile, index: usize) -> Option<(Patch, [u8; 5])> {
+    pub(crate) fn jump_of(&self, file: &LoadedFile, index: usize) -> Option<(Patch, [u8; PATCH_BYTES])> {
         let found = self.written.get(file)?.sites.iter().find(|site| site.function == index && !site.is_exit)?;
         found.site.relay.is_none().then_some((found.site.jump, found.originals[0]))
     }

@@ -3,7 +3,7 @@
 use std::io;
 use std::ops::Range;
 
-use ada_patch::{HookSite, Patch};
+use ada_patch::{HookSite, PATCH_BYTES, Patch};
 use ada_process::Remote;
 
 use crate::plan::image_plan::Originals;
@@ -90,8 +90,8 @@ where
 }
 
 /// As many bytes as a patch can replace.
-pub(crate) fn first_bytes(code: &[u8]) -> [u8; 5] {
-    let mut first = [0; 5];
+pub(crate) fn first_bytes(code: &[u8]) -> [u8; PATCH_BYTES] {
+    let mut first = [0; PATCH_BYTES];
     let length = code.len().min(first.len());
     first[..length].copy_from_slice(&code[..length]);
     first
