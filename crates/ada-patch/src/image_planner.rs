@@ -57,11 +57,13 @@ impl PlannedFunctions {
                 continue;
             }
             plan.leaving = exits.at_entry;
+            exits.caught.sort_unstable();
+            exits.caught.dedup();
             used.extend(exits.caught);
         }
         used.sort_unstable();
-        used.dedup();
         let all = planner.into_plans();
-        self.exits = used.into_iter().map(|number| all[number as usize]).collect();
+        let exit = |users: &[u32]| ExitPlan { is_shared: users.len() > 1, ..all[users[0] as usize] };
+        self.exits = used.chunk_by(|one, other| one == other).map(exit).collect();
     }
 }

@@ -113,7 +113,7 @@ fn site_of(entry: &[u8; ENTRY]) -> Option<Site> {
     let copy = CopiedCode { at: address(2), length: entry[ENTRY - 2] };
     let copy = Some(copy).filter(|copy| copy.at.0 != 0);
     let [jump, relay] = patches;
-    Some(Site { site: HookSite { jump: jump?, relay, copy }, originals, function: 0, is_exit: false })
+    Some(Site { site: HookSite { jump: jump?, relay, copy }, originals, function: 0, is_exit: false, is_shared: false })
 }
 
 #[cfg(test)]
@@ -130,7 +130,13 @@ mod tests {
             relay: Some(patch(0x2010, &[0xe9, 5, 6, 7, 8])),
             copy: Some(CopiedCode { at: RuntimeAddr(0x9000), length: 9 }),
         };
-        let site = |site| Site { site, originals: [[1; PATCH_BYTES], [2; PATCH_BYTES]], function: 0, is_exit: false };
+        let site = |site| Site {
+            site,
+            originals: [[1; PATCH_BYTES], [2; PATCH_BYTES]],
+            function: 0,
+            is_exit: false,
+            is_shared: false,
+        };
         vec![site(far), site(near)]
     }
 

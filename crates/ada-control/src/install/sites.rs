@@ -19,6 +19,8 @@ pub(crate) struct Site {
     pub(crate) function: usize,
     /// It is one of the ways out of the function, and not its start.
     pub(crate) is_exit: bool,
+    /// Other functions leave here too.
+    pub(crate) is_shared: bool,
 }
 
 impl Site {

@@ -21,13 +21,22 @@ pub struct ExitPlan<Address = ImageOffset> {
     pub evicted: Option<DisplacedExit>,
     /// The number of the first function that is left here.
     pub function: u32,
+    /// Other functions are left here too.
+    pub is_shared: bool,
 }
 
 impl ExitPlan {
     /// The plan for an image that is loaded with this bias.
     pub fn at_bias(&self, bias: u64) -> ExitPlan<RuntimeAddr> {
-        let &Self { at, displaced, relay, evicted, function } = self;
-        ExitPlan { at: at.at_bias(bias), displaced, relay: relay.map(|relay| relay.at_bias(bias)), evicted, function }
+        let &Self { at, displaced, relay, evicted, function, is_shared } = self;
+        ExitPlan {
+            at: at.at_bias(bias),
+            displaced,
+            relay: relay.map(|relay| relay.at_bias(bias)),
+            evicted,
+            function,
+            is_shared,
+        }
     }
 
     /// The bytes that change: those of the jump, and those of its relay.
@@ -42,7 +51,7 @@ impl ExitPlan {
     }
 
     /// Bytes of a stored plan.
-    pub const STORED_BYTES: usize = 8 + 4 + 2 + 2 * DisplacedExit::STORED_BYTES;
+    pub const STORED_BYTES: usize = 8 + 4 + 2 + 2 * DisplacedExit::STORED_BYTES + 1;
 
     /// The plan as bytes, so that it need not be made again.
     pub fn store(&self) -> [u8; Self::STORED_BYTES] {
@@ -52,7 +61,8 @@ impl ExitPlan {
         // A relay is as near as a short jump reaches; 0 is none, since no relay is at the jump itself.
         let distance = self.relay.map_or(0, |relay| relay.0.wrapping_sub(self.at.0) as i16);
         stored[12..14].copy_from_slice(&distance.to_le_bytes());
-        let (displaced, evicted) = stored[14..].split_at_mut(DisplacedExit::STORED_BYTES);
+        stored[Self::STORED_BYTES - 1] = u8::from(self.is_shared);
+        let (displaced, evicted) = stored[14..Self::STORED_BYTES - 1].split_at_mut(DisplacedExit::STORED_BYTES);
         displaced.copy_from_slice(&self.displaced.store());
         if let Some(instructions) = &self.evicted {
             evicted.copy_from_slice(&instructions.store());
@@ -70,6 +80,7 @@ impl ExitPlan {
             0 => None,
             distance => Some(ImageOffset(at.checked_add_signed(distance.into())?)),
         };
+        let (&is_shared, displaced) = displaced.split_last()?;
         let (displaced, evicted) = displaced.split_first_chunk()?;
         let displaced = DisplacedExit::restore(displaced)?;
         let evicted = match evicted.iter().all(|&byte| byte == 0) {
@@ -82,7 +93,14 @@ impl ExitPlan {
         {
             return None;
         }
-        Some(Self { at: ImageOffset(at), displaced, relay, evicted, function: u32::from_le_bytes(*function) })
+        Some(Self {
+            at: ImageOffset(at),
+            displaced,
+            relay,
+            evicted,
+            function: u32::from_le_bytes(*function),
+            is_shared: is_shared != 0,
+        })
     }
 }
 
@@ -91,7 +109,7 @@ impl ExitPlan<RuntimeAddr> {
     /// `ret`, with room for a jump.
     pub fn at_runtime(at: RuntimeAddr, bytes: &[u8]) -> Option<Self> {
         let displaced = DisplacedExit::new(bytes, Leaving::default())?;
-        Some(Self { at, displaced, relay: None, evicted: None, function: 0 })
+        Some(Self { at, displaced, relay: None, evicted: None, function: 0, is_shared: false })
     }
 }
 
@@ -112,7 +130,8 @@ mod tests {
             for relay in [None, Some(ImageOffset(0x1000 + 129)), Some(ImageOffset(0x1000 - 126))] {
                 let long = DisplacedExit::new(&[0x90; 12], Leaving::default()).unwrap();
                 for evicted in [None, relay.map(|_| long)] {
-                    let plan = ExitPlan { at: ImageOffset(0x1000), displaced, relay, evicted, function: 7 };
+                    let plan =
+                        ExitPlan { at: ImageOffset(0x1000), displaced, relay, evicted, function: 7, is_shared: true };
                     assert_eq!(ExitPlan::restore(&plan.store()), Some(plan));
                 }
             }
@@ -122,7 +141,8 @@ mod tests {
     #[test]
     fn bytes_that_are_no_plan_are_refused() {
         let displaced = DisplacedExit::new(&[0xc3], Leaving::default()).unwrap();
-        let plan = ExitPlan { at: ImageOffset(0x1000), displaced, relay: None, evicted: None, function: 7 };
+        let plan =
+            ExitPlan { at: ImageOffset(0x1000), displaced, relay: None, evicted: None, function: 7, is_shared: false };
         let good = plan.store();
         // Length, and whether they run into a return.
         for (at, value) in [(14, 0), (14, 20), (17, 2)] {

@@ -187,14 +187,12 @@ impl<'a> ExitPlanner<'a> {
 
     /// The leaving instructions of a function that run.
     fn reached(&self, extent: &Extent) -> Vec<Leave> {
-        let has_switch = extent.pieces.iter().any(|own| self.follower.leaves(&own.piece).iter().any(Leave::may_stay));
         let mut reached = Vec::new();
         for own in &extent.pieces {
             let piece = &own.piece;
-            let has_rows = self.code.unwind.fde_at(ImageOffset(piece.start)).is_some();
+            let by_case = self.has_cases(extent, own);
             let mut from = piece.start;
             for leave in self.follower.leaves(piece) {
-                let by_case = has_switch && has_rows;
                 if by_case || self.is_reached(from, leave.at, own) {
                     reached.push(*leave);
                 }
@@ -202,6 +200,12 @@ impl<'a> ExitPlanner<'a> {
             }
         }
         reached
+    }
+
+    /// Whether any code of a piece may be reached by a table of cases: it has unwind rows, and so no data.
+    fn has_cases(&self, extent: &Extent, own: &OwnPiece) -> bool {
+        self.code.unwind.fde_at(ImageOffset(own.piece.start)).is_some()
+            && extent.pieces.iter().any(|own| self.follower.leaves(&own.piece).iter().any(Leave::may_stay))
     }
 
     /// Whether something is known to lead to the straight code `from..=to` of a piece.
@@ -288,7 +292,14 @@ impl<'a> ExitPlanner<'a> {
         let plan = |run: Range<u64>, leaving: Leaving, relay: Option<ImageOffset>| {
             let bytes = self.code.bytes_from(ImageOffset(run.start))?.get(..(run.end - run.start) as usize)?;
             let displaced = DisplacedExit::new(bytes, leaving)?;
-            Some(ExitPlan { at: ImageOffset(run.start), displaced, relay, evicted: None, function: index as u32 })
+            Some(ExitPlan {
+                at: ImageOffset(run.start),
+                displaced,
+                relay,
+                evicted: None,
+                function: index as u32,
+                is_shared: false,
+            })
         };
         let jump = JUMP_BYTES as u64;
         if let Some((run, leaving)) = runs.clone().find(|(run, _)| has_room(run, jump)) {
@@ -412,8 +423,11 @@ impl ExitPlanner<'_> {
         (0..instructions.len()).all(|number| {
             let listed = &instructions[number];
             let runs_on = listed.falls_through && listed.end() == at && !self.is_padding(instructions, number);
-            if listed.target != Some(at) && !runs_on || !self.is_proven(look.extent, instructions, number) {
+            if listed.target != Some(at) && !runs_on {
                 return true;
+            }
+            if !self.is_proven(look.extent, instructions, number) {
+                return false;
             }
             let run = Run { first: number, last: number, leaver: number, then_returns: runs_on };
             if look.entry.contains(&listed.at) {
@@ -435,7 +449,7 @@ impl ExitPlanner<'_> {
         };
         let leaver = instructions[..number].iter().rev().find(|listed| !listed.falls_through);
         let from = leaver.map_or(own.piece.start, |leaver| leaver.end().max(own.piece.start));
-        self.is_reached(from, at, own)
+        self.is_reached(from, at, own) || self.has_cases(extent, own)
     }
 
     /// Whether an instruction is the end of padding that nothing runs.
@@ -551,7 +565,7 @@ impl ExitPlanner<'_> {
             let bytes = self.code.bytes_from(ImageOffset(run.start))?.get(..(run.end - run.start) as usize)?;
             let displaced = DisplacedExit::new(bytes, leaving)?;
             let (at, relay) = (ImageOffset(run.start), Some(ImageOffset(relay)));
-            Some(ExitPlan { at, displaced, relay, evicted: Some(evicted), function: index as u32 })
+            Some(ExitPlan { at, displaced, relay, evicted: Some(evicted), function: index as u32, is_shared: false })
         })
     }
 
