@@ -104,7 +104,11 @@ pub(super) fn program(count: usize, seed: u64) -> Vec<[u8; 32]> {
                 stack.push(function);
             }
         } else if let Some(function) = stack.pop() {
-            let kind = if random(60) == 0 { 3 } else { 2 };
+            let kind = match random(60) {
+                0 => 3,
+                1..6 => EventKind::TAIL.0,
+                _ => 2,
+            };
             events.push(event(time, function, 5, kind, depth - 1, link));
             if random(500) == 0 {
                 // A jump over several frames.
@@ -459,7 +463,7 @@ fn any_event() -> impl Strategy<Value = [u8; 32]> {
                 timestamp: TraceNanos(time),
                 function: FunctionId(u64::from(function) << 30),
                 thread: ThreadId(if thread > 2 { 5 } else { thread }),
-                kind: EventKind(kind),
+                kind: if kind == 0 { EventKind::TAIL } else { EventKind(kind) },
                 depth,
                 detail: DetailSeq(detail),
             };

@@ -18,6 +18,8 @@ pub(crate) enum Step {
     Call(u32),
     EntryOnly,
     TailCall(u32),
+    /// The same with an event that says so.
+    RecordedTailCall(u32),
     Return,
     /// An exception through so many frames.
     Throw(usize),
@@ -129,6 +131,10 @@ impl Machine {
                 if let Some((_, open_seq)) = replaced {
                     self.expect(open_seq, None, Status::Unmatched, Reason::TailCall);
                 }
+            }
+            Step::RecordedTailCall(function) => {
+                self.end(EventKind::TAIL, Status::Completed, Reason::TailCall);
+                self.call(function);
             }
             Step::Throw(frames) => self.unwind(THROW, frames, Status::Unmatched, Reason::Exception),
             Step::Jump(frames) => self.unwind(JUMP, frames, Status::Unmatched, Reason::Unwind),

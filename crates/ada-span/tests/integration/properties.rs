@@ -17,6 +17,7 @@ fn step() -> impl Strategy<Value = Step> {
         12 => (0..PLAIN).prop_map(Step::Call),
         1 => Just(Step::EntryOnly),
         2 => (0..PLAIN).prop_map(Step::TailCall),
+        2 => (0..PLAIN).prop_map(Step::RecordedTailCall),
         11 => Just(Step::Return),
         1 => (0_usize..5).prop_map(Step::Throw),
         1 => (0_usize..5).prop_map(Step::Jump),

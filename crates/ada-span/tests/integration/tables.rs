@@ -153,8 +153,9 @@ proptest! {
                 random ^= random << 17;
                 match random >> 40 & 31 {
                     0..=14 => Step::Call(random as u32 % PLAIN),
-                    15..=27 => Step::Return,
-                    28 => Step::EntryOnly,
+                    15..=26 => Step::Return,
+                    27 => Step::EntryOnly,
+                    28 => Step::RecordedTailCall(random as u32 % PLAIN),
                     29 => Step::TailCall(random as u32 % PLAIN),
                     30 => Step::Throw(random as usize % 3),
                     _ => Step::Jump(random as usize % 3),
