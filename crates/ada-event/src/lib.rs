@@ -17,5 +17,5 @@ pub use address::{ImageOffset, RuntimeAddr};
 pub use calendar::civil_from_days;
 pub use duration::{parse_duration, write_duration};
 pub use event::{Event, EventKind};
-pub use id::{DetailSeq, EventSeq, FunctionId, ModuleId, ThreadId};
+pub use id::{DetailSeq, EventSeq, FunctionId, ModuleId, ProcessId, ThreadId};
 pub use time::TraceNanos;

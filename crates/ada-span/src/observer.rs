@@ -1,7 +1,7 @@
 //! Sees what the replay of a thread finds, and keeps what the correlators will need: calls of thread functions with
 //! their registers, and function addresses that are handed around.
 
-use ada_event::{FunctionId, TraceNanos};
+use ada_event::{EventSeq, FunctionId, TraceNanos};
 
 use crate::callback::{CallbackObserved, CallbackTracker, CodeAddresses};
 use crate::concurrency::LogicalCalls;
@@ -18,7 +18,7 @@ use crate::thread_index::ThreadIndex;
 pub(crate) struct ThreadStart {
     /// The thread's place.
     pub(crate) thread: ThreadIndex,
-    pub(crate) seq: u64,
+    pub(crate) seq: EventSeq,
     pub(crate) time: TraceNanos,
 }
 

@@ -13,7 +13,7 @@ impl ThreadIndex {
     }
 
     /// All threads of a process that has so many.
-    pub(crate) fn all(count: usize) -> impl Iterator<Item = Self> {
+    pub fn all(count: usize) -> impl Iterator<Item = Self> {
         (0..count as u32).map(Self)
     }
 }

@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use ada_span::SpanError;
-use ada_span::table::Tables;
+use ada_event::{EventSeq, TraceNanos};
+use ada_span::table::{FunctionIndex, Tables};
+use ada_span::{SpanError, ThreadIndex};
 
 use crate::blocks::{Block, Blocks};
 use crate::item::{Item, LAST_ROW};
@@ -42,13 +43,14 @@ impl Scene<'_> {
     /// than a pixel away may hide the longest of a pixel; if none of its levels is fine enough, one in its stretch.
     pub fn rows(
         &self,
-        thread: usize,
+        thread: ThreadIndex,
         range: Range,
         (first, last): (u32, u32),
         most_spans: u64,
     ) -> Result<Vec<Row>, SpanError> {
         let mut rows = Rows { rows: Vec::new(), first, last: last.min(LAST_ROW) };
-        if self.tables.meta().threads.get(thread).is_none_or(|it| it.spans == 0) || range.start >= range.end {
+        if self.tables.meta().threads.get(thread.as_usize()).is_none_or(|it| it.spans == 0) || range.start >= range.end
+        {
             return Ok(Vec::new());
         }
         let spans = self.spans_between(thread, range.start, range.end);
@@ -62,14 +64,14 @@ impl Scene<'_> {
     }
 
     /// At most so many spans begin there.
-    pub fn spans_between(&self, thread: usize, start: u64, end: u64) -> u64 {
+    pub fn spans_between(&self, thread: ThreadIndex, start: TraceNanos, end: TraceNanos) -> u64 {
         let blocks = &self.tables.meta().blocks[self.tables.blocks_of(thread)];
         let first = blocks.partition_point(|block| block.max_start < start);
         let last = blocks.partition_point(|block| block.min_start < end);
         blocks.get(first..last).unwrap_or_default().iter().map(|block| u64::from(block.rows)).sum()
     }
 
-    fn take_from_summary(&self, thread: usize, level: usize, range: Range, rows: &mut Rows) {
+    fn take_from_summary(&self, thread: ThreadIndex, level: usize, range: Range, rows: &mut Rows) {
         for row in rows.first..=rows.last {
             if row as usize >= self.summary.rows(thread, level) {
                 break;
@@ -88,7 +90,7 @@ impl Scene<'_> {
         }
     }
 
-    fn take_from_spans(&self, thread: usize, range: Range, rows: &mut Rows) -> Result<(), SpanError> {
+    fn take_from_spans(&self, thread: ThreadIndex, range: Range, rows: &mut Rows) -> Result<(), SpanError> {
         self.callers(thread, range, rows)?;
         each_span(self, thread, range.start, range.end, |block, row| {
             rows.push(block.depths[row].min(LAST_ROW), block.item(row));
@@ -97,7 +99,7 @@ impl Scene<'_> {
     }
 
     /// What is open when the range begins: the last call that began before, and its callers.
-    fn callers(&self, thread: usize, range: Range, rows: &mut Rows) -> Result<(), SpanError> {
+    fn callers(&self, thread: ThreadIndex, range: Range, rows: &mut Rows) -> Result<(), SpanError> {
         let mut found = open_at(self, thread, range.start)?;
         found.reverse();
         if found.len() >= MOST_CALLERS
@@ -125,7 +127,7 @@ impl Scene<'_> {
 }
 
 /// The calls that are open at a time, innermost first, with their depths; at most [`MOST_CALLERS`].
-pub(crate) fn open_at(scene: &Scene<'_>, thread: usize, time: u64) -> Result<Vec<(u32, Item)>, SpanError> {
+pub(crate) fn open_at(scene: &Scene<'_>, thread: ThreadIndex, time: TraceNanos) -> Result<Vec<(u32, Item)>, SpanError> {
     let tables = scene.tables;
     let all = tables.blocks_of(thread);
     let blocks = &tables.meta().blocks[all.clone()];
@@ -140,7 +142,7 @@ pub(crate) fn open_at(scene: &Scene<'_>, thread: usize, time: u64) -> Result<Vec
             open.push((block.depths[row], item));
         }
         let delta = block.parents[row];
-        let Some(parent) = item.seq.checked_sub(delta).filter(|_| delta > 0) else { break };
+        let Some(parent) = item.seq.checked_sub(delta).filter(|_| delta > 0).map(EventSeq) else { break };
         match block.seqs.binary_search(&parent) {
             Ok(found) => row = found,
             Err(_) => {
@@ -157,9 +159,9 @@ pub(crate) fn open_at(scene: &Scene<'_>, thread: usize, time: u64) -> Result<Vec
 /// The calls of a thread that begin in a time, in their order, until `each` says no.
 pub(crate) fn each_span(
     scene: &Scene<'_>,
-    thread: usize,
-    start: u64,
-    end: u64,
+    thread: ThreadIndex,
+    start: TraceNanos,
+    end: TraceNanos,
     mut each: impl FnMut(&Block, usize) -> bool,
 ) -> Result<(), SpanError> {
     let all = scene.tables.blocks_of(thread);
@@ -202,25 +204,30 @@ impl Rows {
 
 impl Scene<'_> {
     /// The innermost call of a thread that is open at a time.
-    pub fn innermost(&self, thread: usize, time: u64) -> Result<Option<Item>, SpanError> {
+    pub fn innermost(&self, thread: ThreadIndex, time: TraceNanos) -> Result<Option<Item>, SpanError> {
         Ok(open_at(self, thread, time)?.first().map(|(_, item)| *item))
     }
 
-    /// The first call of a function, by its place, among so many calls of a thread.
-    pub fn first_of(&self, thread: usize, function: u32, among: u64) -> Result<Option<Item>, SpanError> {
-        let (mut found, mut left) = (None, among);
-        each_span(self, thread, 0, u64::MAX, |block, row| {
-            left = left.saturating_sub(1);
+    /// The first call of a function among so many calls of a thread.
+    pub fn first_of(
+        &self,
+        thread: ThreadIndex,
+        function: FunctionIndex,
+        among: u64,
+    ) -> Result<Option<Item>, SpanError> {
+        let (mut found, mut remaining) = (None, among);
+        each_span(self, thread, TraceNanos(0), TraceNanos::MAX, |block, row| {
+            remaining = remaining.saturating_sub(1);
             if block.functions[row] == function {
                 found = Some(block.item(row));
             }
-            found.is_none() && left > 0
+            found.is_none() && remaining > 0
         })?;
         Ok(found)
     }
 
     /// How deep a call lies, by its thread and opening event.
-    pub fn depth(&self, thread: usize, seq: u64) -> Result<Option<u32>, SpanError> {
+    pub fn depth(&self, thread: ThreadIndex, seq: EventSeq) -> Result<Option<u32>, SpanError> {
         let Some(place) = self.tables.block_of(thread, seq) else { return Ok(None) };
         let block = self.blocks.get(self.tables, place)?;
         Ok(block.seqs.binary_search(&seq).ok().map(|row| block.depths[row]))

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use ada_event::{FunctionId, TraceNanos};
+use ada_event::{EventSeq, FunctionId, TraceNanos};
 
 use crate::NONE;
 use crate::detail::EventDetail;
@@ -22,12 +22,12 @@ pub(crate) struct LogicalCall {
     /// The thread's place.
     pub(crate) thread: ThreadIndex,
     pub(crate) depth: u32,
-    pub(crate) seq: u64,
+    pub(crate) seq: EventSeq,
     pub(crate) time: TraceNanos,
     /// None where its end was not seen.
     pub(crate) end: Option<TraceNanos>,
-    /// [`NONE`] where no event ended it.
-    pub(crate) close_seq: u64,
+    /// None where no event ended it.
+    pub(crate) close_seq: Option<EventSeq>,
     pub(crate) role: Role,
     pub(crate) outcome: Outcome,
     pub(crate) function: FunctionId,
@@ -74,7 +74,7 @@ pub(crate) struct LogicalCalls {
     pub(crate) labels: Vec<Label>,
     numbers: HashMap<Label, u32>,
     /// Those that have not returned, oldest first: places in `calls`, and the opening events of what they are in.
-    open: Vec<(usize, u64)>,
+    open: Vec<(usize, EventSeq)>,
     /// One that has just ended by jumping to the next call, and its depth.
     jumped: Option<(usize, u32)>,
     /// One that leads to a function that is still to come.
@@ -122,7 +122,7 @@ impl LogicalCalls {
             seq: opened.seq,
             time: opened.start,
             end: None,
-            close_seq: NONE,
+            close_seq: None,
             role: opened.role,
             outcome: Outcome::default(),
             function,
@@ -172,7 +172,7 @@ impl LogicalCalls {
                 self.leading = None;
             }
             call.end = Some(closed.end());
-            call.close_seq = closed.close_seq.unwrap_or(NONE);
+            call.close_seq = closed.close_seq;
             call.outcome = closed.outcome;
             if let Some(detail) = &detail {
                 call.result = detail.registers[0];

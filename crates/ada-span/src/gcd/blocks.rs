@@ -7,7 +7,7 @@
 
 use std::collections::{HashMap, VecDeque};
 
-use ada_event::{FunctionId, RuntimeAddr};
+use ada_event::{EventSeq, FunctionId, RuntimeAddr};
 
 use super::queues::Queues;
 use super::{BlockSpan, GroupEntry, QueueEntry};
@@ -50,7 +50,7 @@ impl Waiting {
 /// A call of the program into libdispatch that has not returned.
 #[derive(Clone, Copy)]
 struct OpenSubmit {
-    close_seq: u64,
+    close_seq: Option<EventSeq>,
     /// Its place in `waiting`.
     waiting: Option<u32>,
     /// The block as it was handed over.
@@ -69,7 +69,7 @@ enum Open {
 struct Thread {
     open: Vec<Open>,
     /// Calls up to this event are made by a function of Swift's runtime that submits jobs.
-    swift_until: u64,
+    swift_until: EventSeq,
 }
 
 /// All blocks of a process.
@@ -80,7 +80,7 @@ pub(crate) struct Blocks {
     by_function: HashMap<FunctionId, VecDeque<u32>>,
     spans: Vec<BlockSpan>,
     /// Runs that are under way, by thread and event.
-    running: HashMap<(ThreadIndex, u64), u32>,
+    running: HashMap<(ThreadIndex, EventSeq), u32>,
     /// The function of each block that was copied, and what it captured first, by its address.
     copied: HashMap<u64, (u64, u64)>,
     queues: Queues,
@@ -104,7 +104,7 @@ pub(crate) struct Surroundings<'a> {
     /// Whether a function is shared by closures, so that its blocks say which closure is meant.
     pub(crate) is_shared: &'a dyn Fn(FunctionId) -> bool,
     /// The block of the first release after an event of a thread, at a depth.
-    pub(crate) released_after: &'a dyn Fn(ThreadIndex, u64, u32) -> Option<u64>,
+    pub(crate) released_after: &'a dyn Fn(ThreadIndex, EventSeq, u32) -> Option<u64>,
     pub(crate) labels: &'a [Label],
 }
 
@@ -122,7 +122,7 @@ impl Surroundings<'_> {
 impl Blocks {
     /// A call of Swift's runtime that puts a job into a queue begins.
     pub(crate) fn swift_enqueues(&mut self, call: &LogicalCall) {
-        let until = if call.close_seq == NONE { 0 } else { call.close_seq };
+        let until = call.close_seq.unwrap_or_default();
         self.threads.entry(call.thread).or_default().swift_until = until;
     }
 
@@ -138,28 +138,32 @@ impl Blocks {
         let [first, second, third, _] = call.arguments;
         match gcd {
             GcdCall::Submit(submit) => self.submit(call, submit, label, contexts, around),
-            GcdCall::GroupCreate => self.queues.group_created(call.result, call.time),
+            GcdCall::GroupCreate => self.queues.group_created(RuntimeAddr(call.result), call.time),
             GcdCall::GroupEnter => {
-                if let Some(group) = self.queues.group(first) {
+                if let Some(group) = self.queues.group(RuntimeAddr(first)) {
                     self.queues.groups[group as usize].enters += 1;
                 }
             }
             GcdCall::GroupLeave => {
-                if let Some(group) = self.queues.group(first) {
+                if let Some(group) = self.queues.group(RuntimeAddr(first)) {
                     self.queues.groups[group as usize].leaves += 1;
                 }
             }
             GcdCall::GroupWait => {
-                if let Some(group) = self.queues.group(first) {
+                if let Some(group) = self.queues.group(RuntimeAddr(first)) {
                     let group = &mut self.queues.groups[group as usize];
                     group.waits += 1;
                     group.wait_ns += call.end.map_or(0, |end| end.since(call.time));
                 }
             }
-            GcdCall::QueueCreate if !self.is_inside(call) => self.queues.create(call.result, label, NONE, call.time),
-            GcdCall::QueueCreateOn => self.queues.create(call.result, label, third, call.time),
+            GcdCall::QueueCreate if !self.is_inside(call) => {
+                self.queues.create(RuntimeAddr(call.result), label, RuntimeAddr(NONE), call.time)
+            }
+            GcdCall::QueueCreateOn => {
+                self.queues.create(RuntimeAddr(call.result), label, RuntimeAddr(third), call.time)
+            }
             GcdCall::QueueCreate => (),
-            GcdCall::SetTarget => self.queues.set_target(first, second),
+            GcdCall::SetTarget => self.queues.set_target(RuntimeAddr(first), RuntimeAddr(second)),
             GcdCall::BlockCopy => self.copy(call),
             GcdCall::BlockWrap | GcdCall::BlockRelease => (),
             GcdCall::BlockCancel => {
@@ -183,7 +187,7 @@ impl Blocks {
                 if let Some(of_loop) = waiting.of_loop {
                     waiting.has_ended = true;
                     let span = &mut self.spans[of_loop as usize];
-                    span.end = call.end.unwrap_or(call.time).0;
+                    span.end = call.end.unwrap_or(call.time);
                     span.close_seq = call.close_seq;
                     span.outcome = call.outcome.to_byte().into();
                 }
@@ -195,7 +199,7 @@ impl Blocks {
                 }
                 contexts.leave(call.thread, Context::Block(run));
                 let span = &mut self.spans[run as usize];
-                span.end = call.end.unwrap_or(call.time).0;
+                span.end = call.end.unwrap_or(call.time);
                 span.close_seq = call.close_seq;
                 span.outcome = call.outcome.to_byte().into();
             }
@@ -206,7 +210,7 @@ impl Blocks {
     /// Whether a call of the program into libdispatch is open, and no run within it: then this call is made by that one.
     fn is_inside(&self, call: &LogicalCall) -> bool {
         let open = self.threads.get(&call.thread).and_then(|thread| thread.open.last());
-        matches!(open, Some(Open::Submit(it)) if call.seq < it.close_seq)
+        matches!(open, Some(Open::Submit(it)) if it.close_seq.is_none_or(|close| call.seq < close))
     }
 
     fn submit(
@@ -219,7 +223,9 @@ impl Blocks {
     ) {
         let [first, second, third, fourth] = call.arguments;
         let thread = self.threads.entry(call.thread).or_default();
-        thread.open.retain(|open| !matches!(open, Open::Submit(it) if it.close_seq < call.seq));
+        thread
+            .open
+            .retain(|open| !matches!(open, Open::Submit(it) if it.close_seq.is_some_and(|close| close < call.seq)));
         let (queue, block, function) = match submit.has_first {
             true => (second, third, fourth),
             false => (first, second, third),
@@ -230,7 +236,7 @@ impl Blocks {
         if self.is_inside(call) {
             return;
         }
-        let queue = self.queues.place(queue, label);
+        let queue = self.queues.place(RuntimeAddr(queue), label);
         if is_swift {
             // A job, not a block: the task that it runs has a span of its own.
             if let Some(queue) = queue {
@@ -238,7 +244,8 @@ impl Blocks {
             }
             return;
         }
-        let group = if matches!(submit.how, How::Group | How::Notify) { self.queues.group(first) } else { None };
+        let group =
+            if matches!(submit.how, How::Group | How::Notify) { self.queues.group(RuntimeAddr(first)) } else { None };
         if let Some(group) = group {
             let group = &mut self.queues.groups[group as usize];
             match submit.how {
@@ -271,14 +278,14 @@ impl Blocks {
         let word = |place: Option<u32>| place.map_or(NONE, u64::from);
         let span = BlockSpan {
             how: submit.how as u64,
-            thread: call.thread.into(),
+            thread: call.thread,
             seq: call.seq,
-            start: call.time.0,
-            end: call.time.0,
-            function: named.map_or(NONE, |function| function.0),
-            submit_thread: call.thread.into(),
+            start: call.time,
+            end: call.time,
+            function: named,
+            submit_thread: call.thread,
             submit_seq: call.seq,
-            submit_time: call.time.0,
+            submit_time: call.time,
             parent: contexts.now(call.thread).to_word(),
             queue: word(queue),
             block,
@@ -311,7 +318,7 @@ impl Blocks {
         }
         let open = self.threads.get(&call.thread).and_then(|thread| thread.open.last());
         let Some(Open::Submit(OpenSubmit { close_seq, waiting: Some(place), block })) = open.copied() else { return };
-        if call.seq > close_seq || call.arguments[0] != block || call.result == block {
+        if close_seq.is_some_and(|close| call.seq > close) || call.arguments[0] != block || call.result == block {
             return;
         }
         let waiting = &mut self.waiting[place as usize];
@@ -350,9 +357,8 @@ impl Blocks {
             return Some((oldest, THE_ONLY_ONE));
         }
         // By the release that follows the run.
-        let released =
-            (call.close_seq != NONE).then(|| (around.released_after)(call.thread, call.close_seq, call.depth));
-        let found = released.flatten().and_then(|block| self.of_block(block, call.function));
+        let released = call.close_seq.and_then(|close| (around.released_after)(call.thread, close, call.depth));
+        let found = released.and_then(|block| self.of_block(block, call.function));
         Some(found.map_or((oldest, BY_ORDER), |place| (place, BY_RELEASE)))
     }
 
@@ -369,12 +375,12 @@ impl Blocks {
         let run = self.spans.len() as u32;
         let waiting = &mut self.waiting[place as usize];
         let mut span = waiting.span;
-        (span.thread, span.seq) = (call.thread.into(), call.seq);
-        (span.start, span.end) = (call.time.0, call.time.0);
+        (span.thread, span.seq) = (call.thread, call.seq);
+        (span.start, span.end) = (call.time, call.time);
         span.confidence = confidence;
-        let is_named = FunctionId(span.function) != call.function && span.function != NONE;
+        let is_named = span.function.is_some_and(|function| function != call.function);
         if !is_named && (around.is_shared)(call.function) {
-            span.function = call.leads_to.unwrap_or(call.function).0;
+            span.function = Some(call.leads_to.unwrap_or(call.function));
         }
         if let Some(of_loop) = waiting.of_loop {
             span.how = How::Iteration as u64;
@@ -409,7 +415,7 @@ impl Blocks {
         let pending = Outcome { status: Status::Pending, ..open };
         for run in self.running.into_values() {
             let span = &mut self.spans[run as usize];
-            span.end = options.end_time.0.max(span.start);
+            span.end = options.end_time.max(span.start);
             span.outcome = open.to_byte().into();
         }
         for waiting in self.waiting {
@@ -417,7 +423,7 @@ impl Blocks {
             if let Some(of_loop) = waiting.of_loop {
                 if !waiting.has_ended {
                     let span = &mut self.spans[of_loop as usize];
-                    (span.end, span.outcome) = (options.end_time.0.max(span.start), open.to_byte().into());
+                    (span.end, span.outcome) = (options.end_time.max(span.start), open.to_byte().into());
                 }
             } else if waiting.runs == 0 {
                 let outcome = match span.is_canceled {

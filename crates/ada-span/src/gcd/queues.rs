@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use ada_event::TraceNanos;
+use ada_event::{RuntimeAddr, TraceNanos};
 
 use super::{GroupEntry, QueueEntry};
 use crate::NONE;
@@ -11,24 +11,24 @@ use crate::concurrency::Label;
 #[derive(Default)]
 pub(crate) struct Queues {
     pub(crate) queues: Vec<QueueEntry>,
-    by_address: HashMap<u64, u32>,
+    by_address: HashMap<RuntimeAddr, u32>,
     pub(crate) groups: Vec<GroupEntry>,
-    groups_by_address: HashMap<u64, u32>,
+    groups_by_address: HashMap<RuntimeAddr, u32>,
 }
 
 impl Queues {
     /// A queue was made.
-    pub(crate) fn create(&mut self, address: u64, label: Option<Label>, target: u64, time: TraceNanos) {
-        if address == NONE || address == 0 {
+    pub(crate) fn create(&mut self, address: RuntimeAddr, label: Option<Label>, target: RuntimeAddr, time: TraceNanos) {
+        if !is_known(address) {
             return;
         }
         let target = self.by_address.get(&target).map_or(NONE, |&place| place.into());
         self.by_address.insert(address, self.queues.len() as u32);
-        self.queues.push(QueueEntry { target, create_time: time.0, ..entry(address, label) });
+        self.queues.push(QueueEntry { target, create_time: Some(time), ..entry(address, label) });
     }
 
     /// A queue was put on top of another.
-    pub(crate) fn set_target(&mut self, address: u64, target: u64) {
+    pub(crate) fn set_target(&mut self, address: RuntimeAddr, target: RuntimeAddr) {
         let target = self.by_address.get(&target).copied();
         if let (Some(&queue), Some(target)) = (self.by_address.get(&address), target) {
             self.queues[queue as usize].target = target.into();
@@ -36,8 +36,8 @@ impl Queues {
     }
 
     /// The place of the queue at an address that work is submitted to.
-    pub(crate) fn place(&mut self, address: u64, label: Option<Label>) -> Option<u32> {
-        if address == NONE || address == 0 {
+    pub(crate) fn place(&mut self, address: RuntimeAddr, label: Option<Label>) -> Option<u32> {
+        if !is_known(address) {
             return None;
         }
         let known = self.by_address.get(&address).copied();
@@ -58,16 +58,16 @@ impl Queues {
         Some(place)
     }
 
-    pub(crate) fn group_created(&mut self, address: u64, time: TraceNanos) {
-        if address != NONE && address != 0 {
+    pub(crate) fn group_created(&mut self, address: RuntimeAddr, time: TraceNanos) {
+        if is_known(address) {
             self.groups_by_address.insert(address, self.groups.len() as u32);
-            self.groups.push(GroupEntry { create_time: time.0, ..group(address) });
+            self.groups.push(GroupEntry { create_time: Some(time), ..group(address) });
         }
     }
 
     /// The place of the group at an address.
-    pub(crate) fn group(&mut self, address: u64) -> Option<u32> {
-        if address == NONE || address == 0 {
+    pub(crate) fn group(&mut self, address: RuntimeAddr) -> Option<u32> {
+        if !is_known(address) {
             return None;
         }
         let next = self.groups.len() as u32;
@@ -79,7 +79,12 @@ impl Queues {
     }
 }
 
-fn entry(address: u64, label: Option<Label>) -> QueueEntry {
+/// Whether it is the address of something: registers may not be recorded, and a pointer may be null.
+fn is_known(address: RuntimeAddr) -> bool {
+    address.0 != NONE && address.0 != 0
+}
+
+fn entry(address: RuntimeAddr, label: Option<Label>) -> QueueEntry {
     let entry = QueueEntry { address, swift_jobs: 0, ..QueueEntry::default() };
     label.map_or(entry, |label| with_label(entry, label))
 }
@@ -93,6 +98,6 @@ fn labels(entry: &QueueEntry) -> Label {
     [entry.label_0, entry.label_1, entry.label_2, entry.label_3, entry.label_4, entry.label_5]
 }
 
-fn group(address: u64) -> GroupEntry {
-    GroupEntry { address, create_time: NONE, enters: 0, leaves: 0, blocks: 0, notifies: 0, waits: 0, wait_ns: 0 }
+fn group(address: RuntimeAddr) -> GroupEntry {
+    GroupEntry { address, create_time: None, enters: 0, leaves: 0, blocks: 0, notifies: 0, waits: 0, wait_ns: 0 }
 }

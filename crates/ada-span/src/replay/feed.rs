@@ -17,7 +17,7 @@ pub(crate) struct Feed<'a, S> {
 impl<S: SpanSink> EventVisitor for Feed<'_, S> {
     fn begin(&mut self, first: EventSeq, count: u64) {
         self.known.clear();
-        self.replay.go_on_at(first.0);
+        self.replay.go_on_at(first);
         (self.progress)(count);
     }
 
@@ -47,7 +47,7 @@ impl<'a, S: SpanSink> Feed<'a, S> {
 
     /// Ends the thread, of which the file has so many events.
     pub(crate) fn finish(mut self, events: u64) -> (S, ThreadFacts) {
-        self.replay.go_on_at(events);
+        self.replay.go_on_at(EventSeq(events));
         self.replay.finish()
     }
 

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 
-use ada_event::{FunctionId, ThreadId};
+use ada_event::{FunctionId, ThreadId, TraceNanos};
 
 use super::block::{BlockEntry, ROWS};
 use super::block_writer::{BlockWriter, Filled};
@@ -44,7 +44,7 @@ pub(crate) struct ShardSummary {
 #[derive(Clone, Copy, Default)]
 struct LateEnds {
     max_duration: u64,
-    max_end: u64,
+    max_end: TraceNanos,
 }
 
 /// A worker's files and sums.
@@ -115,7 +115,7 @@ impl<'a> ShardSink<'a> {
         self.write_block();
         let outcomes = self.outcomes.iter().enumerate().filter(|(_, count)| **count > 0);
         self.threads.push(ThreadEntry {
-            id: id.0,
+            id,
             facts,
             spans: self.spans_of_thread,
             blocks: (self.blocks_before as u32, (self.late_ends.len() - self.blocks_before) as u32),
@@ -152,7 +152,7 @@ impl<'a> ShardSink<'a> {
 
     fn write_block(&mut self) {
         if !self.block.rows.is_empty() {
-            self.block.thread = self.thread.0;
+            self.block.thread = self.thread;
             self.spans.write(&mut self.block);
             self.late_ends.push(LateEnds::default());
         }
@@ -180,7 +180,7 @@ impl ShardSink<'_> {
         let block = (place.0 & !IS_LATE) >> BLOCK_SHIFT;
         let late = &mut self.late_ends[block as usize];
         late.max_duration = late.max_duration.max(closed.duration);
-        late.max_end = late.max_end.max(closed.end().0);
+        late.max_end = late.max_end.max(closed.end());
         if self.error.is_none() {
             self.error = self.late.set(slot, late_fields(&closed)).err();
         }
@@ -238,15 +238,15 @@ impl SpanSink for ShardSink<'_> {
         let count = &mut self.anomaly_counts[anomaly.kind as usize];
         if count.count == 0 {
             *count = AnomalyCount {
-                thread: self.thread.0,
+                thread: self.thread,
                 kind: anomaly.kind as u32,
                 count: 0,
                 first_seq: anomaly.seq,
-                first_time: anomaly.time.0,
+                first_time: anomaly.time,
             };
         }
         count.count += 1;
-        let words = [u64::from(self.thread) | (anomaly.kind as u64) << 32, anomaly.seq, anomaly.time.0];
+        let words = [u64::from(self.thread) | (anomaly.kind as u64) << 32, anomaly.seq.0, anomaly.time.0];
         if self.error.is_none() {
             self.error = words.iter().try_for_each(|word| self.anomalies.write_all(&word.to_le_bytes())).err();
         }

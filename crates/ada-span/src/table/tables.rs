@@ -4,7 +4,7 @@ use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-use ada_event::TraceNanos;
+use ada_event::{EventSeq, TraceNanos};
 
 use super::block::{BlockEntry, Column, Columns};
 use super::file_names::{anomalies_file, late_file, meta_file, spans_file};
@@ -76,8 +76,8 @@ impl Tables {
         Ok(())
     }
 
-    /// The block, among those of a thread by its place, that can have the span with this opening event.
-    pub fn block_of(&self, thread: usize, seq: u64) -> Option<usize> {
+    /// The block of a thread that can have the span with this opening event.
+    pub fn block_of(&self, thread: ThreadIndex, seq: EventSeq) -> Option<usize> {
         let blocks = self.blocks_of(thread);
         let after = self.meta.blocks[blocks.clone()].partition_point(|block| block.first_seq <= seq);
         let block = blocks.start + after.checked_sub(1)?;
@@ -85,8 +85,8 @@ impl Tables {
     }
 
     /// The blocks of a thread, as places in [`Meta::blocks`].
-    pub fn blocks_of(&self, thread: usize) -> std::ops::Range<usize> {
-        let (first, count) = self.meta.threads[thread].blocks;
+    pub fn blocks_of(&self, thread: ThreadIndex) -> std::ops::Range<usize> {
+        let (first, count) = self.meta.threads[thread.as_usize()].blocks;
         first as usize..(first + count) as usize
     }
 
@@ -107,7 +107,7 @@ impl Tables {
                 let kind = AnomalyKind::ALL.get(kind as usize).copied();
                 let kind = kind.ok_or_else(|| SpanError::Damaged { path: path.clone() })?;
                 let [seq, time] = [word(1), word(2)].map(u64::from_le_bytes);
-                all.push((ThreadIndex(thread), Anomaly { kind, seq, time: TraceNanos(time) }));
+                all.push((ThreadIndex(thread), Anomaly { kind, seq: EventSeq(seq), time: TraceNanos(time) }));
             }
         }
         Ok(all)

@@ -12,6 +12,9 @@ use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
+use ada_event::TraceNanos;
+use ada_span::table::FunctionIndex;
+
 use super::build::ThreadSummary;
 use super::error::SummaryError;
 use crate::item::Item;
@@ -41,10 +44,10 @@ pub(super) struct LevelEntry {
 
 pub(super) fn encode_item(item: &Item) -> [u8; ITEM] {
     let mut bytes = [0; ITEM];
-    bytes[0..8].copy_from_slice(&item.start.to_le_bytes());
+    bytes[0..8].copy_from_slice(&item.start.0.to_le_bytes());
     bytes[8..16].copy_from_slice(&item.duration.to_le_bytes());
     bytes[16..24].copy_from_slice(&item.seq.to_le_bytes());
-    bytes[24..28].copy_from_slice(&item.function.to_le_bytes());
+    bytes[24..28].copy_from_slice(&item.function.0.to_le_bytes());
     let last = item.count.min(MOST_COUNT) << 8 | u32::from(item.outcome);
     bytes[28..32].copy_from_slice(&last.to_le_bytes());
     bytes
@@ -54,10 +57,10 @@ pub(super) fn decode_item(bytes: &[u8; ITEM]) -> Item {
     let word = |at: usize| u64::from_le_bytes(bytes.as_chunks::<8>().0[at]);
     let last = word(3);
     Item {
-        start: word(0),
+        start: TraceNanos(word(0)),
         duration: word(1),
         seq: word(2),
-        function: last as u32,
+        function: FunctionIndex(last as u32),
         count: (last >> 40) as u32,
         outcome: (last >> 32) as u8,
     }
@@ -199,7 +202,14 @@ mod tests {
 
     #[test]
     fn items_come_back_as_they_were() {
-        let item = Item { start: 1 << 50, duration: u64::MAX, seq: 77, function: 3, count: 9, outcome: 0xff };
+        let item = Item {
+            start: TraceNanos(1 << 50),
+            duration: u64::MAX,
+            seq: 77,
+            function: FunctionIndex(3),
+            count: 9,
+            outcome: 0xff,
+        };
         assert_eq!(decode_item(&encode_item(&item)), item);
         let many = Item { count: u32::MAX, ..item };
         assert_eq!(decode_item(&encode_item(&many)).count, MOST_COUNT);
