@@ -242,13 +242,8 @@ pub(crate) fn text(value: impl Into<String>) -> Value {
 }
 
 /// A number that SQLite can hold; larger ones are its largest.
-pub(crate) fn number(value: u64) -> Value {
-    Value::Integer(signed(value))
-}
-
-/// A number that is known, or nothing.
-pub(crate) fn known(value: u64) -> Value {
-    if value == ada_span::NONE { Value::Null } else { number(value) }
+pub(crate) fn number(value: impl Into<u64>) -> Value {
+    Value::Integer(signed(value.into()))
 }
 
 /// What may be there.

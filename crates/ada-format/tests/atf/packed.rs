@@ -178,7 +178,7 @@ fn blocks_are_found_by_position_time_and_function() {
     }
     assert_eq!((shape.block_with(50_000), shape.block_not_before(TraceNanos(u64::MAX))), (None, shape.block_count()));
     let with_function: Vec<usize> =
-        (0..shape.block_count()).filter(|&block| shape.may_have(block, &[99 << 32])).collect();
+        (0..shape.block_count()).filter(|&block| shape.may_have(block, &[FunctionId(99 << 32)])).collect();
     assert!(with_function.contains(&shape.block_with(40_000).unwrap()));
     assert!(with_function.len() < shape.block_count());
 }

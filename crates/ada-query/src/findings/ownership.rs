@@ -2,7 +2,7 @@
 
 use crate::trace::{Trace, TraceProcess};
 
-/// By the function's place in the tables.
+/// By the function's index in the tables.
 pub(super) fn own_functions(trace: &Trace, process: &TraceProcess) -> Vec<bool> {
     let recorded = trace.recorded(process);
     let beside = trace.session_of(process).session.processes();

@@ -4,6 +4,7 @@
 
 use std::borrow::Cow;
 
+use ada_event::ThreadId;
 use ada_span::Reason;
 use ada_span::table::Column;
 
@@ -20,7 +21,7 @@ struct Asked<'a, 's, S: ?Sized> {
 }
 
 impl<'a, S: RuntimeSpan + ?Sized> Asked<'a, '_, S> {
-    fn thread_id(&self) -> u32 {
+    fn thread_id(&self) -> ThreadId {
         self.process.thread_id(self.span.thread())
     }
 

@@ -1,6 +1,7 @@
 //! Spans by their references.
 
-use ada_span::{NONE, SpanError};
+use ada_event::ThreadId;
+use ada_span::SpanError;
 
 use super::{FrameSpan, Span, SpanKind};
 use crate::error::QueryError;
@@ -52,17 +53,17 @@ impl Span {
             SpanKind::Task(_) => return Ok(None),
             SpanKind::Block(place) => {
                 let span = &meta.dispatched[place];
-                (span.thread, if span.has_run() { span.seq } else { NONE })
+                (span.thread, span.has_run().then_some(span.seq))
             }
-            SpanKind::Callback(place) => (meta.callbacks[place].thread, meta.callbacks[place].seq),
+            SpanKind::Callback(place) => (meta.callbacks[place].thread, Some(meta.callbacks[place].seq)),
         };
-        if seq == NONE { Ok(None) } else { FrameSpan::read(tables, thread as usize, seq) }
+        seq.map_or(Ok(None), |seq| FrameSpan::read(tables, thread, seq))
     }
 }
 
 fn find(process: &TraceProcess, target: Target) -> Result<Option<SpanKind>, SpanError> {
     let meta = process.tables.meta();
-    let on_thread = |id: u32| meta.thread_index(id).map(|thread| thread as u64);
+    let on_thread = |id: ThreadId| meta.thread_index(id);
     Ok(match target {
         Target::Frame(id, seq) => match meta.thread_index(id) {
             Some(thread) => FrameSpan::read(&process.tables, thread, seq)?.map(SpanKind::Frame),

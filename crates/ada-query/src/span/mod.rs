@@ -20,10 +20,10 @@ pub use frame::{Frame, FrameSpan};
 pub(crate) use pthread::{join_wait, mode};
 pub(crate) use value::SpanValue;
 
-use ada_event::FunctionId;
+use ada_event::{FunctionId, TraceNanos};
 use ada_span::concurrency::Context;
 use ada_span::table::Meta;
-use ada_span::{Corrected, Outcome};
+use ada_span::{Corrected, Outcome, ThreadIndex};
 
 use crate::trace::{Reference, Target, Trace, TraceProcess};
 
@@ -136,7 +136,7 @@ impl Span {
     }
 
     /// When it began.
-    pub fn start(&self, trace: &Trace) -> u64 {
+    pub fn start(&self, trace: &Trace) -> TraceNanos {
         self.in_tables(trace).start()
     }
 
@@ -170,8 +170,8 @@ impl Span {
         self.in_tables(trace).runtime(self.process_in(trace))
     }
 
-    /// The place of the thread that it began on.
-    pub fn thread(&self, trace: &Trace) -> usize {
+    /// The thread that it began on.
+    pub fn thread(&self, trace: &Trace) -> ThreadIndex {
         self.in_tables(trace).thread()
     }
 

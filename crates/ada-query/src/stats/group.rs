@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use ada_event::ThreadId;
 use ada_span::table::{Column, Columns};
 use ada_span::{Histogram, Outcome, Reason};
 use rusqlite::types::Value;
@@ -232,12 +233,12 @@ fn find(trace: &Trace, process: &TraceProcess, part: Part, dictionary: &mut Dict
         Field::Name => labels(|it| &it.name),
         Field::Module => labels(|it| &it.module),
         Field::Session => Find::Always(dictionary.number(Value::Text(trace.session_of(process).name.clone()))),
-        Field::Pid => Find::Always(dictionary.number(stepped(Value::Integer(process.pid.into()), part.step))),
+        Field::Pid => Find::Always(dictionary.number(stepped(Value::Integer(process.pid.0.into()), part.step))),
         Field::Type => Find::Always(dictionary.number(Value::Text("frame".into()))),
         Field::Runtime => Find::Always(dictionary.number(Value::Text(process.runtime.into()))),
         Field::Thread => {
             let threads = process.tables.meta().threads.iter();
-            let number = |id: u32| stepped(Value::Integer(id.into()), part.step);
+            let number = |id: ThreadId| stepped(Value::Integer(id.0.into()), part.step);
             Find::Thread(threads.map(|it| dictionary.number(number(it.id))).collect())
         }
         Field::Status | Field::Reason => {
@@ -377,7 +378,7 @@ impl Worker {
             plan.ready.select(entry, &self.columns, &mut self.flags);
         }
         let columns = &self.columns;
-        let thread = entry.thread as usize;
+        let thread = entry.thread.as_usize();
         let (durations, own) = (columns.get(Column::Duration), columns.get(Column::SelfTime));
         // By function, of everything: what is asked most, and needs neither a key nor a look at conditions.
         if let ([Find::Function(numbers)], Some(_), true) = (&finds[..], &shape.dense, is_all) {

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use ada_event::{EventSeq, ThreadId, TraceNanos};
+use ada_event::{EventSeq, ProcessId, ThreadId, TraceNanos};
 use ada_format::atf::{EventVisitor, Process, ThreadEntry, ThreadTrace};
 
 use super::details::{SessionDetails, to_detail};
@@ -18,7 +18,7 @@ impl ProcessSource for ProcessTrace<'_> {
         let manifest = self.0.manifest.as_ref();
         let listed: HashMap<u32, &ThreadEntry> =
             manifest.iter().flat_map(|manifest| &manifest.threads).map(|entry| (entry.id, entry)).collect();
-        let first = self.0.threads.iter().find(|thread| Some(thread.id().0) == self.0.pid);
+        let first = self.0.threads.iter().find(|thread| Some(thread.id()) == self.0.pid.map(ProcessId::first_thread));
         // A fork's child keeps the id of the thread that forked; a trace from elsewhere may have any.
         // What a ring has kept may have no event of the first one.
         let is_cut = manifest.and_then(|it| it.ring.as_ref()).is_some_and(|ring| ring.let_go_events > 0);

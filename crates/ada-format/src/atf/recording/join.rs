@@ -97,14 +97,15 @@ mod tests {
     use std::path::Path;
     use std::time::SystemTime;
 
-    use ada_event::{EventKind, FunctionId, ModuleId, ThreadId, TraceNanos};
+    use ada_event::{EventKind, FunctionId, ModuleId, ProcessId, ThreadId, TraceNanos};
 
     use crate::atf::{DetailType, Payload, Platform, Session, SessionWriter, Store, SyncPolicy, ThreadWriter};
 
     use super::*;
 
     fn session(output: &Path) -> SessionWriter {
-        SessionWriter::create(output, SystemTime::UNIX_EPOCH, 7, Platform::LINUX_X86_64, SyncPolicy::Never).unwrap()
+        SessionWriter::create(output, SystemTime::UNIX_EPOCH, ProcessId(7), Platform::LINUX_X86_64, SyncPolicy::Never)
+            .unwrap()
     }
 
     /// Every third event has detail that says which one it is.

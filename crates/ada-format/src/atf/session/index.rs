@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::ops::Range;
 use std::sync::Arc;
 
-use ada_event::{Event, EventSeq, TraceNanos};
+use ada_event::{Event, EventSeq, FunctionId, TraceNanos};
 
 use super::block_cache::BlockCache;
 use crate::atf::chunks::Scratch;
@@ -169,11 +169,11 @@ impl<'a> ThreadEvents<'a> {
 
     /// The position of the first event that is not before a time, in a thread whose clock runs forward. A packed file is
     /// read for that in one place.
-    pub fn first_at(&self, time: TraceNanos) -> u64 {
+    pub fn first_at(&self, time: TraceNanos) -> EventSeq {
         let range = match &self.inner {
             Inner::Raw(view) => 0..view.len(),
             Inner::Packed { packed, .. } => match packed.file.shape.block_not_before(time) {
-                block if block == packed.file.shape.block_count() => return self.len(),
+                block if block == packed.file.shape.block_count() => return EventSeq(self.len()),
                 block => packed.file.shape.block_range(block),
             },
         };
@@ -185,18 +185,18 @@ impl<'a> ThreadEvents<'a> {
                 _ => high = middle,
             }
         }
-        low
+        EventSeq(low)
     }
 
     /// The first position from `from` on that may have an event of one of these functions: where the file tells, blocks
     /// without them are passed over.
-    pub fn skip_without(&self, functions: &[u64], from: u64) -> u64 {
+    pub fn skip_without(&self, functions: &[FunctionId], from: EventSeq) -> EventSeq {
         let Inner::Packed { packed, .. } = &self.inner else { return from };
-        let Some(first) = packed.file.shape.block_with(from) else { return from };
+        let Some(first) = packed.file.shape.block_with(from.0) else { return from };
         let may_have = |block: &usize| packed.file.shape.may_have(*block, functions);
         match (first..packed.file.shape.block_count()).find(may_have) {
-            Some(block) => packed.file.shape.block_range(block).start.max(from),
-            None => packed.file.shape.len(),
+            Some(block) => EventSeq(packed.file.shape.block_range(block).start).max(from),
+            None => EventSeq(packed.file.shape.len()),
         }
     }
 
