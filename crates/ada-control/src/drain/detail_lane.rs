@@ -5,7 +5,7 @@ use std::mem::offset_of;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering, fence};
 
-use ada_event::{EventSeq, TraceNanos};
+use ada_event::{EventSeq, ProcessId, ThreadId, TraceNanos};
 use ada_ring::{CHUNK_SIZE, ChunkReader, ChunkState, Lane, Pool, RECORDS_END, RawDetail};
 
 use crate::arch::captured::Captured;
@@ -240,8 +240,8 @@ fn copy_record(pool: &Pool, chunk: usize, at: usize, record: &mut [u8]) -> bool 
 #[derive(Clone, Copy)]
 pub(crate) struct ThreadChunks<'a> {
     pub(crate) pool: &'a Pool,
-    pub(crate) pid: u32,
-    pub(crate) tid: u32,
+    pub(crate) pid: ProcessId,
+    pub(crate) tid: ThreadId,
     /// All that it has, where that is known: it has ended.
     pub(crate) known: Option<&'a [usize]>,
 }
@@ -253,8 +253,8 @@ impl ThreadChunks<'_> {
             let (state, header) = (self.pool.state(*chunk), || self.pool.header(*chunk));
             // What nobody uses is not touched: it would cost memory.
             (state == ChunkState::Active as u32 || state == ChunkState::Full as u32)
-                && header().tid.load(Ordering::Relaxed) == self.tid
-                && header().pid.load(Ordering::Relaxed) == self.pid
+                && header().tid.load(Ordering::Relaxed) == self.tid.0
+                && header().pid.load(Ordering::Relaxed) == self.pid.0
                 && header().lane.load(Ordering::Relaxed) == lane as u32
         };
         let mut chunks: Vec<usize> = match self.known {
@@ -327,10 +327,10 @@ mod tests {
             header.tid.store(8, Ordering::Relaxed);
             assert!(pool.change(chunk, ChunkState::Free, ChunkState::Active));
         }
-        let chunks = ThreadChunks { pool: &pool, pid: 7, tid: 8, known: None };
+        let chunks = ThreadChunks { pool: &pool, pid: ProcessId(7), tid: ThreadId(8), known: None };
         assert_eq!(chunks.of(Lane::Probe), [2, 1, 0]);
         assert!(chunks.of(Lane::Detail).is_empty());
         assert_eq!(ThreadChunks { known: Some(&[0, 1]), ..chunks }.of(Lane::Probe), [1, 0]);
-        assert!(ThreadChunks { tid: 9, ..chunks }.of(Lane::Probe).is_empty());
+        assert!(ThreadChunks { tid: ThreadId(9), ..chunks }.of(Lane::Probe).is_empty());
     }
 }

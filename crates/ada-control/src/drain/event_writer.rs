@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use ada_event::ThreadId;
+use ada_event::{ProcessId, ThreadId};
 use ada_format::atf::HexAddr;
 use ada_process::Clock;
 use ada_ring::probe::RawProbe;
@@ -28,7 +28,7 @@ pub(super) struct EventWriter {
     pub(super) clock: Clock,
     pub(super) numbers: SharedNumbers,
     known: FunctionNumbers,
-    pub(super) threads: HashMap<(u32, u32), ThreadProgress>,
+    pub(super) threads: HashMap<(ProcessId, ThreadId), ThreadProgress>,
     detail: DetailMode,
     shape: DetailShape,
     /// What opens windows; `None` where detail is not kept for them.
@@ -104,7 +104,7 @@ impl EventWriter {
         }
         self.tally.lock().expect("nobody panics with the lock").add(pending.pid, batch);
         let thread = files.thread(pending.pid, pending.tid)?;
-        thread.entry_mut().tid = Some(pending.tid);
+        thread.entry_mut().tid = Some(pending.tid.0);
         thread.entry_mut().handle = Some(HexAddr(pending.thread_pointer));
         let progress = self.threads.entry((pending.pid, pending.tid)).or_default();
         let base = thread.next_seq().0;
@@ -213,7 +213,7 @@ impl EventWriter {
         cut: Option<u64>,
         files: &SessionFiles,
     ) {
-        let thread = files.thread_id(pending.pid, pending.tid).unwrap_or(ThreadId(pending.tid));
+        let thread = files.thread_id(pending.pid, pending.tid).unwrap_or(pending.tid);
         let Some(begin) = first.map(|tsc| self.clock.at(tsc).0) else { return };
         if gaps.taken_back > 0 {
             self.gaps.lost(pending.pid, thread, begin, gaps.taken_back);
@@ -239,7 +239,7 @@ impl EventWriter {
     /// Forgets a thread that has ended, whose windows end with it.
     pub(super) fn thread_ended(&mut self, pending: &PendingChunk, files: &SessionFiles) {
         if let Some(mut progress) = self.threads.remove(&(pending.pid, pending.tid)) {
-            let id = files.thread_id(pending.pid, pending.tid).unwrap_or(ThreadId(pending.tid));
+            let id = files.thread_id(pending.pid, pending.tid).unwrap_or(pending.tid);
             progress.window.finished(id, true).for_each(|window| self.windows.push(pending.pid, window));
         }
     }
@@ -262,7 +262,7 @@ impl EventWriter {
     pub(super) fn open_windows(
         &mut self,
         pool: &Pool,
-        pid: u32,
+        pid: ProcessId,
         name: &str,
         files: &mut SessionFiles,
     ) -> Result<(), ControlError> {
@@ -286,7 +286,7 @@ impl EventWriter {
     /// Ends all windows: all threads have come to their end.
     pub(super) fn finish_windows(&mut self, files: &SessionFiles) {
         for (&(pid, tid), progress) in &mut self.threads {
-            let id = files.thread_id(pid, tid).unwrap_or(ThreadId(tid));
+            let id = files.thread_id(pid, tid).unwrap_or(tid);
             progress.window.finished(id, true).for_each(|window| self.windows.push(pid, window));
         }
     }

@@ -5,6 +5,7 @@ use std::mem::offset_of;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
+use ada_event::ProcessId;
 use ada_process::procfs::{ProcessDir, ProcessMemory};
 use ada_process::{Remote, futex, system_call_result};
 use ada_ring::Pool;
@@ -20,7 +21,7 @@ pub(crate) struct WaitingThread {
     pool: Pool,
     pool_in_target: u64,
     memory: ProcessMemory,
-    pid: u32,
+    pid: ProcessId,
 }
 
 impl WaitingThread {
@@ -35,6 +36,7 @@ impl WaitingThread {
         if pid == 0 || pid == u32::MAX {
             return None;
         }
+        let pid = ProcessId(pid);
         match ProcessDir::of(pid).writable_memory() {
             Ok(memory) => Some(Self { pool, pool_in_target, memory, pid }),
             Err(_) => {
@@ -44,7 +46,7 @@ impl WaitingThread {
         }
     }
 
-    pub(crate) fn pid(&self) -> u32 {
+    pub(crate) fn pid(&self) -> ProcessId {
         self.pid
     }
 

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use ada_event::ProcessId;
 use ada_process::End;
 
 use super::drain_loop::save_news;
@@ -21,7 +22,7 @@ const USUAL_BUDGET: f64 = 0.1;
 /// What is known of a recording beside what its threads have come to.
 pub(super) struct Finish<'a> {
     /// The first process.
-    pub(super) pid: u32,
+    pub(super) pid: ProcessId,
     pub(super) options: &'a TraceOptions,
     /// From the start of the program to its first instruction.
     pub(super) start_up: Duration,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use ada_event::ImageOffset;
+use ada_event::{ImageOffset, ProcessId};
 use ada_image::FunctionTable;
 use ada_patch::Verdict;
 use ada_process::Clock;
@@ -47,7 +47,7 @@ pub(crate) struct Watch {
     handlers: HashSet<u64>,
     is_on: bool,
     /// The program that was started: its end is the recorder's to wait for.
-    pub(crate) root: u32,
+    pub(crate) root: ProcessId,
 }
 
 /// What triggers make of the functions of a file.
@@ -109,7 +109,7 @@ impl LoadedModule {
 pub(crate) struct OpenCalls(Vec<(u32, u32, u64)>);
 
 impl Watch {
-    pub(crate) fn new(list: Arc<TriggerList>, pool: Pool, clock: Clock, root: u32) -> Self {
+    pub(crate) fn new(list: Arc<TriggerList>, pool: Pool, clock: Clock, root: ProcessId) -> Self {
         Self {
             list,
             pool,
@@ -355,7 +355,7 @@ mod tests {
         let shared = SharedMemory::new(2, OnFull::Wait, DetailMode::Off).unwrap();
         let symbol = Trigger::Symbol(PATTERN.into());
         let list = Arc::new(TriggerList::new(vec![symbol.clone()], Roll::Events(1), Roll::Events(1)));
-        let mut watch = Watch::new(list.clone(), shared.pool(), Clock::begin().finish(), 1);
+        let mut watch = Watch::new(list.clone(), shared.pool(), Clock::begin().finish(), ProcessId(1));
         let skipped = Verdict::Skipped(SkipReason::TooShort);
         let modules = [module(0, &functions, Verdict::Hooked), module(1, &functions, skipped)];
         watch.refresh(&modules, 2);
