@@ -57,10 +57,10 @@ impl<'a> BatchAsEvents<'a> {
     }
 
     /// Remembers an event, if its thread may have detail of it. `base` is the position of the batch's first.
-    pub(super) fn remember(&self, number: usize, base: u64, details: &mut ThreadDetails) {
+    pub(super) fn remember(&self, number: usize, base: EventSeq, details: &mut ThreadDetails) {
         let record = &self.records[number];
         if record.has_detail() {
-            let (seq, time) = (EventSeq(base + number as u64), self.time(number));
+            let (seq, time) = (base + number as u64, self.time(number));
             details.remember(Remembered { tsc: record.tsc, seq, time, function: record.function });
         }
     }

@@ -208,9 +208,9 @@ impl ThreadDetails {
     }
 
     /// Those of them with positions in a range.
-    pub(crate) fn remembered_in(&self, range: &Range<u64>) -> Vec<Remembered> {
-        let first = self.remembered.partition_point(|event| event.seq.0 < range.start);
-        let end = self.remembered.partition_point(|event| event.seq.0 < range.end);
+    pub(crate) fn remembered_in(&self, range: &Range<EventSeq>) -> Vec<Remembered> {
+        let first = self.remembered.partition_point(|event| event.seq < range.start);
+        let end = self.remembered.partition_point(|event| event.seq < range.end);
         self.remembered.range(first..end.max(first)).copied().collect()
     }
 }

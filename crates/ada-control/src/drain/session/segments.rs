@@ -6,7 +6,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use ada_event::ProcessId;
+use ada_event::{ProcessId, TraceNanos};
 use ada_format::atf::{RingFigures, SessionWriter, Store, SyncPolicy, ThreadEntry, ThreadWriter};
 
 use super::closed_segment::delete;
@@ -42,8 +42,8 @@ struct Segment {
 struct ProcessPart {
     pid: ProcessId,
     events: u64,
-    start_ns: u64,
-    end_ns: u64,
+    start: TraceNanos,
+    end: TraceNanos,
     /// One of its threads, the first if it is there.
     thread: Option<ThreadEntry>,
 }
@@ -95,8 +95,8 @@ impl Segments {
     }
 
     /// Closes the newest segment, whose threads are all finished, and lets go of the oldest where room is needed. Gives
-    /// the time before which nothing is left.
-    pub(crate) fn turn(&mut self) -> Result<Option<u64>, ControlError> {
+    /// the time before which nothing is kept.
+    pub(crate) fn turn(&mut self) -> Result<Option<TraceNanos>, ControlError> {
         if !self.open.is_empty() {
             let path = self.folder.join(format!("{:06}", self.next_number));
             self.next_number += 1;
@@ -106,8 +106,8 @@ impl Segments {
                 segment.processes.push(ProcessPart {
                     pid,
                     events: manifest.threads.iter().filter_map(|thread| thread.event_count).sum(),
-                    start_ns: manifest.time_start_ns,
-                    end_ns: manifest.time_end_ns,
+                    start: TraceNanos(manifest.time_start_ns),
+                    end: TraceNanos(manifest.time_end_ns),
                     thread: manifest.threads.iter().min_by_key(|thread| (thread.id != pid.0, thread.id)).cloned(),
                 });
                 process.finish()?;
@@ -120,7 +120,7 @@ impl Segments {
             && let Some(oldest) = self.closed.pop_front()
         {
             self.let_go(&oldest);
-            kept_from = oldest.processes.iter().map(|part| part.end_ns).max();
+            kept_from = oldest.processes.iter().map(|part| part.end).max();
             delete(&oldest.path)?;
         }
         Ok(kept_from)
@@ -130,8 +130,8 @@ impl Segments {
         for part in segment.processes.iter().filter(|part| part.events > 0) {
             let figures = self.let_go.entry(part.pid).or_default();
             figures.let_go_events += part.events;
-            figures.let_go_start_ns.get_or_insert(part.start_ns);
-            figures.let_go_end_ns = figures.let_go_end_ns.max(Some(part.end_ns));
+            figures.let_go_start_ns.get_or_insert(part.start.0);
+            figures.let_go_end_ns = figures.let_go_end_ns.max(Some(part.end.0));
             let known = self.let_go_threads.get(&part.pid);
             if let Some(thread) = part.thread.as_ref().filter(|_| known.is_none_or(|known| known.id != part.pid.0)) {
                 self.let_go_threads.insert(part.pid, thread.clone());
@@ -144,7 +144,7 @@ impl Segments {
         RingFigures { limit_bytes: self.limit, ..self.let_go.get(&pid).cloned().unwrap_or_default() }
     }
 
-    /// One thread of each process of which something was let go: perhaps nothing else is left of it.
+    /// One thread of each process of which something was let go: perhaps nothing else is kept of it.
     pub(crate) fn let_go_threads(&self) -> HashMap<ProcessId, ThreadEntry> {
         self.let_go_threads.clone()
     }

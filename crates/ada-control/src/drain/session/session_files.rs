@@ -5,7 +5,7 @@ use std::collections::hash_map::Entry;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use ada_event::{ProcessId, ThreadId};
+use ada_event::{EventSeq, ProcessId, ThreadId, TraceNanos};
 use ada_format::atf::{RingFigures, SessionWriter, Store, SyncPolicy, ThreadEntry, ThreadWriter};
 
 use super::closed_segment;
@@ -110,8 +110,8 @@ impl SessionFiles {
     }
 
     /// The position that a thread's next event will have in the file that it is writing.
-    pub(crate) fn next_seq(&self, pid: ProcessId, tid: ThreadId) -> Option<u64> {
-        self.threads.get(&(pid, tid)).map(|thread| thread.next_seq().0)
+    pub(crate) fn next_seq(&self, pid: ProcessId, tid: ThreadId) -> Option<EventSeq> {
+        self.threads.get(&(pid, tid)).map(ThreadWriter::next_seq)
     }
 
     /// Finishes the files of a thread that has ended.
@@ -132,7 +132,7 @@ impl SessionFiles {
 
     /// Begins a new segment: all threads go on in new files. Gives the time before which nothing is left, if something
     /// had to go for it.
-    pub(crate) fn turn_segment(&mut self) -> Result<Option<u64>, ControlError> {
+    pub(crate) fn turn_segment(&mut self) -> Result<Option<TraceNanos>, ControlError> {
         let Some(ring) = &mut self.ring else { return Ok(None) };
         for ((pid, _), writer) in self.threads.drain() {
             ring.finish_thread(pid, writer)?;
@@ -171,7 +171,7 @@ impl SessionFiles {
         Ok(())
     }
 
-    /// Appends segments, oldest first, and deletes each if told.
+    /// Appends segments, oldest first, and deletes each if `is_moving`.
     pub(crate) fn join(&mut self, segments: &[PathBuf], is_moving: bool) -> Result<(), ControlError> {
         // The files of a thread can be finished with the last segment that has it.
         let mut last: HashMap<(ProcessId, ThreadId), usize> = HashMap::new();

@@ -1,8 +1,8 @@
-//! The windows of a recording, as its manifests tell of them.
+//! The windows of a recording, as its manifests list them.
 
 use std::collections::HashMap;
 
-use ada_event::ProcessId;
+use ada_event::{ProcessId, TraceNanos};
 use ada_format::atf::Window;
 
 /// More windows than these are counted only, so that a trigger that always fires costs no memory.
@@ -26,8 +26,8 @@ impl WindowLog {
     }
 
     /// Lets go of windows that ended before a time, together with what was written for them.
-    pub(crate) fn forget_before(&mut self, time_ns: u64) {
-        self.processes.values_mut().for_each(|(windows, _)| windows.retain(|window| window.end_ns >= time_ns));
+    pub(crate) fn forget_before(&mut self, time: TraceNanos) {
+        self.processes.values_mut().for_each(|(windows, _)| windows.retain(|window| window.end_ns >= time.0));
     }
 
     /// A process's windows by time, and how many more there were.
