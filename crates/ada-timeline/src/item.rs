@@ -18,7 +18,7 @@ pub struct Item {
     pub duration: u64,
     /// Its opening event, or another number by which its owner knows it.
     pub seq: u64,
-    /// The function.
+    /// The function; of a span that is no call, another number by which its owner knows its name.
     pub function: FunctionIndex,
     /// How many spans it stands for, itself among them.
     pub count: u32,

@@ -180,8 +180,8 @@ pub(crate) fn correct(opened: &OpenedSession, uses: &mut [Use<'_>]) -> anyhow::R
         let Some(correction) = &process.correction else { continue };
         let costs = correction.functions(&process.tables)?;
         for it in uses.iter_mut().filter(|it| it.process == number) {
-            let Some(place) = process.tables.meta().function_index(it.stats.function) else { continue };
-            let (total, own) = &costs[place];
+            let Some(index) = process.tables.meta().function_index(it.stats.function) else { continue };
+            let (total, own) = &costs[index.as_usize()];
             it.corrected = Some(CorrectedTimes {
                 own: correction.of_self(it.stats.self_ns, own),
                 total: correction.total(it.stats.total_ns, total),
@@ -258,7 +258,7 @@ pub(crate) fn to_json(opened: &OpenedSession, it: &Use<'_>) -> Value {
         "reference": opened.processes()[it.process].refer(Target::Function(stats.function)),
         "name": process.names.name(stats.function),
         "module": process.names.module(stats.function),
-        "pid": process.pid,
+        "pid": process.pid.0,
         "calls": stats.spans,
         "total_ns": stats.total_ns,
         "self_ns": stats.self_ns,

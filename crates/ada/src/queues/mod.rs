@@ -134,7 +134,7 @@ fn state(left: u64) -> String {
 
 fn queue_json(opened: &OpenedSession, queue: &QueueUse) -> Value {
     json!({
-        "pid": opened.processes()[queue.process].pid,
+        "pid": opened.processes()[queue.process].pid.0,
         "queue_id": queue.id,
         "name": queue.name,
         "address": format!("{:#x}", queue.address),
@@ -154,7 +154,7 @@ fn queue_json(opened: &OpenedSession, queue: &QueueUse) -> Value {
 fn group_json(opened: &OpenedSession, group: &GroupUse) -> Value {
     let entry = &group.entry;
     json!({
-        "pid": opened.processes()[group.process].pid,
+        "pid": opened.processes()[group.process].pid.0,
         "address": format!("{:#x}", entry.address),
         "blocks": entry.blocks,
         "enters": entry.enters,

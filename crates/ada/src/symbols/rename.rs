@@ -4,7 +4,6 @@ use std::fs::{self, File};
 use std::io::{self, BufWriter};
 use std::path::{Path, PathBuf};
 
-use ada_event::ImageOffset;
 use ada_format::atf::{FunctionRow, Manifest, functions_file, read_functions, write_functions};
 use ada_image::{DebugImage, SymbolNames};
 use anyhow::Context;
@@ -86,7 +85,7 @@ impl Drop for ProcessNames<'_> {
 fn rename(rows: &mut [FunctionRow], names: &SymbolNames<'_>) -> NamedModule {
     let mut named = NamedModule { gained: 0, improved: 0, unnamed: 0, functions: rows.len() };
     for row in rows {
-        if let Some(name) = names.better_than(&row.name, ImageOffset(row.offset)) {
+        if let Some(name) = names.better_than(&row.name, row.offset) {
             *if row.name.is_empty() { &mut named.gained } else { &mut named.improved } += 1;
             row.name = name.into_owned();
         }
@@ -96,5 +95,5 @@ fn rename(rows: &mut [FunctionRow], names: &SymbolNames<'_>) -> NamedModule {
 }
 
 fn hash(rows: &[FunctionRow]) -> u64 {
-    ada_image::function_table_hash(rows.iter().map(|row| (ImageOffset(row.offset), row.size, Some(&*row.name))))
+    ada_image::function_table_hash(rows.iter().map(|row| (row.offset, row.size, Some(&*row.name))))
 }

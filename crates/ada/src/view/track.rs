@@ -1,5 +1,7 @@
 //! A line of the page.
 
+use ada_span::ThreadIndex;
+
 use super::logical_track::LogicalTrack;
 
 /// A line of the page.
@@ -11,7 +13,7 @@ pub(super) struct Track {
 
 pub(super) enum TrackKind {
     /// The calls of a thread, by its place.
-    Thread(usize),
+    Thread(ThreadIndex),
     /// Threads, tasks, blocks or callbacks.
     Logical(LogicalTrack),
 }

@@ -11,7 +11,7 @@ use crate::run::{self, text};
 fn manifests(tracing: &Tracing) -> HashMap<u32, Manifest> {
     let session = Session::open(tracing.session()).unwrap();
     let manifest_of = |process: &ada_format::atf::Process| process.manifest.clone().expect("it has one");
-    session.processes().iter().map(|process| (process.pid.unwrap(), manifest_of(process))).collect()
+    session.processes().iter().map(|process| (process.pid.unwrap().0, manifest_of(process))).collect()
 }
 
 /// The process that a line of the program's is about.
