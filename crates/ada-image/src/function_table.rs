@@ -35,7 +35,7 @@ impl Function {
     }
 }
 
-/// A place in the text of all names.
+/// A range of the text of all names.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct NameRange {
     pub(crate) start: u32,

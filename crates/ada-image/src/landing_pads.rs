@@ -137,7 +137,7 @@ mod tests {
     fn pads_count_from_the_start_of_the_code_and_zero_is_none() {
         let table = [0xff, 0xff, 1, 18, 0, 9, 0, 0, 9, 4, 0x81, 1, 0, 13, 1, 0x81, 1, 1, 14, 1, 2, 0];
         assert_eq!(pads(&table), Ok(vec![0x1081, 0x1002]));
-        // With types: their place is passed over.
+        // With types: they are passed over.
         let table = [0xff, 0x9b, 0x85, 1, 3, 13, 1, 0, 0, 0, 2, 0, 0, 0, 3, 1, 0, 0, 7];
         assert_eq!(pads(&table), Ok(vec![0x1103]));
     }

@@ -10,7 +10,7 @@ use crate::error::QueryError;
 /// condition, use a part of it, or let it be.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Condition {
-    /// The column's place; parameters come behind the columns.
+    /// The column's index; parameters come behind the columns.
     pub(crate) column: usize,
     pub(crate) op: Op,
     pub(crate) value: Value,
@@ -123,7 +123,7 @@ pub(crate) trait Relation: 'static {
     fn expect(source: &Self::Source, conditions: &[(usize, Op)]) -> f64;
 }
 
-/// A place in a table.
+/// A position in a table.
 pub(crate) trait RowCursor {
     fn is_done(&self) -> bool;
 
@@ -155,7 +155,7 @@ pub(crate) struct Listed {
 }
 
 impl Listed {
-    /// All rows of a table, whatever was asked: their places are their ids.
+    /// All rows of a table, whatever was asked: their indexes are their ids.
     pub(crate) fn new(rows: Vec<Vec<Value>>) -> Self {
         Self::with_ids((0..).zip(rows).collect())
     }

@@ -217,8 +217,8 @@ fn explain(trace: &Trace, span: Span, answer: &mut WhySlow) {
     if let Some(first) = joined.first() {
         because.push(format!("it waited for a thread, in which {first} took most of the time"));
     }
-    if let SpanKind::Pthread(place) = span.kind {
-        let span = &trace.processes()[span.process].tables.meta().pthreads[place];
+    if let SpanKind::Pthread(index) = span.kind {
+        let span = &trace.processes()[span.process].tables.meta().pthreads[index];
         if let Some(latency) = span.spawn_latency().filter(|it| share(*it) >= 0.1) {
             because.push(format!("it began {} after it was created", time(latency)));
         }

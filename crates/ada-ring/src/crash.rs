@@ -1,4 +1,4 @@
-//! Crash records: what a thread writes when a fatal signal hits it. They have fixed places of their own in the control
+//! Crash records: what a thread writes when a fatal signal hits it. They have fixed slots of their own in the control
 //! block, so that no load and no full ring can drop them.
 //!
 //! ```text

@@ -114,7 +114,7 @@ impl Correction {
         corrected(ns, hooks + costs.waited_ns as f64, error)
     }
 
-    /// What recording took in each function of the tables, by its place: in all, where a function that calls itself counts
+    /// What recording took in each function of the tables, by its index: in all, where a function that calls itself counts
     /// once, and in itself.
     pub fn functions(&self, tables: &Tables) -> Result<Vec<(Costs, SelfCosts)>, SpanError> {
         let mut functions = vec![(Costs::default(), SelfCosts::default()); tables.meta().functions.len()];

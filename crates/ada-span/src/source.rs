@@ -25,7 +25,7 @@ pub struct ThreadInfo {
     pub is_first: bool,
 }
 
-/// The trace of a process. Threads are asked for by their place; several may be read at once.
+/// The trace of a process. Threads are asked for by their index; several may be read at once.
 pub trait ProcessSource: Sync {
     /// The threads, by id.
     fn threads(&self) -> Vec<ThreadInfo>;

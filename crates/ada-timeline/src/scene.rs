@@ -78,8 +78,8 @@ impl Scene<'_> {
             }
             let items = self.summary.items(thread, level, row as usize);
             let first = items.first_from(range.start);
-            for place in first.saturating_sub(1)..items.len() {
-                let item = items.get(place);
+            for index in first.saturating_sub(1)..items.len() {
+                let item = items.get(index);
                 if item.start >= range.end {
                     break;
                 }
@@ -111,8 +111,8 @@ impl Scene<'_> {
                     break;
                 }
                 let items = self.summary.items(thread, level, row as usize);
-                if let Some(place) = items.first_from(range.start).checked_sub(1) {
-                    let item = items.get(place);
+                if let Some(index) = items.first_from(range.start).checked_sub(1) {
+                    let item = items.get(index);
                     if item.end() > range.start && found.iter().all(|(depth, _)| *depth != row) {
                         rows.push(row, Item { count: 1, ..item });
                     }
@@ -133,8 +133,8 @@ pub(crate) fn open_at(scene: &Scene<'_>, thread: ThreadIndex, time: TraceNanos) 
     let blocks = &tables.meta().blocks[all.clone()];
     let mut open = Vec::new();
     // The block that has the last call before the time.
-    let Some(place) = blocks.partition_point(|block| block.min_start < time).checked_sub(1) else { return Ok(open) };
-    let mut block: Arc<Block> = scene.blocks.get(tables, all.start + place)?;
+    let Some(index) = blocks.partition_point(|block| block.min_start < time).checked_sub(1) else { return Ok(open) };
+    let mut block: Arc<Block> = scene.blocks.get(tables, all.start + index)?;
     let Some(mut row) = block.starts.partition_point(|&start| start < time).checked_sub(1) else { return Ok(open) };
     for _ in 0..MOST_CALLERS {
         let item = block.item(row);
@@ -146,8 +146,8 @@ pub(crate) fn open_at(scene: &Scene<'_>, thread: ThreadIndex, time: TraceNanos) 
         match block.seqs.binary_search(&parent) {
             Ok(found) => row = found,
             Err(_) => {
-                let Some(place) = tables.block_of(thread, parent) else { break };
-                block = scene.blocks.get(tables, place)?;
+                let Some(index) = tables.block_of(thread, parent) else { break };
+                block = scene.blocks.get(tables, index)?;
                 let Ok(found) = block.seqs.binary_search(&parent) else { break };
                 row = found;
             }
@@ -167,11 +167,11 @@ pub(crate) fn each_span(
     let all = scene.tables.blocks_of(thread);
     let blocks = &scene.tables.meta().blocks[all.clone()];
     let first = blocks.partition_point(|block| block.max_start < start);
-    for (place, entry) in (all.start + first..all.end).zip(&blocks[first..]) {
+    for (index, entry) in (all.start + first..all.end).zip(&blocks[first..]) {
         if entry.min_start >= end {
             return Ok(());
         }
-        let block = scene.blocks.get(scene.tables, place)?;
+        let block = scene.blocks.get(scene.tables, index)?;
         let from = block.starts.partition_point(|&it| it < start);
         for row in from..block.len() {
             if block.starts[row] >= end || !each(&block, row) {
@@ -194,11 +194,11 @@ impl Rows {
         if row < self.first || row > self.last {
             return;
         }
-        let place = (row - self.first) as usize;
-        while self.rows.len() <= place {
+        let index = (row - self.first) as usize;
+        while self.rows.len() <= index {
             self.rows.push(Row { row: self.first + self.rows.len() as u32, items: Vec::new() });
         }
-        self.rows[place].items.push(item);
+        self.rows[index].items.push(item);
     }
 }
 
@@ -228,8 +228,8 @@ impl Scene<'_> {
 
     /// How deep a call lies, by its thread and opening event.
     pub fn depth(&self, thread: ThreadIndex, seq: EventSeq) -> Result<Option<u32>, SpanError> {
-        let Some(place) = self.tables.block_of(thread, seq) else { return Ok(None) };
-        let block = self.blocks.get(self.tables, place)?;
+        let Some(index) = self.tables.block_of(thread, seq) else { return Ok(None) };
+        let block = self.blocks.get(self.tables, index)?;
         Ok(block.seqs.binary_search(&seq).ok().map(|row| block.depths[row]))
     }
 }

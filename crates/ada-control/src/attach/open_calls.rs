@@ -31,11 +31,11 @@ pub(super) fn of(pid: ProcessId, stacks: &[ThreadStack], modules: &[Module]) -> 
             let is_in = |module: &Module| (module.file.start..module.file.end).contains(&address);
             let Some(number) = modules.iter().position(is_in) else { break };
             let module = &modules[number];
-            let place = ImageOffset(address.wrapping_sub(module.bias));
-            if let Some(index) = module.functions.index_containing(place) {
+            let offset = ImageOffset(address.wrapping_sub(module.bias));
+            if let Some(index) = module.functions.index_containing(offset) {
                 functions.push(FunctionId::new(module.id, index as u32).to_string());
             }
-            let caller = callers_of(number).and_then(|callers| callers.caller(place, &registers, |at| stack.word(at)));
+            let caller = callers_of(number).and_then(|callers| callers.caller(offset, &registers, |at| stack.word(at)));
             // A stack only shrinks towards its beginning.
             let Some(caller) = caller.filter(|caller| caller[STACK_POINTER] > registers[STACK_POINTER]) else { break };
             (registers, back) = (caller, 1);

@@ -37,8 +37,8 @@ pub(crate) struct Remembered {
 #[derive(Default)]
 struct Waiting {
     bytes: Vec<u8>,
-    /// Time stamp and place of each, by time.
-    places: Vec<(u64, Range<usize>)>,
+    /// Time stamp and range of each, by time.
+    ranges: Vec<(u64, Range<usize>)>,
     /// The first that has not been asked for.
     next: usize,
     /// How many of the bytes are of records that were let go.
@@ -49,43 +49,43 @@ impl Waiting {
     fn push(&mut self, record: &[u8]) {
         let start = self.bytes.len();
         self.bytes.extend_from_slice(record);
-        self.places.push((Captured::new(record).tsc(), start..self.bytes.len()));
+        self.ranges.push((Captured::new(record).tsc(), start..self.bytes.len()));
     }
 
     fn take(&mut self, tsc: u64) -> Option<Captured<'_>> {
         // Events come in the order of their detail, but for handlers that interrupted a stub.
-        let is_next = self.places.get(self.next).is_some_and(|(next, _)| *next == tsc);
-        let found = if is_next { self.next } else { self.places.binary_search_by_key(&tsc, |(tsc, _)| *tsc).ok()? };
+        let is_next = self.ranges.get(self.next).is_some_and(|(next, _)| *next == tsc);
+        let found = if is_next { self.next } else { self.ranges.binary_search_by_key(&tsc, |(tsc, _)| *tsc).ok()? };
         self.next = found + 1;
-        Some(Captured::new(&self.bytes[self.places[found].1.clone()]))
+        Some(Captured::new(&self.bytes[self.ranges[found].1.clone()]))
     }
 
     fn sort(&mut self) {
-        if !self.places.is_sorted_by_key(|(tsc, _)| *tsc) {
-            self.places.sort_by_key(|(tsc, _)| *tsc);
+        if !self.ranges.is_sorted_by_key(|(tsc, _)| *tsc) {
+            self.ranges.sort_by_key(|(tsc, _)| *tsc);
         }
         self.next = 0;
     }
 
     fn clear(&mut self) {
-        self.places.clear();
+        self.ranges.clear();
         self.bytes.clear();
         (self.next, self.gone) = (0, 0);
     }
 
     /// Lets go of all up to the time stamp, whether it was asked for or not.
     fn forget_until(&mut self, tsc: u64) {
-        if self.places.is_empty() {
+        if self.ranges.is_empty() {
             return;
         }
-        let gone = self.places.partition_point(|(time, _)| *time <= tsc);
-        self.gone += self.places.drain(..gone).map(|(_, place)| place.len()).sum::<usize>();
+        let gone = self.ranges.partition_point(|(time, _)| *time <= tsc);
+        self.gone += self.ranges.drain(..gone).map(|(_, range)| range.len()).sum::<usize>();
         self.next = 0;
         // What is left is moved only when it is the smaller part, so that each record is moved a few times at most.
         if self.gone * 2 > self.bytes.len() {
-            let (bytes, places) = (std::mem::take(&mut self.bytes), std::mem::take(&mut self.places));
+            let (bytes, ranges) = (std::mem::take(&mut self.bytes), std::mem::take(&mut self.ranges));
             self.gone = 0;
-            places.into_iter().for_each(|(_, place)| self.push(&bytes[place]));
+            ranges.into_iter().for_each(|(_, range)| self.push(&bytes[range]));
         }
     }
 }
@@ -107,7 +107,7 @@ impl ThreadDetails {
 
     fn collect_from(&mut self, pool: &Pool, chunks: Vec<usize>, stride: usize, limit: u64) -> Vec<Wait> {
         let mut waits = Vec::new();
-        let before = self.waiting.places.len();
+        let before = self.waiting.ranges.len();
         for chunk in chunks {
             let is_full = pool.state(chunk) == ChunkState::Full as u32;
             let Some(mut reader) = ChunkReader::begin_with_stride(pool, chunk, stride) else { continue };
@@ -134,7 +134,7 @@ impl ThreadDetails {
                 free(pool, chunk);
             }
         }
-        if self.waiting.places.len() > before {
+        if self.waiting.ranges.len() > before {
             self.waiting.sort();
         }
         waits
@@ -182,7 +182,7 @@ impl ThreadDetails {
     /// Lets go of the detail of events that are remembered no more.
     pub(crate) fn forget_unremembered(&mut self) {
         self.copied.clear();
-        if self.waiting.places.len() > REMEMBERED
+        if self.waiting.ranges.len() > REMEMBERED
             && let Some(oldest) = self.remembered.front()
         {
             self.waiting.forget_until(oldest.tsc.saturating_sub(1));
@@ -229,8 +229,8 @@ fn copy_record(pool: &Pool, chunk: usize, at: usize, record: &mut [u8]) -> bool 
     if mark as u32 == 0 {
         return false;
     }
-    for (place, word) in record.chunks_exact_mut(8).zip(words) {
-        place.copy_from_slice(&word.load(Ordering::Relaxed).to_le_bytes());
+    for (bytes, word) in record.chunks_exact_mut(8).zip(words) {
+        bytes.copy_from_slice(&word.load(Ordering::Relaxed).to_le_bytes());
     }
     fence(Ordering::Acquire);
     (words[mark_at].load(Ordering::Relaxed), words[tsc_at].load(Ordering::Relaxed)) == (mark, tsc)

@@ -22,8 +22,8 @@ pub(crate) fn put_in_order(records: &mut [RawRecord]) -> Vec<u64> {
         }
     }
     timed.sort_by_key(|(time, _)| *time);
-    for (place, (_, record)) in records.iter_mut().zip(&timed) {
-        *place = *record;
+    for (slot, (_, record)) in records.iter_mut().zip(&timed) {
+        *slot = *record;
     }
     timed.into_iter().map(|(time, _)| time).collect()
 }

@@ -20,7 +20,7 @@ pub(super) struct ToRead {
 impl ToRead {
     /// Lists it. `has_ended` is asked of each thread that has chunks.
     ///
-    /// A list takes its time. Meanwhile a thread may fill a chunk at a place that was passed already, and go on in one
+    /// A list takes its time. Meanwhile a thread may fill a chunk that was passed already, and go on in one
     /// behind it: then the list has the later one only, and its events would be taken for those that come next. So the
     /// list is made twice. All that a thread had before a chunk of the first list was there when the second was begun;
     /// whatever it has taken since has to wait for the next round.
@@ -28,7 +28,7 @@ impl ToRead {
         Self::list_watched(pool, has_ended, |_| {})
     }
 
-    /// The same; `looking_at` is told of each chunk before it is looked at.
+    /// The same; `looking_at` is called with each chunk before it is looked at.
     fn list_watched(
         pool: &Pool,
         has_ended: impl Fn(ProcessId, ThreadId) -> bool,

@@ -90,7 +90,7 @@ struct Rig {
     _counters: Mapping,
 }
 
-/// The functions, in the order of their places.
+/// The functions, in the order of their addresses.
 const BARE: usize = 0;
 const RECORDED: usize = 1;
 /// Those that are counted, after as many that are not hooked.

@@ -57,7 +57,7 @@ impl PlannedImage {
         Ok(Self::of_run(plan, file, loader_function, exclude))
     }
 
-    /// Applies a plan to the place where its file is loaded, and to what the user wants.
+    /// Applies a plan to the address where its file is loaded, and to what the user wants.
     pub(crate) fn of_run(plan: ImagePlan, file: LoadedFile, loader_function: u64, exclude: Exclude<'_>) -> Self {
         let ImagePlan { first_address, build_id, functions, table_hash, verdicts, plans, originals, covered, .. } =
             plan;

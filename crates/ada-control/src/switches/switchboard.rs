@@ -58,7 +58,7 @@ pub(crate) struct Switched {
 pub struct SwitchedFunction {
     /// The function.
     pub function: FunctionId,
-    /// Its name, or its place.
+    /// Its name, or its module and offset.
     pub name: String,
     /// How often it was called while it was counted.
     pub calls: u64,

@@ -32,7 +32,7 @@ impl HookedPrograms {
         self.modules.iter().filter(is_its).collect()
     }
 
-    /// A function's name, or its place where it has none.
+    /// A function's name, or its module and offset where it has none.
     pub(crate) fn name_of(&self, function: FunctionId) -> String {
         let module = self.modules.iter().find(|module| module.id == function.module());
         module.map(|module| module.name_of(function.symbol_index() as usize)).unwrap_or_default()

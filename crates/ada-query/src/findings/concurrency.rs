@@ -16,12 +16,12 @@ pub(super) fn find(about: &About<'_>) -> Vec<Finding> {
 fn never_resumed(about: &About<'_>) -> Vec<Finding> {
     let meta = about.process.tables.meta();
     let mut found = Vec::new();
-    for (place, task) in meta.tasks.iter().enumerate() {
+    for (index, task) in meta.tasks.iter().enumerate() {
         let Some(wait) = about.process.suspensions_of(task).last().filter(|wait| wait.end.is_none()) else { continue };
         if matches!(task.outcome().status, Status::Completed | Status::Canceled) {
             continue;
         }
-        let name = Span { process: about.number, kind: SpanKind::Task(place) }.name(about.trace);
+        let name = Span { process: about.number, kind: SpanKind::Task(index) }.name(about.trace);
         let what = wait.kind().word().replace('_', " ");
         let title = format!("task {} ({name}) was suspended and never went on: it waits for {what}", task.id);
         let rationale = match wait.resume_time {
@@ -44,7 +44,7 @@ fn never_left(about: &About<'_>) -> Vec<Finding> {
     let meta = about.process.tables.meta();
     let pending = meta.groups.iter().enumerate().filter(|(_, group)| group.left() > 0);
     pending
-        .map(|(place, group)| {
+        .map(|(index, group)| {
             let title = format!(
                 "the dispatch group at {:#x} was entered {} times more than it was left",
                 group.address,
@@ -52,7 +52,7 @@ fn never_left(about: &About<'_>) -> Vec<Finding> {
             );
             let rationale = "Whoever waits for it waits for ever, and blocks that it is to notify never run.";
             let mut finding = about.finding("never_left", 55.0, title, rationale);
-            let blocks = meta.dispatched.iter().filter(|block| block.group == place as u64).take(3);
+            let blocks = meta.dispatched.iter().filter(|block| block.group == index as u64).take(3);
             finding.evidence = blocks
                 .map(|block| Target::Block(about.process.thread_id(block.thread), block.seq))
                 .map(|target| about.process.refer(target))

@@ -1,4 +1,4 @@
-//! What may be wrong with a program, with the reasons and the places to look at.
+//! What may be wrong with a program, with the reasons and what to look at.
 
 mod caveats;
 mod concurrency;

@@ -38,7 +38,7 @@ impl<'a, S: RuntimeSpan + ?Sized> Asked<'a, '_, S> {
 macro_rules! span_columns {
     ($($column:ident: $kind:ident, $how:ident, $shown:ident, $name:literal, needs [$($needs:ident)*],
         $about:literal, |$it:ident| $value:expr;)*) => {
-        /// A column, by its place in SQL's table.
+        /// A column, by its index in SQL's table.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub(crate) enum SpanColumn {
             $($column,)*
@@ -170,9 +170,9 @@ span_columns! {
 }
 
 impl SpanColumn {
-    /// The column at a place of SQL's table.
-    pub(crate) fn at(place: usize) -> Option<Self> {
-        Self::ALL.get(place).copied()
+    /// The column at a index of SQL's table.
+    pub(crate) fn at(index: usize) -> Option<Self> {
+        Self::ALL.get(index).copied()
     }
 
     /// The columns that records have.
@@ -197,9 +197,9 @@ mod tests {
 
     #[test]
     fn a_column_stands_at_its_own_place_under_its_own_name() {
-        for (place, &column) in SpanColumn::ALL.iter().enumerate() {
-            assert_eq!(SpanColumn::at(place), Some(column));
-            assert_eq!(column as usize, place);
+        for (index, &column) in SpanColumn::ALL.iter().enumerate() {
+            assert_eq!(SpanColumn::at(index), Some(column));
+            assert_eq!(column as usize, index);
             assert_eq!(COLUMNS.iter().filter(|it| it.name == column.name()).count(), 1, "{}", column.name());
         }
         assert_eq!(SpanColumn::at(SpanColumn::ALL.len()), None);

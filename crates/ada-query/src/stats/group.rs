@@ -282,8 +282,8 @@ impl Groups {
             Some(sizes) => match sizes[..] {
                 [_] => &mut self.dense[key[0] as usize],
                 _ => {
-                    let place = sizes.iter().zip(key).fold(0, |place, (size, number)| place * size + number as usize);
-                    &mut self.dense[place]
+                    let index = sizes.iter().zip(key).fold(0, |index, (size, number)| index * size + number as usize);
+                    &mut self.dense[index]
                 }
             },
             None => {
@@ -312,16 +312,16 @@ impl Groups {
 
     /// The groups that have spans, the ones with most time first.
     fn finish(self, shape: &Shape, parts: &[Part], dictionaries: &[Dictionary]) -> Vec<(Vec<Value>, Sums)> {
-        let value = |place: usize, number: u64| match parts[place].field {
+        let value = |index: usize, number: u64| match parts[index].field {
             field if is_measure(field) => match number.checked_sub(1) {
                 None => Value::Null,
                 Some(number) => crate::relation::number(number),
             },
-            _ => dictionaries[place].values.get(number as usize).cloned().unwrap_or(Value::Null),
+            _ => dictionaries[index].values.get(number as usize).cloned().unwrap_or(Value::Null),
         };
         let mut groups: Vec<(Vec<Value>, Sums)> = Vec::new();
-        for (place, sums) in self.dense.into_iter().enumerate().filter(|(_, sums)| sums.count > 0) {
-            let mut rest = place;
+        for (index, sums) in self.dense.into_iter().enumerate().filter(|(_, sums)| sums.count > 0) {
+            let mut rest = index;
             let mut keys = Vec::new();
             for (part, size) in shape.dense.as_deref().unwrap_or_default().iter().enumerate().rev() {
                 keys.push(value(part, (rest % size) as u64));
@@ -383,8 +383,8 @@ impl Worker {
         // By function, of everything: what is asked most, and needs neither a key nor a look at conditions.
         if let ([Find::Function(numbers)], Some(_), true) = (&finds[..], &shape.dense, is_all) {
             for ((&function, &duration), &self_ns) in columns.get(Column::Function).iter().zip(durations).zip(own) {
-                let place = numbers[function as usize];
-                self.groups.sums(shape, [place, 0, 0, 0])?.add(duration, self_ns);
+                let index = numbers[function as usize];
+                self.groups.sums(shape, [index, 0, 0, 0])?.add(duration, self_ns);
             }
             return Ok(());
         }

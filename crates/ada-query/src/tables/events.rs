@@ -117,7 +117,7 @@ pub(super) fn is_wanted(trace: &Trace, process: &TraceProcess, ask: &Ask) -> boo
         && ask.number(PID).is_none_or(|pid| pid == i64::from(process.pid.0))
 }
 
-/// The functions that conditions on names leave, sorted; none for all. The columns have the same places in `details`.
+/// The functions that conditions on names leave, sorted; none for all. The columns have the same indexes in `details`.
 pub(super) fn wanted_functions(process: &TraceProcess, ask: &Ask) -> Option<Vec<FunctionId>> {
     type Of = fn(&FunctionLabel) -> &String;
     let columns: [(usize, Of); 3] = [(FUNCTION_ID, |it| &it.id), (NAME, |it| &it.name), (MODULE, |it| &it.module)];

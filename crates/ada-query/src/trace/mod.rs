@@ -48,7 +48,7 @@ impl Trace {
     pub fn new(sessions: Vec<(Session, Vec<Tables>)>) -> Self {
         let mut trace = Self { sessions: Vec::new(), processes: Vec::new() };
         let mut first = FirstIds::default();
-        for (place, (session, tables)) in sessions.into_iter().enumerate() {
+        for (index, (session, tables)) in sessions.into_iter().enumerate() {
             let facts =
                 || tables.iter().flat_map(|it| &it.meta().threads).map(|it| it.facts).filter(|it| it.events > 0);
             let start = facts().map(|facts| facts.first_time).min().unwrap_or_default();
@@ -63,7 +63,7 @@ impl Trace {
                     _ => names,
                 };
                 let recorded = &session.processes()[number];
-                trace.processes.push(TraceProcess::new(recorded, tables, names, (place, number), is_alone, &mut first));
+                trace.processes.push(TraceProcess::new(recorded, tables, names, (index, number), is_alone, &mut first));
             }
             let name = trace.unique_name(&session);
             trace.sessions.push(TraceSession { name, session, start, end });

@@ -20,9 +20,9 @@ use super::switched::Switched;
 
 /// A process of a session.
 pub struct TraceProcess {
-    /// The place of its session.
+    /// The index of its session.
     pub session: usize,
-    /// Its place in the session.
+    /// Its index in the session.
     pub(super) number: usize,
     /// Its id.
     pub pid: ProcessId,
@@ -204,9 +204,9 @@ impl TraceProcess {
         let meta = self.tables.meta();
         match context {
             Context::Thread => None,
-            Context::Task(place) => meta.tasks.get(place as usize).map(|task| Target::Task(task.id)),
-            Context::Block(place) => {
-                let block = meta.dispatched.get(place as usize)?;
+            Context::Task(index) => meta.tasks.get(index as usize).map(|task| Target::Task(task.id)),
+            Context::Block(index) => {
+                let block = meta.dispatched.get(index as usize)?;
                 Some(Target::Block(self.thread_id(block.thread), block.seq))
             }
         }
@@ -287,7 +287,7 @@ fn runs_of(meta: &Meta) -> Runs {
         meta.task_runs.iter().map(|run| ((run.thread, run.start_seq), (run.end_seq, Context::Task(run.task as u32))));
     let blocks = meta.dispatched.iter().zip(0..).filter(|(span, _)| span.has_run());
     tasks
-        .chain(blocks.map(|(span, place)| ((span.thread, span.seq), (span.close_seq, Context::Block(place)))))
+        .chain(blocks.map(|(span, index)| ((span.thread, span.seq), (span.close_seq, Context::Block(index)))))
         .collect()
 }
 

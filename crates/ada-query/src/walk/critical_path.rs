@@ -105,13 +105,13 @@ impl Walk<'_> {
             }
         }
         let mut joins = HashMap::new();
-        for (place, span) in tables.meta().pthreads.iter().enumerate() {
+        for (index, span) in tables.meta().pthreads.iter().enumerate() {
             if let Some((begin, end)) = span.join_time.zip(span.join_end).filter(|_| span.joiner == Some(root.thread)) {
                 // The deepest such call in which the whole wait lies.
                 let all = by_parent.values().flatten().chain([root]);
                 let around = all.filter(|it| it.start() <= begin && it.end() >= end);
                 if let Some(call) = around.max_by_key(|it| it.depth()) {
-                    joins.insert(call.seq(), place);
+                    joins.insert(call.seq(), index);
                 }
             }
         }
@@ -142,8 +142,8 @@ impl Walk<'_> {
             let own_ns = end.since(start).saturating_sub(covered);
             self.steps.push(Step { span, level, via, start, end, own_ns });
             // What a wait calls is how it waits; the way goes through whom it waits for.
-            if let Some(&place) = calls.joins.get(&call.seq())
-                && self.follow(calls.process, place, (start, end), level + 1)?
+            if let Some(&index) = calls.joins.get(&call.seq())
+                && self.follow(calls.process, index, (start, end), level + 1)?
             {
                 continue;
             }
@@ -154,13 +154,13 @@ impl Walk<'_> {
     }
 
     /// Goes on in a thread that was waited for. False if it did nothing meanwhile.
-    fn follow(&mut self, process: usize, place: usize, window: TimeWindow, level: usize) -> Result<bool, QueryError> {
+    fn follow(&mut self, process: usize, index: usize, window: TimeWindow, level: usize) -> Result<bool, QueryError> {
         if self.jumps >= MOST_JUMPS {
             return Ok(false);
         }
         self.jumps += 1;
         let waiting = self.steps.len() - 1;
-        let thread = Span { process, kind: SpanKind::Pthread(place) };
+        let thread = Span { process, kind: SpanKind::Pthread(index) };
         let Some(call) = thread.call(self.trace)? else { return Ok(false) };
         let (start, end) = clip(&call, window);
         if start >= end {

@@ -19,14 +19,14 @@ const SPAN_PARAMETERS: &[ColumnDoc] = &[
 ];
 
 /// The arguments of a function behind the columns of a span.
-fn argument(ask: &Ask, place: usize) -> Option<&Value> {
-    let column = COLUMNS.len() + place;
+fn argument(ask: &Ask, index: usize) -> Option<&Value> {
+    let column = COLUMNS.len() + index;
     ask.conditions.iter().find(|it| it.column == column && it.op == Op::Eq).map(|it| &it.value)
 }
 
 pub(super) fn span_argument(shared: &Shared, ask: &Ask, columns: usize, name: &str) -> Result<Span, QueryError> {
-    let at = |place: usize| {
-        let found = ask.conditions.iter().find(|it| it.column == columns + place && it.op == Op::Eq);
+    let at = |index: usize| {
+        let found = ask.conditions.iter().find(|it| it.column == columns + index && it.op == Op::Eq);
         found.and_then(|it| match &it.value {
             Value::Text(text) => Some(text.as_str()),
             _ => None,

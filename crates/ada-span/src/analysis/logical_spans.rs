@@ -35,7 +35,7 @@ pub(crate) fn tell(parts: Vec<LogicalCalls>, traits: &FunctionTraits, options: &
     let released_after = |thread: ThreadIndex, seq: EventSeq, depth: u32| {
         let of_thread = releases.get(&thread)?;
         let &(_, at, block) = of_thread.get(of_thread.partition_point(|release| release.0 <= seq))?;
-        // Beside the run, or in the place of the function that made it.
+        // Beside the run, or where the function that made it was.
         (at == depth || at + 1 == depth).then_some(block)
     };
     let is_shared = |function: FunctionId| {

@@ -19,7 +19,7 @@ pub(crate) type Label = [u64; LABEL_WORDS];
 /// One call.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LogicalCall {
-    /// The thread's place.
+    /// The thread's index.
     pub(crate) thread: ThreadIndex,
     pub(crate) depth: u32,
     pub(crate) seq: EventSeq,
@@ -73,7 +73,7 @@ pub(crate) struct LogicalCalls {
     pub(crate) calls: Vec<LogicalCall>,
     pub(crate) labels: Vec<Label>,
     numbers: HashMap<Label, u32>,
-    /// Those that have not returned, oldest first: places in `calls`, and the opening events of what they are in.
+    /// Those that have not returned, oldest first: indexes in `calls`, and the opening events of what they are in.
     open: Vec<(usize, EventSeq)>,
     /// One that has just ended by jumping to the next call, and its depth.
     jumped: Option<(usize, u32)>,
@@ -96,11 +96,11 @@ impl LogicalCalls {
     /// A call that is of interest only for what came before.
     pub(crate) fn next(&mut self, opened: &Opened, function: FunctionId, is_own: bool) {
         // A block whose last call is a jump ends when that call does.
-        if let Some((place, _)) = self.jumped.take().filter(|&(_, depth)| depth == opened.depth && opened.is_frame) {
-            self.open.push((place, opened.seq));
+        if let Some((index, _)) = self.jumped.take().filter(|&(_, depth)| depth == opened.depth && opened.is_frame) {
+            self.open.push((index, opened.seq));
         }
-        if is_own && let Some(place) = self.leading.take() {
-            self.calls[place].leads_to = Some(function);
+        if is_own && let Some(index) = self.leading.take() {
+            self.calls[index].leads_to = Some(function);
         }
     }
 
@@ -163,12 +163,12 @@ impl LogicalCalls {
         }
         let detail = detail();
         // Several, where one has jumped to the other.
-        while let Some((place, _)) = self.open.pop_if(|(_, seq)| *seq == closed.seq) {
-            let call = &mut self.calls[place];
+        while let Some((index, _)) = self.open.pop_if(|(_, seq)| *seq == closed.seq) {
+            let call = &mut self.calls[index];
             if closed.outcome.reason == Reason::TailCall {
-                self.jumped = Some((place, closed.depth));
+                self.jumped = Some((index, closed.depth));
             }
-            if self.leading == Some(place) && call.role != Role::Swift(SwiftCall::Enter) {
+            if self.leading == Some(index) && call.role != Role::Swift(SwiftCall::Enter) {
                 self.leading = None;
             }
             call.end = Some(closed.end());
@@ -203,8 +203,8 @@ fn cut(label: Label) -> Option<Label> {
     Some(bytes.map(u64::from_le_bytes))
 }
 
-fn at(words: &[u64], place: usize) -> u64 {
-    words.get(place).copied().unwrap_or(NONE)
+fn at(words: &[u64], index: usize) -> u64 {
+    words.get(index).copied().unwrap_or(NONE)
 }
 
 fn words_of_call(role: Role, registers: &[u64; 6], words: &[u64]) -> Words {

@@ -18,7 +18,7 @@ use crate::replay::ReplayOptions;
 use crate::role::{GcdCall, How, Submit};
 use crate::thread_index::ThreadIndex;
 
-/// In the place of a block's first capture: libdispatch has wrapped another block into it.
+/// Instead of a block's first capture: libdispatch has wrapped another block into it.
 const WRAPPER: u64 = 0xD159_B10C;
 
 /// How sure a match is, in percent.
@@ -51,7 +51,7 @@ impl Waiting {
 #[derive(Clone, Copy)]
 struct OpenSubmit {
     close_seq: Option<EventSeq>,
-    /// Its place in `waiting`.
+    /// Its index in `waiting`.
     waiting: Option<u32>,
     /// The block as it was handed over.
     block: u64,
@@ -61,7 +61,7 @@ struct OpenSubmit {
 #[derive(Clone, Copy)]
 enum Open {
     Submit(OpenSubmit),
-    /// A run, by its place in the spans.
+    /// A run, by its index in the spans.
     Run(u32),
 }
 
@@ -167,8 +167,8 @@ impl Blocks {
             GcdCall::BlockCopy => self.copy(call),
             GcdCall::BlockWrap | GcdCall::BlockRelease => (),
             GcdCall::BlockCancel => {
-                for &place in self.by_key.get(&first).into_iter().flatten() {
-                    self.waiting[place as usize].span.is_canceled = 1;
+                for &index in self.by_key.get(&first).into_iter().flatten() {
+                    self.waiting[index as usize].span.is_canceled = 1;
                 }
             }
             GcdCall::Invoke | GcdCall::InvokeShared => self.run(call, contexts, around),
@@ -181,8 +181,8 @@ impl Blocks {
         match gcd {
             GcdCall::Submit(_) => {
                 let is_it = |open: &Open| matches!(open, Open::Submit(it) if it.close_seq == call.close_seq);
-                let Some(place) = thread.open.iter().rposition(is_it) else { return };
-                let Open::Submit(OpenSubmit { waiting: Some(waiting), .. }) = thread.open.remove(place) else { return };
+                let Some(index) = thread.open.iter().rposition(is_it) else { return };
+                let Open::Submit(OpenSubmit { waiting: Some(waiting), .. }) = thread.open.remove(index) else { return };
                 let waiting = &mut self.waiting[waiting as usize];
                 if let Some(of_loop) = waiting.of_loop {
                     waiting.has_ended = true;
@@ -194,8 +194,8 @@ impl Blocks {
             }
             GcdCall::Invoke | GcdCall::InvokeShared => {
                 let Some(run) = self.running.remove(&(call.thread, call.seq)) else { return };
-                if let Some(place) = thread.open.iter().rposition(|open| matches!(open, Open::Run(it) if *it == run)) {
-                    thread.open.remove(place);
+                if let Some(index) = thread.open.iter().rposition(|open| matches!(open, Open::Run(it) if *it == run)) {
+                    thread.open.remove(index);
                 }
                 contexts.leave(call.thread, Context::Block(run));
                 let span = &mut self.spans[run as usize];
@@ -236,7 +236,7 @@ impl Blocks {
         if self.is_inside(call) {
             return;
         }
-        let queue = self.queues.place(RuntimeAddr(queue), label);
+        let queue = self.queues.find_or_add(RuntimeAddr(queue), label);
         if is_swift {
             // A job, not a block: the task that it runs has a span of its own.
             if let Some(queue) = queue {
@@ -274,8 +274,8 @@ impl Blocks {
             _ => (),
         }
         let is_loop = submit.how == How::Apply;
-        let place = self.waiting.len() as u32;
-        let word = |place: Option<u32>| place.map_or(NONE, u64::from);
+        let index = self.waiting.len() as u32;
+        let word = |index: Option<u32>| index.map_or(NONE, u64::from);
         let span = BlockSpan {
             how: submit.how as u64,
             thread: call.thread,
@@ -299,12 +299,12 @@ impl Blocks {
         self.spans.extend(is_loop.then_some(span));
         self.waiting.push(Waiting { span, keys, functions, of_loop, has_ended: false, runs: 0 });
         for key in keys.into_iter().filter(|&key| key != NONE && key != 0) {
-            self.by_key.entry(key).or_default().push_back(place);
+            self.by_key.entry(key).or_default().push_back(index);
         }
         for function in functions.into_iter().flatten() {
-            self.by_function.entry(function).or_default().push_back(place);
+            self.by_function.entry(function).or_default().push_back(index);
         }
-        let open = OpenSubmit { close_seq: call.close_seq, waiting: Some(place), block };
+        let open = OpenSubmit { close_seq: call.close_seq, waiting: Some(index), block };
         self.threads.entry(call.thread).or_default().open.push(Open::Submit(open));
     }
 
@@ -317,41 +317,41 @@ impl Blocks {
             self.copied.insert(call.result, (invoke, captured));
         }
         let open = self.threads.get(&call.thread).and_then(|thread| thread.open.last());
-        let Some(Open::Submit(OpenSubmit { close_seq, waiting: Some(place), block })) = open.copied() else { return };
+        let Some(Open::Submit(OpenSubmit { close_seq, waiting: Some(index), block })) = open.copied() else { return };
         if close_seq.is_some_and(|close| call.seq > close) || call.arguments[0] != block || call.result == block {
             return;
         }
-        let waiting = &mut self.waiting[place as usize];
+        let waiting = &mut self.waiting[index as usize];
         waiting.keys[0] = call.result;
         waiting.span.block = call.result;
-        if let Some(places) = self.by_key.get_mut(&block) {
-            places.retain(|it| *it != place);
+        if let Some(indexes) = self.by_key.get_mut(&block) {
+            indexes.retain(|it| *it != index);
         }
-        self.by_key.entry(call.result).or_default().push_back(place);
+        self.by_key.entry(call.result).or_default().push_back(index);
     }
 
     /// Finds whose run a call is.
     fn find(&mut self, call: &LogicalCall, around: &Surroundings<'_>) -> Option<(u32, u64)> {
         // By the block's address. A function's argument may be nothing.
         if call.arguments[0] != NONE && call.arguments[0] != 0 {
-            return self.of_block(call.arguments[0], call.function).map(|place| (place, CERTAIN));
+            return self.of_block(call.arguments[0], call.function).map(|index| (index, CERTAIN));
         }
         // By a submission that waits for it.
-        if let Some(Open::Submit(OpenSubmit { waiting: Some(place), .. })) =
+        if let Some(Open::Submit(OpenSubmit { waiting: Some(index), .. })) =
             self.threads.get(&call.thread).and_then(|thread| thread.open.last()).copied()
         {
-            let waiting = &self.waiting[place as usize];
+            let waiting = &self.waiting[index as usize];
             let is_waited_for = matches!(waiting.span.how(), How::Sync | How::BarrierSync | How::Apply);
             if is_waited_for && waiting.waits() && waiting.functions.contains(&Some(call.function)) {
-                return Some((place, CERTAIN));
+                return Some((index, CERTAIN));
             }
         }
         let waiting = &self.waiting;
-        let places = self.by_function.get_mut(&call.function)?;
-        while places.front().is_some_and(|&place| !waiting[place as usize].waits()) {
-            places.pop_front();
+        let indexes = self.by_function.get_mut(&call.function)?;
+        while indexes.front().is_some_and(|&index| !waiting[index as usize].waits()) {
+            indexes.pop_front();
         }
-        let mut candidates = places.iter().copied().filter(|&place| waiting[place as usize].waits());
+        let mut candidates = indexes.iter().copied().filter(|&index| waiting[index as usize].waits());
         let oldest = candidates.next()?;
         if candidates.next().is_none() {
             return Some((oldest, THE_ONLY_ONE));
@@ -359,21 +359,21 @@ impl Blocks {
         // By the release that follows the run.
         let released = call.close_seq.and_then(|close| (around.released_after)(call.thread, close, call.depth));
         let found = released.and_then(|block| self.of_block(block, call.function));
-        Some(found.map_or((oldest, BY_ORDER), |place| (place, BY_RELEASE)))
+        Some(found.map_or((oldest, BY_ORDER), |index| (index, BY_RELEASE)))
     }
 
     /// The oldest submission of a block that is to run with a function.
     fn of_block(&self, block: u64, function: FunctionId) -> Option<u32> {
-        self.by_key.get(&block)?.iter().copied().find(|&place| {
-            let it = &self.waiting[place as usize];
+        self.by_key.get(&block)?.iter().copied().find(|&index| {
+            let it = &self.waiting[index as usize];
             it.waits() && it.functions.contains(&Some(function))
         })
     }
 
     fn run(&mut self, call: &LogicalCall, contexts: &mut Contexts, around: &Surroundings<'_>) {
-        let Some((place, confidence)) = self.find(call, around) else { return };
+        let Some((index, confidence)) = self.find(call, around) else { return };
         let run = self.spans.len() as u32;
-        let waiting = &mut self.waiting[place as usize];
+        let waiting = &mut self.waiting[index as usize];
         let mut span = waiting.span;
         (span.thread, span.seq) = (call.thread, call.seq);
         (span.start, span.end) = (call.time, call.time);
@@ -389,7 +389,7 @@ impl Blocks {
         }
         waiting.runs += 1;
         if waiting.of_loop.is_none() {
-            self.forget(place);
+            self.forget(index);
         }
         self.spans.push(span);
         self.running.insert((call.thread, call.seq), run);
@@ -398,11 +398,11 @@ impl Blocks {
     }
 
     /// What has begun to run need not be looked for any more.
-    fn forget(&mut self, place: u32) {
-        for key in self.waiting[place as usize].keys {
-            if let Some(places) = self.by_key.get_mut(&key) {
-                places.retain(|it| *it != place);
-                if places.is_empty() {
+    fn forget(&mut self, index: u32) {
+        for key in self.waiting[index as usize].keys {
+            if let Some(indexes) = self.by_key.get_mut(&key) {
+                indexes.retain(|it| *it != index);
+                if indexes.is_empty() {
                     self.by_key.remove(&key);
                 }
             }

@@ -22,7 +22,7 @@ word_struct! {
     pub struct BlockSpan {
         /// [`How`]'s number.
         pub how: u64,
-        /// The place of the thread that it ran on; if it never ran, of the one that submitted it.
+        /// The index of the thread that it ran on; if it never ran, of the one that submitted it.
         pub thread: ThreadIndex,
         /// The event that its run begins with; if it never ran, its submission.
         pub seq: EventSeq,
@@ -36,7 +36,7 @@ word_struct! {
         pub close_seq: Option<EventSeq>,
         /// The function that it ran.
         pub function: Option<FunctionId>,
-        /// The place of the thread that submitted it.
+        /// The index of the thread that submitted it.
         pub submit_thread: ThreadIndex,
         /// The call that did.
         pub submit_seq: EventSeq,
@@ -44,11 +44,11 @@ word_struct! {
         pub submit_time: TraceNanos,
         /// The task or block that did: a [`Context`] as a word.
         pub parent: u64,
-        /// The queue's place in the table of queues.
+        /// The queue's index in the table of queues.
         pub queue: u64,
         /// The block's address, on the heap where it was copied; of a function, its argument.
         pub block: u64,
-        /// The group's place in the table of groups.
+        /// The group's index in the table of groups.
         pub group: u64,
         /// How many times the call will run it, or which of these this one is.
         pub index: u64,
@@ -76,7 +76,7 @@ word_struct! {
         pub label_4: u64,
         /// The last of it.
         pub label_5: u64,
-        /// The place of the queue that it hands its work to, if the program said so.
+        /// The index of the queue that it hands its work to, if the program said so.
         pub target: u64,
         /// When it was made, if that was seen.
         pub create_time: Option<TraceNanos>,
@@ -109,7 +109,7 @@ word_struct! {
 
 impl BlockSpan {
     pub(crate) fn is_consistent(&self, threads: usize, queues: usize, groups: usize, has: HasContext<'_>) -> bool {
-        let may_exist = |place: u64, count: usize| place == NONE || place < count as u64;
+        let may_exist = |index: u64, count: usize| index == NONE || index < count as u64;
         self.thread.as_usize() < threads
             && self.submit_thread.as_usize() < threads
             && may_exist(self.queue, queues)

@@ -22,7 +22,7 @@ impl Queues {
         if !is_known(address) {
             return;
         }
-        let target = self.by_address.get(&target).map_or(NONE, |&place| place.into());
+        let target = self.by_address.get(&target).map_or(NONE, |&index| index.into());
         self.by_address.insert(address, self.queues.len() as u32);
         self.queues.push(QueueEntry { target, create_time: Some(time), ..entry(address, label) });
     }
@@ -35,27 +35,27 @@ impl Queues {
         }
     }
 
-    /// The place of the queue at an address that work is submitted to.
-    pub(crate) fn place(&mut self, address: RuntimeAddr, label: Option<Label>) -> Option<u32> {
+    /// The index of the queue at an address that work is submitted to.
+    pub(crate) fn find_or_add(&mut self, address: RuntimeAddr, label: Option<Label>) -> Option<u32> {
         if !is_known(address) {
             return None;
         }
         let known = self.by_address.get(&address).copied();
         // A queue that was released, and another with its address whose creation was not seen.
-        let is_same = |place: u32| label.is_none_or(|label| labels(&self.queues[place as usize]) == label);
-        if let Some(place) = known.filter(|&place| is_same(place)) {
-            return Some(place);
+        let is_same = |index: u32| label.is_none_or(|label| labels(&self.queues[index as usize]) == label);
+        if let Some(index) = known.filter(|&index| is_same(index)) {
+            return Some(index);
         }
-        if let (Some(place), Some(label)) = (known, label)
-            && self.queues[place as usize].label_0 == NONE
+        if let (Some(index), Some(label)) = (known, label)
+            && self.queues[index as usize].label_0 == NONE
         {
-            self.queues[place as usize] = QueueEntry { ..with_label(self.queues[place as usize], label) };
-            return Some(place);
+            self.queues[index as usize] = QueueEntry { ..with_label(self.queues[index as usize], label) };
+            return Some(index);
         }
-        let place = self.queues.len() as u32;
-        self.by_address.insert(address, place);
+        let index = self.queues.len() as u32;
+        self.by_address.insert(address, index);
         self.queues.push(entry(address, label));
-        Some(place)
+        Some(index)
     }
 
     pub(crate) fn group_created(&mut self, address: RuntimeAddr, time: TraceNanos) {
@@ -65,17 +65,17 @@ impl Queues {
         }
     }
 
-    /// The place of the group at an address.
+    /// The index of the group at an address.
     pub(crate) fn group(&mut self, address: RuntimeAddr) -> Option<u32> {
         if !is_known(address) {
             return None;
         }
         let next = self.groups.len() as u32;
-        let place = *self.groups_by_address.entry(address).or_insert(next);
-        if place == next {
+        let index = *self.groups_by_address.entry(address).or_insert(next);
+        if index == next {
             self.groups.push(group(address));
         }
-        Some(place)
+        Some(index)
     }
 }
 

@@ -33,7 +33,7 @@ pub(crate) struct Routine {
 /// A thread as the correlator sees it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ThreadLife {
-    /// Its place.
+    /// Its index.
     pub(crate) thread: ThreadIndex,
     /// The event that it begins with.
     pub(crate) begin_seq: EventSeq,
@@ -52,10 +52,10 @@ pub(crate) struct ThreadLife {
 struct Lives(BTreeMap<(ThreadIndex, EventSeq), usize>);
 
 impl Lives {
-    /// The place of the span that an event of a thread belongs to.
+    /// The index of the span that an event of a thread belongs to.
     fn at(&self, thread: ThreadIndex, seq: EventSeq) -> Option<usize> {
-        let (&(found, _), &place) = self.0.range(..=(thread, seq)).next_back()?;
-        (found == thread).then_some(place)
+        let (&(found, _), &index) = self.0.range(..=(thread, seq)).next_back()?;
+        (found == thread).then_some(index)
     }
 }
 
@@ -63,7 +63,7 @@ impl Lives {
 pub(crate) fn correlate(lives: &[ThreadLife], mut calls: Vec<ThreadCall>, process: ProcessEnd) -> Vec<PthreadSpan> {
     calls.sort_by_key(|call| (call.time, call.thread, call.seq));
     let mut spans: Vec<PthreadSpan> = lives.iter().map(|it| life_span(it, process)).collect();
-    let places = Lives(spans.iter().zip(0..).map(|(span, place)| ((span.thread, span.begin_seq), place)).collect());
+    let indexes = Lives(spans.iter().zip(0..).map(|(span, index)| ((span.thread, span.begin_seq), index)).collect());
     let creates = innermost(calls.iter().filter(|it| it.role == Role::ThreadCreate && !it.has_failed()));
     let started: Vec<Started> = lives
         .iter()
@@ -96,8 +96,8 @@ pub(crate) fn correlate(lives: &[ThreadLife], mut calls: Vec<ThreadCall>, proces
             mark_uncertain(span);
         }
     }
-    add_endings(&mut spans, &places, &calls);
-    add_levels(&mut spans, &places);
+    add_endings(&mut spans, &indexes, &calls);
+    add_levels(&mut spans, &indexes);
     spans.sort_by_key(|span| (span.start, span.thread, span.begin_seq));
     spans
 }
@@ -171,7 +171,7 @@ fn mark_uncertain(span: &mut PthreadSpan) {
 }
 
 /// Exits, joins, detaches and cancellations. Handles are reused: each call means the newest thread that had it then.
-fn add_endings(spans: &mut [PthreadSpan], places: &Lives, calls: &[ThreadCall]) {
+fn add_endings(spans: &mut [PthreadSpan], indexes: &Lives, calls: &[ThreadCall]) {
     let mut by_handle: HashMap<u64, Vec<usize>> = HashMap::new();
     let mut order: Vec<usize> = (0..spans.len()).collect();
     order.sort_by_key(|&at| spans[at].start);
@@ -182,7 +182,7 @@ fn add_endings(spans: &mut [PthreadSpan], places: &Lives, calls: &[ThreadCall]) 
     }
     for call in calls {
         if call.role == Role::ThreadExit {
-            if let Some(span) = places.at(call.thread, call.seq).map(|at| &mut spans[at])
+            if let Some(span) = indexes.at(call.thread, call.seq).map(|at| &mut spans[at])
                 && span.exit_seq.is_none()
             {
                 span.exit_seq = Some(call.seq);
@@ -235,14 +235,14 @@ fn add_endings(spans: &mut [PthreadSpan], places: &Lives, calls: &[ThreadCall]) 
 /// Levels of creation that are counted.
 const DEEPEST_LEVEL: u64 = 4096;
 
-fn add_levels(spans: &mut [PthreadSpan], places: &Lives) {
+fn add_levels(spans: &mut [PthreadSpan], indexes: &Lives) {
     for at in 0..spans.len() {
         let (mut level, mut now) = (0, at);
         // A creator was there before; only damaged times make a circle.
         while level < DEEPEST_LEVEL {
             level += 1;
             let creation = spans[now].creator.zip(spans[now].create_seq);
-            match creation.and_then(|(thread, seq)| places.at(thread, seq)) {
+            match creation.and_then(|(thread, seq)| indexes.at(thread, seq)) {
                 Some(creator) => now = creator,
                 None => break,
             }

@@ -10,7 +10,7 @@ mod span_sink;
 
 pub(crate) use feed::Feed;
 pub use options::{ProcessEnd, ReplayOptions};
-pub use span_sink::{Closed, FunctionNumber, KnownFunction, Opened, Place, SpanSink};
+pub use span_sink::{Closed, FunctionNumber, KnownFunction, Opened, SpanHandle, SpanSink};
 
 use std::mem;
 
@@ -33,7 +33,7 @@ struct Frame {
     start: TraceNanos,
     seq: EventSeq,
     children_ns: u64,
-    place: Place,
+    handle: SpanHandle,
     depth: u32,
     role: Role,
     /// Whether the sink has moved it already.
@@ -220,7 +220,7 @@ impl<S: SpanSink> Replay<S> {
             if function.role == Role::ThreadStart {
                 self.end_life(Outcome::new(Status::Exited, Reason::None), depth);
             } else if depth == 0 && self.stack.last().is_some_and(|top| top.role == Role::Exec) {
-                // Another program runs in this one's place.
+                // Another program runs instead of this one.
                 self.end_life(Outcome::new(Status::Unmatched, Reason::ProcessExit), 0);
             } else {
                 self.replace(seq, depth);
@@ -253,14 +253,14 @@ impl<S: SpanSink> Replay<S> {
         if self.sink.wants_to_move() {
             self.move_open();
         }
-        let place = self.sink.open(&opened);
+        let handle = self.sink.open(&opened);
         if is_frame {
             self.stack.push(Frame {
                 function: event.function,
                 start: self.time,
                 seq,
                 children_ns: 0,
-                place,
+                handle,
                 number: function.number,
                 depth,
                 role: function.role,
@@ -274,7 +274,7 @@ impl<S: SpanSink> Replay<S> {
             self.odd(AnomalyKind::TooDeep, seq);
             Outcome::new(Status::Unmatched, Reason::None)
         };
-        self.close_at_once(place, &opened, outcome);
+        self.close_at_once(handle, &opened, outcome);
     }
 
     /// A call at `depth` ends what is open there: the caller has jumped to it, or events are missing.
@@ -375,13 +375,13 @@ impl<S: SpanSink> Replay<S> {
         if self.sink.wants_to_move() {
             self.move_open();
         }
-        let place = self.sink.open(&opened);
+        let handle = self.sink.open(&opened);
         let outcome = match began_before {
             true => Outcome::new(Status::Unmatched, Reason::AttachedMidway),
             // It began after what encloses it.
             false => self.lost_since(self.stack.last().map_or(TraceNanos(0), |parent| parent.start)),
         };
-        self.close_at_once(place, &opened, outcome);
+        self.close_at_once(handle, &opened, outcome);
     }
 
     fn note_cause(&mut self, seq: EventSeq, role: Role) {
@@ -450,10 +450,10 @@ impl<S: SpanSink> Replay<S> {
             detail,
             is_frame: true,
         };
-        self.sink.close(frame.place, &closed);
+        self.sink.close(frame.handle, &closed);
     }
 
-    fn close_at_once(&mut self, place: Place, opened: &Opened, outcome: Outcome) {
+    fn close_at_once(&mut self, handle: SpanHandle, opened: &Opened, outcome: Outcome) {
         let closed = Closed {
             seq: opened.seq,
             start: opened.start,
@@ -467,15 +467,15 @@ impl<S: SpanSink> Replay<S> {
             detail: DetailSeq::NONE,
             is_frame: false,
         };
-        self.sink.close(place, &closed);
+        self.sink.close(handle, &closed);
     }
 
     fn move_open(&mut self) {
-        let mut places = self.stack.iter_mut().rev().take_while(|frame| !frame.is_moved).map(|frame| {
+        let mut handles = self.stack.iter_mut().rev().take_while(|frame| !frame.is_moved).map(|frame| {
             frame.is_moved = true;
-            &mut frame.place
+            &mut frame.handle
         });
-        self.sink.move_open(&mut places);
+        self.sink.move_open(&mut handles);
     }
 
     #[cold]

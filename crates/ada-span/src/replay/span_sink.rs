@@ -8,7 +8,7 @@ use crate::role::Role;
 
 /// Where a sink keeps an open span; its own business.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Place(pub u64);
+pub struct SpanHandle(pub u64);
 
 /// A function, as a sink numbers them from 0: [`SpanSink::function`] gives these.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -97,10 +97,10 @@ pub trait SpanSink {
     fn function(&mut self, function: FunctionId) -> KnownFunction;
 
     /// A span begins. Spans begin in the order of their opening events.
-    fn open(&mut self, opened: &Opened) -> Place;
+    fn open(&mut self, opened: &Opened) -> SpanHandle;
 
     /// A span ends. Spans end before those that enclose them.
-    fn close(&mut self, place: Place, closed: &Closed);
+    fn close(&mut self, handle: SpanHandle, closed: &Closed);
 
     /// Something is odd.
     fn anomaly(&mut self, anomaly: Anomaly);
@@ -110,8 +110,8 @@ pub trait SpanSink {
         false
     }
 
-    /// Moves open spans: all places that [`Self::open`] gave out since the last time, newest first.
-    fn move_open(&mut self, places: &mut dyn Iterator<Item = &mut Place>) {
-        places.for_each(drop);
+    /// Moves open spans: all handles that [`Self::open`] gave out since the last time, newest first.
+    fn move_open(&mut self, handles: &mut dyn Iterator<Item = &mut SpanHandle>) {
+        handles.for_each(drop);
     }
 }

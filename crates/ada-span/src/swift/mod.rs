@@ -21,7 +21,7 @@ word_struct! {
         pub id: u64,
         /// [`TaskKind`]'s number.
         pub kind: u64,
-        /// The place of the thread that it ran on first; if it never ran, of the one that made it.
+        /// The index of the thread that it ran on first; if it never ran, of the one that made it.
         pub thread: ThreadIndex,
         /// The event that its first run begins with; if it never ran, its creation.
         pub begin_seq: EventSeq,
@@ -33,7 +33,7 @@ word_struct! {
         pub outcome: u64,
         /// The function that it was made to run.
         pub function: Option<FunctionId>,
-        /// The place of the thread that made it.
+        /// The index of the thread that made it.
         pub create_thread: Option<ThreadIndex>,
         /// The call that made it.
         pub create_seq: Option<EventSeq>,
@@ -47,15 +47,15 @@ word_struct! {
         pub running_ns: u64,
         /// How long it did not, between its start and its end.
         pub suspended_ns: u64,
-        /// The place of its first run, and how many there are.
+        /// The index of its first run, and how many there are.
         pub first_run: u64,
         /// How often it ran.
         pub runs: u64,
-        /// The place of its first suspension.
+        /// The index of its first suspension.
         pub first_suspension: u64,
         /// How often it was suspended.
         pub suspensions: u64,
-        /// The place of the thread that it ended on.
+        /// The index of the thread that it ended on.
         pub end_thread: Option<ThreadIndex>,
         /// The event that ended it.
         pub end_seq: Option<EventSeq>,
@@ -63,7 +63,7 @@ word_struct! {
         pub end_how: u64,
         /// When it was first asked to end.
         pub cancel_time: Option<TraceNanos>,
-        /// The place of the thread that asked.
+        /// The index of the thread that asked.
         pub cancel_thread: Option<ThreadIndex>,
         /// The call that asked.
         pub cancel_seq: Option<EventSeq>,
@@ -77,9 +77,9 @@ word_struct! {
 word_struct! {
     /// A stretch of time in which a task ran.
     pub struct TaskRun {
-        /// The task's place.
+        /// The task's index.
         pub task: u64,
-        /// The thread's place.
+        /// The thread's index.
         pub thread: ThreadIndex,
         /// When it began.
         pub start: TraceNanos,
@@ -95,7 +95,7 @@ word_struct! {
 word_struct! {
     /// A stretch of time in which a task waited.
     pub struct Suspension {
-        /// The task's place.
+        /// The task's index.
         pub task: u64,
         /// When it began.
         pub start: TraceNanos,
@@ -105,13 +105,13 @@ word_struct! {
         pub kind: u64,
         /// What it waited for: the continuation's address, the other task's id, the group's or the executor's address.
         pub key: u64,
-        /// The place of the thread that it ran on before.
+        /// The index of the thread that it ran on before.
         pub thread: ThreadIndex,
         /// The event that it began with.
         pub seq: EventSeq,
         /// When what it waited for happened: the continuation was resumed.
         pub resume_time: Option<TraceNanos>,
-        /// The place of the thread that resumed it.
+        /// The index of the thread that resumed it.
         pub resume_thread: Option<ThreadIndex>,
         /// The call that did.
         pub resume_seq: Option<EventSeq>,
@@ -205,7 +205,7 @@ word_enum! {
 }
 
 impl TaskSpan {
-    /// Whether all places that it names exist.
+    /// Whether all indexes that it names exist.
     pub(crate) fn is_consistent(&self, threads: usize, runs: usize, suspensions: usize, has: HasContext<'_>) -> bool {
         let may_exist = |thread: Option<ThreadIndex>| thread.is_none_or(|thread| thread.as_usize() < threads);
         let fits = |first: u64, count: u64, all: usize| first.checked_add(count).is_some_and(|end| end <= all as u64);

@@ -70,7 +70,7 @@ struct Thread {
 #[derive(Default)]
 pub(crate) struct Tasks {
     tasks: Vec<Task>,
-    places: HashMap<u64, u32>,
+    indexes: HashMap<u64, u32>,
     threads: Vec<Thread>,
     /// Resumes of continuations that no task waits for.
     pub(crate) orphans: Vec<(ThreadIndex, EventSeq)>,
@@ -93,13 +93,13 @@ impl Tasks {
         &mut self.threads[thread]
     }
 
-    fn place(&mut self, head: u64, call: &LogicalCall) -> Option<u32> {
+    fn find_or_add(&mut self, head: u64, call: &LogicalCall) -> Option<u32> {
         if !is_task(head) {
             return None;
         }
         let next = self.tasks.len() as u32;
-        let place = *self.places.entry(id_of(head)).or_insert(next);
-        if place == next {
+        let index = *self.indexes.entry(id_of(head)).or_insert(next);
+        if index == next {
             self.tasks.push(Task {
                 span: TaskSpan {
                     id: id_of(head),
@@ -121,7 +121,7 @@ impl Tasks {
                 purpose: WaitKind::Continuation,
             });
         }
-        Some(place)
+        Some(index)
     }
 
     /// A call begins. `function_at` finds functions by their addresses, but for the machinery's own.
@@ -137,7 +137,7 @@ impl Tasks {
             Words::Task { head, .. } | Words::New { head, .. } => head,
             _ => NONE,
         };
-        let task = if head == NONE { None } else { self.place(head, call) };
+        let task = if head == NONE { None } else { self.find_or_add(head, call) };
         match swift {
             SwiftCall::Enter => {
                 if let Some(task) = task {
@@ -253,9 +253,9 @@ impl Tasks {
         }
     }
 
-    fn enter(&mut self, call: &LogicalCall, place: u32, has_just_paused: bool, contexts: &mut Contexts) {
+    fn enter(&mut self, call: &LogicalCall, index: u32, has_just_paused: bool, contexts: &mut Contexts) {
         let thread = *self.thread(call.thread);
-        if thread.current == Some(place) {
+        if thread.current == Some(index) {
             return;
         }
         if thread.current.is_some() {
@@ -263,10 +263,10 @@ impl Tasks {
         }
         let jobs = thread.jobs;
         let thread = self.thread(call.thread);
-        thread.current = Some(place);
+        thread.current = Some(index);
         thread.jobs_at_enter = jobs;
-        contexts.push(call.thread, Context::Task(place));
-        let task = &mut self.tasks[place as usize];
+        contexts.push(call.thread, Context::Task(index));
+        let task = &mut self.tasks[index as usize];
         match task.state {
             State::New => {
                 task.span.thread = call.thread;
@@ -310,7 +310,7 @@ impl Tasks {
         task.state = State::Running;
         task.resumed = None;
         task.runs.push(TaskRun {
-            task: place.into(),
+            task: index.into(),
             thread: call.thread,
             start: call.time,
             end: STILL_RUNNING,
@@ -319,15 +319,15 @@ impl Tasks {
         });
     }
 
-    fn exit(&mut self, call: &LogicalCall, place: u32, status: u64, contexts: &mut Contexts) {
+    fn exit(&mut self, call: &LogicalCall, index: u32, status: u64, contexts: &mut Contexts) {
         let thread = self.thread(call.thread);
         let wait = thread.wait.take();
-        if thread.current == Some(place) {
+        if thread.current == Some(index) {
             thread.current = None;
         }
-        thread.paused = Some(place);
-        contexts.leave(call.thread, Context::Task(place));
-        let task = &mut self.tasks[place as usize];
+        thread.paused = Some(index);
+        contexts.leave(call.thread, Context::Task(index));
+        let task = &mut self.tasks[index as usize];
         if task.state == State::New {
             // It began before the recording.
             task.span.thread = call.thread;
@@ -348,7 +348,7 @@ impl Tasks {
         task.span.end_seq = Some(call.seq);
         task.state = State::Suspended;
         task.suspensions.push(Suspension {
-            task: place.into(),
+            task: index.into(),
             start: call.time,
             kind: kind as u64,
             key,
@@ -368,9 +368,9 @@ impl Tasks {
     ) {
         let state = self.thread(thread);
         state.wait = None;
-        let Some(place) = state.current.take() else { return };
-        contexts.leave(thread, Context::Task(place));
-        let task = &mut self.tasks[place as usize];
+        let Some(index) = state.current.take() else { return };
+        contexts.leave(thread, Context::Task(index));
+        let task = &mut self.tasks[index as usize];
         task.state = State::Done;
         if let Some(run) = task.runs.last_mut().filter(|run| run.end == STILL_RUNNING) {
             (run.end, run.end_seq) = (time.max(run.start), seq);

@@ -19,7 +19,7 @@ pub enum Column {
     OpenSeq = 0,
     /// When it began.
     Start = 1,
-    /// The function's place in [`super::Meta::functions`].
+    /// The function's index in [`super::Meta::functions`].
     Function = 2,
     /// Its depth.
     Depth = 3,

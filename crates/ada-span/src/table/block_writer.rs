@@ -64,7 +64,7 @@ impl BlockWriter {
         })
     }
 
-    /// Writes a block, and leaves an empty one in its place.
+    /// Writes a block, and leaves an empty one instead.
     pub(crate) fn write(&mut self, filled: &mut Filled) {
         match self {
             Self::Here(file) => file.write(filled),

@@ -34,7 +34,7 @@ impl DerivedFolder {
         Self { folder: process.join(DERIVED_FOLDER), key }
     }
 
-    /// A folder for tables whose place beside the trace cannot be written.
+    /// A folder for tables whose folder beside the trace cannot be written.
     pub fn elsewhere(&self) -> Self {
         let name = format!("ada-derived-{:016x}", self.key);
         Self { folder: std::env::temp_dir().join(name), key: self.key }
@@ -87,7 +87,7 @@ impl DerivedFolder {
         }
     }
 
-    /// Puts finished tables in their place, instead of those that were there.
+    /// Puts finished tables where they are looked for, instead of those that were there.
     pub fn finish(&self, unfinished: &Path) -> Result<Tables, SpanError> {
         let _ = fs::remove_dir_all(&self.folder);
         match fs::rename(unfinished, &self.folder) {

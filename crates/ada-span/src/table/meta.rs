@@ -64,7 +64,7 @@ pub struct ThreadEntry {
     pub facts: ThreadFacts,
     /// How many spans.
     pub spans: u64,
-    /// Its blocks: the first one's place in [`Meta::blocks`], and how many.
+    /// Its blocks: the first one's index in [`Meta::blocks`], and how many.
     pub blocks: (u32, u32),
     /// How many spans have which [`crate::Outcome::to_byte`].
     pub outcomes: Vec<(u8, u64)>,
@@ -75,7 +75,7 @@ pub struct ThreadEntry {
 pub struct AnomalyCount {
     /// The thread.
     pub thread: ThreadIndex,
-    /// The place of the kind in [`crate::AnomalyKind::ALL`].
+    /// The index of the kind in [`crate::AnomalyKind::ALL`].
     pub kind: u32,
     /// How many.
     pub count: u64,

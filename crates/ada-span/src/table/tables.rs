@@ -48,7 +48,7 @@ impl Tables {
         &self.folder
     }
 
-    /// Reads the wanted columns of a block, whose place in [`Meta::blocks`] this is. [`Column::Function`] has places in
+    /// Reads the wanted columns of a block, whose index in [`Meta::blocks`] this is. [`Column::Function`] has indexes in
     /// [`Meta::functions`].
     pub fn read(&self, block: usize, wanted: impl Fn(Column) -> bool, columns: &mut Columns) -> Result<(), SpanError> {
         let entry = self.meta.blocks[block];
@@ -84,7 +84,7 @@ impl Tables {
         (self.meta.blocks[block].last_seq >= seq).then_some(block)
     }
 
-    /// The blocks of a thread, as places in [`Meta::blocks`].
+    /// The blocks of a thread, as indexes in [`Meta::blocks`].
     pub fn blocks_of(&self, thread: ThreadIndex) -> std::ops::Range<usize> {
         let (first, count) = self.meta.threads[thread.as_usize()].blocks;
         first as usize..(first + count) as usize
@@ -95,7 +95,7 @@ impl Tables {
         &self.meta.blocks[block]
     }
 
-    /// All anomalies, with their threads' places, in no order.
+    /// All anomalies, with their threads' indexes, in no order.
     pub fn anomalies(&self) -> Result<Vec<(ThreadIndex, Anomaly)>, SpanError> {
         let mut all = Vec::new();
         for number in 0..self.meta.shards.len() {

@@ -38,7 +38,7 @@ pub(super) struct ThreadEntry {
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct LevelEntry {
     pub(super) width: u64,
-    /// Places of the first item and behind the last.
+    /// Indexes of the first item and behind the last.
     pub(super) rows: Vec<(u64, u64)>,
 }
 
@@ -91,7 +91,7 @@ pub(super) fn write_to(out: impl Write, key: u64, threads: &[ThreadSummary]) -> 
     let mut out = Summed { out, crc: crc32fast::Hasher::new() };
     let mut directory = Vec::new();
     let mut put = |number: u64| directory.extend(number.to_le_bytes());
-    let mut place = 0_u64;
+    let mut index = 0_u64;
     put(threads.len() as u64);
     for thread in threads {
         put(thread.levels.len() as u64);
@@ -99,9 +99,9 @@ pub(super) fn write_to(out: impl Write, key: u64, threads: &[ThreadSummary]) -> 
             put(level.width);
             put(level.rows.len() as u64);
             for row in &level.rows {
-                put(place);
+                put(index);
                 put(row.len() as u64);
-                place += row.len() as u64;
+                index += row.len() as u64;
                 for item in row {
                     out.put(&encode_item(item))?;
                 }
@@ -109,7 +109,7 @@ pub(super) fn write_to(out: impl Write, key: u64, threads: &[ThreadSummary]) -> 
         }
     }
     out.put(&directory)?;
-    out.put(&(place * ITEM as u64).to_le_bytes())?;
+    out.put(&(index * ITEM as u64).to_le_bytes())?;
     out.put(&(directory.len() as u64).to_le_bytes())?;
     out.put(&key.to_le_bytes())?;
     let Summed { mut out, crc } = out;
@@ -160,10 +160,10 @@ pub(super) fn read_unchecked(bytes: &[u8]) -> Result<Directory, SummaryError> {
     read_directory(bytes, read_tail(bytes)?.directory)
 }
 
-fn read_directory(bytes: &[u8], place: std::ops::Range<usize>) -> Result<Directory, SummaryError> {
-    let items = (place.start / ITEM) as u64;
-    let mut at = place.start as u64;
-    let mut numbers = bytes[place].as_chunks::<8>().0.iter().map(|it| u64::from_le_bytes(*it));
+fn read_directory(bytes: &[u8], directory: std::ops::Range<usize>) -> Result<Directory, SummaryError> {
+    let items = (directory.start / ITEM) as u64;
+    let mut at = directory.start as u64;
+    let mut numbers = bytes[directory].as_chunks::<8>().0.iter().map(|it| u64::from_le_bytes(*it));
     let mut next = || {
         let offset = at;
         at += 8;
@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_told_with_its_place() {
+    fn what_is_wrong_is_reported_with_its_offset() {
         let level = Level { width: 8, rows: vec![vec![Item::default(); 3]] };
         let mut bytes = Vec::new();
         write_to(&mut bytes, 5, &[ThreadSummary { levels: vec![level] }]).unwrap();

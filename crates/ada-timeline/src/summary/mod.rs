@@ -49,11 +49,11 @@ impl Bytes {
 pub(crate) struct Items<'a>(&'a [[u8; ITEM]]);
 
 impl Items<'_> {
-    pub(crate) fn get(&self, place: usize) -> Item {
-        decode_item(&self.0[place])
+    pub(crate) fn get(&self, index: usize) -> Item {
+        decode_item(&self.0[index])
     }
 
-    /// The place of the first one that begins at or after a time.
+    /// The index of the first one that begins at or after a time.
     pub(crate) fn first_from(&self, time: TraceNanos) -> usize {
         self.0.partition_point(|bytes| decode_item(bytes).start < time)
     }

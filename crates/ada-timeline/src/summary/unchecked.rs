@@ -13,8 +13,8 @@ pub fn summary(bytes: &[u8]) -> Result<u64, SummaryError> {
         for &(first, last) in &level.rows {
             let items = items_between(bytes, first, last);
             let from = items.first_from(TraceNanos(level.width));
-            for place in from..items.len() {
-                let item = items.get(place);
+            for index in from..items.len() {
+                let item = items.get(index);
                 count += u64::from(item.end() >= item.start);
             }
             count += from as u64;

@@ -11,8 +11,8 @@ fn drawn_at(picture: &Picture, row: u32, range: Range, wants_odd: bool) -> Vec<O
     let grid = range.grid();
     let mut longest: Vec<Option<u64>> = vec![None; range.width as usize];
     let mut put = |pixel: u64, duration: u64| {
-        let place = &mut longest[pixel as usize];
-        *place = Some(place.map_or(duration, |it| it.max(duration)));
+        let index = &mut longest[pixel as usize];
+        *index = Some(index.map_or(duration, |it| it.max(duration)));
     };
     for shape in picture.shapes.iter().filter(|it| it.row == row && (!wants_odd || is_odd(it.item.outcome))) {
         put(grid.column(shape.item.start), shape.item.duration);
@@ -33,9 +33,9 @@ fn expected(all: &[(u32, Item)], row: u32, range: Range, wants_odd: bool) -> Vec
     for (_, item) in all.iter().filter(|(depth, item)| {
         *depth == row && item.start >= range.start && item.start < range.end && (!wants_odd || is_odd(item.outcome))
     }) {
-        let place = &mut longest[grid.column(item.start) as usize];
-        if place.is_none_or(|it| it.duration < item.duration) {
-            *place = Some(*item);
+        let index = &mut longest[grid.column(item.start) as usize];
+        if index.is_none_or(|it| it.duration < item.duration) {
+            *index = Some(*item);
         }
     }
     longest
@@ -97,11 +97,11 @@ fn the_first_call_of_a_function_is_found_among_so_many() {
     let scene = Scene { tables: &tables, summary: &summary, blocks: &blocks };
     let all = calls(&tables, ThreadIndex(0));
     let last = all[all.len() - 1].1.function;
-    let place = all.iter().position(|(_, it)| it.function == last).unwrap() as u64;
+    let index = all.iter().position(|(_, it)| it.function == last).unwrap() as u64;
     let found = scene.first_of(ThreadIndex(0), last, u64::MAX).unwrap();
-    assert_eq!(found.map(|it| it.seq), Some(all[place as usize].1.seq));
-    assert_eq!(scene.first_of(ThreadIndex(0), last, place + 1).unwrap(), found);
-    assert_eq!(scene.first_of(ThreadIndex(0), last, place).unwrap(), None);
+    assert_eq!(found.map(|it| it.seq), Some(all[index as usize].1.seq));
+    assert_eq!(scene.first_of(ThreadIndex(0), last, index + 1).unwrap(), found);
+    assert_eq!(scene.first_of(ThreadIndex(0), last, index).unwrap(), None);
     assert_eq!(scene.first_of(ThreadIndex(0), FunctionIndex(u32::MAX), u64::MAX).unwrap(), None);
 }
 

@@ -126,8 +126,8 @@ impl Exporter<'_> {
         let all: u64 = self.opened.processes().iter().flat_map(|it| &it.tables.meta().threads).map(|it| it.spans).sum();
         self.progress.total = all;
         if self.filter.wants_frames() {
-            for place in 0..self.threads.len() {
-                counts.calls += self.write_thread(&trace, place, format == Format::Heph)?;
+            for index in 0..self.threads.len() {
+                counts.calls += self.write_thread(&trace, index, format == Format::Heph)?;
             }
         }
         for row in rows {
@@ -138,8 +138,8 @@ impl Exporter<'_> {
         Ok(counts)
     }
 
-    fn write_thread(&mut self, trace: &TraceInfo, place: usize, with_context: bool) -> anyhow::Result<u64> {
-        let (number, thread) = self.threads[place];
+    fn write_thread(&mut self, trace: &TraceInfo, index: usize, with_context: bool) -> anyhow::Result<u64> {
+        let (number, thread) = self.threads[index];
         let process = &self.opened.processes()[number];
         let entry = &process.tables.meta().threads[thread.as_usize()];
         if !self.filter.wants_thread(entry.id) || entry.spans == 0 {
@@ -154,7 +154,7 @@ impl Exporter<'_> {
         let mut open: Vec<OpenCall> = Vec::new();
         let mut columns = Columns::new();
         let mut count = 0;
-        self.writer.begin_thread(trace, place)?;
+        self.writer.begin_thread(trace, index)?;
         for block in process.tables.blocks_of(thread) {
             if self.interrupted.load(Ordering::Relaxed) {
                 bail!("interrupted; nothing was written");
@@ -181,7 +181,7 @@ impl Exporter<'_> {
                     && (top.depth >= depth || top.call.end <= start && top.call.end < end)
                 {
                     let Some(closed) = open.pop() else { break };
-                    self.close(trace, place, &closed, when, recorded, &mut arguments)?;
+                    self.close(trace, index, &closed, when, recorded, &mut arguments)?;
                 }
                 if let Some(parent) = open.last() {
                     end = end.min(parent.call.end);
@@ -198,7 +198,7 @@ impl Exporter<'_> {
                 if when == ArgumentsAt::Open {
                     read_arguments(recorded, seq, close_seq, &mut arguments);
                 }
-                self.writer.open(trace, place, &call, &arguments)?;
+                self.writer.open(trace, index, &call, &arguments)?;
                 open.push(OpenCall { call, depth, close_seq });
                 count += 1;
             }
@@ -207,16 +207,16 @@ impl Exporter<'_> {
             }
         }
         while let Some(closed) = open.pop() {
-            self.close(trace, place, &closed, when, recorded, &mut arguments)?;
+            self.close(trace, index, &closed, when, recorded, &mut arguments)?;
         }
-        self.writer.end_thread(trace, place)?;
+        self.writer.end_thread(trace, index)?;
         Ok(count)
     }
 
     fn close(
         &mut self,
         trace: &TraceInfo,
-        place: usize,
+        index: usize,
         closed: &OpenCall,
         when: ArgumentsAt,
         recorded: &ThreadTrace,
@@ -226,7 +226,7 @@ impl Exporter<'_> {
         if when == ArgumentsAt::Close {
             read_arguments(recorded, closed.call.seq, closed.close_seq, arguments);
         }
-        self.writer.close(trace, place, &closed.call, arguments)
+        self.writer.close(trace, index, &closed.call, arguments)
     }
 
     /// What is known before the calls. Links have both ends among what is exported.
@@ -309,7 +309,7 @@ impl Exporter<'_> {
         attributes.remove("suspensions");
         attributes.insert("parent_span_id".into(), record["parent_span_id"].take());
         let parts = match span.kind {
-            SpanKind::Task(place) => parts(&process.tables.meta().tasks[place], process, first),
+            SpanKind::Task(index) => parts(&process.tables.meta().tasks[index], process, first),
             _ => Vec::new(),
         };
         Logical {
@@ -333,8 +333,8 @@ fn contexts_of(opened: &OpenedSession) -> BTreeMap<(usize, Target), u64> {
     let mut contexts = BTreeMap::new();
     for (number, process) in opened.processes().iter().enumerate() {
         let meta = process.tables.meta();
-        let tasks = (0..meta.tasks.len()).map(|place| Context::Task(place as u32));
-        let blocks = (0..meta.dispatched.len()).map(|place| Context::Block(place as u32));
+        let tasks = (0..meta.tasks.len()).map(|index| Context::Task(index as u32));
+        let blocks = (0..meta.dispatched.len()).map(|index| Context::Block(index as u32));
         for context in tasks.chain(blocks) {
             contexts.extend(process.target_of(context).map(|target| ((number, target), context_number(context))));
         }
@@ -346,8 +346,8 @@ fn contexts_of(opened: &OpenedSession) -> BTreeMap<(usize, Target), u64> {
 fn context_number(context: Context) -> u64 {
     match context {
         Context::Thread => 0,
-        Context::Task(place) => 1 + 2 * u64::from(place),
-        Context::Block(place) => 2 + 2 * u64::from(place),
+        Context::Task(index) => 1 + 2 * u64::from(index),
+        Context::Block(index) => 2 + 2 * u64::from(index),
     }
 }
 

@@ -23,7 +23,7 @@ pub(super) struct NamedModule {
 pub(super) struct ProcessNames<'a> {
     folder: &'a Path,
     manifest: Manifest,
-    /// Written and not in place yet: the new file, and the one that it replaces.
+    /// Written and not renamed yet: the new file, and the one that it replaces.
     ready: Vec<(PathBuf, PathBuf)>,
 }
 
@@ -47,27 +47,27 @@ impl<'a> ProcessNames<'a> {
             if !module.names_from.contains(&source) {
                 module.names_from.push(source);
             }
-            let new = self.stage(&path, |out| write_functions(BufWriter::new(out), rows));
+            let new = self.write_beside(&path, |out| write_functions(BufWriter::new(out), rows));
             new.with_context(|| format!("cannot write beside {}", path.display()))?;
         }
         Ok(named)
     }
 
-    /// Puts everything in its place: a list and its hash in the manifest belong together, so all is written before the
+    /// Renames everything: a list and its hash in the manifest belong together, so all is written before the
     /// first file is replaced.
     pub(super) fn save(mut self) -> io::Result<()> {
         if self.ready.is_empty() {
             return Ok(());
         }
         let json = self.manifest.to_json();
-        self.stage(&self.folder.join("manifest.json"), |mut out| io::Write::write_all(&mut out, &json))?;
+        self.write_beside(&self.folder.join("manifest.json"), |mut out| io::Write::write_all(&mut out, &json))?;
         for (new, old) in std::mem::take(&mut self.ready) {
             fs::rename(new, old)?;
         }
         Ok(())
     }
 
-    fn stage(&mut self, path: &Path, write: impl FnOnce(File) -> io::Result<()>) -> io::Result<()> {
+    fn write_beside(&mut self, path: &Path, write: impl FnOnce(File) -> io::Result<()>) -> io::Result<()> {
         let new = path.with_added_extension("tmp");
         self.ready.push((new.clone(), path.to_owned()));
         write(File::create(&new)?)

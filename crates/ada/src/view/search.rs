@@ -107,10 +107,10 @@ pub(super) fn place(timeline: &Timeline, span: &Span) -> Option<(u32, u32)> {
             let row = it.depth().min(ada_timeline::LAST_ROW.into()) as u32;
             Some((timeline.track_of_thread(span.process, it.thread) as u32, row))
         }
-        SpanKind::Pthread(place) => placed.threads.get(place).copied(),
-        SpanKind::Task(place) => placed.tasks.get(place).copied(),
-        SpanKind::Block(place) => placed.blocks.get(place).copied(),
-        SpanKind::Callback(place) => placed.callbacks.get(place).copied(),
+        SpanKind::Pthread(index) => placed.threads.get(index).copied(),
+        SpanKind::Task(index) => placed.tasks.get(index).copied(),
+        SpanKind::Block(index) => placed.blocks.get(index).copied(),
+        SpanKind::Callback(index) => placed.callbacks.get(index).copied(),
     }
 }
 

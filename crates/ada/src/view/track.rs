@@ -12,7 +12,7 @@ pub(super) struct Track {
 }
 
 pub(super) enum TrackKind {
-    /// The calls of a thread, by its place.
+    /// The calls of a thread.
     Thread(ThreadIndex),
     /// Threads, tasks, blocks or callbacks.
     Logical(LogicalTrack),

@@ -12,7 +12,7 @@ pub(super) fn open(path: &Path) -> Result<Session, ControlError> {
     Session::open(path).map_err(|error| ControlError::Session(error.to_string()))
 }
 
-/// Process, thread, and the process's place in the session.
+/// Process, thread, and the process's index in the session.
 pub(super) fn threads_of(session: &Session) -> Vec<(ProcessId, &ThreadTrace, usize)> {
     let processes = session.processes().iter().enumerate();
     processes

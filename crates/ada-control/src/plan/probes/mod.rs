@@ -107,10 +107,10 @@ const _: () = assert!(SYSTEM.len() + swift::PROBES.len() + dispatch::PROBES.len(
 
 /// Puts the table where the agent finds it. `follow` says whether other programs are of interest.
 pub(crate) fn publish(pool: Pool, follow: bool) {
-    for (place, probe) in pool.control().probes.iter().zip(rows()) {
+    for (entry, probe) in pool.control().probes.iter().zip(rows()) {
         let role = if probe.role == Role::Exec && !follow { Role::None } else { probe.role };
-        place.role.store(role as u64, Ordering::Relaxed);
-        for (words, reads) in [(&place.call, probe.call), (&place.back, probe.back)] {
+        entry.role.store(role as u64, Ordering::Relaxed);
+        for (words, reads) in [(&entry.call, probe.call), (&entry.back, probe.back)] {
             for (word, read) in words.iter().zip(reads) {
                 word.store(read.packed(), Ordering::Relaxed);
             }

@@ -1,4 +1,4 @@
-//! A thread's file from one form to the other, in its place.
+//! A thread's file from one form to the other, in place.
 
 use std::fs::{self, File};
 use std::io;

@@ -175,8 +175,8 @@ enum Held<'a> {
 
 impl HeldRecord<'_> {
     fn of(block: &Arc<DetailBlock>, position: u64, arch: Arch) -> Option<Self> {
-        let place = usize::try_from(position.checked_sub(block.first)?).ok()?;
-        let start = *block.starts.get(place)? as usize;
+        let index = usize::try_from(position.checked_sub(block.first)?).ok()?;
+        let start = *block.starts.get(index)? as usize;
         Some(Self { position, held: Held::Unpacked { block: block.clone(), start, arch } })
     }
 

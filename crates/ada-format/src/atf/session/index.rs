@@ -147,15 +147,15 @@ impl<'a> ThreadEvents<'a> {
         match &self.inner {
             Inner::Raw(view) => view.event(seq),
             Inner::Packed { packed, recent } => {
-                let place = |(first, events): &(u64, Arc<EventBlock>)| {
+                let event_in = |(first, events): &(u64, Arc<EventBlock>)| {
                     events.get(usize::try_from(seq.0.checked_sub(*first)?).ok()?).map(Event::from_le_bytes)
                 };
-                if let Some(event) = recent.borrow().as_ref().and_then(place) {
+                if let Some(event) = recent.borrow().as_ref().and_then(event_in) {
                     return Some(event);
                 }
                 let block = packed.file.shape.block_with(seq.0)?;
                 let read = (packed.file.shape.block_range(block).start, packed.block(block)?);
-                let event = place(&read);
+                let event = event_in(&read);
                 recent.replace(Some(read));
                 event
             }
@@ -168,7 +168,7 @@ impl<'a> ThreadEvents<'a> {
     }
 
     /// The position of the first event that is not before a time, in a thread whose clock runs forward. A packed file is
-    /// read for that in one place.
+    /// read for that in one block.
     pub fn first_at(&self, time: TraceNanos) -> EventSeq {
         let range = match &self.inner {
             Inner::Raw(view) => 0..view.len(),
