@@ -1,4 +1,4 @@
-//! The vocabulary of ada: what an event is, and how the things it names are told apart.
+//! The vocabulary of ada: what an event is, and how the things it names are identified.
 //!
 //! Everything here is plain data, without a clock, a file or an allocation, so that the code inside a traced
 //! program and the code that reads its trace years later can share it. Values come from untrusted bytes: each bit

@@ -86,7 +86,7 @@ impl<'i, 'd> Discovery<'i, 'd> {
     /// Where the function is whose unwind entry starts at `start`, if there is code for one.
     fn function_start(&self, start: ImageOffset) -> Option<ImageOffset> {
         let code = self.image.code_range_at(start)?.bytes_from(start)?;
-        // Sections tell jump stubs apart by name; without them, their unwind entry looks like a function's.
+        // Sections distinguish jump stubs by name; without them, their unwind entry looks like a function's.
         if !self.image.has_sections() && is_jump_stub(code) {
             return None;
         }

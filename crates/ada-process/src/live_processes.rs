@@ -37,7 +37,7 @@ impl LiveProcesses {
 
     /// Watches a process that has reported its own id. From a PID namespace of its own that may be another process's id
     /// here: ada's own, or that of a process which is older than ada, and so was not started by a traced one. Of one as
-    /// old as ada, as far as the clock tells, `is_traced` says whether it is meant.
+    /// old as ada, as far as the clock shows, `is_traced` says whether it is meant.
     pub fn watch_reported(&mut self, pid: ProcessId, is_traced: impl Fn(ProcessId) -> bool) {
         if self.processes.contains_key(&pid) {
             return;

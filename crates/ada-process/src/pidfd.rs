@@ -31,7 +31,7 @@ impl Pidfd {
         poll(&mut [PollFd::new(&self.descriptor, PollFlags::IN)], time.as_ref()).is_ok_and(|ready| ready > 0)
     }
 
-    /// The status of a process that somebody has waited for. Kernels before 6.15 do not tell.
+    /// The status of a process that somebody has waited for. Kernels before 6.15 do not have it.
     pub(crate) fn exit_status(&self) -> Option<i32> {
         const WITH_EXIT: u64 = 1 << 3;
         /// `_IOWR(0xff, 11, ProcessInfo)`.

@@ -1,4 +1,4 @@
-//! "Was this function called?", answered as far as the trace can tell.
+//! "Was this function called?", answered as far as the trace shows.
 
 use std::collections::BTreeSet;
 
@@ -25,7 +25,7 @@ pub enum Verdict {
     Yes,
     /// It was hooked all the time, nothing was lost, and there is no call.
     No,
-    /// The trace cannot tell.
+    /// The trace does not show it.
     Unknown,
 }
 

@@ -160,7 +160,7 @@ impl Listed {
         Self::with_ids((0..).zip(rows).collect())
     }
 
-    /// Rows that conditions have left over, with the ids that they have without these.
+    /// Rows that match the conditions, with the ids that they have without these.
     pub(crate) fn with_ids(rows: Vec<(i64, Vec<Value>)>) -> Self {
         let mut rows = rows.into_iter();
         let current = rows.next();

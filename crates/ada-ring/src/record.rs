@@ -18,7 +18,7 @@ pub struct RawRecord {
     pub top_and_kind: u32,
 }
 
-/// What a record tells, in the low bits of [`RawRecord::top_and_kind`].
+/// What a record is about, in the low bits of [`RawRecord::top_and_kind`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum RecordKind {

@@ -37,7 +37,7 @@ impl ShadowFrame {
     pub const FLAGS: u32 = 15;
 
     /// The address of the frame's return slot. The word of a probed call whose exit is caught is one more than the
-    /// complement, so that no exit takes it for its own without asking the agent; slots are aligned, which tells them apart.
+    /// complement, so that no exit takes it for its own without asking the agent; slots are aligned, which distinguishes them.
     pub const fn slot(&self) -> u64 {
         if self.slot_complement.is_multiple_of(8) && self.slot_complement != 0 {
             self.slot_complement.wrapping_neg()

@@ -1,6 +1,6 @@
 //! Durations without what recording them took: the hooks inside them, and waits for room to record into.
 //!
-//! Hooks were calibrated when the trace began; `docs/overhead.md` has the formula. What is left is an estimate, and comes
+//! Hooks were calibrated when the trace began; `docs/overhead.md` has the formula. The result is an estimate, and comes
 //! with how far it may be off.
 
 use std::collections::HashMap;

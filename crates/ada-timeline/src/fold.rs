@@ -8,7 +8,7 @@ use ada_span::{Outcome, SpanError, ThreadIndex};
 
 use crate::scene::{Scene, each_span, open_at};
 
-/// Call paths that are told apart; calls beyond are put down to their callers.
+/// Call paths that are distinguished; calls beyond are put down to their callers.
 const MOST_PATHS: usize = 1 << 19;
 
 /// No function has this index.
@@ -53,7 +53,7 @@ pub struct Folded {
     pub outcomes: Vec<u64>,
     /// All calls.
     pub calls: u64,
-    /// Calls whose paths are not told apart.
+    /// Calls whose paths are not distinguished.
     pub left_out: u64,
     known: HashMap<(Option<u32>, FunctionIndex), u32>,
     /// The newest function below each node, and its node; the first is of the outermost calls. Calls repeat.

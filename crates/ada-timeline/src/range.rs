@@ -23,7 +23,7 @@ impl Range {
         self.end.since(self.start).max(1)
     }
 
-    /// What tells in which pixel a moment lies.
+    /// What says in which pixel a moment lies.
     pub fn grid(&self) -> Grid {
         let width = self.width.max(1);
         Grid { start: self.start, end: self.end, scale: width as f64 / self.length() as f64, last: width - 1 }

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::time::Duration;
 
 use ada_control::live::{self, Answer, LiveError, Request};
-use ada_control::{End, RemovedHooks, StopSwitch};
+use ada_control::{End, HookRemoval, StopSwitch};
 use ada_event::ProcessId;
 
 use crate::exit::{Blame, Outcome, say};
@@ -46,7 +46,7 @@ pub(crate) fn run(args: Args) -> anyhow::Result<Outcome> {
     if !quiet {
         report::print(&report);
     }
-    // Whoever asked for a time has got it; a process that keeps its hooks has been told of.
+    // Whoever asked for a time has got it; a process that keeps its hooks has been reported.
     Ok(if report.end == End::Detached && report.failure.is_some() { Outcome::Findings } else { Outcome::Clean })
 }
 
@@ -68,7 +68,7 @@ pub(crate) fn detach(args: &DetachArgs) -> anyhow::Result<Outcome> {
         Ok(Answer::Detached) => format!("process {pid} goes on without hooks"),
         Ok(_) => anyhow::bail!("the trace of process {pid} gave another answer than asked for"),
         Err(error @ (LiveError::NotTraced { .. } | LiveError::NotAllowed { .. })) => {
-            let Some(RemovedHooks { processes, kept }) = ada_control::remove_orphaned_hooks(pid)? else {
+            let Some(HookRemoval { processes, kept }) = ada_control::remove_orphaned_hooks(pid)? else {
                 return Err(error.into());
             };
             if !kept.is_empty() {

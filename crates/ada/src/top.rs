@@ -72,7 +72,7 @@ pub(crate) enum Sort {
 pub(crate) struct Use<'a> {
     pub(crate) process: usize,
     pub(crate) stats: &'a FunctionStats,
-    /// Times without what recording took, if they were asked for and can be told.
+    /// Times without what recording took, if they were asked for and are known.
     corrected: Option<CorrectedTimes>,
 }
 
@@ -154,7 +154,7 @@ impl Args {
     }
 }
 
-/// All functions, the ones that lead by `sort` first. With times without what recording took if told, which takes one
+/// All functions, the ones that lead by `sort` first. With times without what recording took if asked for, which takes one
 /// pass over all spans.
 pub(crate) fn sorted(opened: &OpenedSession, sort: Sort, corrected: bool) -> anyhow::Result<Vec<Use<'_>>> {
     let mut uses = all(opened);

@@ -47,7 +47,7 @@ use crate::progress::Progress;
 use crate::record::{Beginning, Ending, StoodStill, Subject, TraceReport, record};
 use crate::tracked::{ProcessFacts, Programs};
 
-pub use self::orphaned_hooks::{RemovedHooks, remove_orphaned_hooks};
+pub use self::orphaned_hooks::{HookRemoval, remove_orphaned_hooks};
 
 /// Records a process that runs already, until it ends, the time is over, or `stop` says so. Then all hooks are removed.
 pub fn attach(
@@ -137,13 +137,13 @@ fn begin(
     Ok((workshop, hooked, files))
 }
 
-/// Removes what an ada that was killed has left in a process.
+/// Removes the hooks of an ada that was killed from a process.
 fn take_over(pid: ProcessId, progress: &dyn Progress) -> Result<(), ControlError> {
     let removed = remove_orphaned_hooks(pid).map_err(|error| match error {
         ControlError::NotDetached { pid, reason } => ControlError::NotAttached { pid, reason },
         other => other,
     })?;
-    let Some(RemovedHooks { processes, kept }) = removed else { return Ok(()) };
+    let Some(HookRemoval { processes, kept }) = removed else { return Ok(()) };
     if !kept.is_empty() {
         let reason = format!("it has the hooks of an ada that was killed: {}", kept.join("; "));
         return Err(ControlError::NotAttached { pid, reason });

@@ -24,9 +24,9 @@ use crate::install::target_memory::{OURS, POOL_AT};
 /// How long a recorder may take to give a sign of life, where it cannot be looked for.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// What was found and taken out.
+/// What came of removing hooks.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RemovedHooks {
+pub struct HookRemoval {
     /// How many processes had them.
     pub processes: usize,
     /// Processes that keep theirs, and why.
@@ -35,7 +35,7 @@ pub struct RemovedHooks {
 
 /// Takes the hooks out of a process, and of all that share its trace, if whoever recorded it is gone. Nothing where the
 /// process has none; refused where it is being traced.
-pub fn remove_orphaned_hooks(pid: ProcessId) -> Result<Option<RemovedHooks>, ControlError> {
+pub fn remove_orphaned_hooks(pid: ProcessId) -> Result<Option<HookRemoval>, ControlError> {
     let refused = |reason: String| ControlError::NotDetached { pid, reason };
     let mappings = match maps::of_process(pid) {
         Ok(mappings) => mappings,
@@ -65,7 +65,7 @@ pub fn remove_orphaned_hooks(pid: ProcessId) -> Result<Option<RemovedHooks>, Con
     let sites: Vec<Vec<Site>> = tables.into_values().collect();
     let processes = users.len();
     let Unhooked { kept, .. } = unhook(&sites, memfd, users);
-    Ok(Some(RemovedHooks { processes, kept }))
+    Ok(Some(HookRemoval { processes, kept }))
 }
 
 /// What the shared memory of a process's trace is known by, if it has one. It is the first that a process gets, and the

@@ -111,9 +111,9 @@ mod tests {
             known: &known,
         };
         let second = FunctionId::new(ModuleId(7), 1);
-        let told: Vec<_> = events.range(0..5).map(|it| (it.timestamp.0, it.function, it.kind, it.depth)).collect();
+        let made: Vec<_> = events.range(0..5).map(|it| (it.timestamp.0, it.function, it.kind, it.depth)).collect();
         assert_eq!(
-            told,
+            made,
             [
                 (1006, second, EventKind::CALL, 3),
                 (1007, FunctionId::new(ModuleId(7), 0), EventKind::RETURN, 3),

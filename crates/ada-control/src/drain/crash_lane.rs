@@ -11,7 +11,7 @@ use ada_ring::{CrashSlot, Pool};
 
 use crate::install::function_numbers::FunctionNumbers;
 
-/// A crash as its thread told it.
+/// A crash as its thread recorded it.
 pub(crate) struct CrashRecord {
     pub(crate) pid: ProcessId,
     pub(crate) tid: ThreadId,

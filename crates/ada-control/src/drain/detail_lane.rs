@@ -81,7 +81,7 @@ impl Waiting {
         let gone = self.ranges.partition_point(|(time, _)| *time <= tsc);
         self.gone += self.ranges.drain(..gone).map(|(_, range)| range.len()).sum::<usize>();
         self.next = 0;
-        // What is left is moved only when it is the smaller part, so that each record is moved a few times at most.
+        // What remains is moved only when it is the smaller part, so that each record is moved a few times at most.
         if self.gone * 2 > self.bytes.len() {
             let (bytes, ranges) = (std::mem::take(&mut self.bytes), std::mem::take(&mut self.ranges));
             self.gone = 0;
@@ -94,7 +94,7 @@ impl ThreadDetails {
     /// Takes records of a thread's detail chunks, and frees the chunks that are read to their end. Gives the waits of
     /// the thread for these.
     ///
-    /// No further than to the time stamp of the last event that is being written: what is left in the rings makes a
+    /// No further than to the time stamp of the last event that is being written: what remains in the rings makes a
     /// thread wait that is too fast for the disk.
     pub(crate) fn collect(&mut self, chunks: &ThreadChunks<'_>, lane: Lane, stride: usize, limit: u64) -> Vec<Wait> {
         self.collect_from(chunks.pool, chunks.of(lane), stride, limit)

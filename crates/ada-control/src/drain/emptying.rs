@@ -127,7 +127,7 @@ impl Drain {
                 reader.skip_rest(|record| batch.push(record));
             }
             has_holes = true;
-            let told = self.batch.len() - read;
+            let kept = self.batch.len() - read;
             // What was cut off happened before what follows.
             let next = reader.next_record();
             let time = next.map_or(before, |next| next.tsc);
@@ -135,7 +135,7 @@ impl Drain {
                 record.tsc = time;
             }
             self.batch.extend(next);
-            if told == 0 {
+            if kept == 0 {
                 gaps.torn.push(time);
                 self.writer.figures.torn += 1;
             }

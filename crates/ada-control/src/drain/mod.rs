@@ -63,7 +63,7 @@ pub(crate) struct Drain {
     looked: Instant,
     /// How often no chunk had been free at the start of the last round.
     exhausted: u64,
-    /// Whether the last round has left something for the next one.
+    /// Whether something remains for the next round.
     has_more: bool,
     /// Why nothing is written any more, once a write has failed; records are then read and counted only, so that the
     /// target does not wait for a disk that is full.
@@ -214,7 +214,7 @@ impl Drain {
     }
 }
 
-/// What the drain can tell of its work.
+/// What the drain reports of its work.
 impl Drain {
     /// Records given up, by reason.
     pub(crate) fn drops(&self) -> Vec<(&'static str, u64)> {
@@ -223,12 +223,12 @@ impl Drain {
 
     /// The same for manifests: by lane, and how many are missing nobody knows where.
     pub(crate) fn drops_by_lane(&self, drops: &[(&'static str, u64)]) -> Vec<Drops> {
-        let told = |&(reason, count): &(&'static str, u64)| {
+        let describe = |&(reason, count): &(&'static str, u64)| {
             let lane = if reason == "detail_lost" { "detail" } else { "index" };
             let unplaced = Some(self.writer.gaps.unplaced(reason, count)).filter(|_| lane == "index");
             Drops { lane: lane.into(), reason: reason.into(), count, unplaced, ..Drops::default() }
         };
-        drops.iter().map(told).collect()
+        drops.iter().map(describe).collect()
     }
 
     /// Where a process's threads lost events or waited.
@@ -236,7 +236,7 @@ impl Drain {
         self.writer.gaps.of_process(pid)
     }
 
-    /// A process's windows, and how many more there were than are told of.
+    /// A process's windows, and how many more there were than are listed.
     pub(crate) fn windows(&self, pid: ProcessId) -> (Vec<Window>, u64) {
         self.writer.windows.of_process(pid)
     }

@@ -1,4 +1,4 @@
-//! The processes that have recorded something, by what their chunks tell.
+//! The processes that have recorded something, as their chunks say.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -37,7 +37,7 @@ impl SeenProcesses {
         self.exit_calls.insert(pid, status);
     }
 
-    /// Whether a process runs another program by now, and has left this one's chunks behind.
+    /// Whether a process runs another program by now, and has abandoned this one's chunks.
     pub(super) fn has_left_program_of(&self, pending: &PendingChunk) -> bool {
         self.programs[&pending.pid].last().is_some_and(|&newest| newest > pending.program)
     }

@@ -114,7 +114,7 @@ mod tests {
         let next = [record(30, 3, Return, 5), record(40, 2, Return, 4), record(60, 4, Call, 3)];
         let mut next = next.into_iter().peekable();
         add_interrupting(&mut records, |limit| next.next_if(|record| record.tsc < limit));
-        assert_eq!(next.count(), 1, "what came after the interrupted return is left for later");
+        assert_eq!(next.count(), 1, "what came after the interrupted return waits for later");
         let (functions, _) = ordered(records);
         assert_eq!(functions, [2, 3, 3, 2, 1]);
     }

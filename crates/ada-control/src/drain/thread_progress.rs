@@ -45,7 +45,7 @@ pub(super) struct BatchGaps {
 
 impl ThreadProgress {
     /// Takes note of a chunk that was read up to a position. True the first time that it had records; then its header
-    /// tells what the thread went through before it had the chunk.
+    /// says what the thread went through before it had the chunk.
     pub(super) fn begin_chunk(
         &mut self,
         pending: &PendingChunk,

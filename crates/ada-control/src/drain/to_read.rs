@@ -13,7 +13,7 @@ use crate::program_id::ProgramId;
 pub(super) struct ToRead {
     /// The chunks that threads hold or have filled, those of one thread in their order, and none of them missing.
     pub(super) chunks: Vec<PendingChunk>,
-    /// Threads that have ended, of which no more will come, with all that they have left in other lanes.
+    /// Threads that have ended, of which no more will come, with all that remains of them in other lanes.
     pub(super) ended: HashMap<(ProcessId, ThreadId), Vec<usize>>,
 }
 

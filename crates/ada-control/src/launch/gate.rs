@@ -133,7 +133,7 @@ impl Remote for Gate {
     }
 
     /// Below the stack pointer, past the red zone.
-    fn stage_path(&self, path: &str) -> io::Result<u64> {
+    fn put_path(&self, path: &str) -> io::Result<u64> {
         let address = (self.tracee.registers()?.stack_pointer() - 1024) & !15;
         let mut bytes = path.as_bytes().to_vec();
         bytes.push(0);

@@ -260,7 +260,7 @@ impl Rig {
     }
 }
 
-/// What is left when nothing disturbs, and how sure that is: the lower quartile, and the distance to the upper one.
+/// What remains when nothing disturbs, and how sure that is: the lower quartile, and the distance to the upper one.
 fn low_and_spread(values: Vec<f64>) -> (f64, f64) {
     let (low, _, high) = quartiles(values);
     (low, (high - low) / 2.0)

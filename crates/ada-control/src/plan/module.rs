@@ -1,4 +1,4 @@
-//! A hooked image, as the session tells of it.
+//! A hooked image, as the session lists it.
 
 use std::sync::Arc;
 

@@ -60,7 +60,7 @@ pub(crate) fn complete_snapshot(
     write_lists(hooked, &folder, pid);
 }
 
-/// Tells of the windows of detail, and of how many more there were.
+/// Adds the windows of detail, and of how many more there were.
 pub(crate) fn add_windows((windows, more): (Vec<Window>, u64), writer: &mut SessionWriter) {
     let manifest = writer.manifest_mut();
     manifest.windows = windows;
@@ -69,12 +69,12 @@ pub(crate) fn add_windows((windows, more): (Vec<Window>, u64), writer: &mut Sess
     }
 }
 
-/// Tells of the images that are loaded.
+/// Adds the images that are loaded.
 pub(crate) fn add_modules(modules: &[&Module], writer: &mut SessionWriter) {
     writer.manifest_mut().modules = modules.iter().map(|module| describe(module)).collect();
 }
 
-/// Tells which functions of a process were not recorded all the time.
+/// Adds the functions of a process that were not recorded all the time.
 pub(crate) fn add_switches(
     switches: &Switchboard,
     hooked: &HookedPrograms,
@@ -85,7 +85,7 @@ pub(crate) fn add_switches(
     writer.manifest_mut().switches = switches.entries(pid, |function| modules.contains(&function.module()));
 }
 
-/// Tells of a process what is known beside its events; of the `first` one also what could not be traced.
+/// Adds what is known of a process beside its events; of the `first` one also what could not be traced.
 pub(crate) fn add_facts(hooked: &HookedPrograms, pid: ProcessId, first: ProcessId, writer: &mut SessionWriter) {
     let manifest = writer.manifest_mut();
     if let Some(process) = hooked.processes.get(&pid) {

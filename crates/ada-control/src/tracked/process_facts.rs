@@ -18,6 +18,6 @@ pub(crate) struct ProcessFacts {
     pub(crate) programs: BTreeSet<ProgramId>,
     /// The calls that were open when ada attached to it.
     pub(crate) open_calls: Vec<OpenCalls>,
-    /// The manifest does not tell of it yet.
+    /// The manifest does not list it yet.
     pub(crate) is_news: bool,
 }

@@ -27,7 +27,7 @@ pub(crate) struct Programs {
     pub(crate) pool_in_target: u64,
     pub(crate) switches: Arc<Switchboard>,
     pub(crate) phase: RecordingPhase,
-    /// How many processes are in the middle of an exec: these have left the shared memory, and no pidfd holds them yet.
+    /// How many processes are in the middle of an exec: these have unmapped the shared memory, and no pidfd holds them yet.
     pub(crate) execs_under_way: AtomicUsize,
     /// Processes that were followed into other programs, with their pidfds.
     pub(crate) followed: Mutex<Vec<(ProcessId, Pidfd)>>,

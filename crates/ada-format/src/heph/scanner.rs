@@ -44,7 +44,7 @@ pub(super) struct Scanner {
 enum Claim {
     Whole(Prefix),
     Broken(Error),
-    /// More bytes are needed to tell, or there are none.
+    /// More bytes are needed to know, or there are none.
     Open,
 }
 

@@ -98,7 +98,7 @@ impl ProcConnector {
         self.tree().running()
     }
 
-    /// Whether a process is known and has not ended, as far as events tell.
+    /// Whether a process is known and has not ended, as far as events report.
     pub fn runs(&self, pid: ProcessId) -> bool {
         self.tree().runs(pid)
     }

@@ -1,4 +1,4 @@
-//! The first traced process, and those that descend from it, as the kernel's events tell.
+//! The first traced process, and those that descend from it, as the kernel's events report them.
 
 use std::collections::HashMap;
 

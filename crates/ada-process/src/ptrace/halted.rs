@@ -209,7 +209,7 @@ impl Remote for Halted {
     }
 
     /// There is no room in a running program that is certainly nobody's.
-    fn stage_path(&self, _path: &str) -> io::Result<u64> {
+    fn put_path(&self, _path: &str) -> io::Result<u64> {
         Err(io::Error::from(io::ErrorKind::Unsupported))
     }
 }

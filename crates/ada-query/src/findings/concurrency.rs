@@ -42,13 +42,13 @@ fn never_resumed(about: &About<'_>) -> Vec<Finding> {
 
 fn never_left(about: &About<'_>) -> Vec<Finding> {
     let meta = about.process.tables.meta();
-    let pending = meta.groups.iter().enumerate().filter(|(_, group)| group.left() > 0);
+    let pending = meta.groups.iter().enumerate().filter(|(_, group)| group.remaining() > 0);
     pending
         .map(|(index, group)| {
             let title = format!(
                 "the dispatch group at {:#x} was entered {} times more than it was left",
                 group.address,
-                group.left()
+                group.remaining()
             );
             let rationale = "Whoever waits for it waits for ever, and blocks that it is to notify never run.";
             let mut finding = about.finding("never_left", 55.0, title, rationale);
@@ -58,7 +58,7 @@ fn never_left(about: &About<'_>) -> Vec<Finding> {
                 .map(|target| about.process.refer(target))
                 .collect();
             finding.facts =
-                json!({ "left": group.left(), "entered": group.enters, "blocks": group.blocks, "waits": group.waits });
+                json!({ "left": group.remaining(), "entered": group.enters, "blocks": group.blocks, "waits": group.waits });
             finding
         })
         .collect()

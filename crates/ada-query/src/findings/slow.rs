@@ -43,7 +43,7 @@ pub(super) fn find(about: &About<'_>) -> Result<Vec<Finding>, QueryError> {
     outliers.sort_by_key(|(index, it)| (!is_own[index.as_usize()], std::cmp::Reverse(it.max_ns), *index));
     for (index, it) in outliers.into_iter().take(MOST_LOOKED_INTO) {
         let Some(slow) = Slow::of(about, index, it, &is_own)? else { continue };
-        // A slow call is slow in all its callers; the outermost tells most, and comes first.
+        // A slow call is slow in all its callers; the outermost says most, and comes first.
         let is_known = found.iter().any(|known: &Finding| known.function.as_deref() == Some(&about.name(slow.culprit)));
         if !is_known {
             found.push(slow.finding(about, index, it, life));

@@ -112,7 +112,7 @@ impl Sums {
     }
 }
 
-/// Values that are told apart, numbered.
+/// Distinct values, numbered.
 #[derive(Default)]
 struct Dictionary {
     values: Vec<Value>,
@@ -165,7 +165,7 @@ pub(super) fn aggregate(
         let finds = parts.iter().zip(&mut dictionaries).map(|(part, them)| find(trace, process, *part, them)).collect();
         plans.push(Plan { ready: prepare(test, trace, process), finds });
     }
-    // Threads and callbacks are few, and told row by row; they come first, so that their values are numbered.
+    // Threads and callbacks are few, and added one by one; they come first, so that their values are numbered.
     let mut logical: Vec<([u64; MOST_PARTS], u64, u64)> = Vec::new();
     for process in 0..trace.processes().len() {
         for span in Span::logical(trace, process) {

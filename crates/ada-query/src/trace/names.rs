@@ -93,7 +93,7 @@ impl Names {
         functions.get(function.symbol_index() as usize).map(|row| row.name.as_str())
     }
 
-    /// A function's first instruction; nothing where its file cannot be told from another.
+    /// A function's first instruction; nothing where its file has no build-id.
     pub fn code(&self, function: FunctionId) -> Option<Code<'_>> {
         let module = self.modules.get(&function.module().0)?;
         module.code(module.functions.get(function.symbol_index() as usize)?.offset)

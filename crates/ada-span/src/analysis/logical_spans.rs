@@ -24,7 +24,7 @@ struct Moment {
 }
 
 /// Makes the tables of tasks and blocks.
-pub(crate) fn tell(parts: Vec<LogicalCalls>, traits: &FunctionTraits, options: &ReplayOptions, meta: &mut Meta) {
+pub(crate) fn add_spans(parts: Vec<LogicalCalls>, traits: &FunctionTraits, options: &ReplayOptions, meta: &mut Meta) {
     let (calls, labels) = join(parts);
     if calls.is_empty() {
         return;

@@ -195,7 +195,7 @@ impl<'a> CallbackTracker<'a> {
             if !opened.role.may_hand_over(position) {
                 continue;
             }
-            // A function's own address is what an indirect call has left in a register.
+            // A function's own address is what remains in a register of an indirect call.
             if let Some(function) = self.addresses.function(RuntimeAddr(number)).filter(|&function| function != own)
                 && !held.iter().any(|(known, _)| *known == function)
             {

@@ -160,7 +160,7 @@ impl QueueEntry {
 
 impl GroupEntry {
     /// What it still waits for.
-    pub fn left(&self) -> u64 {
+    pub fn remaining(&self) -> u64 {
         (self.enters + self.blocks).saturating_sub(self.leaves)
     }
 }

@@ -498,7 +498,7 @@ mod tests {
         Words::Task { head: id << 32, context: 0, status }
     }
 
-    fn tell(calls: &[(SwiftCall, LogicalCall)]) -> (Tasks, Contexts) {
+    fn feed(calls: &[(SwiftCall, LogicalCall)]) -> (Tasks, Contexts) {
         let (mut tasks, mut contexts) = (Tasks::default(), Contexts::default());
         for (swift, call) in calls {
             tasks.begin(call, *swift, &mut contexts, &|_| None);
@@ -510,10 +510,10 @@ mod tests {
     }
 
     #[test]
-    fn the_end_is_inferred_where_nothing_tells_of_it() {
+    fn the_end_is_inferred_where_nothing_reports_it() {
         let mut run = call(SwiftCall::JobRun, 0, 30, Words::Nothing);
         (run.1.end, run.1.close_seq) = (Some(TraceNanos(40)), Some(EventSeq(40)));
-        let (mut tasks, mut contexts) = tell(&[
+        let (mut tasks, mut contexts) = feed(&[
             call(SwiftCall::JobRun, 0, 1, Words::Nothing),
             call(SwiftCall::Enter, 0, 10, about(1, 0)),
             // Another one begins in the same job: the first one is done.
@@ -521,15 +521,15 @@ mod tests {
         ]);
         let (_, job) = run;
         tasks.end(&job, SwiftCall::JobRun, &mut contexts);
-        let told = tasks.finish(&OPTIONS).tasks;
-        let ends: Vec<(TraceNanos, TaskEnd)> = told.iter().map(|task| (task.end, task.end_how())).collect();
+        let made = tasks.finish(&OPTIONS).tasks;
+        let ends: Vec<(TraceNanos, TaskEnd)> = made.iter().map(|task| (task.end, task.end_how())).collect();
         assert_eq!(ends, [(TraceNanos(20), TaskEnd::Inferred), (TraceNanos(40), TaskEnd::Inferred)]);
-        assert!(told.iter().all(|task| task.outcome() == Outcome::default() && task.suspended_ns == 0));
+        assert!(made.iter().all(|task| task.outcome() == Outcome::default() && task.suspended_ns == 0));
     }
 
     #[test]
     fn a_task_that_lost_the_race_to_its_resume_has_not_paused() {
-        let (tasks, _) = tell(&[
+        let (tasks, _) = feed(&[
             call(SwiftCall::Enter, 0, 10, about(1, 0)),
             call(SwiftCall::ContinuationInit, 0, 12, about(1, 0)),
             call(SwiftCall::ContinuationAwait, 0, 14, Words::Nothing),
@@ -545,7 +545,7 @@ mod tests {
 
     #[test]
     fn a_resume_that_nobody_waits_for_is_an_orphan() {
-        let (tasks, _) = tell(&[
+        let (tasks, _) = feed(&[
             call(SwiftCall::Enter, 0, 10, about(1, 0)),
             call(SwiftCall::ContinuationInit, 0, 12, about(1, 0)),
             call(SwiftCall::ContinuationAwait, 0, 14, Words::Nothing),
@@ -565,7 +565,7 @@ mod tests {
 
     #[test]
     fn cancellation_notes_what_was_waited_for_and_only_the_first_counts() {
-        let (tasks, _) = tell(&[
+        let (tasks, _) = feed(&[
             call(SwiftCall::Enter, 0, 10, about(1, 0)),
             call(SwiftCall::ContinuationInit, 0, 12, about(1, 0)),
             call(SwiftCall::ContinuationAwait, 0, 14, Words::Nothing),
@@ -576,16 +576,16 @@ mod tests {
             call(SwiftCall::Complete, 1, 31, Words::Nothing),
             call(SwiftCall::Cancel, 0, 32, about(2, IS_COMPLETE)),
         ]);
-        let told = tasks.finish(&OPTIONS).tasks;
-        assert_eq!(told[0].outcome(), Outcome::new(Status::Canceled, Reason::Canceled));
-        assert_eq!((told[0].cancel_time, told[0].canceled_continuation), (Some(TraceNanos(20)), 0x77));
-        assert_eq!((told[1].outcome(), told[1].cancel_time), (Outcome::default(), None));
+        let made = tasks.finish(&OPTIONS).tasks;
+        assert_eq!(made[0].outcome(), Outcome::new(Status::Canceled, Reason::Canceled));
+        assert_eq!((made[0].cancel_time, made[0].canceled_continuation), (Some(TraceNanos(20)), 0x77));
+        assert_eq!((made[1].outcome(), made[1].cancel_time), (Outcome::default(), None));
     }
 
     #[test]
     fn a_task_seen_on_two_threads_at_once_is_in_doubt() {
         let (tasks, _) =
-            tell(&[call(SwiftCall::Enter, 0, 10, about(1, 0)), call(SwiftCall::Enter, 1, 20, about(1, 0))]);
+            feed(&[call(SwiftCall::Enter, 0, 10, about(1, 0)), call(SwiftCall::Enter, 1, 20, about(1, 0))]);
         let tables = tasks.finish(&OPTIONS);
         assert!(tables.tasks[0].outcome().is_uncertain);
         let runs: Vec<(u64, u64)> = tables.runs.iter().map(|run| (run.start.0, run.end.0)).collect();

@@ -50,7 +50,7 @@ pub(crate) fn id(number: u32) -> FunctionId {
     FunctionId::new(ModuleId(1), number)
 }
 
-/// What the analysis is told of the machine's functions.
+/// What the analysis knows of the machine's functions.
 pub(crate) fn traits() -> FunctionTraits {
     let of = |number: u32| FunctionTrait {
         role: match number {

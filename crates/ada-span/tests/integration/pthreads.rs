@@ -192,7 +192,7 @@ fn handles_that_are_used_again_mean_the_thread_of_their_time() {
 }
 
 #[test]
-fn without_handles_the_routine_and_its_argument_tell() {
+fn without_handles_the_routine_and_its_argument_decide() {
     let main = Script::new(1)
         .call(0, MAIN)
         .call_with(100, CREATE, [0, 0, address(OTHER_BODY), 7, 0, 0])
@@ -211,7 +211,7 @@ fn without_handles_the_routine_and_its_argument_tell() {
 }
 
 #[test]
-fn without_registers_time_tells_and_doubt_is_marked() {
+fn without_registers_time_decides_and_doubt_is_marked() {
     let main = || Script::new(1).call(0, MAIN);
     let alone = main().call(100, CREATE).back(110).call(1000, CREATE).back(1010);
     let spans = spans_of(vec![alone.first(), body(2, 200).back(300).done(), body(3, 1100).back(1200).done()]);
@@ -366,7 +366,7 @@ fn exit_values_come_from_joins_and_names_from_the_program() {
 }
 
 #[test]
-fn attributes_tell_whether_a_thread_starts_detached() {
+fn attributes_say_whether_a_thread_starts_detached() {
     let with_attributes = |script: Script, time: u64, handle: u64, flags: u64| {
         let mut script = script.call_with(time, CREATE, [0x7000, 0x6000, address(BODY), 0, 0, 0]);
         let last = script.thread.details.len() - 1;

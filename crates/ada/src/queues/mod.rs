@@ -121,15 +121,15 @@ fn print(queues: &[QueueUse], groups: &[GroupUse], out: &mut Out) -> anyhow::Res
             thousands(entry.notifies),
             thousands(entry.waits),
             nanoseconds(entry.wait_ns),
-            state(entry.left()),
+            state(entry.remaining()),
         ]);
     }
     listing.print(out)
 }
 
 /// Whether a group became empty.
-fn state(left: u64) -> String {
-    if left == 0 { "empty".to_owned() } else { format!("pending, {left} left") }
+fn state(remaining: u64) -> String {
+    if remaining == 0 { "empty".to_owned() } else { format!("pending, {remaining} left") }
 }
 
 fn queue_json(opened: &OpenedSession, queue: &QueueUse) -> Value {
@@ -162,7 +162,7 @@ fn group_json(opened: &OpenedSession, group: &GroupUse) -> Value {
         "notifies": entry.notifies,
         "waits": entry.waits,
         "wait_ns": entry.wait_ns,
-        "left": entry.left(),
-        "state": if entry.left() == 0 { "empty" } else { "pending" },
+        "left": entry.remaining(),
+        "state": if entry.remaining() == 0 { "empty" } else { "pending" },
     })
 }

@@ -119,9 +119,10 @@ fn orphans(opened: &OpenedSession) -> Option<Item> {
 
 /// Groups that wait for something to the end.
 fn pending_groups(opened: &OpenedSession) -> Option<Item> {
-    let groups = opened.processes().iter().flat_map(|it| &it.tables.meta().groups).filter(|group| group.left() > 0);
-    let (count, left) = groups.fold((0_u64, 0_u64), |(count, left), group| (count + 1, left + group.left()));
-    let json = json!({ "kind": "pending_group", "count": count, "left": left });
+    let groups =
+        opened.processes().iter().flat_map(|it| &it.tables.meta().groups).filter(|group| group.remaining() > 0);
+    let (count, remaining) = groups.fold((0_u64, 0_u64), |(count, sum), group| (count + 1, sum + group.remaining()));
+    let json = json!({ "kind": "pending_group", "count": count, "left": remaining });
     let words = format!("{} dispatch groups never became empty", thousands(count));
     (count > 0).then(|| Item::oddity("pending groups".into(), words, Some("ada queues".into()), json))
 }

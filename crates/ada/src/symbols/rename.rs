@@ -12,7 +12,7 @@ use anyhow::Context;
 pub(super) struct NamedModule {
     /// Functions that had no name.
     pub(super) gained: usize,
-    /// Functions that had a less telling one.
+    /// Functions that had a less specific one.
     pub(super) improved: usize,
     /// Functions that have none now.
     pub(super) unnamed: usize,

@@ -64,7 +64,7 @@ pub(crate) fn print(report: &TraceReport) {
     say(format_args!("ada: {}\n", report.session.display()));
 }
 
-/// Tells what is missing in the trace because it was switched.
+/// Reports what is missing in the trace because it was switched.
 fn switched(functions: &[SwitchedFunction]) {
     if functions.is_empty() {
         return;

@@ -6,7 +6,7 @@ use ada_event::{EventSeq, TraceNanos};
 use ada_span::table::{Column, Columns, FunctionIndex, Tables};
 use ada_span::{Correction, Costs, SelfCosts, SpanEnds, SpanError, ThreadIndex};
 
-/// Call paths that are told apart; beyond, calls are only counted.
+/// Call paths that are distinguished; beyond, calls are only counted.
 const MOST_NODES: usize = 1 << 20;
 
 /// Calls with the same path.

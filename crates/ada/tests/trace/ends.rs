@@ -30,7 +30,7 @@ fn assert_told(line: &str, manifest: &Manifest) {
     assert_eq!((exit.code, exit.signal), expected, "{line}: {exit:?}");
 }
 
-/// Where the kernel tells nobody of processes, in a container, the session says so.
+/// Where the kernel reports processes to nobody, in a container, the session says so.
 #[test]
 fn processes_that_end_before_their_first_call_are_told_of() {
     let tracing = Tracing::new(&Program::new("short_lives.c"));

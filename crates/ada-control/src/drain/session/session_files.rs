@@ -158,7 +158,7 @@ impl SessionFiles {
         }
     }
 
-    /// A process of whose threads no event is left has one of them all the same.
+    /// A process of whose threads no event remains has one of them all the same.
     pub(crate) fn name_let_go(&mut self, let_go: &HashMap<ProcessId, ThreadEntry>) -> Result<(), ControlError> {
         for (pid, process) in &mut self.processes {
             let Some(thread) = let_go.get(pid).filter(|_| process.manifest_mut().threads.is_empty()) else { continue };

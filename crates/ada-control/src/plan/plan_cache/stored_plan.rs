@@ -77,7 +77,7 @@ pub(super) fn decode(stored: &[u8], key: &[u8]) -> Option<ImagePlan> {
     let rest = stored.strip_prefix(&MAGIC)?;
     let (checksum, checked) = rest.split_first_chunk()?;
     let mut lists = Lists { rest: checked };
-    // A stale plan is told before its bytes are read.
+    // A stale plan is detected before its bytes are read.
     if lists.next()? != key || crc32fast::hash(checked) != u32::from_le_bytes(*checksum) {
         return None;
     }
@@ -292,7 +292,7 @@ pub(super) mod tests {
         assert!(decode(&stored, KEY).is_none(), "something behind the end");
     }
 
-    /// With a checksum that is right, only the meaning of the bytes is left to look at.
+    /// With a checksum that is right, only the meaning of the bytes remains to be looked at.
     #[test]
     fn a_forged_plan_does_no_harm_to_the_installer() {
         let good = encode(&plan_of("/bin/ls"), KEY);

@@ -1,5 +1,5 @@
 //! The runtime probes: functions of threading and concurrency libraries of which every session keeps registers and a few
-//! words of memory, so that the analysis can tell what belongs together.
+//! words of memory, so that the analysis can find what belongs together.
 //!
 //! A probe is found by its function's name, in whatever image has it. The table says what is read beside the registers;
 //! the words follow each other in the order of the reads. What they mean is the analysis's business.

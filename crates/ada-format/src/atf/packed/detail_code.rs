@@ -248,10 +248,10 @@ impl<'a> Parts<'a> {
         let (bytes, data) = self.data.split_at_checked(length).ok_or(BlockFault::Short)?;
         self.data = data;
         let mut word = 0;
-        let mut left = mask;
+        let mut remaining = mask;
         for &byte in bytes {
-            word |= u64::from(byte) << (8 * left.trailing_zeros());
-            left &= left - 1;
+            word |= u64::from(byte) << (8 * remaining.trailing_zeros());
+            remaining &= remaining - 1;
         }
         Ok(word)
     }

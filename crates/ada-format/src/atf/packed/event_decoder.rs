@@ -262,7 +262,7 @@ fn read_escape(
     Ok(Escaped { event, state })
 }
 
-/// Bytes as numbers of a fixed width; fails where bytes are left over.
+/// Bytes as numbers of a fixed width; fails where bytes remain.
 fn whole<const N: usize>(bytes: &[u8]) -> Result<&[[u8; N]], BlockFault> {
     match bytes.as_chunks() {
         (whole, []) => Ok(whole),

@@ -218,7 +218,7 @@ impl PackedShape {
         self.around.as_ref()
     }
 
-    /// What is wrong with the file, as far as can be told without reading its events.
+    /// What is wrong with the file, as far as can be known without reading its events.
     pub fn damage(&self) -> &[Damage] {
         &self.damage
     }

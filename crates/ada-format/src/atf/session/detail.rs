@@ -115,7 +115,7 @@ impl<'a> ThreadDetail<'a> {
         self.len() == 0
     }
 
-    /// What is wrong with the file, as far as can be told without reading all records.
+    /// What is wrong with the file, as far as can be known without reading all records.
     pub fn damage(&self) -> &[Damage] {
         match &self.inner {
             Inner::Raw(view) => view.damage(),

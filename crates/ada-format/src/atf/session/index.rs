@@ -133,7 +133,7 @@ impl<'a> ThreadEvents<'a> {
         self.len() == 0
     }
 
-    /// What is wrong with the file, as far as can be told without reading the events.
+    /// What is wrong with the file, as far as can be known without reading the events.
     pub fn damage(&self) -> &[Damage] {
         match &self.inner {
             Inner::Raw(view) => view.damage(),
@@ -164,7 +164,7 @@ impl<'a> ThreadEvents<'a> {
 
     /// The events in the order of the file.
     pub fn events(&self) -> Events<'a> {
-        Events { index: self.clone(), left: 0..self.len() }
+        Events { index: self.clone(), remaining: 0..self.len() }
     }
 
     /// The position of the first event that is not before a time, in a thread whose clock runs forward. A packed file is
@@ -188,7 +188,7 @@ impl<'a> ThreadEvents<'a> {
         EventSeq(low)
     }
 
-    /// The first position from `from` on that may have an event of one of these functions: where the file tells, blocks
+    /// The first position from `from` on that may have an event of one of these functions: where the file says so, blocks
     /// without them are passed over.
     pub fn skip_without(&self, functions: &[FunctionId], from: EventSeq) -> EventSeq {
         let Inner::Packed { packed, .. } = &self.inner else { return from };
@@ -218,7 +218,7 @@ impl<'a> ThreadEvents<'a> {
 #[derive(Clone, Debug)]
 pub struct Events<'a> {
     index: ThreadEvents<'a>,
-    left: Range<u64>,
+    remaining: Range<u64>,
 }
 
 impl Iterator for Events<'_> {
@@ -226,7 +226,7 @@ impl Iterator for Events<'_> {
 
     fn next(&mut self) -> Option<Event> {
         loop {
-            let seq = self.left.next()?;
+            let seq = self.remaining.next()?;
             if let Some(event) = self.index.event(EventSeq(seq)) {
                 return Some(event);
             }
@@ -237,7 +237,7 @@ impl Iterator for Events<'_> {
 impl DoubleEndedIterator for Events<'_> {
     fn next_back(&mut self) -> Option<Event> {
         loop {
-            let seq = self.left.next_back()?;
+            let seq = self.remaining.next_back()?;
             if let Some(event) = self.index.event(EventSeq(seq)) {
                 return Some(event);
             }
