@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cut_or_foreign_stream_is_an_error_with_its_place() {
+    fn a_cut_or_foreign_stream_is_an_error_with_its_offset() {
         for length in 0..HELLO_XZ.len() - 12 {
             if let Ok(bytes) = decompress(&HELLO_XZ[..length]) {
                 assert_eq!(bytes, b"mini debug info, mini debug info");

@@ -99,7 +99,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_memfd_is_told_from_other_files() {
+    fn a_memfd_is_distinguished_from_other_files() {
         let maps = "55d0c0000000-55d0c0001000 r--p 00000000 fe:01 1057 /usr/bin/x\n\
             100000000000-100004000000 rw-s 00000000 00:01 1058 /memfd:ada (deleted)\n\
             7ffc00000000-7ffc00021000 rw-p 00000000 00:00 0 [stack]\n";

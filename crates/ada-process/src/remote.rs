@@ -27,7 +27,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn errors_are_told_from_results() {
+    fn errors_are_distinguished_from_results() {
         assert_eq!(system_call_result(-2_i64 as u64).unwrap_err().kind(), io::ErrorKind::NotFound);
         assert_eq!(system_call_result(0).unwrap(), 0);
         assert_eq!(system_call_result(-4096_i64 as u64).unwrap(), -4096_i64 as u64);

@@ -16,7 +16,7 @@ use crate::thread_index::ThreadIndex;
 /// A call of the C library's first function of a thread.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ThreadStart {
-    /// The thread's index.
+    /// The thread.
     pub(crate) thread: ThreadIndex,
     pub(crate) seq: EventSeq,
     pub(crate) time: TraceNanos,

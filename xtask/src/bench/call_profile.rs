@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn a_function_without_a_name_has_its_place() {
+    fn a_function_without_a_name_has_module_and_offset() {
         let row = FunctionRow {
             offset: ImageOffset(0x1234),
             size: 1,

@@ -141,7 +141,7 @@ fn leave(halted: &Halted, mappings: &[Mapping], code: &[Range<u64>], copies: &[(
     for thread in halted.threads() {
         let mut registers = thread.registers()?;
         // Displaced instructions do the same where they were before: the thread may be waiting in one.
-        if let Some(original) = original_place(registers.instruction_pointer(), copies) {
+        if let Some(original) = original_address(registers.instruction_pointer(), copies) {
             thread.set_instruction_pointer(original)?;
             registers.set_instruction_pointer(original);
         }
@@ -169,7 +169,7 @@ fn unmap(pid: ProcessId, mappings: &[Mapping], is_ours: &dyn Fn(&Mapping) -> boo
 }
 
 /// Where the instruction at an address was before it was displaced.
-fn original_place(address: u64, copies: &[(u64, &Site)]) -> Option<u64> {
+fn original_address(address: u64, copies: &[(u64, &Site)]) -> Option<u64> {
     let before = copies.partition_point(|(at, _)| *at <= address).checked_sub(1)?;
     let (at, site) = copies[before];
     let distance = address - at;

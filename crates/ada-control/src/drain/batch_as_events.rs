@@ -90,7 +90,7 @@ mod tests {
     use ada_event::{FunctionId, ModuleId};
 
     #[test]
-    fn records_are_told_by_their_functions_kinds_depths_and_times() {
+    fn records_become_events_by_their_functions_kinds_depths_and_times() {
         const BASE: u32 = 0x4000_0000;
         let record = |tsc, function, bits: u32, frames: u32| RawRecord {
             tsc,

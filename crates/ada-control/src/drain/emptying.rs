@@ -27,7 +27,7 @@ impl Drain {
         files: &mut SessionFiles,
     ) -> bool {
         let is_full = self.pool.state(pending.chunk) == ChunkState::Full as u32;
-        let has_moved_on = self.processes.has_left_program_of(pending);
+        let has_moved_on = self.processes.has_abandoned_program_of(pending);
         let ended = has_moved_on || other_chunks.is_some();
         let pool = self.pool;
         let others = ThreadChunks { pool: &pool, pid: pending.pid, tid: pending.tid, known: other_chunks };

@@ -38,7 +38,7 @@ impl SeenProcesses {
     }
 
     /// Whether a process runs another program by now, and has abandoned this one's chunks.
-    pub(super) fn has_left_program_of(&self, pending: &PendingChunk) -> bool {
+    pub(super) fn has_abandoned_program_of(&self, pending: &PendingChunk) -> bool {
         self.programs[&pending.pid].last().is_some_and(|&newest| newest > pending.program)
     }
 

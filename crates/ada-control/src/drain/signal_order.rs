@@ -64,7 +64,7 @@ mod tests {
     }
 
     #[test]
-    fn records_in_order_are_left_alone() {
+    fn records_in_order_stay_as_they_are() {
         let (functions, times) = ordered(vec![record(1, 1, Call, 0), record(2, 2, Return, 0)]);
         assert_eq!((functions, times), (vec![1, 2], vec![]));
     }

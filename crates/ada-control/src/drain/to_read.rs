@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn all_that_an_ended_thread_has_left_is_read() {
+    fn all_that_remains_of_an_ended_thread_is_read() {
         let shared = SharedMemory::new(4, OnFull::Wait, DetailMode::Off).unwrap();
         let pool = shared.pool();
         give(&pool, 1, 7, 0, ChunkState::Active);

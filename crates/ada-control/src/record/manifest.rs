@@ -176,7 +176,7 @@ fn coverage(module: &Module) -> Coverage {
     }
     // A cold part belongs to another function, which is counted.
     let cold_parts = skipped.remove(SkipReason::ColdPart.name()).unwrap_or(0);
-    let left_alone: u64 = skipped.values().sum();
+    let not_hooked: u64 = skipped.values().sum();
     let found = module.functions.len() as u64 - cold_parts;
-    Coverage { found, hooked: found - entry_only - left_alone, entry_only, skipped, ..Coverage::default() }
+    Coverage { found, hooked: found - entry_only - not_hooked, entry_only, skipped, ..Coverage::default() }
 }

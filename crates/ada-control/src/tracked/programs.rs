@@ -41,13 +41,13 @@ impl Programs {
         shared: Arc<SharedMemory>,
         proc_connector: io::Result<ProcConnector>,
     ) -> Self {
-        let not_told = |error: &io::Error| {
+        let not_reported = |error: &io::Error| {
             format!(
                 "the kernel does not tell of processes ({error}): those that end before their first call are missed"
             )
         };
         let hooked = HookedPrograms {
-            limits: proc_connector.as_ref().err().map(not_told).into_iter().collect(),
+            limits: proc_connector.as_ref().err().map(not_reported).into_iter().collect(),
             ..HookedPrograms::default()
         };
         Self {

@@ -62,7 +62,7 @@ mod tests {
     }
 
     #[test]
-    fn messages_are_told_apart_and_short_ones_are_nothing() {
+    fn messages_are_distinguished_and_short_ones_are_nothing() {
         assert_eq!(ProcessEvent::parse(&message(0, &[13])), Some(ProcessEvent::Acknowledged(13)));
         assert_eq!(
             ProcessEvent::parse(&message(1, &[5, 4, 9, 9])),

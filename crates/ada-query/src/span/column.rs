@@ -170,7 +170,7 @@ span_columns! {
 }
 
 impl SpanColumn {
-    /// The column at a index of SQL's table.
+    /// The column at an index of SQL's table.
     pub(crate) fn at(index: usize) -> Option<Self> {
         Self::ALL.get(index).copied()
     }
@@ -196,7 +196,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_column_stands_at_its_own_place_under_its_own_name() {
+    fn a_column_stands_at_its_own_index_under_its_own_name() {
         for (index, &column) in SpanColumn::ALL.iter().enumerate() {
             assert_eq!(SpanColumn::at(index), Some(column));
             assert_eq!(column as usize, index);

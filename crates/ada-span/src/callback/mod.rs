@@ -20,7 +20,7 @@ use crate::word_struct::word_struct;
 word_struct! {
     /// One execution of a callback.
     pub struct CallbackSpan {
-        /// The thread's index in [`crate::table::Meta::threads`].
+        /// The thread.
         pub thread: ThreadIndex,
         /// The position of the event that entered the callback: also the frame span's name.
         pub seq: EventSeq,
@@ -34,7 +34,7 @@ word_struct! {
         pub close_seq: Option<EventSeq>,
         /// The callback.
         pub function: FunctionId,
-        /// The index of the thread whose call was handed the address.
+        /// The thread whose call was handed the address.
         pub initiator_thread: ThreadIndex,
         /// The position of that call.
         pub initiator_seq: EventSeq,

@@ -19,7 +19,7 @@ pub(crate) type Label = [u64; LABEL_WORDS];
 /// One call.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LogicalCall {
-    /// The thread's index.
+    /// The thread.
     pub(crate) thread: ThreadIndex,
     pub(crate) depth: u32,
     pub(crate) seq: EventSeq,

@@ -22,7 +22,7 @@ word_struct! {
     pub struct BlockSpan {
         /// [`How`]'s number.
         pub how: u64,
-        /// The index of the thread that it ran on; if it never ran, of the one that submitted it.
+        /// The thread that it ran on; if it never ran, of the one that submitted it.
         pub thread: ThreadIndex,
         /// The event that its run begins with; if it never ran, its submission.
         pub seq: EventSeq,
@@ -36,7 +36,7 @@ word_struct! {
         pub close_seq: Option<EventSeq>,
         /// The function that it ran.
         pub function: Option<FunctionId>,
-        /// The index of the thread that submitted it.
+        /// The thread that submitted it.
         pub submit_thread: ThreadIndex,
         /// The call that did.
         pub submit_seq: EventSeq,

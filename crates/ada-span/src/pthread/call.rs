@@ -14,7 +14,7 @@ const UNREADABLE: u64 = u64::MAX;
 /// The call, and its end if it had one.
 #[derive(Clone, Debug)]
 pub(crate) struct ThreadCall {
-    /// The index of the thread that called.
+    /// The thread that called.
     pub(crate) thread: ThreadIndex,
     pub(crate) seq: EventSeq,
     /// The opening event of what it is in: itself, or the call that it has jumped to.

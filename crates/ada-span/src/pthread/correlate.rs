@@ -33,7 +33,7 @@ pub(crate) struct Routine {
 /// A thread as the correlator sees it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ThreadLife {
-    /// Its index.
+    /// Which one.
     pub(crate) thread: ThreadIndex,
     /// The event that it begins with.
     pub(crate) begin_seq: EventSeq,

@@ -17,7 +17,7 @@ use crate::word_struct::word_struct;
 word_struct! {
     /// The life of one thread. [`crate::NONE`] where something is not known.
     pub struct PthreadSpan {
-        /// The thread's index in [`crate::table::Meta::threads`].
+        /// The thread.
         pub thread: ThreadIndex,
         /// The event that it begins with: 0, or later where the trace has several threads under one id.
         pub begin_seq: EventSeq,
@@ -43,7 +43,7 @@ word_struct! {
         pub handle: u64,
         /// The operating system's id of the thread.
         pub tid: Option<ThreadId>,
-        /// The index of the thread that created it.
+        /// The thread that created it.
         pub creator: Option<ThreadIndex>,
         /// The call of `pthread_create`.
         pub create_seq: Option<EventSeq>,
@@ -59,7 +59,7 @@ word_struct! {
         pub exit_seq: Option<EventSeq>,
         /// 1 if it was detached, 0 if it can be, or was, joined.
         pub is_detached: u64,
-        /// The index of the thread that waited for its end.
+        /// The thread that waited for its end.
         pub joiner: Option<ThreadIndex>,
         /// The call that waited.
         pub join_seq: Option<EventSeq>,
@@ -67,7 +67,7 @@ word_struct! {
         pub join_time: Option<TraceNanos>,
         /// When it ended.
         pub join_end: Option<TraceNanos>,
-        /// The index of the thread that cancelled it.
+        /// The thread that cancelled it.
         pub canceler: Option<ThreadIndex>,
         /// The call that did.
         pub cancel_seq: Option<EventSeq>,

@@ -21,7 +21,7 @@ word_struct! {
         pub id: u64,
         /// [`TaskKind`]'s number.
         pub kind: u64,
-        /// The index of the thread that it ran on first; if it never ran, of the one that made it.
+        /// The thread that it ran on first; if it never ran, of the one that made it.
         pub thread: ThreadIndex,
         /// The event that its first run begins with; if it never ran, its creation.
         pub begin_seq: EventSeq,
@@ -33,7 +33,7 @@ word_struct! {
         pub outcome: u64,
         /// The function that it was made to run.
         pub function: Option<FunctionId>,
-        /// The index of the thread that made it.
+        /// The thread that made it.
         pub create_thread: Option<ThreadIndex>,
         /// The call that made it.
         pub create_seq: Option<EventSeq>,
@@ -55,7 +55,7 @@ word_struct! {
         pub first_suspension: u64,
         /// How often it was suspended.
         pub suspensions: u64,
-        /// The index of the thread that it ended on.
+        /// The thread that it ended on.
         pub end_thread: Option<ThreadIndex>,
         /// The event that ended it.
         pub end_seq: Option<EventSeq>,
@@ -63,7 +63,7 @@ word_struct! {
         pub end_how: u64,
         /// When it was first asked to end.
         pub cancel_time: Option<TraceNanos>,
-        /// The index of the thread that asked.
+        /// The thread that asked.
         pub cancel_thread: Option<ThreadIndex>,
         /// The call that asked.
         pub cancel_seq: Option<EventSeq>,
@@ -79,7 +79,7 @@ word_struct! {
     pub struct TaskRun {
         /// The task's index.
         pub task: u64,
-        /// The thread's index.
+        /// The thread.
         pub thread: ThreadIndex,
         /// When it began.
         pub start: TraceNanos,
@@ -105,13 +105,13 @@ word_struct! {
         pub kind: u64,
         /// What it waited for: the continuation's address, the other task's id, the group's or the executor's address.
         pub key: u64,
-        /// The index of the thread that it ran on before.
+        /// The thread that it ran on before.
         pub thread: ThreadIndex,
         /// The event that it began with.
         pub seq: EventSeq,
         /// When what it waited for happened: the continuation was resumed.
         pub resume_time: Option<TraceNanos>,
-        /// The index of the thread that resumed it.
+        /// The thread that resumed it.
         pub resume_thread: Option<ThreadIndex>,
         /// The call that did.
         pub resume_seq: Option<EventSeq>,

@@ -37,7 +37,7 @@ impl Library {
     }
 
     /// Where recordings go.
-    pub(super) fn first_place(&self) -> &Path {
+    pub(super) fn first_folder(&self) -> &Path {
         &self.folders[0]
     }
 

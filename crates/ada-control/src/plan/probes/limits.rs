@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_is_told_with_its_loss() {
+    fn what_is_missing_is_reported_with_its_loss() {
         let find = |name: &str| match name {
             "swift_task_cancel" => Found::Nowhere,
             "swift_task_enqueue" => Found::NotHooked,

@@ -367,7 +367,7 @@ mod tests {
     }
 
     #[test]
-    fn bad_json_is_an_error_with_its_place() {
+    fn bad_json_is_an_error_with_its_offset() {
         let error = Manifest::parse(b"{\n  \"threads\": 7}").unwrap_err();
         let AtfError::Manifest { offset, line, column, reason } = error else { panic!("{error}") };
         assert_eq!((offset, line, column), (15, 2, 14));

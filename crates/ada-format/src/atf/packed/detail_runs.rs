@@ -61,7 +61,7 @@ mod tests {
     }
 
     #[test]
-    fn runs_stand_where_they_are_told() {
+    fn runs_stand_where_they_were_put() {
         assert_eq!(runs(&[], 2), Ok(vec![]));
         assert_eq!(runs(&[(1, 2, 7), (1, 1, -3)], 6), Ok(vec![(1..3, 7), (4..5, 6)]));
         assert_eq!(runs(&[(0, 1, 1), (0, 0, 9)], 1), Ok(vec![(0..1, 1), (1..1, 11)]));
