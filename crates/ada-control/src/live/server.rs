@@ -10,7 +10,6 @@ use std::thread::Scope;
 use std::time::Duration;
 
 use ada_event::ProcessId;
-
 use ada_process::this_process;
 
 use crate::live::{Answer, LiveError, Request, runtime_folder};

@@ -22,7 +22,7 @@ word_struct! {
     pub struct BlockSpan {
         /// [`How`]'s number.
         pub how: u64,
-        /// The thread that it ran on; if it never ran, of the one that submitted it.
+        /// The thread that it ran on; if it never ran, the one that submitted it.
         pub thread: ThreadIndex,
         /// The event that its run begins with; if it never ran, its submission.
         pub seq: EventSeq,

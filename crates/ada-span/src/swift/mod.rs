@@ -21,7 +21,7 @@ word_struct! {
         pub id: u64,
         /// [`TaskKind`]'s number.
         pub kind: u64,
-        /// The thread that it ran on first; if it never ran, of the one that made it.
+        /// The thread that it ran on first; if it never ran, the one that made it.
         pub thread: ThreadIndex,
         /// The event that its first run begins with; if it never ran, its creation.
         pub begin_seq: EventSeq,

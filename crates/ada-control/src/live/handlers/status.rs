@@ -5,7 +5,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use ada_event::ProcessId;
-
 use ada_process::this_process;
 
 use crate::live::{Answer, Handler, Request, Status};
