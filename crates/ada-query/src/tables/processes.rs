@@ -58,7 +58,7 @@ impl Relation for Processes {
             rows.push(vec![
                 text(&trace.session_of(process).name),
                 number(process.pid),
-                maybe(manifest.and_then(|it| it.parent_pid), |pid| number(pid)),
+                maybe(manifest.and_then(|it| it.parent_pid), number),
                 maybe(manifest, |it| text(it.command_line.join(" "))),
                 maybe(exit.and_then(|it| it.code), |code| Value::Integer(code.into())),
                 maybe(exit.and_then(|it| it.signal), |signal| Value::Integer(signal.into())),

@@ -44,7 +44,7 @@ impl Relation for Windows {
                     text(&trace.session_of(process).name),
                     number(process.pid),
                     text(&window.trigger),
-                    maybe(window.thread, |id| number(id)),
+                    maybe(window.thread, number),
                     number(window.start_ns),
                     number(window.end_ns),
                     maybe(window.trigger_ns, number),
