@@ -20,9 +20,9 @@ pub(crate) struct Deadline {
 
 impl Deadline {
     /// From the work that is estimated for these files, unless the user has said how long.
-    pub(crate) fn new(started: Instant, files: &[LoadedFile], told: Option<Duration>) -> Self {
+    pub(crate) fn new(started: Instant, files: &[LoadedFile], allowance: Option<Duration>) -> Self {
         let bytes: u64 = files.iter().map(|file| file.end - file.start).sum();
-        let allowed = told.unwrap_or(Duration::from_nanos(bytes * NANOSECONDS_PER_BYTE) + TOLERANCE);
+        let allowed = allowance.unwrap_or(Duration::from_nanos(bytes * NANOSECONDS_PER_BYTE) + TOLERANCE);
         Self { allowed, at: started.checked_add(allowed) }
     }
 
@@ -55,8 +55,8 @@ mod tests {
         let small = Deadline::new(now, &[file(4096)], None);
         let large = Deadline::new(now, &[file(4096), file(100 << 20)], None);
         assert!(small.allowed() < large.allowed() && !small.has_passed());
-        let told = Deadline::new(now, &[file(100 << 20)], Some(Duration::ZERO));
-        assert!(told.has_passed() && matches!(told.check(), Err(ControlError::StartUpTimeout { .. })));
+        let allowance = Deadline::new(now, &[file(100 << 20)], Some(Duration::ZERO));
+        assert!(allowance.has_passed() && matches!(allowance.check(), Err(ControlError::StartUpTimeout { .. })));
         assert!(!Deadline::never().has_passed());
     }
 }

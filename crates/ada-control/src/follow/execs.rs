@@ -10,9 +10,10 @@ use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use ada_event::{ProcessId, ThreadId};
 use ada_process::procfs::ProcessDir;
 use ada_process::ptrace::{ExecOutcome, Seized};
-use ada_process::{MemfdId, Pidfd, futex};
+use ada_process::{MemfdId, Pidfd, futex, this_process};
 use ada_ring::control::ExecCall;
 use ada_ring::{ExecStage, Pool};
 
@@ -34,7 +35,8 @@ pub(crate) fn follow_execs(programs: &Programs, workshop: &Workshop, options: &T
             futex::wait(&exec.stage, stage, Duration::from_millis(50));
             continue;
         }
-        let (pid, tid) = (exec.pid.load(Ordering::Relaxed), exec.tid.load(Ordering::Relaxed));
+        let pid = ProcessId(exec.pid.load(Ordering::Relaxed));
+        let tid = ThreadId(exec.tid.load(Ordering::Relaxed));
         programs.execs_under_way.fetch_add(1, Ordering::SeqCst);
         let followed = if programs.phase.is_hooking() {
             follow(programs, workshop, options, exec, pid, tid)
@@ -60,12 +62,12 @@ fn follow(
     workshop: &Workshop,
     options: &TraceOptions,
     exec: &ExecCall,
-    pid: u32,
-    tid: u32,
+    pid: ProcessId,
+    tid: ThreadId,
 ) -> Result<(), String> {
     let go = || let_go(exec);
     // A process in a PID namespace of its own does not know the id that it has here.
-    let is_here = |memfd: MemfdId| pid != std::process::id() && memfd.is_used_by(pid);
+    let is_here = |memfd: MemfdId| pid != this_process() && memfd.is_used_by(pid);
     if !workshop.shared.memfd().is_ok_and(is_here) {
         go();
         return Err("it is in a namespace of its own for process ids".to_owned());
@@ -79,13 +81,13 @@ fn follow(
     let seized = seized.map_err(|error| format!("it cannot be taken charge of: {error}"))?;
     let has_failed = || {
         let asks_again =
-            exec.stage.load(Ordering::Acquire) == ExecStage::Asked as u32 && exec.tid.load(Ordering::Relaxed) == tid;
+            exec.stage.load(Ordering::Acquire) == ExecStage::Asked as u32 && exec.tid.load(Ordering::Relaxed) == tid.0;
         if asks_again && refused(pid, exec.path.load(Ordering::Relaxed)).is_none() {
             // It looks for the program in one folder after the other.
             go();
             return false;
         }
-        asks_again || exec.failed.load(Ordering::Acquire) == tid
+        asks_again || exec.failed.load(Ordering::Acquire) == tid.0
     };
     match seized.wait_for_exec(pid, has_failed).map_err(|error| error.to_string())? {
         ExecOutcome::Failed | ExecOutcome::Ended => Ok(()),
@@ -121,7 +123,7 @@ fn let_go(exec: &ExecCall) {
 
 /// Why the program that a process is about to run cannot be followed: set-user-ID and capabilities have no effect on a
 /// traced program.
-fn refused(pid: u32, path_at: u64) -> Option<String> {
+fn refused(pid: ProcessId, path_at: u64) -> Option<String> {
     let mut path = [0; libc::PATH_MAX as usize];
     let process = ProcessDir::of(pid);
     let memory = process.memory().ok()?;

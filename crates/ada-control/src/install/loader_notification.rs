@@ -2,6 +2,7 @@
 
 use std::io;
 
+use ada_event::ProcessId;
 use ada_image::Image;
 use ada_process::maps;
 use ada_process::procfs::ProcessDir;
@@ -22,7 +23,7 @@ pub(crate) struct LoaderNotification {
 
 /// Where the loader of a process, if it has one, tells of new libraries; `read` reads a word of the process's memory.
 pub(crate) fn find_loader(
-    pid: u32,
+    pid: ProcessId,
     read: impl Fn(u64) -> io::Result<u64>,
 ) -> Result<Option<LoaderNotification>, ControlError> {
     let base = ProcessDir::of(pid).auxiliary(AT_BASE).doing("reading the program's auxiliary vector")?.unwrap_or(0);

@@ -26,7 +26,7 @@ pub(super) fn packed_detail(raw: &[u8]) -> Vec<u8> {
     pack_detail(raw, Cursor::new(Vec::new()), |_| ()).expect("it can be packed").into_inner()
 }
 
-/// Events with their positions, as they were told one by one.
+/// Events with their positions, as they were visited one by one.
 #[derive(Default)]
 pub(super) struct Visited {
     pub(super) events: Vec<(u64, Event)>,
@@ -52,7 +52,7 @@ impl EventVisitor for Visited {
     }
 }
 
-/// All events of a packed file whose blocks are all right, which are the same when they are told one by one.
+/// All events of a packed file whose blocks are all right, which are the same when they are visited one by one.
 pub(super) fn events_of(packed: &[u8]) -> Vec<[u8; 32]> {
     let shape = PackedShape::of_index(packed).expect("it is one");
     let (mut decoder, mut events, mut all) = (EventDecoder::default(), Vec::new(), Vec::new());
@@ -182,7 +182,7 @@ fn blocks_are_found_by_position_time_and_function() {
     }
     assert_eq!((shape.block_with(50_000), shape.block_not_before(TraceNanos(u64::MAX))), (None, shape.block_count()));
     let with_function: Vec<usize> =
-        (0..shape.block_count()).filter(|&block| shape.may_have(block, &[99 << 32])).collect();
+        (0..shape.block_count()).filter(|&block| shape.may_have(block, &[FunctionId(99 << 32)])).collect();
     assert!(with_function.contains(&shape.block_with(40_000).unwrap()));
     assert!(with_function.len() < shape.block_count());
 }

@@ -3,6 +3,8 @@
 use std::io;
 use std::time::Duration;
 
+use ada_event::{ProcessId, ThreadId};
+
 use super::traced_thread::TracedThread;
 use super::tracee::Tracee;
 use crate::wait::{Halt, change, is_gone, wait_for_end};
@@ -26,16 +28,16 @@ const EXEC_STOP: i32 = libc::SIGTRAP | (libc::PTRACE_EVENT_EXEC << 8);
 
 impl Seized {
     /// Takes charge of a thread without stopping it.
-    pub fn take(tid: u32) -> io::Result<Self> {
-        Ok(Self { thread: TracedThread::seize(tid as i32, libc::PTRACE_O_TRACEEXEC)? })
+    pub fn take(tid: ThreadId) -> io::Result<Self> {
+        Ok(Self { thread: TracedThread::seize(tid, libc::PTRACE_O_TRACEEXEC)? })
     }
 
     /// Waits until the thread's process `pid` has loaded the new program, or has failed to; the thread is then not traced
     /// any more. Signals that come meanwhile are passed on.
-    pub fn wait_for_exec(self, pid: u32, has_failed: impl Fn() -> bool) -> io::Result<ExecOutcome> {
+    pub fn wait_for_exec(self, pid: ProcessId, has_failed: impl Fn() -> bool) -> io::Result<ExecOutcome> {
         let mut is_interrupted = false;
         loop {
-            let Some((stopped, halt)) = poll_own_tracee([self.thread.tid(), pid as i32])? else {
+            let Some((stopped, halt)) = poll_own_tracee([self.thread.tid(), pid.first_thread()])? else {
                 if has_failed() && !is_interrupted {
                     self.thread.interrupt()?;
                     is_interrupted = true;
@@ -65,7 +67,7 @@ impl Seized {
                             result => return result.map(|()| ExecOutcome::Failed),
                         }
                     }
-                    // The kernel tells when the whole process is stopped, and also when it goes on.
+                    // The kernel reports when the whole process is stopped, and also when it goes on.
                     let goes_on = stop & 0xff == libc::SIGTRAP;
                     unless_gone(if goes_on { stopped.resume(0) } else { stopped.listen() })?;
                 }
@@ -85,7 +87,7 @@ fn unless_gone(result: io::Result<()>) -> io::Result<()> {
 }
 
 /// A change of a thread that this very thread traces, if there is one; it has either id, before and after its exec.
-fn poll_own_tracee(ids: [i32; 2]) -> io::Result<Option<(TracedThread, Halt)>> {
+fn poll_own_tracee(ids: [ThreadId; 2]) -> io::Result<Option<(TracedThread, Halt)>> {
     let mut gone = 0;
     for id in ids {
         match change(id, libc::__WNOTHREAD | libc::WNOHANG) {
