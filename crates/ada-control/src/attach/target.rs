@@ -67,6 +67,8 @@ pub(crate) struct RunningProgram {
     pid: ProcessId,
     memory: ProcessMemory,
     mapped: u64,
+    /// The kernel may not have mapped all of it yet.
+    is_loading: bool,
 }
 
 impl RunningProgram {
@@ -76,7 +78,9 @@ impl RunningProgram {
         // The loader of a program reads it, and nobody unmaps it.
         let is_lasting = |mapping: &&Mapping| mapping.path == "[vdso]" || mapping.path == "[stack]";
         let mapped = mappings.iter().find(is_lasting).or(mappings.first()).map_or(0, |mapping| mapping.start);
-        Ok(Self { pid, memory, mapped })
+        // The kernel maps it last, after the program's code and its loader's.
+        let is_loading = !mappings.iter().any(|mapping| mapping.path == "[vdso]");
+        Ok(Self { pid, memory, mapped, is_loading })
     }
 
     /// Refuses to go on where the process runs another one by now.
@@ -100,7 +104,7 @@ pub(crate) fn while_one_program_runs<T>(
             Ok(begun) => return Ok(begun),
             Err(error) => error,
         };
-        if !running.is_over() {
+        if !running.is_over() && !running.is_loading {
             return Err(error);
         }
         if ProcessDir::of(pid).is_gone() {
