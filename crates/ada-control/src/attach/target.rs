@@ -98,13 +98,13 @@ pub(crate) fn while_one_program_runs<T>(
     pid: ProcessId,
     mut begin: impl FnMut(&RunningProgram) -> Result<T, ControlError>,
 ) -> Result<T, ControlError> {
-    for _ in 0..TRIES {
+    for tried in 1..=TRIES {
         let running = RunningProgram::of(pid)?;
         let error = match begin(&running) {
             Ok(begun) => return Ok(begun),
             Err(error) => error,
         };
-        if !running.is_over() && !running.is_loading {
+        if !running.is_over() && !(running.is_loading && tried < TRIES) {
             return Err(error);
         }
         if ProcessDir::of(pid).is_gone() {
