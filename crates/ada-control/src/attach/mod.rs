@@ -118,7 +118,6 @@ fn begin(
     progress: &dyn Progress,
 ) -> Result<(Workshop, Hooked, SessionFiles), ControlError> {
     let mappings = maps::of_process(pid).doing("reading the process's mappings")?;
-    target::check_memory(pid, &mappings)?;
     let loader = find_loader(pid)?;
     let files = maps::loaded_files(&mappings);
     progress.hooking(files.len(), Duration::ZERO);

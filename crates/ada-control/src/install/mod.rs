@@ -8,6 +8,7 @@ pub(crate) mod function_numbers;
 pub(crate) mod heartbeat;
 pub(crate) mod installer;
 pub(crate) mod loader_notification;
+pub(crate) mod memory_places;
 pub(crate) mod open_in_target;
 pub(crate) mod shared_memory;
 pub(crate) mod site_table;
