@@ -263,8 +263,12 @@ pub(crate) unsafe fn label(pool: &Pool, chunk: usize, state: *mut ThreadState, l
 /// # Safety
 /// `state` is the calling thread's own.
 pub unsafe fn write(state: *mut ThreadState, function: u32, top_and_kind: u32) {
-    // SAFETY: the caller's promise.
-    unsafe { write_at(state, function, top_and_kind, clock()) }
+    // SAFETY: the caller's promise. A thread without a state may not be allowed to read the clock.
+    unsafe {
+        if (*state).number != 0 {
+            write_at(state, function, top_and_kind, clock());
+        }
+    }
 }
 
 /// The same with a time that was read already.

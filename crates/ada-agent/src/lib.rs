@@ -11,6 +11,7 @@
 #![no_std]
 
 mod arch;
+mod bpf;
 mod burial;
 pub mod chunks;
 mod code_edits;
@@ -20,6 +21,7 @@ pub mod details;
 mod entries;
 mod exec;
 mod exits;
+mod filters;
 pub mod frames;
 #[cfg(ada_freestanding)]
 mod freestanding;

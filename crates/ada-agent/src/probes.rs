@@ -9,9 +9,10 @@ use ada_ring::state::{PROBE_CALLS, ProbeCall};
 use ada_ring::{Lane, RawDetail, RawRecord, ShadowFrame, ThreadState};
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
+use crate::filters::Afterwards;
 use crate::memory::pool;
 use crate::syscall::{self, SignalsBlocked};
-use crate::{arch, chunks, crash, details, exec, frames, shadow_stack};
+use crate::{arch, chunks, crash, details, exec, filters, frames, shadow_stack, threads};
 
 /// Keeps what a probe sees of a call, and publishes the call's record at `place`.
 ///
@@ -24,6 +25,18 @@ pub(crate) unsafe fn call(state: *mut ThreadState, slot: *mut u64, place: *mut R
     let first_argument = registers[Base::Argument1 as usize];
     if has_role(probe, Role::SignalAction) {
         crash::withdraw(first_argument & 0xffff_ffff);
+    }
+    let (is_filter, is_system_call) = (has_role(probe, Role::Filter), has_role(probe, Role::SystemCall));
+    if is_filter || is_system_call {
+        // SAFETY: the caller's promise.
+        unsafe { publish_plain(place) };
+        let [arguments @ .., _] = registers;
+        let look = if is_filter { filters::before_prctl } else { filters::before_system_call };
+        if look(arguments) == Afterwards::HasNoClock {
+            // SAFETY: the caller's promise.
+            threads::disown(unsafe { (*state).number } as usize);
+        }
+        return;
     }
     // SAFETY: the caller's promise.
     unsafe {
@@ -53,6 +66,15 @@ pub(crate) unsafe fn call(state: *mut ThreadState, slot: *mut u64, place: *mut R
         // SAFETY: the caller's promise.
         unsafe { note_exit(state, first_argument as u32) };
     }
+}
+
+/// Publishes the record of a call of which nothing is kept.
+///
+/// # Safety
+/// As [`call`].
+unsafe fn publish_plain(place: *mut RawRecord) {
+    // SAFETY: the caller's promise.
+    unsafe { RawRecord::publish(place, (*place).function, (*place).top_and_kind & !IS_PROBED, arch::clock()) };
 }
 
 /// Leaves word of what the process is about to end with: whoever reads its records may not be its parent.

@@ -13,6 +13,8 @@ use crate::memory::{
 };
 use crate::syscall;
 
+/// No thread is known by this.
+const NOBODY: u64 = 1;
 /// How often to look for states of threads that have ended, in ticks of the clock: some milliseconds.
 const LOOK_EVERY: u64 = 10_000_000;
 /// Of how many states to ask at one time whether their threads have ended.
@@ -24,6 +26,10 @@ const A_FEW: usize = 64;
 /// child, whose owner words the kernel has zeroed; a thread that has changed its FS base; a stray GS base.
 pub fn acquire(slot: u64) -> Option<*mut ThreadState> {
     let _blocked = syscall::SignalsBlocked::new();
+    if !syscall::may_ask_who() {
+        pool().control().count_drop(DropReason::Forbidden, 1);
+        return None;
+    }
     let (mark, thread) = (owner_mark()?, syscall::thread());
     if let Some(number) = state_number(current_state()).filter(|&number| number != 0) {
         let current = state(number);
@@ -63,6 +69,11 @@ pub fn acquire(slot: u64) -> Option<*mut ThreadState> {
     }
     owner(number).store(mark, Ordering::Relaxed);
     Some(fresh)
+}
+
+/// The calling thread, whose state this is, has none from now on.
+pub(crate) fn disown(number: usize) {
+    owner(number).store(NOBODY, Ordering::Relaxed);
 }
 
 fn claim(thread: u32) -> Option<usize> {

@@ -116,6 +116,10 @@ pub enum Role {
     Exec = 2,
     /// The call ends the process, with the status in its first argument.
     Exit = 3,
+    /// The call may forbid the program system calls: `prctl`. Nothing is kept of it.
+    Filter = 4,
+    /// The same for `syscall`.
+    SystemCall = 5,
 }
 
 impl Probe {

@@ -22,3 +22,15 @@ fn sanitizers_find_the_address_space_that_they_need() {
         Tracing::new(&program).option(&["--returns", "exits"]).check_output();
     }
 }
+
+/// A filter kills whoever makes another system call than those that it allows.
+#[test]
+fn programs_that_forbid_themselves_system_calls_live() {
+    let program = Program::new("own_filter.c").flags(&["-O1"]);
+    for way in ["prctl", "system call", "strict", "fork", "crash"] {
+        let tracing = Tracing::new(&program).argument(way).option(&["--returns", "exits"]);
+        let traced = tracing.check_output();
+        // Where the kernel takes the clock away too, there is nothing to record.
+        traced.recorded.assert_balanced("fib", if way == "strict" { 0 } else { 100 * 465 });
+    }
+}
