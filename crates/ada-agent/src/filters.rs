@@ -34,27 +34,17 @@ pub(crate) enum Afterwards {
     HasNoClock,
 }
 
-/// Looks at the arguments of `prctl`, which is about to be called.
-pub(crate) fn before_prctl([option, mode, program, ..]: [u64; 6]) -> Afterwards {
-    match (option as u32 as u64, mode) {
-        (PR_SET_SECCOMP, MODE_FILTER) => install(Some(program)),
-        (PR_SET_SECCOMP, MODE_STRICT) | (PR_SET_TSC, PR_TSC_SIGSEGV) => {
-            install(None);
-            return Afterwards::HasNoClock;
+/// Looks at a system call that is about to be made.
+pub(crate) fn before(number: u64, [first, second, third, ..]: [u64; 6]) -> Afterwards {
+    let filter = match (number, first as u32 as u64, second) {
+        (PRCTL, PR_SET_SECCOMP, MODE_STRICT) | (PRCTL, PR_SET_TSC, PR_TSC_SIGSEGV) | (SECCOMP, SET_MODE_STRICT, _) => {
+            None
         }
-        _ => {}
-    }
-    Afterwards::Records
-}
-
-/// The same for `syscall`.
-pub(crate) fn before_system_call([number, first, second, third, ..]: [u64; 6]) -> Afterwards {
-    match (number, first as u32 as u64) {
-        (PRCTL, _) => before_prctl([first, second, third, 0, 0, 0]),
-        (SECCOMP, SET_MODE_STRICT) => before_prctl([PR_SET_SECCOMP, MODE_STRICT, 0, 0, 0, 0]),
-        (SECCOMP, SET_MODE_FILTER) => before_prctl([PR_SET_SECCOMP, MODE_FILTER, third, 0, 0, 0]),
-        _ => Afterwards::Records,
-    }
+        (PRCTL, PR_SET_SECCOMP, MODE_FILTER) | (SECCOMP, SET_MODE_FILTER, _) => Some(third),
+        _ => return Afterwards::Records,
+    };
+    install(filter);
+    if filter.is_none() { Afterwards::HasNoClock } else { Afterwards::Records }
 }
 
 /// A filter is installed: the `sock_fprog` at an address, or the strict one, which allows `read`, `write`, `exit` and

@@ -57,6 +57,10 @@ pub fn acquire(slot: u64) -> Option<*mut ThreadState> {
             return Some(current);
         }
     }
+    if let Some(number) = take_again(thread) {
+        owner(number).store(mark, Ordering::Relaxed);
+        return Some(state(number));
+    }
     let Some(number) = claim(thread) else {
         pool().control().count_drop(DropReason::StatesExhausted, 1);
         return None;
@@ -69,6 +73,60 @@ pub fn acquire(slot: u64) -> Option<*mut ThreadState> {
     }
     owner(number).store(mark, Ordering::Relaxed);
     Some(fresh)
+}
+
+/// The calling thread, whose state this is, has none until it asks for one: what it makes now inherits its GS base, and its
+/// FS base too, and would take its creator's state for its own.
+///
+/// # Safety
+/// `state` is the calling thread's own.
+pub(crate) unsafe fn leave(state: *mut ThreadState) {
+    process_block().left_states.fetch_add(1, Ordering::Relaxed);
+    // SAFETY: the caller's promise; the first state is nobody's.
+    unsafe {
+        (*state).is_left = 1;
+        set_current_state(state_address(0));
+    }
+}
+
+/// The state that a thread has left, which is its own again.
+fn take_again(thread: u32) -> Option<usize> {
+    if process_block().left_states.load(Ordering::Relaxed) == 0 {
+        return None;
+    }
+    // SAFETY: states are mapped; that of a thread is changed by nobody else.
+    let is_own = |number: &usize| unsafe {
+        state_threads(*number / STATES)[*number % STATES].load(Ordering::Relaxed) == thread
+            && (*state(*number)).is_left != 0
+    };
+    let number = (1..states()).find(is_own)?;
+    process_block().left_states.fetch_sub(1, Ordering::Relaxed);
+    // SAFETY: as above.
+    unsafe {
+        (*state(number)).is_left = 0;
+        set_current_state(state_address(number));
+    }
+    Some(number)
+}
+
+/// The state of a thread that runs the agent: its own, unless it shares its creator's without anybody's knowledge. Then it
+/// gets its own now; `None` where there is none to be had. A child of vfork runs as its parent's thread.
+///
+/// # Safety
+/// `current` is that at the GS base.
+pub(crate) unsafe fn own(current: *mut ThreadState, slot: u64) -> Option<*mut ThreadState> {
+    // SAFETY: the caller's promise.
+    if unsafe { is_shared(current) } { acquire(slot) } else { Some(current) }
+}
+
+/// Whether the state at the GS base is another thread's of this process, as far as can be known.
+///
+/// # Safety
+/// As [`own`].
+pub(crate) unsafe fn is_shared(current: *mut ThreadState) -> bool {
+    // SAFETY: the caller's promise.
+    let (thread, process) = unsafe { ((*current).tid, (*current).pid) };
+    syscall::may_ask_who() && thread != syscall::thread() && process == syscall::process()
 }
 
 /// The calling thread, whose state this is, has none from now on.
@@ -140,6 +198,7 @@ unsafe fn prepare(fresh: *mut ThreadState, number: usize, thread: u32, slot: u64
         (*fresh).number = number as u32;
         (*fresh).forked_by = 0;
         (*fresh).lost = 0;
+        (*fresh).is_left = 0;
         (*fresh).buried = 0;
         (*fresh).probe_calls = 0;
         (*fresh).open_probes = [ProbeCall::default(); PROBE_CALLS];

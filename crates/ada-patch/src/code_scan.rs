@@ -45,6 +45,8 @@ pub(crate) struct PieceUse {
     /// It moves the stack pointer by a distance that it has computed, upwards. No compiler does that; Python's greenlet
     /// does, whose switch exchanges pieces of the stack for copies.
     pub(crate) moves_stack: bool,
+    /// It uses the base at which stubs find a thread's state.
+    pub(crate) uses_gs: bool,
     pub(crate) end: PieceEnd,
 }
 

@@ -70,10 +70,13 @@ impl Planner<'_> {
         bytes: &[u8],
     ) -> Result<Option<EntryOnlyReason>, SkipReason> {
         let landing = self.code.scan.landing(function.start);
+        let fde = self.code.unwind.fde_at(function.start);
+        if fde.is_some_and(|fde| self.code.scan.use_of(self.code.unwind, fde).uses_gs) {
+            return Err(SkipReason::GsInUse);
+        }
         if function.is_cold_part() {
             return Err(SkipReason::ColdPart);
         }
-        let fde = self.code.unwind.fde_at(function.start);
         if let Some(fde) = fde {
             if fde.signal_frame {
                 return Err(SkipReason::SignalTrampoline);

@@ -63,6 +63,7 @@ impl CodeScan {
                 known.reads_slot |= found.reads_slot;
                 known.pops_arguments |= found.pops_arguments;
                 known.moves_stack |= found.moves_stack;
+                known.uses_gs |= found.uses_gs;
                 known.end = found.end;
             }
             from = to;

@@ -68,6 +68,8 @@ pub enum SkipReason {
     TextDiffers,
     /// A thread was in its first instructions when ada attached.
     InUse,
+    /// The program uses the GS base itself, at which stubs find a thread's state. One function that does is enough.
+    GsInUse,
 }
 
 impl Verdict {
@@ -122,7 +124,7 @@ impl EntryOnlyReason {
 
 impl SkipReason {
     /// All reasons, in the order of their declaration.
-    const ALL: [Self; 13] = [
+    const ALL: [Self; 14] = [
         Self::SignalTrampoline,
         Self::OddFirstRow,
         Self::ColdPart,
@@ -136,6 +138,7 @@ impl SkipReason {
         Self::NoRoom,
         Self::TextDiffers,
         Self::InUse,
+        Self::GsInUse,
     ];
 
     /// The reason's name in sessions.
@@ -154,6 +157,7 @@ impl SkipReason {
             Self::NoRoom => "no_room",
             Self::TextDiffers => "text_differs",
             Self::InUse => "in_use",
+            Self::GsInUse => "gs_in_use",
         }
     }
 }
@@ -171,7 +175,7 @@ impl fmt::Display for Verdict {
 // A reason that is declared among the others breaks this; who declares one behind the last extends the list, and this.
 const _: () = {
     assert!(EntryOnlyReason::ALL.len() == EntryOnlyReason::UnseenExits as usize + 1);
-    assert!(SkipReason::ALL.len() == SkipReason::InUse as usize + 1);
+    assert!(SkipReason::ALL.len() == SkipReason::GsInUse as usize + 1);
 };
 
 #[cfg(test)]

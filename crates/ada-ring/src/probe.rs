@@ -118,8 +118,10 @@ pub enum Role {
     Exit = 3,
     /// The call may forbid the program system calls: `prctl`. Nothing is kept of it.
     Filter = 4,
-    /// The same for `syscall`.
+    /// The call may do anything that a system call can: `syscall`. Nothing is kept of it.
     SystemCall = 5,
+    /// The call may make a thread that shares its creator's thread pointer: `clone`. Nothing is kept of it.
+    Clone = 6,
 }
 
 impl Probe {

@@ -15,6 +15,7 @@ pub(crate) mod number {
     pub(crate) const MADVISE: u64 = 28;
     pub(crate) const NANOSLEEP: u64 = 35;
     pub(crate) const GETPID: u64 = 39;
+    pub(crate) const CLONE: u64 = 56;
     pub(crate) const SIGALTSTACK: u64 = 131;
     pub(crate) const PRCTL: u64 = 157;
     pub(crate) const GETTID: u64 = 186;
@@ -25,6 +26,7 @@ pub(crate) mod number {
     pub(crate) const RT_TGSIGQUEUEINFO: u64 = 297;
     pub(crate) const PROCESS_VM_READV: u64 = 310;
     pub(crate) const SECCOMP: u64 = 317;
+    pub(crate) const CLONE3: u64 = 435;
 }
 
 /// By what filters know the processor: `AUDIT_ARCH_X86_64`.

@@ -8,7 +8,7 @@ use std::io;
 use std::mem::offset_of;
 
 use ada_agent::crash::FLAGS;
-use ada_patch::{EntryOnlyReason, Verdict};
+use ada_patch::{EntryOnlyReason, SkipReason, Verdict};
 use ada_process::Remote;
 use ada_ring::state::ProcessBlock;
 
@@ -33,7 +33,10 @@ pub(crate) fn obstacle(modules: &[Module], has_depth_limit: bool) -> Option<&'st
         })
     };
     let is_go = |module: &Module| module.verdicts.contains(&Verdict::EntryOnly(EntryOnlyReason::MovingFrames));
-    if has_depth_limit {
+    let uses_gs = |module: &Module| module.verdicts.contains(&Verdict::Skipped(SkipReason::GsInUse));
+    if modules.iter().any(uses_gs) {
+        Some("the program uses the GS base, which ada needs; none of its functions is hooked")
+    } else if has_depth_limit {
         Some("calls below --max-depth are not seen")
     } else if modules.iter().any(is_go) {
         Some("Go asks for signal actions by system calls of its own")

@@ -46,6 +46,7 @@ pub(crate) fn read_piece(
         if instruction.code() == Code::Add_rm64_r64 || instruction.code() == Code::Add_r64_rm64 {
             found.moves_stack |= instruction.op0_register() == Register::RSP;
         }
+        found.uses_gs |= uses_gs(&instruction);
         while row < rows.len() && rows[row].end.0 <= instruction.ip() {
             row += 1;
         }
@@ -79,6 +80,13 @@ fn end_of(last: &Instruction) -> PieceEnd {
         FlowControl::Next | FlowControl::ConditionalBranch => PieceEnd::FallsThrough,
         FlowControl::Exception | FlowControl::Interrupt | FlowControl::XbeginXabortXend => PieceEnd::Unknown,
     }
+}
+
+/// Addresses memory through GS, or reads or writes its base.
+#[inline]
+fn uses_gs(instruction: &Instruction) -> bool {
+    instruction.segment_prefix() == Register::GS && instruction.mnemonic() != Mnemonic::Nop
+        || matches!(instruction.mnemonic(), Mnemonic::Rdgsbase | Mnemonic::Wrgsbase)
 }
 
 /// A memory operand at CFA − 8, or a pop where nothing but the return address is on the stack.

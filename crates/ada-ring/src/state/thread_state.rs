@@ -118,6 +118,8 @@ pub struct ThreadState {
     pub slow_count: u64,
     /// The oldest of them.
     pub slow_calls: [SlowCall; SLOW_CALLS],
+    /// 1 while the thread has no state, because a thread that it makes must not have this one.
+    pub is_left: u64,
     /// How many frames have been buried.
     pub buried: u64,
     /// The newest of them; number n is at n modulo [`GRAVES`].

@@ -34,3 +34,19 @@ fn programs_that_forbid_themselves_system_calls_live() {
         traced.recorded.assert_balanced("fib", if way == "strict" { 0 } else { 100 * 465 });
     }
 }
+
+#[test]
+fn a_program_that_uses_the_gs_base_keeps_it() {
+    let traced = check(&Program::new("own_gs.c").flags(&["-O1", "-pthread"]));
+    traced.recorded.assert_balanced("fib", 0);
+}
+
+#[test]
+fn threads_that_share_a_thread_pointer_are_told_apart() {
+    let program = Program::new("shared_thread_pointer.c").flags(&["-O1"]);
+    let traced = check(&program);
+    // fib(10) to fib(13) fifty times each, and fib(9) four times.
+    traced.recorded.assert_balanced("fib", 50 * (177 + 287 + 465 + 753) + 4 * 109);
+    // What is told of the first calls of these may be wrong.
+    Tracing::new(&program).argument("instruction").option(&["--returns", "exits"]).check_output();
+}
