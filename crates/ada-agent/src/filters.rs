@@ -13,7 +13,7 @@ use crate::arch::number::{
 use crate::arch::{SECCOMP_ARCHITECTURE, system_call_instruction};
 use crate::bpf::{self, Judged};
 use crate::memory::process_block;
-use crate::{crash, syscall};
+use crate::{crash, syscall, threads};
 
 const PR_SET_SECCOMP: u64 = 22;
 const PR_SET_TSC: u64 = 26;
@@ -83,6 +83,9 @@ fn install(filter: Option<u64>) {
         crash::withdraw_all();
     }
     let block = process_block();
+    if !may(RT_SIGPROCMASK) {
+        threads::give_up_stacks();
+    }
     // Another clock may be used from here on.
     block.seen_at.store(0, Ordering::Relaxed);
     for (word, allowed) in block.forbidden.iter().zip(allowed) {

@@ -1,14 +1,14 @@
 //! System calls, made directly: libc's wrappers are hooked, and set errno.
 
-use ada_ring::state::ProcessBlock;
+use ada_ring::state::{ProcessBlock, private};
 use core::sync::atomic::Ordering;
 
 use crate::arch::number::{
     CLOCK_GETTIME, FUTEX, GETPID, GETTID, NANOSLEEP, PROCESS_VM_READV, RT_SIGPROCMASK, SIGALTSTACK, TGKILL,
 };
-use crate::arch::{clock, raw};
+use crate::arch::{call_on_stack, clock, current_state, raw};
 use crate::config::{Item, get};
-use crate::memory::process_block;
+use crate::memory::{agent_stack, process_block, state, state_number};
 
 const ESRCH: i64 = -3;
 const ENOSYS: i64 = -38;
@@ -58,22 +58,38 @@ pub fn is_thread_gone(process: u32, thread: u32) -> bool {
 /// No signal is handled on this thread while this lives: for what a handler must not find half done, and must not
 /// leave half done by jumping away.
 pub struct SignalsBlocked {
-    before: u64,
+    blocked: Blocked,
+}
+
+/// Who has blocked signals.
+enum Blocked {
+    /// We have; this was the mask before.
+    Here { before: u64 },
+    /// The stub that has called the agent on a stack of its own. The program's stack ends here.
+    ByStub { program_stack: u64 },
 }
 
 impl SignalsBlocked {
     /// Blocks them all.
     #[must_use]
     pub fn new() -> Self {
-        Self { before: exchange_signal_mask(u64::MAX) }
+        let blocked = match program_stack() {
+            Some(program_stack) => Blocked::ByStub { program_stack },
+            None => Blocked::Here { before: exchange_signal_mask(u64::MAX) },
+        };
+        Self { blocked }
     }
 
-    /// Lets signals in for as long as `pause` lasts.
-    pub fn pause<T>(&mut self, pause: impl FnOnce() -> T) -> T {
-        exchange_signal_mask(self.before);
-        let result = pause();
-        self.before = exchange_signal_mask(u64::MAX);
-        result
+    /// Lets signals in for as long as a sleep lasts. Handlers run on the program's stack.
+    pub fn sleep(&mut self, nanoseconds: u32) {
+        match &mut self.blocked {
+            Blocked::Here { before } => {
+                exchange_signal_mask(*before);
+                sleep_nanoseconds(nanoseconds);
+                *before = exchange_signal_mask(u64::MAX);
+            }
+            Blocked::ByStub { program_stack } => let_signals_in(*program_stack, || sleep_nanoseconds(nanoseconds)),
+        }
     }
 }
 
@@ -85,8 +101,40 @@ impl Default for SignalsBlocked {
 
 impl Drop for SignalsBlocked {
     fn drop(&mut self) {
-        exchange_signal_mask(self.before);
+        if let Blocked::Here { before } = self.blocked {
+            exchange_signal_mask(before);
+        }
     }
+}
+
+/// Where the program's stack ends, if the agent runs on its own.
+fn program_stack() -> Option<u64> {
+    let here = 0_u64;
+    // In tests there are no states.
+    let number = (get(Item::OwnStacks) != 0).then(|| state_number(current_state())).flatten()?;
+    let stack = agent_stack(number) - private::STACK_BYTES as u64..agent_stack(number);
+    // SAFETY: a state in mapped memory, and the thread's own if it runs on this stack.
+    stack.contains(&(&raw const here as u64)).then(|| unsafe { (*state(number)).program_stack })
+}
+
+/// Waits on the program's stack, with signals let in that the stub has blocked.
+fn let_signals_in(program_stack: u64, wait: impl Fn()) {
+    /// The mask, and what to do.
+    struct Pause<W>(u64, W);
+    extern "C" fn pause<W: Fn()>(pause: u64) {
+        // SAFETY: lives through the call below.
+        let Pause(mask, wait) = unsafe { &*(pause as *const Pause<W>) };
+        exchange_signal_mask(*mask);
+        wait();
+        exchange_signal_mask(u64::MAX);
+    }
+    fn of<W: Fn()>(_: &Pause<W>) -> extern "C" fn(u64) {
+        pause::<W>
+    }
+    // SAFETY: the stub has left both masks there.
+    let pause = Pause(unsafe { *(program_stack as *const u64).add(1) }, wait);
+    // SAFETY: nothing of the program's stack is in use below.
+    unsafe { call_on_stack(program_stack, of(&pause), &raw const pause as u64) };
 }
 
 fn exchange_signal_mask(mask: u64) -> u64 {
@@ -131,6 +179,13 @@ const SHORT_WAIT: u64 = 100_000;
 
 /// Sleeps while the word holds `value`, at most for the time.
 pub fn futex_wait(word: &core::sync::atomic::AtomicU32, value: u32, nanoseconds: u32) {
+    match program_stack() {
+        Some(stack) => let_signals_in(stack, || wait_for_change(word, value, nanoseconds)),
+        None => wait_for_change(word, value, nanoseconds),
+    }
+}
+
+fn wait_for_change(word: &core::sync::atomic::AtomicU32, value: u32, nanoseconds: u32) {
     let time = [0_u64, nanoseconds.into()];
     // SAFETY: word and timespec live through the call; operation 0 is FUTEX_WAIT, shared between processes.
     if unsafe { call(FUTEX, [word.as_ptr() as u64, 0, value.into(), time.as_ptr() as u64, 0, 0]) } == ENOSYS {

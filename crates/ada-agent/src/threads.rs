@@ -2,14 +2,16 @@
 
 use ada_ring::state::{NO_CHUNK, PROBE_CALLS, ProbeCall, STATES, private};
 use ada_ring::{DropReason, ShadowFrame, ThreadState};
-use core::sync::atomic::Ordering;
+use core::sync::atomic::{AtomicU64, Ordering};
 
+use crate::arch::number::RT_SIGPROCMASK;
 use crate::arch::{clock, current_state, owner_mark, set_current_state};
 use crate::config::{Item, get};
 use crate::details::learn_stack;
 use crate::growth;
 use crate::memory::{
-    owner, pool, process_block, regions, shadow_base, state, state_address, state_number, state_threads, states,
+    agent_stack, owner, pool, process_block, regions, shadow_base, state, state_address, state_number, state_threads,
+    states,
 };
 use crate::syscall;
 
@@ -174,6 +176,19 @@ fn claim(thread: u32) -> Option<usize> {
     }
 }
 
+/// The stack of its own that the agent can have for a state; 0 for none.
+fn stack_of(number: usize) -> u64 {
+    if get(Item::OwnStacks) != 0 && syscall::may(RT_SIGPROCMASK) { agent_stack(number) } else { 0 }
+}
+
+/// The agent stays on the program's stacks from now on.
+pub(crate) fn give_up_stacks() {
+    for number in 1..states() {
+        // SAFETY: states are mapped, and a stub reads this once for each of its calls.
+        unsafe { AtomicU64::from_ptr(&raw mut (*state(number)).agent_stack).store(0, Ordering::Relaxed) };
+    }
+}
+
 /// # Safety
 /// The caller owns the state.
 unsafe fn prepare(fresh: *mut ThreadState, number: usize, thread: u32, slot: u64) {
@@ -199,6 +214,8 @@ unsafe fn prepare(fresh: *mut ThreadState, number: usize, thread: u32, slot: u64
         (*fresh).forked_by = 0;
         (*fresh).lost = 0;
         (*fresh).is_left = 0;
+        (*fresh).agent_stack_busy = 0;
+        (*fresh).agent_stack = stack_of(number);
         (*fresh).buried = 0;
         (*fresh).probe_calls = 0;
         (*fresh).open_probes = [ProbeCall::default(); PROBE_CALLS];

@@ -87,6 +87,7 @@ impl TargetMemory {
             (Item::StackWindow, shape.window as u64),
             (Item::DetailStride, shape.stride() as u64),
             (Item::Program, id.0.into()),
+            (Item::OwnStacks, u64::from(stubs.by_exits)),
         ];
         let agent = AgentImage::at(places.agent(), &config)?;
         let length = agent.bytes.len() as u64;

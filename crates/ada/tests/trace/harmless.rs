@@ -50,3 +50,12 @@ fn threads_that_share_a_thread_pointer_are_told_apart() {
     // What is told of the first calls of these may be wrong.
     Tracing::new(&program).argument("instruction").option(&["--returns", "exits"]).check_output();
 }
+
+/// The calls of sixteen stacks are told in one another's depth.
+#[test]
+fn stacks_that_are_almost_full_are_enough() {
+    let program = Program::new("tiny_stacks.c").flags(&["-O1", "-fno-stack-protector"]);
+    for options in [&["--returns", "exits"][..], &["--returns", "exits", "--detail", "all"]] {
+        Tracing::new(&program).option(options).check_output();
+    }
+}
