@@ -70,6 +70,14 @@ pub enum SkipReason {
     InUse,
     /// The program uses the GS base itself, at which stubs find a thread's state. One function that does is enough.
     GsInUse,
+    /// The program reads its bytes: it copies the function, or sums it up.
+    ReadAsData,
+    /// It is a jump through a pointer with data behind it: the stub of an import, which a runtime reads and changes, as Mono
+    /// does with those of code that it has compiled before.
+    ImportStub,
+    /// Its author has fenced it off with traps: it is meant to be run by other means than the processor. Valgrind has
+    /// functions for the programs that it runs among its own.
+    Fenced,
 }
 
 impl Verdict {
@@ -124,7 +132,7 @@ impl EntryOnlyReason {
 
 impl SkipReason {
     /// All reasons, in the order of their declaration.
-    const ALL: [Self; 14] = [
+    const ALL: [Self; 17] = [
         Self::SignalTrampoline,
         Self::OddFirstRow,
         Self::ColdPart,
@@ -139,6 +147,9 @@ impl SkipReason {
         Self::TextDiffers,
         Self::InUse,
         Self::GsInUse,
+        Self::ReadAsData,
+        Self::ImportStub,
+        Self::Fenced,
     ];
 
     /// The reason's name in sessions.
@@ -158,6 +169,9 @@ impl SkipReason {
             Self::TextDiffers => "text_differs",
             Self::InUse => "in_use",
             Self::GsInUse => "gs_in_use",
+            Self::ReadAsData => "read_as_data",
+            Self::ImportStub => "import_stub",
+            Self::Fenced => "fenced",
         }
     }
 }
@@ -175,7 +189,7 @@ impl fmt::Display for Verdict {
 // A reason that is declared among the others breaks this; who declares one behind the last extends the list, and this.
 const _: () = {
     assert!(EntryOnlyReason::ALL.len() == EntryOnlyReason::UnseenExits as usize + 1);
-    assert!(SkipReason::ALL.len() == SkipReason::GsInUse as usize + 1);
+    assert!(SkipReason::ALL.len() == SkipReason::Fenced as usize + 1);
 };
 
 #[cfg(test)]

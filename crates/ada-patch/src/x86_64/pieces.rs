@@ -3,6 +3,7 @@
 use ada_image::{Cfa, Row};
 use iced_x86::{Code, Decoder, DecoderOptions, FlowControl, Instruction, Mnemonic, OpKind, Register};
 
+use super::code_reads::CodeReads;
 use super::leaves::Recent;
 use crate::code_scan::{PieceEnd, PieceUse};
 use crate::leave::{Leave, Outgoing};
@@ -22,6 +23,7 @@ pub(crate) fn read_piece(
     from: u64,
     rows: Option<&[Row]>,
     mut leaves: Option<&mut Vec<Leave>>,
+    reads: &mut CodeReads,
     mut branches: impl FnMut(Branch, Outgoing),
 ) -> PieceUse {
     let mut found = PieceUse::default();
@@ -29,8 +31,10 @@ pub(crate) fn read_piece(
     let mut instruction = Instruction::default();
     let mut decoder = Decoder::with_ip(64, bytes, from, DecoderOptions::NONE);
     let mut recent = Recent::default();
+    reads.start_piece();
     while decoder.can_decode() {
         decoder.decode_out(&mut instruction);
+        reads.note(&instruction);
         if instruction.op0_kind() == OpKind::NearBranch64 {
             let target = instruction.near_branch64();
             let branch = Outgoing { at: instruction.ip(), length: instruction.len() as u8, target };

@@ -59,3 +59,10 @@ fn stacks_that_are_almost_full_are_enough() {
         Tracing::new(&program).option(options).check_output();
     }
 }
+
+#[test]
+fn programs_that_read_their_own_code_find_what_they_have() {
+    let traced = check(&Program::new("own_code.c").flags(&["-O1"]));
+    // What lies right behind the copied function is read with it, and left alone too.
+    traced.recorded.assert_balanced("behind", 0);
+}
