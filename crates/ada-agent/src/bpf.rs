@@ -2,11 +2,15 @@
 
 /// What a filter is given to judge.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Judged {
-    pub(crate) number: u32,
-    pub(crate) architecture: u32,
-    pub(crate) instruction: u64,
-    pub(crate) arguments: [u64; 6],
+pub struct Judged {
+    /// The system call's number.
+    pub number: u32,
+    /// The processor, as `AUDIT_ARCH_…`.
+    pub architecture: u32,
+    /// Where it is made.
+    pub instruction: u64,
+    /// Its arguments.
+    pub arguments: [u64; 6],
 }
 
 impl Judged {
@@ -28,7 +32,7 @@ const MOST: usize = 4096;
 const SCRATCH: usize = 16;
 
 /// What the filter returns, or `None` where the kernel would not have taken it. `fetch` gives its instructions, by number.
-pub(crate) fn run(judged: &Judged, mut fetch: impl FnMut(usize) -> Option<u64>) -> Option<u32> {
+pub fn run(judged: &Judged, mut fetch: impl FnMut(usize) -> Option<u64>) -> Option<u32> {
     let (mut a, mut x, mut scratch) = (0_u32, 0_u32, [0_u32; SCRATCH]);
     let mut at = 0;
     while at < MOST {

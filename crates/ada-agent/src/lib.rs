@@ -11,7 +11,7 @@
 #![no_std]
 
 mod arch;
-mod bpf;
+pub mod bpf;
 mod burial;
 pub mod chunks;
 mod code_edits;
@@ -30,6 +30,7 @@ mod jumps;
 mod loader;
 pub mod memory;
 mod open_probes;
+pub mod own_calls;
 mod probes;
 mod recorder;
 mod shadow_stack;

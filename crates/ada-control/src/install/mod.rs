@@ -6,6 +6,7 @@ mod covered_pages;
 pub(crate) mod crash_handlers;
 pub(crate) mod function_numbers;
 pub(crate) mod heartbeat;
+pub(crate) mod inherited_filters;
 pub(crate) mod installer;
 pub(crate) mod loader_notification;
 pub(crate) mod memory_places;

@@ -13,6 +13,7 @@ use crate::deadline::Deadline;
 use crate::error::{ControlError, Doing};
 use crate::install::crash_handlers;
 use crate::install::heartbeat::Heartbeat;
+use crate::install::inherited_filters::InheritedFilters;
 use crate::install::installer::{self, Installer, Numbering};
 use crate::install::open_in_target::OpenInTarget;
 use crate::install::shared_memory::{CoveredTable, SharedMemory};
@@ -79,6 +80,7 @@ impl Workshop {
         deadline: impl FnOnce(&[LoadedFile]) -> Deadline,
         progress: &dyn Progress,
     ) -> Result<HookedProgram, ControlError> {
+        let filters = InheritedFilters::of(&gate.tracee)?;
         let open = OpenInTarget::open(gate, &self.shared)?;
         let program = Program {
             id: self.next_program(),
@@ -92,6 +94,7 @@ impl Workshop {
         };
         let covered = self.shared.covered_table().doing("making a table of covered pages")?;
         let memory = TargetMemory::set_up(gate, &open, &self.shared, covered.offset, &program)?;
+        filters.tell(gate, memory.process_block)?;
         let mut mappings = maps::of_process(gate.tracee.pid()).doing("reading the program's mappings")?;
         let files = maps::loaded_files(&mappings);
         let deadline = deadline(&files);
@@ -118,7 +121,8 @@ impl Workshop {
         let modules = installer.patch(gate, filled, &|_| false)?;
         deadline.check()?;
         open.close(gate)?;
-        let no_crashes = crash_handlers::obstacle(&modules, options.max_depth.is_some());
+        let no_crashes = crash_handlers::obstacle(&modules, options.max_depth.is_some())
+            .or((!filters.allow_crash_handlers()).then_some("a seccomp filter forbids what is needed"));
         if no_crashes.is_none() {
             crash_handlers::install(gate, &memory)?;
         }
