@@ -91,7 +91,8 @@ mod tests {
         code.extend([0xc3; 7]);
         code.extend([0x0f, 0x0b].repeat(40));
         code.extend([0xc3; 100]);
-        assert_eq!(fenced(0x1000, &code), [0x1000 + 358..0x1000 + 365]);
+        let found: Vec<(u64, u64)> = fenced(0x1000, &code).into_iter().map(|it| (it.start, it.end)).collect();
+        assert_eq!(found, [(0x1000 + 358, 0x1000 + 365)]);
         assert!(fenced(0x1000, &code[..380]).is_empty(), "a few traps are none");
     }
 
