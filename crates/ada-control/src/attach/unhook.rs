@@ -2,13 +2,16 @@
 
 use std::collections::BTreeSet;
 use std::io;
+use std::mem::offset_of;
 use std::ops::Range;
 use std::time::{Duration, Instant};
 
+use ada_agent::own_calls::{self, CallSet};
 use ada_process::maps::{self, Mapping};
 use ada_process::procfs::ProcessDir;
 use ada_process::ptrace::Halted;
 use ada_process::{MemfdId, Remote, share_memory};
+use ada_ring::state::ProcessBlock;
 
 use crate::attach::code_in_use::is_within;
 use crate::attach::open_frames;
@@ -114,8 +117,12 @@ fn unhook_process(
             Some(places) => leave(&halted, places, mappings, &code, &copies)?,
             None => true,
         };
+        let is_forbidden = match with_states {
+            Some(places) => forbids_itself_to_unmap(&halted, places)?,
+            None => false,
+        };
         if is_clean {
-            if let Some(places) = with_states {
+            if let Some(places) = with_states.filter(|_| !is_forbidden) {
                 crash_handlers::remove(&halted, places)?;
             }
             for thread in halted.threads() {
@@ -123,6 +130,9 @@ fn unhook_process(
             }
         }
         stood_still = stood_still.max(halted.release());
+        if is_clean && is_forbidden {
+            return Err(io::Error::other("all but ada's memory, which a seccomp filter forbids it to unmap, is gone"));
+        }
         if is_clean {
             while let Err(error) = unmap(pid, mappings, found, is_ours) {
                 late += 1;
@@ -160,6 +170,17 @@ fn leave(
     }
     open_frames::put_back(halted, places, |thread| within.contains(&thread))?;
     Ok(within.is_empty())
+}
+
+/// Whether the process would be killed for what is left to do in it: see `ada_agent::own_calls`.
+fn forbids_itself_to_unmap(remote: &dyn Remote, places: MemoryPlaces) -> io::Result<bool> {
+    let mut forbidden = CallSet::default();
+    for (number, word) in forbidden.iter_mut().enumerate() {
+        let mut bytes = [0; 8];
+        remote.read(places.process_block() + (offset_of!(ProcessBlock, forbidden) + 8 * number) as u64, &mut bytes)?;
+        *word = u64::from_le_bytes(bytes);
+    }
+    Ok([libc::SYS_munmap, libc::SYS_rt_sigaction].iter().any(|call| own_calls::contains(&forbidden, *call as u64)))
 }
 
 /// Nobody uses ada's memory any more, so that one thread is enough.
