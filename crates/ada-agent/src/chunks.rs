@@ -14,7 +14,7 @@ use crate::config::{Item, get};
 use crate::growth;
 use crate::memory::pool;
 use crate::recorder::{self, Patience};
-use crate::syscall::{self, SignalsBlocked};
+use crate::syscall::SignalsBlocked;
 
 const WAIT_STEP: u32 = 200_000;
 /// How long a wait lasts in which the drain has nothing to free …
@@ -132,7 +132,7 @@ unsafe fn obtain(
     }
     let control = pool.control();
     control.exhausted.fetch_add(1, Ordering::Relaxed);
-    if recorder::is_gone(control, || blocked.pause(|| syscall::sleep_nanoseconds(recorder::WAIT_STEP))) {
+    if recorder::is_gone(control, || blocked.sleep(recorder::WAIT_STEP)) {
         return None;
     }
     if control.on_full.load(Ordering::Relaxed) == OnFull::Drop as u32 {
@@ -160,7 +160,7 @@ unsafe fn obtain(
     let mut claims = control.claims.load(Ordering::Relaxed);
     let (mut hopeless, begun) = (0, clock());
     while patience.is_left() {
-        blocked.pause(|| syscall::sleep_nanoseconds(WAIT_STEP));
+        blocked.sleep(WAIT_STEP);
         let has_hope = hopeless < HOPE || control.looks_for_ended.load(Ordering::Relaxed).wrapping_sub(looks) < LOOKS;
         let beyond = || if is_worth_waiting() && has_hope { None } else { growth::claim_chunk() };
         if let Some(chunk) = pool.claim().or_else(beyond) {
@@ -263,8 +263,12 @@ pub(crate) unsafe fn label(pool: &Pool, chunk: usize, state: *mut ThreadState, l
 /// # Safety
 /// `state` is the calling thread's own.
 pub unsafe fn write(state: *mut ThreadState, function: u32, top_and_kind: u32) {
-    // SAFETY: the caller's promise.
-    unsafe { write_at(state, function, top_and_kind, clock()) }
+    // SAFETY: the caller's promise. A thread without a state may not be allowed to read the clock.
+    unsafe {
+        if (*state).number != 0 {
+            write_at(state, function, top_and_kind, clock());
+        }
+    }
 }
 
 /// The same with a time that was read already.

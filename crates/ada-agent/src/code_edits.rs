@@ -3,10 +3,11 @@
 use ada_ring::code_edits::CodeEdit;
 use core::sync::atomic::{AtomicU64, Ordering};
 
+use crate::arch::clock;
 use crate::arch::number::MPROTECT;
-use crate::arch::{clock, raw};
 use crate::config::{Item, get};
 use crate::memory::{pool, process_block};
+use crate::syscall;
 
 const READ_AND_RUN: u64 = 1 | 4;
 const WRITE: u64 = 2;
@@ -40,13 +41,13 @@ fn change(edit: &CodeEdit) -> bool {
     let [address, old, new] = [&edit.address, &edit.old, &edit.new].map(|word| word.load(Ordering::Relaxed));
     let page = address & !(PAGE - 1);
     // SAFETY: the page holds code of the program, and this takes nothing away from it.
-    if unsafe { raw(MPROTECT, [page, PAGE, READ_AND_RUN | WRITE, 0, 0, 0]) } != 0 {
+    if unsafe { syscall::call(MPROTECT, [page, PAGE, READ_AND_RUN | WRITE, 0, 0, 0]) } != 0 {
         return false;
     }
     // SAFETY: writable since the call above; libraries that the program started with are never unmapped.
     let word = unsafe { AtomicU64::from_ptr(address as *mut u64) };
     let is_done = word.compare_exchange(old, new, Ordering::SeqCst, Ordering::SeqCst).is_ok();
     // SAFETY: as it was before.
-    unsafe { raw(MPROTECT, [page, PAGE, READ_AND_RUN, 0, 0, 0]) };
+    unsafe { syscall::call(MPROTECT, [page, PAGE, READ_AND_RUN, 0, 0, 0]) };
     is_done
 }

@@ -12,7 +12,7 @@ use ada_ring::{Control, ShadowFrame, ThreadState};
 use core::sync::atomic::{AtomicU64, Ordering};
 
 use crate::arch::number::{RT_SIGACTION, RT_TGSIGQUEUEINFO, TGKILL};
-use crate::arch::{ada_crash_restorer, clock, current_state, raw, signal_registers, thread_pointer};
+use crate::arch::{ada_crash_restorer, clock, current_state, signal_registers, thread_pointer};
 use crate::config::{Item, get};
 use crate::memory::{owner, process_block, shadow_base, state, state_number};
 use crate::syscall;
@@ -57,7 +57,7 @@ fn exchange(signal: u64, new: Option<&Action>) -> Option<Action> {
     let mut old = Action::default();
     let new = new.map_or(0, |action| action as *const Action as u64);
     // SAFETY: both actions live through the call.
-    let result = unsafe { raw(RT_SIGACTION, [signal, new, &raw mut old as u64, 8, 0, 0]) };
+    let result = unsafe { syscall::call(RT_SIGACTION, [signal, new, &raw mut old as u64, 8, 0, 0]) };
     (result == 0).then_some(old)
 }
 
@@ -76,6 +76,12 @@ pub(crate) fn withdraw(signal: u64) {
         let [_, flags, restorer, mask] = saved(signal).each_ref().map(|word| word.load(Ordering::Relaxed));
         exchange(signal, Some(&Action { handler: SIG_DFL, flags, restorer, mask }));
     }
+}
+
+/// From now on fatal signals have their default actions.
+pub(crate) fn withdraw_all() {
+    (1..32).for_each(withdraw);
+    process_block().crash_signals.store(0, Ordering::Relaxed);
 }
 
 /// The program has done so: where the default is in place, the handler stands for it again.
@@ -135,8 +141,8 @@ unsafe extern "C" fn ada_crash(signal: u64, information: *const u8, context: *co
         let arguments = [process.into(), thread.into(), signal, information as u64, 0, 0];
         // SAFETY: the signal's own information; without permission to repeat it, a plain one has to do.
         unsafe {
-            if raw(RT_TGSIGQUEUEINFO, arguments) != 0 {
-                raw(TGKILL, [process.into(), thread.into(), signal, 0, 0, 0]);
+            if syscall::call(RT_TGSIGQUEUEINFO, arguments) != 0 {
+                syscall::call(TGKILL, [process.into(), thread.into(), signal, 0, 0, 0]);
             }
         }
     }

@@ -9,7 +9,8 @@ use ada_ring::state::OWNER_DISTANCE;
 use ada_ring::{RawDetail, RawRecord, StackChange, ThreadState};
 
 use crate::arch::{bases_at_call, current_state, owner_mark};
-use crate::{chunks, details, exits, frames, jumps, loader, probes, threads, unwinding};
+use crate::memory::pool;
+use crate::{chunks, details, exits, frames, jumps, loader, probes, shadow_stack, threads, unwinding};
 
 /// The table that the recorder reads.
 #[unsafe(no_mangle)]
@@ -36,14 +37,24 @@ extern "C" fn thread(slot: *mut u64, _: u64, _: u64) -> u64 {
 
 /// Reserves a record.
 extern "C" fn chunk(_: *mut u64, _: u64, _: u64) -> u64 {
-    // SAFETY: the stub has checked that the state is this thread's.
-    unsafe { chunks::reserve(current_state() as *mut ThreadState) }
+    let state = current_state() as *mut ThreadState;
+    // SAFETY: the stub has checked that the state is this thread's, or shared with it: then the record goes nowhere, and
+    // the next entry or exit parts the two.
+    unsafe { if threads::is_shared(state) { pool().dump() as u64 } else { chunks::reserve(state) } }
 }
 
 /// Puts the shadow stack in order before a call.
 extern "C" fn fix(slot: *mut u64, _: u64, _: u64) -> u64 {
     // SAFETY: as above; the stub passes its own return slot.
-    unsafe { frames::prepare_entry(current_state() as *mut ThreadState, slot) };
+    unsafe {
+        let state = current_state() as *mut ThreadState;
+        // Tail calls are common, and nobody else has the same slot.
+        let is_tail_call = shadow_stack::is_caught_at(shadow_stack::top(state), slot as u64);
+        let state = if is_tail_call { Some(state) } else { threads::own(state, slot as u64) };
+        if let Some(state) = state {
+            frames::prepare_entry(state, slot);
+        }
+    }
     0
 }
 
@@ -61,7 +72,8 @@ fn state_on_return(slot: *mut u64) -> *mut ThreadState {
     // SAFETY: GS always points at a state, and its owner word lies below it.
     let owner = unsafe { *((state as u64 - OWNER_DISTANCE as u64) as *const u64) };
     let owned = owner_mark() == Some(owner);
-    let state = if owned { Some(state) } else { threads::acquire(slot as u64) };
+    // SAFETY: as above.
+    let state = if owned { unsafe { threads::own(state, slot as u64) } } else { threads::acquire(slot as u64) };
     state.unwrap_or_else(|| crate::memory::state(0))
 }
 

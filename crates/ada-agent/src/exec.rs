@@ -3,12 +3,16 @@
 use ada_ring::{Control, ExecStage};
 use core::sync::atomic::Ordering;
 
+use crate::arch::number::FUTEX;
 use crate::memory::pool;
 use crate::recorder::{Patience, WAIT_STEP};
 use crate::syscall;
 
 /// Tells the recorder, and returns when it may go on. `path` is the first argument.
 pub(crate) fn ask(path: u64) {
+    if !syscall::may_ask_who() || !syscall::may(FUTEX) {
+        return;
+    }
     let pool = pool();
     let control = pool.control();
     let (stage, exec) = (&control.exec.stage, &control.exec);
@@ -43,6 +47,9 @@ pub(crate) fn ask(path: u64) {
 
 /// The other program could not be run.
 pub(crate) fn failed() {
+    if !syscall::may_ask_who() {
+        return;
+    }
     pool().control().exec.failed.store(syscall::thread(), Ordering::Release);
 }
 

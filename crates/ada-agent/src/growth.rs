@@ -12,7 +12,6 @@ use ada_ring::state::{MAX_REGIONS, private};
 use core::sync::atomic::{AtomicU32, Ordering};
 
 use crate::arch::number::{MADVISE, MMAP, MREMAP, MUNMAP};
-use crate::arch::raw;
 use crate::config::{Item, get};
 use crate::memory::{pool, process_block, region_address, regions};
 use crate::syscall;
@@ -81,7 +80,8 @@ impl Row {
             let new = self.step.min(self.most - mapped) as u64;
             let end = self.start + mapped as u64 * self.piece;
             // SAFETY: the mapping's last piece becomes longer, where nothing else is.
-            let grown = unsafe { raw(MREMAP, [end - self.piece, self.piece, (1 + new) * self.piece, 0, 0, 0]) };
+            let grown =
+                unsafe { syscall::call(MREMAP, [end - self.piece, self.piece, (1 + new) * self.piece, 0, 0, 0]) };
             if grown as u64 != end - self.piece && !syscall::is_readable(end, 1) {
                 return false;
             }
@@ -131,18 +131,19 @@ pub(crate) fn add_region(known: usize) -> bool {
     let address = region_address(region);
     // SAFETY: new memory, where nothing is. Older kernels take the place for a wish.
     let mapped =
-        unsafe { raw(MMAP, [address, private::BYTES as u64, READ_AND_WRITE, PRIVATE_MEMORY, u64::MAX, 0]) } as u64;
+        unsafe { syscall::call(MMAP, [address, private::BYTES as u64, READ_AND_WRITE, PRIVATE_MEMORY, u64::MAX, 0]) }
+            as u64;
     if mapped != address {
         if mapped & (PAGE - 1) == 0 {
             // SAFETY: what was just mapped.
-            unsafe { raw(MUNMAP, [mapped, private::BYTES as u64, 0, 0, 0, 0]) };
+            unsafe { syscall::call(MUNMAP, [mapped, private::BYTES as u64, 0, 0, 0, 0]) };
         }
         if !syscall::is_readable(address, 1) {
             return false;
         }
     }
     // SAFETY: the owner words, which a fork child must not take for its own.
-    if unsafe { raw(MADVISE, [address, private::WIPED_BYTES as u64, WIPE_ON_FORK, 0, 0, 0]) } != 0 {
+    if unsafe { syscall::call(MADVISE, [address, private::WIPED_BYTES as u64, WIPE_ON_FORK, 0, 0, 0]) } != 0 {
         return false;
     }
     process_block().further_regions.fetch_add(1, Ordering::Release);
@@ -173,6 +174,7 @@ impl Drop for Lock<'_> {
 mod tests {
     extern crate std;
     use super::*;
+    use crate::arch::raw;
     use std::boxed::Box;
 
     const PIECE: u64 = 4 * PAGE;

@@ -11,6 +11,7 @@
 #![no_std]
 
 mod arch;
+pub mod bpf;
 mod burial;
 pub mod chunks;
 mod code_edits;
@@ -20,6 +21,7 @@ pub mod details;
 mod entries;
 mod exec;
 mod exits;
+mod filters;
 pub mod frames;
 #[cfg(ada_freestanding)]
 mod freestanding;
@@ -28,6 +30,7 @@ mod jumps;
 mod loader;
 pub mod memory;
 mod open_probes;
+pub mod own_calls;
 mod probes;
 mod recorder;
 mod shadow_stack;

@@ -4,7 +4,7 @@ use core::sync::atomic::Ordering;
 
 use ada_ring::LoaderStage;
 
-use crate::arch::raw;
+use crate::arch::number::FUTEX;
 use crate::config::{Item, get};
 use crate::memory::pool;
 use crate::recorder::{Patience, WAIT_STEP};
@@ -28,6 +28,9 @@ pub(crate) fn libraries_changed() {
     let pool = pool();
     let control = pool.control();
     let loader = &control.loader;
+    if !syscall::may_ask_who() || !syscall::may(FUTEX) {
+        return;
+    }
     // One at a time: another process may be loading something too.
     let mut patience = Patience::new(control);
     loop {
@@ -51,7 +54,7 @@ pub(crate) fn libraries_changed() {
         if loader.stage.load(Ordering::Acquire) == LoaderStage::CallWanted as u32 {
             let word = |at: usize| loader.call[at].load(Ordering::Relaxed);
             // SAFETY: the recorder asks only for mappings where nothing is mapped.
-            let result = unsafe { raw(word(0), [word(1), word(2), word(3), word(4), word(5), word(6)]) };
+            let result = unsafe { syscall::call(word(0), [word(1), word(2), word(3), word(4), word(5), word(6)]) };
             loader.result.store(result as u64, Ordering::Relaxed);
             loader.stage.store(LoaderStage::CallMade as u32, Ordering::Release);
             syscall::futex_wake(&loader.stage);

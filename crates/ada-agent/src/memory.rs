@@ -70,6 +70,12 @@ pub fn owner(number: usize) -> &'static AtomicU64 {
     unsafe { &*(address as *const AtomicU64) }
 }
 
+/// The end of the stack that the agent runs on for a state.
+pub fn agent_stack(number: usize) -> u64 {
+    let within = private::STACKS_AT + (number % STATES + 1) * private::STACK_BYTES;
+    region_address(number / STATES) + within as u64
+}
+
 /// The sentinel below a state's first shadow frame.
 pub fn shadow_base(number: usize) -> *mut ShadowFrame {
     let within = private::SHADOWS_AT + number % STATES * private::SHADOW_BYTES;

@@ -3,15 +3,22 @@
 use ada_ring::arch::{RETURN_POPS, SavedRegisters};
 use ada_ring::chunk::{IS_EXITING, is_past_end};
 use ada_ring::detail::{CALL, RETURN};
-use ada_ring::probe::{BASES, Base, PROBE_WORDS, RawProbe, Role, UNREADABLE};
+use ada_ring::probe::{BASES, BASES_AT_CALL, Base, PROBE_WORDS, RawProbe, Role, UNREADABLE};
 use ada_ring::record::{IS_PROBED, RecordKind};
 use ada_ring::state::{PROBE_CALLS, ProbeCall};
 use ada_ring::{Lane, RawDetail, RawRecord, ShadowFrame, ThreadState};
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
+use crate::arch::number::{CLONE, CLONE3, PRCTL};
+use crate::filters::Afterwards;
 use crate::memory::pool;
 use crate::syscall::{self, SignalsBlocked};
-use crate::{arch, chunks, crash, details, exec, frames, shadow_stack};
+use crate::{arch, chunks, crash, details, exec, filters, frames, shadow_stack, threads};
+
+/// Of the flags of `clone`.
+const CLONE_VM: u64 = 0x100;
+const CLONE_VFORK: u64 = 0x4000;
+const CLONE_SETTLS: u64 = 0x8_0000;
 
 /// Keeps what a probe sees of a call, and publishes the call's record at `place`.
 ///
@@ -24,6 +31,14 @@ pub(crate) unsafe fn call(state: *mut ThreadState, slot: *mut u64, place: *mut R
     let first_argument = registers[Base::Argument1 as usize];
     if has_role(probe, Role::SignalAction) {
         crash::withdraw(first_argument & 0xffff_ffff);
+    }
+    if let Some(call) = kernel_call(probe, registers) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            publish_plain(place);
+            prepare_kernel_call(state, call);
+        }
+        return;
     }
     // SAFETY: the caller's promise.
     unsafe {
@@ -53,6 +68,48 @@ pub(crate) unsafe fn call(state: *mut ThreadState, slot: *mut u64, place: *mut R
         // SAFETY: the caller's promise.
         unsafe { note_exit(state, first_argument as u32) };
     }
+}
+
+/// A system call that a probed function is about to make: its number and its arguments.
+fn kernel_call(probe: u64, registers: [u64; BASES_AT_CALL]) -> Option<(u64, [u64; 6])> {
+    let [a, b, c, d, e, f, _] = registers;
+    if has_role(probe, Role::Filter) {
+        Some((PRCTL, [a, b, c, d, e, 0]))
+    } else if has_role(probe, Role::SystemCall) {
+        Some((a, [b, c, d, e, f, 0]))
+    } else {
+        // The C function takes a function, its stack, and the flags.
+        has_role(probe, Role::Clone).then_some((CLONE, [c, b, 0, 0, 0, 0]))
+    }
+}
+
+/// Sees to it that a system call does no harm.
+///
+/// # Safety
+/// As [`call`].
+unsafe fn prepare_kernel_call(state: *mut ThreadState, (number, arguments): (u64, [u64; 6])) {
+    let flags = match number {
+        CLONE => Some(arguments[0]),
+        CLONE3 => syscall::read_word(arguments[0]),
+        _ => None,
+    };
+    // SAFETY: the caller's promise.
+    unsafe {
+        if flags.is_some_and(|flags| flags & (CLONE_VM | CLONE_VFORK | CLONE_SETTLS) == CLONE_VM) {
+            threads::leave(state);
+        } else if filters::before(number, arguments) == Afterwards::HasNoClock {
+            threads::disown((*state).number as usize);
+        }
+    }
+}
+
+/// Publishes the record of a call of which nothing is kept.
+///
+/// # Safety
+/// As [`call`].
+unsafe fn publish_plain(place: *mut RawRecord) {
+    // SAFETY: the caller's promise.
+    unsafe { RawRecord::publish(place, (*place).function, (*place).top_and_kind & !IS_PROBED, arch::clock()) };
 }
 
 /// Leaves word of what the process is about to end with: whoever reads its records may not be its parent.

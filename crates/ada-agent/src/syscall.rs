@@ -1,49 +1,95 @@
 //! System calls, made directly: libc's wrappers are hooked, and set errno.
 
+use ada_ring::state::{ProcessBlock, private};
+use core::sync::atomic::Ordering;
+
 use crate::arch::number::{
     CLOCK_GETTIME, FUTEX, GETPID, GETTID, NANOSLEEP, PROCESS_VM_READV, RT_SIGPROCMASK, SIGALTSTACK, TGKILL,
 };
-use crate::arch::raw;
+use crate::arch::{call_on_stack, clock, current_state, raw};
+use crate::config::{Item, get};
+use crate::memory::{agent_stack, process_block, state, state_number};
 
 const ESRCH: i64 = -3;
+const ENOSYS: i64 = -38;
+
+/// Makes a system call, unless the program has forbidden itself to.
+///
+/// # Safety
+/// Whatever the call asks of its arguments.
+pub(crate) unsafe fn call(number: u64, arguments: [u64; 6]) -> i64 {
+    if !may(number) {
+        return ENOSYS;
+    }
+    // SAFETY: the caller's promise.
+    unsafe { raw(number, arguments) }
+}
+
+/// Whether a system call is allowed, as far as is known: see [`crate::filters`].
+pub(crate) fn may(number: u64) -> bool {
+    let word = |block: &ProcessBlock| block.forbidden[number as usize / 64 % 8].load(Ordering::Relaxed);
+    // In tests there is no process block.
+    get(Item::Private) == 0 || word(process_block()) >> (number % 64) & 1 == 0
+}
+
+/// Whether the agent may ask whom it works for; without that, nothing new can be recorded.
+pub(crate) fn may_ask_who() -> bool {
+    may(GETPID) && may(GETTID)
+}
 
 /// This process.
 pub fn process() -> u32 {
     // SAFETY: no arguments.
-    unsafe { raw(GETPID, [0; 6]) as u32 }
+    unsafe { call(GETPID, [0; 6]) as u32 }
 }
 
 /// This thread.
 pub fn thread() -> u32 {
     // SAFETY: no arguments.
-    unsafe { raw(GETTID, [0; 6]) as u32 }
+    unsafe { call(GETTID, [0; 6]) as u32 }
 }
 
 /// Whether a thread of a process has ended.
 pub fn is_thread_gone(process: u32, thread: u32) -> bool {
     // SAFETY: signal 0 only asks.
-    unsafe { raw(TGKILL, [process.into(), thread.into(), 0, 0, 0, 0]) == ESRCH }
+    unsafe { call(TGKILL, [process.into(), thread.into(), 0, 0, 0, 0]) == ESRCH }
 }
 
 /// No signal is handled on this thread while this lives: for what a handler must not find half done, and must not
 /// leave half done by jumping away.
 pub struct SignalsBlocked {
-    before: u64,
+    blocked: Blocked,
+}
+
+/// Who has blocked signals.
+enum Blocked {
+    /// We have; this was the mask before.
+    Here { before: u64 },
+    /// The stub that has called the agent on a stack of its own. The program's stack ends here.
+    ByStub { program_stack: u64 },
 }
 
 impl SignalsBlocked {
     /// Blocks them all.
     #[must_use]
     pub fn new() -> Self {
-        Self { before: exchange_signal_mask(u64::MAX) }
+        let blocked = match program_stack() {
+            Some(program_stack) => Blocked::ByStub { program_stack },
+            None => Blocked::Here { before: exchange_signal_mask(u64::MAX) },
+        };
+        Self { blocked }
     }
 
-    /// Lets signals in for as long as `pause` lasts.
-    pub fn pause<T>(&mut self, pause: impl FnOnce() -> T) -> T {
-        exchange_signal_mask(self.before);
-        let result = pause();
-        self.before = exchange_signal_mask(u64::MAX);
-        result
+    /// Lets signals in for as long as a sleep lasts. Handlers run on the program's stack.
+    pub fn sleep(&mut self, nanoseconds: u32) {
+        match &mut self.blocked {
+            Blocked::Here { before } => {
+                exchange_signal_mask(*before);
+                sleep_nanoseconds(nanoseconds);
+                *before = exchange_signal_mask(u64::MAX);
+            }
+            Blocked::ByStub { program_stack } => let_signals_in(*program_stack, || sleep_nanoseconds(nanoseconds)),
+        }
     }
 }
 
@@ -55,15 +101,47 @@ impl Default for SignalsBlocked {
 
 impl Drop for SignalsBlocked {
     fn drop(&mut self) {
-        exchange_signal_mask(self.before);
+        if let Blocked::Here { before } = self.blocked {
+            exchange_signal_mask(before);
+        }
     }
+}
+
+/// Where the program's stack ends, if the agent runs on its own.
+fn program_stack() -> Option<u64> {
+    let here = 0_u64;
+    // In tests there are no states.
+    let number = (get(Item::OwnStacks) != 0).then(|| state_number(current_state())).flatten()?;
+    let stack = agent_stack(number) - private::STACK_BYTES as u64..agent_stack(number);
+    // SAFETY: a state in mapped memory, and the thread's own if it runs on this stack.
+    stack.contains(&(&raw const here as u64)).then(|| unsafe { (*state(number)).program_stack })
+}
+
+/// Waits on the program's stack, with signals let in that the stub has blocked.
+fn let_signals_in(program_stack: u64, wait: impl Fn()) {
+    /// The mask, and what to do.
+    struct Pause<W>(u64, W);
+    extern "C" fn pause<W: Fn()>(pause: u64) {
+        // SAFETY: lives through the call below.
+        let Pause(mask, wait) = unsafe { &*(pause as *const Pause<W>) };
+        exchange_signal_mask(*mask);
+        wait();
+        exchange_signal_mask(u64::MAX);
+    }
+    fn of<W: Fn()>(_: &Pause<W>) -> extern "C" fn(u64) {
+        pause::<W>
+    }
+    // SAFETY: the stub has left both masks there.
+    let pause = Pause(unsafe { *(program_stack as *const u64).add(1) }, wait);
+    // SAFETY: nothing of the program's stack is in use below.
+    unsafe { call_on_stack(program_stack, of(&pause), &raw const pause as u64) };
 }
 
 fn exchange_signal_mask(mask: u64) -> u64 {
     const SET_MASK: u64 = 2;
     let mut before = 0_u64;
     // SAFETY: both masks live through the call.
-    unsafe { raw(RT_SIGPROCMASK, [SET_MASK, &raw const mask as u64, &raw mut before as u64, 8, 0, 0]) };
+    unsafe { call(RT_SIGPROCMASK, [SET_MASK, &raw const mask as u64, &raw mut before as u64, 8, 0, 0]) };
     before
 }
 
@@ -71,7 +149,17 @@ fn exchange_signal_mask(mask: u64) -> u64 {
 pub fn sleep_nanoseconds(nanoseconds: u32) {
     let time = [0_u64, nanoseconds.into()];
     // SAFETY: `time` is a timespec that lives through the call.
-    unsafe { raw(NANOSLEEP, [time.as_ptr() as u64, 0, 0, 0, 0, 0]) };
+    if unsafe { call(NANOSLEEP, [time.as_ptr() as u64, 0, 0, 0, 0, 0]) } == ENOSYS {
+        spin(nanoseconds.into());
+    }
+}
+
+/// Where sleeping is forbidden. No counter is slower than one tick a nanosecond.
+fn spin(nanoseconds: u64) {
+    let start = clock();
+    while clock().wrapping_sub(start) < nanoseconds {
+        core::hint::spin_loop();
+    }
 }
 
 /// Nanoseconds on a clock that never goes backwards.
@@ -79,21 +167,36 @@ pub fn now() -> u64 {
     const MONOTONIC: u64 = 1;
     let mut time = [0_u64; 2];
     // SAFETY: `time` is a timespec that lives through the call.
-    unsafe { raw(CLOCK_GETTIME, [MONOTONIC, time.as_mut_ptr() as u64, 0, 0, 0, 0]) };
+    if unsafe { call(CLOCK_GETTIME, [MONOTONIC, time.as_mut_ptr() as u64, 0, 0, 0, 0]) } == ENOSYS {
+        // Some counter has to do; a second of this one is one or several.
+        return clock() / 4;
+    }
     time[0] * 1_000_000_000 + time[1]
 }
 
+/// How long a wait is whose end cannot be heard of, in nanoseconds.
+const SHORT_WAIT: u64 = 100_000;
+
 /// Sleeps while the word holds `value`, at most for the time.
 pub fn futex_wait(word: &core::sync::atomic::AtomicU32, value: u32, nanoseconds: u32) {
+    match program_stack() {
+        Some(stack) => let_signals_in(stack, || wait_for_change(word, value, nanoseconds)),
+        None => wait_for_change(word, value, nanoseconds),
+    }
+}
+
+fn wait_for_change(word: &core::sync::atomic::AtomicU32, value: u32, nanoseconds: u32) {
     let time = [0_u64, nanoseconds.into()];
     // SAFETY: word and timespec live through the call; operation 0 is FUTEX_WAIT, shared between processes.
-    unsafe { raw(FUTEX, [word.as_ptr() as u64, 0, value.into(), time.as_ptr() as u64, 0, 0]) };
+    if unsafe { call(FUTEX, [word.as_ptr() as u64, 0, value.into(), time.as_ptr() as u64, 0, 0]) } == ENOSYS {
+        spin(SHORT_WAIT);
+    }
 }
 
 /// Wakes whoever sleeps on the word.
 pub fn futex_wake(word: &core::sync::atomic::AtomicU32) {
     // SAFETY: operation 1 is FUTEX_WAKE, and touches nothing.
-    unsafe { raw(FUTEX, [word.as_ptr() as u64, 1, i32::MAX as u64, 0, 0, 0]) };
+    unsafe { call(FUTEX, [word.as_ptr() as u64, 1, i32::MAX as u64, 0, 0, 0]) };
 }
 
 /// The stack that this thread has for its signal handlers, if it has one.
@@ -101,7 +204,7 @@ pub fn signal_stack() -> Option<core::ops::Range<u64>> {
     const SS_DISABLE: u64 = 2;
     let mut stack = [0_u64; 3];
     // SAFETY: the kernel fills in a stack_t: address, flags (an int, padded), size.
-    let result = unsafe { raw(SIGALTSTACK, [0, stack.as_mut_ptr() as u64, 0, 0, 0, 0]) };
+    let result = unsafe { call(SIGALTSTACK, [0, stack.as_mut_ptr() as u64, 0, 0, 0, 0]) };
     let [start, flags, size] = stack;
     (result == 0 && flags & SS_DISABLE == 0).then(|| start..start.saturating_add(size))
 }
@@ -119,7 +222,7 @@ pub fn read_words(address: u64, words: &mut [u64]) -> bool {
     let remote = [address, bytes];
     // SAFETY: both vectors describe as many bytes as the slice has; the kernel checks the remote one.
     let read =
-        unsafe { raw(PROCESS_VM_READV, [process().into(), local.as_ptr() as u64, 1, remote.as_ptr() as u64, 1, 0]) };
+        unsafe { call(PROCESS_VM_READV, [process().into(), local.as_ptr() as u64, 1, remote.as_ptr() as u64, 1, 0]) };
     read as u64 == bytes
 }
 
@@ -144,7 +247,7 @@ pub fn readable_pages(start: u64, pages: usize) -> usize {
         let arguments = [process.into(), local.as_ptr() as u64, 1, remote.as_ptr() as u64, step as u64, 0];
         // One byte of each, up to the first that fails.
         // SAFETY: the local vector describes the buffer; the kernel checks the remote ones.
-        let read = unsafe { raw(PROCESS_VM_READV, arguments) }.max(0) as usize;
+        let read = unsafe { call(PROCESS_VM_READV, arguments) }.max(0) as usize;
         done += read;
         if read < step {
             break;

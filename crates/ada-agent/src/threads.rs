@@ -2,17 +2,21 @@
 
 use ada_ring::state::{NO_CHUNK, PROBE_CALLS, ProbeCall, STATES, private};
 use ada_ring::{DropReason, ShadowFrame, ThreadState};
-use core::sync::atomic::Ordering;
+use core::sync::atomic::{AtomicU64, Ordering};
 
+use crate::arch::number::RT_SIGPROCMASK;
 use crate::arch::{clock, current_state, owner_mark, set_current_state};
 use crate::config::{Item, get};
 use crate::details::learn_stack;
 use crate::growth;
 use crate::memory::{
-    owner, pool, process_block, regions, shadow_base, state, state_address, state_number, state_threads, states,
+    agent_stack, owner, pool, process_block, regions, shadow_base, state, state_address, state_number, state_threads,
+    states,
 };
 use crate::syscall;
 
+/// No thread is known by this.
+const NOBODY: u64 = 1;
 /// How often to look for states of threads that have ended, in ticks of the clock: some milliseconds.
 const LOOK_EVERY: u64 = 10_000_000;
 /// Of how many states to ask at one time whether their threads have ended.
@@ -24,6 +28,10 @@ const A_FEW: usize = 64;
 /// child, whose owner words the kernel has zeroed; a thread that has changed its FS base; a stray GS base.
 pub fn acquire(slot: u64) -> Option<*mut ThreadState> {
     let _blocked = syscall::SignalsBlocked::new();
+    if !syscall::may_ask_who() {
+        pool().control().count_drop(DropReason::Forbidden, 1);
+        return None;
+    }
     let (mark, thread) = (owner_mark()?, syscall::thread());
     if let Some(number) = state_number(current_state()).filter(|&number| number != 0) {
         let current = state(number);
@@ -51,6 +59,10 @@ pub fn acquire(slot: u64) -> Option<*mut ThreadState> {
             return Some(current);
         }
     }
+    if let Some(number) = take_again(thread) {
+        owner(number).store(mark, Ordering::Relaxed);
+        return Some(state(number));
+    }
     let Some(number) = claim(thread) else {
         pool().control().count_drop(DropReason::StatesExhausted, 1);
         return None;
@@ -63,6 +75,65 @@ pub fn acquire(slot: u64) -> Option<*mut ThreadState> {
     }
     owner(number).store(mark, Ordering::Relaxed);
     Some(fresh)
+}
+
+/// The calling thread, whose state this is, has none until it asks for one: what it makes now inherits its GS base, and its
+/// FS base too, and would take its creator's state for its own.
+///
+/// # Safety
+/// `state` is the calling thread's own.
+pub(crate) unsafe fn leave(state: *mut ThreadState) {
+    process_block().left_states.fetch_add(1, Ordering::Relaxed);
+    // SAFETY: the caller's promise; the first state is nobody's.
+    unsafe {
+        (*state).is_left = 1;
+        set_current_state(state_address(0));
+    }
+}
+
+/// The state that a thread has left, which is its own again.
+fn take_again(thread: u32) -> Option<usize> {
+    if process_block().left_states.load(Ordering::Relaxed) == 0 {
+        return None;
+    }
+    // SAFETY: states are mapped; that of a thread is changed by nobody else.
+    let is_own = |number: &usize| unsafe {
+        state_threads(*number / STATES)[*number % STATES].load(Ordering::Relaxed) == thread
+            && (*state(*number)).is_left != 0
+    };
+    let number = (1..states()).find(is_own)?;
+    process_block().left_states.fetch_sub(1, Ordering::Relaxed);
+    // SAFETY: as above.
+    unsafe {
+        (*state(number)).is_left = 0;
+        set_current_state(state_address(number));
+    }
+    Some(number)
+}
+
+/// The state of a thread that runs the agent: its own, unless it shares its creator's without anybody's knowledge. Then it
+/// gets its own now; `None` where there is none to be had. A child of vfork runs as its parent's thread.
+///
+/// # Safety
+/// `current` is that at the GS base.
+pub(crate) unsafe fn own(current: *mut ThreadState, slot: u64) -> Option<*mut ThreadState> {
+    // SAFETY: the caller's promise.
+    if unsafe { is_shared(current) } { acquire(slot) } else { Some(current) }
+}
+
+/// Whether the state at the GS base is another thread's of this process, as far as can be known.
+///
+/// # Safety
+/// As [`own`].
+pub(crate) unsafe fn is_shared(current: *mut ThreadState) -> bool {
+    // SAFETY: the caller's promise.
+    let (thread, process) = unsafe { ((*current).tid, (*current).pid) };
+    syscall::may_ask_who() && thread != syscall::thread() && process == syscall::process()
+}
+
+/// The calling thread, whose state this is, has none from now on.
+pub(crate) fn disown(number: usize) {
+    owner(number).store(NOBODY, Ordering::Relaxed);
 }
 
 fn claim(thread: u32) -> Option<usize> {
@@ -105,6 +176,19 @@ fn claim(thread: u32) -> Option<usize> {
     }
 }
 
+/// The stack of its own that the agent can have for a state; 0 for none.
+fn stack_of(number: usize) -> u64 {
+    if get(Item::OwnStacks) != 0 && syscall::may(RT_SIGPROCMASK) { agent_stack(number) } else { 0 }
+}
+
+/// The agent stays on the program's stacks from now on.
+pub(crate) fn give_up_stacks() {
+    for number in 1..states() {
+        // SAFETY: states are mapped, and a stub reads this once for each of its calls.
+        unsafe { AtomicU64::from_ptr(&raw mut (*state(number)).agent_stack).store(0, Ordering::Relaxed) };
+    }
+}
+
 /// # Safety
 /// The caller owns the state.
 unsafe fn prepare(fresh: *mut ThreadState, number: usize, thread: u32, slot: u64) {
@@ -129,6 +213,9 @@ unsafe fn prepare(fresh: *mut ThreadState, number: usize, thread: u32, slot: u64
         (*fresh).number = number as u32;
         (*fresh).forked_by = 0;
         (*fresh).lost = 0;
+        (*fresh).is_left = 0;
+        (*fresh).agent_stack_busy = 0;
+        (*fresh).agent_stack = stack_of(number);
         (*fresh).buried = 0;
         (*fresh).probe_calls = 0;
         (*fresh).open_probes = [ProbeCall::default(); PROBE_CALLS];

@@ -15,7 +15,7 @@ use crate::arch::clock;
 use crate::chunks;
 use crate::config::{Item, get};
 use crate::memory::pool;
-use crate::syscall::{self, SignalsBlocked};
+use crate::syscall::SignalsBlocked;
 
 const LEFT_FOR_EVENTS: usize = 16;
 const WAIT_STEP: u32 = 200_000;
@@ -81,7 +81,7 @@ pub(crate) fn wait_for_chunk(blocked: &mut SignalsBlocked) -> Option<(usize, u64
         if !may_wait {
             return None;
         }
-        blocked.pause(|| syscall::sleep_nanoseconds(WAIT_STEP));
+        blocked.sleep(WAIT_STEP);
         has_waited = true;
         let now = control.heartbeats.load(Ordering::Relaxed);
         idle = if now == rounds { idle + 1 } else { 0 };

@@ -17,6 +17,9 @@ pub enum ControlError {
     /// The agent's own bytes lack something: an error in this build.
     #[error("the built-in agent has no {0}")]
     AgentLayout(&'static str),
+    /// A filter would kill the program.
+    #[error("a seccomp filter forbids it what ada needs to hook it")]
+    Forbidden,
     /// The program is not there, or may not be run.
     #[error("cannot run {program}")]
     Spawn {

@@ -1,6 +1,8 @@
 //! What one pass over all code of an image shows: where direct branches and unwinders land, and which frames touch their
 //! own return slot.
 
+use std::ops::Range;
+
 use ada_event::ImageOffset;
 use ada_image::{Fde, UnwindTable};
 
@@ -45,6 +47,8 @@ pub(crate) struct PieceUse {
     /// It moves the stack pointer by a distance that it has computed, upwards. No compiler does that; Python's greenlet
     /// does, whose switch exchanges pieces of the stack for copies.
     pub(crate) moves_stack: bool,
+    /// It uses the base at which stubs find a thread's state.
+    pub(crate) uses_gs: bool,
     pub(crate) end: PieceEnd,
 }
 
@@ -84,6 +88,10 @@ pub struct CodeScan {
     pub(crate) leaves: Vec<Leave>,
     /// Sorted by address.
     pub(crate) outgoing: Vec<Outgoing>,
+    /// Code that other code reads, sorted by address.
+    pub(crate) reads: Vec<Range<u64>>,
+    /// Code between two fences, sorted by address.
+    pub(crate) fenced: Vec<Range<u64>>,
 }
 
 impl CodeScan {
@@ -121,6 +129,19 @@ impl CodeScan {
         let range = self.landings.partition_point(|(start, _)| *start <= at).checked_sub(1)?;
         let (start, landings) = &mut self.landings[range];
         landings.get_mut((at - *start) as usize)
+    }
+
+    /// Whether code reads any of these addresses.
+    pub(crate) fn is_read(&self, addresses: Range<u64>) -> bool {
+        /// No instruction reads more.
+        const MOST: u64 = 4096;
+        let first = self.reads.partition_point(|read| read.start.saturating_add(MOST) <= addresses.start);
+        let mut near = self.reads[first..].iter().take_while(|read| read.start < addresses.end);
+        near.any(|read| addresses.start < read.end)
+    }
+
+    pub(crate) fn is_fenced(&self, at: ImageOffset) -> bool {
+        self.fenced.iter().any(|fenced| fenced.contains(&at.0))
     }
 
     pub(crate) fn use_of(&self, unwind: &UnwindTable, fde: &Fde) -> PieceUse {

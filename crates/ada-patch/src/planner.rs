@@ -23,6 +23,9 @@ fn stack_change(name: &str) -> Option<StubKind> {
     }
 }
 
+/// Whoever copies code or sums it up reads these bytes of it.
+const COPIED_FROM_START: u64 = 16;
+
 /// Plans the functions of one image.
 pub struct Planner<'a> {
     /// The image's code.
@@ -77,10 +80,23 @@ impl Planner<'_> {
         bytes: &[u8],
     ) -> Result<Option<EntryOnlyReason>, SkipReason> {
         let landing = self.code.scan.landing(function.start);
+        let fde = self.code.unwind.fde_at(function.start);
+        if fde.is_some_and(|fde| self.code.scan.use_of(self.code.unwind, fde).uses_gs) {
+            return Err(SkipReason::GsInUse);
+        }
+        // Constants and tables of V8's built-in functions lie behind their code.
+        if self.code.scan.is_read(function.start.0..function.start.0 + function.size.clamp(1, COPIED_FROM_START)) {
+            return Err(SkipReason::ReadAsData);
+        }
+        if arch::is_import_stub(bytes, function.size) {
+            return Err(SkipReason::ImportStub);
+        }
+        if self.code.scan.is_fenced(function.start) {
+            return Err(SkipReason::Fenced);
+        }
         if function.is_cold_part() {
             return Err(SkipReason::ColdPart);
         }
-        let fde = self.code.unwind.fde_at(function.start);
         if let Some(fde) = fde {
             if fde.signal_frame {
                 return Err(SkipReason::SignalTrampoline);

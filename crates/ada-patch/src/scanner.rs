@@ -2,7 +2,7 @@
 
 use ada_image::{CodeRange, FunctionTable, UnwindTable};
 
-use crate::arch::{Branch, read_piece};
+use crate::arch::{Branch, CodeReads, fenced, read_piece};
 use crate::code_scan::{CodeScan, Landing, PieceUse};
 
 impl CodeScan {
@@ -16,6 +16,8 @@ impl CodeScan {
             ends: Vec::new(),
             leaves: Vec::new(),
             outgoing: Vec::new(),
+            reads: Vec::new(),
+            fenced: ranges.iter().flat_map(|range| fenced(range.start.0, range.bytes)).collect(),
         };
         let mut starts: Vec<u64> = functions.functions().iter().map(|function| function.start.0).collect();
         starts.extend(unwind.fdes().iter().flat_map(|fde| [fde.start.0, fde.end.0]));
@@ -24,6 +26,9 @@ impl CodeScan {
         for range in ranges {
             scan.scan_range(range, &starts, unwind, with_exits);
         }
+        // A loop reads the same again and again.
+        scan.reads.sort_unstable_by_key(|read| (read.start, read.end));
+        scan.reads.dedup();
         for pad in unwind.landing_pads() {
             if let Some(landing) = scan.landing_mut(pad.0) {
                 *landing |= Landing::PAD;
@@ -38,6 +43,7 @@ impl CodeScan {
         let fdes = unwind.fdes();
         let mut next_fde = fdes.partition_point(|fde| fde.end.0 <= low);
         let mut from = low;
+        let mut reads = CodeReads::of(low..high);
         for to in inner.iter().copied().chain([high]) {
             while next_fde < fdes.len() && fdes[next_fde].end.0 <= from {
                 next_fde += 1;
@@ -47,7 +53,8 @@ impl CodeScan {
             let inside = fde.map_or(from..to, |fde| fde.start.0..fde.end.0);
             let rows = fde.map(|fde| unwind.rows(fde));
             let mut leaves = std::mem::take(&mut self.leaves);
-            let found = read_piece(bytes, from, rows, with_exits.then_some(&mut leaves), |branch, outgoing| {
+            let leaving = with_exits.then_some(&mut leaves);
+            let found = read_piece(bytes, from, rows, leaving, &mut reads, |branch, outgoing| {
                 self.note_branch(branch, outgoing.target, inside.contains(&outgoing.target));
                 if with_exits && branch == Branch::ConditionalJump && !(from..to).contains(&outgoing.target) {
                     self.outgoing.push(outgoing);
@@ -63,10 +70,12 @@ impl CodeScan {
                 known.reads_slot |= found.reads_slot;
                 known.pops_arguments |= found.pops_arguments;
                 known.moves_stack |= found.moves_stack;
+                known.uses_gs |= found.uses_gs;
                 known.end = found.end;
             }
             from = to;
         }
+        self.reads.extend(reads.found());
     }
 
     fn note_branch(&mut self, branch: Branch, target: u64, from_inside: bool) {

@@ -68,6 +68,16 @@ pub enum SkipReason {
     TextDiffers,
     /// A thread was in its first instructions when ada attached.
     InUse,
+    /// The program uses the GS base itself, at which stubs find a thread's state. One function that does is enough.
+    GsInUse,
+    /// The program reads its bytes: it copies the function, or sums it up.
+    ReadAsData,
+    /// It is a jump through a pointer with data behind it: the stub of an import, which a runtime reads and changes, as Mono
+    /// does with those of code that it has compiled before.
+    ImportStub,
+    /// Its author has fenced it off with traps: it is meant to be run by other means than the processor. Valgrind has
+    /// functions for the programs that it runs among its own.
+    Fenced,
 }
 
 impl Verdict {
@@ -122,7 +132,7 @@ impl EntryOnlyReason {
 
 impl SkipReason {
     /// All reasons, in the order of their declaration.
-    const ALL: [Self; 13] = [
+    const ALL: [Self; 17] = [
         Self::SignalTrampoline,
         Self::OddFirstRow,
         Self::ColdPart,
@@ -136,6 +146,10 @@ impl SkipReason {
         Self::NoRoom,
         Self::TextDiffers,
         Self::InUse,
+        Self::GsInUse,
+        Self::ReadAsData,
+        Self::ImportStub,
+        Self::Fenced,
     ];
 
     /// The reason's name in sessions.
@@ -154,6 +168,10 @@ impl SkipReason {
             Self::NoRoom => "no_room",
             Self::TextDiffers => "text_differs",
             Self::InUse => "in_use",
+            Self::GsInUse => "gs_in_use",
+            Self::ReadAsData => "read_as_data",
+            Self::ImportStub => "import_stub",
+            Self::Fenced => "fenced",
         }
     }
 }
@@ -171,7 +189,7 @@ impl fmt::Display for Verdict {
 // A reason that is declared among the others breaks this; who declares one behind the last extends the list, and this.
 const _: () = {
     assert!(EntryOnlyReason::ALL.len() == EntryOnlyReason::UnseenExits as usize + 1);
-    assert!(SkipReason::ALL.len() == SkipReason::InUse as usize + 1);
+    assert!(SkipReason::ALL.len() == SkipReason::Fenced as usize + 1);
 };
 
 #[cfg(test)]

@@ -44,11 +44,14 @@ pub enum DropReason {
     StatesExhausted = 2,
     /// The wait for a chunk ended because the recorder was gone or stuck.
     RecorderGone = 3,
+    /// The program forbids itself the system calls without which a new thread or process cannot be told from others.
+    Forbidden = 4,
 }
 
 impl DropReason {
     /// All reasons, in the order of their counters.
-    pub const ALL: [Self; 4] = [Self::RingFull, Self::PoolExhausted, Self::StatesExhausted, Self::RecorderGone];
+    pub const ALL: [Self; 5] =
+        [Self::RingFull, Self::PoolExhausted, Self::StatesExhausted, Self::RecorderGone, Self::Forbidden];
 
     /// The reason's name in manifests.
     pub const fn name(self) -> &'static str {
@@ -57,6 +60,7 @@ impl DropReason {
             Self::PoolExhausted => "pool_exhausted",
             Self::StatesExhausted => "states_exhausted",
             Self::RecorderGone => "recorder_gone",
+            Self::Forbidden => "forbidden",
         }
     }
 }

@@ -116,6 +116,12 @@ pub enum Role {
     Exec = 2,
     /// The call ends the process, with the status in its first argument.
     Exit = 3,
+    /// The call may forbid the program system calls: `prctl`. Nothing is kept of it.
+    Filter = 4,
+    /// The call may do anything that a system call can: `syscall`. Nothing is kept of it.
+    SystemCall = 5,
+    /// The call may make a thread that shares its creator's thread pointer: `clone`. Nothing is kept of it.
+    Clone = 6,
 }
 
 impl Probe {

@@ -4,22 +4,37 @@ use core::arch::{asm, naked_asm};
 
 /// The numbers of the system calls that the agent makes.
 pub(crate) mod number {
+    pub(crate) const CLOSE: u64 = 3;
     pub(crate) const MMAP: u64 = 9;
     pub(crate) const MPROTECT: u64 = 10;
     pub(crate) const MUNMAP: u64 = 11;
     pub(crate) const RT_SIGACTION: u64 = 13;
     pub(crate) const RT_SIGPROCMASK: u64 = 14;
+    pub(crate) const RT_SIGRETURN: u64 = 15;
     pub(crate) const MREMAP: u64 = 25;
     pub(crate) const MADVISE: u64 = 28;
     pub(crate) const NANOSLEEP: u64 = 35;
     pub(crate) const GETPID: u64 = 39;
+    pub(crate) const CLONE: u64 = 56;
     pub(crate) const SIGALTSTACK: u64 = 131;
+    pub(crate) const PRCTL: u64 = 157;
     pub(crate) const GETTID: u64 = 186;
     pub(crate) const FUTEX: u64 = 202;
     pub(crate) const CLOCK_GETTIME: u64 = 228;
     pub(crate) const TGKILL: u64 = 234;
+    pub(crate) const OPENAT: u64 = 257;
     pub(crate) const RT_TGSIGQUEUEINFO: u64 = 297;
     pub(crate) const PROCESS_VM_READV: u64 = 310;
+    pub(crate) const SECCOMP: u64 = 317;
+    pub(crate) const CLONE3: u64 = 435;
+}
+
+/// By what filters know the processor: `AUDIT_ARCH_X86_64`.
+pub(crate) const SECCOMP_ARCHITECTURE: u32 = 0xc000_003e;
+
+/// Where filters find the agent to make its system calls, or close to it.
+pub(crate) fn system_call_instruction() -> u64 {
+    raw as *const () as u64
 }
 
 /// Makes any system call. Gives what the kernel gives: a negative error number, or a value.

@@ -119,13 +119,16 @@ fn begin(
     progress: &dyn Progress,
 ) -> Result<(Workshop, Hooked, SessionFiles), ControlError> {
     let mappings = maps::of_process(pid).doing("reading the process's mappings")?;
-    target::check_memory(pid, &mappings)?;
     let loader = find_loader(pid)?;
     let files = maps::loaded_files(&mappings);
     progress.hooking(files.len(), Duration::ZERO);
     let plans = PlanCache::new(options.plan_folder.clone(), options.by_exits);
     let loader_function = loader.map_or(0, |loader| loader.function);
     let images = installer::plan(files, &plans, loader_function, &options.exclude, &Deadline::never());
+    if images.iter().any(PlannedImage::uses_gs) {
+        let reason = "it uses the GS base, which ada needs".to_owned();
+        return Err(ControlError::NotAttached { pid, reason });
+    }
 
     let files = SessionFiles::create(&options.output, pid, options.store)?;
     let prepared = Prepared::in_process(pid, options, running, plans, loader, images);

@@ -8,15 +8,19 @@ use ada_process::Remote;
 use ada_ring::state::{Buried, GRAVES, MAX_REGIONS, ProcessBlock, STATE_STRIDE, STATES, private};
 use ada_ring::{ShadowFrame, ThreadState};
 
-use crate::install::target_memory::PRIVATE;
+use crate::install::memory_places::MemoryPlaces;
 
 /// Puts them back for every thread that has a state, except those that are excepted because they are just changing it.
-pub(super) fn put_back(remote: &dyn Remote, is_excepted: impl Fn(ThreadId) -> bool) -> io::Result<()> {
-    let first = PRIVATE.start + private::PROCESS_AT as u64;
+pub(super) fn put_back(
+    remote: &dyn Remote,
+    places: MemoryPlaces,
+    is_excepted: impl Fn(ThreadId) -> bool,
+) -> io::Result<()> {
+    let first = places.process_block();
     let mut further = [0; 4];
     remote.read(first + offset_of!(ProcessBlock, further_regions) as u64, &mut further)?;
     let regions = 1 + (u32::from_le_bytes(further) as usize).min(MAX_REGIONS - 1);
-    for region in (0..regions).map(|region| PRIVATE.start + (region * private::REGION_STRIDE) as u64) {
+    for region in (0..regions).map(|region| places.private().start + (region * private::REGION_STRIDE) as u64) {
         put_back_region(remote, region, &is_excepted)?;
     }
     Ok(())

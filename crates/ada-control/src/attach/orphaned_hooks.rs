@@ -17,9 +17,9 @@ use ada_ring::Control;
 use crate::attach::target;
 use crate::attach::unhook::{Unhooked, unhook};
 use crate::error::ControlError;
+use crate::install::memory_places::MemoryPlaces;
 use crate::install::site_table;
 use crate::install::sites::Site;
-use crate::install::target_memory::{OURS, POOL_AT};
 
 /// How long a recorder may take to give a sign of life, where it cannot be looked for.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -45,9 +45,9 @@ pub fn remove_orphaned_hooks(pid: ProcessId) -> Result<Option<HookRemoval>, Cont
         // It has ended, and all that it had is gone.
         Err(_) => return Ok(None),
     };
-    let Some(memfd) = shared_memory_of(&mappings) else { return Ok(None) };
+    let Some((places, memfd)) = MemoryPlaces::find(&mappings) else { return Ok(None) };
     let memory = ProcessDir::of(pid).writable_memory().map_err(|error| refused(target::words(&error)))?;
-    match recorder_of(memfd, &memory) {
+    match recorder_of(memfd, places, &memory) {
         Recorder::Process(recorder) => {
             return Err(refused(format!("ada records it in process {recorder}; `ada ps` shows what to detach from")));
         }
@@ -57,7 +57,7 @@ pub fn remove_orphaned_hooks(pid: ProcessId) -> Result<Option<HookRemoval>, Cont
         Recorder::Gone => {}
     }
     // Whoever waits for it waits no longer.
-    let gone = memory.write(POOL_AT + offset_of!(Control, recorder_gone) as u64, &1_u32.to_le_bytes());
+    let gone = memory.write(places.pool + offset_of!(Control, recorder_gone) as u64, &1_u32.to_le_bytes());
     gone.map_err(|error| refused(target::words(&error)))?;
     let users: BTreeSet<ProcessId> = memfd.users().into_iter().collect();
     // Nobody is hooked any more, and whoever is forked has what its parent has.
@@ -68,19 +68,14 @@ pub fn remove_orphaned_hooks(pid: ProcessId) -> Result<Option<HookRemoval>, Cont
     Ok(Some(HookRemoval { processes, kept }))
 }
 
-/// What the shared memory of a process's trace is known by, if it has one. It is the first that a process gets, and the
-/// last that it loses.
-fn shared_memory_of(mappings: &[Mapping]) -> Option<MemfdId> {
-    mappings.iter().find(|mapping| mapping.start == POOL_AT).and_then(MemfdId::of_mapping)
-}
-
 /// Everything that was written over the code of a process.
 fn sites_of(pid: ProcessId, memfd: MemfdId) -> Vec<(u64, Vec<Site>)> {
     let (Ok(mappings), Ok(memory)) = (maps::of_process(pid), ProcessDir::of(pid).memory()) else {
         return Vec::new();
     };
+    let agent = MemoryPlaces::find(&mappings).map(|(places, _)| places.agent());
     let is_arena =
-        |mapping: &&Mapping| memfd.is_mapped_by(mapping) && mapping.executable && !OURS.contains(&mapping.start);
+        |mapping: &&Mapping| memfd.is_mapped_by(mapping) && mapping.executable && agent != Some(mapping.start);
     site_table::find(mappings.iter().filter(is_arena), |address, bytes| memory.read(address, bytes))
 }
 
@@ -90,26 +85,26 @@ enum Recorder {
     Gone,
 }
 
-/// Who records what is written to this memory, which one of its processes has open: whoever has it mapped elsewhere than
-/// they do.
-fn recorder_of(memfd: MemfdId, memory: &ProcessMemory) -> Recorder {
+/// Who records what is written to this memory, which one of its processes has at these places: whoever has it mapped
+/// without the agent.
+fn recorder_of(memfd: MemfdId, places: MemoryPlaces, memory: &ProcessMemory) -> Recorder {
     let mut is_anybody_unknown = false;
     for pid in all_processes() {
         match maps::of_process(pid) {
             Ok(mappings) => {
                 let has_it = mappings.iter().any(|mapping| memfd.is_mapped_by(mapping));
-                if has_it && shared_memory_of(&mappings) != Some(memfd) {
+                if has_it && MemoryPlaces::find(&mappings).is_none_or(|(_, other)| other != memfd) {
                     return Recorder::Process(pid);
                 }
             }
             Err(error) => is_anybody_unknown |= error.kind() == io::ErrorKind::PermissionDenied,
         }
     }
-    if is_anybody_unknown && gives_signs_of_life(memory) { Recorder::Lives } else { Recorder::Gone }
+    if is_anybody_unknown && gives_signs_of_life(places, memory) { Recorder::Lives } else { Recorder::Gone }
 }
 
-fn gives_signs_of_life(memory: &ProcessMemory) -> bool {
-    let beats = || memory.read_u64(POOL_AT + offset_of!(Control, heartbeats) as u64).ok();
+fn gives_signs_of_life(places: MemoryPlaces, memory: &ProcessMemory) -> bool {
+    let beats = || memory.read_u64(places.pool + offset_of!(Control, heartbeats) as u64).ok();
     let (first, until) = (beats(), Instant::now() + PATIENCE);
     while Instant::now() < until {
         std::thread::sleep(Duration::from_millis(20));

@@ -9,7 +9,6 @@ use ada_process::procfs::{ProcessDir, ProcessMemory};
 use ada_process::this_process;
 
 use crate::error::ControlError;
-use crate::install::target_memory;
 use crate::launch::program_file;
 use crate::live::{self, Request};
 
@@ -48,15 +47,6 @@ pub(crate) fn check(pid: ProcessId) -> Result<(), ControlError> {
         return refused("it is in a container; run ada in there");
     }
     program_file::check_loaded(&process, None)
-}
-
-/// Refuses a process that has something where ada's memory goes.
-pub(crate) fn check_memory(pid: ProcessId, mappings: &[Mapping]) -> Result<(), ControlError> {
-    if mappings.iter().any(|mapping| target_memory::OURS.contains(&mapping.start)) {
-        let reason = "it has memory of its own where ada's goes; start it with `ada trace` instead";
-        return Err(ControlError::NotAttached { pid, reason: reason.to_owned() });
-    }
-    Ok(())
 }
 
 /// How often to begin anew with a process that has run another program meanwhile.

@@ -2,21 +2,23 @@
 
 use std::collections::BTreeSet;
 use std::io;
+use std::mem::offset_of;
 use std::ops::Range;
 use std::time::{Duration, Instant};
 
+use ada_agent::own_calls::{self, CallSet};
 use ada_event::ProcessId;
 use ada_process::maps::{self, Mapping};
 use ada_process::procfs::ProcessDir;
 use ada_process::ptrace::Halted;
 use ada_process::{MemfdId, Remote, share_memory, this_process};
-use ada_ring::state::private;
+use ada_ring::state::ProcessBlock;
 
 use crate::attach::code_in_use::is_within;
 use crate::attach::open_frames;
 use crate::install::crash_handlers;
+use crate::install::memory_places::MemoryPlaces;
 use crate::install::sites::{Site, write_originals};
-use crate::install::target_memory::{POOL_AT, PRIVATE};
 
 /// How long threads that are in ada's code have to leave it …
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -90,7 +92,9 @@ fn unhook_process(
     let mut copies: Vec<(u64, &Site)> =
         sites.iter().flatten().filter_map(|site| Some((site.site.copy?.at.0, site))).collect();
     copies.sort_unstable_by_key(|(at, _)| *at);
-    let has_states = mappings.iter().any(|mapping| mapping.start == PRIVATE.start);
+    let found = MemoryPlaces::find(mappings).map(|(places, _)| places);
+    let has_states = |places: &MemoryPlaces| mappings.iter().any(|it| it.start == places.private().start);
+    let with_states = found.filter(has_states);
     let mut stood_still = Duration::ZERO;
     let (mut late, mut is_written) = (0, false);
     let (until, mut pause) = (Instant::now() + PATIENCE, BETWEEN_ATTEMPTS);
@@ -110,18 +114,28 @@ fn unhook_process(
             }
             is_written = true;
         }
-        let is_clean = !has_states || leave(&halted, mappings, &code, &copies)?;
+        let is_clean = match with_states {
+            Some(places) => leave(&halted, places, mappings, &code, &copies)?,
+            None => true,
+        };
+        let is_forbidden = match with_states {
+            Some(places) => forbids_itself_to_unmap(&halted, places)?,
+            None => false,
+        };
         if is_clean {
-            if has_states {
-                crash_handlers::remove(&halted, PRIVATE.start + private::PROCESS_AT as u64)?;
+            if let Some(places) = with_states.filter(|_| !is_forbidden) {
+                crash_handlers::remove(&halted, places)?;
             }
             for thread in halted.threads() {
                 thread.set_spare(0)?;
             }
         }
         stood_still = stood_still.max(halted.release());
+        if is_clean && is_forbidden {
+            return Err(io::Error::other("all but ada's memory, which a seccomp filter forbids it to unmap, is gone"));
+        }
         if is_clean {
-            while let Err(error) = unmap(pid, mappings, is_ours) {
+            while let Err(error) = unmap(pid, mappings, found, is_ours) {
                 late += 1;
                 if error.kind() != io::ErrorKind::TimedOut || late > LATE {
                     return Err(error);
@@ -136,7 +150,13 @@ fn unhook_process(
 }
 
 /// Sees to it that threads do not come back to ada's code. False where one is in there: it needs time to leave.
-fn leave(halted: &Halted, mappings: &[Mapping], code: &[Range<u64>], copies: &[(u64, &Site)]) -> io::Result<bool> {
+fn leave(
+    halted: &Halted,
+    places: MemoryPlaces,
+    mappings: &[Mapping],
+    code: &[Range<u64>],
+    copies: &[(u64, &Site)],
+) -> io::Result<bool> {
     let mut within = BTreeSet::new();
     for thread in halted.threads() {
         let mut registers = thread.registers()?;
@@ -149,20 +169,38 @@ fn leave(halted: &Halted, mappings: &[Mapping], code: &[Range<u64>], copies: &[(
             within.insert(thread.tid());
         }
     }
-    open_frames::put_back(halted, |thread| within.contains(&thread))?;
+    open_frames::put_back(halted, places, |thread| within.contains(&thread))?;
     Ok(within.is_empty())
 }
 
+/// Whether the process would be killed for what is left to do in it: see `ada_agent::own_calls`.
+fn forbids_itself_to_unmap(remote: &dyn Remote, places: MemoryPlaces) -> io::Result<bool> {
+    let mut forbidden = CallSet::default();
+    for (number, word) in forbidden.iter_mut().enumerate() {
+        let mut bytes = [0; 8];
+        remote.read(places.process_block() + (offset_of!(ProcessBlock, forbidden) + 8 * number) as u64, &mut bytes)?;
+        *word = u64::from_le_bytes(bytes);
+    }
+    Ok([libc::SYS_munmap, libc::SYS_rt_sigaction].iter().any(|call| own_calls::contains(&forbidden, *call as u64)))
+}
+
 /// Nobody uses ada's memory any more, so that one thread is enough.
-fn unmap(pid: ProcessId, mappings: &[Mapping], is_ours: &dyn Fn(&Mapping) -> bool) -> io::Result<()> {
+fn unmap(
+    pid: ProcessId,
+    mappings: &[Mapping],
+    places: Option<MemoryPlaces>,
+    is_ours: &dyn Fn(&Mapping) -> bool,
+) -> io::Result<()> {
     let halted = Halted::one(pid, mappings)?;
-    // Some of them may have grown since the others were listed. The rings go last: by these it is known that there is
-    // something to unmap, should this be cut short.
+    // Some of them may have grown since the others were listed. Agent and rings go last: by these it is known that there
+    // is something to unmap, should this be cut short.
     let now = maps::of_process(pid)?;
     let ours = now.iter().filter(|mapping| is_ours(mapping));
-    let (rings, others): (Vec<&Mapping>, Vec<&Mapping>) = ours.partition(|mapping| mapping.start == POOL_AT);
+    let is_last = |mapping: &&Mapping| places.is_some_and(|it| [it.pool, it.agent()].contains(&mapping.start));
+    let (last, others): (Vec<&Mapping>, Vec<&Mapping>) = ours.partition(is_last);
     let range = |mapping: &&Mapping| mapping.start..mapping.end;
-    for range in others.iter().map(range).chain([PRIVATE]).chain(rings.iter().map(range)) {
+    let states = places.map(MemoryPlaces::private);
+    for range in others.iter().map(range).chain(states).chain(last.iter().map(range)) {
         halted.system_call(libc::SYS_munmap, [range.start, range.end - range.start, 0, 0, 0, 0])?;
     }
     Ok(())

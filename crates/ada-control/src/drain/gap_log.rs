@@ -77,7 +77,7 @@ impl GapLog {
         match reason {
             _ if self.forgotten > 0 => count,
             // Whoever has no state records nothing, and so has no holes. Registers are not events.
-            "states_exhausted" | "detail_lost" => 0,
+            "states_exhausted" | "forbidden" | "detail_lost" => 0,
             reason if reason == exhausted => count.saturating_sub(self.placed),
             reason if reason == DropReason::RecorderGone.name() => count,
             _ => 0,

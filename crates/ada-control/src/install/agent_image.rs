@@ -95,6 +95,7 @@ mod tests {
             (Item::StackWindow, 7),
             (Item::DetailStride, 8),
             (Item::Program, 9),
+            (Item::OwnStacks, 10),
         ];
         let image = AgentImage::at(0x10_0000, &config).unwrap();
         let end = 0x10_0000 + image.bytes.len() as u64;
@@ -104,8 +105,8 @@ mod tests {
         assert!(
             image
                 .bytes
-                .windows(72)
-                .any(|words| { words.chunks(8).map(|word| u64::from_le_bytes(word.try_into().unwrap())).eq(1..=9) })
+                .windows(80)
+                .any(|words| { words.chunks(8).map(|word| u64::from_le_bytes(word.try_into().unwrap())).eq(1..=10) })
         );
     }
 }

@@ -8,13 +8,14 @@ use std::io;
 use std::mem::offset_of;
 
 use ada_agent::crash::FLAGS;
-use ada_patch::{EntryOnlyReason, Verdict};
+use ada_patch::{EntryOnlyReason, SkipReason, Verdict};
 use ada_process::Remote;
 use ada_ring::state::ProcessBlock;
 
 use crate::error::ControlError;
+use crate::install::memory_places::MemoryPlaces;
 use crate::install::open_in_target::injected;
-use crate::install::target_memory::{OURS, TargetMemory};
+use crate::install::target_memory::TargetMemory;
 use crate::plan::module::Module;
 use crate::plan::probes;
 
@@ -32,7 +33,10 @@ pub(crate) fn obstacle(modules: &[Module], has_depth_limit: bool) -> Option<&'st
         })
     };
     let is_go = |module: &Module| module.verdicts.contains(&Verdict::EntryOnly(EntryOnlyReason::MovingFrames));
-    if has_depth_limit {
+    let uses_gs = |module: &Module| module.verdicts.contains(&Verdict::Skipped(SkipReason::GsInUse));
+    if modules.iter().any(uses_gs) {
+        Some("the program uses the GS base, which ada needs; none of its functions is hooked")
+    } else if has_depth_limit {
         Some("calls below --max-depth are not seen")
     } else if modules.iter().any(is_go) {
         Some("Go asks for signal actions by system calls of its own")
@@ -61,7 +65,8 @@ pub(crate) fn install(remote: &dyn Remote, memory: &TargetMemory) -> Result<(), 
 }
 
 /// Gives the signals back whose default action the handler stands for.
-pub(crate) fn remove(remote: &dyn Remote, process_block: u64) -> io::Result<()> {
+pub(crate) fn remove(remote: &dyn Remote, places: MemoryPlaces) -> io::Result<()> {
+    let process_block = places.process_block();
     let scratch = process_block + offset_of!(ProcessBlock, scratch) as u64;
     let place = process_block + offset_of!(ProcessBlock, crash_signals) as u64;
     let mut caught = [0; 8];
@@ -70,7 +75,7 @@ pub(crate) fn remove(remote: &dyn Remote, process_block: u64) -> io::Result<()> 
         let mut handler = [0; 8];
         remote.system_call(libc::SYS_rt_sigaction, [signal as u64, 0, scratch, MASK_BYTES, 0, 0])?;
         remote.read(scratch, &mut handler)?;
-        if u64::from_le_bytes(caught) >> signal & 1 == 1 && OURS.contains(&u64::from_le_bytes(handler)) {
+        if u64::from_le_bytes(caught) >> signal & 1 == 1 && places.all().contains(&u64::from_le_bytes(handler)) {
             let saved = process_block + offset_of!(ProcessBlock, default_actions) as u64 + 32 * signal as u64;
             remote.system_call(libc::SYS_rt_sigaction, [signal as u64, saved, 0, MASK_BYTES, 0, 0])?;
         }

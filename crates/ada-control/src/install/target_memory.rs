@@ -1,32 +1,23 @@
 //! Maps shared memory, thread states and the agent into a target before it is hooked.
 
+use std::io;
 use std::mem::offset_of;
-use std::ops::Range;
 
 use ada_agent::config::Item;
 use ada_patch::{AgentEntries, StubOptions};
 use ada_process::Remote;
-use ada_ring::chunk::MAX_CHUNKS;
 use ada_ring::control::CONTROL_BYTES;
 use ada_ring::pool::CHUNKS_AT;
-use ada_ring::state::{MAX_REGIONS, NO_CHUNK, STATE_STRIDE, covered, private};
+use ada_ring::state::{NO_CHUNK, covered, private};
 use ada_ring::{CHUNK_SIZE, ThreadState};
 
 use crate::error::ControlError;
 use crate::install::agent_image::{AgentImage, CrashEntries};
 use crate::install::loader_notification::LoaderNotification;
+use crate::install::memory_places::MemoryPlaces;
 use crate::install::open_in_target::{OpenInTarget, injected};
 use crate::install::shared_memory::SharedMemory;
 use crate::program_id::ProgramId;
-
-/// Where the large parts go: far from everything that programs and loaders use, and the pool aligned to chunks.
-pub(crate) const POOL_AT: u64 = 0x1000_0000_0000;
-const PRIVATE_AT: u64 = 0x1100_0000_0000;
-const AGENT_AT: u64 = 0x1200_0000_0000;
-/// All of these.
-pub(crate) const OURS: Range<u64> = POOL_AT..0x1300_0000_0000;
-/// The thread states and what belongs to them, as many regions as there can be.
-pub(crate) const PRIVATE: Range<u64> = PRIVATE_AT..PRIVATE_AT + (MAX_REGIONS * private::REGION_STRIDE) as u64;
 
 /// How many chunks are made ready before the target runs.
 const WARM_CHUNKS: usize = 16;
@@ -65,27 +56,30 @@ impl TargetMemory {
         let Program { id, loader, max_depth, stubs } = *program;
         let read_write = libc::PROT_READ | libc::PROT_WRITE;
         let parts = shared.first_parts();
-        for part in &parts {
-            open.map(remote, POOL_AT + part.start, part.end - part.start, read_write, part.start)
+        let places = map_first(remote, open, parts[0].end)?;
+        let pool = places.pool;
+        for part in &parts[1..] {
+            open.map(remote, pool + part.start, part.end - part.start, read_write, part.start)
                 .map_err(injected("mapping the rings"))?;
         }
-        let covered_at = POOL_AT + shared.pool_bytes();
+        let covered_at = pool + shared.pool_bytes();
         open.map(remote, covered_at, covered::BYTES as u64, libc::PROT_READ, covered_offset)
             .map_err(injected("mapping the table of covered pages"))?;
-        map_private(remote)?;
+        let private_at = places.private().start;
+        map_private(remote, private_at)?;
         // The first chunks are the busiest: pages that are there already cost no faults while the target runs. Where
         // the kernel is too old for this, they come by and by.
         const MADV_POPULATE_WRITE: u64 = 23;
         let warm = ((CHUNKS_AT + WARM_CHUNKS * CHUNK_SIZE) as u64).min(parts[0].end);
-        let dump = POOL_AT + CONTROL_BYTES as u64..POOL_AT + CHUNKS_AT as u64;
-        for part in [POOL_AT..dump.start, dump.end..POOL_AT + warm] {
+        let dump = pool + CONTROL_BYTES as u64..pool + CHUNKS_AT as u64;
+        for part in [pool..dump.start, dump.end..pool + warm] {
             let length = part.end - part.start;
             let _ = remote.system_call(libc::SYS_madvise, [part.start, length, MADV_POPULATE_WRITE, 0, 0, 0]);
         }
         let shape = stubs.detail.unwrap_or_default();
         let config = [
-            (Item::Pool, POOL_AT),
-            (Item::Private, PRIVATE_AT),
+            (Item::Pool, pool),
+            (Item::Private, private_at),
             (Item::Covered, covered_at),
             (Item::LoaderDebug, loader.map_or(0, |loader| loader.debug)),
             (Item::MaxDepth, max_depth.map_or(0, u64::from)),
@@ -93,44 +87,56 @@ impl TargetMemory {
             (Item::StackWindow, shape.window as u64),
             (Item::DetailStride, shape.stride() as u64),
             (Item::Program, id.0.into()),
+            (Item::OwnStacks, u64::from(stubs.by_exits)),
         ];
-        let agent = AgentImage::at(AGENT_AT, &config)?;
+        let agent = AgentImage::at(places.agent(), &config)?;
         let length = agent.bytes.len() as u64;
         let offset = shared.reserve(length).ok_or(ControlError::AgentLayout("room"))?;
         shared
             .write_code(offset, &agent.bytes)
             .map_err(|source| ControlError::System { doing: "writing the agent", source })?;
-        open.map(remote, AGENT_AT, length, libc::PROT_READ | libc::PROT_EXEC, offset)
+        open.map(remote, places.agent(), length, libc::PROT_READ | libc::PROT_EXEC, offset)
             .map_err(injected("mapping the agent"))?;
-        let nobodys_state = PRIVATE_AT + private::STATES_AT as u64;
+        let nobodys_state = private_at + private::STATES_AT as u64;
         // No FS base is 1, so that nobody owns it.
-        remote.write(PRIVATE_AT, &1_u64.to_le_bytes()).map_err(injected("preparing thread states"))?;
+        remote.write(private_at, &1_u64.to_le_bytes()).map_err(injected("preparing thread states"))?;
         let position = nobodys_state + offset_of!(ThreadState, index_position) as u64;
         remote.write(position, &NO_CHUNK.to_le_bytes()).map_err(injected("preparing thread states"))?;
-        let process_block = PRIVATE_AT + private::PROCESS_AT as u64;
-        Ok(Self { pool: POOL_AT, nobodys_state, entries: agent.entries, crash: agent.crash, process_block })
+        Ok(Self {
+            pool,
+            nobodys_state,
+            entries: agent.entries,
+            crash: agent.crash,
+            process_block: places.process_block(),
+        })
     }
 }
 
-fn map_private(remote: &dyn Remote) -> Result<(), ControlError> {
+/// Maps the start of the shared memory where there is room for all of ada's.
+fn map_first(remote: &dyn Remote, open: &OpenInTarget, length: u64) -> Result<MemoryPlaces, ControlError> {
+    let mut result = Err(io::Error::from(io::ErrorKind::AddrInUse));
+    for places in MemoryPlaces::candidates(remote).map_err(injected("looking for room"))? {
+        result = open.map(remote, places.pool, length, libc::PROT_READ | libc::PROT_WRITE, 0).map(|()| places);
+        let is_taken =
+            |error: &io::Error| matches!(error.kind(), io::ErrorKind::AlreadyExists | io::ErrorKind::AddrInUse);
+        if !result.as_ref().is_err_and(is_taken) {
+            break;
+        }
+    }
+    result.map_err(injected("mapping the rings"))
+}
+
+fn map_private(remote: &dyn Remote, private_at: u64) -> Result<(), ControlError> {
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE | libc::MAP_FIXED_NOREPLACE;
     let protection = (libc::PROT_READ | libc::PROT_WRITE) as u64;
     remote
-        .system_call(libc::SYS_mmap, [PRIVATE_AT, private::BYTES as u64, protection, flags as u64, u64::MAX, 0])
+        .system_call(libc::SYS_mmap, [private_at, private::BYTES as u64, protection, flags as u64, u64::MAX, 0])
         .map_err(injected("mapping thread states"))?;
     remote
         .system_call(
             libc::SYS_madvise,
-            [PRIVATE_AT, private::WIPED_BYTES as u64, libc::MADV_WIPEONFORK as u64, 0, 0, 0],
+            [private_at, private::WIPED_BYTES as u64, libc::MADV_WIPEONFORK as u64, 0, 0, 0],
         )
         .map_err(injected("preparing thread states for forks"))?;
     Ok(())
 }
-
-const _: () = {
-    assert!((POOL_AT as usize + CONTROL_BYTES).is_multiple_of(CHUNK_SIZE));
-    // The low half of a record's address is enough to find it again.
-    assert!(POOL_AT.is_multiple_of(1 << 32) && CHUNKS_AT + MAX_CHUNKS * CHUNK_SIZE <= 1 << 32);
-    assert!(PRIVATE.end <= AGENT_AT);
-    assert!(private::STATES_AT.is_multiple_of(STATE_STRIDE));
-};

@@ -13,6 +13,7 @@ use crate::deadline::Deadline;
 use crate::error::{ControlError, Doing};
 use crate::install::crash_handlers;
 use crate::install::heartbeat::Heartbeat;
+use crate::install::inherited_filters::InheritedFilters;
 use crate::install::installer::{self, Installer, Numbering};
 use crate::install::open_in_target::OpenInTarget;
 use crate::install::shared_memory::{CoveredTable, SharedMemory};
@@ -21,6 +22,7 @@ use crate::launch::gate::Gate;
 use crate::options::TraceOptions;
 use crate::plan::module::Module;
 use crate::plan::plan_cache::PlanCache;
+use crate::plan::planned_image::PlannedImage;
 use crate::plan::probes;
 use crate::program_id::ProgramId;
 use crate::progress::Progress;
@@ -78,6 +80,7 @@ impl Workshop {
         deadline: impl FnOnce(&[LoadedFile]) -> Deadline,
         progress: &dyn Progress,
     ) -> Result<HookedProgram, ControlError> {
+        let filters = InheritedFilters::of(&gate.tracee)?;
         let open = OpenInTarget::open(gate, &self.shared)?;
         let program = Program {
             id: self.next_program(),
@@ -91,10 +94,7 @@ impl Workshop {
         };
         let covered = self.shared.covered_table().doing("making a table of covered pages")?;
         let memory = TargetMemory::set_up(gate, &open, &self.shared, covered.offset, &program)?;
-        let mut registers = gate.tracee.registers().doing("reading registers")?;
-        registers.set_spare(memory.nobodys_state);
-        gate.tracee.set_registers(&registers).doing("writing registers")?;
-
+        filters.tell(gate, memory.process_block)?;
         let mut mappings = maps::of_process(gate.tracee.pid()).doing("reading the program's mappings")?;
         let files = maps::loaded_files(&mappings);
         let deadline = deadline(&files);
@@ -102,10 +102,18 @@ impl Workshop {
         let known = files.iter().cloned().collect();
         let mut installer = self.installer(covered, &program, memory.entries);
         let loader_function = gate.loader.map_or(0, |loader| loader.function);
-        let images = installer::plan(files, &self.plans, loader_function, &options.exclude, &deadline);
+        let mut images = installer::plan(files, &self.plans, loader_function, &options.exclude, &deadline);
         deadline.check()?;
+        let has_gs = !images.iter().any(PlannedImage::uses_gs);
+        if has_gs {
+            let mut registers = gate.tracee.registers().doing("reading registers")?;
+            registers.set_spare(memory.nobodys_state);
+            gate.tracee.set_registers(&registers).doing("writing registers")?;
+        } else {
+            images.iter_mut().for_each(PlannedImage::leave_gs_alone);
+        }
         let mut placed = installer.place(gate, &open, &mut mappings, images);
-        if gate.loader.is_some() {
+        if gate.loader.is_some() && has_gs {
             installer.place_loader(gate, &open, &mut mappings, &mut placed)?;
         }
         let filled = installer.fill(placed)?;
@@ -113,7 +121,8 @@ impl Workshop {
         let modules = installer.patch(gate, filled, &|_| false)?;
         deadline.check()?;
         open.close(gate)?;
-        let no_crashes = crash_handlers::obstacle(&modules, options.max_depth.is_some());
+        let no_crashes = crash_handlers::obstacle(&modules, options.max_depth.is_some())
+            .or((!filters.allow_crash_handlers()).then_some("a seccomp filter forbids what is needed"));
         if no_crashes.is_none() {
             crash_handlers::install(gate, &memory)?;
         }

@@ -108,6 +108,17 @@ impl PlannedImage {
         image
     }
 
+    /// Whether a function of it uses the base at which stubs find a thread's state.
+    pub(crate) fn uses_gs(&self) -> bool {
+        self.verdicts.contains(&Verdict::Skipped(SkipReason::GsInUse))
+    }
+
+    /// Plans no hook at all, because the program uses that base.
+    pub(crate) fn leave_gs_alone(&mut self) {
+        self.verdicts.fill(Verdict::Skipped(SkipReason::GsInUse));
+        self.drop_plans_of_skipped();
+    }
+
     fn drop_plans_of_skipped(&mut self) {
         let sites = std::mem::take(&mut self.plans).into_iter().zip(std::mem::take(&mut self.originals));
         let verdicts = &self.verdicts;

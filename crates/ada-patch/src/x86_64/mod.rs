@@ -1,5 +1,6 @@
 //! What is x86-64 in planning and patching.
 
+mod code_reads;
 mod displaced;
 mod exits;
 mod flags;
@@ -12,11 +13,14 @@ mod relays;
 mod site;
 mod stub;
 
+pub(crate) use code_reads::CodeReads;
 pub use displaced::Displaced;
 pub(crate) use exits::{MOST_INSTRUCTIONS, instruction_number, is_position_independent, relocate};
 pub(crate) use flags::flags_are_dead;
 pub(crate) use jump::{JUMP_BYTES, SHORT_JUMP_BYTES, push_jump, short_jump};
-pub(crate) use known_code::{has_pushed_arguments, is_signal_return, marker_bytes, nop_bytes, padding_lengths};
+pub(crate) use known_code::{
+    fenced, has_pushed_arguments, is_import_stub, is_signal_return, marker_bytes, nop_bytes, padding_lengths,
+};
 pub(crate) use pieces::{Branch, read_piece};
 pub use relays::Relays;
 pub(crate) use site::Site;

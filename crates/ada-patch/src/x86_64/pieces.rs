@@ -3,6 +3,7 @@
 use ada_image::{Cfa, Row};
 use iced_x86::{Code, Decoder, DecoderOptions, FlowControl, Instruction, Mnemonic, OpKind, Register};
 
+use super::code_reads::CodeReads;
 use super::leaves::Recent;
 use crate::code_scan::{PieceEnd, PieceUse};
 use crate::leave::{Leave, Outgoing};
@@ -22,6 +23,7 @@ pub(crate) fn read_piece(
     from: u64,
     rows: Option<&[Row]>,
     mut leaves: Option<&mut Vec<Leave>>,
+    reads: &mut CodeReads,
     mut branches: impl FnMut(Branch, Outgoing),
 ) -> PieceUse {
     let mut found = PieceUse::default();
@@ -29,8 +31,10 @@ pub(crate) fn read_piece(
     let mut instruction = Instruction::default();
     let mut decoder = Decoder::with_ip(64, bytes, from, DecoderOptions::NONE);
     let mut recent = Recent::default();
+    reads.start_piece();
     while decoder.can_decode() {
         decoder.decode_out(&mut instruction);
+        reads.note(&instruction);
         if instruction.op0_kind() == OpKind::NearBranch64 {
             let target = instruction.near_branch64();
             let branch = Outgoing { at: instruction.ip(), length: instruction.len() as u8, target };
@@ -46,6 +50,7 @@ pub(crate) fn read_piece(
         if instruction.code() == Code::Add_rm64_r64 || instruction.code() == Code::Add_r64_rm64 {
             found.moves_stack |= instruction.op0_register() == Register::RSP;
         }
+        found.uses_gs |= uses_gs(&instruction);
         while row < rows.len() && rows[row].end.0 <= instruction.ip() {
             row += 1;
         }
@@ -79,6 +84,13 @@ fn end_of(last: &Instruction) -> PieceEnd {
         FlowControl::Next | FlowControl::ConditionalBranch => PieceEnd::FallsThrough,
         FlowControl::Exception | FlowControl::Interrupt | FlowControl::XbeginXabortXend => PieceEnd::Unknown,
     }
+}
+
+/// Addresses memory through GS, or reads or writes its base.
+#[inline]
+fn uses_gs(instruction: &Instruction) -> bool {
+    instruction.segment_prefix() == Register::GS && instruction.mnemonic() != Mnemonic::Nop
+        || matches!(instruction.mnemonic(), Mnemonic::Rdgsbase | Mnemonic::Wrgsbase)
 }
 
 /// A memory operand at CFA − 8, or a pop where nothing but the return address is on the stack.

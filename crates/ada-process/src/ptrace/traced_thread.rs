@@ -115,6 +115,28 @@ impl TracedThread {
         Ok(unsafe { info.assume_init() })
     }
 
+    /// The seccomp filters that it is under, the newest first. The kernel tells only those who are privileged and under none.
+    pub(super) fn filters(self) -> io::Result<Vec<Vec<u64>>> {
+        (0..).map_while(|number| self.filter(number).transpose()).collect()
+    }
+
+    fn filter(self, number: usize) -> io::Result<Option<Vec<u64>>> {
+        const PTRACE_SECCOMP_GET_FILTER: libc::c_uint = 0x420c;
+        /// The longest that there can be.
+        const MOST: usize = 4096;
+        let mut code = vec![0_u64; MOST];
+        // SAFETY: the kernel writes no more instructions, each of 8 bytes, than a filter can have.
+        let length = unsafe { libc::ptrace(PTRACE_SECCOMP_GET_FILTER, self.tid, number, code.as_mut_ptr()) };
+        match checked(length) {
+            Err(error) if error.raw_os_error() == Some(libc::ENOENT) => Ok(None),
+            result => {
+                result?;
+                code.truncate(length as usize);
+                Ok(Some(code))
+            }
+        }
+    }
+
     fn command(self, command: Command, address: usize, data: usize) -> io::Result<()> {
         // SAFETY: the kernel takes the arguments of each of these for numbers, and touches no memory of this process.
         checked(unsafe { libc::ptrace(command as libc::c_uint, self.tid.to_raw(), address, data) })

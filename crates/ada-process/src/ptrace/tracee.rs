@@ -182,6 +182,11 @@ impl Tracee {
         self.thread.detach(0)
     }
 
+    /// The seccomp filters that it is under, as far as the kernel tells.
+    pub fn filters(&self) -> io::Result<Vec<Vec<u64>>> {
+        self.thread.filters()
+    }
+
     /// The process.
     pub fn pid(&self) -> ProcessId {
         ProcessId(self.thread.tid().0)

@@ -1,5 +1,5 @@
 //! Where things are in a region of the target's private memory, from its start: owner words, states, process block, shadow
-//! stacks.
+//! stacks, the agent's stacks.
 
 /// How many thread states a process has from the start, and gets at a time where these are not enough: a region of its
 /// private memory.
@@ -21,8 +21,12 @@ pub const PROCESS_BYTES: usize = 4096;
 pub const SHADOWS_AT: usize = PROCESS_AT + PROCESS_BYTES;
 /// Bytes of one shadow stack: 32,767 frames.
 pub const SHADOW_BYTES: usize = 1 << 20;
+/// The stacks that the agent runs on.
+pub const STACKS_AT: usize = SHADOWS_AT + STATES * SHADOW_BYTES;
+/// Bytes of one of them.
+pub const STACK_BYTES: usize = 32 << 10;
 /// Bytes of a region.
-pub const BYTES: usize = SHADOWS_AT + STATES * SHADOW_BYTES;
+pub const BYTES: usize = STACKS_AT + STATES * STACK_BYTES;
 /// Bytes from one region to the next.
 pub const REGION_STRIDE: usize = 1 << 29;
 /// Bytes at the start of a region that a fork child finds zeroed.

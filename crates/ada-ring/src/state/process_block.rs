@@ -35,6 +35,10 @@ pub struct ProcessBlock {
     pub edits_done: AtomicU32,
     /// 1 while one of its threads makes some.
     pub edits_busy: AtomicU32,
+    /// How many states are left by their threads: see `ThreadState::is_left`.
+    pub left_states: AtomicU32,
+    /// System calls that the program has forbidden itself, by number: a bit for each.
+    pub forbidden: [AtomicU64; 8],
     /// Room for the arguments of system calls that the recorder has made.
     pub scratch: [AtomicU64; 8],
 }

@@ -78,6 +78,12 @@ pub struct ThreadState {
     /// 1 once frames on more than one stack have been seen: a newest frame above a slot is then no proof that the call was
     /// not recorded.
     pub other_stacks: u64,
+    /// The end of the stack that the agent runs on, with all signals blocked; 0 where it runs on the program's.
+    pub agent_stack: u64,
+    /// 1 while it is in use.
+    pub agent_stack_busy: u64,
+    /// Where the program's stack ends meanwhile. The signals that were blocked before are in the second word there.
+    pub program_stack: u64,
     /// The thread that owns this state.
     pub tid: u32,
     /// Its process. A child of vfork runs as its parent's thread until it runs another program.
@@ -118,6 +124,8 @@ pub struct ThreadState {
     pub slow_count: u64,
     /// The oldest of them.
     pub slow_calls: [SlowCall; SLOW_CALLS],
+    /// 1 while the thread has no state, because a thread that it makes must not have this one.
+    pub is_left: u64,
     /// How many frames have been buried.
     pub buried: u64,
     /// The newest of them; number n is at n modulo [`GRAVES`].

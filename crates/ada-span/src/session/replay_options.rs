@@ -30,6 +30,7 @@ pub fn replay_options(process: &Process, timeout_ns: u64) -> ReplayOptions {
 /// Whether drops can have made holes that the manifest lists no gap for.
 fn is_missing_anywhere(drops: &Drops) -> bool {
     // Threads without a state record nothing at all; what is lost of registers leaves the event.
-    let makes_holes = drops.lane == "index" && !matches!(drops.reason.as_str(), "states_exhausted" | "detail_lost");
+    let makes_holes =
+        drops.lane == "index" && !matches!(drops.reason.as_str(), "states_exhausted" | "forbidden" | "detail_lost");
     makes_holes && drops.unplaced.unwrap_or(drops.count) > 0
 }

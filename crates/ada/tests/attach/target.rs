@@ -182,8 +182,8 @@ impl Target {
             let (start, end) = range.split_once('-').unwrap();
             let [start, end] = [start, end].map(|address| u64::from_str_radix(address, 16).unwrap());
             let is_code = rest.starts_with("r-xp") && rest.contains('/');
-            // Heaps, which have no names, grow while it works.
-            if is_code || rest.contains("memfd") || (0x1000_0000_0000..0x1300_0000_0000).contains(&start) {
+            // Heaps, which have no names, grow while it works. None is as large as a region of thread states.
+            if is_code || rest.contains("memfd") || end - start > 256 << 20 {
                 let mut bytes = vec![0; if is_code { (end - start) as usize } else { 0 }];
                 memory.read_exact_at(&mut bytes, start).unwrap();
                 picture.insert(line.to_owned(), bytes);

@@ -8,6 +8,7 @@ mod calls;
 mod ends;
 mod exits;
 mod followed;
+mod harmless;
 mod loading;
 mod namespaces;
 mod nesting;

@@ -88,6 +88,12 @@ const SYSTEM: &[Probe] = &[
     exec("execveat", &[Read::words(Base::Argument2, 0, 8)]),
     exec("fexecve", &[]),
     Probe { role: Role::Exit, ..probe("_exit", &[], &[]) },
+    // What forbids the program system calls.
+    Probe { role: Role::Filter, ..probe("prctl", &[], &[]) },
+    Probe { role: Role::SystemCall, ..probe("syscall", &[], &[]) },
+    // What makes threads that are not known by their thread pointers.
+    Probe { role: Role::Clone, ..probe("clone", &[], &[]) },
+    Probe { role: Role::Clone, ..probe("__clone", &[], &[]) },
     // Signals. The handler is the first word of the action; `signal` has it in a register.
     signal_action("__libc_sigaction", &[Read::words(Base::Argument2, 0, 1)]),
     signal_action("sigaction", &[Read::words(Base::Argument2, 0, 1)]),

@@ -1,14 +1,20 @@
 //! The way into the agent: all registers are saved, see [`SavedRegisters`].
+//!
+//! The agent needs a few kilobytes, which a coroutine or a handler may not have. So it runs on a stack of its own where the
+//! thread has a state. No handler may run there: it would find itself on no stack that the program knows, and could leave
+//! for another context, to come back when others have used the stack. Hence signals are blocked before, and let in after.
 
 use std::mem::offset_of;
 
 use ada_event::RuntimeAddr;
 use ada_ring::arch::SavedRegisters;
 use iced_x86::code_asm::{
-    AsmRegister64, AsmRegisterXmm, CodeAssembler, qword_ptr, r8, r9, r10, r11, r12, r13, r14, rax, rbp, rcx, rdi, rdx,
-    registers::xmm, rsi, rsp, xmmword_ptr,
+    AsmRegister64, AsmRegisterXmm, CodeAssembler, eax, edi, edx, qword_ptr, r8, r9, r10, r10d, r11, r12, r12d, r13,
+    r14, rax, rbp, rcx, rdi, rdx, registers::xmm, rsi, rsp, xmmword_ptr,
 };
 use iced_x86::{Code, IcedError, Instruction, MemoryOperand, Register};
+
+use super::thread_state::{AGENT_STACK, AGENT_STACK_BUSY, OWNER, PROGRAM_STACK, field};
 
 /// The registers that are saved here, in the order in which they are pushed, and where [`SavedRegisters`] has them.
 const PUSHED: [(AsmRegister64, usize); 11] = [
@@ -47,10 +53,13 @@ pub(super) fn way_into_agent(a: &mut CodeAssembler, entry: RuntimeAddr, into_rcx
         a.push(rcx)?;
     }
     a.mov(rbp, rsp)?;
+    a.mov(r8, rcx)?;
+    a.mov(r9, rax)?;
+    enter_own_stack(a)?;
     let slot = size_of::<SavedRegisters>() as i32 + if into_rcx { 0 } else { 8 };
     a.lea(rdi, qword_ptr(rbp + slot))?;
-    a.mov(rsi, rcx)?;
-    a.mov(rdx, rax)?;
+    a.mov(rsi, r8)?;
+    a.mov(rdx, r9)?;
     a.and(rsp, -16)?;
     a.sub(rsp, 256)?;
     for (number, register) in VECTORS.into_iter().enumerate() {
@@ -63,6 +72,7 @@ pub(super) fn way_into_agent(a: &mut CodeAssembler, entry: RuntimeAddr, into_rcx
     for (number, register) in VECTORS.into_iter().enumerate() {
         a.movups(register, xmmword_ptr(rsp + 16 * number as i32))?;
     }
+    leave_own_stack(a)?;
     a.mov(rsp, rbp)?;
     if into_rcx {
         a.mov(rcx, rax)?;
@@ -73,6 +83,76 @@ pub(super) fn way_into_agent(a: &mut CodeAssembler, entry: RuntimeAddr, into_rcx
         a.pop(register)?;
     }
     a.ret()
+}
+
+/// What is pushed to block signals: all of them, and those that were blocked before.
+const MASKS: i32 = 16;
+
+/// Goes to the agent's own stack, if the thread has one that is not in use. Leaves the state in r13, and its stack in r12,
+/// or 0 there. Changes rax, rcx, rdx, rdi, rsi, r10 and r11.
+fn enter_own_stack(a: &mut CodeAssembler) -> Result<(), IcedError> {
+    let (mut stay, mut taken, mut there) = (a.create_label(), a.create_label(), a.create_label());
+    // The state may be another's: the agent is also called by threads that have none.
+    a.rdfsbase(rax)?;
+    a.cmp(rax, field(OWNER))?;
+    a.jne(stay)?;
+    a.mov(r12, field(AGENT_STACK))?;
+    a.test(r12, r12)?;
+    a.je(stay)?;
+    a.rdgsbase(r13)?;
+    a.push(0)?;
+    a.push(-1)?;
+    a.mov(rsi, rsp)?;
+    a.lea(rdx, qword_ptr(rsp + 8))?;
+    set_signal_mask(a)?;
+    a.test(eax, eax)?;
+    a.jne(stay)?;
+    // Whoever shares the state, or has left a handler that interrupted the agent, finds the stack in use.
+    a.mov(eax, 1)?;
+    a.xchg(qword_ptr(r13 + AGENT_STACK_BUSY), rax)?;
+    a.test(eax, eax)?;
+    a.jne(taken)?;
+    a.mov(qword_ptr(r13 + PROGRAM_STACK), rsp)?;
+    a.mov(rsp, r12)?;
+    a.jmp(there)?;
+    a.set_label(&mut taken)?;
+    let_signals_in(a)?;
+    a.set_label(&mut stay)?;
+    a.xor(r12d, r12d)?;
+    a.mov(rsp, rbp)?;
+    a.set_label(&mut there)?;
+    a.nop()
+}
+
+/// Goes back to the program's stack, if this is another. Keeps rax.
+fn leave_own_stack(a: &mut CodeAssembler) -> Result<(), IcedError> {
+    let mut stayed = a.create_label();
+    a.test(r12, r12)?;
+    a.je(stayed)?;
+    a.mov(r8, rax)?;
+    a.lea(rsp, qword_ptr(rbp - MASKS))?;
+    a.mov(qword_ptr(r13 + AGENT_STACK_BUSY), 0)?;
+    let_signals_in(a)?;
+    a.mov(rax, r8)?;
+    a.set_label(&mut stayed)?;
+    a.nop()
+}
+
+/// Blocks the signals again that were blocked before, and no others.
+fn let_signals_in(a: &mut CodeAssembler) -> Result<(), IcedError> {
+    a.lea(rsi, qword_ptr(rbp - 8))?;
+    a.xor(edx, edx)?;
+    set_signal_mask(a)
+}
+
+/// Blocks the signals at rsi, and puts those that were blocked before at rdx.
+fn set_signal_mask(a: &mut CodeAssembler) -> Result<(), IcedError> {
+    const RT_SIGPROCMASK: i32 = 14;
+    const SET_MASK: i32 = 2;
+    a.mov(eax, RT_SIGPROCMASK)?;
+    a.mov(edi, SET_MASK)?;
+    a.mov(r10d, 8)?;
+    a.syscall()
 }
 
 pub(super) const VECTORS: [AsmRegisterXmm; 16] = [

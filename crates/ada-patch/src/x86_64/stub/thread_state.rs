@@ -19,7 +19,10 @@ pub(super) const STACK_HIGH: i32 = offset_of!(ThreadState, stack_high) as i32;
 pub(super) const COVERED: i32 = offset_of!(ThreadState, covered) as i32;
 pub(super) const OTHER_STACKS: i32 = offset_of!(ThreadState, other_stacks) as i32;
 pub(super) const COUNTERS: i32 = offset_of!(ThreadState, counters) as i32;
-const OWNER: i32 = -(OWNER_DISTANCE as i32);
+pub(super) const AGENT_STACK: i32 = offset_of!(ThreadState, agent_stack) as i32;
+pub(super) const AGENT_STACK_BUSY: i32 = offset_of!(ThreadState, agent_stack_busy) as i32;
+pub(super) const PROGRAM_STACK: i32 = offset_of!(ThreadState, program_stack) as i32;
+pub(super) const OWNER: i32 = -(OWNER_DISTANCE as i32);
 
 /// A field of the thread's state.
 pub(super) fn field(offset: i32) -> AsmMemoryOperand {

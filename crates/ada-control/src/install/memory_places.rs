@@ -1,0 +1,104 @@
+//! Where ada's memory lies in a target.
+//!
+//! All of it is one block of addresses with fixed distances in it, so that whoever finds the rings finds the rest. The
+//! kernel says where there is room, and the block goes some way below what it would hand out next. A program can ask for any
+//! address of its own (ASan wants its shadow from 0x7fff8000 on, the Go heap is at 0xc000000000), but nobody who asks for an
+//! address asks for one in the middle of the kernel's choice; and TSan ends a program that has something mapped far from its
+//! libraries.
+
+use std::io;
+use std::ops::Range;
+
+use ada_process::maps::Mapping;
+use ada_process::{MemfdId, Remote};
+use ada_ring::CHUNK_SIZE;
+use ada_ring::chunk::MAX_CHUNKS;
+use ada_ring::control::CONTROL_BYTES;
+use ada_ring::counters::{BLOCK_BYTES, MAX_BLOCKS};
+use ada_ring::pool::CHUNKS_AT;
+use ada_ring::state::{MAX_REGIONS, STATE_STRIDE, covered, private};
+
+const GIB: u64 = 1 << 30;
+/// What lies behind the rings, from their start: the agent, …
+const AGENT: u64 = 5 * GIB;
+/// … the thread states and what belongs to them, as many regions as there can be, …
+const PRIVATE: u64 = 6 * GIB;
+/// … and the end of all that.
+const END: u64 = PRIVATE + (MAX_REGIONS * private::REGION_STRIDE) as u64;
+/// The low half of a record's address is enough to find it again.
+const ALIGNMENT: u64 = 1 << 32;
+/// How much the kernel can hand out before it comes to the block, which is not mapped as a whole: what an address space may
+/// take is limited for some programs.
+const DISTANCE: u64 = 64 * GIB;
+/// How often to look further down where there is something in the way.
+const TRIES: u64 = 64;
+const PAGE: u64 = 4096;
+
+/// Where ada's memory lies in a target.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct MemoryPlaces {
+    /// The rings.
+    pub(crate) pool: u64,
+}
+
+impl MemoryPlaces {
+    /// The places to try in a target, the best one first.
+    pub(crate) fn candidates(remote: &dyn Remote) -> io::Result<impl Iterator<Item = Self> + use<>> {
+        let next = kernels_choice(remote, PAGE)?;
+        let best = kernels_choice(remote, END + DISTANCE + ALIGNMENT).ok().map(|room| {
+            // A kernel that hands out addresses upwards comes to the block's end first.
+            let lowest = if next < room { room + DISTANCE } else { room };
+            lowest.next_multiple_of(ALIGNMENT)
+        });
+        // Where even room may not be asked for.
+        let highest = next.saturating_sub(END + DISTANCE) & !(ALIGNMENT - 1);
+        let further = (0..TRIES).map_while(move |step| highest.checked_sub(step * ALIGNMENT)).filter(|pool| *pool != 0);
+        Ok(best.into_iter().chain(further).map(|pool| Self { pool }))
+    }
+
+    /// The places in a process that is hooked already, and the rings' memory.
+    pub(crate) fn find(mappings: &[Mapping]) -> Option<(Self, MemfdId)> {
+        mappings.iter().find_map(|mapping| {
+            let memfd = MemfdId::of_mapping(mapping).filter(|_| mapping.file_offset == 0)?;
+            let places = Self { pool: mapping.start };
+            // The recorder has the rings too, and runs nothing that it shares with a target.
+            let is_agent = |it: &Mapping| it.start == places.agent() && it.executable && memfd.is_mapped_by(it);
+            mappings.iter().any(is_agent).then_some((places, memfd))
+        })
+    }
+
+    pub(crate) fn agent(self) -> u64 {
+        self.pool + AGENT
+    }
+
+    /// The thread states and what belongs to them.
+    pub(crate) fn private(self) -> Range<u64> {
+        self.pool + PRIVATE..self.pool + END
+    }
+
+    /// What the agent keeps for the process.
+    pub(crate) fn process_block(self) -> u64 {
+        self.private().start + private::PROCESS_AT as u64
+    }
+
+    /// All of it.
+    pub(crate) fn all(self) -> Range<u64> {
+        self.pool..self.pool + END
+    }
+}
+
+/// Where the kernel would put a mapping of this length.
+fn kernels_choice(remote: &dyn Remote, length: u64) -> io::Result<u64> {
+    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+    let arguments = [0, length, libc::PROT_NONE as u64, flags as u64, u64::MAX, 0];
+    let address = remote.system_call(libc::SYS_mmap, arguments)?;
+    remote.system_call(libc::SYS_munmap, [address, length, 0, 0, 0, 0])?;
+    Ok(address)
+}
+
+const _: () = {
+    assert!((ALIGNMENT as usize + CONTROL_BYTES).is_multiple_of(CHUNK_SIZE));
+    assert!((CHUNKS_AT + MAX_CHUNKS * CHUNK_SIZE) as u64 <= ALIGNMENT);
+    assert!((CHUNKS_AT + MAX_CHUNKS * CHUNK_SIZE + MAX_BLOCKS * BLOCK_BYTES + covered::BYTES) as u64 <= AGENT);
+    assert!(private::STATES_AT.is_multiple_of(STATE_STRIDE));
+};

@@ -1,0 +1,77 @@
+//! Programs that are particular about what a stranger takes of their address space, registers, stacks and system calls.
+
+use super::program::Program;
+use super::tracing::{Traced, Tracing};
+
+/// Runs a program alone and traced, with returns caught at exits, and compares.
+fn check(program: &Program) -> Traced {
+    Tracing::new(program).option(&["--returns", "exits"]).check()
+}
+
+#[test]
+fn addresses_that_a_program_asks_for_are_free() {
+    for flags in [&["-O1"][..], &["-O1", "-no-pie"], &["-O1", "-static"]] {
+        check(&Program::new("wanted_addresses.c").flags(flags));
+    }
+}
+
+#[test]
+fn sanitizers_find_the_address_space_that_they_need() {
+    for sanitizer in ["-fsanitize=address,undefined", "-fsanitize=thread", "-fsanitize=leak"] {
+        let program = Program::new("sanitized.c").flags(&["-O1", "-pthread", "-Wno-unused-result", sanitizer]);
+        Tracing::new(&program).option(&["--returns", "exits"]).check_output();
+    }
+}
+
+/// A filter kills whoever makes another system call than those that it allows.
+#[test]
+fn programs_that_forbid_themselves_system_calls_live() {
+    let program = Program::new("own_filter.c").flags(&["-O1"]);
+    // The filters of a program that was run under some are told to the privileged.
+    let is_privileged = std::fs::read_to_string("/proc/self/status").unwrap().contains("\nUid:\t0\t0\t");
+    let ways = ["prctl", "system call", "strict", "fork", "crash", "exec"];
+    for way in ways.into_iter().filter(|way| is_privileged || *way != "exec") {
+        let tracing = Tracing::new(&program).argument(way).option(&["--returns", "exits"]);
+        let traced = tracing.check_output();
+        let calls = match way {
+            // The kernel takes the clock away too, and there is nothing to record.
+            "strict" => 0,
+            // The functions are those of the program that was run first.
+            "exec" => 0,
+            _ => 100 * 465,
+        };
+        traced.recorded.assert_balanced("fib", calls);
+    }
+}
+
+#[test]
+fn a_program_that_uses_the_gs_base_keeps_it() {
+    let traced = check(&Program::new("own_gs.c").flags(&["-O1", "-pthread"]));
+    traced.recorded.assert_balanced("fib", 0);
+}
+
+#[test]
+fn threads_that_share_a_thread_pointer_are_told_apart() {
+    let program = Program::new("shared_thread_pointer.c").flags(&["-O1"]);
+    let traced = check(&program);
+    // fib(10) to fib(13) fifty times each, and fib(9) four times.
+    traced.recorded.assert_balanced("fib", 50 * (177 + 287 + 465 + 753) + 4 * 109);
+    // What is told of the first calls of these may be wrong.
+    Tracing::new(&program).argument("instruction").option(&["--returns", "exits"]).check_output();
+}
+
+/// The calls of sixteen stacks are told in one another's depth.
+#[test]
+fn stacks_that_are_almost_full_are_enough() {
+    let program = Program::new("tiny_stacks.c").flags(&["-O1", "-fno-stack-protector"]);
+    for options in [&["--returns", "exits"][..], &["--returns", "exits", "--detail", "all"]] {
+        Tracing::new(&program).option(options).check_output();
+    }
+}
+
+#[test]
+fn programs_that_read_their_own_code_find_what_they_have() {
+    let traced = check(&Program::new("own_code.c").flags(&["-O1"]));
+    // What lies right behind the copied function is read with it, and left alone too.
+    traced.recorded.assert_balanced("behind", 0);
+}
