@@ -37,12 +37,12 @@ impl PlannedFunctions {
         let is_part =
             |verdict: &Verdict| matches!(verdict, Verdict::Skipped(SkipReason::ColdPart | SkipReason::OddFirstRow));
         let parts: Vec<bool> = self.verdicts.iter().map(is_part).collect();
-        let mut planner = ExitPlanner::new(code, &parts, self.plans.iter().map(|(_, plan)| plan));
+        let hooked: Vec<bool> = self.verdicts.iter().map(|verdict| *verdict == Verdict::Hooked).collect();
+        let mut planner = ExitPlanner::new(code, &parts, &hooked, self.plans.iter().map(|(_, plan)| plan));
         let mut planned: Vec<Option<Exits>> = Vec::with_capacity(self.plans.len());
         let entry = |plan: &PatchPlan| plan.at.0..plan.at.0 + plan.displaced.bytes().len() as u64;
         for (index, plan) in &self.plans {
-            let is_hooked = self.verdicts[*index] == Verdict::Hooked;
-            planned.push(is_hooked.then(|| planner.plan(*index, entry(plan))));
+            planned.push(hooked[*index].then(|| planner.plan(*index, entry(plan))));
         }
         planner.ask_neighbours();
         let mut used = Vec::new();

@@ -1,11 +1,12 @@
 //! One loaded file, planned: every function with its verdict, ready to be laid out.
 
+use std::collections::HashSet;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use ada_event::ImageOffset;
 use ada_image::{FunctionTable, Image, ImageError};
-use ada_patch::{ExitPlan, PatchPlan, SkipReason, Verdict};
+use ada_patch::{EntryOnlyReason, ExitPlan, PatchPlan, SkipReason, StubKind, Verdict};
 use ada_process::maps::LoadedFile;
 
 use crate::plan::image_file::ImageFile;
@@ -124,7 +125,19 @@ impl PlannedImage {
         let verdicts = &self.verdicts;
         let is_skipped = |index: usize| matches!(verdicts[index], Verdict::Skipped(_));
         (self.plans, self.originals) = sites.filter(|((index, _), _)| !is_skipped(*index)).unzip();
-        self.exits.retain(|(exit, _)| !is_skipped(exit.function as usize));
+        self.exits.retain(|(exit, _)| exit.is_shared || !is_skipped(exit.function as usize));
+        // The code of a function that is left alone does not give way to others' relays either.
+        let is_alone = |at: ImageOffset| self.functions.index_containing(at).is_some_and(is_skipped);
+        let mut unseen = HashSet::new();
+        self.exits.retain(|(exit, _)| {
+            let is_kept = exit.evicted.is_none() || !exit.patched().any(|range| is_alone(range.start));
+            unseen.extend((!is_kept).then_some(exit.function as usize));
+            is_kept
+        });
+        for (index, plan) in self.plans.iter_mut().filter(|(index, _)| unseen.contains(index)) {
+            self.verdicts[*index] = Verdict::EntryOnly(EntryOnlyReason::UnseenExits);
+            plan.kind = StubKind::EntryOnly;
+        }
     }
 }
 

@@ -61,6 +61,7 @@ enum ExitKind {
 pub struct ExitPlanner<'a> {
     code: ImageCode<'a>,
     follower: Follower<'a>,
+    is_hooked: &'a [bool],
     occupied: Occupied,
     plans: Vec<ExitPlan>,
     /// The plans by the address of the leaving instruction; nothing for those that cannot be caught.
@@ -83,8 +84,14 @@ enum Way {
 }
 
 impl<'a> ExitPlanner<'a> {
-    /// `is_part` says of each function whether it is part of another; `entries` are the jumps at functions' starts.
-    pub fn new<'p>(code: ImageCode<'a>, is_part: &'a [bool], entries: impl Iterator<Item = &'p PatchPlan>) -> Self {
+    /// `is_part` says of each function whether it is part of another, and `is_hooked` whether its code may change; `entries`
+    /// are the jumps at functions' starts.
+    pub fn new<'p>(
+        code: ImageCode<'a>,
+        is_part: &'a [bool],
+        is_hooked: &'a [bool],
+        entries: impl Iterator<Item = &'p PatchPlan>,
+    ) -> Self {
         let mut occupied = Occupied::new(code.ranges);
         for plan in entries {
             occupied.take(plan.at.0, plan.displaced.bytes().len() as u64);
@@ -98,6 +105,7 @@ impl<'a> ExitPlanner<'a> {
         let mut planner = Self {
             code,
             follower,
+            is_hooked,
             occupied,
             plans: Vec::new(),
             by_leave: HashMap::new(),
@@ -591,7 +599,9 @@ impl ExitPlanner<'_> {
         while at < near.end {
             let piece = self.code.scan.piece_at(at)?;
             at = piece.end;
-            if extent.pieces.iter().any(|own| own.piece == piece) || !self.follower.is_entry(piece.start) {
+            let function = self.code.functions.index_at(ImageOffset(piece.start));
+            let may_change = function.is_some_and(|index| self.is_hooked[index]);
+            if extent.pieces.iter().any(|own| own.piece == piece) || !may_change {
                 continue;
             }
             let neighbour = self.follower.extent_of(piece.start);
