@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use ada_patch::{AgentEntries, StubOptions};
-use ada_process::maps::{self, LoadedFile};
+use ada_process::maps::{self, LoadedFile, Mapping};
 use ada_ring::detail::MAX_WINDOW;
 use ada_ring::{DetailMode, DetailShape};
 
@@ -21,6 +21,7 @@ use crate::launch::gate::Gate;
 use crate::options::TraceOptions;
 use crate::plan::module::Module;
 use crate::plan::plan_cache::PlanCache;
+use crate::plan::planned_image::PlannedImage;
 use crate::plan::probes;
 use crate::program_id::ProgramId;
 use crate::progress::Progress;
@@ -44,6 +45,17 @@ pub(crate) struct HookedProgram {
     pub(crate) pool_in_target: u64,
     /// Why fatal signals are not recorded, if they are not.
     pub(crate) no_crashes: Option<&'static str>,
+}
+
+/// A program that has its memory and its plans, and no hooks yet.
+pub(crate) struct PreparedProgram {
+    open: OpenInTarget,
+    memory: TargetMemory,
+    mappings: Vec<Mapping>,
+    files: HashSet<LoadedFile>,
+    deadline: Deadline,
+    installer: Installer,
+    images: Vec<PlannedImage>,
 }
 
 impl Workshop {
@@ -78,6 +90,19 @@ impl Workshop {
         deadline: impl FnOnce(&[LoadedFile]) -> Deadline,
         progress: &dyn Progress,
     ) -> Result<HookedProgram, ControlError> {
+        let prepared = self.prepare(gate, options, deadline, progress)?;
+        self.install(gate, options, prepared)
+    }
+
+    /// The first half of hooking: the program gets its memory, and its files are planned. Any number of programs may be
+    /// prepared at once.
+    pub(crate) fn prepare(
+        &self,
+        gate: &Gate,
+        options: &TraceOptions,
+        deadline: impl FnOnce(&[LoadedFile]) -> Deadline,
+        progress: &dyn Progress,
+    ) -> Result<PreparedProgram, ControlError> {
         let open = OpenInTarget::open(gate, &self.shared)?;
         let program = Program {
             id: self.next_program(),
@@ -95,15 +120,27 @@ impl Workshop {
         registers.set_spare(memory.nobodys_state);
         gate.tracee.set_registers(&registers).doing("writing registers")?;
 
-        let mut mappings = maps::of_process(gate.tracee.pid()).doing("reading the program's mappings")?;
+        let mappings = maps::of_process(gate.tracee.pid()).doing("reading the program's mappings")?;
         let files = maps::loaded_files(&mappings);
         let deadline = deadline(&files);
         progress.hooking(files.len(), deadline.allowed());
         let known = files.iter().cloned().collect();
-        let mut installer = self.installer(covered, &program, memory.entries);
+        let installer = self.installer(covered, &program, memory.entries);
         let loader_function = gate.loader.map_or(0, |loader| loader.function);
         let images = installer::plan(files, &self.plans, loader_function, &options.exclude, &deadline);
         deadline.check()?;
+        Ok(PreparedProgram { open, memory, mappings, files: known, deadline, installer, images })
+    }
+
+    /// The second half: functions are numbered, and hooked. One program at a time, so that whoever knows a number knows all
+    /// below it.
+    pub(crate) fn install(
+        &self,
+        gate: &Gate,
+        options: &TraceOptions,
+        prepared: PreparedProgram,
+    ) -> Result<HookedProgram, ControlError> {
+        let PreparedProgram { open, memory, mut mappings, files, deadline, mut installer, images } = prepared;
         let mut placed = installer.place(gate, &open, &mut mappings, images);
         if gate.loader.is_some() {
             installer.place_loader(gate, &open, &mut mappings, &mut placed)?;
@@ -117,7 +154,7 @@ impl Workshop {
         if no_crashes.is_none() {
             crash_handlers::install(gate, &memory)?;
         }
-        Ok(HookedProgram { installer, modules, files: known, pool_in_target: memory.pool, no_crashes })
+        Ok(HookedProgram { installer, modules, files, pool_in_target: memory.pool, no_crashes })
     }
 }
 

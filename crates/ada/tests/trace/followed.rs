@@ -120,3 +120,37 @@ print(expired)
     let tracing = Tracing::of(Path::new("/usr/bin/python3")).argument("-c").argument(script);
     tracing.option(&["--no-plan-cache", "--detail", "off"]).check_output();
 }
+
+/// A shell's job that is stopped on its way into its program: others go on, its parent sees one stop, and it goes on when it
+/// is told to.
+#[test]
+fn a_child_that_is_stopped_in_the_middle_of_an_exec_keeps_nobody_waiting() {
+    let script = "
+import os, signal, subprocess, time
+seen = []
+for milliseconds in (0, 0, 0, 0.1, 0.2, 0.5, 0.7, 1, 2, 4, 8, 15, 30):
+    pid = os.fork()
+    if pid == 0:
+        os.execv('/bin/sleep', ['sleep', '60'])
+    until = time.monotonic() + milliseconds / 1000
+    while time.monotonic() < until:
+        pass
+    os.kill(pid, signal.SIGSTOP)
+    stop = os.waitpid(pid, os.WUNTRACED)[1]
+    others = [subprocess.run(['/bin/true']).returncode, subprocess.run(['/bin/false']).returncode]
+    again = os.waitpid(pid, os.WUNTRACED | os.WNOHANG)
+    os.kill(pid, signal.SIGCONT)
+    goes_on = os.WIFCONTINUED(os.waitpid(pid, os.WCONTINUED)[1])
+    os.kill(pid, signal.SIGTERM)
+    end = os.waitpid(pid, 0)[1]
+    seen.append((os.WIFSTOPPED(stop) and os.WSTOPSIG(stop), others, again, goes_on, end))
+print(len(seen), set(map(str, seen)))
+";
+    let tracing = Tracing::of(Path::new("/usr/bin/python3")).argument("-c").argument(script);
+    tracing.option(&["--detail", "off"]).check_output();
+    for _ in 0..4 {
+        self::script(
+            "sleep 60 & p=$!; kill -STOP $p; echo a; ls / | wc -l; kill -CONT $p; kill $p; wait $p 2> /dev/null; echo $?",
+        );
+    }
+}
