@@ -32,7 +32,7 @@ mod x86_64;
 
 pub use address_space::share_memory;
 pub use clock::{Calibration, Clock};
-pub use cpu_time::{CpuTime, cpu_time_of};
+pub use cpu_time::{CpuTime, cpu_time_of, thread_cpu_time};
 pub use end::End;
 pub use existence::{process_exists, thread_exists};
 pub use live_processes::LiveProcesses;

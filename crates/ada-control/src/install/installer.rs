@@ -374,7 +374,8 @@ pub(crate) fn plan(
 ) -> Vec<PlannedImage> {
     files.sort_by_key(|file| std::cmp::Reverse(file.end - file.start));
     let planned = each_in_parallel(files, |file| {
-        if deadline.has_passed() { None } else { PlannedImage::plan(file, cache, loader_function, exclude).ok() }
+        let plan = || PlannedImage::plan(file, cache, loader_function, exclude).ok();
+        if deadline.has_passed() { None } else { deadline.work(plan) }
     });
     let mut planned: Vec<PlannedImage> = planned.into_iter().flatten().collect();
     planned.sort_by_key(|image| image.file.start);

@@ -145,9 +145,9 @@ impl Workshop {
         if gate.loader.is_some() {
             installer.place_loader(gate, &open, &mut mappings, &mut placed)?;
         }
-        let filled = installer.fill(placed)?;
+        let filled = deadline.work(|| installer.fill(placed))?;
         deadline.check()?;
-        let modules = installer.patch(gate, filled, &|_| false)?;
+        let modules = deadline.work(|| installer.patch(gate, filled, &|_| false))?;
         deadline.check()?;
         open.close(gate)?;
         let no_crashes = crash_handlers::obstacle(&modules, options.max_depth.is_some());
