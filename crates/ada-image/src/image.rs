@@ -260,7 +260,10 @@ impl fmt::Debug for Image<'_> {
     }
 }
 
-fn program_headers<'d>(header: &Header, file: &'d [u8]) -> Result<&'d [ProgramHeader64<LittleEndian>], ImageError> {
+pub(crate) fn program_headers<'d>(
+    header: &Header,
+    file: &'d [u8],
+) -> Result<&'d [ProgramHeader64<LittleEndian>], ImageError> {
     let malformed =
         |reason| ImageError::Malformed { part: "program headers", offset: header.e_phoff(LittleEndian), reason };
     let headers = header

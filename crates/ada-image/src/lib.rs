@@ -26,6 +26,7 @@
 
 mod build_id;
 mod callers;
+mod code_pointers;
 mod code_range;
 mod debug_image;
 mod demangle;

@@ -1,18 +1,19 @@
 //! How the functions of images would be hooked, and how long it takes to decide:  verdicts FILE…  (`-v` first: with each
-//! function that would not be hooked fully)
+//! function that would not be hooked fully; `--exits`: returns caught at exits)
 
 use std::collections::BTreeMap;
 use std::time::Instant;
 
 use ada_image::{FunctionTable, Image, UnwindTable};
-use ada_patch::{CodeScan, ImageCode, Planner, Relays, Verdict};
+use ada_patch::{CodeScan, ImageCode, PlannedFunctions, Verdict};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut arguments: Vec<String> = std::env::args().skip(1).collect();
-    let verbose = arguments.first().is_some_and(|argument| argument == "-v");
-    if verbose {
-        arguments.remove(0);
-    }
+    let mut option = |name: &str| {
+        let found = arguments.iter().position(|argument| argument == name);
+        found.map(|at| arguments.remove(at)).is_some()
+    };
+    let (verbose, by_exits) = (option("-v"), option("--exits"));
     println!("  found  share | unwind   scan   plan (ms) | pads   file: verdicts");
     for path in arguments {
         let bytes = std::fs::read(&path)?;
@@ -22,16 +23,17 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let unwinding = begun.elapsed();
         let functions = FunctionTable::discover(&image, &unwind, &[]);
         let begun = Instant::now();
-        let scan = CodeScan::of(image.code_ranges(), &functions, &unwind, false);
+        let scan = CodeScan::of(image.code_ranges(), &functions, &unwind, by_exits);
         let scanning = begun.elapsed();
-        let mut planner = Planner {
-            code: ImageCode { ranges: image.code_ranges(), functions: &functions, unwind: &unwind, scan: &scan },
-            moving_frames: image.uses_go(),
-            by_exits: false,
-            relays: Relays::default(),
+        let code = ImageCode {
+            image: &image,
+            ranges: image.code_ranges(),
+            functions: &functions,
+            unwind: &unwind,
+            scan: &scan,
         };
         let begun = Instant::now();
-        let verdicts: Vec<Verdict> = (0..functions.len()).map(|index| planner.plan(index).0).collect();
+        let PlannedFunctions { verdicts, .. } = PlannedFunctions::of(code, image.uses_go(), by_exits);
         let planning = begun.elapsed();
         let mut counts: BTreeMap<Verdict, usize> = BTreeMap::new();
         verdicts.iter().for_each(|verdict| *counts.entry(*verdict).or_default() += 1);

@@ -2,9 +2,9 @@
 
 #[cfg(target_arch = "x86_64")]
 pub(crate) use crate::x86_64::{
-    AssemblyError, Branch, External, JUMP_BYTES, SHORT_JUMP_BYTES, SharedCode, Site, StubTemplate, flags_are_dead,
-    has_pushed_arguments, instruction_number, is_position_independent, is_signal_return, marker_bytes, nop_bytes,
-    padding_lengths, push_jump, read_piece, relocate, short_jump,
+    AssemblyError, Branch, External, JUMP_BYTES, MOST_INSTRUCTIONS, SHORT_JUMP_BYTES, SharedCode, Site, StubTemplate,
+    flags_are_dead, has_pushed_arguments, instruction_number, is_position_independent, is_signal_return, marker_bytes,
+    nop_bytes, padding_lengths, push_jump, read_piece, relocate, short_jump,
 };
 #[cfg(target_arch = "x86_64")]
 pub use crate::x86_64::{Displaced, Relays};

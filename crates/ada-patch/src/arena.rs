@@ -68,8 +68,8 @@ pub struct Arena {
     /// Where the exits' stubs start.
     exits_at: usize,
     exits: Vec<u8>,
-    /// Exits' stubs by the bytes that they stand for: most functions end alike.
-    exits_by_bytes: HashMap<Vec<u8>, RuntimeAddr>,
+    /// Exits' stubs by the bytes that they stand for, and whether a `ret` comes behind: most functions end alike.
+    exits_by_bytes: HashMap<(Vec<u8>, bool), RuntimeAddr>,
     by_exits: bool,
     room: usize,
     shared: SharedCode,
@@ -176,9 +176,9 @@ impl Arena {
         };
         template.counter.emit(counter, function, probe, address_of, front);
         template.recorder.emit(recorder, function, probe, address_of, recorders);
-        let leaves = self.by_exits && (plan.tails != 0 || plan.displaced.leaves());
+        let leaves = self.by_exits && (!plan.leaving.is_empty() || plan.displaced.leaves());
         if leaves {
-            relocate(plan.displaced.bytes(), plan.at, displaced, plan.tails, &shared.exit_code(), front)?;
+            relocate(plan.displaced.bytes(), plan.at, displaced, plan.leaving, &shared.exit_code(), front)?;
         } else {
             plan.displaced.relocate(plan.at, displaced, front)?;
         }
@@ -194,22 +194,23 @@ impl Arena {
 
     /// Adds a stub for a function's exit, unless there is one for the same instructions. Gives the jump that leads to it.
     pub fn add_exit(&mut self, plan: &ExitPlan<RuntimeAddr>) -> Result<HookSite, SkipReason> {
-        let bytes = plan.displaced.bytes();
+        let (bytes, leaving) = (plan.displaced.bytes(), plan.displaced.leaving());
         let is_shared = is_position_independent(bytes);
-        let stub = match self.exits_by_bytes.get(bytes).filter(|_| is_shared) {
+        let key = (bytes.to_vec(), leaving.runs_into_return);
+        let stub = match self.exits_by_bytes.get(&key).filter(|_| is_shared) {
             Some(&stub) => stub,
             None => {
                 let before = self.exits.len();
                 self.exits.resize(before.next_multiple_of(8), 0xcc);
                 let stub = RuntimeAddr(self.base.0 + (self.exits_at + self.exits.len()) as u64);
                 let code = self.shared.exit_code();
-                let relocated = relocate(bytes, plan.at, stub, plan.displaced.tails(), &code, &mut self.exits);
+                let relocated = relocate(bytes, plan.at, stub, leaving, &code, &mut self.exits);
                 if relocated.is_err() || self.exits_at + self.exits.len() > self.room {
                     self.exits.truncate(before);
                     return Err(relocated.err().unwrap_or(SkipReason::NoRoom));
                 }
                 if is_shared {
-                    self.exits_by_bytes.insert(bytes.to_vec(), stub);
+                    self.exits_by_bytes.insert(key, stub);
                 }
                 stub
             }

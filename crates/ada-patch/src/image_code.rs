@@ -1,13 +1,15 @@
 //! Everything that is known of an image's code before it is planned.
 
 use ada_event::ImageOffset;
-use ada_image::{CodeRange, FunctionTable, UnwindTable};
+use ada_image::{CodeRange, FunctionTable, Image, UnwindTable};
 
 use crate::code_scan::CodeScan;
 
 /// The code of one image.
 #[derive(Clone, Copy)]
 pub struct ImageCode<'a> {
+    /// The image, for the tables in its data.
+    pub image: &'a Image<'a>,
     /// The code.
     pub ranges: &'a [CodeRange<'a>],
     /// Its functions.

@@ -1,6 +1,6 @@
 //! All functions of an image, planned together: their entries first, and then their exits, which take the room that is left.
 
-use crate::arch::{Relays, instruction_number};
+use crate::arch::Relays;
 use crate::exits::{ExitPlan, ExitPlanner};
 use crate::image_code::ImageCode;
 use crate::{EntryOnlyReason, PatchPlan, Planner, SkipReason, StubKind, Verdict};
@@ -50,9 +50,7 @@ impl PlannedFunctions {
                 plan.kind = StubKind::EntryOnly;
                 continue;
             }
-            let numbers =
-                exits.displaced_tails.iter().map(|at| instruction_number(displaced, (at - plan.at.0) as usize));
-            plan.tails = numbers.fold(0, |bits, number| bits | 1 << (number & 7));
+            plan.leaving = exits.at_entry;
             used.extend(exits.caught);
         }
         used.sort_unstable();

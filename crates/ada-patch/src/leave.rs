@@ -22,13 +22,6 @@ pub(crate) enum LeaveKind {
     Trap,
 }
 
-impl LeaveKind {
-    /// Whether it may lead to another place of the same function that no branch names.
-    pub(crate) fn may_stay(self) -> bool {
-        matches!(self, Self::JumpThroughPointer | Self::JumpToRegister | Self::Switch)
-    }
-}
-
 /// An instruction before a leaving one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Before {
@@ -50,6 +43,20 @@ pub(crate) struct Leave {
 }
 
 impl Leave {
+    /// Whether it may lead to another place of the same function that no branch names.
+    pub(crate) fn may_stay(&self) -> bool {
+        match self.kind {
+            LeaveKind::Switch => true,
+            LeaveKind::JumpThroughPointer | LeaveKind::JumpToRegister => !self.is_behind_epilogue(),
+            _ => false,
+        }
+    }
+
+    /// Whether the function has just taken its frame off the stack: with that it is over.
+    pub(crate) fn is_behind_epilogue(&self) -> bool {
+        self.before[0].raises_stack
+    }
+
     pub(crate) fn end(&self) -> u64 {
         self.at + u64::from(self.length)
     }
@@ -61,4 +68,47 @@ pub(crate) struct Outgoing {
     pub(crate) at: u64,
     pub(crate) length: u8,
     pub(crate) target: u64,
+}
+
+/// An instruction of a function that is looked at closely.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Listed {
+    pub(crate) at: u64,
+    pub(crate) length: u8,
+    /// As in [`Before`].
+    pub(crate) is_plain: bool,
+    /// What is behind it may run next.
+    pub(crate) falls_through: bool,
+    /// A `ret` that pops nothing.
+    pub(crate) is_return: bool,
+    /// Where it jumps.
+    pub(crate) target: Option<u64>,
+}
+
+impl Listed {
+    pub(crate) fn end(&self) -> u64 {
+        self.at + u64::from(self.length)
+    }
+}
+
+/// How an indirect jump finds its target.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Through {
+    /// By an address that somebody has stored.
+    Pointer,
+    /// By one that is computed, as with a table of distances.
+    Sum,
+    /// It is not known.
+    Unknown,
+}
+
+/// A function's instructions.
+#[derive(Debug, Default)]
+pub(crate) struct Listing {
+    /// Sorted by address within each piece.
+    pub(crate) instructions: Vec<Listed>,
+    /// Addresses and constants in the code, of which some may be addresses of tables and labels.
+    pub(crate) addresses: Vec<u64>,
+    /// The indirect jumps.
+    pub(crate) jumps: Vec<(u64, Through)>,
 }

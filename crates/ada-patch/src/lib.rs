@@ -34,7 +34,7 @@ pub use ada_ring::AgentEntries;
 pub use arch::{Displaced, Relays};
 pub use arena::{Arena, ArenaError};
 pub use code_scan::CodeScan;
-pub use exits::{DisplacedExit, ExitKind, ExitPlan, ExitPlanner, Exits};
+pub use exits::{DisplacedExit, ExitPlan, ExitPlanner, Exits, Leaving};
 pub use hook_site::{CopiedCode, HookSite, Patch};
 pub use image_code::ImageCode;
 pub use image_planner::PlannedFunctions;

@@ -5,7 +5,7 @@ use std::ops::Range;
 use ada_event::{ImageOffset, RuntimeAddr};
 
 use crate::arch::{self, Displaced, JUMP_BYTES, SHORT_JUMP_BYTES};
-use crate::{SkipReason, StubKind};
+use crate::{Leaving, SkipReason, StubKind};
 
 /// In a stored plan, beside the kind.
 const FLAGS_ARE_DEAD: u8 = 1 << 7;
@@ -23,8 +23,8 @@ pub struct PatchPlan<Address = ImageOffset> {
     pub relay: Option<Address>,
     /// Whether the function provably does not look at its caller's flags.
     pub flags_are_dead: bool,
-    /// Which of the displaced instructions are jumps into other functions, as bits from the first one on.
-    pub tails: u8,
+    /// Which of the displaced instructions leave the function, where returns are caught at exits.
+    pub leaving: Leaving,
 }
 
 impl PatchPlan<RuntimeAddr> {
@@ -33,21 +33,21 @@ impl PatchPlan<RuntimeAddr> {
         let skip = arch::marker_bytes(code);
         let displaced = Displaced::decode(&code[skip..], JUMP_BYTES)?;
         let at = RuntimeAddr(address.0 + skip as u64);
-        Ok(Self { at, kind, displaced, relay: None, flags_are_dead: false, tails: 0 })
+        Ok(Self { at, kind, displaced, relay: None, flags_are_dead: false, leaving: Leaving::default() })
     }
 }
 
 impl PatchPlan {
     /// The plan in a process that has loaded the image with `bias`.
     pub fn at_bias(&self, bias: u64) -> PatchPlan<RuntimeAddr> {
-        let &Self { at, kind, displaced, relay, flags_are_dead, tails } = self;
+        let &Self { at, kind, displaced, relay, flags_are_dead, leaving } = self;
         PatchPlan {
             at: at.at_bias(bias),
             kind,
             displaced,
             relay: relay.map(|relay| relay.at_bias(bias)),
             flags_are_dead,
-            tails,
+            leaving,
         }
     }
 
@@ -59,7 +59,7 @@ impl PatchPlan {
     }
 
     /// Bytes of a stored plan.
-    pub const STORED_BYTES: usize = 8 + 1 + 2 + 1 + Displaced::STORED_BYTES;
+    pub const STORED_BYTES: usize = 8 + 1 + 2 + Leaving::STORED_BYTES + Displaced::STORED_BYTES;
 
     /// The plan as bytes, so that it need not be made again.
     pub fn store(&self) -> [u8; Self::STORED_BYTES] {
@@ -69,8 +69,8 @@ impl PatchPlan {
         // A relay is as near as a short jump reaches; 0 is none, since no relay is at the jump itself.
         let distance = self.relay.map_or(0, |relay| relay.0.wrapping_sub(self.at.0) as i16);
         stored[9..11].copy_from_slice(&distance.to_le_bytes());
-        stored[11] = self.tails;
-        stored[12..].copy_from_slice(&self.displaced.store());
+        stored[11..14].copy_from_slice(&self.leaving.store());
+        stored[14..].copy_from_slice(&self.displaced.store());
         stored
     }
 
@@ -79,7 +79,7 @@ impl PatchPlan {
         let (at, rest) = stored.split_first_chunk()?;
         let (&kind, rest) = rest.split_first()?;
         let (distance, rest) = rest.split_first_chunk()?;
-        let (&tails, displaced) = rest.split_first()?;
+        let (leaving, displaced) = rest.split_first_chunk()?;
         let at = u64::from_le_bytes(*at);
         let distance = i16::from_le_bytes(*distance);
         let relay = match distance {
@@ -88,8 +88,9 @@ impl PatchPlan {
         };
         let flags_are_dead = kind & FLAGS_ARE_DEAD != 0;
         let kind = StubKind::ALL.into_iter().find(|known| *known as u8 == kind & !FLAGS_ARE_DEAD)?;
+        let leaving = Leaving::restore(*leaving)?;
         let displaced = Displaced::restore(displaced.try_into().ok()?)?;
-        Some(Self { at: ImageOffset(at), kind, displaced, relay, flags_are_dead, tails })
+        Some(Self { at: ImageOffset(at), kind, displaced, relay, flags_are_dead, leaving })
     }
 }
 
@@ -103,7 +104,14 @@ mod tests {
 
     fn plan(kind: StubKind) -> PatchPlan {
         let displaced = Displaced::decode(&CODE[4..], JUMP_BYTES).unwrap();
-        PatchPlan { at: ImageOffset(0x1004), kind, displaced, relay: None, flags_are_dead: false, tails: 0 }
+        PatchPlan {
+            at: ImageOffset(0x1004),
+            kind,
+            displaced,
+            relay: None,
+            flags_are_dead: false,
+            leaving: Leaving::default(),
+        }
     }
 
     #[test]
@@ -127,8 +135,8 @@ mod tests {
     #[test]
     fn bytes_that_are_no_plan_are_refused() {
         let good = plan(StubKind::Full).store();
-        // Kind, length, end, and whether the bytes can be moved.
-        for (at, value) in [(8, StubKind::ALL.len() as u8), (12, 0), (12, 20), (13, 3), (14, 2)] {
+        // Kind, whether they run into a return, length, end, and whether the bytes can be moved.
+        for (at, value) in [(8, StubKind::ALL.len() as u8), (13, 2), (14, 0), (14, 20), (15, 3), (16, 2)] {
             let mut stored = good;
             stored[at] = value;
             assert_eq!(PatchPlan::restore(&stored), None, "byte {at}");

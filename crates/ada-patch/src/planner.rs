@@ -6,7 +6,7 @@ use ada_image::Function;
 use crate::arch::{self, Relays, Site};
 use crate::code_scan::PieceEnd;
 use crate::image_code::ImageCode;
-use crate::{EntryOnlyReason, PatchPlan, SkipReason, StubKind, Verdict};
+use crate::{EntryOnlyReason, Leaving, PatchPlan, SkipReason, StubKind, Verdict};
 
 /// Functions after which the stack is not what it was, by the names that the Itanium C++ ABI, C and POSIX give them;
 /// found wherever an image has one of its own.
@@ -59,7 +59,14 @@ impl Planner<'_> {
         let flags_are_dead = arch::flags_are_dead(bytes);
         Ok((
             entry_only,
-            PatchPlan { at: site.at, kind, displaced: site.displaced, relay: site.relay, flags_are_dead, tails: 0 },
+            PatchPlan {
+                at: site.at,
+                kind,
+                displaced: site.displaced,
+                relay: site.relay,
+                flags_are_dead,
+                leaving: Leaving::default(),
+            },
         ))
     }
 

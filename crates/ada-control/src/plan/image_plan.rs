@@ -41,7 +41,8 @@ impl ImagePlan {
             debug_file.into_iter().filter_map(|bytes| DebugImage::parse(bytes).ok()).collect();
         let functions = FunctionTable::discover(image, &unwind, &extra);
         let scan = CodeScan::of(image.code_ranges(), &functions, &unwind, by_exits);
-        let code = ImageCode { ranges: image.code_ranges(), functions: &functions, unwind: &unwind, scan: &scan };
+        let code =
+            ImageCode { image, ranges: image.code_ranges(), functions: &functions, unwind: &unwind, scan: &scan };
         let PlannedFunctions { verdicts, plans, exits } = PlannedFunctions::of(code, image.uses_go(), by_exits);
         Self {
             first_address: image.load_segments().first().map_or(0, |segment| segment.start.0 & !4095),

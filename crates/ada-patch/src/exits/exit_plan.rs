@@ -4,7 +4,8 @@ use std::ops::Range;
 
 use ada_event::{ImageOffset, RuntimeAddr};
 
-use super::displaced_exit::{DisplacedExit, ExitKind};
+use super::displaced_exit::DisplacedExit;
+use super::leaving::Leaving;
 use crate::arch::{JUMP_BYTES, SHORT_JUMP_BYTES};
 
 /// How one way out is caught.
@@ -65,10 +66,10 @@ impl ExitPlan {
 }
 
 impl ExitPlan<RuntimeAddr> {
-    /// A plan for a return that is not part of a planned image: so many instructions at an address, the last of which is
-    /// the `ret`, with room for a jump.
-    pub fn at_runtime(at: RuntimeAddr, bytes: &[u8], instructions: u8) -> Option<Self> {
-        let displaced = DisplacedExit::new(bytes, instructions, ExitKind::Return(0))?;
+    /// A plan for a return that is not part of a planned image: instructions at an address, the last of which is the
+    /// `ret`, with room for a jump.
+    pub fn at_runtime(at: RuntimeAddr, bytes: &[u8]) -> Option<Self> {
+        let displaced = DisplacedExit::new(bytes, Leaving::default())?;
         Some(Self { at, displaced, relay: None, function: 0 })
     }
 }
@@ -79,13 +80,14 @@ mod tests {
 
     #[test]
     fn a_plan_comes_back_as_it_was() {
-        for (kind, bytes) in [
-            (ExitKind::Return(0), &[0x5b, 0xc3][..]),
-            (ExitKind::Return(16), &[0xc2, 0x10, 0][..]),
-            (ExitKind::Tail, &[0xe9, 1, 2, 3, 4][..]),
-            (ExitKind::ConditionalTail, &[0x74, 0x10][..]),
+        for (leaving, bytes) in [
+            (Leaving::default(), &[0x5b, 0xc3][..]),
+            (Leaving::default(), &[0xc2, 0x10, 0][..]),
+            (Leaving { tails: 1, ..Leaving::default() }, &[0xe9, 1, 2, 3, 4][..]),
+            (Leaving { returns: 2, ..Leaving::default() }, &[0x85, 0xff, 0x74, 0x10][..]),
+            (Leaving { runs_into_return: true, ..Leaving::default() }, &[0x31, 0xc0][..]),
         ] {
-            let displaced = DisplacedExit::new(bytes, 2, kind).unwrap();
+            let displaced = DisplacedExit::new(bytes, leaving).unwrap();
             for relay in [None, Some(ImageOffset(0x1000 + 129)), Some(ImageOffset(0x1000 - 126))] {
                 let plan = ExitPlan { at: ImageOffset(0x1000), displaced, relay, function: 7 };
                 assert_eq!(ExitPlan::restore(&plan.store()), Some(plan));
@@ -95,10 +97,10 @@ mod tests {
 
     #[test]
     fn bytes_that_are_no_plan_are_refused() {
-        let displaced = DisplacedExit::new(&[0xc3], 1, ExitKind::Return(0)).unwrap();
+        let displaced = DisplacedExit::new(&[0xc3], Leaving::default()).unwrap();
         let good = ExitPlan { at: ImageOffset(0x1000), displaced, relay: None, function: 7 }.store();
-        // Length, number of instructions, kind.
-        for (at, value) in [(14, 0), (14, 20), (15, 0), (15, 9), (16, 3)] {
+        // Length, and whether they run into a return.
+        for (at, value) in [(14, 0), (14, 20), (17, 2)] {
             let mut stored = good;
             stored[at] = value;
             assert_eq!(ExitPlan::restore(&stored), None, "byte {at}");

@@ -4,12 +4,15 @@
 //! and [`planner`] finds room for a jump at each way out of it. A jump there leads to a stub that runs the displaced end of
 //! the function, records, and leaves as the function would have. Nothing of that is on the program's stack.
 
+mod body;
 mod displaced_exit;
 mod exit_plan;
 mod extent;
+mod leaving;
 mod occupied;
 mod planner;
 
-pub use displaced_exit::{DisplacedExit, ExitKind};
+pub use displaced_exit::DisplacedExit;
 pub use exit_plan::ExitPlan;
+pub use leaving::Leaving;
 pub use planner::{ExitPlanner, Exits};

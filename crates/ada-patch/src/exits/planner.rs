@@ -1,22 +1,25 @@
 //! Finds room for a jump at each way out of a function.
 //!
-//! What a jump overwrites behind its first instruction must not be led to. Direct branches and landing pads are known. An
-//! indirect jump leads to places of the same stack height only, so that what lies behind an instruction that takes words
-//! off the stack is none of its targets, if no indirect jump is made at that height.
+//! What a jump overwrites behind its first instruction must not be led to. Direct branches and landing pads are known; where
+//! indirect jumps may lead, [`Body`] says. Most ways out have room as they are. The others get a closer look: a `ret` between
+//! two jumps can be caught where it is led to.
 
 use ada_event::ImageOffset;
 use ada_image::Cfa;
+use std::cell::OnceCell;
 use std::collections::HashMap;
 use std::ops::Range;
 
-use super::displaced_exit::{DisplacedExit, ExitKind};
+use super::body::{Body, height};
+use super::displaced_exit::{DisplacedExit, MOST_BYTES};
 use super::exit_plan::ExitPlan;
 use super::extent::{Extent, Follower, OwnPiece};
+use super::leaving::Leaving;
 use super::occupied::Occupied;
 use crate::PatchPlan;
-use crate::arch::{JUMP_BYTES, SHORT_JUMP_BYTES, padding_lengths, short_jump};
+use crate::arch::{JUMP_BYTES, MOST_INSTRUCTIONS, SHORT_JUMP_BYTES, instruction_number, padding_lengths, short_jump};
 use crate::image_code::ImageCode;
-use crate::leave::{Leave, LeaveKind};
+use crate::leave::{Leave, LeaveKind, Listed, Listing};
 
 /// Padding behind a leaving instruction is not longer.
 const LONGEST_PADDING: u64 = 64;
@@ -28,10 +31,10 @@ const REACH: u64 = 130;
 pub struct Exits {
     /// Those that are caught, by their numbers among all of the image.
     pub caught: Vec<u32>,
-    /// Jumps into other functions that the function's entry displaces: that stub's to tell of.
-    pub displaced_tails: Vec<u64>,
-    /// How many are known, but for those that the entry displaces.
-    pub known: u32,
+    /// What leaves the function among the instructions that its entry displaces: that stub's to tell of.
+    pub at_entry: Leaving,
+    /// How many there are that cannot be caught.
+    pub missed: u32,
     /// The function may be left in a way that is not known.
     pub is_open: bool,
 }
@@ -39,8 +42,19 @@ pub struct Exits {
 impl Exits {
     /// Whether no call can end unseen.
     pub fn are_complete(&self) -> bool {
-        self.caught.len() as u32 == self.known && !self.is_open
+        self.missed == 0 && !self.is_open
     }
+}
+
+/// How a function is left.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum ExitKind {
+    /// It returns.
+    Return,
+    /// It goes on in another function.
+    Tail,
+    /// It goes on in another function if a condition holds, and else behind.
+    ConditionalTail,
 }
 
 /// Plans the exits of one image's functions.
@@ -53,16 +67,10 @@ pub struct ExitPlanner<'a> {
     by_leave: HashMap<u64, Option<u32>>,
     /// Padding that can take a jump.
     paddings: Vec<(u64, u64)>,
+    /// The addresses of code in the image's data, once somebody has asked for them.
+    pointers: OnceCell<Option<Vec<ImageOffset>>>,
     /// How many more leaving instructions are looked at. In a hostile image every function may lead into the same code.
     patience: usize,
-}
-
-/// What is known of a function while its exits are planned.
-struct Body {
-    /// Stack heights at which jumps are made that may lead anywhere within the function.
-    heights: Vec<Cfa>,
-    /// Such a jump has no height that is known.
-    jumps_at_any_height: bool,
 }
 
 /// Where a leaving instruction leads.
@@ -92,9 +100,10 @@ impl<'a> ExitPlanner<'a> {
             plans: Vec::new(),
             by_leave: HashMap::new(),
             paddings: Vec::new(),
+            pointers: OnceCell::new(),
             patience,
         };
-        planner.paddings = code.scan.leaves.iter().filter_map(|leave| planner.padding_behind(leave)).collect();
+        planner.paddings = code.scan.leaves.iter().filter_map(|leave| planner.padding_behind(leave.end())).collect();
         planner
     }
 
@@ -103,8 +112,8 @@ impl<'a> ExitPlanner<'a> {
         self.plans
     }
 
-    /// Plans the exits of function `index`. Those within the `displaced` bytes of its entry are that stub's.
-    pub fn plan(&mut self, index: usize, displaced: Range<u64>) -> Exits {
+    /// Plans the exits of function `index`, whose entry displaces these bytes.
+    pub fn plan(&mut self, index: usize, entry: Range<u64>) -> Exits {
         let start = self.code.functions.functions()[index].start;
         let extent = self.follower.extent_of(start.0);
         let mut exits = Exits { is_open: extent.is_open, ..Exits::default() };
@@ -115,50 +124,62 @@ impl<'a> ExitPlanner<'a> {
         };
         self.patience = patience;
         let leaves = self.reached(&extent);
-        let body = self.body(&leaves);
-        for leave in &leaves {
-            let kind = match self.exit_kind(leave, &extent) {
-                Way::Out(kind) => kind,
-                Way::Inside => continue,
-                Way::Unknown => {
-                    exits.is_open = true;
-                    continue;
+        let body = Body::by_heights(&self.code, &leaves);
+        let ways = self.ways_out(&extent, &leaves, &mut exits);
+        let mut missed = Vec::new();
+        for &(leave, kind) in &ways {
+            if entry.contains(&leave.at) {
+                if kind != ExitKind::Return {
+                    exits.at_entry.tails |= 1 << self.number_in(&entry, leave.at);
                 }
-            };
-            if displaced.contains(&leave.at) {
-                exits.displaced_tails.extend((kind == ExitKind::Tail).then_some(leave.at));
                 continue;
             }
-            exits.known += 1;
-            exits.caught.extend(self.catch(index, leave, kind, &body));
+            match self.catch(index, &leave, kind, &body) {
+                Some(number) => exits.caught.push(number),
+                None => missed.push((leave, kind)),
+            }
+        }
+        if !missed.is_empty() {
+            let look = CloseLook { index, extent: &extent, leaves: &leaves, ways: &ways, entry };
+            self.look_closely(look, &missed, &mut exits);
+        }
+        exits
+    }
+
+    /// The number of an instruction among those of a range.
+    fn number_in(&self, range: &Range<u64>, at: u64) -> usize {
+        let bytes = self.code.bytes_from(ImageOffset(range.start)).unwrap_or_default();
+        let length = (range.end - range.start).min(bytes.len() as u64) as usize;
+        instruction_number(&bytes[..length], (at - range.start) as usize) & 7
+    }
+
+    /// What leaves a function, and how.
+    fn ways_out(&self, extent: &Extent, leaves: &[Leave], exits: &mut Exits) -> Vec<(Leave, ExitKind)> {
+        let mut ways = Vec::with_capacity(leaves.len());
+        for leave in leaves {
+            match self.exit_kind(leave, extent) {
+                Way::Out(kind) => ways.push((*leave, kind)),
+                Way::Inside => {}
+                Way::Unknown => exits.is_open = true,
+            }
         }
         for own in &extent.pieces {
             let outgoing = &self.code.scan.outgoing;
             let first = outgoing.partition_point(|branch| branch.at < own.piece.start);
-            for branch in outgoing[first..].iter().take_while(|branch| branch.at < own.piece.end) {
-                if self.follower.is_entry(branch.target) {
-                    if displaced.contains(&branch.at) {
-                        exits.displaced_tails.push(branch.at);
-                        continue;
-                    }
-                    exits.known += 1;
-                    let leave = Leave {
-                        at: branch.at,
-                        length: branch.length,
-                        kind: LeaveKind::Jump(branch.target),
-                        before: Default::default(),
-                    };
-                    exits.caught.extend(self.catch(index, &leave, ExitKind::ConditionalTail, &body));
-                }
-            }
+            let branches = outgoing[first..].iter().take_while(|branch| branch.at < own.piece.end);
+            ways.extend(branches.filter(|branch| self.follower.is_entry(branch.target)).map(|branch| {
+                let kind = LeaveKind::Jump(branch.target);
+                let leave = Leave { at: branch.at, length: branch.length, kind, before: Default::default() };
+                (leave, ExitKind::ConditionalTail)
+            }));
         }
-        exits
+        ways
     }
 
     /// The leaving instructions of a function that run.
     fn reached(&self, extent: &Extent) -> Vec<Leave> {
         let has_switch =
-            extent.pieces.iter().any(|own| self.follower.leaves(&own.piece).iter().any(|leave| leave.kind.may_stay()));
+            extent.pieces.iter().any(|own| self.follower.leaves(&own.piece).iter().any(Leave::may_stay));
         let mut reached = Vec::new();
         for OwnPiece { piece, starts } in &extent.pieces {
             let has_rows = self.code.unwind.fde_at(ImageOffset(piece.start)).is_some();
@@ -183,37 +204,17 @@ impl<'a> ExitPlanner<'a> {
         rows.get(first).is_some_and(|row| row.start.0 <= to)
     }
 
-    fn body(&self, leaves: &[Leave]) -> Body {
-        let mut body = Body { heights: Vec::new(), jumps_at_any_height: false };
-        for leave in leaves.iter().filter(|leave| leave.kind.may_stay()) {
-            match self.height(leave.at) {
-                Some(height) => body.heights.push(height),
-                None => body.jumps_at_any_height = true,
-            }
-        }
-        body
-    }
-
-    fn height(&self, at: u64) -> Option<Cfa> {
-        self.code.unwind.row_at(ImageOffset(at)).map(|row| row.cfa).filter(|cfa| *cfa != Cfa::Other)
-    }
-
-    /// Whether an instruction behind another of its block may be overwritten.
-    fn may_be_inner(&self, at: u64, body: &Body) -> bool {
-        if self.code.scan.landing(ImageOffset(at)).any() || body.jumps_at_any_height {
-            return false;
-        }
-        body.heights.is_empty() || self.height(at).is_some_and(|height| !body.heights.contains(&height))
-    }
-
     /// Where a leaving instruction leads.
     fn exit_kind(&self, leave: &Leave, extent: &Extent) -> Way {
         let is_own = |target: u64| extent.pieces.iter().any(|own| (own.piece.start..own.piece.end).contains(&target));
         match leave.kind {
-            LeaveKind::Return(popped) => Way::Out(ExitKind::Return(popped)),
+            LeaveKind::Return(_) => Way::Out(ExitKind::Return),
             LeaveKind::Jump(target) if self.follower.is_entry(target) && !is_own(target) => Way::Out(ExitKind::Tail),
             LeaveKind::JumpThroughLinker => Way::Out(ExitKind::Tail),
-            LeaveKind::JumpThroughPointer | LeaveKind::JumpToRegister => match self.height(leave.at) {
+            LeaveKind::JumpThroughPointer | LeaveKind::JumpToRegister if leave.is_behind_epilogue() => {
+                Way::Out(ExitKind::Tail)
+            }
+            LeaveKind::JumpThroughPointer | LeaveKind::JumpToRegister => match height(&self.code, leave.at) {
                 Some(Cfa::Rsp(8)) => Way::Out(ExitKind::Tail),
                 // With a frame still there, it is a computed goto.
                 Some(_) => Way::Inside,
@@ -228,58 +229,59 @@ impl<'a> ExitPlanner<'a> {
         if let Some(known) = self.by_leave.get(&leave.at) {
             return *known;
         }
-        let plan = self.find_room(index, leave, kind, body);
-        let number = plan.map(|plan| {
-            let jump = if plan.relay.is_some() { SHORT_JUMP_BYTES } else { JUMP_BYTES };
-            let bytes = plan.displaced.bytes().len().max(jump);
-            self.occupied.take(plan.at.0, bytes as u64);
-            if let Some(relay) = plan.relay {
-                self.occupied.take(relay.0, JUMP_BYTES as u64);
-            }
-            self.plans.push(plan);
-            self.plans.len() as u32 - 1
-        });
+        let number = self.find_room(index, leave, kind, body).map(|plan| self.keep(plan));
         self.by_leave.insert(leave.at, number);
         number
     }
 
+    fn keep(&mut self, plan: ExitPlan) -> u32 {
+        let jump = if plan.relay.is_some() { SHORT_JUMP_BYTES } else { JUMP_BYTES };
+        let bytes = plan.displaced.bytes().len().max(jump);
+        self.occupied.take(plan.at.0, bytes as u64);
+        if let Some(relay) = plan.relay {
+            self.occupied.take(relay.0, JUMP_BYTES as u64);
+        }
+        self.plans.push(plan);
+        self.plans.len() as u32 - 1
+    }
+
     fn find_room(&self, index: usize, leave: &Leave, kind: ExitKind, body: &Body) -> Option<ExitPlan> {
-        let end = leave.end();
         // Behind a conditional jump the function goes on.
         let padding =
-            if kind == ExitKind::ConditionalTail { 0 } else { self.padding_behind(leave).map_or(0, |it| it.1) };
+            if kind == ExitKind::ConditionalTail { 0 } else { self.padding_behind(leave.end()).map_or(0, |it| it.1) };
         let starts = self.starts(leave, body);
-        let displaced = |start: u64, before: usize| {
-            let bytes = self.code.bytes_from(ImageOffset(start))?;
-            DisplacedExit::new(bytes.get(..(end - start) as usize)?, before as u8 + 1, kind)
+        let room = starts.iter().enumerate().map(|(before, &start)| {
+            let tails = if kind == ExitKind::Return { 0 } else { 1 << (before & 7) };
+            (start..leave.end(), Leaving { tails, ..Leaving::default() })
+        });
+        self.first_fit(index, room, padding)
+    }
+
+    /// The first of some runs of instructions that has room for a jump to the stub, or for one to a relay.
+    fn first_fit(
+        &self,
+        index: usize,
+        runs: impl Iterator<Item = (Range<u64>, Leaving)> + Clone,
+        padding: u64,
+    ) -> Option<ExitPlan> {
+        let has_room = |run: &Range<u64>, jump: u64| {
+            run.end.saturating_add(padding) >= run.start.saturating_add(jump)
+                && self.occupied.is_free(run.start, (run.end - run.start).max(jump))
         };
-        let is_free = |start: u64, jump: u64| self.occupied.is_free(start, (end - start).max(jump));
-        for (before, &start) in starts.iter().enumerate() {
-            let jump = JUMP_BYTES as u64;
-            if end.saturating_add(padding) >= start.saturating_add(jump) && is_free(start, jump) {
-                return Some(ExitPlan {
-                    at: ImageOffset(start),
-                    displaced: displaced(start, before)?,
-                    relay: None,
-                    function: index as u32,
-                });
-            }
+        let plan = |run: Range<u64>, leaving: Leaving, relay: Option<ImageOffset>| {
+            let bytes = self.code.bytes_from(ImageOffset(run.start))?.get(..(run.end - run.start) as usize)?;
+            let displaced = DisplacedExit::new(bytes, leaving)?;
+            Some(ExitPlan { at: ImageOffset(run.start), displaced, relay, function: index as u32 })
+        };
+        let jump = JUMP_BYTES as u64;
+        if let Some((run, leaving)) = runs.clone().find(|(run, _)| has_room(run, jump)) {
+            return plan(run, leaving, None);
         }
-        for (before, &start) in starts.iter().enumerate() {
-            let jump = SHORT_JUMP_BYTES as u64;
-            if end.saturating_add(padding) >= start.saturating_add(jump)
-                && is_free(start, jump)
-                && let Some(relay) = self.relay(start, (end - start).max(jump))
-            {
-                return Some(ExitPlan {
-                    at: ImageOffset(start),
-                    displaced: displaced(start, before)?,
-                    relay: Some(relay),
-                    function: index as u32,
-                });
-            }
-        }
-        None
+        let jump = SHORT_JUMP_BYTES as u64;
+        runs.filter(|(run, _)| has_room(run, jump)).find_map(|(run, leaving)| {
+            let relay = self.relay(run.start, (run.end - run.start).max(jump))?;
+            plan(run, leaving, Some(relay))
+        })
     }
 
     /// Where a jump may go that catches a leaving instruction: there, or further up.
@@ -287,7 +289,7 @@ impl<'a> ExitPlanner<'a> {
         let mut starts = vec![leave.at];
         let mut at = leave.at;
         for before in leave.before {
-            if before.length == 0 || !before.is_plain || !self.may_be_inner(at, body) {
+            if before.length == 0 || !before.is_plain || !body.may_be_inner(&self.code, at) {
                 break;
             }
             at -= u64::from(before.length);
@@ -318,9 +320,8 @@ impl<'a> ExitPlanner<'a> {
         )
     }
 
-    /// Bytes behind a leaving instruction that nothing can run.
-    fn padding_behind(&self, leave: &Leave) -> Option<(u64, u64)> {
-        let start = leave.end();
+    /// Bytes behind the end of a leaving instruction that nothing can run.
+    fn padding_behind(&self, start: u64) -> Option<(u64, u64)> {
         let bytes = self.code.bytes_from(ImageOffset(start))?;
         let bytes = &bytes[..bytes.len().min(LONGEST_PADDING as usize)];
         let mut length = 0;
@@ -334,5 +335,198 @@ impl<'a> ExitPlanner<'a> {
             length += bytes as u64;
         }
         (length > 0).then_some((start, length))
+    }
+}
+
+/// A function whose ways out have no room as they are.
+struct CloseLook<'l> {
+    index: usize,
+    extent: &'l Extent,
+    leaves: &'l [Leave],
+    ways: &'l [(Leave, ExitKind)],
+    /// The bytes that its entry displaces.
+    entry: Range<u64>,
+}
+
+impl ExitPlanner<'_> {
+    /// Catches what was missed, as far as possible, with all instructions of the function at hand.
+    fn look_closely(&mut self, look: CloseLook<'_>, missed: &[(Leave, ExitKind)], exits: &mut Exits) {
+        let listing = self.list(look.extent);
+        let pointers = self.pointers.get_or_init(|| self.code.image.code_pointers()).as_deref();
+        let body = Body::by_tables(&self.follower, look.extent, look.leaves, &listing, pointers);
+        for (leave, kind) in missed {
+            let Ok(number) = listing.instructions.binary_search_by_key(&leave.at, |listed| listed.at) else {
+                exits.missed += 1;
+                continue;
+            };
+            let run = Run { first: number, last: number, leaver: number, then_returns: false };
+            let is_caught = self.catch_in_run(&look, &listing, run, &body, exits)
+                || *kind == ExitKind::Return
+                    && listing.instructions[number].is_return
+                    && !body.is_label(leave.at)
+                    && self.catch_before(&look, &listing, number, &body, exits);
+            exits.missed += u32::from(!is_caught);
+        }
+    }
+
+    fn list(&self, extent: &Extent) -> Listing {
+        let mut listing = Listing::default();
+        for OwnPiece { piece, starts } in &extent.pieces {
+            let bytes = self.code.bytes_from(ImageOffset(piece.start)).unwrap_or_default();
+            let length = (piece.end - piece.start).min(bytes.len() as u64) as usize;
+            let is_landing = |at: u64| self.code.scan.landing(ImageOffset(at)).any();
+            listing.add(&bytes[..length], piece.start, *starts, is_landing);
+        }
+        listing.instructions.sort_unstable_by_key(|listed| listed.at);
+        listing
+    }
+
+    /// Catches a `ret` that has no room where it is led to: at the jumps to it, and at what runs on into it.
+    fn catch_before(
+        &mut self,
+        look: &CloseLook<'_>,
+        listing: &Listing,
+        returning: usize,
+        body: &Body,
+        exits: &mut Exits,
+    ) -> bool {
+        let instructions = &listing.instructions;
+        let at = instructions[returning].at;
+        (0..instructions.len()).all(|number| {
+            let listed = &instructions[number];
+            let runs_on = listed.falls_through && listed.end() == at && !self.is_padding(instructions, number);
+            if listed.target != Some(at) && !runs_on {
+                return true;
+            }
+            let run = Run { first: number, last: number, leaver: number, then_returns: runs_on };
+            if look.entry.contains(&listed.at) {
+                exits.at_entry.runs_into_return |= runs_on;
+                if listed.target == Some(at) {
+                    exits.at_entry.returns |= 1 << self.number_in(&look.entry, listed.at);
+                }
+                return true;
+            }
+            self.is_added(exits, listed, run.then_returns) || self.catch_in_run(look, listing, run, body, exits)
+        })
+    }
+
+    /// Whether an instruction is the end of padding that nothing runs.
+    fn is_padding(&self, instructions: &[Listed], number: usize) -> bool {
+        let Some(leaver) = instructions[..number].iter().rev().find(|listed| !listed.falls_through) else { return false };
+        let padding = self.padding_behind(leaver.end());
+        padding.is_some_and(|(start, length)| start + length >= instructions[number].end())
+    }
+
+    /// Whether a jump to a `ret`, or what runs on into it, is part of an exit that is caught already.
+    fn is_added(&mut self, exits: &Exits, listed: &Listed, then_returns: bool) -> bool {
+        let covers =
+            |plan: &ExitPlan| (plan.at.0..plan.at.0 + plan.displaced.bytes().len() as u64).contains(&listed.at);
+        let Some(number) = exits.caught.iter().copied().find(|&number| covers(&self.plans[number as usize])) else {
+            return false;
+        };
+        let plan = &mut self.plans[number as usize];
+        let bytes = plan.displaced.bytes();
+        let mut leaving = plan.displaced.leaving();
+        if listed.target.is_some() {
+            leaving.returns |= 1 << (instruction_number(bytes, (listed.at - plan.at.0) as usize) & 7);
+        }
+        leaving.runs_into_return |= then_returns;
+        let Some(displaced) = DisplacedExit::new(bytes, leaving) else { return false };
+        plan.displaced = displaced;
+        true
+    }
+
+    /// Catches an exit by a run of instructions around it.
+    fn catch_in_run(
+        &mut self,
+        look: &CloseLook<'_>,
+        listing: &Listing,
+        start: Run,
+        body: &Body,
+        exits: &mut Exits,
+    ) -> bool {
+        let instructions = &listing.instructions;
+        let leaver = instructions[start.leaver].at;
+        if let Some(Some(known)) = self.by_leave.get(&leaver) {
+            exits.caught.push(*known);
+            return true;
+        }
+        let ends = start.then_returns || !instructions[start.leaver].falls_through;
+        let padding = match ends && !start.then_returns {
+            true => self.padding_behind(instructions[start.leaver].end()).map_or(0, |it| it.1),
+            false => 0,
+        };
+        let mut runs = vec![start];
+        let mut run = start;
+        while let Some(longer) = run.with_one_before(instructions, |at| body.may_be_inner(&self.code, at)) {
+            run = longer;
+            runs.push(run);
+        }
+        if !ends {
+            for number in 0..runs.len() {
+                let mut run = runs[number];
+                while let Some(longer) = run.with_one_behind(instructions, |at| body.may_be_inner(&self.code, at)) {
+                    run = longer;
+                    runs.push(run);
+                }
+            }
+        }
+        let runs = runs.iter().filter(|run| run.fits(instructions)).map(|run| {
+            let range = instructions[run.first].at..instructions[run.last].end();
+            (range, run.leaving(instructions, look.ways))
+        });
+        let Some(plan) = self.first_fit(look.index, runs, padding) else { return false };
+        let number = self.keep(plan);
+        self.by_leave.insert(leaver, Some(number));
+        exits.caught.push(number);
+        true
+    }
+}
+
+/// Some instructions behind one another.
+#[derive(Clone, Copy)]
+struct Run {
+    first: usize,
+    last: usize,
+    /// The one that leaves the function.
+    leaver: usize,
+    /// The last one runs on into a `ret`.
+    then_returns: bool,
+}
+
+impl Run {
+    fn with_one_before(self, instructions: &[Listed], may_be_inner: impl Fn(u64) -> bool) -> Option<Self> {
+        let (before, first) = (instructions.get(self.first.checked_sub(1)?)?, &instructions[self.first]);
+        let joins = before.is_plain && before.end() == first.at && may_be_inner(first.at);
+        let run = Self { first: self.first - 1, ..self };
+        (joins && run.fits(instructions)).then_some(run)
+    }
+
+    fn with_one_behind(self, instructions: &[Listed], may_be_inner: impl Fn(u64) -> bool) -> Option<Self> {
+        let (last, behind) = (&instructions[self.last], instructions.get(self.last + 1)?);
+        let joins = behind.is_plain && last.end() == behind.at && may_be_inner(behind.at);
+        let run = Self { last: self.last + 1, ..self };
+        (joins && run.fits(instructions)).then_some(run)
+    }
+
+    /// Whether a stub can take so many instructions and bytes.
+    fn fits(self, instructions: &[Listed]) -> bool {
+        let bytes = instructions[self.last].end() - instructions[self.first].at;
+        self.last - self.first < MOST_INSTRUCTIONS && bytes <= MOST_BYTES as u64
+    }
+
+    fn leaving(self, instructions: &[Listed], ways: &[(Leave, ExitKind)]) -> Leaving {
+        let mut leaving = Leaving { runs_into_return: self.then_returns, ..Leaving::default() };
+        for (number, listed) in instructions[self.first..=self.last].iter().enumerate() {
+            if ways.iter().any(|(leave, kind)| leave.at == listed.at && *kind != ExitKind::Return) {
+                leaving.tails |= 1 << number;
+            } else if let Some(target) = listed.target
+                && let Ok(target) = instructions.binary_search_by_key(&target, |listed| listed.at)
+                && instructions[target].is_return
+            {
+                leaving.returns |= 1 << number;
+            }
+        }
+        leaving
     }
 }

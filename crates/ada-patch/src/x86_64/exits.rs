@@ -6,7 +6,7 @@ use iced_x86::{
     MemoryOperand, Mnemonic, OpKind, Register,
 };
 
-use crate::SkipReason;
+use crate::{Leaving, SkipReason};
 
 /// Where the code lies that records how a function is left.
 #[derive(Clone, Copy, Debug)]
@@ -29,14 +29,13 @@ pub(crate) const RED_ZONE: i32 = 128;
 /// The most instructions that are moved at once.
 pub(crate) const MOST_INSTRUCTIONS: usize = 8;
 
-/// Appends code for address `at` that does what `bytes` did at `start`, but tells of leaving the function: by a return, and
-/// by those jumps whose bits are set in `tails`, counted from the first instruction. Goes on behind unless the last
-/// instruction leaves.
+/// Appends code for address `at` that does what `bytes` did at `start`, but tells of leaving the function: by a `ret`, and
+/// in the ways that `leaving` names. Goes on behind unless the last instruction leaves.
 pub(crate) fn relocate(
     bytes: &[u8],
     start: RuntimeAddr,
     at: RuntimeAddr,
-    tails: u8,
+    leaving: Leaving,
     code: &ExitCode,
     out: &mut Vec<u8>,
 ) -> Result<(), SkipReason> {
@@ -50,7 +49,8 @@ pub(crate) fn relocate(
     let mut conditional = Vec::new();
     let mut leaves = false;
     for (number, instruction) in originals.iter().enumerate() {
-        let is_tail = tails & (1 << number) != 0;
+        let is_tail = leaving.tails & (1 << number) != 0;
+        let returns = leaving.returns & (1 << number) != 0;
         leaves = false;
         match instruction.flow_control() {
             FlowControl::Return => {
@@ -65,6 +65,15 @@ pub(crate) fn relocate(
             FlowControl::ConditionalBranch if is_tail => {
                 conditional.push((moved.len(), instruction.near_branch64()));
                 moved.push(*instruction);
+            }
+            FlowControl::ConditionalBranch if returns => {
+                let mut branch = *instruction;
+                branch.set_near_branch64(code.returns.0);
+                moved.push(branch);
+            }
+            FlowControl::UnconditionalBranch if returns => {
+                leaves = true;
+                moved.push(jump_to(code.returns.0)?);
             }
             FlowControl::UnconditionalBranch | FlowControl::IndirectBranch => {
                 leaves = true;
@@ -88,7 +97,8 @@ pub(crate) fn relocate(
         }
     }
     if !leaves {
-        moved.push(jump_to(start.0 + bytes.len() as u64)?);
+        let behind = start.0 + bytes.len() as u64;
+        moved.push(jump_to(if leaving.runs_into_return { code.returns.0 } else { behind })?);
     }
     for (number, target) in conditional {
         let call = INVENTED + moved.len() as u64;
@@ -150,8 +160,12 @@ mod tests {
     };
 
     fn relocated(bytes: &[u8], tails: u8) -> Vec<(Code, u64)> {
+        relocated_as(bytes, Leaving { tails, ..Leaving::default() })
+    }
+
+    fn relocated_as(bytes: &[u8], leaving: Leaving) -> Vec<(Code, u64)> {
         let mut out = Vec::new();
-        relocate(bytes, RuntimeAddr(START), RuntimeAddr(COPY), tails, &CODE, &mut out).unwrap();
+        relocate(bytes, RuntimeAddr(START), RuntimeAddr(COPY), leaving, &CODE, &mut out).unwrap();
         let instructions = Decoder::with_ip(64, &out, COPY, DecoderOptions::NONE);
         instructions.into_iter().map(|it| (it.code(), it.near_branch_target())).collect()
     }
@@ -187,6 +201,21 @@ mod tests {
         assert!(tail[1].1 > COPY && tail[1].1 < COPY + 32);
     }
 
+    /// test edi, edi; je START + 0x20, where a `ret` is; xor eax, eax; and a `ret` behind
+    #[test]
+    fn jumps_to_a_return_and_what_runs_into_one_are_returns() {
+        let code = relocated_as(
+            &[0x85, 0xff, 0x74, 0x1c, 0x31, 0xc0],
+            Leaving { returns: 2, runs_into_return: true, ..Leaving::default() },
+        );
+        assert_eq!(code[1], (Code::Je_rel32_64, RETURNS));
+        assert_eq!(code[3], (Code::Jmp_rel32_64, RETURNS));
+        assert_eq!(
+            relocated_as(&[0xeb, 0x20], Leaving { returns: 1, ..Leaving::default() }),
+            [(Code::Jmp_rel32_64, RETURNS)]
+        );
+    }
+
     /// mov eax, edi; sub rsp, 8
     #[test]
     fn what_does_not_leave_goes_on_behind() {
@@ -198,8 +227,8 @@ mod tests {
     #[test]
     fn a_jump_through_the_linkers_table_goes_the_same_way() {
         let mut out = Vec::new();
-        relocate(&[0xff, 0x25, 0x10, 0x00, 0x00, 0x00], RuntimeAddr(START), RuntimeAddr(COPY), 1, &CODE, &mut out)
-            .unwrap();
+        let (bytes, leaving) = ([0xff, 0x25, 0x10, 0x00, 0x00, 0x00], Leaving { tails: 1, ..Leaving::default() });
+        relocate(&bytes, RuntimeAddr(START), RuntimeAddr(COPY), leaving, &CODE, &mut out).unwrap();
         let all: Vec<Instruction> = Decoder::with_ip(64, &out, COPY, DecoderOptions::NONE).iter().collect();
         assert_eq!(all[1].near_branch_target(), BEFORE_TAIL);
         assert_eq!(all[3].ip_rel_memory_address(), START + 6 + 0x10);

@@ -6,13 +6,14 @@ mod flags;
 mod jump;
 mod known_code;
 mod leaves;
+mod listing;
 mod pieces;
 mod relays;
 mod site;
 mod stub;
 
 pub use displaced::Displaced;
-pub(crate) use exits::{instruction_number, is_position_independent, relocate};
+pub(crate) use exits::{MOST_INSTRUCTIONS, instruction_number, is_position_independent, relocate};
 pub(crate) use flags::flags_are_dead;
 pub(crate) use jump::{JUMP_BYTES, SHORT_JUMP_BYTES, push_jump, short_jump};
 pub(crate) use known_code::{has_pushed_arguments, is_signal_return, marker_bytes, nop_bytes, padding_lengths};

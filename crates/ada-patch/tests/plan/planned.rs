@@ -22,7 +22,13 @@ pub(crate) fn plan(bytes: &[u8]) -> Vec<Planned> {
     let functions = FunctionTable::discover(&image, &unwind, &[]);
     let scan = CodeScan::of(image.code_ranges(), &functions, &unwind, false);
     let mut planner = Planner {
-        code: ImageCode { ranges: image.code_ranges(), functions: &functions, unwind: &unwind, scan: &scan },
+        code: ImageCode {
+            image: &image,
+            ranges: image.code_ranges(),
+            functions: &functions,
+            unwind: &unwind,
+            scan: &scan,
+        },
         moving_frames: false,
         by_exits: false,
         relays: Relays::default(),
