@@ -4,6 +4,7 @@ use ada_ring::control::{ExecCall, ExecCalls};
 use ada_ring::{Control, ExecStage};
 use core::sync::atomic::Ordering;
 
+use crate::config::{Item, get};
 use crate::memory::pool;
 use crate::recorder::{Patience, WAIT_STEP};
 use crate::syscall;
@@ -16,6 +17,7 @@ pub(crate) fn ask(path: u64) {
     let thread = syscall::thread();
     let Some(call) = place(control, thread, &mut patience) else { return };
     call.pid.store(syscall::process(), Ordering::Relaxed);
+    call.program.store(get(Item::Program) as u32, Ordering::Relaxed);
     call.path.store(path, Ordering::Relaxed);
     call.stage.store(ExecStage::Asked as u32, Ordering::Release);
     control.execs.asked.fetch_add(1, Ordering::Release);

@@ -153,6 +153,8 @@ pub struct ExecCall {
     pub stage: AtomicU32,
     /// The process.
     pub pid: AtomicU32,
+    /// The number of the program that it runs, and will have run.
+    pub program: AtomicU32,
     /// Where the thread has the path of the other program; 0 where it has none.
     pub path: AtomicU64,
 }

@@ -90,8 +90,7 @@ pub fn attach(
         let (sites, known) = {
             let hooked = programs.lock();
             let installers = hooked.installers.values();
-            let sites: Vec<Vec<Site>> =
-                installers.flat_map(|(installer, _)| installer.sites().map(<[Site]>::to_vec)).collect();
+            let sites: Vec<Vec<Site>> = installers.flat_map(|(installer, _)| installer.sites()).collect();
             (sites, hooked.processes.keys().copied().chain([pid]).collect::<BTreeSet<u32>>())
         };
         let Unhooked { stood_still, kept } = unhook(&sites, memfd, known);
@@ -210,7 +209,7 @@ impl Prepared {
             let files = images.iter().map(|image| image.file.clone()).collect();
             let mut placed = installer.place(&halted, &open, &mut mappings, images);
             if loader.is_some() {
-                installer.place_loader(&halted, &open, &mut mappings, &mut placed)?;
+                installer.place_loader(&halted, &open, &mut mappings, &mut placed, None)?;
             }
             Ok((workshop, installer, placed, memory, files))
         });
@@ -256,13 +255,13 @@ impl Prepared {
                 thread.set_spare(memory.nobodys_state).map_err(|error| target::refused(pid, &error))?;
             }
             let modules = installer.patch(&halted, filled, &|site| in_use.has(site))?;
-            let no_crashes = crash_handlers::obstacle(&modules, options.max_depth.is_some());
+            let no_crashes = crash_handlers::obstacle(installer.signal_facts(), options.max_depth.is_some());
             if no_crashes.is_none() {
                 crash_handlers::install(&halted, &memory)?;
             }
             Ok((modules, loaded, no_crashes, stacks, halted.release()))
         })();
-        let sites: Vec<Vec<Site>> = installer.sites().map(<[Site]>::to_vec).collect();
+        let sites = installer.sites();
         let (modules, files, no_crashes, stacks, stood_still) = match hooked {
             Ok(hooked) => hooked,
             Err(error) => {

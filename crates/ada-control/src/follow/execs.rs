@@ -28,6 +28,7 @@ use crate::launch::gate::Gate;
 use crate::launch::program_file;
 use crate::launch::workshop::Workshop;
 use crate::options::TraceOptions;
+use crate::program_id::ProgramId;
 use crate::tracked::{ProcessFacts, Programs};
 
 /// How long a thread without work sleeps before it looks whether the recording has ended.
@@ -76,7 +77,7 @@ impl<'a> ExecFollower<'a> {
             self.serve(call);
             self.idle.fetch_add(1, Ordering::SeqCst);
             if let Ok(mut upkeep) = self.upkeep.try_lock() {
-                upkeep.retirement.look(self.programs, &self.workshop.shared);
+                upkeep.retirement.look(self.programs, &self.workshop.shared, &self.workshop.ready);
             }
         }
     }
@@ -102,6 +103,7 @@ impl<'a> ExecFollower<'a> {
 
     fn follow(&self, call: &ExecCall, pid: u32) -> Result<(), String> {
         let tid = call.tid.load(Ordering::Relaxed);
+        let asked_in = ProgramId(call.program.load(Ordering::Relaxed));
         // A process in a PID namespace of its own does not know the id that it has here.
         let is_here = |memfd: MemfdId| pid != std::process::id() && memfd.is_used_by(pid);
         if !self.workshop.shared.memfd().is_ok_and(is_here) {
@@ -146,21 +148,23 @@ impl<'a> ExecFollower<'a> {
         self.dismiss(call);
         match outcome.map_err(|error| error.to_string())? {
             ExecOutcome::Failed | ExecOutcome::Ended => Ok(()),
-            ExecOutcome::Loaded(tracee) => self.hook(tracee, pid),
+            ExecOutcome::Loaded(tracee) => self.hook(tracee, pid, asked_in),
         }
     }
 
-    fn hook(&self, tracee: Tracee, pid: u32) -> Result<(), String> {
+    fn hook(&self, tracee: Tracee, pid: u32, asked_in: ProgramId) -> Result<(), String> {
         let Self { programs, workshop, options, .. } = *self;
         let gate = Gate::of_exec(tracee).map_err(|error| error.to_string())?;
         let deadline = |files: &[_]| Deadline::new(Instant::now(), files, options.start_up_timeout);
-        let prepared = workshop.prepare(&gate, options, deadline, &());
+        let taken = programs.lock().modules_taken_by(pid, asked_in);
+        let prepared = workshop.prepare(&gate, options, &taken, deadline, &());
         // From here on functions are numbered.
         let mut hooked = programs.lock();
         let program = prepared.and_then(|prepared| workshop.install(&gate, options, prepared));
         let process = ProcessDir::of(pid);
         let facts =
             ProcessFacts { command_line: process.command_line(), parent: process.parent(), ..Default::default() };
+        hooked.processes.entry(pid).or_default().forked_in.insert(asked_in);
         if let Ok(descriptor) = Pidfd::open(pid) {
             programs.followed.lock().expect("nobody panics with the lock").push((pid, descriptor));
         }

@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use crate::install::ready_image::ReadyImages;
 use crate::install::shared_memory::SharedMemory;
 use crate::tracked::Programs;
 
@@ -21,7 +22,7 @@ impl Default for Retirement {
 
 impl Retirement {
     /// Looks, if there are many programs. Whoever hooks waits meanwhile, so that no part comes to be used unseen.
-    pub(crate) fn look(&mut self, programs: &Programs, shared: &SharedMemory) {
+    pub(crate) fn look(&mut self, programs: &Programs, shared: &SharedMemory, ready: &ReadyImages) {
         let mut hooked = programs.lock();
         if hooked.installers.len() < self.next {
             return;
@@ -33,10 +34,11 @@ impl Retirement {
                 let parts = installer.parts();
                 let is_used = parts.iter().any(|part| used.iter().any(|other| overlap(part, other)));
                 if !is_used {
-                    parts.into_iter().for_each(|part| shared.release(part));
+                    parts.into_iter().chain(installer.last_parts()).for_each(|part| shared.release(part));
                 }
                 is_used
             });
+            ready.make_room(shared);
         }
         self.next = hooked.installers.len() + MANY;
     }

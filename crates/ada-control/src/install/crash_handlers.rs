@@ -23,20 +23,35 @@ const SIGNALS: [i32; 7] =
 /// Bytes of the kernel's signal mask.
 const MASK_BYTES: u64 = 8;
 
-/// Why fatal signals are not recorded in this process, if they are not; it would notice.
-pub(crate) fn obstacle(modules: &[Module], has_depth_limit: bool) -> Option<&'static str> {
-    let hooked = |module: &Module| {
+/// What an image has to do with signal actions.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct SignalFacts {
+    /// The function that asks for them is in it, and hooked.
+    is_seen_asking: bool,
+    is_go: bool,
+}
+
+impl SignalFacts {
+    pub(crate) fn of(module: &Module) -> Self {
         let mut verdicts = module.verdicts.iter().enumerate();
-        verdicts.any(|(index, verdict)| {
+        let is_seen_asking = verdicts.any(|(index, verdict)| {
             !matches!(verdict, Verdict::Skipped(_)) && probes::is_signal_action(&module.functions, index)
-        })
-    };
-    let is_go = |module: &Module| module.verdicts.contains(&Verdict::EntryOnly(EntryOnlyReason::MovingFrames));
+        });
+        let is_go = module.verdicts.contains(&Verdict::EntryOnly(EntryOnlyReason::MovingFrames));
+        Self { is_seen_asking, is_go }
+    }
+}
+
+/// Why fatal signals are not recorded in this process, if they are not; it would notice.
+pub(crate) fn obstacle(
+    images: impl Iterator<Item = SignalFacts> + Clone,
+    has_depth_limit: bool,
+) -> Option<&'static str> {
     if has_depth_limit {
         Some("calls below --max-depth are not seen")
-    } else if modules.iter().any(is_go) {
+    } else if images.clone().any(|image| image.is_go) {
         Some("Go asks for signal actions by system calls of its own")
-    } else if !modules.iter().any(hooked) {
+    } else if !images.clone().any(|image| image.is_seen_asking) {
         Some("the program's function for signal actions is not known")
     } else {
         None

@@ -1,9 +1,10 @@
 //! Hooks a program that stands at the gate: completely, or not at all.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use ada_event::ModuleId;
 use ada_patch::{AgentEntries, StubOptions};
 use ada_process::maps::{self, LoadedFile, Mapping};
 use ada_ring::detail::MAX_WINDOW;
@@ -15,6 +16,7 @@ use crate::install::crash_handlers;
 use crate::install::heartbeat::Heartbeat;
 use crate::install::installer::{self, Installer, Numbering};
 use crate::install::open_in_target::OpenInTarget;
+use crate::install::ready_image::{ReadyImage, ReadyImages, ReadyKey};
 use crate::install::shared_memory::{CoveredTable, SharedMemory};
 use crate::install::target_memory::{Program, TargetMemory};
 use crate::launch::gate::Gate;
@@ -31,6 +33,8 @@ pub(crate) struct Workshop {
     pub(crate) heartbeat: Heartbeat,
     pub(crate) shared: Arc<SharedMemory>,
     pub(crate) plans: PlanCache,
+    /// What was made for one program and serves others.
+    pub(crate) ready: ReadyImages,
     numbering: Arc<Numbering>,
     next_program: AtomicU32,
 }
@@ -56,6 +60,9 @@ pub(crate) struct PreparedProgram {
     deadline: Deadline,
     installer: Installer,
     images: Vec<PlannedImage>,
+    /// Files with what there is of them from other programs.
+    ready: Vec<(LoadedFile, Vec<Arc<ReadyImage>>)>,
+    keys: HashMap<LoadedFile, ReadyKey>,
 }
 
 impl Workshop {
@@ -68,7 +75,8 @@ impl Workshop {
         probes::publish(shared.pool(), options.follow);
         let shared = Arc::new(shared);
         let heartbeat = Heartbeat::start(shared.clone());
-        Self { heartbeat, shared, plans, numbering: Arc::default(), next_program: AtomicU32::new(0) }
+        let ready = ReadyImages::default();
+        Self { heartbeat, shared, plans, ready, numbering: Arc::default(), next_program: AtomicU32::new(0) }
     }
 
     /// The number of the next program.
@@ -90,16 +98,17 @@ impl Workshop {
         deadline: impl FnOnce(&[LoadedFile]) -> Deadline,
         progress: &dyn Progress,
     ) -> Result<HookedProgram, ControlError> {
-        let prepared = self.prepare(gate, options, deadline, progress)?;
+        let prepared = self.prepare(gate, options, &HashSet::new(), deadline, progress)?;
         self.install(gate, options, prepared)
     }
 
-    /// The first half of hooking: the program gets its memory, and its files are planned. Any number of programs may be
-    /// prepared at once.
+    /// The first half of hooking: the program gets its memory, and its files are planned, unless they are ready from another
+    /// program. `taken` are the numbers of modules that the process has had. Any number of programs may be prepared at once.
     pub(crate) fn prepare(
         &self,
         gate: &Gate,
         options: &TraceOptions,
+        taken: &HashSet<ModuleId>,
         deadline: impl FnOnce(&[LoadedFile]) -> Deadline,
         progress: &dyn Progress,
     ) -> Result<PreparedProgram, ControlError> {
@@ -127,9 +136,23 @@ impl Workshop {
         let known = files.iter().cloned().collect();
         let installer = self.installer(covered, &program, memory.entries);
         let loader_function = gate.loader.map_or(0, |loader| loader.function);
-        let images = installer::plan(files, &self.plans, loader_function, &options.exclude, &deadline);
+        let owner_by_word = program.stubs.owner_by_word;
+        let mut ready = Vec::new();
+        let mut new = Vec::new();
+        let mut keys = HashMap::new();
+        for file in files {
+            let key = ReadyKey::of(&file, loader_function, owner_by_word);
+            let images = key.as_ref().map_or_else(Vec::new, |key| self.ready.find(key, taken));
+            key.into_iter().for_each(|key| drop(keys.insert(file.clone(), key)));
+            if images.is_empty() {
+                new.push(file);
+            } else {
+                ready.push((file, images));
+            }
+        }
+        let images = installer::plan(new, &self.plans, loader_function, &options.exclude, &deadline);
         deadline.check()?;
-        Ok(PreparedProgram { open, memory, mappings, files: known, deadline, installer, images })
+        Ok(PreparedProgram { open, memory, mappings, files: known, deadline, installer, images, ready, keys })
     }
 
     /// The second half: functions are numbered, and hooked. One program at a time, so that whoever knows a number knows all
@@ -140,17 +163,47 @@ impl Workshop {
         options: &TraceOptions,
         prepared: PreparedProgram,
     ) -> Result<HookedProgram, ControlError> {
-        let PreparedProgram { open, memory, mut mappings, files, deadline, mut installer, images } = prepared;
+        let PreparedProgram { open, memory, mut mappings, files, deadline, mut installer, mut images, ready, keys } =
+            prepared;
+        let mut reused = Vec::new();
+        for (file, candidates) in ready {
+            // The same file may be loaded twice.
+            let is_taken = |image: &ReadyImage| reused.iter().any(|module: &Module| module.id == image.module.id);
+            let mut module = None;
+            for image in candidates.iter().filter(|image| !is_taken(image)) {
+                module = deadline.work(|| installer.reuse(gate, &open, &mut mappings, &file, image))?;
+                if module.is_some() {
+                    break;
+                }
+            }
+            match module {
+                Some(module) => reused.push(module),
+                // There is something else where its stubs would be.
+                None => {
+                    let loader_function = gate.loader.map_or(0, |loader| loader.function);
+                    let file = vec![file];
+                    images.extend(installer::plan(file, &self.plans, loader_function, &options.exclude, &deadline));
+                }
+            }
+        }
         let mut placed = installer.place(gate, &open, &mut mappings, images);
         if gate.loader.is_some() {
-            installer.place_loader(gate, &open, &mut mappings, &mut placed)?;
+            let loader = keys.values().find(|key| key.is_loader()).and_then(|key| self.ready.loader(key));
+            installer.place_loader(gate, &open, &mut mappings, &mut placed, loader)?;
         }
         let filled = deadline.work(|| installer.fill(placed))?;
         deadline.check()?;
-        let modules = deadline.work(|| installer.patch(gate, filled, &|_| false))?;
+        let mut modules = deadline.work(|| installer.patch(gate, filled, &|_| false))?;
         deadline.check()?;
         open.close(gate)?;
-        let no_crashes = crash_handlers::obstacle(&modules, options.max_depth.is_some());
+        for (file, image) in installer.whole_images() {
+            keys.get(file).into_iter().for_each(|key| self.ready.keep(key.clone(), image.clone()));
+        }
+        if let Some((loader, key)) = installer.ready_loader().zip(keys.values().find(|key| key.is_loader())) {
+            self.ready.keep_loader(key.clone(), loader);
+        }
+        modules.extend(reused);
+        let no_crashes = crash_handlers::obstacle(installer.signal_facts(), options.max_depth.is_some());
         if no_crashes.is_none() {
             crash_handlers::install(gate, &memory)?;
         }

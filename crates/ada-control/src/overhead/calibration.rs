@@ -146,7 +146,6 @@ impl Rig {
                 let exit = ExitPlan::at_runtime(
                     RuntimeAddr(address + calls::EXIT.start as u64),
                     &calls::FUNCTION[calls::EXIT],
-                    calls::EXIT_INSTRUCTIONS,
                 );
                 sites.push(arena.add_exit(&exit.ok_or(())?).map_err(drop)?);
             }

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 
-use ada_event::FunctionId;
+use ada_event::{FunctionId, ModuleId};
 use ada_process::maps::LoadedFile;
 
 use super::process_facts::ProcessFacts;
@@ -30,6 +30,15 @@ impl HookedPrograms {
         let programs = self.processes.get(&pid).map(|process| &process.programs);
         let is_its = |module: &&Module| programs.is_some_and(|programs| programs.contains(&module.program));
         self.modules.iter().filter(is_its).collect()
+    }
+
+    /// The numbers of modules that a process has had, which runs a program that it may have been forked with.
+    pub(crate) fn modules_taken_by(&self, pid: u32, program: ProgramId) -> HashSet<ModuleId> {
+        let known = self.processes.get(&pid);
+        let was_run =
+            |it: &ProcessFacts, other: &ProgramId| it.programs.contains(other) || it.forked_in.contains(other);
+        let has_run = |other: ProgramId| other == program || known.is_some_and(|it| was_run(it, &other));
+        self.modules.iter().filter(|module| has_run(module.program)).map(|module| module.id).collect()
     }
 
     /// A function's name, or its place where it has none.

@@ -168,7 +168,8 @@ impl Programs {
         hooked.installers.insert(id, (installer, files));
         let process = hooked.processes.entry(pid).or_default();
         process.programs.insert(id);
-        *process = ProcessFacts { programs: std::mem::take(&mut process.programs), is_news: true, ..facts };
+        let (programs, forked_in) = (std::mem::take(&mut process.programs), std::mem::take(&mut process.forked_in));
+        *process = ProcessFacts { programs, forked_in, is_news: true, ..facts };
     }
 
     pub(crate) fn add_modules(&self, hooked: &mut HookedPrograms, modules: Vec<Module>) {
@@ -178,7 +179,7 @@ impl Programs {
             drop(numbers);
             let same = hooked.modules.iter().find(|known| known.file.path == module.file.path);
             same.into_iter().for_each(|known| module.share_with(known));
-            if hooked.modules.iter().all(|known| known.id != module.id) {
+            if hooked.modules.iter().all(|known| (known.id, known.program) != (module.id, module.program)) {
                 hooked.modules.push(module);
             }
         }
