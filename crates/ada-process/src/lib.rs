@@ -39,5 +39,5 @@ pub use live_processes::LiveProcesses;
 pub use memfd::MemfdId;
 pub use pidfd::Pidfd;
 pub use proc_connector::{Child, ProcConnector};
-pub use remote::{Remote, system_call_result};
+pub use remote::{Remote, SystemCall, system_call_result};
 pub use wait::{Halt, wait, wait_with_time};

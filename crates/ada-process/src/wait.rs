@@ -82,12 +82,14 @@ pub(crate) fn change(pid: i32, how: i32) -> io::Result<Option<Halt>> {
     if changed == 0 {
         return Ok(None);
     }
-    if ProcessDir::of(pid as u32).parent() == Some(std::process::id()) {
-        match code {
-            libc::CLD_EXITED => return Ok(Some(Halt::Exited(status))),
-            libc::CLD_KILLED | libc::CLD_DUMPED => return Ok(Some(Halt::Killed(status))),
-            _ => (),
-        }
+    let end = match code {
+        libc::CLD_EXITED => Some(Halt::Exited(status)),
+        libc::CLD_KILLED | libc::CLD_DUMPED => Some(Halt::Killed(status)),
+        _ => None,
+    };
+    let is_own_child = || ProcessDir::of(pid as u32).parent() == Some(std::process::id());
+    if end.is_some() && is_own_child() {
+        return Ok(end);
     }
     wait(pid).map(Some)
 }

@@ -35,7 +35,7 @@ use crate::install::loader_notification::{self, LoaderNotification};
 use crate::install::open_in_target::{OpenInTarget, injected};
 use crate::install::shared_memory::SharedMemory;
 use crate::install::sites::Site;
-use crate::install::target_memory::{Program, TargetMemory};
+use crate::install::target_memory::{Program, TargetMemory, WARM_CHUNKS};
 use crate::launch::workshop::{HookedProgram, Workshop, shape};
 use crate::live::Handler;
 use crate::live::handlers::StopSwitch;
@@ -202,6 +202,7 @@ impl Prepared {
                 loader,
                 max_depth: options.max_depth,
                 stubs: StubOptions { owner_by_word, detail: shape(options), by_exits: options.by_exits },
+                warm_chunks: WARM_CHUNKS,
             };
             let covered = workshop.shared.covered_table().doing("making a table of covered pages")?;
             let memory = TargetMemory::set_up(&halted, &open, &workshop.shared, covered.offset, &program)?;

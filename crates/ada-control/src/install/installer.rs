@@ -221,7 +221,8 @@ impl Installer {
         placed
     }
 
-    /// Hooks an image by what another program has left, if there is room for it. Gives the image's module.
+    /// Hooks an image by what another program has left, if there is room for it. Gives the image's module. `is_same_file`
+    /// where that is certain of what is mapped.
     pub(crate) fn reuse(
         &mut self,
         remote: &dyn Remote,
@@ -229,6 +230,7 @@ impl Installer {
         mappings: &mut Vec<Mapping>,
         file: &LoadedFile,
         image: &Arc<ReadyImage>,
+        is_same_file: bool,
     ) -> Result<Option<Module>, ControlError> {
         let shift = image.shift_to(file);
         let Some(front) = image.arena.map(shift, &self.entries, &self.shared, remote, open, mappings) else {
@@ -241,8 +243,10 @@ impl Installer {
         let functions = module.functions.len();
         let known = self.shared.add_switches(front.start, module.id, functions);
         known.map_err(|source| ControlError::System { doing: "mapping switches", source })?;
-        let different =
-            image.arena.patch(shift, remote).map_err(crate::install::open_in_target::injected("writing hooks"))?;
+        let different = image
+            .arena
+            .patch(shift, remote, is_same_file)
+            .map_err(crate::install::open_in_target::injected("writing hooks"))?;
         if !different.is_empty() {
             let mut verdicts = module.verdicts.to_vec();
             for site in different.iter().filter(|site| !site.is_exit) {
@@ -375,7 +379,7 @@ impl Installer {
         }
         if let Some(loader) = filled.loader.filter(|loader| !loader.arena.sites(loader.shift).any(|it| is_in_use(&it)))
         {
-            let patched = loader.arena.patch(loader.shift, remote);
+            let patched = loader.arena.patch(loader.shift, remote, false);
             patched.map_err(crate::install::open_in_target::injected("hooking the loader"))?;
             self.loader = Some(loader);
         }

@@ -12,7 +12,7 @@ use ada_patch::{AgentEntries, Arena};
 use ada_process::Remote;
 use ada_process::maps::{self, Mapping};
 
-use crate::install::open_in_target::OpenInTarget;
+use crate::install::open_in_target::{MappedPart, OpenInTarget};
 use crate::install::shared_memory::SharedMemory;
 use crate::install::sites::{Site, windows, write_jumps};
 
@@ -121,22 +121,26 @@ impl ReadyArena {
     ) -> io::Result<()> {
         let (start, common, protection) =
             (self.place(shift).start, self.common_place(shift), libc::PROT_READ | libc::PROT_EXEC);
-        open.map(remote, start, common.start - start, protection, front)?;
-        let offset = self.common().start;
-        open.map(remote, common.start, common.end - common.start, protection, offset)
+        let front = MappedPart { address: start, length: common.start - start, protection, offset: front };
+        let (address, length, offset) = (common.start, common.end - common.start, self.common().start);
+        open.map_all(remote, &[front, MappedPart { address, length, protection, offset }])
     }
 
     /// Leads the code of another program to it. Gives the sites where the code is not what it was in the first one; these
-    /// are left alone.
-    pub(crate) fn patch(&self, shift: Shift, remote: &dyn Remote) -> io::Result<Vec<Site>> {
+    /// are left alone. Code that is certain to be of the same file need not be looked at, unless it was written to.
+    pub(crate) fn patch(&self, shift: Shift, remote: &dyn Remote, is_same_file: bool) -> io::Result<Vec<Site>> {
         let Some(text) = self.text.get() else { return self.patch_and_keep(shift, remote) };
         let mut different = Vec::new();
         let mut bytes = Vec::new();
         for part in text {
             let at = part.at.wrapping_add(shift.0);
-            bytes.resize(part.original.len(), 0);
-            remote.read(at, &mut bytes)?;
-            if bytes == part.original {
+            let mut is_same = is_same_file && remote.is_as_in_file(&(at..at + part.original.len() as u64));
+            if !is_same {
+                bytes.resize(part.original.len(), 0);
+                remote.read(at, &mut bytes)?;
+                is_same = bytes == part.original;
+            }
+            if is_same {
                 remote.write(at, &part.patched)?;
             } else {
                 let sites: Vec<Site> = self.sites[part.sites.clone()].iter().map(|it| it.shifted(shift.0)).collect();

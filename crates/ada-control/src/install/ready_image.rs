@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
 use ada_event::ModuleId;
-use ada_process::maps::LoadedFile;
+use ada_process::maps::{LoadedFile, Mapping};
 
 use crate::install::crash_handlers::SignalFacts;
 use crate::install::ready_arena::{ReadyArena, Shift};
@@ -49,6 +49,11 @@ pub(crate) struct ReadyKey {
 }
 
 impl ReadyKey {
+    /// Whether what a process has mapped is this file.
+    pub(crate) fn is_mapped(&self, file: &LoadedFile, mappings: &[Mapping]) -> bool {
+        mappings.iter().any(|mapping| mapping.start == file.start && mapping.inode == self.identity.inode)
+    }
+
     /// Whether it is the loader's.
     pub(crate) fn is_loader(&self) -> bool {
         self.loader_function.is_some()

@@ -18,7 +18,7 @@ use crate::install::installer::{self, Installer, Numbering};
 use crate::install::open_in_target::OpenInTarget;
 use crate::install::ready_image::{ReadyImage, ReadyImages, ReadyKey};
 use crate::install::shared_memory::{CoveredTable, SharedMemory};
-use crate::install::target_memory::{Program, TargetMemory};
+use crate::install::target_memory::{Program, TargetMemory, WARM_CHUNKS};
 use crate::launch::gate::Gate;
 use crate::options::TraceOptions;
 use crate::plan::module::Module;
@@ -113,8 +113,9 @@ impl Workshop {
         progress: &dyn Progress,
     ) -> Result<PreparedProgram, ControlError> {
         let open = OpenInTarget::open(gate, &self.shared)?;
+        let id = self.next_program();
         let program = Program {
-            id: self.next_program(),
+            id,
             loader: gate.loader,
             max_depth: options.max_depth,
             stubs: StubOptions {
@@ -122,6 +123,7 @@ impl Workshop {
                 detail: shape(options),
                 by_exits: options.by_exits,
             },
+            warm_chunks: if id.0 == 0 { WARM_CHUNKS } else { 0 },
         };
         let covered = self.shared.covered_table().doing("making a table of covered pages")?;
         let memory = TargetMemory::set_up(gate, &open, &self.shared, covered.offset, &program)?;
@@ -167,11 +169,12 @@ impl Workshop {
             prepared;
         let mut reused = Vec::new();
         for (file, candidates) in ready {
+            let is_same = keys.get(&file).is_some_and(|key| key.is_mapped(&file, &mappings));
             // The same file may be loaded twice.
             let is_taken = |image: &ReadyImage| reused.iter().any(|module: &Module| module.id == image.module.id);
             let mut module = None;
             for image in candidates.iter().filter(|image| !is_taken(image)) {
-                module = deadline.work(|| installer.reuse(gate, &open, &mut mappings, &file, image))?;
+                module = deadline.work(|| installer.reuse(gate, &open, &mut mappings, &file, image, is_same))?;
                 if module.is_some() {
                     break;
                 }
