@@ -559,3 +559,35 @@ fn write_arena(
     first.shrink_to_fit();
     Ok(first)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What programs share depends on it.
+    #[test]
+    fn stubs_know_distances_and_no_addresses() {
+        let plans = |by_exits| PlanCache::new(None, by_exits);
+        for (path, by_exits) in ["/bin/dash", "/lib/x86_64-linux-gnu/libc.so.6", "/lib64/ld-linux-x86-64.so.2"]
+            .into_iter()
+            .flat_map(|path| [(path, false), (path, true)])
+        {
+            let options = StubOptions { by_exits, ..StubOptions::default() };
+            let laid_out = |start: u64| {
+                let file = LoadedFile { path: path.into(), start, end: start + (64 << 20) };
+                let image = PlannedImage::plan(file, &plans(by_exits), 0, &|_, _, _| false).unwrap();
+                let base = RuntimeAddr(start - (32 << 20));
+                let (functions, exits) = (image.functions.len(), image.exits.len());
+                let mut arena = Arena::new(base, &AgentEntries::default(), &options, functions, exits).unwrap();
+                for (index, plan) in &image.plans {
+                    let _ = arena.add(&plan.at_bias(image.bias), *index, *index as u32, None);
+                }
+                for (exit, _) in &image.exits {
+                    let _ = arena.add_exit(&exit.at_bias(image.bias));
+                }
+                arena.finish()
+            };
+            assert!(laid_out(0x5555_5000_0000) == laid_out(0x7f12_3456_7000), "{path} {by_exits}");
+        }
+    }
+}
