@@ -271,7 +271,8 @@ impl Prepared {
             }
         };
         let open_calls = open_calls::of(pid, &stacks, &modules);
-        let program = HookedProgram { installer, modules, files, pool_in_target: memory.pool, no_crashes };
+        let limits = Vec::new();
+        let program = HookedProgram { installer, modules, files, pool_in_target: memory.pool, no_crashes, limits };
         Ok((workshop, Hooked { program, sites, open_calls, stood_still }))
     }
 }

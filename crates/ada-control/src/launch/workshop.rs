@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use ada_event::ModuleId;
+use ada_image::Image;
 use ada_patch::{AgentEntries, StubOptions};
 use ada_process::maps::{self, LoadedFile, Mapping};
 use ada_ring::detail::MAX_WINDOW;
@@ -21,6 +22,7 @@ use crate::install::shared_memory::{CoveredTable, SharedMemory};
 use crate::install::target_memory::{Program, TargetMemory, WARM_CHUNKS};
 use crate::launch::gate::Gate;
 use crate::options::TraceOptions;
+use crate::plan::image_file::ImageFile;
 use crate::plan::module::Module;
 use crate::plan::plan_cache::PlanCache;
 use crate::plan::planned_image::PlannedImage;
@@ -49,6 +51,8 @@ pub(crate) struct HookedProgram {
     pub(crate) pool_in_target: u64,
     /// Why fatal signals are not recorded, if they are not.
     pub(crate) no_crashes: Option<&'static str>,
+    /// What else is not recorded.
+    pub(crate) limits: Vec<String>,
 }
 
 /// A program that has its memory and its plans, and no hooks yet.
@@ -205,13 +209,23 @@ impl Workshop {
         if let Some((loader, key)) = installer.ready_loader().zip(keys.values().find(|key| key.is_loader())) {
             self.ready.keep_loader(key.clone(), loader);
         }
+        let limits = modules.iter().filter_map(|module| run_before_hooks(&module.file)).collect();
         modules.extend(reused);
         let no_crashes = crash_handlers::obstacle(installer.signal_facts(), options.max_depth.is_some());
         if no_crashes.is_none() {
             crash_handlers::install(gate, &memory)?;
         }
-        Ok(HookedProgram { installer, modules, files, pool_in_target: memory.pool, no_crashes })
+        Ok(HookedProgram { installer, modules, files, pool_in_target: memory.pool, no_crashes, limits })
     }
+}
+
+/// What of a file has run before the gate, in the words of a limit.
+fn run_before_hooks(file: &LoadedFile) -> Option<String> {
+    let bytes = ImageFile::open(&file.path).ok()?;
+    let resolvers = Image::parse(bytes.bytes()).ok()?.resolvers_at_start();
+    let (path, names) = (file.path.display(), resolvers.join(", "));
+    let says = || format!("the loader ran the IFUNC resolvers of {path} before they were hooked: {names}");
+    (!resolvers.is_empty()).then(says)
 }
 
 /// What the options ask to capture with each call and return.

@@ -159,9 +159,14 @@ impl Programs {
     /// Takes a hooked program in. The lock must have been held since before it was hooked, so that numbers come here in their
     /// order: whoever knows one knows all below it.
     pub(crate) fn add(&self, hooked: &mut HookedPrograms, pid: u32, program: HookedProgram, facts: ProcessFacts) {
-        let HookedProgram { installer, modules, files, no_crashes, .. } = program;
+        let HookedProgram { installer, modules, files, no_crashes, limits, .. } = program;
         if let Some(reason) = no_crashes {
             hooked.limits.push(format!("no crash records of process {pid}: {reason}"));
+        }
+        for limit in limits {
+            if !hooked.limits.contains(&limit) {
+                hooked.limits.push(limit);
+            }
         }
         let id = installer.program;
         self.add_modules(hooked, modules);
