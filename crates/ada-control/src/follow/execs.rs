@@ -154,6 +154,11 @@ impl<'a> ExecFollower<'a> {
 
     fn hook(&self, tracee: Tracee, pid: u32, asked_in: ProgramId) -> Result<(), String> {
         let Self { programs, workshop, options, .. } = *self;
+        if runs_as_another_user(pid) {
+            // Whoever has the memory can have others that have it make system calls.
+            tracee.detach().map_err(|error| error.to_string())?;
+            return Err("it runs as another user, who must not have this trace's memory".to_owned());
+        }
         let gate = Gate::of_exec(tracee).map_err(|error| error.to_string())?;
         let deadline = |files: &[_]| Deadline::new(Instant::now(), files, options.start_up_timeout);
         let taken = programs.lock().modules_taken_by(pid, asked_in);
@@ -190,6 +195,11 @@ impl<'a> ExecFollower<'a> {
 fn let_go(call: &ExecCall, from: ExecStage) {
     call.advance(from, ExecStage::Go);
     futex::wake(&call.stage);
+}
+
+fn runs_as_another_user(pid: u32) -> bool {
+    let user = ProcessDir::of(pid).status().ok().and_then(|status| status.effective_user());
+    user.is_some_and(|user| user != rustix::process::geteuid().as_raw())
 }
 
 /// Why the program that a process is about to run cannot be followed: set-user-ID and capabilities have no effect on a
