@@ -7,7 +7,6 @@ pub(crate) const FUNCTION: [u8; 10] = [0x8d, 0x47, 0x01, 0x66, 0x90, 0x66, 0x90,
 
 /// Where the return is, with padding before it, so that a jump fits.
 pub(crate) const EXIT: std::ops::Range<usize> = 5..8;
-pub(crate) const EXIT_INSTRUCTIONS: u8 = 2;
 
 const CALL: u8 = 0xe8;
 const CALL_BYTES: usize = 5;

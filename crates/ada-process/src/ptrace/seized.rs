@@ -23,7 +23,7 @@ pub enum ExecOutcome {
 }
 
 /// How often to look at a thread that is about to exec.
-const LOOK: Duration = Duration::from_micros(50);
+const LOOK: Duration = Duration::from_micros(30);
 /// The same while its process is stopped.
 const LOOK_AT_STOPPED: Duration = Duration::from_millis(2);
 
@@ -41,6 +41,7 @@ impl Seized {
     pub fn wait_for_exec(self, pid: u32, give_up: impl Fn() -> bool) -> io::Result<ExecOutcome> {
         let mut is_interrupted = false;
         let mut is_stopped = false;
+        sleep_precisely();
         loop {
             let Some((stopped, halt)) = poll_own_tracee([self.thread.tid(), pid as i32])? else {
                 if !is_interrupted && give_up() {
@@ -81,6 +82,13 @@ impl Seized {
             }
         }
     }
+}
+
+/// Has the calling thread sleep as long as it says: the kernel adds 50 microseconds otherwise.
+fn sleep_precisely() {
+    const NANOSECONDS: libc::c_ulong = 1000;
+    // SAFETY: the kernel takes a number, for the calling thread.
+    unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, NANOSECONDS) };
 }
 
 /// Passes over the failure of a request to a process that has been killed: its end is the next change.
