@@ -3,7 +3,7 @@
 //! Nothing here writes to the program's stack, and whatever is found, the program goes on as it would have: the worst that a
 //! wrong guess can cost is a record.
 
-use ada_ring::record::RecordKind;
+use ada_ring::record::{IS_TAIL, RecordKind};
 use ada_ring::{ShadowFrame, ThreadState};
 
 use crate::burial::{LivenessCheck, bury, take_out};
@@ -53,6 +53,8 @@ pub(crate) unsafe fn goes_on(state: *mut ThreadState, slot: u64) {
         if let Some((frame, lives_above)) = uncover(state, slot)
             && !open_probes::is_open(state, frame)
         {
+            let tail = frame as u32 | RecordKind::Return as u32 | IS_TAIL;
+            chunks::write(state, (*frame).function, tail);
             take_out(state, frame, lives_above);
         }
     }

@@ -18,11 +18,19 @@ impl EventKind {
     pub const EXCEPTION: Self = Self(3);
     /// A function was entered whose returns are recorded otherwise, but not to this caller: no end belongs to it.
     pub const ENTRY: Self = Self(4);
+    /// A RETURN, with a bit that says how: the function went on in another one, whose call is the next event at its depth.
+    pub const TAIL: Self = Self(1 << 16 | 2);
 
     /// Whether a function was entered.
     #[inline]
     pub const fn is_call(self) -> bool {
         matches!(self, Self::CALL | Self::ENTRY)
+    }
+
+    /// Whether a frame ended.
+    #[inline]
+    pub const fn is_end(self) -> bool {
+        matches!(self, Self::RETURN | Self::EXCEPTION | Self::TAIL)
     }
 
     /// The kind's name, if it is a defined one.
@@ -32,6 +40,7 @@ impl EventKind {
             Self::RETURN => Some("return"),
             Self::EXCEPTION => Some("exception"),
             Self::ENTRY => Some("entry"),
+            Self::TAIL => Some("tail"),
             _ => None,
         }
     }

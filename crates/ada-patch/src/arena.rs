@@ -14,9 +14,9 @@ use std::collections::HashMap;
 use ada_event::RuntimeAddr;
 use ada_ring::AgentEntries;
 
-use crate::arch::{AssemblyError, External, SharedCode, StubTemplate, is_position_independent, relocate};
+use crate::arch::{AssemblyError, External, JUMP_BYTES, SharedCode, StubTemplate, is_position_independent, relocate};
 use crate::hook_site::{CopiedCode, HookSite};
-use crate::{ExitPlan, PatchPlan, SkipReason, StubKind, StubOptions};
+use crate::{DisplacedExit, ExitPlan, PatchPlan, SkipReason, StubKind, StubOptions};
 
 /// Where the switches start: behind the copy of the agent's entry points.
 const SWITCHES: usize = 128;
@@ -37,7 +37,7 @@ const RECORDER_BYTES: usize = 368;
 const DISPLACED_BYTES: usize = 32;
 
 /// No exit's stub is longer.
-const EXIT_BYTES: usize = 64;
+const EXIT_BYTES: usize = 96;
 
 /// The generated code could not be assembled: an error in this crate.
 #[derive(Debug)]
@@ -200,22 +200,32 @@ impl Arena {
         let stub = match self.exits_by_bytes.get(&key).filter(|_| is_shared) {
             Some(&stub) => stub,
             None => {
-                let before = self.exits.len();
-                self.exits.resize(before.next_multiple_of(8), 0xcc);
-                let stub = RuntimeAddr(self.base.0 + (self.exits_at + self.exits.len()) as u64);
-                let code = self.shared.exit_code();
-                let relocated = relocate(bytes, plan.at, stub, leaving, &code, &mut self.exits);
-                if relocated.is_err() || self.exits_at + self.exits.len() > self.room {
-                    self.exits.truncate(before);
-                    return Err(relocated.err().unwrap_or(SkipReason::NoRoom));
-                }
+                let stub = self.relocate_to_exits(&plan.displaced, plan.at)?;
                 if is_shared {
                     self.exits_by_bytes.insert(key, stub);
                 }
                 stub
             }
         };
-        HookSite::leading_to(stub, plan.at, plan.relay)
+        let (Some(evicted), Some(relay)) = (&plan.evicted, plan.relay) else {
+            return HookSite::leading_to(stub, plan.at, plan.relay);
+        };
+        let evicted = self.relocate_to_exits(evicted, RuntimeAddr(relay.0 - JUMP_BYTES as u64))?;
+        HookSite::through_evicted(stub, plan.at, relay, evicted)
+    }
+
+    /// Adds code that does what instructions did at `from`.
+    fn relocate_to_exits(&mut self, moved: &DisplacedExit, from: RuntimeAddr) -> Result<RuntimeAddr, SkipReason> {
+        let before = self.exits.len();
+        self.exits.resize(before.next_multiple_of(8), 0xcc);
+        let stub = RuntimeAddr(self.base.0 + (self.exits_at + self.exits.len()) as u64);
+        let code = self.shared.exit_code();
+        let relocated = relocate(moved.bytes(), from, stub, moved.leaving(), &code, &mut self.exits);
+        if relocated.is_err() || self.exits_at + self.exits.len() > self.room {
+            self.exits.truncate(before);
+            return Err(relocated.err().unwrap_or(SkipReason::NoRoom));
+        }
+        Ok(stub)
     }
 
     /// The arena's bytes, in pieces with their distance from its base address.

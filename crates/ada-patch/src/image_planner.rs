@@ -1,7 +1,7 @@
 //! All functions of an image, planned together: their entries first, and then their exits, which take the room that is left.
 
 use crate::arch::Relays;
-use crate::exits::{ExitPlan, ExitPlanner};
+use crate::exits::{ExitPlan, ExitPlanner, Exits};
 use crate::image_code::ImageCode;
 use crate::{EntryOnlyReason, PatchPlan, Planner, SkipReason, StubKind, Verdict};
 
@@ -38,24 +38,32 @@ impl PlannedFunctions {
             |verdict: &Verdict| matches!(verdict, Verdict::Skipped(SkipReason::ColdPart | SkipReason::OddFirstRow));
         let parts: Vec<bool> = self.verdicts.iter().map(is_part).collect();
         let mut planner = ExitPlanner::new(code, &parts, self.plans.iter().map(|(_, plan)| plan));
+        let mut planned: Vec<Option<Exits>> = Vec::with_capacity(self.plans.len());
+        let entry = |plan: &PatchPlan| plan.at.0..plan.at.0 + plan.displaced.bytes().len() as u64;
+        for (index, plan) in &self.plans {
+            let is_hooked = self.verdicts[*index] == Verdict::Hooked;
+            planned.push(is_hooked.then(|| planner.plan(*index, entry(plan))));
+        }
+        planner.ask_neighbours();
         let mut used = Vec::new();
-        for (index, plan) in &mut self.plans {
-            if !matches!(self.verdicts[*index], Verdict::Hooked) {
-                continue;
+        for ((index, plan), exits) in self.plans.iter_mut().zip(planned) {
+            let Some(mut exits) = exits else { continue };
+            if exits.missed > 0 {
+                exits = planner.plan(*index, entry(plan));
             }
-            let displaced = plan.displaced.bytes();
-            let exits = planner.plan(*index, plan.at.0..plan.at.0 + displaced.len() as u64);
             if !exits.are_complete() {
                 self.verdicts[*index] = Verdict::EntryOnly(EntryOnlyReason::UnseenExits);
                 plan.kind = StubKind::EntryOnly;
                 continue;
             }
             plan.leaving = exits.at_entry;
+            exits.caught.sort_unstable();
+            exits.caught.dedup();
             used.extend(exits.caught);
         }
         used.sort_unstable();
-        used.dedup();
         let all = planner.into_plans();
-        self.exits = used.into_iter().map(|number| all[number as usize]).collect();
+        let exit = |users: &[u32]| ExitPlan { is_shared: users.len() > 1, ..all[users[0] as usize] };
+        self.exits = used.chunk_by(|one, other| one == other).map(exit).collect();
     }
 }

@@ -35,7 +35,7 @@ pub use arch::{Displaced, Relays};
 pub use arena::{Arena, ArenaError};
 pub use code_scan::CodeScan;
 pub use exits::{DisplacedExit, ExitPlan, ExitPlanner, Exits, Leaving};
-pub use hook_site::{CopiedCode, HookSite, Patch};
+pub use hook_site::{CopiedCode, HookSite, PATCH_BYTES, Patch};
 pub use image_code::ImageCode;
 pub use image_planner::PlannedFunctions;
 pub use patch_plan::PatchPlan;

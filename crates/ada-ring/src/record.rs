@@ -41,6 +41,9 @@ pub const IS_PROBED: u32 = 8;
 /// Set beside [`RecordKind::EntryOnly`] where the function's returns are caught, but not to this caller.
 pub const IS_UNCAUGHT: u32 = 16;
 
+/// Set beside [`RecordKind::Return`] where the function went on in another one.
+pub const IS_TAIL: u32 = 16;
+
 impl RawRecord {
     /// Bytes of a record.
     pub const SIZE: usize = 16;
@@ -76,6 +79,11 @@ impl RawRecord {
     /// Whether it is only because of the caller that the return of this call is not caught.
     pub const fn is_uncaught(self) -> bool {
         matches!(self.kind(), RecordKind::EntryOnly) && self.top_and_kind & IS_UNCAUGHT != 0
+    }
+
+    /// Whether the function ended by going on in another one.
+    pub const fn is_tail(self) -> bool {
+        matches!(self.kind(), RecordKind::Return) && self.top_and_kind & IS_TAIL != 0
     }
 
     /// The kind, which no bit pattern can make invalid.

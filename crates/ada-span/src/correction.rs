@@ -9,7 +9,7 @@ use ada_event::{ThreadId, TraceNanos};
 use ada_format::atf::Manifest;
 
 use crate::error::SpanError;
-use crate::outcome::{Outcome, Status};
+use crate::outcome::{Outcome, Reason, Status};
 use crate::table::{Column, Columns, FunctionIndex, Tables};
 
 /// What recording took in a process.
@@ -184,6 +184,8 @@ pub struct SpanEnds {
     pub start: TraceNanos,
     /// When it ended.
     pub end: TraceNanos,
+    /// Whether an event says that it went on in another function.
+    pub is_tail_call: bool,
     is_entry_only: bool,
 }
 
@@ -201,6 +203,7 @@ impl SpanEnds {
             function: FunctionIndex(at(Column::Function) as u32),
             start,
             end: start.saturating_add(at(Column::Duration)),
+            is_tail_call: outcome.status == Status::Completed && outcome.reason == Reason::TailCall,
             is_entry_only: outcome.status == Status::EntryOnly,
         }
     }

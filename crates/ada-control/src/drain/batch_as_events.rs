@@ -43,6 +43,7 @@ impl<'a> BatchAsEvents<'a> {
             kind: match record.kind() {
                 RecordKind::EntryOnly if record.is_uncaught() => EventKind::ENTRY,
                 RecordKind::Call | RecordKind::EntryOnly => EventKind::CALL,
+                RecordKind::Return if record.is_tail() => EventKind::TAIL,
                 RecordKind::Return => EventKind::RETURN,
                 RecordKind::Unwound => EventKind::EXCEPTION,
             },

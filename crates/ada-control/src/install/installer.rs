@@ -9,7 +9,9 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use ada_event::{ModuleId, RuntimeAddr};
 use ada_format::parallel::each_in_parallel;
-use ada_patch::{AgentEntries, Arena, EntryOnlyReason, Patch, PatchPlan, SkipReason, StubKind, StubOptions, Verdict};
+use ada_patch::{
+    AgentEntries, Arena, EntryOnlyReason, PATCH_BYTES, Patch, PatchPlan, SkipReason, StubKind, StubOptions, Verdict,
+};
 use ada_process::Remote;
 use ada_process::maps::{self, LoadedFile, Mapping};
 
@@ -88,7 +90,7 @@ enum PlacedLoader {
 
 struct PlannedLoader {
     plan: PatchPlan<RuntimeAddr>,
-    original: [u8; 5],
+    original: [u8; PATCH_BYTES],
     arena: u64,
     offset: u64,
 }
@@ -329,7 +331,13 @@ impl Installer {
             Some(PlacedLoader::Planned(PlannedLoader { plan, original, arena: address, offset })) => {
                 let mut arena = Arena::new(RuntimeAddr(address), entries, stubs, 1, 0)?;
                 let site = arena.add(&plan, 0, 0, None).ok();
-                let site = site.map(|site| Site { site, originals: [original, [0; 5]], function: 0, is_exit: false });
+                let site = site.map(|site| Site {
+                    site,
+                    originals: [original, [0; PATCH_BYTES]],
+                    function: 0,
+                    is_exit: false,
+                    is_shared: false,
+                });
                 let place = address..address + room_for(1, 0);
                 let front = write_arena(shared, offset, &place, 1, arena, site.as_slice())?;
                 let arena = ReadyArena::new(place, offset, 1, front, site.into_iter().collect());
@@ -468,11 +476,15 @@ impl Installer {
         is_mapped && write_jumps(remote, &image.arena.sites(*shift).collect::<Vec<_>>()).is_ok()
     }
 
-    /// The jump of a function that has one of its own, and the bytes that it replaces.
-    pub(crate) fn jump_of(&self, file: &LoadedFile, index: usize) -> Option<(Patch, [u8; 5])> {
-        let Written { image, shift, .. } = self.written.get(file)?;
-        let found = image.arena.sites(*shift).find(|site| site.function == index && !site.is_exit)?;
-        found.site.relay.is_none().then_some((found.site.jump, found.originals[0]))
+    /// The jumps of a function that can be taken out one by one, its start's first, and the bytes that each replaces.
+    /// None where the start has no such jump.
+    pub(crate) fn jumps_of(&self, file: &LoadedFile, index: usize) -> Vec<(Patch, [u8; PATCH_BYTES])> {
+        let Some(Written { image, shift, .. }) = self.written.get(file) else { return Vec::new() };
+        let of_function = image.arena.sites(*shift).filter(|site| site.function == index && !site.is_shared);
+        let (mut exits, starts): (Vec<Site>, Vec<Site>) = of_function.partition(|site| site.is_exit);
+        exits.retain(|site| site.site.relay.is_none());
+        let Some(start) = starts.first().filter(|start| start.site.relay.is_none()) else { return Vec::new() };
+        [*start].into_iter().chain(exits).map(|site| (site.site.jump, site.originals[0])).collect()
     }
 
     /// Forgets that the pages of an unloaded file had code: something else may come there.
@@ -512,14 +524,19 @@ fn fill(
     for ((index, plan), originals) in image.plans.iter().zip(&image.originals) {
         let probe = probes::number_of(&image.functions, *index);
         match arena.add(&plan.at_bias(image.bias), *index, first_function + *index as u32, probe) {
-            Ok(site) => sites.push(Site { site, originals: *originals, function: *index, is_exit: false }),
+            Ok(site) => {
+                sites.push(Site { site, originals: *originals, function: *index, is_exit: false, is_shared: false })
+            }
             Err(reason) => image.verdicts[*index] = Verdict::Skipped(reason),
         }
     }
     for (exit, originals) in &image.exits {
         let function = exit.function as usize;
         match arena.add_exit(&exit.at_bias(image.bias)) {
-            Ok(site) => sites.push(Site { site, originals: *originals, function, is_exit: true }),
+            Ok(site) => {
+                let is_shared = exit.is_shared;
+                sites.push(Site { site, originals: *originals, function, is_exit: true, is_shared });
+            }
             Err(_) => image.verdicts[function] = Verdict::EntryOnly(EntryOnlyReason::UnseenExits),
         }
     }

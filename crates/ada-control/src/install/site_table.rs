@@ -4,7 +4,7 @@
 //! can take them out: it lies at the end of each arena, in memory that the process has mapped.
 //!
 //! ```text
-//! …                    entries of 48 bytes, one for each site
+//! …                    entries of 70 bytes, one for each site
 //! end of the arena-32  magic, bytes of what programs share of the arena, number of entries, and of its bytes
 //! ```
 //!
@@ -13,13 +13,15 @@
 use std::io;
 
 use ada_event::RuntimeAddr;
-use ada_patch::{CopiedCode, HookSite, Patch};
+use ada_patch::{CopiedCode, HookSite, PATCH_BYTES, Patch};
 use ada_process::maps::Mapping;
 
 use crate::install::sites::Site;
 
 const MAGIC: u64 = u64::from_le_bytes(*b"adasites");
-const ENTRY: usize = 48;
+const ENTRY: usize = 3 * 8 + 2 * PART + 2;
+/// Of each patch: how many bytes, they themselves, and those that they replace.
+const PART: usize = 1 + 2 * PATCH_BYTES;
 const FOOTER: usize = 32;
 const PAGE: u64 = 4096;
 
@@ -107,19 +109,20 @@ fn site_of(entry: &[u8; ENTRY], arena_end: u64) -> Option<Site> {
             distance => arena_end.wrapping_add(distance),
         })
     };
-    let mut originals = [[0; 5]; 2];
+    let mut originals = [[0; PATCH_BYTES]; 2];
     let mut patches = [None; 2];
     for number in 0..2 {
-        let part = &entry[24 + number * 11..][..11];
-        originals[number].copy_from_slice(&part[6..]);
-        patches[number] = Some(part[1..6].get(..usize::from(part[0]))?)
+        let part = &entry[24 + number * PART..][..PART];
+        let (code, original) = part[1..].split_at(PATCH_BYTES);
+        originals[number].copy_from_slice(original);
+        patches[number] = Some(code.get(..usize::from(part[0]))?)
             .filter(|code| !code.is_empty())
             .and_then(|code| Patch::of(address(number), code));
     }
-    let copy = CopiedCode { at: address(2), length: entry[46] };
+    let copy = CopiedCode { at: address(2), length: entry[ENTRY - 2] };
     let copy = Some(copy).filter(|copy| copy.at.0 != 0);
     let [jump, relay] = patches;
-    Some(Site { site: HookSite { jump: jump?, relay, copy }, originals, function: 0, is_exit: false })
+    Some(Site { site: HookSite { jump: jump?, relay, copy }, originals, function: 0, is_exit: false, is_shared: false })
 }
 
 #[cfg(test)]
@@ -136,7 +139,13 @@ mod tests {
             relay: Some(patch(0x2010, &[0xe9, 5, 6, 7, 8])),
             copy: Some(CopiedCode { at: RuntimeAddr(0x9000), length: 9 }),
         };
-        let site = |site| Site { site, originals: [[1, 2, 3, 4, 5], [6, 7, 8, 9, 10]], function: 0, is_exit: false };
+        let site = |site| Site {
+            site,
+            originals: [[1; PATCH_BYTES], [2; PATCH_BYTES]],
+            function: 0,
+            is_exit: false,
+            is_shared: false,
+        };
         vec![site(far), site(near)]
     }
 
@@ -184,7 +193,7 @@ mod tests {
             assert_eq!(found(2, &[2], |table| table[footer + place] ^= 0x55), [], "{place}");
         }
         // A patch that is longer than one can be.
-        assert_eq!(found(2, &[2], |table| table[24] = 6), []);
+        assert_eq!(found(2, &[2], |table| table[24] = PATCH_BYTES as u8 + 1), []);
         assert_eq!(found(1, &[1], |_| {}), [], "larger than the mapping");
     }
 }

@@ -3,7 +3,7 @@
 use std::io;
 use std::ops::Range;
 
-use ada_patch::{HookSite, Patch};
+use ada_patch::{HookSite, PATCH_BYTES, Patch};
 use ada_process::Remote;
 
 use crate::plan::image_plan::Originals;
@@ -19,6 +19,8 @@ pub(crate) struct Site {
     pub(crate) function: usize,
     /// It is one of the ways out of the function, and not its start.
     pub(crate) is_exit: bool,
+    /// Other functions leave here too.
+    pub(crate) is_shared: bool,
 }
 
 impl Site {
@@ -108,8 +110,8 @@ pub(crate) fn windows(sites: &[Site]) -> impl Iterator<Item = (Range<usize>, Ran
 }
 
 /// As many bytes as a patch can replace.
-pub(crate) fn first_bytes(code: &[u8]) -> [u8; 5] {
-    let mut first = [0; 5];
+pub(crate) fn first_bytes(code: &[u8]) -> [u8; PATCH_BYTES] {
+    let mut first = [0; PATCH_BYTES];
     let length = code.len().min(first.len());
     first[..length].copy_from_slice(&code[..length]);
     first

@@ -10,6 +10,7 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use ada_event::FunctionId;
+use ada_patch::Patch;
 use ada_process::procfs::ProcessDir;
 
 use crate::program_id::ProgramId;
@@ -32,6 +33,8 @@ pub(super) struct Unhooking {
 /// A word of code, and how to change it.
 struct Change {
     function: FunctionId,
+    /// It is at the function's start: with that, calls are no longer seen.
+    is_start: bool,
     program: ProgramId,
     address: u64,
     old: u64,
@@ -61,7 +64,7 @@ impl Unhooking {
             .iter()
             .filter_map(|change| {
                 let number = edits.add(change.program.0, change.address, change.old, change.new, until)?;
-                Some((change.function, number))
+                change.is_start.then_some((change.function, number))
             })
             .collect();
         let is_done = |number: usize| edits.get(number).is_some_and(|edit| edit.done.load(Ordering::Relaxed) > 0);
@@ -93,13 +96,11 @@ fn changes(programs: &Programs, processes: &BTreeSet<u32>, functions: &[Function
         let Some(module) = hooked.modules.iter().find(|module| module.id == function.module()) else { continue };
         let Some((installer, first)) = hooked.installers.get(&module.program) else { continue };
         // A library that was loaded later can be gone at any moment.
-        let Some((jump, original)) =
-            installer.jump_of(&module.file, function.symbol_index() as usize).filter(|_| first.contains(&module.file))
-        else {
+        if !first.contains(&module.file) {
             continue;
-        };
-        let (address, within) = (jump.at.0 & !7, (jump.at.0 & 7) as usize);
-        if within + jump.bytes().len() > 8 || jump.bytes().len() != original.len() {
+        }
+        let jumps = installer.jumps_of(&module.file, function.symbol_index() as usize);
+        if !jumps.first().is_some_and(|(jump, _)| is_in_a_word(jump)) {
             continue;
         }
         let runs = |pid: &&u32| hooked.processes.get(pid).is_some_and(|known| known.programs.contains(&module.program));
@@ -109,18 +110,30 @@ fn changes(programs: &Programs, processes: &BTreeSet<u32>, functions: &[Function
             continue;
         }
         those.retain(|pid| ProcessDir::of(**pid).exists());
-        let word = those.iter().find_map(|pid| {
-            let word = word_at(**pid, address)?;
-            (word[within..][..jump.bytes().len()] == *jump.bytes()).then_some(word)
-        });
-        if let Some(old) = word {
-            let mut new = old;
-            new[within..][..original.len()].copy_from_slice(&original);
-            let (old, new) = (u64::from_le_bytes(old), u64::from_le_bytes(new));
-            changes.push(Change { function, program: module.program, address, old, new });
+        for (number, (jump, original)) in jumps.iter().enumerate().filter(|(_, (jump, _))| is_in_a_word(jump)) {
+            let (address, within) = (jump.at.0 & !7, (jump.at.0 & 7) as usize);
+            let bytes = jump.bytes();
+            let word = those.iter().find_map(|pid| {
+                let word = word_at(**pid, address)?;
+                (word[within..][..bytes.len()] == *bytes).then_some(word)
+            });
+            if let Some(old) = word {
+                let mut new = old;
+                new[within..][..bytes.len()].copy_from_slice(&original[..bytes.len()]);
+                let (old, new) = (u64::from_le_bytes(old), u64::from_le_bytes(new));
+                let is_start = number == 0;
+                changes.push(Change { function, is_start, program: module.program, address, old, new });
+            } else if number == 0 {
+                break;
+            }
         }
     }
     in_turn(changes)
+}
+
+/// Whether a jump can be changed in one write.
+fn is_in_a_word(jump: &Patch) -> bool {
+    (jump.at.0 & 7) as usize + jump.bytes().len() <= 8
 }
 
 /// Two functions can share a word: the second change has to find what the first leaves.
@@ -155,7 +168,8 @@ mod tests {
 
     #[test]
     fn the_second_change_of_a_word_builds_on_the_first() {
-        let change = |address, old, new| Change { function: FunctionId(1), program: ProgramId(1), address, old, new };
+        let (function, program) = (FunctionId(1), ProgramId(1));
+        let change = |address, old, new| Change { function, is_start: true, program, address, old, new };
         let changes = in_turn(vec![change(8, 0xaabb, 0x11bb), change(16, 1, 2), change(8, 0xaabb, 0xaa22)]);
         assert_eq!((changes[2].old, changes[2].new), (0x11bb, 0x1122));
         assert_eq!((changes[1].old, changes[1].new), (1, 2));

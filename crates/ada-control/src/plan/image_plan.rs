@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use ada_event::ImageOffset;
 use ada_image::{DebugImage, FunctionTable, Image, UnwindTable};
-use ada_patch::{CodeScan, ExitPlan, ImageCode, PatchPlan, PlannedFunctions, Verdict};
+use ada_patch::{CodeScan, ExitPlan, ImageCode, PATCH_BYTES, PatchPlan, PlannedFunctions, Verdict};
 
 /// An image's functions and how each would be hooked. Depends on the file and its debug file alone: not on where it is
 /// loaded, nor on what the user wants.
@@ -30,7 +30,7 @@ pub(crate) struct ImagePlan {
 }
 
 /// The bytes at each patch of a plan, in the order of the patches.
-pub(crate) type Originals = [[u8; 5]; 2];
+pub(crate) type Originals = [[u8; PATCH_BYTES]; 2];
 
 impl ImagePlan {
     /// Plans an image, with the symbols of its separate debug file where there is one. Returns are caught at exits if

@@ -17,26 +17,41 @@ pub struct ExitPlan<Address = ImageOffset> {
     pub displaced: DisplacedExit,
     /// Padding nearby that takes the jump to the stub, where only a short jump, to there, has room.
     pub relay: Option<Address>,
+    /// Where there is no padding: the instructions that give way to the relay. Their own jump is right before it.
+    pub evicted: Option<DisplacedExit>,
     /// The number of the first function that is left here.
     pub function: u32,
+    /// Other functions are left here too.
+    pub is_shared: bool,
 }
 
 impl ExitPlan {
     /// The plan for an image that is loaded with this bias.
     pub fn at_bias(&self, bias: u64) -> ExitPlan<RuntimeAddr> {
-        let &Self { at, displaced, relay, function } = self;
-        ExitPlan { at: at.at_bias(bias), displaced, relay: relay.map(|relay| relay.at_bias(bias)), function }
+        let &Self { at, displaced, relay, evicted, function, is_shared } = self;
+        ExitPlan {
+            at: at.at_bias(bias),
+            displaced,
+            relay: relay.map(|relay| relay.at_bias(bias)),
+            evicted,
+            function,
+            is_shared,
+        }
     }
 
     /// The bytes that change: those of the jump, and those of its relay.
     pub fn patched(&self) -> impl Iterator<Item = Range<ImageOffset>> + use<> {
         let jump = if self.relay.is_some() { SHORT_JUMP_BYTES } else { JUMP_BYTES };
         let range = |start: ImageOffset, bytes: usize| start..ImageOffset(start.0 + bytes as u64);
-        [range(self.at, jump)].into_iter().chain(self.relay.map(|relay| range(relay, JUMP_BYTES)))
+        let relay = self.relay.map(|relay| match self.evicted {
+            Some(_) => range(ImageOffset(relay.0 - JUMP_BYTES as u64), 2 * JUMP_BYTES),
+            None => range(relay, JUMP_BYTES),
+        });
+        [range(self.at, jump)].into_iter().chain(relay)
     }
 
     /// Bytes of a stored plan.
-    pub const STORED_BYTES: usize = 8 + 4 + 2 + DisplacedExit::STORED_BYTES;
+    pub const STORED_BYTES: usize = 8 + 4 + 2 + 2 * DisplacedExit::STORED_BYTES + 1;
 
     /// The plan as bytes, so that it need not be made again.
     pub fn store(&self) -> [u8; Self::STORED_BYTES] {
@@ -46,7 +61,12 @@ impl ExitPlan {
         // A relay is as near as a short jump reaches; 0 is none, since no relay is at the jump itself.
         let distance = self.relay.map_or(0, |relay| relay.0.wrapping_sub(self.at.0) as i16);
         stored[12..14].copy_from_slice(&distance.to_le_bytes());
-        stored[14..].copy_from_slice(&self.displaced.store());
+        stored[Self::STORED_BYTES - 1] = u8::from(self.is_shared);
+        let (displaced, evicted) = stored[14..Self::STORED_BYTES - 1].split_at_mut(DisplacedExit::STORED_BYTES);
+        displaced.copy_from_slice(&self.displaced.store());
+        if let Some(instructions) = &self.evicted {
+            evicted.copy_from_slice(&instructions.store());
+        }
         stored
     }
 
@@ -60,8 +80,27 @@ impl ExitPlan {
             0 => None,
             distance => Some(ImageOffset(at.checked_add_signed(distance.into())?)),
         };
-        let displaced = DisplacedExit::restore(displaced.try_into().ok()?)?;
-        Some(Self { at: ImageOffset(at), displaced, relay, function: u32::from_le_bytes(*function) })
+        let (&is_shared, displaced) = displaced.split_last()?;
+        let (displaced, evicted) = displaced.split_first_chunk()?;
+        let displaced = DisplacedExit::restore(displaced)?;
+        let evicted = match evicted.iter().all(|&byte| byte == 0) {
+            true => None,
+            false => Some(DisplacedExit::restore(evicted.try_into().ok()?)?),
+        };
+        // What gives way makes room for two jumps, the second of which is the relay.
+        if evicted
+            .is_some_and(|it| it.bytes().len() < 2 * JUMP_BYTES || relay.is_none_or(|at| at.0 < JUMP_BYTES as u64))
+        {
+            return None;
+        }
+        Some(Self {
+            at: ImageOffset(at),
+            displaced,
+            relay,
+            evicted,
+            function: u32::from_le_bytes(*function),
+            is_shared: is_shared != 0,
+        })
     }
 }
 
@@ -70,7 +109,7 @@ impl ExitPlan<RuntimeAddr> {
     /// `ret`, with room for a jump.
     pub fn at_runtime(at: RuntimeAddr, bytes: &[u8]) -> Option<Self> {
         let displaced = DisplacedExit::new(bytes, Leaving::default())?;
-        Some(Self { at, displaced, relay: None, function: 0 })
+        Some(Self { at, displaced, relay: None, evicted: None, function: 0, is_shared: false })
     }
 }
 
@@ -89,8 +128,12 @@ mod tests {
         ] {
             let displaced = DisplacedExit::new(bytes, leaving).unwrap();
             for relay in [None, Some(ImageOffset(0x1000 + 129)), Some(ImageOffset(0x1000 - 126))] {
-                let plan = ExitPlan { at: ImageOffset(0x1000), displaced, relay, function: 7 };
-                assert_eq!(ExitPlan::restore(&plan.store()), Some(plan));
+                let long = DisplacedExit::new(&[0x90; 12], Leaving::default()).unwrap();
+                for evicted in [None, relay.map(|_| long)] {
+                    let plan =
+                        ExitPlan { at: ImageOffset(0x1000), displaced, relay, evicted, function: 7, is_shared: true };
+                    assert_eq!(ExitPlan::restore(&plan.store()), Some(plan));
+                }
             }
         }
     }
@@ -98,12 +141,20 @@ mod tests {
     #[test]
     fn bytes_that_are_no_plan_are_refused() {
         let displaced = DisplacedExit::new(&[0xc3], Leaving::default()).unwrap();
-        let good = ExitPlan { at: ImageOffset(0x1000), displaced, relay: None, function: 7 }.store();
+        let plan =
+            ExitPlan { at: ImageOffset(0x1000), displaced, relay: None, evicted: None, function: 7, is_shared: false };
+        let good = plan.store();
         // Length, and whether they run into a return.
         for (at, value) in [(14, 0), (14, 20), (17, 2)] {
             let mut stored = good;
             stored[at] = value;
             assert_eq!(ExitPlan::restore(&stored), None, "byte {at}");
+        }
+        // Instructions that give way to nothing, and too few of them.
+        let relay = Some(ImageOffset(0x1020));
+        for (relay, evicted) in [(None, &[0x90; 12][..]), (relay, &[0x90; 9][..])] {
+            let evicted = DisplacedExit::new(evicted, Leaving::default());
+            assert_eq!(ExitPlan::restore(&ExitPlan { relay, evicted, ..plan }.store()), None);
         }
     }
 }

@@ -69,6 +69,8 @@ pub struct ExitPlanner<'a> {
     paddings: Vec<(u64, u64)>,
     /// The addresses of code in the image's data, once somebody has asked for them.
     pointers: OnceCell<Option<Vec<ImageOffset>>>,
+    /// Code of other functions gives way to relays too.
+    asks_neighbours: bool,
     /// How many more leaving instructions are looked at. In a hostile image every function may lead into the same code.
     patience: usize,
 }
@@ -101,6 +103,7 @@ impl<'a> ExitPlanner<'a> {
             by_leave: HashMap::new(),
             paddings: Vec::new(),
             pointers: OnceCell::new(),
+            asks_neighbours: false,
             patience,
         };
         planner.paddings = code.scan.leaves.iter().filter_map(|leave| planner.padding_behind(leave.end())).collect();
@@ -110,6 +113,12 @@ impl<'a> ExitPlanner<'a> {
     /// All exits that are caught.
     pub fn into_plans(self) -> Vec<ExitPlan> {
         self.plans
+    }
+
+    /// From now on code of other functions gives way too, where one has no room for its exits. To be said when all have
+    /// been planned, so that they have had the first choice.
+    pub fn ask_neighbours(&mut self) {
+        self.asks_neighbours = true;
     }
 
     /// Plans the exits of function `index`, whose entry displaces these bytes.
@@ -178,22 +187,30 @@ impl<'a> ExitPlanner<'a> {
 
     /// The leaving instructions of a function that run.
     fn reached(&self, extent: &Extent) -> Vec<Leave> {
-        let has_switch =
-            extent.pieces.iter().any(|own| self.follower.leaves(&own.piece).iter().any(Leave::may_stay));
         let mut reached = Vec::new();
-        for OwnPiece { piece, starts } in &extent.pieces {
-            let has_rows = self.code.unwind.fde_at(ImageOffset(piece.start)).is_some();
+        for own in &extent.pieces {
+            let piece = &own.piece;
+            let by_case = self.has_cases(extent, own);
             let mut from = piece.start;
             for leave in self.follower.leaves(piece) {
-                let is_first = from == piece.start && *starts;
-                let by_case = has_switch && has_rows;
-                if is_first || self.code.scan.is_led_to(from, leave.at) || by_case || self.has_row(from, leave.at) {
+                if by_case || self.is_reached(from, leave.at, own) {
                     reached.push(*leave);
                 }
                 from = leave.end();
             }
         }
         reached
+    }
+
+    /// Whether any code of a piece may be reached by a table of cases: it has unwind rows, and so no data.
+    fn has_cases(&self, extent: &Extent, own: &OwnPiece) -> bool {
+        self.code.unwind.fde_at(ImageOffset(own.piece.start)).is_some()
+            && extent.pieces.iter().any(|own| self.follower.leaves(&own.piece).iter().any(Leave::may_stay))
+    }
+
+    /// Whether something is known to lead to the straight code `from..=to` of a piece.
+    fn is_reached(&self, from: u64, to: u64, own: &OwnPiece) -> bool {
+        from == own.piece.start && own.starts || self.code.scan.is_led_to(from, to) || self.has_row(from, to)
     }
 
     /// Whether the unwind table has something to say of `from..=to`, as it has of code only.
@@ -238,8 +255,12 @@ impl<'a> ExitPlanner<'a> {
         let jump = if plan.relay.is_some() { SHORT_JUMP_BYTES } else { JUMP_BYTES };
         let bytes = plan.displaced.bytes().len().max(jump);
         self.occupied.take(plan.at.0, bytes as u64);
-        if let Some(relay) = plan.relay {
-            self.occupied.take(relay.0, JUMP_BYTES as u64);
+        match (plan.relay, plan.evicted) {
+            (Some(relay), Some(evicted)) => {
+                self.occupied.take(relay.0 - JUMP_BYTES as u64, evicted.bytes().len() as u64);
+            }
+            (Some(relay), None) => self.occupied.take(relay.0, JUMP_BYTES as u64),
+            (None, _) => {}
         }
         self.plans.push(plan);
         self.plans.len() as u32 - 1
@@ -271,7 +292,14 @@ impl<'a> ExitPlanner<'a> {
         let plan = |run: Range<u64>, leaving: Leaving, relay: Option<ImageOffset>| {
             let bytes = self.code.bytes_from(ImageOffset(run.start))?.get(..(run.end - run.start) as usize)?;
             let displaced = DisplacedExit::new(bytes, leaving)?;
-            Some(ExitPlan { at: ImageOffset(run.start), displaced, relay, function: index as u32 })
+            Some(ExitPlan {
+                at: ImageOffset(run.start),
+                displaced,
+                relay,
+                evicted: None,
+                function: index as u32,
+                is_shared: false,
+            })
         };
         let jump = JUMP_BYTES as u64;
         if let Some((run, leaving)) = runs.clone().find(|(run, _)| has_room(run, jump)) {
@@ -398,6 +426,9 @@ impl ExitPlanner<'_> {
             if listed.target != Some(at) && !runs_on {
                 return true;
             }
+            if !self.is_proven(look.extent, instructions, number) {
+                return false;
+            }
             let run = Run { first: number, last: number, leaver: number, then_returns: runs_on };
             if look.entry.contains(&listed.at) {
                 exits.at_entry.runs_into_return |= runs_on;
@@ -410,9 +441,22 @@ impl ExitPlanner<'_> {
         })
     }
 
+    /// Whether something is known to lead to an instruction's block, so that it is one.
+    fn is_proven(&self, extent: &Extent, instructions: &[Listed], number: usize) -> bool {
+        let at = instructions[number].at;
+        let Some(own) = extent.pieces.iter().find(|own| (own.piece.start..own.piece.end).contains(&at)) else {
+            return false;
+        };
+        let leaver = instructions[..number].iter().rev().find(|listed| !listed.falls_through);
+        let from = leaver.map_or(own.piece.start, |leaver| leaver.end().max(own.piece.start));
+        self.is_reached(from, at, own) || self.has_cases(extent, own)
+    }
+
     /// Whether an instruction is the end of padding that nothing runs.
     fn is_padding(&self, instructions: &[Listed], number: usize) -> bool {
-        let Some(leaver) = instructions[..number].iter().rev().find(|listed| !listed.falls_through) else { return false };
+        let Some(leaver) = instructions[..number].iter().rev().find(|listed| !listed.falls_through) else {
+            return false;
+        };
         let padding = self.padding_behind(leaver.end());
         padding.is_some_and(|(start, length)| start + length >= instructions[number].end())
     }
@@ -452,6 +496,9 @@ impl ExitPlanner<'_> {
             return true;
         }
         let ends = start.then_returns || !instructions[start.leaver].falls_through;
+        if instructions[start.leaver].falls_through && !instructions[start.leaver].is_plain {
+            return false;
+        }
         let padding = match ends && !start.then_returns {
             true => self.padding_behind(instructions[start.leaver].end()).map_or(0, |it| it.1),
             false => 0,
@@ -475,12 +522,132 @@ impl ExitPlanner<'_> {
             let range = instructions[run.first].at..instructions[run.last].end();
             (range, run.leaving(instructions, look.ways))
         });
-        let Some(plan) = self.first_fit(look.index, runs, padding) else { return false };
+        let plan = self.first_fit(look.index, runs.clone(), padding);
+        let Some(plan) =
+            plan.or_else(|| self.fit_by_eviction(look.index, runs, padding, look.extent, instructions, body))
+        else {
+            return false;
+        };
         let number = self.keep(plan);
         self.by_leave.insert(leaver, Some(number));
         exits.caught.push(number);
         true
     }
+}
+
+/// How many bytes give way to a relay, at the least: room for their own jump, and for the relay.
+const EVICTED_BYTES: u64 = 2 * JUMP_BYTES as u64;
+
+impl ExitPlanner<'_> {
+    /// Lets other instructions of the function give way to a relay, for the first of some runs that only has room for a
+    /// short jump. What gives way costs two jumps each time that it runs, so it should not be in a loop.
+    fn fit_by_eviction(
+        &self,
+        index: usize,
+        mut runs: impl Iterator<Item = (Range<u64>, Leaving)>,
+        padding: u64,
+        extent: &Extent,
+        instructions: &[Listed],
+        body: &Body,
+    ) -> Option<ExitPlan> {
+        let jump = SHORT_JUMP_BYTES as u64;
+        runs.find_map(|(run, leaving)| {
+            let (room, taken) = (run.end - run.start + padding, (run.end - run.start).max(jump));
+            if room < jump || !self.occupied.is_free(run.start, taken) {
+                return None;
+            }
+            let used = run.start..run.start + taken;
+            let own = |in_loops: bool| self.evict_any(&used, extent, instructions, body, in_loops);
+            let (relay, evicted) = match self.asks_neighbours {
+                false => own(false),
+                true => self.evict_neighbour(&used, extent).or_else(|| own(true)),
+            }?;
+            let bytes = self.code.bytes_from(ImageOffset(run.start))?.get(..(run.end - run.start) as usize)?;
+            let displaced = DisplacedExit::new(bytes, leaving)?;
+            let (at, relay) = (ImageOffset(run.start), Some(ImageOffset(relay)));
+            Some(ExitPlan { at, displaced, relay, evicted: Some(evicted), function: index as u32, is_shared: false })
+        })
+    }
+
+    /// Where a relay for a short jump in `used` could go if other instructions of the function gave way to it.
+    fn evict_any(
+        &self,
+        used: &Range<u64>,
+        extent: &Extent,
+        instructions: &[Listed],
+        body: &Body,
+        in_loops: bool,
+    ) -> Option<(u64, DisplacedExit)> {
+        let near = near(used);
+        let first = instructions.partition_point(|listed| listed.at < near.start);
+        let mut numbers = (first..instructions.len()).take_while(|&number| instructions[number].at < near.end);
+        numbers.find_map(|number| self.evict(number, used, extent, instructions, body, in_loops))
+    }
+
+    /// The same for functions nearby that make no indirect jumps.
+    fn evict_neighbour(&self, used: &Range<u64>, extent: &Extent) -> Option<(u64, DisplacedExit)> {
+        let near = near(used);
+        let mut at = near.start;
+        while at < near.end {
+            let piece = self.code.scan.piece_at(at)?;
+            at = piece.end;
+            if extent.pieces.iter().any(|own| own.piece == piece) || !self.follower.is_entry(piece.start) {
+                continue;
+            }
+            let neighbour = self.follower.extent_of(piece.start);
+            let jumps = |own: &OwnPiece| self.follower.leaves(&own.piece).iter().any(Leave::may_stay);
+            if neighbour.is_open || neighbour.pieces.iter().any(jumps) {
+                continue;
+            }
+            let listing = self.list(&neighbour);
+            let found = self.evict_any(used, &neighbour, &listing.instructions, &Body::default(), false);
+            if found.is_some() {
+                return found;
+            }
+        }
+        None
+    }
+
+    /// Where a relay for a short jump in `used` could go if instructions from this one on gave way to it.
+    fn evict(
+        &self,
+        number: usize,
+        used: &Range<u64>,
+        extent: &Extent,
+        instructions: &[Listed],
+        body: &Body,
+        in_loops: bool,
+    ) -> Option<(u64, DisplacedExit)> {
+        let start = instructions[number].at;
+        let relay = start + JUMP_BYTES as u64;
+        if !instructions[number].is_plain || short_jump(relay.wrapping_sub(used.start)).is_none() {
+            return None;
+        }
+        let mut run = Run { first: number, last: number, leaver: number, then_returns: false };
+        while instructions[run.last].end() - start < EVICTED_BYTES {
+            run = run.with_one_behind(instructions, |at| body.may_be_inner(&self.code, at))?;
+        }
+        let range = start..instructions[run.last].end();
+        let is_apart = range.end <= used.start || used.end <= range.start;
+        let is_looped = |listed: &Listed| listed.target.is_some_and(|target| target <= start) && listed.at >= start;
+        let leaves = |listed: &Listed| listed.target.is_some_and(|target| self.follower.is_entry(target));
+        if !is_apart
+            || instructions[run.first..=run.last].iter().any(leaves)
+            || !self.is_proven(extent, instructions, number)
+            || !run.leaving(instructions, &[]).is_empty()
+            || !self.occupied.is_free(start, range.end - start)
+            || !in_loops && instructions.iter().any(is_looped)
+        {
+            return None;
+        }
+        let bytes = self.code.bytes_from(ImageOffset(start))?.get(..(range.end - start) as usize)?;
+        Some((relay, DisplacedExit::new(bytes, Leaving::default())?))
+    }
+}
+
+/// Where instructions may start whose relay a short jump reaches.
+fn near(used: &Range<u64>) -> Range<u64> {
+    used.start.saturating_sub(REACH + MOST_BYTES as u64)..used.start.saturating_add(REACH)
 }
 
 /// Some instructions behind one another.

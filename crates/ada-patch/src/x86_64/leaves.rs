@@ -26,7 +26,12 @@ impl Recent {
             raises_stack: raises_stack(instruction),
             is_plain: is_plain(instruction),
         };
-        if instruction.mnemonic() == Mnemonic::Add && instruction.op1_kind() == OpKind::Register {
+        let is_sum = match instruction.mnemonic() {
+            Mnemonic::Add => instruction.op1_kind() == OpKind::Register,
+            Mnemonic::Lea => instruction.memory_index() != Register::None,
+            _ => false,
+        };
+        if is_sum {
             self.summed = [instruction.op0_register(), self.summed[0]];
         }
         None

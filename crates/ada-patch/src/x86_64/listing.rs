@@ -42,7 +42,13 @@ impl Listing {
                 at,
                 length: instruction.len() as u8,
                 is_plain: is_plain(&instruction),
-                falls_through: matches!(flow, FlowControl::Next | FlowControl::ConditionalBranch),
+                falls_through: !matches!(
+                    flow,
+                    FlowControl::Return
+                        | FlowControl::UnconditionalBranch
+                        | FlowControl::IndirectBranch
+                        | FlowControl::Exception
+                ),
                 is_return: instruction.mnemonic() == Mnemonic::Ret && instruction.op_count() == 0,
                 target,
             });

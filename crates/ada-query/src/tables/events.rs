@@ -180,7 +180,7 @@ pub(super) fn wanted_range(trace: &Trace, process: &TraceProcess, thread: usize,
 }
 
 fn kind_number(word: &str) -> u32 {
-    let known = [EventKind::CALL, EventKind::RETURN, EventKind::EXCEPTION];
+    let known = [EventKind::CALL, EventKind::RETURN, EventKind::EXCEPTION, EventKind::ENTRY, EventKind::TAIL];
     known.into_iter().find(|kind| kind.name() == Some(word)).map_or(u32::MAX, |kind| kind.0)
 }
 

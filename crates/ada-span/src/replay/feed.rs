@@ -28,7 +28,7 @@ impl<S: SpanSink> EventVisitor for Feed<'_, S> {
 
     #[inline(always)]
     fn event_of(&mut self, place: u16, event: Event) {
-        if event.kind == EventKind::RETURN {
+        if matches!(event.kind, EventKind::RETURN | EventKind::TAIL) {
             return self.replay.event(event);
         }
         let function = match self.known.get(usize::from(place)) {

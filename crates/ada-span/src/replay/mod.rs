@@ -185,6 +185,7 @@ impl<S: SpanSink> Replay<S> {
             }
             EventKind::RETURN => self.end(seq, event, true),
             EventKind::EXCEPTION => self.end(seq, event, false),
+            EventKind::TAIL => self.end_by_tail_call(seq, event),
             _ => self.odd(AnomalyKind::UnknownEvent, seq),
         }
     }
@@ -338,6 +339,25 @@ impl<S: SpanSink> Replay<S> {
             let (outcome, context) = self.unwound(depth);
             let outcome = Outcome { is_uncertain: self.partner_is_a_guess(), ..outcome };
             self.close_top(Some(seq), event.detail, outcome, context);
+        }
+    }
+
+    /// A function went on in another one.
+    #[inline(never)]
+    fn end_by_tail_call(&mut self, seq: u64, event: Event) {
+        let depth = event.depth;
+        if self.stack.last().is_some_and(|top| top.depth > depth) {
+            self.vanish(seq, depth.saturating_add(1));
+        }
+        if self.stack.last().is_some_and(|top| top.depth == depth && top.function == event.function) {
+            let outcome = Outcome {
+                status: Status::Completed,
+                reason: Reason::TailCall,
+                is_uncertain: self.partner_is_a_guess(),
+            };
+            self.close_top(Some(seq), event.detail, outcome, None);
+        } else {
+            self.end_of_unknown(seq, &event);
         }
     }
 

@@ -75,7 +75,7 @@ pub(crate) struct RecordingArgs {
     #[arg(long, requires = "max_overhead")]
     exact_counts: bool,
     /// How returns are caught
-    #[arg(long, value_enum, value_name = "HOW", default_value_t = Returns::Slots, env = "ADA_RETURNS", hide_env = true)]
+    #[arg(long, value_enum, value_name = "HOW", default_value_t = Returns::Exits, env = "ADA_RETURNS", hide_env = true)]
     returns: Returns,
     /// Say nothing unless something goes wrong
     #[arg(long, short)]
@@ -113,11 +113,10 @@ pub(crate) enum WhenFull {
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Returns {
-    /// By an address of ada's in each call's return slot
-    Slots,
-    /// At the functions' exits: nothing is ever written to the program's stack. Being tried out: functions that can be left
-    /// in a way that cannot be caught have calls only
+    /// At the functions' exits: nothing is ever written to the program's stack
     Exits,
+    /// By an address of ada's in each call's return slot: how ada did it before, for comparison
+    Slots,
 }
 
 impl RecordingArgs {
@@ -142,7 +141,7 @@ impl RecordingArgs {
             max_overhead: None,
             exact_counts: false,
             no_plan_cache: false,
-            returns: Returns::Slots,
+            returns: Returns::Exits,
             quiet: true,
         }
     }

@@ -85,14 +85,7 @@ impl Folded {
             if entry.max_start < wanted.since {
                 continue;
             }
-            tables.read(
-                block,
-                |column| match column {
-                    Column::CloseDelta | Column::Outcome => wanted.correction.is_some(),
-                    column => column != Column::Context,
-                },
-                &mut columns,
-            )?;
+            tables.read(block, |column| column != Column::Context, &mut columns)?;
             for row in 0..columns.rows() {
                 self.add_row(&columns, row, thread, tables, wanted, &mut open);
             }
@@ -121,13 +114,26 @@ impl Folded {
         let at = |column: Column| columns.at(column, row);
         let ends = SpanEnds::read(columns, row);
         let (seq, function) = (ends.seq, at(Column::Function) as u32);
-        while let Some(last) = open.pop_if(|top| ends.parent != Some(top.ends.seq)) {
+        // A function that went on in this one is shown above it, though it is over.
+        let went_on = |it: &SpanEnds| it.is_tail_call && it.close.is_some_and(|close| close + 1 == seq);
+        while let Some(last) = open.pop_if(|top| ends.parent != Some(top.ends.seq) && !went_on(&top.ends)) {
             self.end(&last, seq);
         }
+        let tail_callers = match open.last() {
+            Some(top) if ends.parent != Some(top.ends.seq) => {
+                open.iter().rev().take_while(|it| ends.parent != Some(it.ends.seq)).count()
+            }
+            _ => 0,
+        };
+        let caller = open.len() - tail_callers;
         let id = ThreadId(tables.meta().threads[thread].id);
         let waited_ns = wanted.correction.map_or(0, |it| it.waited(id, ends.start, ends.end));
-        if let Some(parent) = open.last().and_then(|parent| parent.node) {
+        if let Some(parent) = open[..caller].last().and_then(|parent| parent.node) {
             self.nodes[parent].self_costs.add_below(&ends, waited_ns);
+        }
+        for tail_caller in open[caller..].iter().filter_map(|it| it.node) {
+            let node = &mut self.nodes[tail_caller];
+            node.total_ns = node.total_ns.saturating_add(at(Column::Duration));
         }
         let start = at(Column::Start);
         let above = open.last().and_then(|top| top.shown);

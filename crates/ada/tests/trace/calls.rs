@@ -44,18 +44,22 @@ fn tail_call() -> Program {
 }
 
 #[test]
-fn a_tail_call_is_at_its_callers_depth_and_only_the_last_one_returns() {
+fn a_tail_call_ends_its_caller_and_is_at_the_same_depth() {
     let traced = Tracing::new(&tail_call()).check();
     let recorded = &traced.recorded;
     let tree = "\
 call main
   call plain
     call first
+    tail first
     call middle
+    tail middle
     call last
     return last
     call first
+    tail first
     call middle
+    tail middle
     call last
     return last
   return plain

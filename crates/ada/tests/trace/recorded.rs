@@ -167,6 +167,7 @@ impl RecordedProcess {
                 EventKind::CALL | EventKind::ENTRY => counts.calls += 1,
                 EventKind::RETURN => counts.returns += 1,
                 EventKind::EXCEPTION => counts.unwound += 1,
+                EventKind::TAIL => {}
                 other => panic!("an event of kind {other}"),
             }
         }

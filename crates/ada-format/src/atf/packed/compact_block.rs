@@ -34,6 +34,7 @@ const PLACE_SHIFT: u32 = 32;
 const DEPTH_SHIFT: u32 = 48;
 const DEPTHS: u32 = 1 << 14;
 const IS_ENTRY: u64 = 1 << 62;
+/// With [`IS_ENTRY`], a tail call.
 const IS_RETURN: u64 = 1 << 63;
 /// In place of a function: the event is one of the others. No list of functions is that long ([`super::model`]).
 const OTHER: u16 = u16::MAX;
@@ -132,7 +133,8 @@ impl CompactBlock {
                 let (timestamp, thread, depth) = (TraceNanos(cursor.time), self.thread, word.depth());
                 let event = Event { timestamp, function, thread, kind: EventKind::CALL, depth, detail };
                 if word.0 & IS_RETURN != 0 {
-                    visitor.event_of(place, Event { kind: EventKind::RETURN, ..event });
+                    let kind = if word.0 & IS_ENTRY != 0 { EventKind::TAIL } else { EventKind::RETURN };
+                    visitor.event_of(place, Event { kind, ..event });
                 } else {
                     let kind = if word.0 & IS_ENTRY != 0 { EventKind::ENTRY } else { EventKind::CALL };
                     visitor.event_of(place, Event { kind, ..event });
@@ -194,6 +196,7 @@ impl BlockSink for Filling<'_> {
         let kind = match kind {
             EventKind::RETURN => IS_RETURN,
             EventKind::ENTRY => IS_ENTRY,
+            EventKind::TAIL => IS_RETURN | IS_ENTRY,
             _ => 0,
         };
         *slot = Word(since_last | u64::from(place) << PLACE_SHIFT | u64::from(depth) << DEPTH_SHIFT | kind);

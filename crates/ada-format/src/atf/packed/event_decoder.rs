@@ -165,10 +165,16 @@ impl EventDecoder {
                 continue;
             }
             let Some(symbol) = symbols.get(usize::from(number)) else { return Err(BlockFault::Function) };
-            let depth = state.height;
-            state.called(tables, places, number, depth, symbol.pushes);
-            let kind = if symbol.is_entry { EventKind::ENTRY } else { EventKind::CALL };
-            sink.event_of(slot, number, FunctionId(symbol.function), kind, depth, time);
+            let depth = if symbol.kind == EventKind::TAIL {
+                let depth = state.height.wrapping_sub(1);
+                state.went_on(tables, places, number, depth);
+                depth
+            } else {
+                let depth = state.height;
+                state.called(tables, places, number, depth, symbol.pushes);
+                depth
+            };
+            sink.event_of(slot, number, FunctionId(symbol.function), symbol.kind, depth, time);
         }
         let is_read = parts.times_8.is_empty()
             && parts.times_16.is_empty()
@@ -246,15 +252,12 @@ fn read_escape(
         0 => EventKind(take_u32(escapes)?),
         kind => EventKind(kind.into()),
     };
-    let implied = match kind {
-        EventKind::RETURN | EventKind::EXCEPTION => state.height.wrapping_sub(1),
-        _ => state.height,
-    };
+    let implied = if kind.is_end() { state.height.wrapping_sub(1) } else { state.height };
     let depth = if *flags & HAS_DEPTH != 0 { take_u32(escapes)? } else { implied };
     let thread = if *flags & HAS_THREAD != 0 { ThreadId(take_u32(escapes)?) } else { thread };
     match kind {
         EventKind::CALL | EventKind::ENTRY => state.called(tables, state.places(), number, depth, symbol.pushes),
-        EventKind::RETURN | EventKind::EXCEPTION => state.ended(tables, number, depth),
+        _ if kind.is_end() => state.ended(tables, number, depth),
         _ => {}
     }
     let function = FunctionId(symbol.function);

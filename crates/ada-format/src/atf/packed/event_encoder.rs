@@ -150,10 +150,7 @@ impl EventEncoder {
     }
 
     fn first_event(&mut self, event: &Event) -> State {
-        let below = match event.kind {
-            EventKind::RETURN | EventKind::EXCEPTION => event.depth.wrapping_add(1),
-            _ => event.depth,
-        };
+        let below = if event.kind.is_end() { event.depth.wrapping_add(1) } else { event.depth };
         (self.first_time, self.first_height) = (event.timestamp.0, below);
         self.tables.begin(below)
     }
@@ -171,7 +168,7 @@ impl EventEncoder {
                 self.before = None;
                 return RETURN;
             }
-        } else if event.kind.is_call() && is_own && event.depth == height {
+        } else if is_own && (event.kind.is_call() && event.depth == height || is_tail_of(event, height)) {
             let places = state.places();
             let is = |known: Option<&Known>| {
                 known.is_some_and(|it| it.function == event.function.0 && it.kind == event.kind)
@@ -183,10 +180,15 @@ impl EventEncoder {
             } else if is(self.symbols.get(usize::from(near))) {
                 (CALL_NEAR, near)
             } else {
-                let symbol = self.symbol(event.function.0, event.kind == EventKind::ENTRY);
+                let symbol = self.symbol(event.function.0, event.kind);
                 self.functions.extend_from_slice(&symbol.to_le_bytes());
                 (EXPLICIT, symbol)
             };
+            if event.kind == EventKind::TAIL {
+                state.went_on(&mut self.tables, places, symbol, event.depth);
+                self.before = None;
+                return op;
+            }
             let pushes = self.symbols[usize::from(symbol)].pushes;
             state.called(&mut self.tables, places, symbol, event.depth, pushes);
             self.before = Some((symbol, pushes));
@@ -201,12 +203,9 @@ impl EventEncoder {
     #[inline(never)]
     fn escape(&mut self, event: &Event, mut state: State) -> State {
         let height = state.height;
-        let implied = match event.kind {
-            EventKind::RETURN | EventKind::EXCEPTION => height.wrapping_sub(1),
-            _ => height,
-        };
+        let implied = if event.kind.is_end() { height.wrapping_sub(1) } else { height };
         self.learn(event.depth.wrapping_sub(implied));
-        let symbol = self.symbol(event.function.0, event.kind == EventKind::ENTRY);
+        let symbol = self.symbol(event.function.0, event.kind);
         let kind = if (1..=4).contains(&event.kind.0) { event.kind.0 as u8 } else { 0 };
         let mut flags = kind;
         flags |= if event.depth == implied { 0 } else { HAS_DEPTH };
@@ -230,7 +229,7 @@ impl EventEncoder {
                 state.called(&mut self.tables, state.places(), symbol, event.depth, pushes);
                 self.before = Some((symbol, pushes));
             }
-            EventKind::RETURN | EventKind::EXCEPTION => state.ended(&self.tables, symbol, event.depth),
+            kind if kind.is_end() => state.ended(&self.tables, symbol, event.depth),
             _ => {}
         }
         state
@@ -240,9 +239,9 @@ impl EventEncoder {
     /// judged anew.
     fn learn(&mut self, off: u32) {
         let Some((number, pushed)) = self.before else { return };
-        let Known { function, is_entry, .. } = self.symbols[usize::from(number)];
+        let Known { function, flavour, .. } = self.symbols[usize::from(number)];
         let is_misjudged = if pushed { off == u32::MAX } else { off == 1 };
-        if is_entry || !is_misjudged {
+        if flavour != EventKind::CALL || !is_misjudged {
             return;
         }
         if pushed {
@@ -252,27 +251,28 @@ impl EventEncoder {
         }
         // What is written refers to the old symbol; what comes will find another.
         self.symbols[usize::from(number)].kind = EventKind(0);
-        let slot = self.slot(function, is_entry, |found| found == number);
-        self.add_symbol(slot, function, is_entry);
+        let slot = self.slot(function, flavour, |found| found == number);
+        self.add_symbol(slot, function, flavour);
     }
 
-    /// The number of a function in the block's list.
-    fn symbol(&mut self, function: u64, is_entry: bool) -> u16 {
+    /// The number of a function in the block's list, with what events of this kind do.
+    fn symbol(&mut self, function: u64, kind: EventKind) -> u16 {
+        let flavour = if matches!(kind, EventKind::ENTRY | EventKind::TAIL) { kind } else { EventKind::CALL };
         let symbols = &self.symbols;
         let is_it = |found: u16| {
             let known = symbols[usize::from(found)];
-            known.function == function && known.is_entry == is_entry
+            known.function == function && known.flavour == flavour
         };
-        let slot = self.slot(function, is_entry, is_it);
+        let slot = self.slot(function, flavour, is_it);
         match self.slots[slot] {
-            NOTHING => self.add_symbol(slot, function, is_entry),
+            NOTHING => self.add_symbol(slot, function, flavour),
             found => found,
         }
     }
 
     /// Where the table of symbols has the one that is looked for, or a free place for it.
-    fn slot(&self, function: u64, is_entry: bool, is_it: impl Fn(u16) -> bool) -> usize {
-        let hash = (function << 1 | u64::from(is_entry)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    fn slot(&self, function: u64, flavour: EventKind, is_it: impl Fn(u16) -> bool) -> usize {
+        let hash = (function << 2 | u64::from(flavour.0 & 3)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         let mut slot = (hash >> 50) as usize % SLOTS;
         while self.slots[slot] != NOTHING && !is_it(self.slots[slot]) {
             slot = (slot + 1) % SLOTS;
@@ -280,11 +280,10 @@ impl EventEncoder {
         slot
     }
 
-    fn add_symbol(&mut self, slot: usize, function: u64, is_entry: bool) -> u16 {
+    fn add_symbol(&mut self, slot: usize, function: u64, flavour: EventKind) -> u16 {
         let number = self.symbols.len() as u16;
-        let pushes = !is_entry && !self.flat.contains(&function);
-        let kind = if is_entry { EventKind::ENTRY } else { EventKind::CALL };
-        self.symbols.push(Known { function, kind, is_entry, pushes });
+        let pushes = flavour == EventKind::CALL && !self.flat.contains(&function);
+        self.symbols.push(Known { function, kind: flavour, flavour, pushes });
         self.slots[slot] = number;
         number
     }
@@ -307,10 +306,10 @@ impl EventEncoder {
     pub(super) fn block(&self, payload: &mut Vec<u8>) -> (BlockHeader, Vec<u8>) {
         let mut list = Vec::new();
         let mut module = 0;
-        for &Known { function, is_entry, pushes, .. } in &self.symbols {
+        for &Known { function, flavour: kind, pushes, .. } in &self.symbols {
             let (own_module, index) = (function >> 32, function & u64::from(u32::MAX));
             let has_module = own_module != module;
-            let flavour = Symbol { function, is_entry, pushes }.flavour();
+            let flavour = Symbol { function, kind, pushes }.flavour();
             number::put(&mut list, index << 3 | flavour << 1 | u64::from(has_module));
             if has_module {
                 number::put(&mut list, own_module);
@@ -374,9 +373,15 @@ struct Known {
     function: u64,
     /// The kind of event that can be written as this symbol; none if its function was judged anew.
     kind: EventKind,
-    is_entry: bool,
+    /// A CALL, an ENTRY or a TAIL.
+    flavour: EventKind,
     /// Whether a call opens a frame.
     pushes: bool,
+}
+
+/// Whether an event says that the newest of so many open frames went on in another function.
+fn is_tail_of(event: &Event, height: u32) -> bool {
+    event.kind == EventKind::TAIL && event.depth.wrapping_add(1) == height
 }
 
 /// The time from which on the most events lie within reach of a control byte.

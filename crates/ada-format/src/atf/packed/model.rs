@@ -3,6 +3,8 @@
 //! It is a guess and never a claim. The writer compares it with the event and says where it is wrong, so that any row of
 //! events can be written; a trace of a program that calls and returns as programs do is guessed right most of the time.
 
+use ada_event::EventKind;
+
 use crate::atf::BlockFault;
 
 /// Frames that are remembered; deeper ones share their places.
@@ -18,8 +20,8 @@ pub(super) const MOST_SYMBOLS: u32 = NOTHING as u32;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Symbol {
     pub(super) function: u64,
-    /// Whether it is written by its number as an ENTRY rather than as a CALL.
-    pub(super) is_entry: bool,
+    /// What is written by its number: a CALL, an ENTRY, or a TAIL.
+    pub(super) kind: EventKind,
     /// Whether a call opens a frame.
     pub(super) pushes: bool,
 }
@@ -27,18 +29,19 @@ pub(super) struct Symbol {
 impl Symbol {
     /// The two bits that a block's list has for it.
     pub(super) fn flavour(self) -> u64 {
-        match (self.is_entry, self.pushes) {
-            (false, true) => 0,
-            (false, false) => 1,
-            (true, _) => 2,
+        match self.kind {
+            EventKind::ENTRY => 2,
+            EventKind::TAIL => 3,
+            _ => u64::from(!self.pushes),
         }
     }
 
     pub(super) fn new(function: u64, flavour: u64) -> Result<Self, BlockFault> {
         match flavour {
-            0 => Ok(Self { function, is_entry: false, pushes: true }),
-            1 => Ok(Self { function, is_entry: false, pushes: false }),
-            2 => Ok(Self { function, is_entry: true, pushes: false }),
+            0 => Ok(Self { function, kind: EventKind::CALL, pushes: true }),
+            1 => Ok(Self { function, kind: EventKind::CALL, pushes: false }),
+            2 => Ok(Self { function, kind: EventKind::ENTRY, pushes: false }),
+            3 => Ok(Self { function, kind: EventKind::TAIL, pushes: false }),
             _ => Err(BlockFault::Code),
         }
     }
@@ -130,6 +133,14 @@ impl State {
             self.moved(tables, depth);
             self.last = symbol;
         }
+    }
+
+    /// The newest frame went on in another function; `places` are those before.
+    #[inline]
+    pub(super) fn went_on(&mut self, tables: &mut Tables, places: Places, symbol: u16, depth: u32) {
+        tables.near[places.near] = symbol;
+        tables.far[places.far] = symbol;
+        self.ended(tables, symbol, depth);
     }
 
     /// The frame at a depth ended.

@@ -6,7 +6,7 @@
 //! looks. The program's stack is only read.
 
 use ada_event::RuntimeAddr;
-use ada_ring::RecordKind;
+use ada_ring::record::{IS_TAIL, RecordKind};
 use ada_ring::shadow_frame::FRAME_RETURNING;
 use iced_x86::IcedError;
 use iced_x86::code_asm::{CodeAssembler, CodeLabel, dword_ptr, eax, qword_ptr, rax, rcx, rdx, rsp};
@@ -43,15 +43,7 @@ pub(super) fn returns(
     a.jne(other)?;
     reserve(a, no_room)?;
     a.set_label(&mut reserved)?;
-    // From here on the frame tells where its return's record is, should a handler jump away before it is written.
-    a.lea(eax, dword_ptr(rcx + FRAME_RETURNING as i32))?;
-    a.mov(dword_ptr(rdx + RECORD), eax)?;
-    a.mov(eax, dword_ptr(rdx + frame::FUNCTION))?;
-    a.mov(dword_ptr(rcx + FUNCTION), eax)?;
-    a.lea(eax, dword_ptr(rdx + kind_bits(RecordKind::Return, options)))?;
-    a.mov(dword_ptr(rcx + TOP_AND_KIND), eax)?;
-    a.sub(rdx, FRAME)?;
-    a.mov(field(SHADOW_TOP), rdx)?;
+    end_newest(a, kind_bits(RecordKind::Return, options))?;
     if options.detail.is_some() {
         a.call(detail)?;
     } else {
@@ -104,18 +96,24 @@ pub(super) fn before_return(a: &mut CodeAssembler, agent: RuntimeAddr, options: 
     way_into_agent(a, agent, false)
 }
 
-/// Called before a jump into another function: the frame ends here. No record tells of that: the next call, at the same
-/// depth, does.
-pub(super) fn before_tail(a: &mut CodeAssembler, agent: RuntimeAddr, options: &StubOptions) -> Result<(), IcedError> {
+/// Called before a jump into another function: the frame ends here.
+pub(super) fn before_tail(
+    a: &mut CodeAssembler,
+    chunk: CodeLabel,
+    agent: RuntimeAddr,
+    options: &StubOptions,
+) -> Result<(), IcedError> {
     let (mut pass, mut rare, mut into_agent) = (a.create_label(), a.create_label(), a.create_label());
-    let mut other = a.create_label();
+    let (mut other, mut no_room, mut reserved) = (a.create_label(), a.create_label(), a.create_label());
     save(a)?;
     compare_owner(a, rax, options)?;
     a.jne(rare)?;
     compare_newest(a, SLOT_OF_CALLED_BELOW)?;
     a.jne(other)?;
-    a.sub(rdx, FRAME)?;
-    a.mov(field(SHADOW_TOP), rdx)?;
+    reserve(a, no_room)?;
+    a.set_label(&mut reserved)?;
+    end_newest(a, RecordKind::Return as i32 + IS_TAIL as i32)?;
+    stamp(a)?;
     a.set_label(&mut pass)?;
     restore(a)?;
     a.ret()?;
@@ -125,8 +123,25 @@ pub(super) fn before_tail(a: &mut CodeAssembler, agent: RuntimeAddr, options: &S
     a.lea(rcx, qword_ptr(rsp + SLOT_OF_CALLED_BELOW))?;
     a.call(into_agent)?;
     a.jmp(pass)?;
+    a.set_label(&mut no_room)?;
+    a.call(chunk)?;
+    a.mov(rdx, field(SHADOW_TOP))?;
+    a.jmp(reserved)?;
     a.set_label(&mut into_agent)?;
     way_into_agent(a, agent, false)
+}
+
+/// Takes the newest frame, in rdx, off the shadow stack, and fills the record in rcx but for the time.
+fn end_newest(a: &mut CodeAssembler, kind: i32) -> Result<(), IcedError> {
+    // From here on the frame tells where its return's record is, should a handler jump away before it is written.
+    a.lea(eax, dword_ptr(rcx + FRAME_RETURNING as i32))?;
+    a.mov(dword_ptr(rdx + RECORD), eax)?;
+    a.mov(eax, dword_ptr(rdx + frame::FUNCTION))?;
+    a.mov(dword_ptr(rcx + FUNCTION), eax)?;
+    a.lea(eax, dword_ptr(rdx + kind))?;
+    a.mov(dword_ptr(rcx + TOP_AND_KIND), eax)?;
+    a.sub(rdx, FRAME)?;
+    a.mov(field(SHADOW_TOP), rdx)
 }
 
 /// Compares the newest frame's slot word with that of the slot at rsp + `slot`; leaves the frame's address in rdx.

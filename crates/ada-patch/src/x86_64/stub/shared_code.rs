@@ -57,7 +57,7 @@ impl SharedCode {
         a.set_label(&mut labels[External::BeforeReturn as usize])?;
         exit_site::before_return(&mut a, entry(offset_of!(AgentEntries, exiting)), options)?;
         a.set_label(&mut labels[External::BeforeTail as usize])?;
-        exit_site::before_tail(&mut a, entry(offset_of!(AgentEntries, goes_on)), options)?;
+        exit_site::before_tail(&mut a, chunk, entry(offset_of!(AgentEntries, goes_on)), options)?;
         let assembled = a.assemble_options(at.0, BlockEncoderOptions::RETURN_NEW_INSTRUCTION_OFFSETS)?;
         let mut addresses = [RuntimeAddr(0); EXTERNALS];
         for (address, label) in addresses.iter_mut().zip(&labels) {
