@@ -1,10 +1,10 @@
 // The session that is shown: its tracks, words and length.
 
-/** What the server told first; replaced while a trace grows. */
+/** What the server sent first; replaced while a trace grows. */
 export const about = { number: 0, tracks: [], processes: [], statuses: [], reasons: [], length: 1 };
 
-export function learn(told) {
-  Object.assign(about, told);
+export function learn(answer) {
+  Object.assign(about, answer);
 }
 
 /** A track's title, with the thread's id unless it has that already. */

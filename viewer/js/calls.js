@@ -13,10 +13,10 @@ const FIRST_LEVELS = 12;
 export function makeCalls(searchFor) {
   tab("calls", async (box, isWanted) => {
     box.replaceChildren(el("p", { class: "faint" }, "folding…"));
-    const told = await sums();
+    const answer = await sums();
     if (!isWanted()) return;
     const body = el("tbody", {});
-    const top = roots(tree(told.nodes));
+    const top = roots(tree(answer.nodes));
     const whole = top.reduce((sum, node) => sum + node.total, 0) || 1;
     top.forEach((node) => add(body, null, node, whole, searchFor));
     // What takes nearly everything is unfolded, until it parts.

@@ -8,10 +8,10 @@ import { el, list, tab, table } from "./panel.js";
 export function makeCoverage(goTo) {
   tab("coverage", async (box, isWanted) => {
     box.replaceChildren(el("p", { class: "faint" }, "…"));
-    const told = await json("coverage");
+    const answer = await json("coverage");
     if (!isWanted()) return;
-    box.replaceChildren(...told.damage.map((words) => el("p", {}, `Damaged: ${words}`)),
-      ...told.processes.flatMap((process) => ofProcess(process, goTo)));
+    box.replaceChildren(...answer.damage.map((words) => el("p", {}, `Damaged: ${words}`)),
+      ...answer.processes.flatMap((process) => ofProcess(process, goTo)));
   });
 }
 

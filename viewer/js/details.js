@@ -21,9 +21,9 @@ export function makeDetails(goTo, searchFor) {
       if (isWanted()) box.replaceChildren(...parts);
       return;
     }
-    const told = await json("span", { ref: view.chosen.reference });
+    const answer = await json("span", { ref: view.chosen.reference });
     if (!isWanted()) return;
-    box.replaceChildren(...fill(told, goTo));
+    box.replaceChildren(...fill(answer, goTo));
     box.scrollTop = 0;
   });
 }

@@ -13,14 +13,14 @@ let root = null;
 export function makeFlame(searchFor) {
   tab("flame", async (box, isWanted) => {
     box.replaceChildren(el("p", { class: "faint" }, "folding…"));
-    const told = await sums();
+    const answer = await sums();
     if (!isWanted()) return;
-    const nodes = tree(told.nodes);
+    const nodes = tree(answer.nodes);
     root = null;
     const title = el("span", {}, "");
     const canvas = el("canvas", { id: "flame" });
     box.replaceChildren(el("h2", {}, title, " ", threadChoice()), canvas);
-    const paint = () => drawFlame(canvas, title, nodes, told);
+    const paint = () => drawFlame(canvas, title, nodes, answer);
     canvas.addEventListener("mousemove", (event) => {
       const hit = nodeAt(nodes, event.offsetX, event.offsetY);
       canvas.title = hit ? `${name(hit.id)}\n${duration(hit.total)} in all, ${duration(hit.own)} itself, ${counted(hit.calls, "call")}` : "";
@@ -57,7 +57,7 @@ export function roots(nodes) {
   return nodes.filter((node) => node.parent === null).sort((a, b) => b.total - a.total);
 }
 
-function drawFlame(canvas, title, nodes, told) {
+function drawFlame(canvas, title, nodes, answer) {
   const width = canvas.clientWidth;
   const shown = root ? [root] : roots(nodes);
   const total = shown.reduce((sum, node) => sum + node.total, 0) || 1;
@@ -102,7 +102,7 @@ function drawFlame(canvas, title, nodes, told) {
     }
   }
   pen.globalAlpha = 1;
-  const more = told.left_out > 0 ? ` (${counted(told.left_out, "call")} on paths too small to show)` : "";
+  const more = answer.left_out > 0 ? ` (${counted(answer.left_out, "call")} on paths too small to show)` : "";
   title.textContent = `${timeWords()}, ${duration(total)} of calls${more}. Click to zoom, double-click to search.`;
 }
 

@@ -54,14 +54,14 @@ function measure() {
 /** Chooses a span, and brings it into view if it is elsewhere. */
 async function goTo(reference, staysThere = false) {
   try {
-    const told = await json("span", { ref: reference });
-    const span = told.span;
-    if (!span || !told.place) {
+    const answer = await json("span", { ref: reference });
+    const span = answer.span;
+    if (!span || !answer.place) {
       note(`${reference} is on no track`);
-      view.chosen = { reference: told.reference, track: -1, row: 0, start: 0, duration: 0 };
+      view.chosen = { reference: answer.reference, track: -1, row: 0, start: 0, duration: 0 };
     } else {
-      const [track, row] = told.place;
-      view.chosen = { reference: told.reference, track, row, start: span.start, duration: span.duration };
+      const [track, row] = answer.place;
+      view.chosen = { reference: answer.reference, track, row, start: span.start, duration: span.duration };
       if (!staysThere) {
         const isSeen = span.start >= view.start && span.start + span.duration <= view.end
           && span.duration > (view.end - view.start) / 400;
@@ -90,9 +90,9 @@ async function choose(seen) {
   view.chosen = { reference: "", track: shape.track, row: shape.row, start: shape.start, duration: shape.duration };
   changed();
   try {
-    const told = await json("span", { track: shape.track, seq: shape.seq });
-    view.chosen = { ...view.chosen, reference: told.reference };
-    if (told.span) [view.chosen.start, view.chosen.duration] = [told.span.start, told.span.duration];
+    const answer = await json("span", { track: shape.track, seq: shape.seq });
+    view.chosen = { ...view.chosen, reference: answer.reference };
+    if (answer.span) [view.chosen.start, view.chosen.duration] = [answer.span.start, answer.span.duration];
     await show("details");
   } catch (error) {
     note(error.message);
@@ -133,8 +133,8 @@ const actions = {
   flame: () => show("flame"),
   parent: async () => {
     if (!view.chosen) return;
-    const told = await json("span", { ref: view.chosen.reference });
-    if (told.details.parent_span_id) await goTo(told.details.parent_span_id);
+    const answer = await json("span", { ref: view.chosen.reference });
+    if (answer.details.parent_span_id) await goTo(answer.details.parent_span_id);
   },
   result: (step) => {
     const span = result(step);
@@ -174,7 +174,7 @@ function keepAddress() {
   addressTimer = setTimeout(() => history.replaceState(null, "", toFragment()), 200);
 }
 
-function tell() {
+function announce() {
   document.title = `${about.session} · ada`;
   byId("session").textContent = about.session;
   const [program, ...words] = (about.processes[0]?.command ?? "").split(" ");
@@ -194,7 +194,7 @@ async function load() {
   forgetPictures();
   arrange(about.opening.track, hasReason());
   byId("empty").hidden = allLines().length > 0;
-  tell();
+  announce();
   fetchMinimap(minimap).catch((error) => note(error.message));
 }
 

@@ -26,10 +26,10 @@ export async function fetchNames() {
   const number = ofNumber;
   const ids = [...wanted].slice(0, 1000);
   try {
-    const told = await json("names", { ids: ids.join(",") });
+    const answer = await json("names", { ids: ids.join(",") });
     if (number !== ofNumber) return;
     for (const id of ids) {
-      known.set(id, told[id] ?? [`#${id}`, ""]);
+      known.set(id, answer[id] ?? [`#${id}`, ""]);
       wanted.delete(id);
     }
     changed();

@@ -1,4 +1,4 @@
-// What is told while no span is chosen: how the run ended, and where its time went.
+// What is shown while no span is chosen: how the run ended, and where its time went.
 
 import { about } from "./about.js";
 import { duration, thousands } from "./format.js";

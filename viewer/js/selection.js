@@ -23,9 +23,9 @@ export async function sums() {
   const tracks = meantThreads().join(",");
   const key = `${about.number} ${start} ${end} ${tracks}`;
   if (kept.key !== key) {
-    const told = await json("sums", { start, end, tracks });
-    await needNames([...new Set([...told.functions.map((it) => it[0]), ...told.nodes.map((it) => it[0])])]);
-    kept = { key, sums: told };
+    const answer = await json("sums", { start, end, tracks });
+    await needNames([...new Set([...answer.functions.map((it) => it[0]), ...answer.nodes.map((it) => it[0])])]);
+    kept = { key, sums: answer };
   }
   return kept.sums;
 }
@@ -39,20 +39,20 @@ export function timeWords() {
 export function makeSelection(searchFor) {
   tab("selection", async (box, isWanted) => {
     box.replaceChildren(el("p", { class: "faint" }, "summing up…"));
-    const told = await sums();
+    const answer = await sums();
     if (!isWanted()) return;
     const { start, end } = meant();
     const length = end - start;
-    const rows = told.functions.map(([id, calls, own, total, longest]) => ({
+    const rows = answer.functions.map(([id, calls, own, total, longest]) => ({
       cells: [thousands(calls), duration(own), bar(own / length), duration(total), duration(longest), name(id) ?? ""],
       go: () => searchFor(name(id) ?? ""),
     }));
     box.replaceChildren(
       el("h2", {}, `${timeWords()}, of `, threadChoice()),
       el("div", { class: "columns" },
-        list([["calls", thousands(told.calls)], ["functions", thousands(told.distinct_functions)], ["threads", String(told.threads)],
-          ["calls a second", thousands(Math.round(told.calls / (length / 1e9)))]]),
-        list(told.endings.slice(0, 8).map((it) => [endingWords(it).replaceAll("_", " "), counted(it.count, "call")]))),
+        list([["calls", thousands(answer.calls)], ["functions", thousands(answer.distinct_functions)], ["threads", String(answer.threads)],
+          ["calls a second", thousands(Math.round(answer.calls / (length / 1e9)))]]),
+        list(answer.endings.slice(0, 8).map((it) => [endingWords(it).replaceAll("_", " "), counted(it.count, "call")]))),
       el("h3", {}, "Functions by their own time"),
       table([">calls", ">self", "share", ">total", ">longest", "name"], rows));
   });

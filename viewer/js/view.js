@@ -36,7 +36,7 @@ export function changed() {
   });
 }
 
-/** The shortest time that is shown: fewer nanoseconds than this cannot be told apart. */
+/** The shortest time that is shown: fewer nanoseconds than this cannot be distinguished. */
 const SHORTEST = 20;
 
 /** Looks at another time, within the run and a little around it. */

@@ -2,6 +2,8 @@
 
 use core::sync::atomic::Ordering;
 
+use ada_ring::LoaderStage;
+
 use crate::arch::raw;
 use crate::config::{Item, get};
 use crate::memory::pool;
@@ -46,12 +48,12 @@ pub(crate) fn libraries_changed() {
         if loader.waiting.load(Ordering::Acquire) != process {
             return;
         }
-        if loader.stage.load(Ordering::Acquire) == 1 {
+        if loader.stage.load(Ordering::Acquire) == LoaderStage::CallWanted as u32 {
             let word = |at: usize| loader.call[at].load(Ordering::Relaxed);
             // SAFETY: the recorder asks only for mappings where nothing is mapped.
             let result = unsafe { raw(word(0), [word(1), word(2), word(3), word(4), word(5), word(6)]) };
             loader.result.store(result as u64, Ordering::Relaxed);
-            loader.stage.store(2, Ordering::Release);
+            loader.stage.store(LoaderStage::CallMade as u32, Ordering::Release);
             syscall::futex_wake(&loader.stage);
             continue;
         }

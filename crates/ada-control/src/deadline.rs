@@ -28,10 +28,10 @@ pub(crate) struct Deadline {
 
 impl Deadline {
     /// From the work that is estimated for these files, unless the user has said how long.
-    pub(crate) fn new(started: Instant, files: &[LoadedFile], told: Option<Duration>) -> Self {
+    pub(crate) fn new(started: Instant, files: &[LoadedFile], allowance: Option<Duration>) -> Self {
         let bytes: u64 = files.iter().map(|file| file.end - file.start).sum();
-        let allowed = told.unwrap_or(Duration::from_nanos(bytes * NANOSECONDS_PER_BYTE) + TOLERANCE);
-        Self { allowed, at: told.and_then(|told| started.checked_add(told)), worked: AtomicU64::new(0) }
+        let allowed = allowance.unwrap_or(Duration::from_nanos(bytes * NANOSECONDS_PER_BYTE) + TOLERANCE);
+        Self { allowed, at: allowance.and_then(|allowance| started.checked_add(allowance)), worked: AtomicU64::new(0) }
     }
 
     /// None: for a thread that waits for its library there is no way back.
@@ -73,8 +73,8 @@ mod tests {
         let small = Deadline::new(now, &[file(4096)], None);
         let large = Deadline::new(now, &[file(4096), file(100 << 20)], None);
         assert!(small.allowed() < large.allowed() && !small.has_passed());
-        let told = Deadline::new(now, &[file(100 << 20)], Some(Duration::ZERO));
-        assert!(told.has_passed() && matches!(told.check(), Err(ControlError::StartUpTimeout { .. })));
+        let allowance = Deadline::new(now, &[file(100 << 20)], Some(Duration::ZERO));
+        assert!(allowance.has_passed() && matches!(allowance.check(), Err(ControlError::StartUpTimeout { .. })));
         assert!(!Deadline::never().has_passed());
     }
 

@@ -3,6 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
+use ada_event::ProcessId;
 use ada_format::atf::WriteError;
 use ada_process::End;
 
@@ -36,7 +37,7 @@ pub enum ControlError {
     #[error("cannot attach to process {pid}: {reason}")]
     NotAttached {
         /// The process.
-        pid: u32,
+        pid: ProcessId,
         /// Why, and what to do.
         reason: String,
     },
@@ -44,7 +45,7 @@ pub enum ControlError {
     #[error("cannot remove the hooks of process {pid}: {reason}")]
     NotDetached {
         /// The process.
-        pid: u32,
+        pid: ProcessId,
         /// Why, and what to do.
         reason: String,
     },

@@ -6,7 +6,7 @@ use ada_event::ImageOffset;
 use ada_image::{demangle, glob};
 
 /// Whether a pattern matches the function's name, or the module's path or file name. A function without a name is known
-/// by its place, as `ada hooks` shows it.
+/// by its module and offset, as `ada hooks` shows it.
 pub fn matches_function(pattern: &str, path: &Path, name: Option<&str>, start: ImageOffset) -> bool {
     let file = path.file_name().map(|file| file.to_string_lossy()).unwrap_or_default();
     glob(pattern, &file)

@@ -15,7 +15,7 @@ pub struct Check {
     pub words: String,
 }
 
-/// Looks at everything that can be told without tracing something.
+/// Looks at everything that can be known without tracing something.
 pub fn check_machine() -> Vec<Check> {
     vec![thread_bases(), clock(), tracing_policy(), address_space(), overcommit()]
 }

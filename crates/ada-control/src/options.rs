@@ -10,7 +10,7 @@ use ada_ring::{DetailMode, OnFull};
 use crate::roll::Roll;
 use crate::trigger::Trigger;
 
-/// Says of a module's path, a function's name, where it has one, and its place, whether to leave it alone.
+/// Says of a module's path, a function's name, where it has one, and its module and offset, whether to leave it alone.
 pub type Exclusion = dyn Fn(&Path, Option<&str>, ImageOffset) -> bool + Send + Sync;
 
 /// How to trace.

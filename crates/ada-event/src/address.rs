@@ -39,6 +39,18 @@ impl fmt::Display for RuntimeAddr {
     }
 }
 
+macro_rules! hex_as_number {
+    ($($address:ty),*) => {$(
+        impl fmt::LowerHex for $address {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                fmt::LowerHex::fmt(&self.0, f)
+            }
+        }
+    )*};
+}
+
+hex_as_number!(ImageOffset, RuntimeAddr);
+
 #[cfg(test)]
 mod tests {
     use super::*;

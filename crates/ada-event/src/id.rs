@@ -1,6 +1,9 @@
 //! Ids: modules, functions, threads, and positions in the files of a thread.
 
 use core::fmt;
+use core::num::ParseIntError;
+use core::ops::{Add, AddAssign, Sub};
+use core::str::FromStr;
 
 /// A loaded image, numbered within one process of one session.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -11,6 +14,11 @@ pub struct ModuleId(pub u32);
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(transparent)]
 pub struct FunctionId(pub u64);
+
+/// The operating system's id of a process.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(transparent)]
+pub struct ProcessId(pub u32);
 
 /// The operating system's id of a thread, cut to the 32 bits that the file format has for it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -41,6 +49,92 @@ impl FunctionId {
     /// The function's ordinal in its module's function table.
     pub const fn symbol_index(self) -> u32 {
         self.0 as u32
+    }
+}
+
+impl ProcessId {
+    /// As system calls take it.
+    #[inline]
+    pub const fn to_raw(self) -> i32 {
+        self.0.cast_signed()
+    }
+
+    /// As system calls give it.
+    #[inline]
+    pub const fn from_raw(raw: i32) -> Self {
+        Self(raw.cast_unsigned())
+    }
+
+    /// The thread that the process began with: it has the process's id.
+    #[inline]
+    pub const fn first_thread(self) -> ThreadId {
+        ThreadId(self.0)
+    }
+}
+
+impl ThreadId {
+    /// As system calls take it.
+    #[inline]
+    pub const fn to_raw(self) -> i32 {
+        self.0.cast_signed()
+    }
+
+    /// As system calls give it.
+    #[inline]
+    pub const fn from_raw(raw: i32) -> Self {
+        Self(raw.cast_unsigned())
+    }
+}
+
+impl EventSeq {
+    /// The position after this one.
+    #[inline]
+    pub const fn next(self) -> Self {
+        Self(self.0.saturating_add(1))
+    }
+
+    /// How many events it is after another; 0 where it is before.
+    #[inline]
+    pub const fn since(self, earlier: Self) -> u64 {
+        self.0.saturating_sub(earlier.0)
+    }
+
+    /// The position so many events later; the last one there is where that would be later still.
+    #[inline]
+    pub const fn saturating_add(self, events: u64) -> Self {
+        Self(self.0.saturating_add(events))
+    }
+
+    /// The position so many events earlier. Damaged files can state a distance that leads before the first event.
+    #[inline]
+    pub const fn wrapping_sub(self, events: u64) -> Self {
+        Self(self.0.wrapping_sub(events))
+    }
+}
+
+impl Add<u64> for EventSeq {
+    type Output = Self;
+
+    #[inline]
+    fn add(self, events: u64) -> Self {
+        Self(self.0 + events)
+    }
+}
+
+/// How many events one position is after another.
+impl Sub for EventSeq {
+    type Output = u64;
+
+    #[inline]
+    fn sub(self, earlier: Self) -> u64 {
+        self.0 - earlier.0
+    }
+}
+
+impl AddAssign<u64> for EventSeq {
+    #[inline]
+    fn add_assign(&mut self, events: u64) {
+        self.0 += events;
     }
 }
 
@@ -77,7 +171,35 @@ macro_rules! display_as_number {
     )*};
 }
 
-display_as_number!(ModuleId, ThreadId, EventSeq, DetailSeq);
+display_as_number!(ModuleId, ProcessId, ThreadId, EventSeq, DetailSeq);
+
+macro_rules! parse_as_number {
+    ($($id:ident),*) => {$(
+        impl FromStr for $id {
+            type Err = ParseIntError;
+
+            fn from_str(text: &str) -> Result<Self, ParseIntError> {
+                text.parse().map(Self)
+            }
+        }
+    )*};
+}
+
+parse_as_number!(ProcessId, ThreadId, EventSeq);
+
+/// For columns and records, which have numbers.
+macro_rules! into_number {
+    ($($id:ident),*) => {$(
+        impl From<$id> for u64 {
+            #[inline]
+            fn from(id: $id) -> Self {
+                id.0.into()
+            }
+        }
+    )*};
+}
+
+into_number!(ModuleId, ProcessId, ThreadId, EventSeq);
 
 #[cfg(test)]
 mod tests {
@@ -88,6 +210,13 @@ mod tests {
         let id = FunctionId::new(ModuleId(7), 0xffff_fffe);
         assert_eq!(id.0, 0x0000_0007_ffff_fffe);
         assert_eq!((id.module(), id.symbol_index()), (ModuleId(7), 0xffff_fffe));
+    }
+
+    #[test]
+    fn positions_count_events() {
+        assert_eq!(EventSeq(7).next(), EventSeq(7) + 1);
+        assert_eq!((EventSeq(7).since(EventSeq(5)), EventSeq(5).since(EventSeq(7))), (2, 0));
+        assert_eq!("12".parse(), Ok(EventSeq(12)));
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! The vocabulary of ada: what an event is, and how the things it names are told apart.
+//! The vocabulary of ada: what an event is, and how the things it names are identified.
 //!
 //! Everything here is plain data, without a clock, a file or an allocation, so that the code inside a traced
 //! program and the code that reads its trace years later can share it. Values come from untrusted bytes: each bit
@@ -17,5 +17,5 @@ pub use address::{ImageOffset, RuntimeAddr};
 pub use calendar::civil_from_days;
 pub use duration::{parse_duration, write_duration};
 pub use event::{Event, EventKind};
-pub use id::{DetailSeq, EventSeq, FunctionId, ModuleId, ThreadId};
+pub use id::{DetailSeq, EventSeq, FunctionId, ModuleId, ProcessId, ThreadId};
 pub use time::TraceNanos;

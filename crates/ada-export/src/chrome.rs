@@ -2,6 +2,7 @@
 
 use std::io::{self, BufWriter, Write};
 
+use ada_event::{ProcessId, ThreadId, TraceNanos};
 use serde_json::{Value, json};
 
 use crate::json_text::{micros, text};
@@ -20,7 +21,14 @@ impl<'a> Chrome<'a> {
     }
 
     /// Begins an event: the fields that all have. The caller adds more, and the brace.
-    fn begin_event(&mut self, phase: char, pid: u32, tid: u32, name: &str, category: &str) -> io::Result<()> {
+    fn begin_event(
+        &mut self,
+        phase: char,
+        pid: ProcessId,
+        tid: ThreadId,
+        name: &str,
+        category: &str,
+    ) -> io::Result<()> {
         let separator = if std::mem::take(&mut self.is_first) { "\n" } else { ",\n" };
         write!(self.out, "{separator}{{\"ph\":\"{phase}\",\"pid\":{pid},\"tid\":{tid},\"name\":")?;
         text(&mut self.out, name)?;
@@ -28,12 +36,12 @@ impl<'a> Chrome<'a> {
         text(&mut self.out, category)
     }
 
-    fn time(&mut self, trace: &TraceInfo, time: u64) -> io::Result<()> {
+    fn time(&mut self, trace: &TraceInfo, time: TraceNanos) -> io::Result<()> {
         self.out.write_all(b",\"ts\":")?;
-        micros(&mut self.out, time.saturating_sub(trace.start))
+        micros(&mut self.out, time.since(trace.start))
     }
 
-    fn metadata(&mut self, name: &str, pid: u32, tid: u32, value: &str) -> io::Result<()> {
+    fn metadata(&mut self, name: &str, pid: ProcessId, tid: ThreadId, value: &str) -> io::Result<()> {
         self.begin_event('M', pid, tid, name, "__metadata")?;
         write!(self.out, ",\"ts\":0,\"args\":{}}}", json!({ "name": value }))
     }
@@ -68,11 +76,11 @@ struct Edge<'a> {
     phase: char,
     id: u64,
     name: &'a str,
-    time: u64,
+    time: TraceNanos,
     arguments: Option<Value>,
 }
 
-fn ids(trace: &TraceInfo, thread: usize) -> (u32, u32) {
+fn ids(trace: &TraceInfo, thread: usize) -> (ProcessId, ThreadId) {
     (trace.process_of(thread).pid, trace.threads[thread].id)
 }
 
@@ -95,10 +103,10 @@ impl TimelineWriter for Chrome<'_> {
         let about = json!({ "session": trace.session, "start_ns": trace.start.to_string(), "made_by": "ada" });
         write!(self.out, "{{\"displayTimeUnit\":\"ns\",\"otherData\":{about},\"traceEvents\":[")?;
         for process in &trace.processes {
-            self.metadata("process_name", process.pid, 0, &process.name)?;
+            self.metadata("process_name", process.pid, ThreadId(0), &process.name)?;
         }
-        for (place, thread) in trace.threads.iter().enumerate() {
-            let (pid, tid) = ids(trace, place);
+        for (index, thread) in trace.threads.iter().enumerate() {
+            let (pid, tid) = ids(trace, index);
             self.metadata("thread_name", pid, tid, &thread.name)?;
         }
         Ok(())
@@ -147,7 +155,7 @@ impl TimelineWriter for Chrome<'_> {
         self.nestable(trace, span, &begin)?;
         for part in &span.parts {
             let thread = trace.threads[part.thread].id;
-            let arguments = json!({ "part": true, "running": part.is_running, "thread": thread });
+            let arguments = json!({ "part": true, "running": part.is_running, "thread": thread.0 });
             let begin = Edge { phase: 'b', id, name: &part.label, time: part.start, arguments: Some(arguments) };
             self.nestable(trace, span, &begin)?;
             let end = Edge { phase: 'e', id, name: &part.label, time: part.end, arguments: None };

@@ -13,7 +13,7 @@ pub(crate) struct Folded<'a> {
     /// Self time by path.
     times: Vec<u64>,
     open: Vec<OpenCall>,
-    /// Names in the order of their numbers: threads by their places, then functions.
+    /// Names in the order of their numbers: threads by their indexes, then functions.
     numbers: HashMap<(usize, u32), u32>,
     names: Vec<String>,
     root: Option<u32>,
@@ -59,8 +59,8 @@ impl TimelineWriter for Folded<'_> {
     }
 
     fn begin(&mut self, trace: &TraceInfo) -> io::Result<()> {
-        for (place, thread) in trace.threads.iter().enumerate() {
-            self.names.push(plain(&format!("{} {}", thread.name, trace.threads[place].id)));
+        for thread in &trace.threads {
+            self.names.push(plain(&format!("{} {}", thread.name, thread.id)));
         }
         Ok(())
     }

@@ -21,7 +21,7 @@ pub(crate) struct Heph<'a> {
     out: Box<dyn Write + 'a>,
     encoder: Encoder,
     counters: HashMap<u32, u32>,
-    /// By the place of the thread.
+    /// By the index of the thread.
     streams: Vec<u32>,
     /// What caused a logical span, by its reference.
     causes: HashMap<String, Vec<(&'static str, String)>>,
@@ -82,9 +82,9 @@ impl TimelineWriter for Heph<'_> {
     fn begin(&mut self, trace: &TraceInfo) -> io::Result<()> {
         // A stream's id is its own in the trace; the same thread id in two processes is two streams.
         let mut taken = HashMap::new();
-        for (place, thread) in trace.threads.iter().enumerate() {
-            let mut id = thread.id;
-            while taken.insert(id, place).is_some_and(|other| other != place) {
+        for (index, thread) in trace.threads.iter().enumerate() {
+            let mut id = thread.id.0;
+            while taken.insert(id, index).is_some_and(|other| other != index) {
                 id = id.wrapping_add(0x8000_0001);
             }
             self.streams.push(id);
@@ -108,8 +108,8 @@ impl TimelineWriter for Heph<'_> {
             stream: StreamId(stream),
             counter: self.count(stream),
             substream: SubstreamId(call.context),
-            start: Nanos(call.start),
-            end: Nanos(call.end),
+            start: Nanos(call.start.0),
+            end: Nanos(call.end.0),
             description: cut(&function.name),
         };
         let mut encode = || {
@@ -135,8 +135,8 @@ impl TimelineWriter for Heph<'_> {
                 stream: StreamId(stream),
                 counter: self.count(stream),
                 substream: SubstreamId(span.context),
-                start: Nanos(part.start),
-                end: Nanos(part.end),
+                start: Nanos(part.start.0),
+                end: Nanos(part.end.0),
                 description: cut(&part.label),
             };
             let event = self.encoder.event(&head).map_err(failed)?;
@@ -147,8 +147,8 @@ impl TimelineWriter for Heph<'_> {
             stream: StreamId(stream),
             counter: self.count(stream),
             substream: SubstreamId(span.context),
-            start: Nanos(span.start),
-            end: Nanos(span.end.max(span.start)),
+            start: Nanos(span.start.0),
+            end: Nanos(span.end.max(span.start).0),
             description: cut(&span.name),
         };
         let causes = self.causes.remove(&span.reference).unwrap_or_default();

@@ -3,18 +3,20 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap};
 
+use ada_event::TraceNanos;
+
 /// Lanes for spans that come in the order of their starts.
 #[derive(Debug, Default)]
 pub struct Lanes {
     /// Lanes in use, by when they become free.
-    busy: BinaryHeap<Reverse<(u64, usize)>>,
+    busy: BinaryHeap<Reverse<(TraceNanos, usize)>>,
     free: BTreeSet<usize>,
     count: usize,
 }
 
 impl Lanes {
     /// The lane of the next span.
-    pub fn place(&mut self, start: u64, end: u64) -> usize {
+    pub fn take(&mut self, start: TraceNanos, end: TraceNanos) -> usize {
         while let Some(&Reverse((until, lane))) = self.busy.peek()
             && until <= start
         {
@@ -26,7 +28,7 @@ impl Lanes {
             self.count - 1
         });
         // One without length takes its lane for that moment, or two of one moment would lie on each other.
-        self.busy.push(Reverse((end.max(start + 1), lane)));
+        self.busy.push(Reverse((end.max(start.saturating_add(1)), lane)));
         lane
     }
 
@@ -43,8 +45,9 @@ mod tests {
     #[test]
     fn spans_that_overlap_get_lanes_of_their_own() {
         let mut lanes = Lanes::default();
-        let placed: Vec<usize> =
-            [(0, 10), (1, 3), (3, 4), (3, 3), (10, 11), (10, 12)].map(|(start, end)| lanes.place(start, end)).into();
+        let placed: Vec<usize> = [(0, 10), (1, 3), (3, 4), (3, 3), (10, 11), (10, 12)]
+            .map(|(start, end)| lanes.take(TraceNanos(start), TraceNanos(end)))
+            .into();
         assert_eq!(placed, [0, 1, 1, 2, 0, 1]);
         assert_eq!(lanes.count(), 3);
     }

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use ada_event::{EventSeq, ProcessId, ThreadId, TraceNanos};
 use serde_json::{Map, Value};
 
 /// What is known of a trace before its calls.
@@ -10,9 +11,9 @@ pub struct TraceInfo {
     /// The session's name.
     pub session: String,
     /// The earliest event's time.
-    pub start: u64,
+    pub start: TraceNanos,
     /// The latest one's.
-    pub end: u64,
+    pub end: TraceNanos,
     /// The processes.
     pub processes: Vec<ProcessInfo>,
     /// The threads of all processes.
@@ -25,10 +26,10 @@ pub struct TraceInfo {
 #[derive(Clone, Debug, Default)]
 pub struct ProcessInfo {
     /// Its id.
-    pub pid: u32,
+    pub pid: ProcessId,
     /// What it ran.
     pub name: String,
-    /// The functions that calls name by their place.
+    /// The functions that calls name by their index.
     pub functions: Vec<FunctionInfo>,
 }
 
@@ -44,16 +45,16 @@ pub struct FunctionInfo {
 /// A thread.
 #[derive(Clone, Debug, Default)]
 pub struct ThreadInfo {
-    /// The place of its process.
+    /// Its process, by its index.
     pub process: usize,
     /// Its id.
-    pub id: u32,
+    pub id: ThreadId,
     /// What it runs.
     pub name: String,
     /// Its earliest event's time.
-    pub start: u64,
+    pub start: TraceNanos,
     /// Its latest event's.
-    pub end: u64,
+    pub end: TraceNanos,
 }
 
 /// How and why a span ended.
@@ -84,12 +85,12 @@ impl Ending {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Call {
     /// The event that opened it: with its thread, its name.
-    pub seq: u64,
+    pub seq: EventSeq,
     /// When it began.
-    pub start: u64,
+    pub start: TraceNanos,
     /// When it ended, within the call that encloses it.
-    pub end: u64,
-    /// The function's place in its process.
+    pub end: TraceNanos,
+    /// The function, by its index in its process.
     pub function: u32,
     /// How it ended.
     pub ending: Ending,
@@ -111,18 +112,18 @@ pub struct Argument {
 pub struct Logical {
     /// What commands call it.
     pub reference: String,
-    /// The place of its process.
+    /// Its process, by its index.
     pub process: usize,
-    /// The place of the thread that it began on.
+    /// The thread that it began on, by its index.
     pub thread: usize,
     /// `pthread`, `swift`, `gcd` or `callback`.
     pub runtime: &'static str,
     /// What it ran.
     pub name: String,
     /// When it began.
-    pub start: u64,
+    pub start: TraceNanos,
     /// When it ended.
-    pub end: u64,
+    pub end: TraceNanos,
     /// How it ended.
     pub ending: Ending,
     /// The number that calls on its behalf have; 0 where calls are the thread's own.
@@ -140,12 +141,12 @@ pub struct Part {
     pub label: String,
     /// Whether it ran.
     pub is_running: bool,
-    /// The place of the thread that it ran on.
+    /// The thread that it ran on, by its index.
     pub thread: usize,
     /// When it began.
-    pub start: u64,
+    pub start: TraceNanos,
     /// When it ended.
-    pub end: u64,
+    pub end: TraceNanos,
 }
 
 /// Who caused what.
@@ -162,20 +163,20 @@ pub struct Link {
 /// One end of a link.
 #[derive(Clone, Debug)]
 pub struct LinkEnd {
-    /// The place of the thread.
+    /// The thread, by its index.
     pub thread: usize,
     /// When.
-    pub time: u64,
+    pub time: TraceNanos,
     /// The call, if it is one, by its opening event.
-    pub call: Option<u64>,
+    pub call: Option<EventSeq>,
     /// The logical span, if it is one, by its reference.
     pub logical: Option<String>,
 }
 
 impl TraceInfo {
     /// A function of a thread's process.
-    pub(crate) fn function(&self, thread: usize, place: u32) -> &FunctionInfo {
-        &self.processes[self.threads[thread].process].functions[place as usize]
+    pub(crate) fn function(&self, thread: usize, function: u32) -> &FunctionInfo {
+        &self.processes[self.threads[thread].process].functions[function as usize]
     }
 
     pub(crate) fn process_of(&self, thread: usize) -> &ProcessInfo {

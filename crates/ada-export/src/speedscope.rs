@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::io::{self, BufWriter, Write};
 
+use ada_event::TraceNanos;
 use serde_json::json;
 
 use crate::json_text::text;
@@ -27,7 +28,7 @@ pub(crate) struct Speedscope<'a> {
     is_first_event: bool,
     /// Logical spans by process, runtime and lane; a profile's events must be in order.
     lanes: HashMap<(usize, &'static str), Lanes>,
-    logical: BTreeMap<LaneKey, Vec<(usize, u64, u64)>>,
+    logical: BTreeMap<LaneKey, Vec<(usize, TraceNanos, TraceNanos)>>,
 }
 
 impl<'a> Speedscope<'a> {
@@ -60,13 +61,13 @@ impl<'a> Speedscope<'a> {
         self.is_first_event = true;
         write!(self.out, "{separator}{{\"type\":\"evented\",\"name\":")?;
         text(&mut self.out, name)?;
-        let end = trace.end.saturating_sub(trace.start);
+        let end = trace.end.since(trace.start);
         write!(self.out, ",\"unit\":\"nanoseconds\",\"startValue\":0,\"endValue\":{end},\"events\":[")
     }
 
-    fn event(&mut self, trace: &TraceInfo, kind: char, frame: usize, time: u64) -> io::Result<()> {
+    fn event(&mut self, trace: &TraceInfo, kind: char, frame: usize, time: TraceNanos) -> io::Result<()> {
         let separator = if std::mem::take(&mut self.is_first_event) { "" } else { "," };
-        let time = time.saturating_sub(trace.start);
+        let time = time.since(trace.start);
         write!(self.out, "{separator}{{\"type\":\"{kind}\",\"frame\":{frame},\"at\":{time}}}")
     }
 }
@@ -105,7 +106,7 @@ impl TimelineWriter for Speedscope<'_> {
     }
 
     fn logical(&mut self, _: &TraceInfo, span: &Logical) -> io::Result<()> {
-        let lane = self.lanes.entry((span.process, span.runtime)).or_default().place(span.start, span.end);
+        let lane = self.lanes.entry((span.process, span.runtime)).or_default().take(span.start, span.end);
         let ending = if span.ending.is_plain() { String::new() } else { format!(" [{}]", span.ending.words()) };
         self.listed.push((format!("{} {}{ending}", span.reference, span.name), None));
         let frame = self.listed.len() - 1;
@@ -123,8 +124,8 @@ impl TimelineWriter for Speedscope<'_> {
             self.out.write_all(b"]}")?;
         }
         self.out.write_all(b"],\"shared\":{\"frames\":[")?;
-        for (place, (name, file)) in self.listed.iter().enumerate() {
-            let separator = if place == 0 { "\n" } else { ",\n" };
+        for (index, (name, file)) in self.listed.iter().enumerate() {
+            let separator = if index == 0 { "\n" } else { ",\n" };
             write!(self.out, "{separator}{{\"name\":")?;
             text(&mut self.out, name)?;
             if let Some(file) = file {

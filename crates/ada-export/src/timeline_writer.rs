@@ -7,7 +7,7 @@ use crate::model::{Argument, Call, Logical, TraceInfo};
 /// When a writer wants to know the arguments of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ArgumentsAt {
-    /// Never: the format has no place for them.
+    /// Never: the format cannot hold them.
     Never,
     /// When the call opens.
     Open,

@@ -3,7 +3,7 @@
 use std::hint::black_box;
 use std::time::UNIX_EPOCH;
 
-use ada_event::{Event, EventKind, FunctionId, ThreadId, TraceNanos};
+use ada_event::{Event, EventKind, FunctionId, ProcessId, ThreadId, TraceNanos};
 use ada_format::atf::{Platform, Session, SessionWriter, SyncPolicy};
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use tempfile::TempDir;
@@ -14,7 +14,8 @@ const EVENTS: u64 = 8 << 20;
 fn session(threads: u32) -> (TempDir, Session) {
     let folder = TempDir::new().expect("a temporary folder");
     let mut writer =
-        SessionWriter::create(folder.path(), UNIX_EPOCH, 1, Platform::LINUX_X86_64, SyncPolicy::Never).unwrap();
+        SessionWriter::create(folder.path(), UNIX_EPOCH, ProcessId(1), Platform::LINUX_X86_64, SyncPolicy::Never)
+            .unwrap();
     let mut lanes: Vec<_> = (0..threads).map(|id| writer.thread(ThreadId(id)).unwrap()).collect();
     let mut random = 0x9e37_79b9_7f4a_7c15_u64;
     for time in 0..EVENTS {

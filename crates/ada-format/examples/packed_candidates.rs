@@ -24,7 +24,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         "session",
         "M events",
         "zstd-1",
-        "told",
+        "explicit",
         "near",
         "chosen",
         "+zstd-1",
@@ -61,7 +61,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 struct Sums {
     events: u64,
     zstd: u64,
-    told: u64,
+    explicit: u64,
     near: u64,
     chosen: u64,
     chosen_zstd: [u64; 2],
@@ -78,8 +78,8 @@ impl Sums {
         let events = IndexView::parse(raw).expect("it is one").raw_events();
         self.events += events.len() as u64;
         self.zstd += events.chunks(16 << 10).map(|part| zstd_len(part.as_flattened(), 1)).sum::<u64>();
-        let (told, near) = simpler(events);
-        self.told += told;
+        let (explicit, near) = simpler(events);
+        self.explicit += explicit;
         self.near += near;
         let mut packed = Vec::new();
         self.encode_s += best_of(3, || {
@@ -123,7 +123,7 @@ impl Sums {
             "{name:<24} {:>9.2} {:>7} {:>7} {:>7} {:>7} {:>7} {:>7} {:>8} {:>8} | {:>8.1} {:>7} {:>7} {:>7.0}",
             self.events as f64 / 1e6,
             per(self.zstd),
-            per(self.told),
+            per(self.explicit),
             per(self.near),
             per(self.chosen),
             per(self.chosen_zstd[0]),
@@ -152,22 +152,22 @@ fn zstd_len(bytes: &[u8], level: i32) -> u64 {
 }
 
 /// Bytes of two simpler codes: a byte of control, differences of time as numbers of varying length, returns guessed from
-/// the stack. In the first each call tells its function in two bytes; in the second it is guessed to be the one that the
+/// the stack. In the first each call has its function in two bytes; in the second it is guessed to be the one that the
 /// same caller called after the same call before.
 fn simpler(events: &[[u8; 32]]) -> (u64, u64) {
-    let (mut told, mut near) = (0, 0);
+    let (mut explicit, mut near) = (0, 0);
     let (mut stack, mut guesses): (Vec<u64>, HashMap<(u64, u64), u64>) = Default::default();
     let (mut time, mut last) = (0, 0);
     for event in events.iter().map(Event::from_le_bytes) {
         let since = event.timestamp.0.wrapping_sub(time);
         time = event.timestamp.0;
         let both = 1 + (u64::from(u64::BITS - since.leading_zeros())).div_ceil(7).max(1);
-        (told, near) = (told + both, near + both);
+        (explicit, near) = (explicit + both, near + both);
         let is_call = event.kind.is_call();
         stack.truncate(event.depth as usize + usize::from(!is_call));
         if is_call {
             let context = (stack.last().copied().unwrap_or(0), last);
-            told += 2;
+            explicit += 2;
             near += if guesses.insert(context, event.function.0) == Some(event.function.0) { 0 } else { 2 };
             if event.kind == EventKind::CALL {
                 stack.resize(event.depth as usize, 0);
@@ -176,9 +176,9 @@ fn simpler(events: &[[u8; 32]]) -> (u64, u64) {
             last = 0;
         } else {
             let is_guessed = stack.pop() == Some(event.function.0);
-            (told, near) = if is_guessed { (told, near) } else { (told + 2, near + 2) };
+            (explicit, near) = if is_guessed { (explicit, near) } else { (explicit + 2, near + 2) };
             last = event.function.0;
         }
     }
-    (told, near)
+    (explicit, near)
 }

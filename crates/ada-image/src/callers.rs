@@ -31,7 +31,7 @@ impl<'d> Callers<'d> {
     }
 
     /// The registers of the caller of the frame whose instruction is at `address` in the image; `read` reads a word of its
-    /// stack. `None` where the table does not tell, or tells it by a program of its own.
+    /// stack. `None` where the table does not say, or says it by a program of its own.
     pub fn caller(
         &self,
         address: ImageOffset,

@@ -44,7 +44,7 @@ fn cpp(raw: &str) -> Option<String> {
 
 /// Swift's newer mangling, with arguments and results: functions may differ in nothing else.
 fn swift(raw: &str) -> Option<String> {
-    // What LLVM appended to tell copies apart is not part of the mangling.
+    // What LLVM appended to distinguish copies is not part of the mangling.
     let (mangled, suffix) = raw.split_once('.').map_or((raw, ""), |(mangled, _)| (mangled, &raw[mangled.len()..]));
     let name = Name::new(mangled, NameMangling::Mangled, Language::Swift);
     let mut text = BoundedText::default();

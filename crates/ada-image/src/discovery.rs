@@ -60,12 +60,12 @@ enum ClaimKind {
 struct Discovery<'i, 'd> {
     image: &'i Image<'i>,
     claims: Vec<Claim<'d>>,
-    name_bytes_left: usize,
+    name_bytes_remaining: usize,
 }
 
 impl<'i, 'd> Discovery<'i, 'd> {
     fn new(image: &'i Image<'_>) -> Self {
-        Self { image, claims: Vec::new(), name_bytes_left: 0 }
+        Self { image, claims: Vec::new(), name_bytes_remaining: 0 }
     }
 
     /// Adds the unwind table. Comes after all symbols: those are asked whether a function starts with padding.
@@ -86,7 +86,7 @@ impl<'i, 'd> Discovery<'i, 'd> {
     /// Where the function is whose unwind entry starts at `start`, if there is code for one.
     fn function_start(&self, start: ImageOffset) -> Option<ImageOffset> {
         let code = self.image.code_range_at(start)?.bytes_from(start)?;
-        // Sections tell jump stubs apart by name; without them, their unwind entry looks like a function's.
+        // Sections distinguish jump stubs by name; without them, their unwind entry looks like a function's.
         if !self.image.has_sections() && is_jump_stub(code) {
             return None;
         }
@@ -100,7 +100,7 @@ impl<'i, 'd> Discovery<'i, 'd> {
 
     fn add_symbols(&mut self, symbols: &SymbolTable<'d>, source: Sources) {
         let room = symbols.name_bytes().saturating_mul(MAX_NAME_SHARING);
-        self.name_bytes_left = self.name_bytes_left.saturating_add(room);
+        self.name_bytes_remaining = self.name_bytes_remaining.saturating_add(room);
         self.claims.reserve(symbols.len());
         for symbol in symbols.defined() {
             let kind = match symbol.kind {
@@ -132,7 +132,7 @@ impl<'i, 'd> Discovery<'i, 'd> {
             // No symbol says more than the code it lies in can hold.
             let room = self.image.code_range_at(start).map_or(0, |range| range.end().0 - start.0);
             for rank in &ranks {
-                push_name(&mut table, rank.name, &mut self.name_bytes_left);
+                push_name(&mut table, rank.name, &mut self.name_bytes_remaining);
             }
             table.functions.push(Function {
                 start,
@@ -172,14 +172,15 @@ fn rank_names<'d>(claims: &[Claim<'d>], ranks: &mut Vec<NameRank<'d>>) {
     }
 }
 
-fn push_name(table: &mut FunctionTable, name: &[u8], bytes_left: &mut usize) {
+fn push_name(table: &mut FunctionTable, name: &[u8], bytes_remaining: &mut usize) {
     let name = String::from_utf8_lossy(name);
     let start = u32::try_from(table.text.len());
-    let (Ok(start), Ok(length), Some(left)) = (start, u32::try_from(name.len()), bytes_left.checked_sub(name.len()))
+    let (Ok(start), Ok(length), Some(remaining)) =
+        (start, u32::try_from(name.len()), bytes_remaining.checked_sub(name.len()))
     else {
         return;
     };
-    *bytes_left = left;
+    *bytes_remaining = remaining;
     table.text.push_str(&name);
     table.names.push(NameRange { start, length });
 }

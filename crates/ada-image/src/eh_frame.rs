@@ -43,7 +43,7 @@ impl<'d> EhFrameBytes<'d> {
     }
 }
 
-/// One entry's place in `.eh_frame`.
+/// One entry's offset in `.eh_frame`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Entry {
     pub(crate) offset: usize,

@@ -35,7 +35,7 @@ impl Function {
     }
 }
 
-/// A place in the text of all names.
+/// A range of the text of all names.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct NameRange {
     pub(crate) start: u32,
@@ -74,7 +74,7 @@ impl FunctionTable {
         self.names(index).next()
     }
 
-    /// All names of the function at `index`, the most telling first.
+    /// All names of the function at `index`, the most specific first.
     pub fn names(&self, index: usize) -> impl Iterator<Item = &str> {
         let ranges = self.functions.get(index).map_or(&[][..], |function| {
             let first = function.first_name as usize;

@@ -146,7 +146,7 @@ impl<'d> Image<'d> {
         })
     }
 
-    /// Finds with the loader's means what section headers would have told.
+    /// Finds with the loader's means what section headers would have said.
     fn do_without_sections(&mut self, program_headers: &[ProgramHeader64<LittleEndian>]) {
         for segment in self.segments.iter().filter(|segment| segment.executable) {
             self.code.push(CodeRange { start: segment.start, bytes: segment.file_bytes(self.file) });
@@ -203,7 +203,7 @@ impl<'d> Image<'d> {
     }
 
     /// The executable bytes that may hold functions, sorted and disjoint, without the linker's jump stubs (`.plt`).
-    /// An image without section headers cannot tell those apart, and gives its executable segments whole.
+    /// An image without section headers cannot distinguish those, and gives its executable segments whole.
     pub fn code_ranges(&self) -> &[CodeRange<'d>] {
         &self.code
     }

@@ -24,12 +24,12 @@ pub(crate) struct LandingPadReader<'i, 'd> {
     file: &'d [u8],
     /// Each byte of a real image belongs to one table at most. Hostile unwind entries that all name the same table
     /// would otherwise have it read again for each.
-    bytes_left: usize,
+    bytes_remaining: usize,
 }
 
 impl<'i, 'd> LandingPadReader<'i, 'd> {
     pub(crate) fn new(segments: &'i [Segment], file: &'d [u8]) -> Self {
-        Self { segments, file, bytes_left: file.len() }
+        Self { segments, file, bytes_remaining: file.len() }
     }
 
     /// Appends the pads that the table at `address` has for the piece of code at `start`.
@@ -38,7 +38,8 @@ impl<'i, 'd> LandingPadReader<'i, 'd> {
         let bytes = bytes_from(self.segments, self.file, address).unwrap_or_default();
         let mut table = EndianSlice::new(bytes, LittleEndian);
         let (base, encoding, size) = read_header(&mut table, address, start).map_err(bad)?;
-        self.bytes_left = self.bytes_left.checked_sub(size.max(1)).ok_or(bad(Error::OffsetOutOfBounds(address)))?;
+        self.bytes_remaining =
+            self.bytes_remaining.checked_sub(size.max(1)).ok_or(bad(Error::OffsetOutOfBounds(address)))?;
         let mut sites = table.split(size).map_err(bad)?;
         while !sites.is_empty() {
             let pad = read_call_site(&mut sites, encoding).map_err(bad)?;
@@ -137,7 +138,7 @@ mod tests {
     fn pads_count_from_the_start_of_the_code_and_zero_is_none() {
         let table = [0xff, 0xff, 1, 18, 0, 9, 0, 0, 9, 4, 0x81, 1, 0, 13, 1, 0x81, 1, 1, 14, 1, 2, 0];
         assert_eq!(pads(&table), Ok(vec![0x1081, 0x1002]));
-        // With types: their place is passed over.
+        // With types: they are passed over.
         let table = [0xff, 0x9b, 0x85, 1, 3, 13, 1, 0, 0, 0, 2, 0, 0, 0, 3, 1, 0, 0, 7];
         assert_eq!(pads(&table), Ok(vec![0x1103]));
     }

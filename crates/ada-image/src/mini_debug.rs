@@ -61,7 +61,7 @@ fn dictionary_size(header: &[u8]) -> Option<u32> {
     let mut at = 2;
     for present in [flags & 0x40, flags & 0x80] {
         if present != 0 {
-            // The block's sizes, as numbers of seven bits a byte; the chunks tell them better.
+            // The block's sizes, as numbers of seven bits a byte; the chunks have them more exactly.
             while header.get(at)? & 0x80 != 0 {
                 at += 1;
             }
@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cut_or_foreign_stream_is_an_error_with_its_place() {
+    fn a_cut_or_foreign_stream_is_an_error_with_its_offset() {
         for length in 0..HELLO_XZ.len() - 12 {
             if let Ok(bytes) = decompress(&HELLO_XZ[..length]) {
                 assert_eq!(bytes, b"mini debug info, mini debug info");

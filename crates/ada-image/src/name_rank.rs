@@ -1,4 +1,4 @@
-//! Which of a function's names is the most telling one.
+//! Which of a function's names is the most specific one.
 //!
 //! libc's `write` is also `__write`, `__GI___write` and `__libc_write`. People know the first, so, in this order:
 //!

@@ -96,7 +96,7 @@ impl RowProgram {
         Ok(rules)
     }
 
-    /// Appends the rows of a function to `rows`. On an error, what is left of the function gets a row that says
+    /// Appends the rows of a function to `rows`. On an error, the rest of the function gets a row that says
     /// nothing.
     pub(crate) fn append_rows(
         &mut self,

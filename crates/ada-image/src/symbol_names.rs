@@ -38,7 +38,7 @@ impl<'d> SymbolNames<'d> {
         self.names.is_empty()
     }
 
-    /// The most telling name for the function at `address`, which is known as `known` so far; empty for none.
+    /// The most specific name for the function at `address`, which is known as `known` so far; empty for none.
     pub fn better_than(&self, known: &str, address: ImageOffset) -> Option<Cow<'d, str>> {
         let first = self.names.partition_point(|(at, _)| *at < address);
         let (_, best) = self.names.get(first).filter(|(at, _)| *at == address)?;

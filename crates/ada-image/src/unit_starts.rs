@@ -1,6 +1,6 @@
 //! Where the functions of a compilation unit begin in its source.
 //!
-//! The line table alone does not tell: the first instruction of an optimised function often belongs to its body only, or
+//! The line table alone is not enough: the first instruction of an optimised function often belongs to its body only, or
 //! to a function that was inlined there.
 
 use std::path::PathBuf;

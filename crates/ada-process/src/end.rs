@@ -9,7 +9,7 @@ pub enum End {
     Killed(i32),
     /// It has ended. How is not known: somebody else has started it.
     Unknown,
-    /// It lives on: ada has left it.
+    /// It lives on: ada has detached from it.
     Detached,
 }
 

@@ -1,4 +1,4 @@
-//! Processes, seen from outside: what the kernel tells of them, and what can be done to them. Nothing here knows of hooks
+//! Processes, seen from outside: what the kernel reports of them, and what can be done to them. Nothing here knows of hooks
 //! or traces.
 //!
 //! - What there is to know of a process: [`procfs`], its mappings ([`maps`]), who shares a memfd ([`MemfdId`]).
@@ -26,6 +26,7 @@ mod pidfd;
 mod proc_connector;
 mod realtime_priority;
 mod remote;
+mod this_process;
 mod wait;
 #[cfg(target_arch = "x86_64")]
 mod x86_64;
@@ -40,4 +41,5 @@ pub use memfd::MemfdId;
 pub use pidfd::Pidfd;
 pub use proc_connector::{Child, ProcConnector};
 pub use remote::{Remote, SystemCall, system_call_result};
+pub use this_process::this_process;
 pub use wait::{Halt, wait, wait_with_time};

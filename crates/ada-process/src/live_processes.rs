@@ -7,14 +7,17 @@
 use std::cmp::Ordering;
 use std::collections::HashMap;
 
+use ada_event::ProcessId;
+
 use crate::end::End;
 use crate::pidfd::Pidfd;
 use crate::procfs::ProcessDir;
+use crate::this_process::this_process;
 
 /// Processes by their id, each held by a pidfd, so that an id that is used again does not mean another process.
 #[derive(Default)]
 pub struct LiveProcesses {
-    processes: HashMap<u32, Process>,
+    processes: HashMap<ProcessId, Process>,
 }
 
 enum Process {
@@ -28,20 +31,20 @@ enum Process {
 
 impl LiveProcesses {
     /// Watches a process.
-    pub fn watch(&mut self, pid: u32) {
+    pub fn watch(&mut self, pid: ProcessId) {
         self.processes.entry(pid).or_insert_with(|| Pidfd::open(pid).map_or(Process::Missed, Process::Running));
     }
 
     /// Watches a process that has reported its own id. From a PID namespace of its own that may be another process's id
     /// here: ada's own, or that of a process which is older than ada, and so was not started by a traced one. Of one as
-    /// old as ada, as far as the clock tells, `is_traced` says whether it is meant.
-    pub fn watch_reported(&mut self, pid: u32, is_traced: impl Fn(u32) -> bool) {
+    /// old as ada, as far as the clock shows, `is_traced` says whether it is meant.
+    pub fn watch_reported(&mut self, pid: ProcessId, is_traced: impl Fn(ProcessId) -> bool) {
         if self.processes.contains_key(&pid) {
             return;
         }
         let is_another = match ProcessDir::of(pid).age() {
             Some(Ordering::Less) => true,
-            Some(Ordering::Equal) => pid == std::process::id() || !is_traced(pid),
+            Some(Ordering::Equal) => pid == this_process() || !is_traced(pid),
             Some(Ordering::Greater) | None => false,
         };
         if is_another {
@@ -51,7 +54,7 @@ impl LiveProcesses {
     }
 
     /// Watches a process whose pidfd somebody has opened already.
-    pub fn watch_opened(&mut self, pid: u32, pidfd: Pidfd) {
+    pub fn watch_opened(&mut self, pid: ProcessId, pidfd: Pidfd) {
         self.processes.insert(pid, Process::Running(pidfd));
     }
 
@@ -75,17 +78,17 @@ impl LiveProcesses {
     }
 
     /// Whether a process has ended, or was never seen to run.
-    pub fn has_ended(&self, pid: u32) -> bool {
+    pub fn has_ended(&self, pid: ProcessId) -> bool {
         !matches!(self.processes.get(&pid), Some(Process::Running(_)))
     }
 
     /// Whether a process was ever watched.
-    pub fn knows(&self, pid: u32) -> bool {
+    pub fn knows(&self, pid: ProcessId) -> bool {
         self.processes.contains_key(&pid)
     }
 
-    /// How a process ended, if the kernel has told.
-    pub fn end_of(&self, pid: u32) -> Option<End> {
+    /// How a process ended, if the kernel has reported it.
+    pub fn end_of(&self, pid: ProcessId) -> Option<End> {
         match self.processes.get(&pid) {
             Some(Process::Known(end)) => Some(*end),
             _ => None,
@@ -94,7 +97,7 @@ impl LiveProcesses {
 }
 
 /// How a process ended. The pidfd is asked again after `/proc`, since somebody may wait for the process just now.
-fn end_of(pid: u32, pidfd: &Pidfd) -> Option<End> {
+fn end_of(pid: ProcessId, pidfd: &Pidfd) -> Option<End> {
     let in_procfs = || ProcessDir::of(pid).stat()?.exit_status();
     let status = pidfd.exit_status().or_else(in_procfs).or_else(|| pidfd.exit_status())?;
     Some(End::of_status(status))
@@ -106,14 +109,18 @@ mod tests {
 
     use super::*;
 
+    fn pid_of(child: &Child) -> ProcessId {
+        ProcessId(child.id())
+    }
+
     fn watched(script: &str) -> (Child, LiveProcesses) {
         let child = Command::new("sh").args(["-c", script]).spawn().unwrap();
         let mut processes = LiveProcesses::default();
-        processes.watch(child.id());
+        processes.watch(pid_of(&child));
         (child, processes)
     }
 
-    fn update_until_ended(processes: &mut LiveProcesses, pid: u32) {
+    fn update_until_ended(processes: &mut LiveProcesses, pid: ProcessId) {
         while !processes.has_ended(pid) {
             processes.update();
         }
@@ -123,17 +130,17 @@ mod tests {
     fn the_end_is_known_before_anybody_has_waited_and_afterwards() {
         for (script, end) in [("exit 7", End::Exited(7)), ("exit 0", End::Exited(0)), ("kill -9 $$", End::Killed(9))] {
             let (mut child, mut processes) = watched(script);
-            update_until_ended(&mut processes, child.id());
-            assert_eq!(processes.end_of(child.id()), Some(end), "{script}, a zombie");
+            update_until_ended(&mut processes, pid_of(&child));
+            assert_eq!(processes.end_of(pid_of(&child)), Some(end), "{script}, a zombie");
             child.wait().unwrap();
 
             let (mut child, mut processes) = watched(script);
             child.wait().unwrap();
             processes.update();
-            assert!(processes.has_ended(child.id()) && !processes.any_runs());
+            assert!(processes.has_ended(pid_of(&child)) && !processes.any_runs());
             // Kernels before 6.15 cannot say.
-            if Pidfd::open(std::process::id()).unwrap().exit_status().is_none() {
-                assert!([Some(end), None].contains(&processes.end_of(child.id())), "{script}, waited for");
+            if Pidfd::open(this_process()).unwrap().exit_status().is_none() {
+                assert!([Some(end), None].contains(&processes.end_of(pid_of(&child))), "{script}, waited for");
             }
         }
     }
@@ -141,11 +148,11 @@ mod tests {
     #[test]
     fn ids_that_mean_another_process_here_are_not_waited_for() {
         let mut processes = LiveProcesses::default();
-        processes.watch_reported(std::process::id(), |_| true);
-        processes.watch_reported(1, |_| true);
+        processes.watch_reported(this_process(), |_| true);
+        processes.watch_reported(ProcessId(1), |_| true);
         assert!(!processes.any_runs());
         let mut child = Command::new("sleep").arg("100").spawn().unwrap();
-        processes.watch_reported(child.id(), |_| true);
+        processes.watch_reported(pid_of(&child), |_| true);
         assert!(processes.any_runs());
         child.kill().unwrap();
         child.wait().unwrap();
@@ -156,9 +163,9 @@ mod tests {
         let mut child = Command::new("true").spawn().unwrap();
         child.wait().unwrap();
         let mut processes = LiveProcesses::default();
-        processes.watch(child.id());
+        processes.watch(pid_of(&child));
         processes.update();
-        assert!(!processes.any_runs() && processes.has_ended(child.id()));
-        assert_eq!(processes.end_of(child.id()), None);
+        assert!(!processes.any_runs() && processes.has_ended(pid_of(&child)));
+        assert_eq!(processes.end_of(pid_of(&child)), None);
     }
 }

@@ -6,8 +6,11 @@ use std::io;
 use std::ops::Range;
 use std::os::unix::fs::MetadataExt;
 
+use ada_event::ProcessId;
+
 use crate::maps::{self, Mapping};
 use crate::procfs::{ProcessDir, all_processes};
+use crate::this_process::this_process;
 
 /// What a memfd is known by in the mappings of processes: its inode, which is unique among memfds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,20 +35,20 @@ impl MemfdId {
     }
 
     /// Whether a process has it mapped.
-    pub fn is_used_by(self, pid: u32) -> bool {
+    pub fn is_used_by(self, pid: ProcessId) -> bool {
         ProcessDir::of(pid).maps().is_ok_and(|text| maps::parse(&text).any(|mapping| self.is_mapped_by(&mapping)))
     }
 
     /// The processes, other than this one, that have it mapped. They include those that were forked a moment ago and have
-    /// not been heard of: a fork has its parent's mappings.
-    pub fn users(self) -> Vec<u32> {
+    /// not reported themselves: a fork has its parent's mappings.
+    pub fn users(self) -> Vec<ProcessId> {
         let mut processes = OtherProcesses::default();
         std::iter::from_fn(|| processes.list_new()).flatten().filter(|pid| self.is_used_by(*pid)).collect()
     }
 
     /// Which parts of it other processes have mapped, as ranges in the file. `None` where that cannot be known, because
     /// the mappings of a process that may be traced cannot be read.
-    pub fn mapped_parts(self, is_traced: impl Fn(u32) -> bool) -> Option<Vec<Range<u64>>> {
+    pub fn mapped_parts(self, is_traced: impl Fn(ProcessId) -> bool) -> Option<Vec<Range<u64>>> {
         let mut processes = OtherProcesses::default();
         let mut parts = Vec::new();
         for pid in std::iter::from_fn(|| processes.list_new()).flatten() {
@@ -64,7 +67,7 @@ impl MemfdId {
     }
 }
 
-fn is_certainly_not_traced(pid: u32) -> bool {
+fn is_certainly_not_traced(pid: ProcessId) -> bool {
     let process = ProcessDir::of(pid);
     process.is_older() || process.is_of_another_user()
 }
@@ -74,19 +77,19 @@ fn is_certainly_not_traced(pid: u32) -> bool {
 /// No user of a memfd is missed: a process has it from the one that forked it, and if that one was gone before it was asked, the
 /// fork is in the next list.
 struct OtherProcesses {
-    listed: HashSet<u32>,
+    listed: HashSet<ProcessId>,
 }
 
 impl Default for OtherProcesses {
     fn default() -> Self {
-        Self { listed: HashSet::from([std::process::id()]) }
+        Self { listed: HashSet::from([this_process()]) }
     }
 }
 
 impl OtherProcesses {
     /// Those that were not in an earlier list; `None` if there are none.
-    fn list_new(&mut self) -> Option<Vec<u32>> {
-        let new: Vec<u32> = all_processes().filter(|pid| self.listed.insert(*pid)).collect();
+    fn list_new(&mut self) -> Option<Vec<ProcessId>> {
+        let new: Vec<ProcessId> = all_processes().filter(|pid| self.listed.insert(*pid)).collect();
         (!new.is_empty()).then_some(new)
     }
 }
@@ -96,7 +99,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_memfd_is_told_from_other_files() {
+    fn a_memfd_is_distinguished_from_other_files() {
         let maps = "55d0c0000000-55d0c0001000 r--p 00000000 fe:01 1057 /usr/bin/x\n\
             100000000000-100004000000 rw-s 00000000 00:01 1058 /memfd:ada (deleted)\n\
             7ffc00000000-7ffc00021000 rw-p 00000000 00:00 0 [stack]\n";

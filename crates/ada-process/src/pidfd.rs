@@ -4,6 +4,7 @@ use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::time::Duration;
 
+use ada_event::ProcessId;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
@@ -14,8 +15,8 @@ pub struct Pidfd {
 
 impl Pidfd {
     /// Opens the process that has this id now.
-    pub fn open(pid: u32) -> io::Result<Self> {
-        let pid = i32::try_from(pid).ok().and_then(Pid::from_raw).ok_or(io::ErrorKind::InvalidInput)?;
+    pub fn open(pid: ProcessId) -> io::Result<Self> {
+        let pid = i32::try_from(pid.0).ok().and_then(Pid::from_raw).ok_or(io::ErrorKind::InvalidInput)?;
         Ok(Self { descriptor: pidfd_open(pid, PidfdFlags::empty())? })
     }
 
@@ -30,7 +31,7 @@ impl Pidfd {
         poll(&mut [PollFd::new(&self.descriptor, PollFlags::IN)], time.as_ref()).is_ok_and(|ready| ready > 0)
     }
 
-    /// The status of a process that somebody has waited for. Kernels before 6.15 do not tell.
+    /// The status of a process that somebody has waited for. Kernels before 6.15 do not have it.
     pub(crate) fn exit_status(&self) -> Option<i32> {
         const WITH_EXIT: u64 = 1 << 3;
         /// `_IOWR(0xff, 11, ProcessInfo)`.

@@ -29,7 +29,7 @@ pub trait Remote {
         false
     }
     /// Puts a path where the process can read it for its next system call, and gives the address.
-    fn stage_path(&self, path: &str) -> io::Result<u64>;
+    fn put_path(&self, path: &str) -> io::Result<u64>;
 }
 
 /// What a system call has returned: a result, or the number of an error.
@@ -45,7 +45,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn errors_are_told_from_results() {
+    fn errors_are_distinguished_from_results() {
         assert_eq!(system_call_result(-2_i64 as u64).unwrap_err().kind(), io::ErrorKind::NotFound);
         assert_eq!(system_call_result(0).unwrap(), 0);
         assert_eq!(system_call_result(-4096_i64 as u64).unwrap(), -4096_i64 as u64);

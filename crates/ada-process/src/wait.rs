@@ -4,8 +4,11 @@ use std::io;
 use std::mem::MaybeUninit;
 use std::time::Duration;
 
+use ada_event::{ProcessId, ThreadId};
+
 use crate::cpu_time::CpuTime;
 use crate::procfs::ProcessDir;
+use crate::this_process::this_process;
 
 /// How a process came to a halt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,17 +22,17 @@ pub enum Halt {
 }
 
 /// Waits until a child stops or ends.
-pub fn wait(pid: i32) -> io::Result<Halt> {
+pub fn wait(pid: ProcessId) -> io::Result<Halt> {
     wait_with_time(pid).map(|(halt, _)| halt)
 }
 
 /// Waits until a child stops or ends, and says what it has used.
-pub fn wait_with_time(pid: i32) -> io::Result<(Halt, CpuTime)> {
+pub fn wait_with_time(pid: ProcessId) -> io::Result<(Halt, CpuTime)> {
     let mut status = 0;
     let mut usage = MaybeUninit::<libc::rusage>::zeroed();
     loop {
         // SAFETY: `status` and `usage` live through the call.
-        if unsafe { libc::wait4(pid, &raw mut status, libc::__WALL, usage.as_mut_ptr()) } >= 0 {
+        if unsafe { libc::wait4(pid.to_raw(), &raw mut status, libc::__WALL, usage.as_mut_ptr()) } >= 0 {
             break;
         }
         let error = io::Error::last_os_error();
@@ -44,17 +47,17 @@ pub fn wait_with_time(pid: i32) -> io::Result<(Halt, CpuTime)> {
 }
 
 /// Waits until a tracee stops or ends.
-pub(crate) fn wait_for_change(pid: i32) -> io::Result<Halt> {
+pub(crate) fn wait_for_change(tracee: ThreadId) -> io::Result<Halt> {
     loop {
-        if let Some(halt) = change(pid, 0)? {
+        if let Some(halt) = change(tracee, 0)? {
             return Ok(halt);
         }
     }
 }
 
-/// Waits for the end of a tracee that has been killed. Its parent hears of that only after its tracer has.
-pub(crate) fn wait_for_end(pid: i32) {
-    while let Ok(Halt::Stopped(_)) = wait_for_change(pid) {}
+/// Waits for the end of a tracee that has been killed. The kernel notifies its parent only after its tracer.
+pub(crate) fn wait_for_end(tracee: ThreadId) {
+    while let Ok(Halt::Stopped(_)) = wait_for_change(tracee) {}
 }
 
 /// Whether a request to a tracee failed because it does not stand still any more: only SIGKILL does that to one that did.
@@ -64,11 +67,11 @@ pub(crate) fn is_gone(error: &io::Error) -> bool {
 
 /// A change of a tracee, if there is one. The end of a child of this process is only looked at, not taken: whoever started
 /// it waits for it, too.
-pub(crate) fn change(pid: i32, how: i32) -> io::Result<Option<Halt>> {
+pub(crate) fn change(tracee: ThreadId, how: i32) -> io::Result<Option<Halt>> {
     let mut info = MaybeUninit::<libc::siginfo_t>::zeroed();
     let flags = libc::WEXITED | libc::WSTOPPED | libc::__WALL | libc::WNOWAIT | how;
     // SAFETY: `info` lives through the call.
-    while unsafe { libc::waitid(libc::P_PID, pid as u32, info.as_mut_ptr(), flags) } < 0 {
+    while unsafe { libc::waitid(libc::P_PID, tracee.0, info.as_mut_ptr(), flags) } < 0 {
         let error = io::Error::last_os_error();
         if error.kind() != io::ErrorKind::Interrupted {
             return Err(error);
@@ -87,7 +90,8 @@ pub(crate) fn change(pid: i32, how: i32) -> io::Result<Option<Halt>> {
         libc::CLD_KILLED | libc::CLD_DUMPED => Some(Halt::Killed(status)),
         _ => None,
     };
-    let is_own_child = || ProcessDir::of(pid as u32).parent() == Some(std::process::id());
+    let pid = ProcessId(tracee.0);
+    let is_own_child = || ProcessDir::of(pid).parent() == Some(this_process());
     if end.is_some() && is_own_child() {
         return Ok(end);
     }
@@ -120,7 +124,7 @@ mod tests {
         let time_of = |rounds: &str| {
             let script = "i=0; while [ $i -lt $1 ]; do i=$((i + 1)); done; exit 3";
             let child = Command::new("sh").args(["-c", script, "sh", rounds]).spawn().unwrap();
-            let (halt, time) = wait_with_time(child.id() as i32).unwrap();
+            let (halt, time) = wait_with_time(ProcessId(child.id())).unwrap();
             assert_eq!(halt, Halt::Exited(3));
             time.user + time.system
         };

@@ -1,9 +1,10 @@
-//! "Was this function called?", answered as far as the trace can tell.
+//! "Was this function called?", answered as far as the trace shows.
 
 use std::collections::BTreeSet;
 
-use ada_event::{FunctionId, ModuleId};
-use ada_span::table::{Column, Columns};
+use ada_event::{EventSeq, FunctionId, ModuleId, ProcessId, TraceNanos};
+use ada_span::ThreadIndex;
+use ada_span::table::{Column, Columns, FunctionIndex};
 
 use crate::cancel::Cancel;
 use crate::error::QueryError;
@@ -24,7 +25,7 @@ pub enum Verdict {
     Yes,
     /// It was hooked all the time, nothing was lost, and there is no call.
     No,
-    /// The trace cannot tell.
+    /// The trace does not show it.
     Unknown,
 }
 
@@ -43,7 +44,7 @@ impl Verdict {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Moment {
     /// When, on the trace's clock.
-    pub time_ns: u64,
+    pub time: TraceNanos,
     /// The call.
     pub span_id: String,
 }
@@ -54,7 +55,7 @@ pub struct Meant {
     /// Its session.
     pub session: String,
     /// Its process.
-    pub pid: u32,
+    pub pid: ProcessId,
     /// What commands call it.
     pub reference: String,
     /// Its name.
@@ -66,9 +67,9 @@ pub struct Meant {
     /// Why it is not hooked fully.
     pub hook_reason: Option<String>,
     /// Since when it was hooked.
-    pub since_ns: u64,
+    pub since: TraceNanos,
     /// Until when.
-    pub until_ns: u64,
+    pub until: TraceNanos,
     /// Recorded calls.
     pub calls: u64,
     /// Calls that were only counted, while it was switched.
@@ -181,14 +182,14 @@ fn meant(trace: &Trace, cancel: &Cancel, process: &TraceProcess, function: Funct
     let row = rows.get(function.symbol_index() as usize);
     let hook = row.map_or("hooked", |it| it.verdict.as_str()).to_owned();
     let hook_reason = row.map(|it| it.reason.clone()).filter(|it| !it.is_empty());
-    let since_ns = manifest.map_or(session.start, |it| it.time_start_ns);
-    let until_ns = manifest.map_or(session.end, |it| it.time_end_ns).max(session.end);
+    let since = manifest.map_or(session.start, |it| TraceNanos(it.time_start_ns));
+    let until = manifest.map_or(session.end, |it| TraceNanos(it.time_end_ns)).max(session.end);
     let switches = || manifest.iter().flat_map(|it| &it.switches).filter(move |it| it.function_id == function.0);
     let counted_calls = switches().filter_map(|it| it.count).sum();
-    let place = process.tables.meta().function_index(function);
-    let calls = place.map_or(0, |place| process.tables.meta().functions[place].spans);
-    let (first, last) = match place {
-        Some(place) => first_and_last(cancel, process, place)?,
+    let index = process.tables.meta().function_index(function);
+    let calls = index.map_or(0, |index| process.tables.meta().functions[index.as_usize()].spans);
+    let (first, last) = match index {
+        Some(index) => first_and_last(cancel, process, index)?,
         None => (None, None),
     };
     let mut doubts = Vec::new();
@@ -222,8 +223,8 @@ fn meant(trace: &Trace, cancel: &Cancel, process: &TraceProcess, function: Funct
         module: label.module,
         hook,
         hook_reason,
-        since_ns,
-        until_ns,
+        since,
+        until,
         calls,
         counted_calls,
         first,
@@ -233,19 +234,19 @@ fn meant(trace: &Trace, cancel: &Cancel, process: &TraceProcess, function: Funct
     })
 }
 
-type Found = Option<(u64, usize, u64)>;
+type Found = Option<(TraceNanos, ThreadIndex, EventSeq)>;
 
-/// The first and the last call of a function, by its place.
+/// The first and the last call of a function.
 fn first_and_last(
     cancel: &Cancel,
     process: &TraceProcess,
-    place: usize,
+    function: FunctionIndex,
 ) -> Result<(Option<Moment>, Option<Moment>), QueryError> {
     let tables = &process.tables;
     let mut flags = vec![false; tables.meta().functions.len()];
-    flags[place] = true;
+    flags[function.as_usize()] = true;
     let ready = Ready::Function(flags);
-    let state = || (Columns::new(), Vec::new(), None::<(u64, usize, u64)>, None::<(u64, usize, u64)>);
+    let state = || (Columns::new(), Vec::new(), Found::None, Found::None);
     let states = scan_pieces(tables.meta().blocks.len(), cancel, state, |(columns, chosen, first, last), block| {
         let entry = tables.block(block);
         // What lies between what was found already cannot be the first or the last.
@@ -256,15 +257,15 @@ fn first_and_last(
         tables.read(block, wanted, columns)?;
         ready.select(entry, columns, chosen);
         for row in (0..columns.rows()).filter(|&row| chosen[row]) {
-            let found = (columns.at(Column::Start, row), entry.thread as usize, columns.at(Column::OpenSeq, row));
+            let found = (columns.start(row), entry.thread, columns.seq(row));
             *first = Some(first.map_or(found, |it| it.min(found)));
             *last = Some(last.map_or(found, |it| it.max(found)));
         }
         Ok(())
     })?;
     let moment = |found: Found| {
-        found.map(|(time_ns, thread, seq)| Moment {
-            time_ns,
+        found.map(|(time, thread, seq)| Moment {
+            time,
             span_id: process.refer(Target::Frame(process.thread_id(thread), seq)),
         })
     };

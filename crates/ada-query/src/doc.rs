@@ -56,7 +56,7 @@ impl TableDoc {
         format!("CREATE TABLE x({})", columns.chain(parameters).collect::<Vec<_>>().join(", "))
     }
 
-    /// The place of a column.
+    /// The index of a column.
     pub fn column(&self, name: &str) -> Option<usize> {
         self.columns.iter().position(|it| it.name == name)
     }

@@ -2,7 +2,7 @@
 //!
 //! [`Engine`] answers SQL over [`Trace`]s: SQLite with virtual tables over the derived tables and the session's own
 //! files, read-only, with limits on rows, time and memory. [`findings`] names what may be wrong with a program, and
-//! [`called`] says whether a function was called, as far as the trace can tell. [`export`] writes the tables as
+//! [`called`] says whether a function was called, as far as the trace shows. [`export`] writes the tables as
 //! Parquet files or as one SQLite file.
 //!
 //! `docs/query.md` describes tables and functions.

@@ -178,9 +178,9 @@ fn compares(left: &Value, op: Op, right: &Value) -> Option<bool> {
 #[derive(Clone, Debug)]
 pub(crate) enum Ready {
     Always(bool),
-    /// By the function's place.
+    /// By the function's index.
     Function(Vec<bool>),
-    /// By the thread's place.
+    /// By the thread's index.
     Thread(Vec<bool>),
     /// By the outcome's byte.
     Outcome(Vec<bool>),
@@ -222,7 +222,7 @@ fn leaf(test: &Test, field: Field, trace: &Trace, process: &TraceProcess) -> Rea
     };
     match field {
         Field::Session => Ready::Always(holds(Value::Text(trace.session_of(process).name.clone()))),
-        Field::Pid => Ready::Always(holds(Value::Integer(process.pid.into()))),
+        Field::Pid => Ready::Always(holds(Value::Integer(process.pid.0.into()))),
         Field::Type => Ready::Always(holds(Value::Text("frame".into()))),
         Field::Runtime => Ready::Always(holds(Value::Text(process.runtime.into()))),
         Field::FunctionId => by_label(|label| &label.id),
@@ -230,7 +230,7 @@ fn leaf(test: &Test, field: Field, trace: &Trace, process: &TraceProcess) -> Rea
         Field::Module => by_label(|label| &label.module),
         Field::Thread => {
             let threads = process.tables.meta().threads.iter();
-            Ready::Thread(threads.map(|thread| holds(Value::Integer(thread.id.into()))).collect())
+            Ready::Thread(threads.map(|thread| holds(Value::Integer(thread.id.0.into()))).collect())
         }
         Field::Status => by_outcome(|outcome| Value::Text(outcome.status.word().into())),
         Field::Reason => by_outcome(|outcome| match outcome.reason {
@@ -306,11 +306,11 @@ impl Ready {
         match self {
             Self::Always(holds) => *holds,
             Self::Function(_) | Self::Outcome(_) => true,
-            Self::Thread(flags) => flags.get(block.thread as usize).copied().unwrap_or(false),
+            Self::Thread(flags) => flags.get(block.thread.as_usize()).copied().unwrap_or(false),
             Self::Range(measure, low, high) => {
                 let (least, most) = match measure {
-                    Measure::Start => (block.min_start, block.max_start),
-                    Measure::End => (block.min_start, block.max_end),
+                    Measure::Start => (block.min_start.0, block.max_start.0),
+                    Measure::End => (block.min_start.0, block.max_end.0),
                     Measure::Duration | Measure::SelfTime => (0, block.max_duration),
                     Measure::Depth => (block.min_depth.into(), block.max_depth.into()),
                 };
@@ -325,8 +325,8 @@ impl Ready {
     pub(crate) fn is_all_of(&self, block: &BlockEntry) -> bool {
         match self {
             Self::Always(holds) => *holds,
-            Self::Thread(flags) => flags.get(block.thread as usize).copied().unwrap_or(false),
-            Self::Range(Measure::Start, low, high) => *low <= block.min_start && block.max_start <= *high,
+            Self::Thread(flags) => flags.get(block.thread.as_usize()).copied().unwrap_or(false),
+            Self::Range(Measure::Start, low, high) => *low <= block.min_start.0 && block.max_start.0 <= *high,
             Self::Range(Measure::Depth, low, high) => {
                 *low <= block.min_depth.into() && u64::from(block.max_depth) <= *high
             }
@@ -356,16 +356,16 @@ impl Ready {
     /// Which rows of a block match: one flag a row.
     pub(crate) fn select(&self, block: &BlockEntry, columns: &Columns, flags: &mut Vec<bool>) {
         flags.clear();
-        let by_place = |column: Column, holds: &[bool], flags: &mut Vec<bool>| {
+        let by_index = |column: Column, holds: &[bool], flags: &mut Vec<bool>| {
             flags.extend(columns.get(column).iter().map(|&at| holds.get(at as usize).copied().unwrap_or(false)));
         };
         match self {
             Self::Always(holds) => flags.resize(columns.rows(), *holds),
             Self::Thread(holds) => {
-                flags.resize(columns.rows(), holds.get(block.thread as usize).copied().unwrap_or(false));
+                flags.resize(columns.rows(), holds.get(block.thread.as_usize()).copied().unwrap_or(false));
             }
-            Self::Function(holds) => by_place(Column::Function, holds, flags),
-            Self::Outcome(holds) => by_place(Column::Outcome, holds, flags),
+            Self::Function(holds) => by_index(Column::Function, holds, flags),
+            Self::Outcome(holds) => by_index(Column::Outcome, holds, flags),
             Self::Range(measure, low, high) => {
                 let range = *low..=*high;
                 let column = match measure {

@@ -10,7 +10,7 @@ use crate::error::QueryError;
 /// condition, use a part of it, or let it be.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Condition {
-    /// The column's place; parameters come behind the columns.
+    /// The column's index; parameters come behind the columns.
     pub(crate) column: usize,
     pub(crate) op: Op,
     pub(crate) value: Value,
@@ -123,7 +123,7 @@ pub(crate) trait Relation: 'static {
     fn expect(source: &Self::Source, conditions: &[(usize, Op)]) -> f64;
 }
 
-/// A place in a table.
+/// A position in a table.
 pub(crate) trait RowCursor {
     fn is_done(&self) -> bool;
 
@@ -155,12 +155,12 @@ pub(crate) struct Listed {
 }
 
 impl Listed {
-    /// All rows of a table, whatever was asked: their places are their ids.
+    /// All rows of a table, whatever was asked: their indexes are their ids.
     pub(crate) fn new(rows: Vec<Vec<Value>>) -> Self {
         Self::with_ids((0..).zip(rows).collect())
     }
 
-    /// Rows that conditions have left over, with the ids that they have without these.
+    /// Rows that match the conditions, with the ids that they have without these.
     pub(crate) fn with_ids(rows: Vec<(i64, Vec<Value>)>) -> Self {
         let mut rows = rows.into_iter();
         let current = rows.next();
@@ -242,13 +242,8 @@ pub(crate) fn text(value: impl Into<String>) -> Value {
 }
 
 /// A number that SQLite can hold; larger ones are its largest.
-pub(crate) fn number(value: u64) -> Value {
-    Value::Integer(signed(value))
-}
-
-/// A number that is known, or nothing.
-pub(crate) fn known(value: u64) -> Value {
-    if value == ada_span::NONE { Value::Null } else { number(value) }
+pub(crate) fn number(value: impl Into<u64>) -> Value {
+    Value::Integer(signed(value.into()))
 }
 
 /// What may be there.

@@ -34,7 +34,7 @@ impl<'a> Rows<'a> {
         self.did_truncate
     }
 
-    /// Hands the next row to `read`, cell by cell. False at the end. What fails is told to whoever
+    /// Hands the next row to `read`, cell by cell. False at the end. What fails is returned to whoever
     /// asked, instead of [`QueryError::Failed`].
     pub fn next(&mut self, mut read: impl FnMut(usize, ValueRef<'_>)) -> Result<bool, QueryError> {
         let row = match self.rows.next() {

@@ -1,5 +1,6 @@
 //! Goes through spans, as all tables of spans do.
 
+use ada_span::ThreadIndex;
 use ada_span::table::{Column, Columns};
 use rusqlite::types::{Null, Value};
 use rusqlite::vtab::Context;
@@ -39,7 +40,7 @@ pub(crate) struct SpanScan {
     pub(crate) test: Test,
     /// The columns that somebody wants to have.
     pub(crate) used: Vec<Column>,
-    /// Only calls that these events of a thread, by process and place, open; none where nothing can be wanted.
+    /// Only calls that these events of a thread open; none where nothing can be wanted.
     pub(crate) within: Option<Option<Extent>>,
     pub(crate) with_logical: bool,
 }
@@ -54,9 +55,9 @@ pub(crate) struct SpanCursor {
     held: std::vec::IntoIter<Span>,
     current: Option<Span>,
     columns: Columns,
-    thread: usize,
+    thread: ThreadIndex,
     chosen: Option<Vec<u16>>,
-    /// The place in `chosen`, or in the block.
+    /// The index in `chosen`, or in the block.
     next: usize,
     count: usize,
     row: usize,
@@ -89,7 +90,7 @@ impl SpanCursor {
             held: Vec::new().into_iter(),
             current: None,
             columns: Columns::new(),
-            thread: 0,
+            thread: ThreadIndex(0),
             chosen: None,
             next: 0,
             count: 0,
@@ -130,7 +131,7 @@ impl SpanCursor {
             if let Some((block, chosen)) = matching.next(tables, &self.shared.cancel)? {
                 let used = &self.scan.used;
                 tables.read(block, |it| used.contains(&it) || it == Column::OpenSeq, &mut self.columns)?;
-                self.thread = tables.block(block).thread as usize;
+                self.thread = tables.block(block).thread;
                 self.chosen = self.within_extent(chosen);
                 self.count = self.chosen.as_ref().map_or(self.columns.rows(), Vec::len);
                 self.next = 0;
@@ -151,9 +152,8 @@ impl SpanCursor {
     /// Leaves out rows of the block that lie outside the wanted stretch.
     fn within_extent(&self, chosen: Option<Vec<u16>>) -> Option<Vec<u16>> {
         let Some(Some(extent)) = &self.scan.within else { return chosen };
-        let seqs = self.columns.get(Column::OpenSeq);
-        let from = seqs.partition_point(|seq| seq < extent.seqs.start());
-        let until = seqs.partition_point(|seq| seq <= extent.seqs.end());
+        let from = self.columns.first_row_from(*extent.seqs.start());
+        let until = self.columns.first_row_from(extent.seqs.end().next());
         Some(match chosen {
             Some(mut rows) => {
                 rows.retain(|&row| (from..until).contains(&usize::from(row)));
@@ -219,9 +219,7 @@ impl RowCursor for SpanCursor {
         let trace = &self.shared.trace;
         match &self.current {
             Some(row) => row.id(trace),
-            None => {
-                trace.processes()[self.process].event_number(self.thread, self.columns.at(Column::OpenSeq, self.row))
-            }
+            None => trace.processes()[self.process].event_number(self.thread, self.columns.seq(self.row)),
         }
     }
 

@@ -95,9 +95,9 @@ impl Aggregate<Values, Value> for Percentile {
 
     fn finalize(&self, _: &mut Context<'_>, values: Option<Values>) -> Result<Value> {
         let Some(mut values) = values.filter(|values| !values.numbers.is_empty()) else { return Ok(Value::Null) };
-        let place = (values.numbers.len() as f64 * values.share / 100.0).ceil() as usize;
-        let place = place.clamp(1, values.numbers.len()) - 1;
-        let (_, value, _) = values.numbers.select_nth_unstable_by(place, f64::total_cmp);
+        let index = (values.numbers.len() as f64 * values.share / 100.0).ceil() as usize;
+        let index = index.clamp(1, values.numbers.len()) - 1;
+        let (_, value, _) = values.numbers.select_nth_unstable_by(index, f64::total_cmp);
         Ok(if values.are_whole { Value::Integer(*value as i64) } else { Value::Real(*value) })
     }
 }

@@ -147,7 +147,7 @@ unsafe impl<R: Relation> VTab<'_> for Table<R> {
         let columns = doc.columns.len();
         let used = info.col_used();
         let mut chosen: Vec<(usize, usize, Op)> = Vec::new();
-        for (place, constraint) in info.constraints().enumerate() {
+        for (index, constraint) in info.constraints().enumerate() {
             let column = constraint.column();
             let Some(op) = operator(&constraint.operator()) else { continue };
             let Ok(column) = usize::try_from(column) else { continue };
@@ -157,16 +157,16 @@ unsafe impl<R: Relation> VTab<'_> for Table<R> {
                     return Ok(false);
                 }
                 if op == Op::Eq {
-                    chosen.push((place, column, op));
+                    chosen.push((index, column, op));
                 }
             } else if constraint.is_usable() && doc.columns[column].is_pushed {
-                chosen.push((place, column, op));
+                chosen.push((index, column, op));
             }
         }
         // A comparison under another collation means something else.
-        chosen.retain(|(place, ..)| info.collation(*place).is_ok_and(|it| it.eq_ignore_ascii_case("binary")));
-        for (number, (place, column, _)) in chosen.iter().enumerate() {
-            let mut usage = info.constraint_usage(*place);
+        chosen.retain(|(index, ..)| info.collation(*index).is_ok_and(|it| it.eq_ignore_ascii_case("binary")));
+        for (number, (index, column, _)) in chosen.iter().enumerate() {
+            let mut usage = info.constraint_usage(*index);
             usage.set_argv_index(number as c_int + 1);
             usage.set_omit(*column >= columns);
         }

@@ -1,7 +1,7 @@
 //! "Why did this take so long?": a span compared with others of its function, and what its time went into.
 
-use ada_span::NONE;
-use ada_span::table::{Column, Columns};
+use ada_event::EventSeq;
+use ada_span::table::{Column, Columns, FunctionIndex};
 use serde_json::{Value, json};
 
 use crate::cancel::Cancel;
@@ -139,12 +139,12 @@ fn look_inside(
     let tables = &process.tables;
     let meta = tables.meta();
     answer.self_ns = Some(call.self_ns());
-    if let Some(stats) = meta.functions.get(call.function_place()) {
+    if let Some(stats) = meta.functions.get(call.function_index().as_usize()) {
         answer.usual = stats.quantile(0.5).zip(stats.quantile(0.99)).map(|(p50, p99)| (p50, p99, stats.spans));
     }
     let extent = Extent::below(trace, number, call)?;
     // Calls, time in themselves, the longest one's duration and event.
-    let mut sums: Vec<(u64, u64, u64, u64)> = vec![(0, 0, 0, 0); meta.functions.len()];
+    let mut sums: Vec<(u64, u64, u64, EventSeq)> = vec![(0, 0, 0, EventSeq(0)); meta.functions.len()];
     let mut columns = Columns::new();
     for block in tables.blocks_of(call.thread) {
         let entry = tables.block(block);
@@ -154,12 +154,12 @@ fn look_inside(
         cancel.check()?;
         tables.read(block, |_| true, &mut columns)?;
         for row in 0..columns.rows() {
-            let seq = columns.at(Column::OpenSeq, row);
+            let seq = columns.seq(row);
             if !extent.seqs.contains(&seq) {
                 continue;
             }
             answer.calls_inside += 1;
-            if let Some(sum) = sums.get_mut(columns.at(Column::Function, row) as usize) {
+            if let Some(sum) = sums.get_mut(columns.function(row).as_usize()) {
                 sum.0 += 1;
                 sum.1 = sum.1.saturating_add(columns.at(Column::SelfTime, row));
                 let duration = columns.at(Column::Duration, row);
@@ -171,9 +171,9 @@ fn look_inside(
     }
     let mut order: Vec<usize> = (0..sums.len()).filter(|&it| sums[it].0 > 0).collect();
     order.sort_by_key(|&it| (std::cmp::Reverse(sums[it].1), it));
-    for place in order.into_iter().take(MOST_LISTED) {
-        let (calls, self_ns, _, seq) = sums[place];
-        let Some(label) = process.label_at(place) else { continue };
+    for index in order.into_iter().take(MOST_LISTED) {
+        let (calls, self_ns, _, seq) = sums[index];
+        let Some(label) = process.label_at(FunctionIndex(index as u32)) else { continue };
         let longest = crate::Target::Frame(process.thread_id(call.thread), seq);
         answer.inside.push(Share {
             name: label.name.clone(),
@@ -217,10 +217,10 @@ fn explain(trace: &Trace, span: Span, answer: &mut WhySlow) {
     if let Some(first) = joined.first() {
         because.push(format!("it waited for a thread, in which {first} took most of the time"));
     }
-    if let SpanKind::Pthread(place) = span.kind {
-        let span = &trace.processes()[span.process].tables.meta().pthreads[place];
-        if span.create_time != NONE && span.spawn_latency().is_some_and(|it| share(it) >= 0.1) {
-            because.push(format!("it began {} after it was created", time(span.spawn_latency().unwrap_or(0))));
+    if let SpanKind::Pthread(index) = span.kind {
+        let span = &trace.processes()[span.process].tables.meta().pthreads[index];
+        if let Some(latency) = span.spawn_latency().filter(|it| share(*it) >= 0.1) {
+            because.push(format!("it began {} after it was created", time(latency)));
         }
     }
     if let Some(hooks) = answer.hooks_ns.filter(|it| share(*it) >= 0.1) {

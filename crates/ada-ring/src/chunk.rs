@@ -31,7 +31,7 @@ pub const fn is_past_end(position: u64) -> bool {
 }
 
 /// The most chunks that a session's shared memory can have, those beyond the rings' included: the low half of a record's
-/// address has to tell which one it is.
+/// address has to identify it.
 pub const MAX_CHUNKS: usize = 15 << 10;
 /// How many chunks a process maps at one time, beyond those that it has from the start.
 pub const CHUNKS_MAPPED_AT_ONCE: usize = 64;

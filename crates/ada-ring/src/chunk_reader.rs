@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn a_record_that_only_lacks_its_stamp_is_told_of() {
+    fn a_record_that_only_lacks_its_stamp_is_reported() {
         let (_memory, pool) = Memory::new(1);
         let chunk = active(&pool);
         // SAFETY: a record within the chunk.

@@ -93,7 +93,7 @@ pub struct Control {
     pub loader: LoaderCall,
     /// Threads that are about to run other programs.
     pub execs: ExecCalls,
-    /// What threads tell of fatal signals.
+    /// What threads record of fatal signals.
     pub crashes: CrashSlots,
     /// Which functions the triggers are about.
     pub marks: Marks,
@@ -117,7 +117,7 @@ pub struct LoaderCall {
     pub waiting: AtomicU32,
     /// Changes with everything that the recorder says. The thread sleeps on this word.
     pub said: AtomicU32,
-    /// 0 nothing, 1 a call is wanted, 2 it is made.
+    /// A [`LoaderStage`] as a number.
     pub stage: AtomicU32,
     /// The number of the program that the process runs.
     pub program: AtomicU32,
@@ -127,6 +127,18 @@ pub struct LoaderCall {
     pub result: AtomicU64,
     /// A path for calls that take one, with a NUL.
     pub path: UnsafeCell<[u8; 128]>,
+}
+
+/// How far a system call has got that the recorder asks a waiting thread for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub enum LoaderStage {
+    /// No call is asked for.
+    Idle = 0,
+    /// The recorder wants a call.
+    CallWanted = 1,
+    /// The thread has made it.
+    CallMade = 2,
 }
 
 /// How many threads can be about to run other programs at once. Others wait until one of these has got there.

@@ -8,7 +8,7 @@
 //! Functions get a slot when they are first counted, so that those that are lie close together in a block: the hot ones
 //! of a program fit in a few lines of the processor's cache.
 
-/// How many blocks there can be. The first is nobody's: threads for which none is left share it, and may lose counts.
+/// How many blocks there can be. The first is nobody's: threads that find none free share it, and may lose counts.
 pub const MAX_BLOCKS: usize = 8192;
 /// How many a process has mapped from the start …
 pub const FIRST_BLOCKS: usize = 512;

@@ -1,4 +1,4 @@
-//! Crash records: what a thread writes when a fatal signal hits it. They have fixed places of their own in the control
+//! Crash records: what a thread writes when a fatal signal hits it. They have fixed slots of their own in the control
 //! block, so that no load and no full ring can drop them.
 //!
 //! ```text
@@ -11,7 +11,7 @@ use crate::arch::CRASH_REGISTERS;
 
 /// How many crashes can wait for the drain at one time. A thread that finds no room waits.
 pub const CRASH_SLOTS: usize = 64;
-/// How many of the open frames are told, newest first.
+/// How many of the open frames are recorded, newest first.
 pub const CRASH_FRAMES: usize = 256;
 
 const FREE: u32 = 0;
@@ -48,7 +48,7 @@ pub struct CrashSlot {
 #[repr(C)]
 pub struct CrashSlots {
     slots: [CrashSlot; CRASH_SLOTS],
-    /// Crashes that could not be told.
+    /// Crashes that could not be recorded.
     pub unrecorded: AtomicU64,
 }
 

@@ -35,7 +35,7 @@ mod x86_64;
 pub use agent_entries::AgentEntries;
 pub use chunk::{CHUNK_SIZE, ChunkHeader, ChunkState, Lane, RECORDS_END, RECORDS_PER_CHUNK, ThreadKey};
 pub use chunk_reader::ChunkReader;
-pub use control::{Control, DetailMode, DropReason, ExecStage, OnFull};
+pub use control::{Control, DetailMode, DropReason, ExecStage, LoaderStage, OnFull};
 pub use crash::{CrashSlot, CrashSlots};
 pub use detail::{DetailShape, RawDetail};
 pub use pool::{HandedOver, Pool};

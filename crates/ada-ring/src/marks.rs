@@ -1,4 +1,4 @@
-//! Which functions the triggers of a recording are about, so that a thread can tell by itself which of its detail is
+//! Which functions the triggers of a recording are about, so that a thread can decide by itself which of its detail is
 //! worth keeping: it overwrites its oldest long before the drain has seen what it was about.
 
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};

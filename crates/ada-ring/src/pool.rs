@@ -8,7 +8,7 @@
 //! ```
 //! An active chunk of a dead thread goes the drain's way as if it were full.
 //!
-//! The first [`Control::chunk_count`] chunks are the memory that all threads share. A thread that has nothing left with
+//! The first [`Control::chunk_count`] chunks are the memory that all threads share. A thread that has nothing pending with
 //! the drain, and finds none of these free, is given one beyond them: threads that wait for something else keep what
 //! they have, however many they are, and none may wait for them. A process maps what lies beyond when it first needs it.
 
@@ -134,7 +134,7 @@ impl Pool {
         if free > left { self.claim() } else { None }
     }
 
-    /// Whether the drain has events to take. Full chunks of the other lanes do not count: what is left in them belongs to
+    /// Whether the drain has events to take. Full chunks of the other lanes do not count: what remains in them belongs to
     /// events that their threads have yet to write, perhaps once they have a chunk for these.
     pub fn is_drain_behind(&self) -> bool {
         (0..self.chunk_count()).any(|chunk| {

@@ -1,6 +1,6 @@
 //! Runtime probes: functions of which the trace always keeps registers, and some memory that they point at.
 //!
-//! The recorder writes a table of [`Probe`]s into the control block; a stub tells the agent which of them it stands for.
+//! The recorder writes a table of [`Probe`]s into the control block; a stub passes the agent the number of its own.
 
 use core::sync::atomic::{AtomicU64, Ordering};
 
@@ -112,7 +112,7 @@ pub enum Role {
     /// The function changes or asks for the action of the signal in its first argument: while it runs, the agent's
     /// own handler is out of its sight.
     SignalAction = 1,
-    /// The call runs another program: the agent tells the recorder first.
+    /// The call runs another program: the agent notifies the recorder first.
     Exec = 2,
     /// The call ends the process, with the status in its first argument.
     Exit = 3,

@@ -18,7 +18,7 @@ pub struct RawRecord {
     pub top_and_kind: u32,
 }
 
-/// What a record tells, in the low bits of [`RawRecord::top_and_kind`].
+/// What a record is about, in the low bits of [`RawRecord::top_and_kind`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum RecordKind {
@@ -51,12 +51,12 @@ impl RawRecord {
     /// Writes a reserved record, the time stamp last: it publishes the record.
     ///
     /// # Safety
-    /// `place` is a record that the calling thread has reserved.
-    pub unsafe fn publish(place: *mut Self, function: u32, top_and_kind: u32, tsc: u64) {
+    /// `record` is one that the calling thread has reserved.
+    pub unsafe fn publish(record: *mut Self, function: u32, top_and_kind: u32, tsc: u64) {
         // SAFETY: the caller's promise. Release pairs with Acquire in `ChunkReader`.
         unsafe {
-            place.cast::<u64>().add(1).write_volatile(u64::from(top_and_kind) << 32 | u64::from(function));
-            AtomicU64::from_ptr(&raw mut (*place).tsc).store(tsc, Ordering::Release);
+            record.cast::<u64>().add(1).write_volatile(u64::from(top_and_kind) << 32 | u64::from(function));
+            AtomicU64::from_ptr(&raw mut (*record).tsc).store(tsc, Ordering::Release);
         }
     }
 

@@ -2,8 +2,8 @@
 
 /// A traced frame whose return is caught. 32 bytes, so that five bits of its address are free.
 ///
-/// A stub fills the place above the newest frame first, and then moves the top over it. A handler that comes in
-/// between leaves another slot word there, by which the stub sees that it has to fill the place once more.
+/// A stub fills the entry above the newest frame first, and then moves the top over it. A handler that comes in
+/// between leaves another slot word there, by which the stub sees that it has to fill the entry once more.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
 pub struct ShadowFrame {
@@ -14,8 +14,8 @@ pub struct ShadowFrame {
     pub return_address: u64,
     /// The function's number in its process.
     pub function: u32,
-    /// The low half of the address of the frame's newest record, which may not be written yet; `FRAME_…` bits in the
-    /// places that its alignment leaves free.
+    /// The low half of the address of the frame's newest record, which may not be written yet; `FRAME_…` flags in the
+    /// bits that its alignment leaves free.
     pub record_and_flags: u32,
     /// What the return slot holds while the frame is caught: the address behind the stub's call.
     pub trampoline: u64,
@@ -37,7 +37,7 @@ impl ShadowFrame {
     pub const FLAGS: u32 = 15;
 
     /// The address of the frame's return slot. The word of a probed call whose exit is caught is one more than the
-    /// complement, so that no exit takes it for its own without asking the agent; slots are aligned, which tells them apart.
+    /// complement, so that no exit takes it for its own without asking the agent; slots are aligned, which distinguishes them.
     pub const fn slot(&self) -> u64 {
         if self.slot_complement.is_multiple_of(8) && self.slot_complement != 0 {
             self.slot_complement.wrapping_neg()

@@ -1,6 +1,6 @@
-//! What the stubs of unwinders, `longjmp` and the `ucontext` functions tell the agent.
+//! What the stubs of unwinders, `longjmp` and the `ucontext` functions report to the agent.
 
-/// Calls after which the stack is not what it was, as the stubs tell the agent of them.
+/// Calls after which the stack is not what it was, as the stubs report them to the agent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum StackChange {

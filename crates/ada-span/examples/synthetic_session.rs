@@ -6,7 +6,7 @@
 use std::path::PathBuf;
 use std::time::SystemTime;
 
-use ada_event::{DetailSeq, Event, EventKind, FunctionId, ModuleId, ThreadId, TraceNanos};
+use ada_event::{DetailSeq, Event, EventKind, FunctionId, ImageOffset, ModuleId, ProcessId, ThreadId, TraceNanos};
 use ada_format::atf::{
     Exit, FunctionRow, Module, Platform, SessionWriter, SyncPolicy, functions_file, write_functions,
 };
@@ -21,7 +21,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let events: u64 = arguments.next().ok_or(usage)?.parse()?;
     let threads: u32 = arguments.next().map_or(Ok(2), |text| text.parse())?;
     let mut session =
-        SessionWriter::create(&folder, SystemTime::now(), PID, Platform::LINUX_X86_64, SyncPolicy::Never)?;
+        SessionWriter::create(&folder, SystemTime::now(), ProcessId(PID), Platform::LINUX_X86_64, SyncPolicy::Never)?;
     for number in 0..threads {
         let id = ThreadId(PID + number);
         let mut writer = session.thread(id)?;
@@ -39,7 +39,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         session.finish_thread(writer)?;
     }
     let rows = (0..FUNCTIONS).map(|number| FunctionRow {
-        offset: 0x1000 + u64::from(number) * 64,
+        offset: ImageOffset(0x1000 + u64::from(number) * 64),
         size: 64,
         verdict: "hooked".into(),
         reason: String::new(),

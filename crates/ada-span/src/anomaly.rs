@@ -1,6 +1,6 @@
 //! What in a stream of events could not be right.
 
-use ada_event::TraceNanos;
+use ada_event::{EventSeq, TraceNanos};
 
 use crate::word_enum::word_enum;
 
@@ -30,7 +30,7 @@ pub struct Anomaly {
     /// What.
     pub kind: AnomalyKind,
     /// The event's position.
-    pub seq: u64,
+    pub seq: EventSeq,
     /// The event's time, or that of the one before if it runs backwards.
     pub time: TraceNanos,
 }

@@ -1,16 +1,17 @@
 //! Durations without what recording them took: the hooks inside them, and waits for room to record into.
 //!
-//! Hooks were calibrated when the trace began; `docs/overhead.md` has the formula. What is left is an estimate, and comes
+//! Hooks were calibrated when the trace began; `docs/overhead.md` has the formula. The result is an estimate, and comes
 //! with how far it may be off.
 
 use std::collections::HashMap;
 
-use ada_event::{ThreadId, TraceNanos};
+use ada_event::{EventSeq, ThreadId, TraceNanos};
 use ada_format::atf::Manifest;
 
 use crate::error::SpanError;
-use crate::outcome::{Outcome, Reason, Status};
+use crate::outcome::{Reason, Status};
 use crate::table::{Column, Columns, FunctionIndex, Tables};
+use crate::thread_index::ThreadIndex;
 
 /// What recording took in a process.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -113,13 +114,13 @@ impl Correction {
         corrected(ns, hooks + costs.waited_ns as f64, error)
     }
 
-    /// What recording took in each function of the tables, by its place: in all, where a function that calls itself counts
+    /// What recording took in each function of the tables, by its index: in all, where a function that calls itself counts
     /// once, and in itself.
     pub fn functions(&self, tables: &Tables) -> Result<Vec<(Costs, SelfCosts)>, SpanError> {
         let mut functions = vec![(Costs::default(), SelfCosts::default()); tables.meta().functions.len()];
         let mut columns = Columns::new();
         let mut open_counts = vec![0_u32; functions.len()];
-        for (thread, entry) in tables.meta().threads.iter().enumerate() {
+        for (thread, entry) in ThreadIndex::all(tables.meta().threads.len()).zip(&tables.meta().threads) {
             let mut open: Vec<OpenSpan> = Vec::new();
             for block in tables.blocks_of(thread) {
                 tables.read(block, |column| !matches!(column, Column::SelfTime | Column::Context), &mut columns)?;
@@ -128,11 +129,11 @@ impl Correction {
                     while let Some(last) = open.pop_if(|last| span.parent != Some(last.seq)) {
                         last.end(span.seq, &mut open_counts, &mut functions);
                     }
-                    self.add(&span, ThreadId(entry.id), &mut open, &mut open_counts, &mut functions);
+                    self.add(&span, entry.id, &mut open, &mut open_counts, &mut functions);
                 }
             }
             while let Some(last) = open.pop() {
-                last.end(entry.facts.events, &mut open_counts, &mut functions);
+                last.end(EventSeq(entry.facts.events), &mut open_counts, &mut functions);
             }
         }
         Ok(functions)
@@ -173,11 +174,11 @@ fn corrected(ns: u64, cost: f64, error: f64) -> Corrected {
 #[derive(Clone, Copy, Debug)]
 pub struct SpanEnds {
     /// Its opening event.
-    pub seq: u64,
+    pub seq: EventSeq,
     /// The opening event of the span that encloses it.
-    pub parent: Option<u64>,
+    pub parent: Option<EventSeq>,
     /// The event that closed it.
-    pub close: Option<u64>,
+    pub close: Option<EventSeq>,
     /// Its function.
     pub function: FunctionIndex,
     /// When it began.
@@ -192,17 +193,14 @@ pub struct SpanEnds {
 impl SpanEnds {
     /// Those of a row, of which all columns but self time and context were read.
     pub fn read(columns: &Columns, row: usize) -> Self {
-        let at = |column: Column| columns.at(column, row);
-        let (seq, start) = (at(Column::OpenSeq), TraceNanos(at(Column::Start)));
-        let delta = |delta: u64, to: u64| (delta > 0).then_some(to);
-        let outcome = Outcome::from_byte(at(Column::Outcome) as u8).unwrap_or_default();
+        let outcome = columns.outcome(row);
         Self {
-            seq,
-            parent: delta(at(Column::ParentDelta), seq.wrapping_sub(at(Column::ParentDelta))),
-            close: delta(at(Column::CloseDelta), seq.wrapping_add(at(Column::CloseDelta))),
-            function: FunctionIndex(at(Column::Function) as u32),
-            start,
-            end: start.saturating_add(at(Column::Duration)),
+            seq: columns.seq(row),
+            parent: columns.parent_seq(row),
+            close: columns.close_seq(row),
+            function: columns.function(row),
+            start: columns.start(row),
+            end: columns.end(row),
             is_tail_call: outcome.status == Status::Completed && outcome.reason == Reason::TailCall,
             is_entry_only: outcome.status == Status::EntryOnly,
         }
@@ -218,8 +216,8 @@ impl SpanEnds {
     }
 
     /// What recording took in it, if it ended before an event.
-    pub fn costs(&self, until: u64, waited_ns: u64) -> Costs {
-        let events = self.close.unwrap_or(until).saturating_sub(self.seq + 1);
+    pub fn costs(&self, until: EventSeq, waited_ns: u64) -> Costs {
+        let events = self.close.unwrap_or(until).since(self.seq.next());
         Costs { ends: self.ends(), events, waited_ns }
     }
 }
@@ -254,19 +252,19 @@ impl Costs {
 }
 
 struct OpenSpan {
-    seq: u64,
-    close: Option<u64>,
+    seq: EventSeq,
+    close: Option<EventSeq>,
     function: FunctionIndex,
     is_outermost: bool,
 }
 
 impl OpenSpan {
     /// The span is over; where nothing says when, before this event.
-    fn end(self, before: u64, open_counts: &mut [u32], functions: &mut [(Costs, SelfCosts)]) {
+    fn end(self, before: EventSeq, open_counts: &mut [u32], functions: &mut [(Costs, SelfCosts)]) {
         open_counts[self.function.as_usize()] -= 1;
         if self.is_outermost {
             let total = &mut functions[self.function.as_usize()].0;
-            total.events = total.events.saturating_add(self.close.unwrap_or(before).saturating_sub(self.seq + 1));
+            total.events = total.events.saturating_add(self.close.unwrap_or(before).since(self.seq.next()));
         }
     }
 }

@@ -1,6 +1,6 @@
 //! What each function did, summed up while its spans are made.
 
-use ada_event::FunctionId;
+use ada_event::{EventSeq, FunctionId};
 
 use crate::histogram::Histogram;
 use crate::outcome::{Outcome, Reason, Status};
@@ -24,7 +24,7 @@ pub struct FunctionStats {
     /// The longest timed span.
     pub max_ns: u64,
     /// The longest timed span's thread and opening event.
-    pub longest: (ThreadIndex, u64),
+    pub longest: (ThreadIndex, EventSeq),
     /// Spans by status.
     pub by_status: [u64; Status::ALL.len()],
     /// The timed spans' durations; none if there were too many functions to keep them for all.
@@ -37,7 +37,7 @@ impl FunctionStats {
     pub fn add(
         &mut self,
         thread: ThreadIndex,
-        seq: u64,
+        seq: EventSeq,
         duration: u64,
         self_ns: u64,
         outcome: Outcome,

@@ -17,7 +17,7 @@ pub struct FunctionTrait {
     pub is_unnamed: bool,
     /// Whether it belongs to the machinery that programs start their threads through.
     pub is_runtime: bool,
-    /// Its address in the process, if its module's place is known.
+    /// Its address in the process, if it is known where its module was loaded.
     pub address: Option<RuntimeAddr>,
 }
 

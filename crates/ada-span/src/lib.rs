@@ -43,7 +43,7 @@ pub use function_traits::{FunctionTrait, FunctionTraits};
 pub use histogram::Histogram;
 pub use outcome::{Outcome, Reason, Status};
 pub use replay::{
-    Closed, FunctionNumber, KnownFunction, Opened, Place, ProcessEnd, Replay, ReplayOptions, SpanSink, ThreadFacts,
+    Closed, FunctionNumber, KnownFunction, Opened, ProcessEnd, Replay, ReplayOptions, SpanHandle, SpanSink, ThreadFacts,
 };
 pub use role::{GcdCall, Role, Submit, SwiftCall};
 pub use session::{ProcessTrace, content_key, function_traits, replay_options};

@@ -1,7 +1,7 @@
 //! Sees what the replay of a thread finds, and keeps what the correlators will need: calls of thread functions with
 //! their registers, and function addresses that are handed around.
 
-use ada_event::{FunctionId, TraceNanos};
+use ada_event::{EventSeq, FunctionId, TraceNanos};
 
 use crate::callback::{CallbackObserved, CallbackTracker, CodeAddresses};
 use crate::concurrency::LogicalCalls;
@@ -16,9 +16,9 @@ use crate::thread_index::ThreadIndex;
 /// A call of the C library's first function of a thread.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ThreadStart {
-    /// The thread's place.
+    /// The thread.
     pub(crate) thread: ThreadIndex,
-    pub(crate) seq: u64,
+    pub(crate) seq: EventSeq,
     pub(crate) time: TraceNanos,
 }
 
@@ -129,9 +129,9 @@ impl<'a> Observer<'a> {
         let detail = self.detail.as_mut().and_then(|source| source.detail(opened.detail));
         // `pthread_join` jumps to a function that often has no name, and ends when that does.
         let continued = self.jumped.take().filter(|&(_, depth)| depth == opened.depth && opened.is_frame);
-        if let Some((place, _)) = continued {
-            self.open_calls.push(place);
-            self.thread_calls[place].open_seq = opened.seq;
+        if let Some((index, _)) = continued {
+            self.open_calls.push(index);
+            self.thread_calls[index].open_seq = opened.seq;
         } else if opened.role.is_thread_call() {
             self.open_calls.push(self.thread_calls.len());
             self.thread_calls.push(ThreadCall::begun(thread, opened, detail.as_ref()));
@@ -155,13 +155,13 @@ impl<'a> Observer<'a> {
     }
 
     pub(crate) fn close(&mut self, thread: ThreadIndex, closed: &Closed) {
-        if let Some(&place) = self.open_calls.last()
-            && let Some(call) = self.thread_calls.get_mut(place)
+        if let Some(&index) = self.open_calls.last()
+            && let Some(call) = self.thread_calls.get_mut(index)
             && call.open_seq == closed.seq
         {
             self.open_calls.pop();
             if closed.outcome.reason == Reason::TailCall {
-                self.jumped = Some((place, closed.depth));
+                self.jumped = Some((index, closed.depth));
             }
             let detail = self.detail.as_mut().and_then(|source| source.detail(closed.detail));
             call.ended(closed, detail.as_ref());

@@ -33,7 +33,7 @@ word_enum! {
         /// Nothing special, or not known.
         #[default]
         None = 0, "none";
-        /// It jumped to another function, which returned in its place.
+        /// It jumped to another function, which returned instead of it.
         TailCall = 1, "tail_call";
         /// An exception or a panic went through it.
         Exception = 2, "exception";

@@ -1,6 +1,6 @@
 //! What the analysis reads: a process's threads, their events, and the detail of some.
 
-use ada_event::{ThreadId, TraceNanos};
+use ada_event::{EventSeq, ThreadId, TraceNanos};
 use ada_format::atf::EventVisitor;
 
 use crate::detail::{DetailSource, EventDetail};
@@ -16,7 +16,7 @@ pub struct ThreadInfo {
     /// Its `pthread_t`, if that was recorded.
     pub handle: Option<u64>,
     /// The operating system's id, which may be used again after its end.
-    pub tid: Option<u64>,
+    pub tid: Option<ThreadId>,
     /// The first 16 bytes of the name that it had when the recording began, if that is known.
     pub name: Option<[u64; 2]>,
     /// Whether its process ran already when the recording began: then the thread may have, too, even at depth 0.
@@ -25,7 +25,7 @@ pub struct ThreadInfo {
     pub is_first: bool,
 }
 
-/// The trace of a process. Threads are asked for by their place; several may be read at once.
+/// The trace of a process. Threads are asked for by their index; several may be read at once.
 pub trait ProcessSource: Sync {
     /// The threads, by id.
     fn threads(&self) -> Vec<ThreadInfo>;
@@ -44,5 +44,5 @@ pub trait ProcessSource: Sync {
     }
 
     /// The detail of one event.
-    fn event_detail(&self, thread: ThreadIndex, seq: u64) -> Option<EventDetail>;
+    fn event_detail(&self, thread: ThreadIndex, seq: EventSeq) -> Option<EventDetail>;
 }

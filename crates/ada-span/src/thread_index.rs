@@ -1,6 +1,6 @@
-//! Which thread of a process, by its place in the tables.
+//! Which thread of a process, by its index in the tables.
 
-/// A thread's place in [`crate::table::Meta::threads`]. Its id, which is the operating system's, stands there.
+/// A thread's index in [`crate::table::Meta::threads`]. Its id, which is the operating system's, stands there.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(transparent)]
 pub struct ThreadIndex(pub u32);
@@ -13,7 +13,7 @@ impl ThreadIndex {
     }
 
     /// All threads of a process that has so many.
-    pub(crate) fn all(count: usize) -> impl Iterator<Item = Self> {
+    pub fn all(count: usize) -> impl Iterator<Item = Self> {
         (0..count as u32).map(Self)
     }
 }

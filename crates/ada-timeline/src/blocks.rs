@@ -3,8 +3,9 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
+use ada_event::{EventSeq, TraceNanos};
 use ada_span::SpanError;
-use ada_span::table::{Column, Columns, Tables};
+use ada_span::table::{Column, Columns, FunctionIndex, Tables};
 
 use crate::item::Item;
 
@@ -14,12 +15,12 @@ const KEPT: usize = 512;
 /// A decoded block.
 #[derive(Debug, Default)]
 pub(crate) struct Block {
-    pub(crate) seqs: Vec<u64>,
-    pub(crate) starts: Vec<u64>,
+    pub(crate) seqs: Vec<EventSeq>,
+    pub(crate) starts: Vec<TraceNanos>,
     pub(crate) durations: Vec<u64>,
     /// Opening event minus the parent's; 0 without one.
     pub(crate) parents: Vec<u64>,
-    pub(crate) functions: Vec<u32>,
+    pub(crate) functions: Vec<FunctionIndex>,
     pub(crate) depths: Vec<u32>,
     pub(crate) outcomes: Vec<u8>,
 }
@@ -29,7 +30,7 @@ impl Block {
         Item {
             start: self.starts[row],
             duration: self.durations[row],
-            seq: self.seqs[row],
+            seq: self.seqs[row].0,
             function: self.functions[row],
             count: 1,
             outcome: self.outcomes[row],
@@ -54,7 +55,7 @@ struct Kept {
 }
 
 impl Blocks {
-    /// A block by its place among all.
+    /// A block by its index among all.
     pub(crate) fn get(&self, tables: &Tables, block: usize) -> Result<Arc<Block>, SpanError> {
         if let Some(found) = self.look_up(block) {
             return Ok(found);
@@ -87,14 +88,13 @@ fn read(tables: &Tables, block: usize) -> Result<Block, SpanError> {
     let mut columns = Columns::new();
     let wanted = |column: Column| !matches!(column, Column::SelfTime | Column::CloseDelta | Column::Context);
     tables.read(block, wanted, &mut columns)?;
-    let small = |column: Column| columns.get(column).iter().map(|&value| value as u32).collect();
     Ok(Block {
-        seqs: columns.get(Column::OpenSeq).to_vec(),
-        starts: columns.get(Column::Start).to_vec(),
+        seqs: columns.get(Column::OpenSeq).iter().copied().map(EventSeq).collect(),
+        starts: columns.get(Column::Start).iter().copied().map(TraceNanos).collect(),
         durations: columns.get(Column::Duration).to_vec(),
         parents: columns.get(Column::ParentDelta).to_vec(),
-        functions: small(Column::Function),
-        depths: small(Column::Depth),
+        functions: (0..columns.rows()).map(|row| columns.function(row)).collect(),
+        depths: columns.get(Column::Depth).iter().map(|&value| value as u32).collect(),
         outcomes: columns.get(Column::Outcome).iter().map(|&value| value as u8).collect(),
     })
 }

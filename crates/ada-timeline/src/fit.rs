@@ -129,13 +129,15 @@ impl Picture {
 mod tests {
     use super::*;
     use crate::item::is_odd;
+    use ada_event::TraceNanos;
+    use ada_span::table::FunctionIndex;
     use ada_span::{Outcome, Reason, Status};
     use proptest::prelude::*;
 
-    const VIEW: Range = Range { start: 0, end: 100_000, width: 1000 };
+    const VIEW: Range = Range { start: TraceNanos(0), end: TraceNanos(100_000), width: 1000 };
 
     fn item(start: u64, duration: u64) -> Item {
-        Item { start, duration, seq: start, function: 0, count: 1, outcome: 0 }
+        Item { start: TraceNanos(start), duration, seq: start, function: FunctionIndex(0), count: 1, outcome: 0 }
     }
 
     fn row(number: u32, items: Vec<Item>) -> (u32, Row) {
@@ -156,9 +158,9 @@ mod tests {
         let odd = Item { outcome: odd_outcome(), ..item(60, 1) };
         let items = vec![item(0, 10), item(20, 30), odd, item(100, 99), item(199, 500)];
         let picture = fit(&[row(3, items)], VIEW, 100);
-        let drawn: Vec<(u64, u32)> = picture.shapes.iter().map(|it| (it.item.start, it.item.count)).collect();
+        let drawn: Vec<(u64, u32)> = picture.shapes.iter().map(|it| (it.item.start.0, it.item.count)).collect();
         assert_eq!(drawn, [(20, 2), (60, 1), (100, 1), (199, 1)]);
-        assert_eq!((picture.shapes[0].from, picture.shapes[0].until), (0, 61));
+        assert_eq!((picture.shapes[0].from, picture.shapes[0].until), (TraceNanos(0), TraceNanos(61)));
     }
 
     #[test]
@@ -249,7 +251,8 @@ mod tests {
             width in 1_u64..300,
             most in 5_usize..400,
         ) {
-            let range = Range { start, end: start + length, width };
+            let start = TraceNanos(start);
+            let range = Range { start, end: start.saturating_add(length), width };
             let grid = range.grid();
             let seen = |it: &Item| it.start < range.end && (it.end() > start || it.start >= start);
             let rows: Vec<(u32, Row)> = (0..).zip(rows).map(|(number, items)| {

@@ -2,18 +2,23 @@
 
 use std::collections::HashMap;
 
-use ada_span::{Outcome, SpanError};
+use ada_event::TraceNanos;
+use ada_span::table::FunctionIndex;
+use ada_span::{Outcome, SpanError, ThreadIndex};
 
 use crate::scene::{Scene, each_span, open_at};
 
-/// Call paths that are told apart; calls beyond are put down to their callers.
+/// Call paths that are distinguished; calls beyond are put down to their callers.
 const MOST_PATHS: usize = 1 << 19;
+
+/// No function has this index.
+const NO_FUNCTION: FunctionIndex = FunctionIndex(u32::MAX);
 
 /// Calls of one function on one path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FoldedNode {
-    /// The function's place.
-    pub function: u32,
+    /// The function.
+    pub function: FunctionIndex,
     /// The node above.
     pub parent: Option<u32>,
     /// How many calls began or were under way.
@@ -42,21 +47,21 @@ pub struct FoldedFunction {
 pub struct Folded {
     /// Callers come before those they call.
     pub nodes: Vec<FoldedNode>,
-    /// By the function's place; those that were not called have no calls.
+    /// By the function's index; those that were not called have no calls.
     pub functions: Vec<FoldedFunction>,
     /// How many calls ended how, by [`ada_span::Outcome::to_byte`].
     pub outcomes: Vec<u64>,
     /// All calls.
     pub calls: u64,
-    /// Calls whose paths are not told apart.
+    /// Calls whose paths are not distinguished.
     pub left_out: u64,
-    known: HashMap<(Option<u32>, u32), u32>,
+    known: HashMap<(Option<u32>, FunctionIndex), u32>,
     /// The newest function below each node, and its node; the first is of the outermost calls. Calls repeat.
-    newest: Vec<(u32, u32)>,
+    newest: Vec<(FunctionIndex, u32)>,
 }
 
 struct Open {
-    function: u32,
+    function: FunctionIndex,
     node: Option<u32>,
     depth: u32,
     time: u64,
@@ -68,16 +73,16 @@ struct Open {
 /// `go_on` says no.
 pub fn fold(
     scene: &Scene<'_>,
-    threads: &[usize],
-    start: u64,
-    end: u64,
+    threads: &[ThreadIndex],
+    start: TraceNanos,
+    end: TraceNanos,
     go_on: &dyn Fn() -> bool,
 ) -> Result<Folded, SpanError> {
     let count = scene.tables.meta().functions.len();
     let mut folded = Folded {
         functions: vec![FoldedFunction::default(); count],
         outcomes: vec![0; Outcome::BYTES],
-        newest: vec![(u32::MAX, 0)],
+        newest: vec![(NO_FUNCTION, 0)],
         ..Folded::default()
     };
     for &thread in threads {
@@ -109,13 +114,13 @@ impl Folded {
         on_path: &mut [u32],
         depth: u32,
         item: &crate::item::Item,
-        start: u64,
-        end: u64,
+        start: TraceNanos,
+        end: TraceNanos,
     ) {
         while open.last().is_some_and(|top| top.depth >= depth) {
             self.close(open, on_path);
         }
-        let time = item.end().min(end).saturating_sub(item.start.max(start));
+        let time = item.end().min(end).since(item.start.max(start));
         let above = open.last().and_then(|top| top.node);
         let node = self.node(above, item.function);
         if let Some(node) = node {
@@ -127,10 +132,10 @@ impl Folded {
         }
         self.calls += 1;
         self.outcomes[usize::from(item.outcome)] += 1;
-        let known = &mut self.functions[item.function as usize];
+        let known = &mut self.functions[item.function.as_usize()];
         known.calls += 1;
         known.longest_ns = known.longest_ns.max(item.duration);
-        let times = &mut on_path[item.function as usize];
+        let times = &mut on_path[item.function.as_usize()];
         *times += 1;
         let is_outermost = *times == 1;
         open.push(Open { function: item.function, node, depth, time, below: 0, is_outermost });
@@ -143,18 +148,18 @@ impl Folded {
             let node = &mut self.nodes[node as usize];
             node.self_ns = node.self_ns.saturating_add(own);
         }
-        let function = &mut self.functions[closed.function as usize];
+        let function = &mut self.functions[closed.function.as_usize()];
         function.self_ns = function.self_ns.saturating_add(own);
         if closed.is_outermost {
             function.total_ns = function.total_ns.saturating_add(closed.time);
         }
-        on_path[closed.function as usize] -= 1;
+        on_path[closed.function.as_usize()] -= 1;
         if let Some(above) = open.last_mut() {
             above.below = above.below.saturating_add(closed.time);
         }
     }
 
-    fn node(&mut self, parent: Option<u32>, function: u32) -> Option<u32> {
+    fn node(&mut self, parent: Option<u32>, function: FunctionIndex) -> Option<u32> {
         let newest = parent.map_or(0, |parent| parent as usize + 1);
         if self.newest[newest].0 == function {
             return Some(self.newest[newest].1);
@@ -168,7 +173,7 @@ impl Folded {
         }
         let node = self.nodes.len() as u32;
         self.newest[newest] = (function, node);
-        self.newest.push((u32::MAX, 0));
+        self.newest.push((NO_FUNCTION, 0));
         self.nodes.push(FoldedNode { function, parent, calls: 0, total_ns: 0, self_ns: 0 });
         self.known.insert((parent, function), node);
         Some(node)

@@ -2,6 +2,8 @@
 
 use std::sync::LazyLock;
 
+use ada_event::TraceNanos;
+use ada_span::table::FunctionIndex;
 use ada_span::{Outcome, Reason, Status};
 
 /// The row that holds everything deeper.
@@ -11,13 +13,13 @@ pub const LAST_ROW: u32 = 255;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Item {
     /// When it began.
-    pub start: u64,
+    pub start: TraceNanos,
     /// How long it took.
     pub duration: u64,
     /// Its opening event, or another number by which its owner knows it.
     pub seq: u64,
-    /// The function's place.
-    pub function: u32,
+    /// The function; of a span that is no call, another number by which its owner knows its name.
+    pub function: FunctionIndex,
     /// How many spans it stands for, itself among them.
     pub count: u32,
     /// [`Outcome::to_byte`].
@@ -26,7 +28,7 @@ pub struct Item {
 
 impl Item {
     /// When it ended.
-    pub fn end(&self) -> u64 {
+    pub fn end(&self) -> TraceNanos {
         self.start.saturating_add(self.duration)
     }
 

@@ -1,5 +1,7 @@
 //! What begins in the same pixel of a row and is narrower than it.
 
+use ada_event::TraceNanos;
+
 use crate::item::{Item, is_odd};
 use crate::range::Grid;
 use crate::shape::Shape;
@@ -10,8 +12,8 @@ pub(crate) struct PixelGroup {
     longest: Item,
     odd: Option<Item>,
     count: u32,
-    from: u64,
-    until: u64,
+    from: TraceNanos,
+    until: TraceNanos,
 }
 
 impl PixelGroup {
@@ -51,8 +53,8 @@ impl PixelGroup {
     /// One or two shapes. The odd one stands for itself alone.
     pub(crate) fn draw(&self, track: u32, row: u32) -> impl Iterator<Item = Shape> {
         let odd = self.other();
-        let left = self.count.saturating_sub(odd.is_some().into()).max(1);
-        let item = Item { count: left, ..self.longest };
+        let others = self.count.saturating_sub(odd.is_some().into()).max(1);
+        let item = Item { count: others, ..self.longest };
         let longest = Shape { track, row, item, from: self.from, until: self.until };
         std::iter::once(longest).chain(odd.map(|odd| Shape::alone(track, row, Item { count: 1, ..odd })))
     }

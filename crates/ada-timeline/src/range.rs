@@ -1,12 +1,14 @@
 //! The time that is looked at, and the pixels that it is drawn in.
 
+use ada_event::TraceNanos;
+
 /// From `start` to before `end`, in so many pixels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Range {
     /// From here on.
-    pub start: u64,
+    pub start: TraceNanos,
     /// Before this.
-    pub end: u64,
+    pub end: TraceNanos,
     /// Pixels, one at least.
     pub width: u64,
 }
@@ -18,10 +20,10 @@ impl Range {
     }
 
     fn length(&self) -> u64 {
-        self.end.saturating_sub(self.start).max(1)
+        self.end.since(self.start).max(1)
     }
 
-    /// What tells in which pixel a moment lies.
+    /// What says in which pixel a moment lies.
     pub fn grid(&self) -> Grid {
         let width = self.width.max(1);
         Grid { start: self.start, end: self.end, scale: width as f64 / self.length() as f64, last: width - 1 }
@@ -31,8 +33,8 @@ impl Range {
 /// The pixels of a [`Range`].
 #[derive(Clone, Copy, Debug)]
 pub struct Grid {
-    start: u64,
-    end: u64,
+    start: TraceNanos,
+    end: TraceNanos,
     /// Pixels of a nanosecond.
     scale: f64,
     last: u64,
@@ -40,20 +42,20 @@ pub struct Grid {
 
 impl Grid {
     /// The pixel of a moment. What lies before the range or behind it counts to the first or the last.
-    pub fn column(&self, time: u64) -> u64 {
-        let column = time.saturating_sub(self.start) as f64 * self.scale;
+    pub fn column(&self, time: TraceNanos) -> u64 {
+        let column = time.since(self.start) as f64 * self.scale;
         (column as u64).min(self.last)
     }
 
     /// The pixels that a span touches.
-    pub(crate) fn columns(&self, start: u64, end: u64) -> (u64, u64) {
+    pub(crate) fn columns(&self, start: TraceNanos, end: TraceNanos) -> (u64, u64) {
         let from = self.column(start);
         (from, self.column(end.saturating_sub(1)).max(from))
     }
 
     /// How many pixels the part of a span takes that lies in the range.
-    pub(crate) fn pixels(&self, start: u64, end: u64) -> f64 {
-        end.min(self.end).saturating_sub(start.max(self.start)) as f64 * self.scale
+    pub(crate) fn pixels(&self, start: TraceNanos, end: TraceNanos) -> f64 {
+        end.min(self.end).since(start.max(self.start)) as f64 * self.scale
     }
 }
 
@@ -63,17 +65,21 @@ mod tests {
 
     #[test]
     fn every_moment_has_a_pixel() {
-        let grid = Range { start: 100, end: 200, width: 10 }.grid();
-        assert_eq!([0, 100, 109, 110, 199, 200, u64::MAX].map(|it| grid.column(it)), [0, 0, 0, 1, 9, 9, 9]);
-        assert_eq!(grid.columns(105, 120), (0, 1), "what ends where the next pixel begins does not touch it");
-        assert_eq!((grid.pixels(50, 150), grid.pixels(190, u64::MAX)), (5.0, 1.0));
+        let grid = Range { start: TraceNanos(100), end: TraceNanos(200), width: 10 }.grid();
+        let column = |time: u64| grid.column(TraceNanos(time));
+        let pixels = |start: u64, end: u64| grid.pixels(TraceNanos(start), TraceNanos(end));
+        assert_eq!([0, 100, 109, 110, 199, 200, u64::MAX].map(column), [0, 0, 0, 1, 9, 9, 9]);
+        let touched = grid.columns(TraceNanos(105), TraceNanos(120));
+        assert_eq!(touched, (0, 1), "what ends where the next pixel begins does not touch it");
+        assert_eq!((pixels(50, 150), pixels(190, u64::MAX)), (5.0, 1.0));
     }
 
     #[test]
     fn pixels_can_be_shorter_than_a_nanosecond() {
-        let range = Range { start: 0, end: 10, width: 100 };
+        let range = Range { start: TraceNanos(0), end: TraceNanos(10), width: 100 };
         assert_eq!(range.pixel(), 1);
-        assert_eq!((range.grid().column(3), range.grid().columns(3, 4)), (30, (30, 30)));
-        assert_eq!(Range { start: 5, end: 5, width: 0 }.grid().column(7), 0);
+        let (three, four) = (TraceNanos(3), TraceNanos(4));
+        assert_eq!((range.grid().column(three), range.grid().columns(three, four)), (30, (30, 30)));
+        assert_eq!(Range { start: four, end: four, width: 0 }.grid().column(TraceNanos(7)), 0);
     }
 }

@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use ada_span::SpanError;
-use ada_span::table::Tables;
+use ada_event::{EventSeq, TraceNanos};
+use ada_span::table::{FunctionIndex, Tables};
+use ada_span::{SpanError, ThreadIndex};
 
 use crate::blocks::{Block, Blocks};
 use crate::item::{Item, LAST_ROW};
@@ -42,13 +43,14 @@ impl Scene<'_> {
     /// than a pixel away may hide the longest of a pixel; if none of its levels is fine enough, one in its stretch.
     pub fn rows(
         &self,
-        thread: usize,
+        thread: ThreadIndex,
         range: Range,
         (first, last): (u32, u32),
         most_spans: u64,
     ) -> Result<Vec<Row>, SpanError> {
         let mut rows = Rows { rows: Vec::new(), first, last: last.min(LAST_ROW) };
-        if self.tables.meta().threads.get(thread).is_none_or(|it| it.spans == 0) || range.start >= range.end {
+        if self.tables.meta().threads.get(thread.as_usize()).is_none_or(|it| it.spans == 0) || range.start >= range.end
+        {
             return Ok(Vec::new());
         }
         let spans = self.spans_between(thread, range.start, range.end);
@@ -62,22 +64,22 @@ impl Scene<'_> {
     }
 
     /// At most so many spans begin there.
-    pub fn spans_between(&self, thread: usize, start: u64, end: u64) -> u64 {
+    pub fn spans_between(&self, thread: ThreadIndex, start: TraceNanos, end: TraceNanos) -> u64 {
         let blocks = &self.tables.meta().blocks[self.tables.blocks_of(thread)];
         let first = blocks.partition_point(|block| block.max_start < start);
         let last = blocks.partition_point(|block| block.min_start < end);
         blocks.get(first..last).unwrap_or_default().iter().map(|block| u64::from(block.rows)).sum()
     }
 
-    fn take_from_summary(&self, thread: usize, level: usize, range: Range, rows: &mut Rows) {
+    fn take_from_summary(&self, thread: ThreadIndex, level: usize, range: Range, rows: &mut Rows) {
         for row in rows.first..=rows.last {
             if row as usize >= self.summary.rows(thread, level) {
                 break;
             }
             let items = self.summary.items(thread, level, row as usize);
             let first = items.first_from(range.start);
-            for place in first.saturating_sub(1)..items.len() {
-                let item = items.get(place);
+            for index in first.saturating_sub(1)..items.len() {
+                let item = items.get(index);
                 if item.start >= range.end {
                     break;
                 }
@@ -88,7 +90,7 @@ impl Scene<'_> {
         }
     }
 
-    fn take_from_spans(&self, thread: usize, range: Range, rows: &mut Rows) -> Result<(), SpanError> {
+    fn take_from_spans(&self, thread: ThreadIndex, range: Range, rows: &mut Rows) -> Result<(), SpanError> {
         self.callers(thread, range, rows)?;
         each_span(self, thread, range.start, range.end, |block, row| {
             rows.push(block.depths[row].min(LAST_ROW), block.item(row));
@@ -97,7 +99,7 @@ impl Scene<'_> {
     }
 
     /// What is open when the range begins: the last call that began before, and its callers.
-    fn callers(&self, thread: usize, range: Range, rows: &mut Rows) -> Result<(), SpanError> {
+    fn callers(&self, thread: ThreadIndex, range: Range, rows: &mut Rows) -> Result<(), SpanError> {
         let mut found = open_at(self, thread, range.start)?;
         found.reverse();
         if found.len() >= MOST_CALLERS
@@ -109,8 +111,8 @@ impl Scene<'_> {
                     break;
                 }
                 let items = self.summary.items(thread, level, row as usize);
-                if let Some(place) = items.first_from(range.start).checked_sub(1) {
-                    let item = items.get(place);
+                if let Some(index) = items.first_from(range.start).checked_sub(1) {
+                    let item = items.get(index);
                     if item.end() > range.start && found.iter().all(|(depth, _)| *depth != row) {
                         rows.push(row, Item { count: 1, ..item });
                     }
@@ -125,14 +127,14 @@ impl Scene<'_> {
 }
 
 /// The calls that are open at a time, innermost first, with their depths; at most [`MOST_CALLERS`].
-pub(crate) fn open_at(scene: &Scene<'_>, thread: usize, time: u64) -> Result<Vec<(u32, Item)>, SpanError> {
+pub(crate) fn open_at(scene: &Scene<'_>, thread: ThreadIndex, time: TraceNanos) -> Result<Vec<(u32, Item)>, SpanError> {
     let tables = scene.tables;
     let all = tables.blocks_of(thread);
     let blocks = &tables.meta().blocks[all.clone()];
     let mut open = Vec::new();
     // The block that has the last call before the time.
-    let Some(place) = blocks.partition_point(|block| block.min_start < time).checked_sub(1) else { return Ok(open) };
-    let mut block: Arc<Block> = scene.blocks.get(tables, all.start + place)?;
+    let Some(index) = blocks.partition_point(|block| block.min_start < time).checked_sub(1) else { return Ok(open) };
+    let mut block: Arc<Block> = scene.blocks.get(tables, all.start + index)?;
     let Some(mut row) = block.starts.partition_point(|&start| start < time).checked_sub(1) else { return Ok(open) };
     for _ in 0..MOST_CALLERS {
         let item = block.item(row);
@@ -140,12 +142,12 @@ pub(crate) fn open_at(scene: &Scene<'_>, thread: usize, time: u64) -> Result<Vec
             open.push((block.depths[row], item));
         }
         let delta = block.parents[row];
-        let Some(parent) = item.seq.checked_sub(delta).filter(|_| delta > 0) else { break };
+        let Some(parent) = item.seq.checked_sub(delta).filter(|_| delta > 0).map(EventSeq) else { break };
         match block.seqs.binary_search(&parent) {
             Ok(found) => row = found,
             Err(_) => {
-                let Some(place) = tables.block_of(thread, parent) else { break };
-                block = scene.blocks.get(tables, place)?;
+                let Some(index) = tables.block_of(thread, parent) else { break };
+                block = scene.blocks.get(tables, index)?;
                 let Ok(found) = block.seqs.binary_search(&parent) else { break };
                 row = found;
             }
@@ -157,19 +159,19 @@ pub(crate) fn open_at(scene: &Scene<'_>, thread: usize, time: u64) -> Result<Vec
 /// The calls of a thread that begin in a time, in their order, until `each` says no.
 pub(crate) fn each_span(
     scene: &Scene<'_>,
-    thread: usize,
-    start: u64,
-    end: u64,
+    thread: ThreadIndex,
+    start: TraceNanos,
+    end: TraceNanos,
     mut each: impl FnMut(&Block, usize) -> bool,
 ) -> Result<(), SpanError> {
     let all = scene.tables.blocks_of(thread);
     let blocks = &scene.tables.meta().blocks[all.clone()];
     let first = blocks.partition_point(|block| block.max_start < start);
-    for (place, entry) in (all.start + first..all.end).zip(&blocks[first..]) {
+    for (index, entry) in (all.start + first..all.end).zip(&blocks[first..]) {
         if entry.min_start >= end {
             return Ok(());
         }
-        let block = scene.blocks.get(scene.tables, place)?;
+        let block = scene.blocks.get(scene.tables, index)?;
         let from = block.starts.partition_point(|&it| it < start);
         for row in from..block.len() {
             if block.starts[row] >= end || !each(&block, row) {
@@ -192,37 +194,42 @@ impl Rows {
         if row < self.first || row > self.last {
             return;
         }
-        let place = (row - self.first) as usize;
-        while self.rows.len() <= place {
+        let index = (row - self.first) as usize;
+        while self.rows.len() <= index {
             self.rows.push(Row { row: self.first + self.rows.len() as u32, items: Vec::new() });
         }
-        self.rows[place].items.push(item);
+        self.rows[index].items.push(item);
     }
 }
 
 impl Scene<'_> {
     /// The innermost call of a thread that is open at a time.
-    pub fn innermost(&self, thread: usize, time: u64) -> Result<Option<Item>, SpanError> {
+    pub fn innermost(&self, thread: ThreadIndex, time: TraceNanos) -> Result<Option<Item>, SpanError> {
         Ok(open_at(self, thread, time)?.first().map(|(_, item)| *item))
     }
 
-    /// The first call of a function, by its place, among so many calls of a thread.
-    pub fn first_of(&self, thread: usize, function: u32, among: u64) -> Result<Option<Item>, SpanError> {
-        let (mut found, mut left) = (None, among);
-        each_span(self, thread, 0, u64::MAX, |block, row| {
-            left = left.saturating_sub(1);
+    /// The first call of a function among so many calls of a thread.
+    pub fn first_of(
+        &self,
+        thread: ThreadIndex,
+        function: FunctionIndex,
+        among: u64,
+    ) -> Result<Option<Item>, SpanError> {
+        let (mut found, mut remaining) = (None, among);
+        each_span(self, thread, TraceNanos(0), TraceNanos::MAX, |block, row| {
+            remaining = remaining.saturating_sub(1);
             if block.functions[row] == function {
                 found = Some(block.item(row));
             }
-            found.is_none() && left > 0
+            found.is_none() && remaining > 0
         })?;
         Ok(found)
     }
 
     /// How deep a call lies, by its thread and opening event.
-    pub fn depth(&self, thread: usize, seq: u64) -> Result<Option<u32>, SpanError> {
-        let Some(place) = self.tables.block_of(thread, seq) else { return Ok(None) };
-        let block = self.blocks.get(self.tables, place)?;
+    pub fn depth(&self, thread: ThreadIndex, seq: EventSeq) -> Result<Option<u32>, SpanError> {
+        let Some(index) = self.tables.block_of(thread, seq) else { return Ok(None) };
+        let block = self.blocks.get(self.tables, index)?;
         Ok(block.seqs.binary_search(&seq).ok().map(|row| block.depths[row]))
     }
 }

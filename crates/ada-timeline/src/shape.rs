@@ -1,5 +1,7 @@
 //! A span as it is drawn.
 
+use ada_event::TraceNanos;
+
 use crate::item::Item;
 
 /// Something that is drawn.
@@ -12,9 +14,9 @@ pub struct Shape {
     /// The span, which may stand for shorter ones of its pixel.
     pub item: Item,
     /// The time that is painted: from the first of those that it stands for …
-    pub from: u64,
+    pub from: TraceNanos,
     /// … to the end of the last.
-    pub until: u64,
+    pub until: TraceNanos,
 }
 
 impl Shape {

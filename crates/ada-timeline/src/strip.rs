@@ -3,6 +3,8 @@
 //! A screen has more pixels than a picture may have shapes. A strip is one shape however many calls it shows: of each
 //! of its pixels it has the longest call that touches it, and how the longest odd one ended.
 
+use ada_span::table::FunctionIndex;
+
 use crate::item::{Item, is_odd};
 use crate::range::Grid;
 
@@ -24,7 +26,7 @@ pub struct Strip {
 pub struct StripColumn {
     duration: u64,
     odd_duration: u64,
-    function: u32,
+    function: FunctionIndex,
     /// How many calls begin in it.
     pub count: u32,
     outcome: u8,
@@ -36,14 +38,14 @@ pub struct StripColumn {
 pub struct Longest {
     /// How long it took.
     pub duration: u64,
-    /// The function's place.
-    pub function: u32,
+    /// The function.
+    pub function: FunctionIndex,
     /// [`ada_span::Outcome::to_byte`].
     pub outcome: u8,
 }
 
-/// No function has this place.
-const NOTHING: u32 = u32::MAX;
+/// No function has this index.
+const NOTHING: FunctionIndex = FunctionIndex(u32::MAX);
 
 impl StripColumn {
     const EMPTY: Self = Self { duration: 0, odd_duration: 0, function: NOTHING, count: 0, outcome: 0, odd: 0 };

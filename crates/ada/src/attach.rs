@@ -4,7 +4,8 @@ use std::io::{self, Write};
 use std::time::Duration;
 
 use ada_control::live::{self, Answer, LiveError, Request};
-use ada_control::{End, RemovedHooks, StopSwitch};
+use ada_control::{End, HookRemoval, StopSwitch};
+use ada_event::ProcessId;
 
 use crate::exit::{Blame, Outcome, say};
 use crate::quantity::parse_duration;
@@ -39,13 +40,13 @@ pub(crate) fn run(args: Args) -> anyhow::Result<Outcome> {
     let options = args.recording.into_options(WhenFull::Drop)?;
     ada_control::stop_on_signals();
     let live = LiveLine::new(quiet);
-    let recorded = ada_control::attach(args.pid, &options, args.duration, &StopSwitch::default(), &live);
+    let recorded = ada_control::attach(ProcessId(args.pid), &options, args.duration, &StopSwitch::default(), &live);
     drop(live);
     let report = recorded.not_traced(125)?;
     if !quiet {
         report::print(&report);
     }
-    // Whoever asked for a time has got it; a process that keeps its hooks has been told of.
+    // Whoever asked for a time has got it; a process that keeps its hooks has been reported.
     Ok(if report.end == End::Detached && report.failure.is_some() { Outcome::Findings } else { Outcome::Clean })
 }
 
@@ -62,12 +63,12 @@ pub(crate) struct DetachArgs {
 }
 
 pub(crate) fn detach(args: &DetachArgs) -> anyhow::Result<Outcome> {
-    let pid = args.pid;
+    let pid = ProcessId(args.pid);
     let words = match live::ask(pid, &Request::Detach) {
         Ok(Answer::Detached) => format!("process {pid} goes on without hooks"),
         Ok(_) => anyhow::bail!("the trace of process {pid} gave another answer than asked for"),
         Err(error @ (LiveError::NotTraced { .. } | LiveError::NotAllowed { .. })) => {
-            let Some(RemovedHooks { processes, kept }) = ada_control::remove_orphaned_hooks(pid)? else {
+            let Some(HookRemoval { processes, kept }) = ada_control::remove_orphaned_hooks(pid)? else {
                 return Err(error.into());
             };
             if !kept.is_empty() {

@@ -70,7 +70,7 @@ impl std::error::Error for Blamed {
 }
 
 /// Says something on stderr. Where nobody listens any more (a closed pipe, a full disk) the work goes on all the same,
-/// which `eprint!` would end with a panic; the exit code still tells.
+/// which `eprint!` would end with a panic; the exit code still says so.
 pub(crate) fn say(words: fmt::Arguments<'_>) {
     // In one piece, so that lines of several threads or processes do not mix.
     let _ = io::stderr().lock().write_all(words.to_string().as_bytes());

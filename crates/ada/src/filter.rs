@@ -4,6 +4,7 @@ use std::io::{self, Write};
 
 use ada_control::SwitchMode;
 use ada_control::live::{self, Answer, Request};
+use ada_event::ProcessId;
 
 use crate::exit::{Blame, Outcome, say};
 
@@ -43,7 +44,7 @@ pub(crate) fn run(args: Args) -> anyhow::Result<Outcome> {
             continue;
         }
         let Answer::Filtered { matched, changed, without_counter, unhooked } =
-            live::ask(args.pid, &Request::Filter { mode, patterns })?
+            live::ask(ProcessId(args.pid), &Request::Filter { mode, patterns })?
         else {
             anyhow::bail!("the trace of process {} answered something else", args.pid);
         };

@@ -67,8 +67,9 @@ fn names(process: &Process) -> HashMap<u64, String> {
         for (index, row) in read_functions(&text).unwrap_or_default().into_iter().enumerate() {
             let id = u64::from(module.module_id) << 32 | index as u64;
             if wanted.contains(&id) {
-                let place = || format!("{file}+{:#x}", row.offset);
-                let name = if row.name.is_empty() { place() } else { ada_image::demangle(&row.name).into_owned() };
+                let module_and_offset = || format!("{file}+{:#x}", row.offset);
+                let name =
+                    if row.name.is_empty() { module_and_offset() } else { ada_image::demangle(&row.name).into_owned() };
                 names.insert(id, name);
             }
         }

@@ -72,7 +72,7 @@ pub(crate) enum Sort {
 pub(crate) struct Use<'a> {
     pub(crate) process: usize,
     pub(crate) stats: &'a FunctionStats,
-    /// Times without what recording took, if they were asked for and can be told.
+    /// Times without what recording took, if they were asked for and are known.
     corrected: Option<CorrectedTimes>,
 }
 
@@ -154,7 +154,7 @@ impl Args {
     }
 }
 
-/// All functions, the ones that lead by `sort` first. With times without what recording took if told, which takes one
+/// All functions, the ones that lead by `sort` first. With times without what recording took if asked for, which takes one
 /// pass over all spans.
 pub(crate) fn sorted(opened: &OpenedSession, sort: Sort, corrected: bool) -> anyhow::Result<Vec<Use<'_>>> {
     let mut uses = all(opened);
@@ -180,8 +180,8 @@ pub(crate) fn correct(opened: &OpenedSession, uses: &mut [Use<'_>]) -> anyhow::R
         let Some(correction) = &process.correction else { continue };
         let costs = correction.functions(&process.tables)?;
         for it in uses.iter_mut().filter(|it| it.process == number) {
-            let Some(place) = process.tables.meta().function_index(it.stats.function) else { continue };
-            let (total, own) = &costs[place];
+            let Some(index) = process.tables.meta().function_index(it.stats.function) else { continue };
+            let (total, own) = &costs[index.as_usize()];
             it.corrected = Some(CorrectedTimes {
                 own: correction.of_self(it.stats.self_ns, own),
                 total: correction.total(it.stats.total_ns, total),
@@ -258,7 +258,7 @@ pub(crate) fn to_json(opened: &OpenedSession, it: &Use<'_>) -> Value {
         "reference": opened.processes()[it.process].refer(Target::Function(stats.function)),
         "name": process.names.name(stats.function),
         "module": process.names.module(stats.function),
-        "pid": process.pid,
+        "pid": process.pid.0,
         "calls": stats.spans,
         "total_ns": stats.total_ns,
         "self_ns": stats.self_ns,

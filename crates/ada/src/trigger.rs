@@ -4,6 +4,7 @@ use std::io::{self, Write};
 
 use ada_control::Trigger;
 use ada_control::live::{self, Answer, Request};
+use ada_event::ProcessId;
 
 use crate::exit::{Blame, Outcome};
 
@@ -26,7 +27,7 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args) -> anyhow::Result<Outcome> {
     let words = |triggers: &[Trigger]| triggers.iter().map(ToString::to_string).collect();
     let request = Request::Triggers { add: words(&args.add), remove: words(&args.remove) };
-    if let Answer::Triggers { triggers } = live::ask(args.pid, &request)? {
+    if let Answer::Triggers { triggers } = live::ask(ProcessId(args.pid), &request)? {
         let mut out = io::stdout().lock();
         for trigger in triggers {
             writeln!(out, "{trigger}").output_failed(|| "cannot write to stdout".into())?;

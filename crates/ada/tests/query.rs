@@ -7,8 +7,8 @@ mod program;
 #[allow(unused_imports, reason = "shared with the other test target, which uses the rest")]
 mod run;
 #[allow(dead_code, reason = "shared with the other test target, which uses the rest")]
-#[path = "spans/told.rs"]
-mod told;
+#[path = "spans/traced_program.rs"]
+mod traced_program;
 
 #[path = "query/asked.rs"]
 mod asked;

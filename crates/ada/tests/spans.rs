@@ -1,4 +1,4 @@
-//! The commands that tell a program's story, on real traces of the tiny programs: spans, statuses and reasons exactly.
+//! The commands that report what a program did, on real traces of the tiny programs: spans, statuses and reasons exactly.
 
 #[allow(dead_code, reason = "shared with the other test target, which uses the rest")]
 #[path = "trace/program.rs"]
@@ -21,5 +21,5 @@ mod recording;
 mod source_lines;
 #[path = "spans/threads.rs"]
 mod threads;
-#[path = "spans/told.rs"]
-mod told;
+#[path = "spans/traced_program.rs"]
+mod traced_program;

@@ -119,7 +119,7 @@ fn describe(module: &str, row: &FunctionRow) -> CalledFunction {
 
 #[cfg(test)]
 mod tests {
-    use ada_event::{EventKind, FunctionId, ThreadId};
+    use ada_event::{EventKind, FunctionId, ImageOffset, ThreadId};
 
     use super::*;
 
@@ -138,9 +138,9 @@ mod tests {
     }
 
     #[test]
-    fn a_function_without_a_name_has_its_place() {
+    fn a_function_without_a_name_has_module_and_offset() {
         let row = FunctionRow {
-            offset: 0x1234,
+            offset: ImageOffset(0x1234),
             size: 1,
             verdict: "hooked".into(),
             reason: String::new(),

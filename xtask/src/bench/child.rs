@@ -145,7 +145,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn output_code_and_time_are_told() {
+    fn output_code_and_time_are_reported() {
         let folder = std::env::temp_dir().join(format!("xtask-child-{}", std::process::id()));
         fs::create_dir_all(&folder).unwrap();
         let script = "echo out; echo err >&2; i=0; while [ $i -lt 200000 ]; do i=$((i + 1)); done; exit 3";

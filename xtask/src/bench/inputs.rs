@@ -38,19 +38,19 @@ pub(super) struct Inputs {
 impl Inputs {
     /// Makes what is not there yet.
     pub(super) fn make(folder: &Path) -> anyhow::Result<Self> {
-        let place = |name: &str| folder.join(name);
+        let path = |name: &str| folder.join(name);
         let inputs = Self {
-            text: place("text"),
-            short_text: place("short_text"),
-            gz: place("text.gz"),
-            zst: place("text.zst"),
-            xz: place("text.xz"),
-            tree: place("tree"),
-            copies: place("copies"),
-            source: place("source.c"),
-            repository: place("repository"),
+            text: path("text"),
+            short_text: path("short_text"),
+            gz: path("text.gz"),
+            zst: path("text.zst"),
+            xz: path("text.xz"),
+            tree: path("tree"),
+            copies: path("copies"),
+            source: path("source.c"),
+            repository: path("repository"),
         };
-        let complete = place("complete");
+        let complete = path("complete");
         if !complete.exists() {
             eprintln!("xtask:   making inputs");
             let _ = fs::remove_dir_all(folder);
@@ -135,11 +135,11 @@ fn words(bytes: usize) -> String {
         .collect();
     let mut text = String::with_capacity(bytes + 100);
     while text.len() < bytes {
-        for place in 0..10 {
+        for column in 0..10 {
             // The product of three makes small numbers frequent, as in a language.
             let rare = [(); 3].map(|()| numbers.below(VOCABULARY) as f64 / VOCABULARY as f64).iter().product::<f64>();
             text += &vocabulary[(rare * VOCABULARY as f64) as usize];
-            text.push(if place == 9 { '\n' } else { ' ' });
+            text.push(if column == 9 { '\n' } else { ' ' });
         }
     }
     text

@@ -19,8 +19,8 @@ impl Memory {
         let line = stdout.lines().find_map(|line| line.strip_prefix("memory ")?.strip_prefix(whose))?;
         let words: Vec<&str> = line.split_whitespace().collect();
         let figure = |name: &str| {
-            let place = words.iter().position(|word| *word == name)?;
-            words.get(place + 1)?.parse().ok()
+            let index = words.iter().position(|word| *word == name)?;
+            words.get(index + 1)?.parse().ok()
         };
         Some(Self {
             peak: figure("VmHWM")?,

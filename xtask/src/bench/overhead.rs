@@ -34,7 +34,7 @@ struct Measured {
     /// Percent on top of the untraced time.
     default: Spread,
     without_detail: Spread,
-    /// The same of the fastest runs of both kinds: what is left when nothing disturbs.
+    /// The same of the fastest runs of both kinds: what remains when nothing disturbs.
     best: f64,
     waited_s: f64,
     lost: u64,

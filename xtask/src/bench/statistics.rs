@@ -19,9 +19,9 @@ impl Spread {
         let mut sorted: Vec<f64> = measurements.into_iter().filter(|value| value.is_finite()).collect();
         sorted.sort_by(f64::total_cmp);
         let at = |share: f64| {
-            let place = share * (sorted.len() - 1) as f64;
-            let (below, above) = (sorted[place.floor() as usize], sorted[place.ceil() as usize]);
-            below + (above - below) * place.fract()
+            let rank = share * (sorted.len() - 1) as f64;
+            let (below, above) = (sorted[rank.floor() as usize], sorted[rank.ceil() as usize]);
+            below + (above - below) * rank.fract()
         };
         (!sorted.is_empty()).then(|| Self { low: at(0.25), median: at(0.5), high: at(0.75), count: sorted.len() })
     }

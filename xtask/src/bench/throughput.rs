@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn latency_is_told_or_not() {
+    fn latency_is_reported_or_not() {
         let manifest =
             json!({"lanes": {"index": {"latency_ns": {"p50": 2_000_000, "p95": 3_500_000, "p99": 9_000_000}}}});
         assert_eq!(latency_ms(&manifest), Some([2.0, 3.5, 9.0]));

@@ -46,7 +46,7 @@ pub(super) fn all(scratch: &Path) -> anyhow::Result<Vec<Workload>> {
     let cc1 = String::from_utf8_lossy(&cc1).trim().to_owned();
     let url = format!("file://{}", inputs.text.display());
     let repository = inputs.repository.display().to_string();
-    // tar does not read what it is told to write to /dev/null.
+    // tar does not read what it would write to /dev/null.
     let archive = inputs.copies.join("archive.tar");
     let Inputs { text, short_text, gz, zst, xz, tree, copies, source, .. } = &inputs;
     Ok(vec![

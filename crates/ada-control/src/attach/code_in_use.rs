@@ -3,6 +3,7 @@
 use std::io;
 use std::ops::Range;
 
+use ada_event::ThreadId;
 use ada_process::Remote;
 use ada_process::arch::Registers;
 use ada_process::maps::Mapping;
@@ -16,7 +17,7 @@ const STACK: u64 = 256 << 10;
 
 /// What a thread was doing when it was halted.
 pub(super) struct ThreadStack {
-    pub(super) tid: u32,
+    pub(super) tid: ThreadId,
     pub(super) registers: Registers,
     /// The words from its stack pointer on.
     words: Vec<u64>,

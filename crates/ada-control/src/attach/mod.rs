@@ -16,6 +16,7 @@ use std::fs::OpenOptions;
 use std::ops::Range;
 use std::time::{Duration, Instant};
 
+use ada_event::ProcessId;
 use ada_format::atf::OpenCalls;
 use ada_patch::StubOptions;
 use ada_process::maps::{self, LoadedFile, Mapping};
@@ -46,11 +47,11 @@ use crate::progress::Progress;
 use crate::record::{Beginning, Ending, StoodStill, Subject, TraceReport, record};
 use crate::tracked::{ProcessFacts, Programs};
 
-pub use self::orphaned_hooks::{RemovedHooks, remove_orphaned_hooks};
+pub use self::orphaned_hooks::{HookRemoval, remove_orphaned_hooks};
 
 /// Records a process that runs already, until it ends, the time is over, or `stop` says so. Then all hooks are removed.
 pub fn attach(
-    pid: u32,
+    pid: ProcessId,
     options: &TraceOptions,
     duration: Option<Duration>,
     stop: &StopSwitch,
@@ -91,7 +92,7 @@ pub fn attach(
             let hooked = programs.lock();
             let installers = hooked.installers.values();
             let sites: Vec<Vec<Site>> = installers.flat_map(|(installer, _)| installer.sites()).collect();
-            (sites, hooked.processes.keys().copied().chain([pid]).collect::<BTreeSet<u32>>())
+            (sites, hooked.processes.keys().copied().chain([pid]).collect::<BTreeSet<ProcessId>>())
         };
         let Unhooked { stood_still, kept } = unhook(&sites, memfd, known);
         detaching = (end == End::Detached).then_some(stood_still);
@@ -111,7 +112,7 @@ pub fn attach(
 
 /// Plans the files that a process has loaded, and hooks them.
 fn begin(
-    pid: u32,
+    pid: ProcessId,
     options: &TraceOptions,
     running: &RunningProgram,
     progress: &dyn Progress,
@@ -135,13 +136,13 @@ fn begin(
     Ok((workshop, hooked, files))
 }
 
-/// Removes what an ada that was killed has left in a process.
-fn take_over(pid: u32, progress: &dyn Progress) -> Result<(), ControlError> {
+/// Removes the hooks of an ada that was killed from a process.
+fn take_over(pid: ProcessId, progress: &dyn Progress) -> Result<(), ControlError> {
     let removed = remove_orphaned_hooks(pid).map_err(|error| match error {
         ControlError::NotDetached { pid, reason } => ControlError::NotAttached { pid, reason },
         other => other,
     })?;
-    let Some(RemovedHooks { processes, kept }) = removed else { return Ok(()) };
+    let Some(HookRemoval { processes, kept }) = removed else { return Ok(()) };
     if !kept.is_empty() {
         let reason = format!("it has the hooks of an ada that was killed: {}", kept.join("; "));
         return Err(ControlError::NotAttached { pid, reason });
@@ -170,7 +171,7 @@ struct Hooked {
 
 impl Prepared {
     fn in_process(
-        pid: u32,
+        pid: ProcessId,
         options: &TraceOptions,
         running: &RunningProgram,
         plans: PlanCache,
@@ -230,7 +231,7 @@ impl Prepared {
 
     fn hook(
         self,
-        pid: u32,
+        pid: ProcessId,
         options: &TraceOptions,
         running: &RunningProgram,
     ) -> Result<(Workshop, Hooked), ControlError> {
@@ -277,7 +278,7 @@ impl Prepared {
     }
 }
 
-fn find_loader(pid: u32) -> Result<Option<LoaderNotification>, ControlError> {
+fn find_loader(pid: ProcessId) -> Result<Option<LoaderNotification>, ControlError> {
     let memory = ProcessDir::of(pid).memory().map_err(|error| target::refused(pid, &error))?;
     loader_notification::find_loader(pid, |address| memory.read_u64(address))
 }

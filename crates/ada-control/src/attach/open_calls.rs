@@ -2,7 +2,7 @@
 
 use std::cell::OnceCell;
 
-use ada_event::{FunctionId, ImageOffset};
+use ada_event::{FunctionId, ImageOffset, ProcessId, ThreadId};
 use ada_format::atf::OpenCalls;
 use ada_image::{Callers, INSTRUCTION, Image, STACK_POINTER};
 use ada_process::procfs::ProcessDir;
@@ -15,7 +15,7 @@ use crate::plan::module::Module;
 const MOST: usize = 256;
 
 /// The open calls of each thread of a process, newest first, as far as unwind tables tell.
-pub(super) fn of(pid: u32, stacks: &[ThreadStack], modules: &[Module]) -> Vec<OpenCalls> {
+pub(super) fn of(pid: ProcessId, stacks: &[ThreadStack], modules: &[Module]) -> Vec<OpenCalls> {
     let files: Vec<Option<ImageFile>> = modules.iter().map(|module| ImageFile::open(&module.file.path).ok()).collect();
     let callers: Vec<OnceCell<Option<Callers<'_>>>> = modules.iter().map(|_| OnceCell::new()).collect();
     let callers_of = |number: usize| {
@@ -31,22 +31,22 @@ pub(super) fn of(pid: u32, stacks: &[ThreadStack], modules: &[Module]) -> Vec<Op
             let is_in = |module: &Module| (module.file.start..module.file.end).contains(&address);
             let Some(number) = modules.iter().position(is_in) else { break };
             let module = &modules[number];
-            let place = ImageOffset(address.wrapping_sub(module.bias));
-            if let Some(index) = module.functions.index_containing(place) {
+            let offset = ImageOffset(address.wrapping_sub(module.bias));
+            if let Some(index) = module.functions.index_containing(offset) {
                 functions.push(FunctionId::new(module.id, index as u32).to_string());
             }
-            let caller = callers_of(number).and_then(|callers| callers.caller(place, &registers, |at| stack.word(at)));
+            let caller = callers_of(number).and_then(|callers| callers.caller(offset, &registers, |at| stack.word(at)));
             // A stack only shrinks towards its beginning.
             let Some(caller) = caller.filter(|caller| caller[STACK_POINTER] > registers[STACK_POINTER]) else { break };
             (registers, back) = (caller, 1);
         }
-        OpenCalls { tid: stack.tid, name: name_of(pid, stack.tid), functions, ..OpenCalls::default() }
+        OpenCalls { tid: stack.tid.0, name: name_of(pid, stack.tid), functions, ..OpenCalls::default() }
     };
     stacks.iter().map(of_thread).collect()
 }
 
 /// The name that a thread was given. Without one it has that of the thread which made it.
-fn name_of(pid: u32, tid: u32) -> Option<String> {
+fn name_of(pid: ProcessId, tid: ThreadId) -> Option<String> {
     let name_of = |tid| ProcessDir::of(pid).thread(tid).name();
-    name_of(tid).filter(|name| Some(name) != name_of(pid).as_ref())
+    name_of(tid).filter(|name| Some(name) != name_of(pid.first_thread()).as_ref())
 }

@@ -3,6 +3,7 @@
 use std::io;
 use std::mem::offset_of;
 
+use ada_event::ThreadId;
 use ada_process::Remote;
 use ada_ring::state::{Buried, GRAVES, MAX_REGIONS, ProcessBlock, STATE_STRIDE, STATES, private};
 use ada_ring::{ShadowFrame, ThreadState};
@@ -10,7 +11,7 @@ use ada_ring::{ShadowFrame, ThreadState};
 use crate::install::target_memory::PRIVATE;
 
 /// Puts them back for every thread that has a state, except those that are excepted because they are just changing it.
-pub(super) fn put_back(remote: &dyn Remote, is_excepted: impl Fn(u32) -> bool) -> io::Result<()> {
+pub(super) fn put_back(remote: &dyn Remote, is_excepted: impl Fn(ThreadId) -> bool) -> io::Result<()> {
     let first = PRIVATE.start + private::PROCESS_AT as u64;
     let mut further = [0; 4];
     remote.read(first + offset_of!(ProcessBlock, further_regions) as u64, &mut further)?;
@@ -21,14 +22,14 @@ pub(super) fn put_back(remote: &dyn Remote, is_excepted: impl Fn(u32) -> bool) -
     Ok(())
 }
 
-fn put_back_region(remote: &dyn Remote, region: u64, is_excepted: impl Fn(u32) -> bool) -> io::Result<()> {
+fn put_back_region(remote: &dyn Remote, region: u64, is_excepted: impl Fn(ThreadId) -> bool) -> io::Result<()> {
     let mut threads = [0; 4 * STATES];
     let block = region + private::PROCESS_AT as u64;
     remote.read(block + offset_of!(ProcessBlock, state_threads) as u64, &mut threads)?;
     let (threads, _) = threads.as_chunks::<4>();
     for (number, thread) in threads.iter().enumerate() {
         let thread = u32::from_le_bytes(*thread);
-        if thread != 0 && !is_excepted(thread) {
+        if thread != 0 && !is_excepted(ThreadId(thread)) {
             put_back_one(remote, region + (private::STATES_AT + number * STATE_STRIDE) as u64)?;
         }
     }

@@ -8,6 +8,7 @@ use std::io;
 use std::mem::offset_of;
 use std::time::{Duration, Instant};
 
+use ada_event::ProcessId;
 use ada_process::MemfdId;
 use ada_process::maps::{self, Mapping};
 use ada_process::procfs::{ProcessDir, ProcessMemory, all_processes};
@@ -23,9 +24,9 @@ use crate::install::target_memory::{OURS, POOL_AT};
 /// How long a recorder may take to give a sign of life, where it cannot be looked for.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// What was found and taken out.
+/// What came of removing hooks.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RemovedHooks {
+pub struct HookRemoval {
     /// How many processes had them.
     pub processes: usize,
     /// Processes that keep theirs, and why.
@@ -34,7 +35,7 @@ pub struct RemovedHooks {
 
 /// Takes the hooks out of a process, and of all that share its trace, if whoever recorded it is gone. Nothing where the
 /// process has none; refused where it is being traced.
-pub fn remove_orphaned_hooks(pid: u32) -> Result<Option<RemovedHooks>, ControlError> {
+pub fn remove_orphaned_hooks(pid: ProcessId) -> Result<Option<HookRemoval>, ControlError> {
     let refused = |reason: String| ControlError::NotDetached { pid, reason };
     let mappings = match maps::of_process(pid) {
         Ok(mappings) => mappings,
@@ -58,13 +59,13 @@ pub fn remove_orphaned_hooks(pid: u32) -> Result<Option<RemovedHooks>, ControlEr
     // Whoever waits for it waits no longer.
     let gone = memory.write(POOL_AT + offset_of!(Control, recorder_gone) as u64, &1_u32.to_le_bytes());
     gone.map_err(|error| refused(target::words(&error)))?;
-    let users: BTreeSet<u32> = memfd.users().into_iter().collect();
+    let users: BTreeSet<ProcessId> = memfd.users().into_iter().collect();
     // Nobody is hooked any more, and whoever is forked has what its parent has.
     let tables: BTreeMap<site_table::Place, Vec<Site>> = users.iter().flat_map(|user| sites_of(*user, memfd)).collect();
     let sites: Vec<Vec<Site>> = tables.into_values().collect();
     let processes = users.len();
     let Unhooked { kept, .. } = unhook(&sites, memfd, users);
-    Ok(Some(RemovedHooks { processes, kept }))
+    Ok(Some(HookRemoval { processes, kept }))
 }
 
 /// What the shared memory of a process's trace is known by, if it has one. It is the first that a process gets, and the
@@ -74,7 +75,7 @@ fn shared_memory_of(mappings: &[Mapping]) -> Option<MemfdId> {
 }
 
 /// Everything that was written over the code of a process.
-fn sites_of(pid: u32, memfd: MemfdId) -> Vec<(site_table::Place, Vec<Site>)> {
+fn sites_of(pid: ProcessId, memfd: MemfdId) -> Vec<(site_table::Place, Vec<Site>)> {
     let (Ok(mappings), Ok(memory)) = (maps::of_process(pid), ProcessDir::of(pid).memory()) else {
         return Vec::new();
     };
@@ -84,7 +85,7 @@ fn sites_of(pid: u32, memfd: MemfdId) -> Vec<(site_table::Place, Vec<Site>)> {
 }
 
 enum Recorder {
-    Process(u32),
+    Process(ProcessId),
     Lives,
     Gone,
 }

@@ -3,8 +3,10 @@
 use std::fs;
 use std::io;
 
+use ada_event::ProcessId;
 use ada_process::maps::{self, Mapping};
 use ada_process::procfs::{ProcessDir, ProcessMemory};
+use ada_process::this_process;
 
 use crate::error::ControlError;
 use crate::install::target_memory;
@@ -12,9 +14,9 @@ use crate::launch::program_file;
 use crate::live::{self, Request};
 
 /// Refuses a process that cannot be attached to.
-pub(crate) fn check(pid: u32) -> Result<(), ControlError> {
+pub(crate) fn check(pid: ProcessId) -> Result<(), ControlError> {
     let refused = |reason: &str| Err(ControlError::NotAttached { pid, reason: reason.to_owned() });
-    if pid == std::process::id() {
+    if pid == this_process() {
         return refused("this is ada itself");
     }
     let process = ProcessDir::of(pid);
@@ -49,7 +51,7 @@ pub(crate) fn check(pid: u32) -> Result<(), ControlError> {
 }
 
 /// Refuses a process that has something where ada's memory goes.
-pub(crate) fn check_memory(pid: u32, mappings: &[Mapping]) -> Result<(), ControlError> {
+pub(crate) fn check_memory(pid: ProcessId, mappings: &[Mapping]) -> Result<(), ControlError> {
     if mappings.iter().any(|mapping| target_memory::OURS.contains(&mapping.start)) {
         let reason = "it has memory of its own where ada's goes; start it with `ada trace` instead";
         return Err(ControlError::NotAttached { pid, reason: reason.to_owned() });
@@ -62,19 +64,23 @@ const TRIES: u32 = 5;
 
 /// The program that a process runs, known by its memory: that of one that it ran before is gone.
 pub(crate) struct RunningProgram {
-    pid: u32,
+    pid: ProcessId,
     memory: ProcessMemory,
     mapped: u64,
+    /// The kernel may not have mapped all of it yet.
+    is_loading: bool,
 }
 
 impl RunningProgram {
-    fn of(pid: u32) -> Result<Self, ControlError> {
+    fn of(pid: ProcessId) -> Result<Self, ControlError> {
         let memory = ProcessDir::of(pid).memory().map_err(|error| refused(pid, &error))?;
         let mappings = maps::of_process(pid).map_err(|error| refused(pid, &error))?;
         // The loader of a program reads it, and nobody unmaps it.
         let is_lasting = |mapping: &&Mapping| mapping.path == "[vdso]" || mapping.path == "[stack]";
         let mapped = mappings.iter().find(is_lasting).or(mappings.first()).map_or(0, |mapping| mapping.start);
-        Ok(Self { pid, memory, mapped })
+        // The kernel maps it last, after the program's code and its loader's.
+        let is_loading = !mappings.iter().any(|mapping| mapping.path == "[vdso]");
+        Ok(Self { pid, memory, mapped, is_loading })
     }
 
     /// Refuses to go on where the process runs another one by now.
@@ -89,7 +95,7 @@ impl RunningProgram {
 
 /// Begins a recording, and again where the process runs another program before it is hooked.
 pub(crate) fn while_one_program_runs<T>(
-    pid: u32,
+    pid: ProcessId,
     mut begin: impl FnMut(&RunningProgram) -> Result<T, ControlError>,
 ) -> Result<T, ControlError> {
     for _ in 0..TRIES {
@@ -98,7 +104,7 @@ pub(crate) fn while_one_program_runs<T>(
             Ok(begun) => return Ok(begun),
             Err(error) => error,
         };
-        if !running.is_over() {
+        if !running.is_over() && !running.is_loading {
             return Err(error);
         }
         if ProcessDir::of(pid).is_gone() {
@@ -111,7 +117,7 @@ pub(crate) fn while_one_program_runs<T>(
 }
 
 /// What the kernel's refusal to halt a thread means.
-pub(crate) fn refused(pid: u32, error: &io::Error) -> ControlError {
+pub(crate) fn refused(pid: ProcessId, error: &io::Error) -> ControlError {
     ControlError::NotAttached { pid, reason: words(error) }
 }
 

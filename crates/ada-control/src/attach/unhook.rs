@@ -5,10 +5,11 @@ use std::io;
 use std::ops::Range;
 use std::time::{Duration, Instant};
 
+use ada_event::ProcessId;
 use ada_process::maps::{self, Mapping};
 use ada_process::procfs::ProcessDir;
 use ada_process::ptrace::Halted;
-use ada_process::{MemfdId, Remote, share_memory};
+use ada_process::{MemfdId, Remote, share_memory, this_process};
 use ada_ring::state::private;
 
 use crate::attach::code_in_use::is_within;
@@ -40,7 +41,7 @@ pub(super) struct Unhooked {
 
 /// Takes the hooks out of processes that have this memfd mapped, and of all that they have forked since.
 /// Nothing is hooked any more meanwhile.
-pub(super) fn unhook(sites: &[Vec<Site>], memfd: MemfdId, mut processes: BTreeSet<u32>) -> Unhooked {
+pub(super) fn unhook(sites: &[Vec<Site>], memfd: MemfdId, mut processes: BTreeSet<ProcessId>) -> Unhooked {
     let is_ours = |mapping: &Mapping| memfd.is_mapped_by(mapping);
     let mut unhooked = Unhooked::default();
     let mut done = BTreeSet::new();
@@ -48,7 +49,7 @@ pub(super) fn unhook(sites: &[Vec<Site>], memfd: MemfdId, mut processes: BTreeSe
     // Processes that are not halted yet may fork.
     loop {
         with_children(&mut processes);
-        let (hooked, free): (Vec<u32>, Vec<u32>) =
+        let (hooked, free): (Vec<ProcessId>, Vec<ProcessId>) =
             processes.difference(&done).partition(|pid| maps::of_process(**pid).is_ok_and(|it| it.iter().any(is_ours)));
         done.extend(free);
         let Some(&first) = hooked.first() else { break };
@@ -76,7 +77,7 @@ pub(super) fn unhook(sites: &[Vec<Site>], memfd: MemfdId, mut processes: BTreeSe
 }
 
 fn unhook_process(
-    pid: u32,
+    pid: ProcessId,
     mappings: &[Mapping],
     is_ours: &dyn Fn(&Mapping) -> bool,
     sites: &[Vec<Site>],
@@ -140,7 +141,7 @@ fn leave(halted: &Halted, mappings: &[Mapping], code: &[Range<u64>], copies: &[(
     for thread in halted.threads() {
         let mut registers = thread.registers()?;
         // Displaced instructions do the same where they were before: the thread may be waiting in one.
-        if let Some(original) = original_place(registers.instruction_pointer(), copies) {
+        if let Some(original) = original_address(registers.instruction_pointer(), copies) {
             thread.set_instruction_pointer(original)?;
             registers.set_instruction_pointer(original);
         }
@@ -153,7 +154,7 @@ fn leave(halted: &Halted, mappings: &[Mapping], code: &[Range<u64>], copies: &[(
 }
 
 /// Nobody uses ada's memory any more, so that one thread is enough.
-fn unmap(pid: u32, mappings: &[Mapping], is_ours: &dyn Fn(&Mapping) -> bool) -> io::Result<()> {
+fn unmap(pid: ProcessId, mappings: &[Mapping], is_ours: &dyn Fn(&Mapping) -> bool) -> io::Result<()> {
     let halted = Halted::one(pid, mappings)?;
     // Some of them may have grown since the others were listed. The rings go last: by these it is known that there is
     // something to unmap, should this be cut short.
@@ -168,7 +169,7 @@ fn unmap(pid: u32, mappings: &[Mapping], is_ours: &dyn Fn(&Mapping) -> bool) -> 
 }
 
 /// Where the instruction at an address was before it was displaced.
-fn original_place(address: u64, copies: &[(u64, &Site)]) -> Option<u64> {
+fn original_address(address: u64, copies: &[(u64, &Site)]) -> Option<u64> {
     let before = copies.partition_point(|(at, _)| *at <= address).checked_sub(1)?;
     let (at, site) = copies[before];
     let distance = address - at;
@@ -176,10 +177,10 @@ fn original_place(address: u64, copies: &[(u64, &Site)]) -> Option<u64> {
 }
 
 /// Adds the children of processes, and theirs.
-fn with_children(processes: &mut BTreeSet<u32>) {
-    let mut to_ask: Vec<u32> = processes.iter().copied().collect();
+fn with_children(processes: &mut BTreeSet<ProcessId>) {
+    let mut to_ask: Vec<ProcessId> = processes.iter().copied().collect();
     while let Some(pid) = to_ask.pop() {
         let children = ProcessDir::of(pid).children().into_iter();
-        to_ask.extend(children.filter(|&child| child != std::process::id() && processes.insert(child)));
+        to_ask.extend(children.filter(|&child| child != this_process() && processes.insert(child)));
     }
 }

@@ -58,10 +58,10 @@ impl<'a> BatchAsEvents<'a> {
     }
 
     /// Remembers an event, if its thread may have detail of it. `base` is the position of the batch's first.
-    pub(super) fn remember(&self, number: usize, base: u64, details: &mut ThreadDetails) {
+    pub(super) fn remember(&self, number: usize, base: EventSeq, details: &mut ThreadDetails) {
         let record = &self.records[number];
         if record.has_detail() {
-            let (seq, time) = (EventSeq(base + number as u64), self.time(number));
+            let (seq, time) = (base + number as u64, self.time(number));
             details.remember(Remembered { tsc: record.tsc, seq, time, function: record.function });
         }
     }
@@ -91,7 +91,7 @@ mod tests {
     use ada_event::{FunctionId, ModuleId};
 
     #[test]
-    fn records_are_told_by_their_functions_kinds_depths_and_times() {
+    fn records_become_events_by_their_functions_kinds_depths_and_times() {
         const BASE: u32 = 0x4000_0000;
         let record = |tsc, function, bits: u32, frames: u32| RawRecord {
             tsc,
@@ -112,9 +112,9 @@ mod tests {
             known: &known,
         };
         let second = FunctionId::new(ModuleId(7), 1);
-        let told: Vec<_> = events.range(0..5).map(|it| (it.timestamp.0, it.function, it.kind, it.depth)).collect();
+        let made: Vec<_> = events.range(0..5).map(|it| (it.timestamp.0, it.function, it.kind, it.depth)).collect();
         assert_eq!(
-            told,
+            made,
             [
                 (1006, second, EventKind::CALL, 3),
                 (1007, FunctionId::new(ModuleId(7), 0), EventKind::RETURN, 3),

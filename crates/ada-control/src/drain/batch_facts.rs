@@ -53,11 +53,11 @@ mod tests {
         let facts = BatchFacts::of(&plain);
         assert_eq!((facts.highest_function, facts.latest, facts.is_in_order), (9, 7, true));
         assert!(!facts.has_detail() && !facts.has_probes());
-        for place in 0..plain.len() {
+        for index in 0..plain.len() {
             let mut records = plain;
-            records[place].top_and_kind |= HAS_DETAIL;
+            records[index].top_and_kind |= HAS_DETAIL;
             assert!(BatchFacts::of(&records).has_detail());
-            records[place].top_and_kind ^= HAS_DETAIL | IS_PROBED;
+            records[index].top_and_kind ^= HAS_DETAIL | IS_PROBED;
             let facts = BatchFacts::of(&records);
             assert!(facts.has_probes() && !facts.has_detail());
         }

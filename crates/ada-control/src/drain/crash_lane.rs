@@ -2,7 +2,7 @@
 
 use std::sync::atomic::Ordering;
 
-use ada_event::ThreadId;
+use ada_event::{ProcessId, ThreadId};
 use ada_format::atf::{Crash, HexAddr};
 use ada_process::Clock;
 use ada_ring::arch::CRASH_REGISTER_NAMES;
@@ -11,10 +11,10 @@ use ada_ring::{CrashSlot, Pool};
 
 use crate::install::function_numbers::FunctionNumbers;
 
-/// A crash as its thread told it.
+/// A crash as its thread recorded it.
 pub(crate) struct CrashRecord {
-    pub(crate) pid: u32,
-    pub(crate) tid: u32,
+    pub(crate) pid: ProcessId,
+    pub(crate) tid: ThreadId,
     pub(crate) tsc: u64,
     pub(crate) signal: i32,
     code: i32,
@@ -33,8 +33,8 @@ impl CrashRecord {
     fn read(slot: &CrashSlot) -> Self {
         let frame_count = (slot.frame_count.load(Ordering::Relaxed) as usize).min(CRASH_FRAMES);
         Self {
-            pid: slot.pid.load(Ordering::Relaxed),
-            tid: slot.tid.load(Ordering::Relaxed),
+            pid: ProcessId(slot.pid.load(Ordering::Relaxed)),
+            tid: ThreadId(slot.tid.load(Ordering::Relaxed)),
             tsc: slot.tsc.load(Ordering::Relaxed),
             signal: slot.signal.load(Ordering::Relaxed),
             code: slot.code.load(Ordering::Relaxed),
@@ -52,8 +52,8 @@ impl CrashRecord {
         let is_fault = self.code > 0 && FAULTS.contains(&self.signal);
         let names = CRASH_REGISTER_NAMES.iter().map(|&name| name.to_owned());
         Crash {
-            thread: self.thread.map_or(self.tid, |thread| thread.0),
-            tid: Some(self.tid),
+            thread: self.thread.unwrap_or(self.tid).0,
+            tid: Some(self.tid.0),
             time_ns: clock.at(self.tsc).0,
             signal: self.signal,
             code: self.code,
@@ -84,7 +84,7 @@ impl CrashLane {
     }
 
     /// Notes which threads of the session new records belong to; called when these threads' events have been read.
-    pub(crate) fn name_threads(&mut self, thread_of: impl Fn(u32, u32) -> Option<ThreadId>) {
+    pub(crate) fn name_threads(&mut self, thread_of: impl Fn(ProcessId, ThreadId) -> Option<ThreadId>) {
         for record in &mut self.records[self.named..] {
             record.thread = thread_of(record.pid, record.tid);
         }
@@ -92,7 +92,7 @@ impl CrashLane {
     }
 
     /// What the manifest of a process says.
-    pub(crate) fn of_process(&self, pid: u32, clock: &Clock, numbers: &FunctionNumbers) -> Vec<Crash> {
+    pub(crate) fn of_process(&self, pid: ProcessId, clock: &Clock, numbers: &FunctionNumbers) -> Vec<Crash> {
         let own = self.records.iter().filter(|record| record.pid == pid);
         own.map(|record| record.describe(clock, numbers)).collect()
     }

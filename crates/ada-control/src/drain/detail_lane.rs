@@ -5,7 +5,7 @@ use std::mem::offset_of;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering, fence};
 
-use ada_event::{EventSeq, TraceNanos};
+use ada_event::{EventSeq, ProcessId, ThreadId, TraceNanos};
 use ada_ring::{CHUNK_SIZE, ChunkReader, ChunkState, Lane, Pool, RECORDS_END, RawDetail};
 
 use crate::arch::captured::Captured;
@@ -37,8 +37,8 @@ pub(crate) struct Remembered {
 #[derive(Default)]
 struct Waiting {
     bytes: Vec<u8>,
-    /// Time stamp and place of each, by time.
-    places: Vec<(u64, Range<usize>)>,
+    /// Time stamp and range of each, by time.
+    ranges: Vec<(u64, Range<usize>)>,
     /// The first that has not been asked for.
     next: usize,
     /// How many of the bytes are of records that were let go.
@@ -49,43 +49,43 @@ impl Waiting {
     fn push(&mut self, record: &[u8]) {
         let start = self.bytes.len();
         self.bytes.extend_from_slice(record);
-        self.places.push((Captured::new(record).tsc(), start..self.bytes.len()));
+        self.ranges.push((Captured::new(record).tsc(), start..self.bytes.len()));
     }
 
     fn take(&mut self, tsc: u64) -> Option<Captured<'_>> {
         // Events come in the order of their detail, but for handlers that interrupted a stub.
-        let is_next = self.places.get(self.next).is_some_and(|(next, _)| *next == tsc);
-        let found = if is_next { self.next } else { self.places.binary_search_by_key(&tsc, |(tsc, _)| *tsc).ok()? };
+        let is_next = self.ranges.get(self.next).is_some_and(|(next, _)| *next == tsc);
+        let found = if is_next { self.next } else { self.ranges.binary_search_by_key(&tsc, |(tsc, _)| *tsc).ok()? };
         self.next = found + 1;
-        Some(Captured::new(&self.bytes[self.places[found].1.clone()]))
+        Some(Captured::new(&self.bytes[self.ranges[found].1.clone()]))
     }
 
     fn sort(&mut self) {
-        if !self.places.is_sorted_by_key(|(tsc, _)| *tsc) {
-            self.places.sort_by_key(|(tsc, _)| *tsc);
+        if !self.ranges.is_sorted_by_key(|(tsc, _)| *tsc) {
+            self.ranges.sort_by_key(|(tsc, _)| *tsc);
         }
         self.next = 0;
     }
 
     fn clear(&mut self) {
-        self.places.clear();
+        self.ranges.clear();
         self.bytes.clear();
         (self.next, self.gone) = (0, 0);
     }
 
     /// Lets go of all up to the time stamp, whether it was asked for or not.
     fn forget_until(&mut self, tsc: u64) {
-        if self.places.is_empty() {
+        if self.ranges.is_empty() {
             return;
         }
-        let gone = self.places.partition_point(|(time, _)| *time <= tsc);
-        self.gone += self.places.drain(..gone).map(|(_, place)| place.len()).sum::<usize>();
+        let gone = self.ranges.partition_point(|(time, _)| *time <= tsc);
+        self.gone += self.ranges.drain(..gone).map(|(_, range)| range.len()).sum::<usize>();
         self.next = 0;
-        // What is left is moved only when it is the smaller part, so that each record is moved a few times at most.
+        // What remains is moved only when it is the smaller part, so that each record is moved a few times at most.
         if self.gone * 2 > self.bytes.len() {
-            let (bytes, places) = (std::mem::take(&mut self.bytes), std::mem::take(&mut self.places));
+            let (bytes, ranges) = (std::mem::take(&mut self.bytes), std::mem::take(&mut self.ranges));
             self.gone = 0;
-            places.into_iter().for_each(|(_, place)| self.push(&bytes[place]));
+            ranges.into_iter().for_each(|(_, range)| self.push(&bytes[range]));
         }
     }
 }
@@ -94,7 +94,7 @@ impl ThreadDetails {
     /// Takes records of a thread's detail chunks, and frees the chunks that are read to their end. Gives the waits of
     /// the thread for these.
     ///
-    /// No further than to the time stamp of the last event that is being written: what is left in the rings makes a
+    /// No further than to the time stamp of the last event that is being written: what remains in the rings makes a
     /// thread wait that is too fast for the disk.
     pub(crate) fn collect(&mut self, chunks: &ThreadChunks<'_>, lane: Lane, stride: usize, limit: u64) -> Vec<Wait> {
         self.collect_from(chunks.pool, chunks.of(lane), stride, limit)
@@ -107,7 +107,7 @@ impl ThreadDetails {
 
     fn collect_from(&mut self, pool: &Pool, chunks: Vec<usize>, stride: usize, limit: u64) -> Vec<Wait> {
         let mut waits = Vec::new();
-        let before = self.waiting.places.len();
+        let before = self.waiting.ranges.len();
         for chunk in chunks {
             let is_full = pool.state(chunk) == ChunkState::Full as u32;
             let Some(mut reader) = ChunkReader::begin_with_stride(pool, chunk, stride) else { continue };
@@ -134,7 +134,7 @@ impl ThreadDetails {
                 free(pool, chunk);
             }
         }
-        if self.waiting.places.len() > before {
+        if self.waiting.ranges.len() > before {
             self.waiting.sort();
         }
         waits
@@ -182,7 +182,7 @@ impl ThreadDetails {
     /// Lets go of the detail of events that are remembered no more.
     pub(crate) fn forget_unremembered(&mut self) {
         self.copied.clear();
-        if self.waiting.places.len() > REMEMBERED
+        if self.waiting.ranges.len() > REMEMBERED
             && let Some(oldest) = self.remembered.front()
         {
             self.waiting.forget_until(oldest.tsc.saturating_sub(1));
@@ -208,9 +208,9 @@ impl ThreadDetails {
     }
 
     /// Those of them with positions in a range.
-    pub(crate) fn remembered_in(&self, range: &Range<u64>) -> Vec<Remembered> {
-        let first = self.remembered.partition_point(|event| event.seq.0 < range.start);
-        let end = self.remembered.partition_point(|event| event.seq.0 < range.end);
+    pub(crate) fn remembered_in(&self, range: &Range<EventSeq>) -> Vec<Remembered> {
+        let first = self.remembered.partition_point(|event| event.seq < range.start);
+        let end = self.remembered.partition_point(|event| event.seq < range.end);
         self.remembered.range(first..end.max(first)).copied().collect()
     }
 }
@@ -229,8 +229,8 @@ fn copy_record(pool: &Pool, chunk: usize, at: usize, record: &mut [u8]) -> bool 
     if mark as u32 == 0 {
         return false;
     }
-    for (place, word) in record.chunks_exact_mut(8).zip(words) {
-        place.copy_from_slice(&word.load(Ordering::Relaxed).to_le_bytes());
+    for (bytes, word) in record.chunks_exact_mut(8).zip(words) {
+        bytes.copy_from_slice(&word.load(Ordering::Relaxed).to_le_bytes());
     }
     fence(Ordering::Acquire);
     (words[mark_at].load(Ordering::Relaxed), words[tsc_at].load(Ordering::Relaxed)) == (mark, tsc)
@@ -240,8 +240,8 @@ fn copy_record(pool: &Pool, chunk: usize, at: usize, record: &mut [u8]) -> bool 
 #[derive(Clone, Copy)]
 pub(crate) struct ThreadChunks<'a> {
     pub(crate) pool: &'a Pool,
-    pub(crate) pid: u32,
-    pub(crate) tid: u32,
+    pub(crate) pid: ProcessId,
+    pub(crate) tid: ThreadId,
     /// All that it has, where that is known: it has ended.
     pub(crate) known: Option<&'a [usize]>,
 }
@@ -253,8 +253,8 @@ impl ThreadChunks<'_> {
             let (state, header) = (self.pool.state(*chunk), || self.pool.header(*chunk));
             // What nobody uses is not touched: it would cost memory.
             (state == ChunkState::Active as u32 || state == ChunkState::Full as u32)
-                && header().tid.load(Ordering::Relaxed) == self.tid
-                && header().pid.load(Ordering::Relaxed) == self.pid
+                && header().tid.load(Ordering::Relaxed) == self.tid.0
+                && header().pid.load(Ordering::Relaxed) == self.pid.0
                 && header().lane.load(Ordering::Relaxed) == lane as u32
         };
         let mut chunks: Vec<usize> = match self.known {
@@ -327,10 +327,10 @@ mod tests {
             header.tid.store(8, Ordering::Relaxed);
             assert!(pool.change(chunk, ChunkState::Free, ChunkState::Active));
         }
-        let chunks = ThreadChunks { pool: &pool, pid: 7, tid: 8, known: None };
+        let chunks = ThreadChunks { pool: &pool, pid: ProcessId(7), tid: ThreadId(8), known: None };
         assert_eq!(chunks.of(Lane::Probe), [2, 1, 0]);
         assert!(chunks.of(Lane::Detail).is_empty());
         assert_eq!(ThreadChunks { known: Some(&[0, 1]), ..chunks }.of(Lane::Probe), [1, 0]);
-        assert!(ThreadChunks { tid: 9, ..chunks }.of(Lane::Probe).is_empty());
+        assert!(ThreadChunks { tid: ThreadId(9), ..chunks }.of(Lane::Probe).is_empty());
     }
 }

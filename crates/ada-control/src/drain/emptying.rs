@@ -27,7 +27,7 @@ impl Drain {
         files: &mut SessionFiles,
     ) -> bool {
         let is_full = self.pool.state(pending.chunk) == ChunkState::Full as u32;
-        let has_moved_on = self.processes.has_left_program_of(pending);
+        let has_moved_on = self.processes.has_abandoned_program_of(pending);
         let ended = has_moved_on || other_chunks.is_some();
         let pool = self.pool;
         let others = ThreadChunks { pool: &pool, pid: pending.pid, tid: pending.tid, known: other_chunks };
@@ -127,7 +127,7 @@ impl Drain {
                 reader.skip_rest(|record| batch.push(record));
             }
             has_holes = true;
-            let told = self.batch.len() - read;
+            let kept = self.batch.len() - read;
             // What was cut off happened before what follows.
             let next = reader.next_record();
             let time = next.map_or(before, |next| next.tsc);
@@ -135,7 +135,7 @@ impl Drain {
                 record.tsc = time;
             }
             self.batch.extend(next);
-            if told == 0 {
+            if kept == 0 {
                 gaps.torn.push(time);
                 self.writer.figures.torn += 1;
             }

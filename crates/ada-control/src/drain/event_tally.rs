@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 
+use ada_event::ProcessId;
 use ada_ring::RawRecord;
 
 use crate::install::function_numbers::ByNumber;
@@ -14,7 +15,7 @@ const STRIDE: usize = 13;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct EventTally {
     events: ByNumber<u64>,
-    processes: BTreeSet<u32>,
+    processes: BTreeSet<ProcessId>,
     /// Where in the next batch to begin.
     phase: usize,
 }
@@ -24,7 +25,7 @@ pub(crate) type SharedTally = Arc<Mutex<EventTally>>;
 
 impl EventTally {
     /// Takes a thread's next records in.
-    pub(crate) fn add(&mut self, process: u32, records: &[RawRecord]) {
+    pub(crate) fn add(&mut self, process: ProcessId, records: &[RawRecord]) {
         self.processes.insert(process);
         let mut at = self.phase;
         while let Some(record) = records.get(at) {
@@ -35,7 +36,7 @@ impl EventTally {
     }
 
     /// The processes that have made events.
-    pub(crate) fn processes(&self) -> &BTreeSet<u32> {
+    pub(crate) fn processes(&self) -> &BTreeSet<ProcessId> {
         &self.processes
     }
 
@@ -58,7 +59,7 @@ mod tests {
         let mut rest = &records[..];
         for size in (1..).map(|number| number % 97 + 1) {
             let (batch, others) = rest.split_at(size.min(rest.len()));
-            tally.add(1, batch);
+            tally.add(ProcessId(1), batch);
             rest = others;
             if rest.is_empty() {
                 break;

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use ada_event::ThreadId;
+use ada_event::{EventSeq, ProcessId, ThreadId};
 use ada_format::atf::HexAddr;
 use ada_process::Clock;
 use ada_ring::probe::RawProbe;
@@ -28,7 +28,7 @@ pub(super) struct EventWriter {
     pub(super) clock: Clock,
     pub(super) numbers: SharedNumbers,
     known: FunctionNumbers,
-    pub(super) threads: HashMap<(u32, u32), ThreadProgress>,
+    pub(super) threads: HashMap<(ProcessId, ThreadId), ThreadProgress>,
     detail: DetailMode,
     shape: DetailShape,
     /// What opens windows; `None` where detail is not kept for them.
@@ -104,10 +104,10 @@ impl EventWriter {
         }
         self.tally.lock().expect("nobody panics with the lock").add(pending.pid, batch);
         let thread = files.thread(pending.pid, pending.tid)?;
-        thread.entry_mut().tid = Some(pending.tid);
+        thread.entry_mut().tid = Some(pending.tid.0);
         thread.entry_mut().handle = Some(HexAddr(pending.thread_pointer));
         let progress = self.threads.entry((pending.pid, pending.tid)).or_default();
-        let base = thread.next_seq().0;
+        let base = thread.next_seq();
         if let Some(watch) = self.watch.as_mut().filter(|_| facts.has_probes()) {
             learn_handlers(batch, &mut progress.details, watch);
         }
@@ -195,7 +195,7 @@ impl EventWriter {
         if has_windows {
             let id = thread.thread();
             progress.window.finished(id, false).for_each(|window| self.windows.push(pending.pid, window));
-            if !progress.window.is_open(thread.next_seq().0) {
+            if !progress.window.is_open(thread.next_seq()) {
                 ThreadDetails::unwant(others);
             }
         }
@@ -213,8 +213,8 @@ impl EventWriter {
         cut: Option<u64>,
         files: &SessionFiles,
     ) {
-        let thread = files.thread_id(pending.pid, pending.tid).unwrap_or(ThreadId(pending.tid));
-        let Some(begin) = first.map(|tsc| self.clock.at(tsc).0) else { return };
+        let thread = files.thread_id(pending.pid, pending.tid).unwrap_or(pending.tid);
+        let Some(begin) = first.map(|tsc| self.clock.at(tsc)) else { return };
         if gaps.taken_back > 0 {
             self.gaps.lost(pending.pid, thread, begin, gaps.taken_back);
         }
@@ -222,7 +222,7 @@ impl EventWriter {
             self.gaps.lost_without_chunk(pending.pid, thread, begin, gaps.without_chunk);
         }
         for tsc in gaps.torn {
-            self.gaps.lost(pending.pid, thread, self.clock.at(tsc).0, 1);
+            self.gaps.lost(pending.pid, thread, self.clock.at(tsc), 1);
         }
         for wait in gaps.waits {
             self.figures.waited_ns += self.gaps.waited(pending.pid, thread, &self.clock, wait);
@@ -239,7 +239,7 @@ impl EventWriter {
     /// Forgets a thread that has ended, whose windows end with it.
     pub(super) fn thread_ended(&mut self, pending: &PendingChunk, files: &SessionFiles) {
         if let Some(mut progress) = self.threads.remove(&(pending.pid, pending.tid)) {
-            let id = files.thread_id(pending.pid, pending.tid).unwrap_or(ThreadId(pending.tid));
+            let id = files.thread_id(pending.pid, pending.tid).unwrap_or(pending.tid);
             progress.window.finished(id, true).for_each(|window| self.windows.push(pending.pid, window));
         }
     }
@@ -262,15 +262,15 @@ impl EventWriter {
     pub(super) fn open_windows(
         &mut self,
         pool: &Pool,
-        pid: u32,
+        pid: ProcessId,
         name: &str,
         files: &mut SessionFiles,
     ) -> Result<(), ControlError> {
         let Some(watch) = &self.watch else { return Ok(()) };
         for (&(_, tid), progress) in self.threads.iter_mut().filter(|((process, _), _)| *process == pid) {
             let thread = files.thread(pid, tid)?;
-            let end = thread.next_seq().0;
-            let Some(last) = end.checked_sub(1) else { continue };
+            let end = thread.next_seq();
+            let Some(last) = end.0.checked_sub(1).map(EventSeq) else { continue };
             let events = BatchEvents { remembered: progress.details.remembered(), base: end, times: &[] };
             let fired = Fired { name: name.to_owned(), event: last, time: progress.last };
             progress.window.advance(vec![fired], &events, watch.pre_roll(), watch.post_roll());
@@ -286,7 +286,7 @@ impl EventWriter {
     /// Ends all windows: all threads have come to their end.
     pub(super) fn finish_windows(&mut self, files: &SessionFiles) {
         for (&(pid, tid), progress) in &mut self.threads {
-            let id = files.thread_id(pid, tid).unwrap_or(ThreadId(tid));
+            let id = files.thread_id(pid, tid).unwrap_or(tid);
             progress.window.finished(id, true).for_each(|window| self.windows.push(pid, window));
         }
     }

@@ -2,12 +2,12 @@
 
 use std::collections::{HashMap, VecDeque};
 
-use ada_event::ThreadId;
+use ada_event::{ProcessId, ThreadId, TraceNanos};
 use ada_format::atf::Gap;
 use ada_process::Clock;
 use ada_ring::DropReason;
 
-/// Gaps of a process that are told of; where there are more, the newest.
+/// Gaps of a process that are listed; where there are more, the newest.
 const MOST: usize = 1 << 16;
 
 /// A wait for a chunk, by the time-stamp counter: how long, and when the first record was written to it.
@@ -20,8 +20,8 @@ pub(crate) struct Wait {
 /// The gaps of all processes.
 #[derive(Default)]
 pub(crate) struct GapLog {
-    processes: HashMap<u32, VecDeque<Gap>>,
-    /// Records that were given up for want of chunks, whose place was learnt.
+    processes: HashMap<ProcessId, VecDeque<Gap>>,
+    /// Records that were given up for want of chunks, whose position was learnt.
     placed: u64,
     /// How many gaps with losses had to be forgotten.
     forgotten: u64,
@@ -29,27 +29,27 @@ pub(crate) struct GapLog {
 
 impl GapLog {
     /// A thread's records before a time are missing.
-    pub(crate) fn lost(&mut self, pid: u32, thread: ThreadId, time_ns: u64, count: u64) {
-        self.push(pid, Gap { thread: thread.0, time_ns, lost: count, ..Gap::default() });
+    pub(crate) fn lost(&mut self, pid: ProcessId, thread: ThreadId, time: TraceNanos, count: u64) {
+        self.push(pid, Gap { thread: thread.0, time_ns: time.0, lost: count, ..Gap::default() });
     }
 
     /// The same, for want of a chunk.
-    pub(crate) fn lost_without_chunk(&mut self, pid: u32, thread: ThreadId, time_ns: u64, count: u64) {
+    pub(crate) fn lost_without_chunk(&mut self, pid: ProcessId, thread: ThreadId, time: TraceNanos, count: u64) {
         self.placed += count;
-        self.lost(pid, thread, time_ns, count);
+        self.lost(pid, thread, time, count);
     }
 
     /// A thread waited. Gives the nanoseconds.
-    pub(crate) fn waited(&mut self, pid: u32, thread: ThreadId, clock: &Clock, wait: Wait) -> u64 {
-        let time_ns = clock.at(wait.until).0;
-        let waited_ns = time_ns.saturating_sub(clock.at(wait.until.saturating_sub(wait.ticks)).0);
+    pub(crate) fn waited(&mut self, pid: ProcessId, thread: ThreadId, clock: &Clock, wait: Wait) -> u64 {
+        let time = clock.at(wait.until);
+        let waited_ns = time.since(clock.at(wait.until.saturating_sub(wait.ticks)));
         if waited_ns > 0 {
-            self.push(pid, Gap { thread: thread.0, time_ns, waited_ns, ..Gap::default() });
+            self.push(pid, Gap { thread: thread.0, time_ns: time.0, waited_ns, ..Gap::default() });
         }
         waited_ns
     }
 
-    fn push(&mut self, pid: u32, gap: Gap) {
+    fn push(&mut self, pid: ProcessId, gap: Gap) {
         let gaps = self.processes.entry(pid).or_default();
         if gaps.len() == MOST
             && let Some(oldest) = gaps.pop_front()
@@ -60,12 +60,12 @@ impl GapLog {
     }
 
     /// Lets go of gaps before a time, together with the events around them.
-    pub(crate) fn forget_before(&mut self, time_ns: u64) {
-        self.processes.values_mut().for_each(|gaps| gaps.retain(|gap| gap.time_ns >= time_ns));
+    pub(crate) fn forget_before(&mut self, time: TraceNanos) {
+        self.processes.values_mut().for_each(|gaps| gaps.retain(|gap| gap.time_ns >= time.0));
     }
 
     /// A process's gaps by thread and time.
-    pub(crate) fn of_process(&self, pid: u32) -> Vec<Gap> {
+    pub(crate) fn of_process(&self, pid: ProcessId) -> Vec<Gap> {
         let mut gaps: Vec<Gap> = self.processes.get(&pid).into_iter().flatten().cloned().collect();
         gaps.sort_by_key(|gap| (gap.thread, gap.time_ns));
         gaps
@@ -90,16 +90,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_has_no_place_may_be_missing_anywhere() {
+    fn what_has_no_position_may_be_missing_anywhere() {
         let mut log = GapLog::default();
-        log.lost(1, ThreadId(7), 50, 100);
-        log.lost_without_chunk(1, ThreadId(7), 20, 16);
-        let times: Vec<u64> = log.of_process(1).iter().map(|gap| gap.time_ns).collect();
+        log.lost(ProcessId(1), ThreadId(7), TraceNanos(50), 100);
+        log.lost_without_chunk(ProcessId(1), ThreadId(7), TraceNanos(20), 16);
+        let times: Vec<u64> = log.of_process(ProcessId(1)).iter().map(|gap| gap.time_ns).collect();
         assert_eq!(times, [20, 50]);
         assert_eq!((log.unplaced("ring_full", 100), log.unplaced("pool_exhausted", 48)), (0, 32));
-        log.forget_before(30);
-        assert_eq!(log.of_process(1).len(), 1);
-        (0..MOST as u64).for_each(|time| log.lost(1, ThreadId(7), 60 + time, 1));
-        assert_eq!((log.of_process(1).len(), log.unplaced("ring_full", 100)), (MOST, 100));
+        log.forget_before(TraceNanos(30));
+        assert_eq!(log.of_process(ProcessId(1)).len(), 1);
+        (0..MOST as u64).for_each(|time| log.lost(ProcessId(1), ThreadId(7), TraceNanos(60 + time), 1));
+        assert_eq!((log.of_process(ProcessId(1)).len(), log.unplaced("ring_full", 100)), (MOST, 100));
     }
 }

@@ -26,6 +26,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
+use ada_event::{ProcessId, ThreadId};
 use ada_format::atf::{Crash, Drops, Gap, LaneFigures, PoolFigures, Window};
 use ada_process::procfs::ProcessDir;
 use ada_process::{Clock, thread_exists};
@@ -62,7 +63,7 @@ pub(crate) struct Drain {
     looked: Instant,
     /// How often no chunk had been free at the start of the last round.
     exhausted: u64,
-    /// Whether the last round has left something for the next one.
+    /// Whether something remains for the next round.
     has_more: bool,
     /// Why nothing is written any more, once a write has failed; records are then read and counted only, so that the
     /// target does not wait for a disk that is full.
@@ -94,7 +95,7 @@ impl Drain {
     pub(crate) fn round(&mut self, files: &mut SessionFiles, final_round: bool) -> u64 {
         self.pool.control().heartbeats.fetch_add(1, Ordering::Relaxed);
         self.returns.end_quarantine(&self.pool);
-        let crashed: Vec<(u32, i32)> =
+        let crashed: Vec<(ProcessId, i32)> =
             self.crashes.collect(&self.pool).iter().map(|crash| (crash.pid, crash.signal)).collect();
         let before = self.writer.figures.events;
         let free = (0..self.pool.chunk_count()).filter(|&chunk| self.pool.state(chunk) == ChunkState::Free as u32);
@@ -106,7 +107,7 @@ impl Drain {
             self.looked = Instant::now();
         }
         // The detail of threads that a crash has ended is still to be written.
-        let is_crashed = |pid: u32| crashed.iter().any(|(crashed, _)| *crashed == pid);
+        let is_crashed = |pid: ProcessId| crashed.iter().any(|(crashed, _)| *crashed == pid);
         let is_over = |pid, tid| look && !is_crashed(pid) && (final_round || !thread_exists(pid, tid));
         let ToRead { chunks: pending, mut ended } = ToRead::list(&self.pool, is_over);
         if !final_round {
@@ -192,7 +193,7 @@ impl Drain {
     }
 
     /// Writes the newest detail of all threads of a process that a signal is killing, or has killed.
-    pub(crate) fn fatal_signal(&mut self, pid: u32, signal: i32, files: &mut SessionFiles) {
+    pub(crate) fn fatal_signal(&mut self, pid: ProcessId, signal: i32, files: &mut SessionFiles) {
         let Some(name) = self.writer.watch.as_ref().and_then(|watch| watch.fatal(signal)) else { return };
         if self.failure.is_none()
             && let Err(error) = self.writer.open_windows(&self.pool, pid, &name, files)
@@ -208,7 +209,7 @@ impl Drain {
 
     /// Threads of a process that has ended are not over while how it did is about to be known: their detail may be wanted
     /// yet. Asked after whether they have ended.
-    fn keep_awaited<T>(&self, ended: &mut HashMap<(u32, u32), T>) {
+    fn keep_awaited<T>(&self, ended: &mut HashMap<(ProcessId, ThreadId), T>) {
         let Some(root) = self.writer.watch.as_ref().map(|watch| watch.root) else { return };
         if ended.keys().any(|(pid, _)| *pid == root) && ProcessDir::of(root).stat().is_some_and(|stat| stat.is_zombie())
         {
@@ -217,7 +218,7 @@ impl Drain {
     }
 }
 
-/// What the drain can tell of its work.
+/// What the drain reports of its work.
 impl Drain {
     /// Records given up, by reason.
     pub(crate) fn drops(&self) -> Vec<(&'static str, u64)> {
@@ -226,21 +227,21 @@ impl Drain {
 
     /// The same for manifests: by lane, and how many are missing nobody knows where.
     pub(crate) fn drops_by_lane(&self, drops: &[(&'static str, u64)]) -> Vec<Drops> {
-        let told = |&(reason, count): &(&'static str, u64)| {
+        let describe = |&(reason, count): &(&'static str, u64)| {
             let lane = if reason == "detail_lost" { "detail" } else { "index" };
             let unplaced = Some(self.writer.gaps.unplaced(reason, count)).filter(|_| lane == "index");
             Drops { lane: lane.into(), reason: reason.into(), count, unplaced, ..Drops::default() }
         };
-        drops.iter().map(told).collect()
+        drops.iter().map(describe).collect()
     }
 
     /// Where a process's threads lost events or waited.
-    pub(crate) fn gaps(&self, pid: u32) -> Vec<Gap> {
+    pub(crate) fn gaps(&self, pid: ProcessId) -> Vec<Gap> {
         self.writer.gaps.of_process(pid)
     }
 
-    /// A process's windows, and how many more there were than are told of.
-    pub(crate) fn windows(&self, pid: u32) -> (Vec<Window>, u64) {
+    /// A process's windows, and how many more there were than are listed.
+    pub(crate) fn windows(&self, pid: ProcessId) -> (Vec<Window>, u64) {
         self.writer.windows.of_process(pid)
     }
 
@@ -254,22 +255,22 @@ impl Drain {
     }
 
     /// The programs that each process was seen to run.
-    pub(crate) fn programs(&self) -> &HashMap<u32, BTreeSet<ProgramId>> {
+    pub(crate) fn programs(&self) -> &HashMap<ProcessId, BTreeSet<ProgramId>> {
         self.processes.programs()
     }
 
     /// The processes that were first heard of since the last question.
-    pub(crate) fn newcomers(&mut self) -> Vec<u32> {
+    pub(crate) fn newcomers(&mut self) -> Vec<ProcessId> {
         self.processes.take_newcomers()
     }
 
     /// Who forked each process that is a fork.
-    pub(crate) fn forks(&self) -> &HashMap<u32, u32> {
+    pub(crate) fn forks(&self) -> &HashMap<ProcessId, ProcessId> {
         self.processes.forks()
     }
 
     /// The status that a process called `_exit` with, if it did.
-    pub(crate) fn exit_call(&self, pid: u32) -> Option<i32> {
+    pub(crate) fn exit_call(&self, pid: ProcessId) -> Option<i32> {
         self.processes.exit_call(pid)
     }
 
@@ -289,7 +290,7 @@ impl Drain {
     }
 
     /// The fatal signals that hit a process's threads.
-    pub(crate) fn crashes(&self, pid: u32) -> Vec<Crash> {
+    pub(crate) fn crashes(&self, pid: ProcessId) -> Vec<Crash> {
         let numbers = self.writer.numbers.read().expect("nobody panics with the lock");
         self.crashes.of_process(pid, &self.writer.clock, &numbers)
     }

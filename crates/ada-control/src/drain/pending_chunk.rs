@@ -2,18 +2,19 @@
 
 use std::sync::atomic::Ordering;
 
+use ada_event::{ProcessId, ThreadId};
 use ada_ring::{ChunkState, Lane, Pool};
 
 use crate::program_id::ProgramId;
 
 /// A chunk with something to read.
 pub(super) struct PendingChunk {
-    pub(super) pid: u32,
-    pub(super) tid: u32,
+    pub(super) pid: ProcessId,
+    pub(super) tid: ThreadId,
     pub(super) program: ProgramId,
     pub(super) ordinal: u64,
     pub(super) thread_pointer: u64,
-    pub(super) forked_by: u32,
+    pub(super) forked_by: Option<ProcessId>,
     pub(super) chunk: usize,
 }
 
@@ -25,7 +26,7 @@ impl PendingChunk {
         header.lane.load(Ordering::Relaxed) == Lane::Index as u32
             && (header.program.load(Ordering::Relaxed), header.ordinal.load(Ordering::Relaxed))
                 == (self.program.0, self.ordinal)
-            && (header.pid.load(Ordering::Relaxed), header.tid.load(Ordering::Relaxed)) == (self.pid, self.tid)
+            && (header.pid.load(Ordering::Relaxed), header.tid.load(Ordering::Relaxed)) == (self.pid.0, self.tid.0)
     }
 
     /// The thread's next chunk, if it has one.
@@ -36,7 +37,7 @@ impl PendingChunk {
         (0..pool.chunk_end()).filter_map(|chunk| Self::in_chunk(pool, chunk)).find(is_next)
     }
 
-    pub(super) fn thread(&self) -> (u32, u32) {
+    pub(super) fn thread(&self) -> (ProcessId, ThreadId) {
         (self.pid, self.tid)
     }
 
@@ -54,12 +55,12 @@ impl PendingChunk {
         }
         let header = pool.header(chunk);
         (header.lane.load(Ordering::Relaxed) == Lane::Index as u32).then(|| Self {
-            pid: header.pid.load(Ordering::Relaxed),
-            tid: header.tid.load(Ordering::Relaxed),
+            pid: ProcessId(header.pid.load(Ordering::Relaxed)),
+            tid: ThreadId(header.tid.load(Ordering::Relaxed)),
             program: ProgramId(header.program.load(Ordering::Relaxed)),
             ordinal: header.ordinal.load(Ordering::Relaxed),
             thread_pointer: header.thread_pointer.load(Ordering::Relaxed),
-            forked_by: header.forked_by.load(Ordering::Relaxed),
+            forked_by: Some(header.forked_by.load(Ordering::Relaxed)).filter(|&pid| pid != 0).map(ProcessId),
             chunk,
         })
     }

@@ -1,6 +1,8 @@
-//! The processes that have recorded something, by what their chunks tell.
+//! The processes that have recorded something, as their chunks say.
 
 use std::collections::{BTreeSet, HashMap};
+
+use ada_event::ProcessId;
 
 use super::pending_chunk::PendingChunk;
 use crate::program_id::ProgramId;
@@ -8,13 +10,13 @@ use crate::program_id::ProgramId;
 /// What is known of them.
 #[derive(Default)]
 pub(super) struct SeenProcesses {
-    programs: HashMap<u32, BTreeSet<ProgramId>>,
+    programs: HashMap<ProcessId, BTreeSet<ProgramId>>,
     /// Those of them that nobody has asked for.
-    newcomers: Vec<u32>,
+    newcomers: Vec<ProcessId>,
     /// Who forked each process, as it knows itself.
-    forks: HashMap<u32, u32>,
+    forks: HashMap<ProcessId, ProcessId>,
     /// What processes were about to exit with when they were last heard of.
-    exit_calls: HashMap<u32, i32>,
+    exit_calls: HashMap<ProcessId, i32>,
 }
 
 impl SeenProcesses {
@@ -25,35 +27,35 @@ impl SeenProcesses {
             self.newcomers.push(pending.pid);
         }
         programs.insert(pending.program);
-        if pending.forked_by != 0 {
-            self.forks.insert(pending.pid, pending.forked_by);
+        if let Some(parent) = pending.forked_by {
+            self.forks.insert(pending.pid, parent);
         }
     }
 
     /// Takes note of what a process has called `_exit` with.
-    pub(super) fn saw_exit_call(&mut self, pid: u32, status: i32) {
+    pub(super) fn saw_exit_call(&mut self, pid: ProcessId, status: i32) {
         self.exit_calls.insert(pid, status);
     }
 
-    /// Whether a process runs another program by now, and has left this one's chunks behind.
-    pub(super) fn has_left_program_of(&self, pending: &PendingChunk) -> bool {
+    /// Whether a process runs another program by now, and has abandoned this one's chunks.
+    pub(super) fn has_abandoned_program_of(&self, pending: &PendingChunk) -> bool {
         self.programs[&pending.pid].last().is_some_and(|&newest| newest > pending.program)
     }
 
-    pub(super) fn programs(&self) -> &HashMap<u32, BTreeSet<ProgramId>> {
+    pub(super) fn programs(&self) -> &HashMap<ProcessId, BTreeSet<ProgramId>> {
         &self.programs
     }
 
     /// The processes that were first heard of since the last question.
-    pub(super) fn take_newcomers(&mut self) -> Vec<u32> {
+    pub(super) fn take_newcomers(&mut self) -> Vec<ProcessId> {
         std::mem::take(&mut self.newcomers)
     }
 
-    pub(super) fn forks(&self) -> &HashMap<u32, u32> {
+    pub(super) fn forks(&self) -> &HashMap<ProcessId, ProcessId> {
         &self.forks
     }
 
-    pub(super) fn exit_call(&self, pid: u32) -> Option<i32> {
+    pub(super) fn exit_call(&self, pid: ProcessId) -> Option<i32> {
         self.exit_calls.get(&pid).copied()
     }
 }

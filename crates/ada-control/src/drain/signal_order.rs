@@ -22,8 +22,8 @@ pub(crate) fn put_in_order(records: &mut [RawRecord]) -> Vec<u64> {
         }
     }
     timed.sort_by_key(|(time, _)| *time);
-    for (place, (_, record)) in records.iter_mut().zip(&timed) {
-        *place = *record;
+    for (slot, (_, record)) in records.iter_mut().zip(&timed) {
+        *slot = *record;
     }
     timed.into_iter().map(|(time, _)| time).collect()
 }
@@ -64,7 +64,7 @@ mod tests {
     }
 
     #[test]
-    fn records_in_order_are_left_alone() {
+    fn records_in_order_stay_as_they_are() {
         let (functions, times) = ordered(vec![record(1, 1, Call, 0), record(2, 2, Return, 0)]);
         assert_eq!((functions, times), (vec![1, 2], vec![]));
     }
@@ -114,7 +114,7 @@ mod tests {
         let next = [record(30, 3, Return, 5), record(40, 2, Return, 4), record(60, 4, Call, 3)];
         let mut next = next.into_iter().peekable();
         add_interrupting(&mut records, |limit| next.next_if(|record| record.tsc < limit));
-        assert_eq!(next.count(), 1, "what came after the interrupted return is left for later");
+        assert_eq!(next.count(), 1, "what came after the interrupted return waits for later");
         let (functions, _) = ordered(records);
         assert_eq!(functions, [2, 3, 3, 2, 1]);
     }

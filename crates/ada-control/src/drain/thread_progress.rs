@@ -1,6 +1,6 @@
 //! How far each thread has got, and what is missing of it.
 
-use ada_event::TraceNanos;
+use ada_event::{EventSeq, TraceNanos};
 use ada_format::atf::{LaneFigures, ThreadWriter};
 use ada_ring::{DetailShape, RECORDS_END, RECORDS_PER_CHUNK, RawRecord};
 
@@ -45,7 +45,7 @@ pub(super) struct BatchGaps {
 
 impl ThreadProgress {
     /// Takes note of a chunk that was read up to a position. True the first time that it had records; then its header
-    /// tells what the thread went through before it had the chunk.
+    /// says what the thread went through before it had the chunk.
     pub(super) fn begin_chunk(
         &mut self,
         pending: &PendingChunk,
@@ -79,14 +79,14 @@ impl ThreadProgress {
     pub(super) fn write_remembered(
         &mut self,
         thread: &mut ThreadWriter,
-        base: u64,
+        base: EventSeq,
         known: &FunctionNumbers,
         shape: &DetailShape,
         lane: &mut LaneFigures,
     ) -> Result<(), ControlError> {
         for range in self.window.before(base) {
             for event in self.details.remembered_in(&range) {
-                let Some(window) = self.window.of(event.seq.0) else { continue };
+                let Some(window) = self.window.of(event.seq) else { continue };
                 let Some(captured) = self.details.take(event.tsc) else {
                     window.lost();
                     continue;

@@ -3,6 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::Ordering;
 
+use ada_event::{ProcessId, ThreadId};
 use ada_ring::{ChunkState, Lane, Pool};
 
 use super::pending_chunk::PendingChunk;
@@ -12,42 +13,46 @@ use crate::program_id::ProgramId;
 pub(super) struct ToRead {
     /// The chunks that threads hold or have filled, those of one thread in their order, and none of them missing.
     pub(super) chunks: Vec<PendingChunk>,
-    /// Threads that have ended, of which no more will come, with all that they have left in other lanes.
-    pub(super) ended: HashMap<(u32, u32), Vec<usize>>,
+    /// Threads that have ended, of which no more will come, with all that remains of them in other lanes.
+    pub(super) ended: HashMap<(ProcessId, ThreadId), Vec<usize>>,
 }
 
 impl ToRead {
     /// Lists it. `has_ended` is asked of each thread that has chunks.
     ///
-    /// A list takes its time. Meanwhile a thread may fill a chunk at a place that was passed already, and go on in one
+    /// A list takes its time. Meanwhile a thread may fill a chunk that was passed already, and go on in one
     /// behind it: then the list has the later one only, and its events would be taken for those that come next. So the
     /// list is made twice. All that a thread had before a chunk of the first list was there when the second was begun;
     /// whatever it has taken since has to wait for the next round.
-    pub(super) fn list(pool: &Pool, has_ended: impl Fn(u32, u32) -> bool) -> Self {
+    pub(super) fn list(pool: &Pool, has_ended: impl Fn(ProcessId, ThreadId) -> bool) -> Self {
         Self::list_watched(pool, has_ended, |_| {})
     }
 
-    /// The same; `looking_at` is told of each chunk before it is looked at.
-    fn list_watched(pool: &Pool, has_ended: impl Fn(u32, u32) -> bool, mut looking_at: impl FnMut(usize)) -> Self {
+    /// The same; `looking_at` is called with each chunk before it is looked at.
+    fn list_watched(
+        pool: &Pool,
+        has_ended: impl Fn(ProcessId, ThreadId) -> bool,
+        mut looking_at: impl FnMut(usize),
+    ) -> Self {
         let mut list = || -> Vec<PendingChunk> {
             let looked_at = (0..pool.chunk_end()).inspect(|chunk| looking_at(*chunk));
             looked_at.filter_map(|chunk| PendingChunk::in_chunk(pool, chunk)).collect()
         };
-        let mut newest: HashMap<(u32, u32), (ProgramId, u64)> = HashMap::new();
+        let mut newest: HashMap<(ProcessId, ThreadId), (ProgramId, u64)> = HashMap::new();
         let mut known = HashSet::new();
         for pending in list() {
             let position = newest.entry(pending.thread()).or_default();
             *position = pending.position().max(*position);
             known.insert((pending.chunk, pending.thread(), pending.position()));
         }
-        let is_ended = |&(pid, tid): &(u32, u32)| has_ended(pid, tid);
-        let mut ended: HashMap<(u32, u32), Vec<usize>> =
+        let is_ended = |&(pid, tid): &(ProcessId, ThreadId)| has_ended(pid, tid);
+        let mut ended: HashMap<(ProcessId, ThreadId), Vec<usize>> =
             newest.keys().copied().filter(is_ended).map(|thread| (thread, Vec::new())).collect();
         let mut chunks = list();
         // Its id may be another thread's by now.
         let news =
             chunks.iter().filter(|pending| !known.contains(&(pending.chunk, pending.thread(), pending.position())));
-        let asked: HashSet<(u32, u32)> =
+        let asked: HashSet<(ProcessId, ThreadId)> =
             news.map(PendingChunk::thread).filter(|thread| ended.contains_key(thread)).collect();
         ended.retain(|thread, _| !asked.contains(thread) || is_ended(thread));
         if !ended.is_empty() {
@@ -65,13 +70,14 @@ impl ToRead {
 }
 
 /// Whose a chunk of another lane than that of events is.
-fn in_other_lane(pool: &Pool, chunk: usize) -> Option<((u32, u32), usize)> {
+fn in_other_lane(pool: &Pool, chunk: usize) -> Option<((ProcessId, ThreadId), usize)> {
     let state = pool.state(chunk);
     if state != ChunkState::Active as u32 && state != ChunkState::Full as u32 {
         return None;
     }
     let header = pool.header(chunk);
-    let thread = (header.pid.load(Ordering::Relaxed), header.tid.load(Ordering::Relaxed));
+    let pid = ProcessId(header.pid.load(Ordering::Relaxed));
+    let thread = (pid, ThreadId(header.tid.load(Ordering::Relaxed)));
     (header.lane.load(Ordering::Relaxed) != Lane::Index as u32).then_some((thread, chunk))
 }
 
@@ -132,14 +138,14 @@ mod tests {
     }
 
     #[test]
-    fn all_that_an_ended_thread_has_left_is_read() {
+    fn all_that_remains_of_an_ended_thread_is_read() {
         let shared = SharedMemory::new(4, OnFull::Wait, DetailMode::Off).unwrap();
         let pool = shared.pool();
         give(&pool, 1, 7, 0, ChunkState::Active);
         let mut lists = 0;
         let to_read = ToRead::list_watched(
             &pool,
-            |_, tid| tid == 7,
+            |_, tid| tid == ThreadId(7),
             |chunk| {
                 lists += usize::from(chunk == 0);
                 if chunk == 2 && lists == 1 {
@@ -149,7 +155,10 @@ mod tests {
                 }
             },
         );
-        assert_eq!((read(&to_read), to_read.ended.contains_key(&(1, 7))), (vec![(1, 0), (0, 1)], true));
+        assert_eq!(
+            (read(&to_read), to_read.ended.contains_key(&(ProcessId(1), ThreadId(7)))),
+            (vec![(1, 0), (0, 1)], true)
+        );
     }
 
     #[test]

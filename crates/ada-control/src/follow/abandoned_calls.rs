@@ -3,6 +3,7 @@
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
+use ada_event::ProcessId;
 use ada_process::futex;
 use ada_process::procfs::ProcessDir;
 use ada_ring::ExecStage;
@@ -24,7 +25,7 @@ impl AbandonedCalls {
         let looks_abandoned = |place: usize| {
             let call = &execs.calls[place];
             let tid = call.tid.load(Ordering::Acquire);
-            (tid != 0 && call.is_at(ExecStage::Idle) && !ProcessDir::of(tid).exists()).then_some(tid)
+            (tid != 0 && call.is_at(ExecStage::Idle) && !ProcessDir::of(ProcessId(tid)).exists()).then_some(tid)
         };
         self.suspects.retain(|&(place, tid, _)| looks_abandoned(place) == Some(tid));
         for place in 0..execs.calls.len() {

@@ -15,9 +15,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::Scope;
 use std::time::{Duration, Instant};
 
+use ada_event::{ProcessId, ThreadId};
 use ada_process::procfs::ProcessDir;
 use ada_process::ptrace::{ExecOutcome, Seized, Tracee};
-use ada_process::{MemfdId, Pidfd, futex};
+use ada_process::{MemfdId, Pidfd, futex, this_process};
 use ada_ring::control::{ExecCall, ExecCalls};
 use ada_ring::{ExecStage, Pool};
 
@@ -87,7 +88,7 @@ impl<'a> ExecFollower<'a> {
     }
 
     fn serve(&self, call: &ExecCall) {
-        let (programs, pid) = (self.programs, call.pid.load(Ordering::Relaxed));
+        let (programs, pid) = (self.programs, ProcessId(call.pid.load(Ordering::Relaxed)));
         programs.execs_under_way.fetch_add(1, Ordering::SeqCst);
         let followed = if programs.phase.is_hooking() {
             self.follow(call, pid)
@@ -101,13 +102,13 @@ impl<'a> ExecFollower<'a> {
         }
     }
 
-    fn follow(&self, call: &ExecCall, pid: u32) -> Result<(), String> {
-        let tid = call.tid.load(Ordering::Relaxed);
+    fn follow(&self, call: &ExecCall, pid: ProcessId) -> Result<(), String> {
+        let tid = ThreadId(call.tid.load(Ordering::Relaxed));
         let asked_in = ProgramId(call.program.load(Ordering::Relaxed));
         // A process in a PID namespace of its own does not know the id that it has here.
-        let is_here = |memfd: MemfdId| pid != std::process::id() && memfd.is_used_by(pid);
+        let is_here = |memfd: MemfdId| pid != this_process() && memfd.is_used_by(pid);
         if !self.workshop.shared.memfd().is_ok_and(is_here) {
-            let own_id_of = |other: u32| ProcessDir::of(other).status().ok()?.innermost_id();
+            let own_id_of = |other: ProcessId| ProcessDir::of(other).status().ok()?.innermost_id();
             let is_elsewhere = self.programs.users().into_iter().any(|other| own_id_of(other) == Some(pid));
             self.dismiss(call);
             let reason = "it is in a namespace of its own for process ids";
@@ -152,7 +153,7 @@ impl<'a> ExecFollower<'a> {
         }
     }
 
-    fn hook(&self, tracee: Tracee, pid: u32, asked_in: ProgramId) -> Result<(), String> {
+    fn hook(&self, tracee: Tracee, pid: ProcessId, asked_in: ProgramId) -> Result<(), String> {
         let Self { programs, workshop, options, .. } = *self;
         if runs_as_another_user(pid) {
             // Whoever has the memory can have others that have it make system calls.
@@ -197,14 +198,14 @@ fn let_go(call: &ExecCall, from: ExecStage) {
     futex::wake(&call.stage);
 }
 
-fn runs_as_another_user(pid: u32) -> bool {
+fn runs_as_another_user(pid: ProcessId) -> bool {
     let user = ProcessDir::of(pid).status().ok().and_then(|status| status.effective_user());
     user.is_some_and(|user| user != rustix::process::geteuid().as_raw())
 }
 
 /// Why the program that a process is about to run cannot be followed: set-user-ID and capabilities have no effect on a
 /// traced program.
-fn refused(pid: u32, path_at: u64) -> Option<String> {
+fn refused(pid: ProcessId, path_at: u64) -> Option<String> {
     let mut path = [0; libc::PATH_MAX as usize];
     let process = ProcessDir::of(pid);
     let memory = process.memory().ok()?;

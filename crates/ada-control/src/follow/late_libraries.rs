@@ -3,6 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
+use ada_event::ProcessId;
 use ada_process::maps::{self, LoadedFile};
 use ada_process::procfs::ProcessDir;
 use ada_ring::Pool;
@@ -19,7 +20,7 @@ use crate::tracked::Programs;
 /// Hooks them before their constructors run, until the recording ends.
 pub(crate) fn serve_loader(programs: &Programs, plans: &PlanCache, options: &TraceOptions, pool: Pool) {
     // What each process had loaded when it was last heard of: at first what its program started with.
-    let mut known: HashMap<(u32, ProgramId), HashSet<LoadedFile>> = HashMap::new();
+    let mut known: HashMap<(ProcessId, ProgramId), HashSet<LoadedFile>> = HashMap::new();
     while !programs.phase.has_ended() {
         // Dropped at the end of the round, which lets the thread go on.
         let Some(thread) = WaitingThread::next(pool, programs.pool_in_target, Duration::from_millis(50)) else {
@@ -42,7 +43,7 @@ pub(crate) fn serve_loader(programs: &Programs, plans: &PlanCache, options: &Tra
         known.retain(|(pid, _), _| ProcessDir::of(*pid).exists());
         for gone in gone {
             // Forks have the same libraries at the same places, and one table of them.
-            let has_it = |((_, program), files): (&(u32, ProgramId), &HashSet<LoadedFile>)| {
+            let has_it = |((_, program), files): (&(ProcessId, ProgramId), &HashSet<LoadedFile>)| {
                 *program == thread.program() && files.contains(&gone)
             };
             if !known.iter().any(has_it) {

@@ -5,10 +5,11 @@ use std::mem::offset_of;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
+use ada_event::ProcessId;
 use ada_process::procfs::{ProcessDir, ProcessMemory};
 use ada_process::{Remote, futex, system_call_result};
-use ada_ring::Pool;
 use ada_ring::control::{Control, LoaderCall};
+use ada_ring::{LoaderStage, Pool};
 
 use crate::program_id::ProgramId;
 
@@ -20,7 +21,7 @@ pub(crate) struct WaitingThread {
     pool: Pool,
     pool_in_target: u64,
     memory: ProcessMemory,
-    pid: u32,
+    pid: ProcessId,
 }
 
 impl WaitingThread {
@@ -35,6 +36,7 @@ impl WaitingThread {
         if pid == 0 || pid == u32::MAX {
             return None;
         }
+        let pid = ProcessId(pid);
         match ProcessDir::of(pid).writable_memory() {
             Ok(memory) => Some(Self { pool, pool_in_target, memory, pid }),
             Err(_) => {
@@ -44,7 +46,7 @@ impl WaitingThread {
         }
     }
 
-    pub(crate) fn pid(&self) -> u32 {
+    pub(crate) fn pid(&self) -> ProcessId {
         self.pid
     }
 
@@ -66,7 +68,7 @@ impl Drop for WaitingThread {
 
 fn release(pool: &Pool) {
     let call = &pool.control().loader;
-    call.stage.store(0, Ordering::Relaxed);
+    call.stage.store(LoaderStage::Idle as u32, Ordering::Relaxed);
     call.waiting.store(0, Ordering::Release);
     // The next one in line sleeps on this word.
     futex::wake(&call.waiting);
@@ -93,20 +95,20 @@ impl Remote for WaitingThread {
         for (place, argument) in call.call[1..].iter().zip(arguments) {
             place.store(argument, Ordering::Relaxed);
         }
-        call.stage.store(1, Ordering::Release);
+        call.stage.store(LoaderStage::CallWanted as u32, Ordering::Release);
         say(call);
         let deadline = Instant::now() + PATIENCE;
-        while call.stage.load(Ordering::Acquire) != 2 {
+        while call.stage.load(Ordering::Acquire) != LoaderStage::CallMade as u32 {
             if Instant::now() > deadline {
                 return Err(io::Error::from(io::ErrorKind::TimedOut));
             }
-            futex::wait(&call.stage, 1, Duration::from_millis(100));
+            futex::wait(&call.stage, LoaderStage::CallWanted as u32, Duration::from_millis(100));
         }
-        call.stage.store(0, Ordering::Relaxed);
+        call.stage.store(LoaderStage::Idle as u32, Ordering::Relaxed);
         system_call_result(call.result.load(Ordering::Relaxed))
     }
 
-    fn stage_path(&self, path: &str) -> io::Result<u64> {
+    fn put_path(&self, path: &str) -> io::Result<u64> {
         let address = self.pool_in_target + (offset_of!(Control, loader) + offset_of!(LoaderCall, path)) as u64;
         let mut bytes = path.as_bytes().to_vec();
         bytes.push(0);

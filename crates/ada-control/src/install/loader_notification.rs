@@ -4,7 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-use ada_event::ImageOffset;
+use ada_event::{ImageOffset, ProcessId};
 use ada_image::Image;
 use ada_process::maps;
 use ada_process::procfs::ProcessDir;
@@ -25,7 +25,7 @@ pub(crate) struct LoaderNotification {
 
 /// Where the loader of a process, if it has one, tells of new libraries; `read` reads a word of the process's memory.
 pub(crate) fn find_loader(
-    pid: u32,
+    pid: ProcessId,
     read: impl Fn(u64) -> io::Result<u64>,
 ) -> Result<Option<LoaderNotification>, ControlError> {
     let process = ProcessDir::of(pid);

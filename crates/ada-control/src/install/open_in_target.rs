@@ -23,7 +23,7 @@ pub(crate) struct MappedPart {
 
 impl OpenInTarget {
     pub(crate) fn open(remote: &dyn Remote, shared: &SharedMemory) -> Result<Self, ControlError> {
-        let path = remote.stage_path(&shared.path()).map_err(injected("staging a path"))?;
+        let path = remote.put_path(&shared.path()).map_err(injected("staging a path"))?;
         let flags = (libc::O_RDWR | libc::O_CLOEXEC) as u64;
         let descriptor = remote
             .system_call(libc::SYS_openat, [libc::AT_FDCWD as u64, path, flags, 0, 0, 0])

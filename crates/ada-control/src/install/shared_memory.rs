@@ -12,8 +12,8 @@ use std::os::fd::AsRawFd;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use ada_event::ModuleId;
-use ada_process::MemfdId;
 use ada_process::procfs::ProcessDir;
+use ada_process::{MemfdId, this_process};
 use ada_ring::chunk::MAX_CHUNKS;
 use ada_ring::counters::{BLOCK_BYTES, FIRST_BLOCKS, MAX_BLOCKS};
 use ada_ring::pool::CHUNKS_AT;
@@ -85,7 +85,7 @@ impl SharedMemory {
 
     /// A path by which another process opens this memory.
     pub(crate) fn path(&self) -> String {
-        ProcessDir::of(std::process::id()).descriptor(self.file.as_raw_fd() as u64).display().to_string()
+        ProcessDir::of(this_process()).descriptor(self.file.as_raw_fd() as u64).display().to_string()
     }
 
     /// How many bytes of the file are the pool's.

@@ -8,6 +8,7 @@ use std::io;
 use std::ops::Range;
 use std::process::Command;
 
+use ada_event::ProcessId;
 use ada_process::procfs::ProcessDir;
 use ada_process::ptrace::{Tracee, stop_at_exec};
 use ada_process::{End, Halt, Remote, SystemCall};
@@ -35,7 +36,7 @@ impl Gate {
         let program = command.get_program().to_string_lossy().into_owned();
         stop_at_exec(&mut command);
         let child = command.spawn().map_err(|source| ControlError::Spawn { program, source })?;
-        let (tracee, halt) = Tracee::after_exec(child.id()).doing("taking charge of the program")?;
+        let (tracee, halt) = Tracee::after_exec(ProcessId(child.id())).doing("taking charge of the program")?;
         expect_trap(halt)?;
         let mut gate = Self { tracee, loader: None, released: false };
         program_file::check_loaded(&ProcessDir::of(gate.tracee.pid()), asked_for)?;
@@ -141,7 +142,7 @@ impl Remote for Gate {
     }
 
     /// Below the stack pointer, past the red zone.
-    fn stage_path(&self, path: &str) -> io::Result<u64> {
+    fn put_path(&self, path: &str) -> io::Result<u64> {
         let address = (self.tracee.registers()?.stack_pointer() - 1024) & !15;
         let mut bytes = path.as_bytes().to_vec();
         bytes.push(0);

@@ -7,6 +7,7 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::Duration;
 
+use ada_event::ProcessId;
 use ada_process::procfs::ProcessDir;
 
 use crate::live::{Answer, LiveError, Request, runtime_folder};
@@ -15,7 +16,7 @@ use crate::live::{Answer, LiveError, Request, runtime_folder};
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Asks the trace of a process. [`Answer::Refused`] is given as an error.
-pub fn ask(pid: u32, request: &Request) -> Result<Answer, LiveError> {
+pub fn ask(pid: ProcessId, request: &Request) -> Result<Answer, LiveError> {
     let folder = runtime_folder::path();
     if folder.exists() {
         runtime_folder::check(&folder)?;
@@ -36,7 +37,7 @@ pub fn ask(pid: u32, request: &Request) -> Result<Answer, LiveError> {
 }
 
 /// The processes of this user that are being traced, in order. Sockets that a killed ada has left are removed.
-pub fn running() -> Result<Vec<u32>, LiveError> {
+pub fn running() -> Result<Vec<ProcessId>, LiveError> {
     let folder = runtime_folder::path();
     let entries = match fs::read_dir(&folder) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
@@ -44,7 +45,7 @@ pub fn running() -> Result<Vec<u32>, LiveError> {
         Ok(entries) => entries,
     };
     runtime_folder::check(&folder)?;
-    let mut pids: Vec<u32> = entries
+    let mut pids: Vec<ProcessId> = entries
         .filter_map(|entry| Some(entry.ok()?.path()))
         .filter_map(|path| runtime_folder::pid_of(&path).filter(|_| !remove_if_stale(&path)))
         .collect();
@@ -70,7 +71,7 @@ fn exchange(mut stream: UnixStream, request: &Request) -> io::Result<Answer> {
     Ok(serde_json::from_str(&line)?)
 }
 
-fn not_traced(pid: u32) -> LiveError {
+fn not_traced(pid: ProcessId) -> LiveError {
     match ProcessDir::of(pid).metadata() {
         Err(_) => LiveError::NoProcess { pid },
         Ok(process) if process.uid() != runtime_folder::user() => LiveError::NotAllowed { pid },

@@ -3,6 +3,8 @@
 use std::io;
 use std::path::PathBuf;
 
+use ada_event::ProcessId;
+
 /// What went wrong, and what to do.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -11,19 +13,19 @@ pub enum LiveError {
     #[error("process {pid} is not being traced; `ada ps` lists what is")]
     NotTraced {
         /// The process.
-        pid: u32,
+        pid: ProcessId,
     },
     /// There is no such process at all.
     #[error("there is no process {pid}; `ada ps` lists what is being traced")]
     NoProcess {
         /// The process.
-        pid: u32,
+        pid: ProcessId,
     },
     /// Another user traces it.
     #[error("process {pid} belongs to another user: ask as that user, or as whoever traces it")]
     NotAllowed {
         /// The process.
-        pid: u32,
+        pid: ProcessId,
     },
     /// The folder of sockets is not ours.
     #[error("{} belongs to somebody else, or others may write to it; set XDG_RUNTIME_DIR to a folder of your own", path.display())]
@@ -43,7 +45,7 @@ pub enum LiveError {
     #[error("the trace of process {pid} gave no answer: {reason}")]
     NoAnswer {
         /// The process.
-        pid: u32,
+        pid: ProcessId,
         /// What came instead.
         reason: String,
     },

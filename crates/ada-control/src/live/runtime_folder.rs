@@ -5,6 +5,8 @@ use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
+use ada_event::ProcessId;
+
 use crate::live::LiveError;
 
 /// Where this user's sockets are. Not made by asking.
@@ -20,12 +22,12 @@ fn path_for(runtime: Option<PathBuf>, user: u32) -> PathBuf {
 }
 
 /// The socket of a traced process.
-pub(super) fn socket(folder: &Path, pid: u32) -> PathBuf {
+pub(super) fn socket(folder: &Path, pid: ProcessId) -> PathBuf {
     folder.join(format!("{pid}.sock"))
 }
 
 /// The process that a socket is named for.
-pub(super) fn pid_of(socket: &Path) -> Option<u32> {
+pub(super) fn pid_of(socket: &Path) -> Option<ProcessId> {
     socket.file_name()?.to_str()?.strip_suffix(".sock")?.parse().ok()
 }
 
@@ -56,6 +58,7 @@ pub(super) fn user() -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use ada_process::this_process;
     use std::os::unix::fs::PermissionsExt;
 
     #[test]
@@ -63,13 +66,13 @@ mod tests {
         assert_eq!(path_for(Some("/run/user/7".into()), 7), Path::new("/run/user/7/ada"));
         assert_eq!(path_for(Some("relative".into()), 7), Path::new("/tmp/ada-7"));
         assert_eq!(path_for(None, 7), Path::new("/tmp/ada-7"));
-        assert_eq!(pid_of(&socket(Path::new("/x"), 42)), Some(42));
+        assert_eq!(pid_of(&socket(Path::new("/x"), ProcessId(42))), Some(ProcessId(42)));
         assert_eq!(pid_of(Path::new("/x/notes.txt")), None);
     }
 
     #[test]
     fn a_folder_that_others_can_enter_is_refused() {
-        let folder = std::env::temp_dir().join(format!("ada-folder-test-{}", std::process::id()));
+        let folder = std::env::temp_dir().join(format!("ada-folder-test-{}", this_process()));
         make(&folder).unwrap();
         make(&folder).unwrap();
         fs::set_permissions(&folder, fs::Permissions::from_mode(0o777)).unwrap();

@@ -9,6 +9,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::Scope;
 use std::time::Duration;
 
+use ada_event::ProcessId;
+use ada_process::this_process;
+
 use crate::live::{Answer, LiveError, Request, runtime_folder};
 
 /// No request is longer.
@@ -31,12 +34,12 @@ pub(crate) struct LiveServer {
 
 impl LiveServer {
     /// Listens for requests about a process.
-    pub(crate) fn listen(pid: u32) -> Result<Self, LiveError> {
+    pub(crate) fn listen(pid: ProcessId) -> Result<Self, LiveError> {
         let folder = runtime_folder::path();
         runtime_folder::make(&folder)?;
         let path = runtime_folder::socket(&folder, pid);
         // Under its own name only once it listens: until then it looks like one that a killed ada has left.
-        let unfinished = folder.join(format!(".{pid}.{}", std::process::id()));
+        let unfinished = folder.join(format!(".{pid}.{}", this_process()));
         let listening = UnixListener::bind(&unfinished).and_then(|listener| {
             fs::rename(&unfinished, &path)?;
             Ok(listener)

@@ -180,7 +180,7 @@ mod tests {
             recorded: functions(&[(9, recorded)]),
             ..Window::default()
         };
-        // 120 ms of counting, of a budget of 100: 70 are left to it.
+        // 120 ms of counting, of a budget of 100: 70 remain.
         let decision = with(&[(1, 30_000_000), (2, 60_000_000), (3, 30_000_000)], 1_000).decide(COSTS, 0.1);
         assert_eq!((decision.count, decision.unhook), (vec![], vec![FunctionId(2)]));
         assert_eq!(with(&[(1, 30_000_000), (2, 50_000_000)], 0).decide(COSTS, 0.1), Decision::default());

@@ -90,7 +90,7 @@ struct Rig {
     _counters: Mapping,
 }
 
-/// The functions, in the order of their places.
+/// The functions, in the order of their addresses.
 const BARE: usize = 0;
 const RECORDED: usize = 1;
 /// Those that are counted, after as many that are not hooked.
@@ -259,7 +259,7 @@ impl Rig {
     }
 }
 
-/// What is left when nothing disturbs, and how sure that is: the lower quartile, and the distance to the upper one.
+/// What remains when nothing disturbs, and how sure that is: the lower quartile, and the distance to the upper one.
 fn low_and_spread(values: Vec<f64>) -> (f64, f64) {
     let (low, _, high) = quartiles(values);
     (low, (high - low) / 2.0)

@@ -3,6 +3,7 @@
 use std::collections::{BTreeSet, HashMap};
 use std::time::Duration;
 
+use ada_event::ProcessId;
 use ada_process::cpu_time_of;
 
 use crate::drain::event_tally::SharedTally;
@@ -11,13 +12,13 @@ use crate::tracked::Programs;
 /// Adds up what the processes of a session have used, those that end meanwhile included as far as they were seen.
 #[derive(Default)]
 pub(super) struct CpuTimes {
-    last: HashMap<u32, Duration>,
+    last: HashMap<ProcessId, Duration>,
     total: Duration,
 }
 
 impl CpuTimes {
     /// What has been used so far.
-    pub(super) fn look(&mut self, processes: &BTreeSet<u32>) -> Duration {
+    pub(super) fn look(&mut self, processes: &BTreeSet<ProcessId>) -> Duration {
         for &process in processes {
             let Some(now) = cpu_time_of(process) else { continue };
             // The first look at a process has what it used before it was traced.
@@ -50,10 +51,11 @@ pub(crate) fn watch_cpu(programs: &Programs, tally: &SharedTally) -> Duration {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use ada_process::this_process;
 
     #[test]
     fn work_is_seen() {
-        let own = BTreeSet::from([std::process::id()]);
+        let own = BTreeSet::from([this_process()]);
         let mut times = CpuTimes::default();
         assert_eq!(times.look(&own), Duration::ZERO);
         while times.look(&own) < Duration::from_millis(5) {}

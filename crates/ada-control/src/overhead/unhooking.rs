@@ -9,7 +9,7 @@ use std::collections::{BTreeSet, HashSet};
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use ada_event::FunctionId;
+use ada_event::{FunctionId, ProcessId};
 use ada_patch::Patch;
 use ada_process::procfs::ProcessDir;
 
@@ -51,7 +51,7 @@ impl Unhooking {
     pub(super) fn remove(
         &mut self,
         programs: &Programs,
-        processes: &BTreeSet<u32>,
+        processes: &BTreeSet<ProcessId>,
         functions: &[FunctionId],
     ) -> Vec<FunctionId> {
         let wanted: Vec<FunctionId> = functions.iter().copied().filter(|known| !self.kept.contains(known)).collect();
@@ -89,7 +89,7 @@ impl Unhooking {
 }
 
 /// What has to be changed in which program.
-fn changes(programs: &Programs, processes: &BTreeSet<u32>, functions: &[FunctionId]) -> Vec<Change> {
+fn changes(programs: &Programs, processes: &BTreeSet<ProcessId>, functions: &[FunctionId]) -> Vec<Change> {
     let hooked = programs.lock();
     let mut changes = Vec::new();
     // Programs that have loaded the same file have the same module.
@@ -107,8 +107,9 @@ fn changes(programs: &Programs, processes: &BTreeSet<u32>, functions: &[Function
         if !jumps.first().is_some_and(|(jump, _)| is_in_a_word(jump)) {
             continue;
         }
-        let runs = |pid: &&u32| hooked.processes.get(pid).is_some_and(|known| known.programs.contains(&module.program));
-        let mut those: Vec<&u32> = processes.iter().filter(runs).collect();
+        let runs =
+            |pid: &&ProcessId| hooked.processes.get(pid).is_some_and(|known| known.programs.contains(&module.program));
+        let mut those: Vec<&ProcessId> = processes.iter().filter(runs).collect();
         // A program that has shut itself in may be killed for what its threads would have to do.
         if those.iter().any(|pid| is_shut_in(**pid)) {
             continue;
@@ -155,14 +156,14 @@ fn in_turn(mut changes: Vec<Change>) -> Vec<Change> {
     changes
 }
 
-fn word_at(pid: u32, address: u64) -> Option<[u8; 8]> {
+fn word_at(pid: ProcessId, address: u64) -> Option<[u8; 8]> {
     let mut word = [0; 8];
     ProcessDir::of(pid).memory().ok()?.read(address, &mut word).ok()?;
     Some(word)
 }
 
 /// Whether a process has restricted its own system calls.
-fn is_shut_in(pid: u32) -> bool {
+fn is_shut_in(pid: ProcessId) -> bool {
     ProcessDir::of(pid).status().is_ok_and(|status| status.has_seccomp())
 }
 

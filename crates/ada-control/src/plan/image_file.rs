@@ -1,4 +1,4 @@
-//! The file of an image as it is now: its bytes, and what tells it from every other file.
+//! The file of an image as it is now: its bytes, and what distinguishes it from every other file.
 
 use std::fs::{File, Metadata};
 use std::io;

@@ -1,4 +1,4 @@
-//! A hooked image, as the session tells of it.
+//! A hooked image, as the session lists it.
 
 use std::sync::Arc;
 
@@ -58,14 +58,14 @@ impl Module {
         }
     }
 
-    /// A function's name, or its place where it has none.
+    /// A function's name, or its module and offset where it has none.
     pub(crate) fn name_of(&self, index: usize) -> String {
-        let place = || {
+        let module_and_offset = || {
             let file = self.file.path.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
             let start = self.functions.functions().get(index).map_or(0, |function| function.start.0);
             format!("{file}+{start:#x}")
         };
-        self.functions.name(index).map_or_else(place, |name| ada_image::demangle(name).into_owned())
+        self.functions.name(index).map_or_else(module_and_offset, |name| ada_image::demangle(name).into_owned())
     }
 
     /// How many functions record their calls.

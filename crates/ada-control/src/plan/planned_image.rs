@@ -57,7 +57,7 @@ impl PlannedImage {
         Ok(Self::of_run(plan, file, loader_function, exclude))
     }
 
-    /// Applies a plan to the place where its file is loaded, and to what the user wants.
+    /// Applies a plan to the address where its file is loaded, and to what the user wants.
     pub(crate) fn of_run(plan: ImagePlan, file: LoadedFile, loader_function: u64, exclude: Exclude<'_>) -> Self {
         let ImagePlan { first_address, build_id, functions, table_hash, verdicts, plans, originals, covered, .. } =
             plan;
@@ -86,23 +86,23 @@ impl PlannedImage {
         let is_loaded = |plan: &PatchPlan| plan.patched().all(|range| is_within(&range));
         let is_loaded_exit = |exit: &ExitPlan| exit.patched().all(|range| is_within(&range));
         image.exits.retain(|(exit, _)| is_loaded_exit(exit));
-        let mut left_alone = false;
+        let mut is_excluded = false;
         for (index, _) in image.plans.iter().filter(|(_, plan)| !is_loaded(plan)) {
             image.verdicts[*index] = Verdict::Skipped(SkipReason::TextDiffers);
-            left_alone = true;
+            is_excluded = true;
         }
         for index in 0..image.functions.len() {
             let start = image.functions.functions()[index].start;
             if exclude(&image.file.path, image.functions.name(index), start) {
                 image.verdicts[index] = Verdict::Skipped(SkipReason::Excluded);
-                left_alone = true;
+                is_excluded = true;
             }
         }
         if let Some(index) = image.functions.index_at(ImageOffset(loader_function.wrapping_sub(bias))) {
             image.verdicts[index] = Verdict::Skipped(SkipReason::LoaderNotification);
-            left_alone = true;
+            is_excluded = true;
         }
-        if left_alone {
+        if is_excluded {
             image.drop_plans_of_skipped();
         }
         image

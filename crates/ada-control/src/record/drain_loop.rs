@@ -3,6 +3,7 @@
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
+use ada_event::ProcessId;
 use ada_process::LiveProcesses;
 
 use crate::drain::Drain;
@@ -19,7 +20,7 @@ pub(crate) fn run_drain(
     mut files: SessionFiles,
     programs: &Programs,
     options: &TraceOptions,
-    first: u32,
+    first: ProcessId,
     progress: &dyn Progress,
     snapshot_requests: &SnapshotRequests,
 ) -> (Drain, SessionFiles, LiveProcesses) {
@@ -100,7 +101,8 @@ fn finds_others(programs: &Programs, living: &mut LiveProcesses) -> bool {
 /// Saves what is new of processes in their manifests, so that the session can be read should ada be killed.
 pub(crate) fn save_news(programs: &Programs, files: &mut SessionFiles) -> Result<(), ControlError> {
     let mut hooked = programs.lock();
-    let news: Vec<u32> = hooked.processes.iter().filter_map(|(&pid, process)| process.is_news.then_some(pid)).collect();
+    let news: Vec<ProcessId> =
+        hooked.processes.iter().filter_map(|(&pid, process)| process.is_news.then_some(pid)).collect();
     for pid in news {
         hooked.processes.entry(pid).or_default().is_news = false;
         let writer = files.process(pid)?;

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
+use ada_event::ProcessId;
 use ada_format::atf::{LaneFigures, PoolFigures, RingFigures, SessionWriter};
 use ada_process::{CpuTime, End, LiveProcesses, ProcConnector};
 
@@ -16,14 +17,14 @@ use crate::tracked::HookedPrograms;
 /// What they are made of.
 pub(super) struct FinalManifests<'a> {
     /// The first process, and how it ended.
-    pub(super) pid: u32,
+    pub(super) pid: ProcessId,
     pub(super) end: End,
     pub(super) cpu_time: Option<CpuTime>,
     pub(super) drain: &'a Drain,
     pub(super) drops: &'a [(&'static str, u64)],
     pub(super) figures: (BTreeMap<String, LaneFigures>, PoolFigures),
     /// What was let go of each process, if only the newest part was kept.
-    pub(super) let_go: HashMap<u32, RingFigures>,
+    pub(super) let_go: HashMap<ProcessId, RingFigures>,
     pub(super) living: &'a LiveProcesses,
     pub(super) proc_connector: Option<&'a ProcConnector>,
     pub(super) switches: &'a Switchboard,
@@ -34,7 +35,7 @@ pub(super) struct FinalManifests<'a> {
 
 impl FinalManifests<'_> {
     /// Completes that of a process.
-    pub(super) fn complete(&self, hooked: &mut HookedPrograms, process: u32, writer: &mut SessionWriter) {
+    pub(super) fn complete(&self, hooked: &mut HookedPrograms, process: ProcessId, writer: &mut SessionWriter) {
         let drops = self.drain.drops_by_lane(self.drops);
         manifest::complete(self.end_of(process), &hooked.modules_of(process), drops, &self.figures, writer);
         manifest::add_facts(hooked, process, self.pid, writer);
@@ -52,7 +53,7 @@ impl FinalManifests<'_> {
     }
 
     /// How a process ended; none for one that lives on.
-    fn end_of(&self, process: u32) -> Option<KnownEnd> {
+    fn end_of(&self, process: ProcessId) -> Option<KnownEnd> {
         match self.end {
             End::Exited(_) | End::Killed(_) if process == self.pid => {
                 Some(KnownEnd { end: Some(self.end), known_by: "wait", cpu_time: self.cpu_time })
@@ -63,7 +64,7 @@ impl FinalManifests<'_> {
     }
 
     /// The same for a process that is not ada's child. The exit status comes from the kernel, or the argument of `_exit`.
-    fn end_of_other(&self, process: u32) -> Option<KnownEnd> {
+    fn end_of_other(&self, process: ProcessId) -> Option<KnownEnd> {
         let Self { drain, living, proc_connector, .. } = self;
         let was_only_heard_of = !living.knows(process) && proc_connector.is_some_and(|kernel| kernel.runs(process));
         if !living.has_ended(process) || was_only_heard_of {

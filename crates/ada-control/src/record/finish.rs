@@ -1,7 +1,8 @@
-//! What is left to do once a recording is over: manifests, and the report.
+//! What remains to be done once a recording is over: manifests, and the report.
 
 use std::time::Duration;
 
+use ada_event::ProcessId;
 use ada_process::End;
 
 use super::drain_loop::save_news;
@@ -21,7 +22,7 @@ const USUAL_BUDGET: f64 = 0.1;
 /// What is known of a recording beside what its threads have come to.
 pub(super) struct Finish<'a> {
     /// The first process.
-    pub(super) pid: u32,
+    pub(super) pid: ProcessId,
     pub(super) options: &'a TraceOptions,
     /// From the start of the program to its first instruction.
     pub(super) start_up: Duration,
@@ -29,7 +30,7 @@ pub(super) struct Finish<'a> {
 }
 
 impl Finish<'_> {
-    /// Completes the session's files, and tells what came of the recording.
+    /// Completes the session's files, and reports what came of the recording.
     pub(super) fn finish(self, recorded: Recorded, programs: Programs) -> Result<TraceReport, ControlError> {
         let Self { pid, options, start_up, hook_cost } = self;
         let Recorded { ending, mut drain, mut files, mut living, governed, seen_cpu } = recorded;
@@ -82,7 +83,7 @@ impl Finish<'_> {
             failure.get_or_insert(error.to_string());
         }
         let let_go = manifests.let_go.values().map(|figures| figures.let_go_events).sum();
-        // The kernel tells what the program and those that somebody waited for have used; others were looked at now and
+        // The kernel reports what the program and those that somebody waited for have used; others were looked at now and
         // then.
         let cpu = cpu_time.map_or(seen_cpu, |time| (time.user + time.system).max(seen_cpu));
         let advice = hook_cost.as_ref().filter(|_| options.max_overhead.is_none()).and_then(|cost| {

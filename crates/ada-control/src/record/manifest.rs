@@ -6,7 +6,7 @@ use std::io::BufWriter;
 use std::path::Path;
 use std::time::Duration;
 
-use ada_event::ModuleId;
+use ada_event::{ModuleId, ProcessId};
 use ada_format::atf::{
     self, BuildId, Coverage, Drops, Exit, FunctionRow, HexAddr, LaneFigures, PoolFigures, RingFigures, SessionWriter,
     Window,
@@ -48,8 +48,8 @@ pub(crate) fn complete(
 /// Completes the manifest of a process in a snapshot.
 pub(crate) fn complete_snapshot(
     hooked: &mut HookedPrograms,
-    pid: u32,
-    first: u32,
+    pid: ProcessId,
+    first: ProcessId,
     figures: RingFigures,
     writer: &mut SessionWriter,
 ) {
@@ -60,7 +60,7 @@ pub(crate) fn complete_snapshot(
     write_lists(hooked, &folder, pid);
 }
 
-/// Tells of the windows of detail, and of how many more there were.
+/// Adds the windows of detail, and of how many more there were.
 pub(crate) fn add_windows((windows, more): (Vec<Window>, u64), writer: &mut SessionWriter) {
     let manifest = writer.manifest_mut();
     manifest.windows = windows;
@@ -69,19 +69,24 @@ pub(crate) fn add_windows((windows, more): (Vec<Window>, u64), writer: &mut Sess
     }
 }
 
-/// Tells of the images that are loaded.
+/// Adds the images that are loaded.
 pub(crate) fn add_modules(modules: &[&Module], writer: &mut SessionWriter) {
     writer.manifest_mut().modules = modules.iter().map(|module| describe(module)).collect();
 }
 
-/// Tells which functions of a process were not recorded all the time.
-pub(crate) fn add_switches(switches: &Switchboard, hooked: &HookedPrograms, pid: u32, writer: &mut SessionWriter) {
+/// Adds the functions of a process that were not recorded all the time.
+pub(crate) fn add_switches(
+    switches: &Switchboard,
+    hooked: &HookedPrograms,
+    pid: ProcessId,
+    writer: &mut SessionWriter,
+) {
     let modules: HashSet<ModuleId> = hooked.modules_of(pid).iter().map(|module| module.id).collect();
     writer.manifest_mut().switches = switches.entries(pid, |function| modules.contains(&function.module()));
 }
 
-/// Tells of a process what is known beside its events; of the `first` one also what could not be traced.
-pub(crate) fn add_facts(hooked: &HookedPrograms, pid: u32, first: u32, writer: &mut SessionWriter) {
+/// Adds what is known of a process beside its events; of the `first` one also what could not be traced.
+pub(crate) fn add_facts(hooked: &HookedPrograms, pid: ProcessId, first: ProcessId, writer: &mut SessionWriter) {
     let manifest = writer.manifest_mut();
     if let Some(process) = hooked.processes.get(&pid) {
         manifest.command_line.clone_from(&process.command_line);
@@ -91,7 +96,7 @@ pub(crate) fn add_facts(hooked: &HookedPrograms, pid: u32, first: u32, writer: &
             let before = process.open_calls.iter().find(|calls| calls.tid == thread.id);
             thread.name = thread.name.take().or_else(|| before?.name.clone());
         }
-        manifest.parent_pid = process.parent.filter(|parent| hooked.processes.contains_key(parent));
+        manifest.parent_pid = process.parent.filter(|parent| hooked.processes.contains_key(parent)).map(|pid| pid.0);
     }
     if pid == first {
         manifest.limits = hooked.limits.iter().map(|limit| limit.as_str().into()).collect();
@@ -100,7 +105,7 @@ pub(crate) fn add_facts(hooked: &HookedPrograms, pid: u32, first: u32, writer: &
 
 /// Writes the lists of functions that a process's folder lacks. One that was written for another process already is
 /// the same file.
-pub(crate) fn write_lists(hooked: &mut HookedPrograms, folder: &Path, pid: u32) {
+pub(crate) fn write_lists(hooked: &mut HookedPrograms, folder: &Path, pid: ProcessId) {
     let ids: Vec<usize> = {
         let programs = hooked.processes.get(&pid).map(|process| &process.programs);
         let is_its = |module: &Module| programs.is_some_and(|programs| programs.contains(&module.program));
@@ -112,10 +117,10 @@ pub(crate) fn write_lists(hooked: &mut HookedPrograms, folder: &Path, pid: u32) 
         if path.exists() {
             continue;
         }
-        let linked = hooked.lists.get(&module.id.0).is_some_and(|first| fs::hard_link(first, &path).is_ok());
+        let linked = hooked.lists.get(&module.id).is_some_and(|first| fs::hard_link(first, &path).is_ok());
         if !linked {
             write_functions(folder, module);
-            hooked.lists.insert(module.id.0, path);
+            hooked.lists.insert(module.id, path);
         }
     }
 }
@@ -131,7 +136,7 @@ fn write_functions(folder: &Path, module: &Module) {
                 Verdict::Skipped(reason) => ("skipped", reason.name()),
             };
             FunctionRow {
-                offset: function.start.0,
+                offset: function.start,
                 size: function.size,
                 verdict: verdict.to_owned(),
                 reason: reason.to_owned(),
@@ -171,7 +176,7 @@ fn coverage(module: &Module) -> Coverage {
     }
     // A cold part belongs to another function, which is counted.
     let cold_parts = skipped.remove(SkipReason::ColdPart.name()).unwrap_or(0);
-    let left_alone: u64 = skipped.values().sum();
+    let not_hooked: u64 = skipped.values().sum();
     let found = module.functions.len() as u64 - cold_parts;
-    Coverage { found, hooked: found - entry_only - left_alone, entry_only, skipped, ..Coverage::default() }
+    Coverage { found, hooked: found - entry_only - not_hooked, entry_only, skipped, ..Coverage::default() }
 }

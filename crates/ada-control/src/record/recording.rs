@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Instant;
 
+use ada_event::ProcessId;
 use ada_patch::StubOptions;
 use ada_process::{Calibration, Clock, Pidfd, ProcConnector};
 use ada_ring::DetailMode;
@@ -44,7 +45,7 @@ impl Beginning {
 
 /// What is to be recorded: a process that is hooked.
 pub(crate) struct Subject<'a> {
-    pub(crate) pid: u32,
+    pub(crate) pid: ProcessId,
     pub(crate) program: HookedProgram,
     pub(crate) facts: ProcessFacts,
     pub(crate) files: SessionFiles,
@@ -115,7 +116,7 @@ pub(crate) fn record(
 
 /// The drain, with a clock that has had its second reading.
 fn new_drain(
-    pid: u32,
+    pid: ProcessId,
     calibration: Calibration,
     programs: &Programs,
     triggers: &Arc<TriggerList>,

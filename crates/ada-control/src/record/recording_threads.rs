@@ -4,6 +4,7 @@ use std::path::Path;
 use std::thread;
 use std::time::Duration;
 
+use ada_event::ProcessId;
 use ada_process::LiveProcesses;
 
 use super::drain_loop::run_drain;
@@ -23,7 +24,7 @@ use crate::tracked::Programs;
 /// What they work with.
 pub(super) struct RecordingThreads<'a> {
     /// The first process.
-    pub(super) pid: u32,
+    pub(super) pid: ProcessId,
     pub(super) programs: &'a Programs,
     pub(super) workshop: &'a Workshop,
     pub(super) options: &'a TraceOptions,

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use ada_event::ThreadId;
 use ada_format::atf::Crash;
 use ada_process::End;
 
@@ -52,7 +53,7 @@ pub struct TraceReport {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CrashSummary {
     /// The thread, by the kernel's id.
-    pub tid: u32,
+    pub tid: ThreadId,
     /// The signal.
     pub signal: i32,
     /// The newest open function, if there is one: its module's file name, and its name where it has one.
@@ -77,7 +78,7 @@ impl CrashSummary {
             (index < module.functions.len()).then(|| module.name_of(index))
         };
         Self {
-            tid: crash.tid.unwrap_or(crash.thread),
+            tid: ThreadId(crash.tid.unwrap_or(crash.thread)),
             signal: crash.signal,
             function: crash.frames.first().and_then(name),
         }

@@ -5,6 +5,7 @@ use std::ptr;
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::time::Duration;
 
+use ada_event::ProcessId;
 use ada_process::Pidfd;
 
 /// The signal that asked ada to end; 0 for none.
@@ -43,12 +44,12 @@ pub fn outlive_terminal_signals() {
 }
 
 /// Waits for the end of our own child. If ada is asked to end meanwhile, so is the child.
-pub(crate) fn wait_for_end(pid: u32, process: &Pidfd) {
+pub(crate) fn wait_for_end(pid: ProcessId, process: &Pidfd) {
     while !process.wait(GRACE) {
         let signal = ASKED.swap(0, Ordering::Relaxed);
         if signal != 0 && !process.wait(GRACE) {
             // SAFETY: a signal to a process that we started and have not waited for.
-            unsafe { libc::kill(pid as i32, signal) };
+            unsafe { libc::kill(pid.to_raw(), signal) };
         }
     }
 }

@@ -41,7 +41,7 @@ pub fn trace(command: Command, options: &TraceOptions, progress: &dyn Progress) 
     let wait = |_: &Programs, process: &Pidfd| {
         // Not by waitpid, which would take the stops that belong to the thread that follows its execs.
         terminal_signals::wait_for_end(pid, process);
-        let (halt, cpu_time) = wait_with_time(pid as i32).doing("waiting for the program")?;
+        let (halt, cpu_time) = wait_with_time(pid).doing("waiting for the program")?;
         let end = match halt {
             Halt::Killed(signal) => End::Killed(signal),
             Halt::Exited(code) | Halt::Stopped(code) => End::Exited(code),

@@ -3,28 +3,29 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 
+use ada_event::ProcessId;
 use ada_process::process_exists;
 use ada_ring::counters::FIRST;
 use ada_ring::{DropReason, Pool};
 
 /// A count of each process that has one.
-pub(super) type ByProcess = BTreeMap<u32, u64>;
+pub(super) type ByProcess = BTreeMap<ProcessId, u64>;
 
 /// Sums of counters, those of ended processes included.
 #[derive(Default)]
 pub(super) struct CallCounts {
     /// Of processes that have ended, by slot.
-    ended: BTreeMap<u32, Vec<u64>>,
+    ended: BTreeMap<ProcessId, Vec<u64>>,
 }
 
 impl CallCounts {
     /// What each slot below `slots` has counted so far, by process. Blocks of ended processes become free.
-    pub(super) fn sums(&mut self, pool: &Pool, slots: usize) -> BTreeMap<u32, Vec<u64>> {
-        let mut running: BTreeMap<u32, Vec<u64>> = BTreeMap::new();
+    pub(super) fn sums(&mut self, pool: &Pool, slots: usize) -> BTreeMap<ProcessId, Vec<u64>> {
+        let mut running: BTreeMap<ProcessId, Vec<u64>> = BTreeMap::new();
         for block in 1..pool.most_blocks() {
             let owner = &pool.control().counter_owners[block];
-            let process = owner.load(Ordering::Acquire);
-            if process == 0 {
+            let process = ProcessId(owner.load(Ordering::Acquire));
+            if process == ProcessId(0) {
                 continue;
             }
             // Asked before reading: a process that has ended by then has counted all that it ever will.
@@ -56,6 +57,6 @@ pub(super) fn are_exact(pool: &Pool) -> bool {
 }
 
 /// One slot of all processes.
-pub(super) fn of_slot(sums: &BTreeMap<u32, Vec<u64>>, slot: usize) -> ByProcess {
+pub(super) fn of_slot(sums: &BTreeMap<ProcessId, Vec<u64>>, slot: usize) -> ByProcess {
     sums.iter().map(|(&process, sums)| (process, sums.get(slot).copied().unwrap_or(0))).collect()
 }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
-use ada_event::{FunctionId, TraceNanos};
+use ada_event::{FunctionId, ProcessId, TraceNanos};
 use ada_format::atf;
 use ada_process::arch::time_stamp;
 use ada_process::{Clock, MemfdId};
@@ -58,7 +58,7 @@ pub(crate) struct Switched {
 pub struct SwitchedFunction {
     /// The function.
     pub function: FunctionId,
-    /// Its name, or its place.
+    /// Its name, or its module and offset.
     pub name: String,
     /// How often it was called while it was counted.
     pub calls: u64,
@@ -141,7 +141,7 @@ impl Switchboard {
     }
 
     /// What the manifest of a process says of the functions that `is_its` is true of.
-    pub(crate) fn entries(&self, process: u32, is_its: impl Fn(FunctionId) -> bool) -> Vec<atf::Switch> {
+    pub(crate) fn entries(&self, process: ProcessId, is_its: impl Fn(FunctionId) -> bool) -> Vec<atf::Switch> {
         let mut state = self.state.lock().expect("nobody panics with the lock");
         if !state.closed.iter().chain(state.open.values()).any(|interval| is_its(interval.function)) {
             return Vec::new();
@@ -225,7 +225,7 @@ impl Switchboard {
 }
 
 impl State {
-    fn sums(&mut self, shared: &SharedMemory) -> BTreeMap<u32, Vec<u64>> {
+    fn sums(&mut self, shared: &SharedMemory) -> BTreeMap<ProcessId, Vec<u64>> {
         self.counts.sums(&shared.pool(), FIRST + self.slots.len())
     }
 

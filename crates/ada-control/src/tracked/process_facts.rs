@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use ada_event::ProcessId;
 use ada_format::atf::OpenCalls;
 
 use crate::program_id::ProgramId;
@@ -10,7 +11,7 @@ use crate::program_id::ProgramId;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ProcessFacts {
     pub(crate) command_line: Vec<String>,
-    pub(crate) parent: Option<u32>,
+    pub(crate) parent: Option<ProcessId>,
     /// It ran already when the recording began.
     pub(crate) is_attached: bool,
     /// The programs that it has run.
@@ -19,6 +20,6 @@ pub(crate) struct ProcessFacts {
     pub(crate) forked_in: BTreeSet<ProgramId>,
     /// The calls that were open when ada attached to it.
     pub(crate) open_calls: Vec<OpenCalls>,
-    /// The manifest does not tell of it yet.
+    /// The manifest does not list it yet.
     pub(crate) is_news: bool,
 }

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
+use ada_event::ProcessId;
 use ada_process::procfs::ProcessDir;
 use ada_process::{Child, LiveProcesses, MemfdId, Pidfd, ProcConnector};
 
@@ -26,10 +27,10 @@ pub(crate) struct Programs {
     pub(crate) pool_in_target: u64,
     pub(crate) switches: Arc<Switchboard>,
     pub(crate) phase: RecordingPhase,
-    /// How many processes are in the middle of an exec: these have left the shared memory, and no pidfd holds them yet.
+    /// How many processes are in the middle of an exec: these have unmapped the shared memory, and no pidfd holds them yet.
     pub(crate) execs_under_way: AtomicUsize,
     /// Processes that were followed into other programs, with their pidfds.
-    pub(crate) followed: Mutex<Vec<(u32, Pidfd)>>,
+    pub(crate) followed: Mutex<Vec<(ProcessId, Pidfd)>>,
     /// The kernel's process events, where ada may listen to them.
     pub(crate) proc_connector: Option<ProcConnector>,
 }
@@ -40,13 +41,13 @@ impl Programs {
         shared: Arc<SharedMemory>,
         proc_connector: io::Result<ProcConnector>,
     ) -> Self {
-        let not_told = |error: &io::Error| {
+        let not_reported = |error: &io::Error| {
             format!(
                 "the kernel does not tell of processes ({error}): those that end before their first call are missed"
             )
         };
         let hooked = HookedPrograms {
-            limits: proc_connector.as_ref().err().map(not_told).into_iter().collect(),
+            limits: proc_connector.as_ref().err().map(not_reported).into_iter().collect(),
             ..HookedPrograms::default()
         };
         Self {
@@ -82,7 +83,8 @@ impl Programs {
         let Some(connector) = self.proc_connector.as_ref().filter(|_| follow || is_end) else { return };
         if is_end {
             connector.receive(Duration::ZERO);
-            let gone: Vec<u32> = connector.running().into_iter().filter(|pid| ProcessDir::of(*pid).is_gone()).collect();
+            let gone: Vec<ProcessId> =
+                connector.running().into_iter().filter(|pid| ProcessDir::of(*pid).is_gone()).collect();
             connector.receive_exits(&gone);
             if connector.has_lost_events() {
                 let limit = "the kernel told of more processes than could be heard: some may be missing";
@@ -110,12 +112,12 @@ impl Programs {
     }
 
     /// The processes that have the session's memory.
-    pub(crate) fn users(&self) -> Vec<u32> {
+    pub(crate) fn users(&self) -> Vec<ProcessId> {
         self.switches.memfd().map(MemfdId::users).unwrap_or_default()
     }
 
     /// Whether a process has the session's memory.
-    pub(crate) fn is_user(&self, pid: u32) -> bool {
+    pub(crate) fn is_user(&self, pid: ProcessId) -> bool {
         self.switches.memfd().is_some_and(|memfd| memfd.is_used_by(pid))
     }
 
@@ -127,7 +129,7 @@ impl Programs {
     }
 
     /// Notes which programs processes were seen to run: fork children run those of their parents.
-    pub(crate) fn note_programs(&self, seen: &HashMap<u32, BTreeSet<ProgramId>>) {
+    pub(crate) fn note_programs(&self, seen: &HashMap<ProcessId, BTreeSet<ProgramId>>) {
         let mut hooked = self.lock();
         for (pid, programs) in seen {
             hooked.processes.entry(*pid).or_default().programs.extend(programs);
@@ -135,7 +137,7 @@ impl Programs {
     }
 
     /// Notes who forked processes: until they run other programs, these have the command lines of those they are forks of.
-    pub(crate) fn note_forks(&self, forks: &HashMap<u32, u32>) {
+    pub(crate) fn note_forks(&self, forks: &HashMap<ProcessId, ProcessId>) {
         let mut hooked = self.lock();
         for (&child, &parent) in forks {
             let known = hooked.processes.entry(child).or_default();
@@ -143,7 +145,7 @@ impl Programs {
             known.parent = Some(parent);
         }
         for &child in forks.keys() {
-            let line_of = |pid: &u32| hooked.processes.get(pid).map(|known| &known.command_line);
+            let line_of = |pid: &ProcessId| hooked.processes.get(pid).map(|known| &known.command_line);
             if line_of(&child).is_some_and(|line| !line.is_empty()) {
                 continue;
             }
@@ -158,7 +160,7 @@ impl Programs {
 
     /// Takes a hooked program in. The lock must have been held since before it was hooked, so that numbers come here in their
     /// order: whoever knows one knows all below it.
-    pub(crate) fn add(&self, hooked: &mut HookedPrograms, pid: u32, program: HookedProgram, facts: ProcessFacts) {
+    pub(crate) fn add(&self, hooked: &mut HookedPrograms, pid: ProcessId, program: HookedProgram, facts: ProcessFacts) {
         let HookedProgram { installer, modules, files, no_crashes, limits, .. } = program;
         if let Some(reason) = no_crashes {
             hooked.limits.push(format!("no crash records of process {pid}: {reason}"));

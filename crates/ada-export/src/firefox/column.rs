@@ -14,7 +14,7 @@ impl Column {
         Self { file: BufWriter::with_capacity(1 << 18, file), is_empty: true }
     }
 
-    /// The place for the next value.
+    /// Where the next value goes.
     pub(super) fn next(&mut self) -> io::Result<&mut BufWriter<File>> {
         if !std::mem::take(&mut self.is_empty) {
             self.file.write_all(b",")?;

@@ -11,6 +11,7 @@ use std::collections::HashMap;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 
+use ada_event::TraceNanos;
 use serde_json::{Map, Value, json};
 
 use crate::json_text::millis;
@@ -34,7 +35,7 @@ pub(crate) struct Firefox<'a> {
     thread: ThreadTables,
     is_first_thread: bool,
     /// Logical spans, whose markers make a thread of their own for each process.
-    logical: Vec<Vec<(String, u64, u64, Value)>>,
+    logical: Vec<Vec<(String, TraceNanos, TraceNanos, Value)>>,
     causes: HashMap<String, Vec<(&'static str, String)>>,
 }
 
@@ -54,13 +55,13 @@ struct ThreadTables {
     texts: Texts,
     paths: Paths,
     open: Vec<Option<u32>>,
-    /// The numbers of functions in the thread's tables, and their places in the process.
+    /// The numbers of functions in the thread's tables, and their indexes in the process.
     functions: HashMap<u32, u32>,
     used: Vec<u32>,
     samples: u64,
     markers: u64,
     /// The time of the newest sample, whose weight is not known yet.
-    last: Option<u64>,
+    last: Option<TraceNanos>,
 }
 
 impl<'a> Firefox<'a> {
@@ -93,29 +94,36 @@ impl<'a> Firefox<'a> {
     }
 
     /// From this time on the stack is this.
-    fn sample(&mut self, trace: &TraceInfo, time: u64) -> io::Result<()> {
+    fn sample(&mut self, trace: &TraceInfo, time: TraceNanos) -> io::Result<()> {
         let stack = self.thread.open.last().copied().flatten();
         let last = self.thread.last.replace(time);
         self.thread.samples += 1;
         let columns = self.columns()?;
         if let Some(last) = last {
-            millis(columns.weights.next()?, time.saturating_sub(last))?;
+            millis(columns.weights.next()?, time.since(last))?;
         }
         match stack {
             Some(stack) => write!(columns.stacks.next()?, "{stack}")?,
             None => write!(columns.stacks.next()?, "null")?,
         }
-        millis(columns.times.next()?, time.saturating_sub(trace.start))
+        millis(columns.times.next()?, time.since(trace.start))
     }
 
-    fn marker(&mut self, trace: &TraceInfo, name: &str, start: u64, end: u64, data: &Value) -> io::Result<()> {
+    fn marker(
+        &mut self,
+        trace: &TraceInfo,
+        name: &str,
+        start: TraceNanos,
+        end: TraceNanos,
+        data: &Value,
+    ) -> io::Result<()> {
         let name = self.thread.texts.number(name);
         self.thread.markers += 1;
         let columns = self.columns()?;
         write!(columns.marker_names.next()?, "{name}")?;
         write!(columns.marker_data.next()?, "{data}")?;
-        millis(columns.marker_starts.next()?, start.saturating_sub(trace.start))?;
-        millis(columns.marker_ends.next()?, end.saturating_sub(trace.start))
+        millis(columns.marker_starts.next()?, start.since(trace.start))?;
+        millis(columns.marker_ends.next()?, end.since(trace.start))
     }
 
     /// Writes the current thread.
@@ -159,8 +167,8 @@ impl<'a> Firefox<'a> {
 
 fn repeated(out: &mut dyn Write, count: u64, value: &str) -> io::Result<()> {
     out.write_all(b"[")?;
-    for place in 0..count {
-        if place > 0 {
+    for number in 0..count {
+        if number > 0 {
             out.write_all(b",")?;
         }
         out.write_all(value.as_bytes())?;
@@ -193,11 +201,11 @@ fn put_stacks(out: &mut dyn Write, thread: &mut ThreadTables, functions: &[&Func
     for function in functions {
         names.push(thread.texts.number(&function.name));
         let module = thread.texts.number(&function.module);
-        let place = modules.iter().position(|&it| it == module).unwrap_or_else(|| {
+        let index = modules.iter().position(|&it| it == module).unwrap_or_else(|| {
             modules.push(module);
             modules.len() - 1
         });
-        resources.push(place);
+        resources.push(index);
     }
     let no = vec![false; count];
     let funcs = json!({
@@ -240,8 +248,15 @@ fn marker_schema() -> Value {
     json!([schema("AdaCall", &call), schema("AdaLogical", &logical)])
 }
 
-fn thread_head(trace: &TraceInfo, process: usize, name: &str, tid: u64, times: (u64, u64), is_main: bool) -> Value {
-    let millis = |nanos: u64| nanos.saturating_sub(trace.start) as f64 / 1e6;
+fn thread_head(
+    trace: &TraceInfo,
+    process: usize,
+    name: &str,
+    tid: u64,
+    times: (TraceNanos, TraceNanos),
+    is_main: bool,
+) -> Value {
+    let millis = |time: TraceNanos| time.since(trace.start) as f64 / 1e6;
     let it = &trace.processes[process];
     json!({
         "processType": "default", "processName": it.name, "processStartupTime": 0.0,
@@ -303,9 +318,9 @@ impl TimelineWriter for Firefox<'_> {
     fn end_thread(&mut self, trace: &TraceInfo, thread: usize) -> io::Result<()> {
         let it = &trace.threads[thread];
         let process = &trace.processes[it.process];
-        let is_main = it.id == process.pid;
+        let is_main = it.id == process.pid.first_thread();
         let head = thread_head(trace, it.process, &it.name, it.id.into(), (it.start, it.end), is_main);
-        let used = self.thread.used.iter().map(|&place| &process.functions[place as usize]);
+        let used = self.thread.used.iter().map(|&index| &process.functions[index as usize]);
         let functions: Vec<&FunctionInfo> = used.collect();
         self.put_thread(&head, &functions)
     }
@@ -317,7 +332,7 @@ impl TimelineWriter for Firefox<'_> {
         data.insert("runtime".into(), span.runtime.into());
         if !span.parts.is_empty() {
             let parts = span.parts.iter().map(|part| {
-                let (start, length) = (part.start - span.start.min(part.start), part.end.saturating_sub(part.start));
+                let (start, length) = (part.start.since(span.start), part.end.since(part.start));
                 format!("{} +{start} ns for {length} ns on {}", part.label, trace.threads[part.thread].id)
             });
             data.insert("parts".into(), parts.collect::<Vec<_>>().join("; ").into());

@@ -7,6 +7,7 @@ mod message;
 use std::collections::HashMap;
 use std::io::{self, BufWriter, Write};
 
+use ada_event::{EventSeq, TraceNanos};
 use serde_json::Value;
 
 use crate::lanes::Lanes;
@@ -26,12 +27,12 @@ pub(crate) struct Perfetto<'a> {
     categories: Interned,
     annotation_names: Interned,
     string_values: Interned,
-    /// The numbers of functions' names and categories, by process and place: most events need no look at a text.
+    /// The numbers of functions' names and categories, by process and index: most events need no look at a text.
     functions: HashMap<(usize, u32), (u64, u64)>,
-    /// Links that begin at a call, by its thread and opening event; their numbers are their places plus one.
-    from_calls: HashMap<(usize, u64), Vec<u64>>,
+    /// Links that begin at a call, by its thread and opening event; their numbers are their indexes plus one.
+    from_calls: HashMap<(usize, EventSeq), Vec<u64>>,
     /// Those that end at a logical span, with the time.
-    to_logical: HashMap<String, Vec<(u64, u64)>>,
+    to_logical: HashMap<String, Vec<(TraceNanos, u64)>>,
     /// Those that begin at the end of one.
     from_logical: HashMap<String, Vec<u64>>,
     lanes: HashMap<(usize, &'static str), Lanes>,
@@ -70,9 +71,9 @@ impl<'a> Perfetto<'a> {
         self.out.write_all(packet.bytes())
     }
 
-    fn event(&mut self, time: u64, event: &Message, news: &Message) -> io::Result<()> {
+    fn event(&mut self, time: TraceNanos, event: &Message, news: &Message) -> io::Result<()> {
         let mut packet = Message::default();
-        packet.number(packet::TIMESTAMP, time);
+        packet.number(packet::TIMESTAMP, time.0);
         if !news.bytes().is_empty() {
             packet.message(packet::INTERNED_DATA, news);
         }
@@ -93,14 +94,14 @@ impl<'a> Perfetto<'a> {
         begun_by(track_uuid, name, category)
     }
 
-    fn end(&mut self, track_uuid: u64, time: u64) -> io::Result<()> {
+    fn end(&mut self, track_uuid: u64, time: TraceNanos) -> io::Result<()> {
         let mut it = Message::default();
         it.number(event::TYPE, event::SLICE_END).number(event::TRACK_UUID, track_uuid);
         self.event(time, &it, &Message::default())
     }
 
     /// A moment, with the flows that meet in it.
-    fn instant(&mut self, track_uuid: u64, time: u64, name: &str, flows: &[(u64, u64)]) -> io::Result<()> {
+    fn instant(&mut self, track_uuid: u64, time: TraceNanos, name: &str, flows: &[(u64, u64)]) -> io::Result<()> {
         let mut news = Message::default();
         let mut it = Message::default();
         it.number(event::TYPE, event::INSTANT).number(event::TRACK_UUID, track_uuid);
@@ -156,7 +157,7 @@ impl<'a> Perfetto<'a> {
     }
 
     fn logical_track(&mut self, span: &Logical) -> io::Result<u64> {
-        let lane = self.lanes.entry((span.process, span.runtime)).or_default().place(span.start, span.end);
+        let lane = self.lanes.entry((span.process, span.runtime)).or_default().take(span.start, span.end);
         if let Some(&uuid) = self.tracks.get(&(span.process, span.runtime, lane)) {
             return Ok(uuid);
         }
@@ -200,8 +201,7 @@ impl TimelineWriter for Perfetto<'_> {
     }
 
     fn begin(&mut self, trace: &TraceInfo) -> io::Result<()> {
-        for (place, link) in trace.links.iter().enumerate() {
-            let number = place as u64 + 1;
+        for (number, link) in (1..).zip(&trace.links) {
             match (link.from.call, &link.from.logical) {
                 (Some(seq), _) => self.from_calls.entry((link.from.thread, seq)).or_default().push(number),
                 (None, Some(logical)) => self.from_logical.entry(logical.clone()).or_default().push(number),
@@ -211,19 +211,19 @@ impl TimelineWriter for Perfetto<'_> {
                 self.to_logical.entry(logical.clone()).or_default().push((link.to.time, number));
             }
         }
-        for (place, process) in trace.processes.iter().enumerate() {
+        for (index, process) in trace.processes.iter().enumerate() {
             let mut inner = Message::default();
             inner.number(track::PROCESS_PID, process.pid.into()).text(track::PROCESS_NAME, &process.name);
             let mut descriptor = Message::default();
-            descriptor.number(track::UUID, process_uuid(place)).message(track::PROCESS, &inner);
+            descriptor.number(track::UUID, process_uuid(index)).message(track::PROCESS, &inner);
             self.track(&descriptor)?;
         }
-        for (place, thread) in trace.threads.iter().enumerate() {
+        for (index, thread) in trace.threads.iter().enumerate() {
             let mut inner = Message::default();
             inner.number(track::THREAD_PID, trace.processes[thread.process].pid.into());
             inner.number(track::THREAD_TID, thread.id.into()).text(track::THREAD_NAME, &thread.name);
             let mut descriptor = Message::default();
-            descriptor.number(track::UUID, thread_uuid(place)).number(track::PARENT, process_uuid(thread.process));
+            descriptor.number(track::UUID, thread_uuid(index)).number(track::PARENT, process_uuid(thread.process));
             descriptor.message(track::THREAD, &inner);
             self.track(&descriptor)?;
         }
@@ -280,7 +280,7 @@ impl TimelineWriter for Perfetto<'_> {
             self.annotate_json(&mut it, name, value, &mut news);
         }
         // A resume is about the part that it begins, everything else about the whole.
-        let part_starts: Vec<u64> = span.parts.iter().skip(1).map(|part| part.start).collect();
+        let part_starts: Vec<TraceNanos> = span.parts.iter().skip(1).map(|part| part.start).collect();
         incoming.retain(|&(time, flow)| {
             let is_of_part = part_starts.contains(&time);
             if !is_of_part {
@@ -306,8 +306,8 @@ impl TimelineWriter for Perfetto<'_> {
 
     fn finish(&mut self, trace: &TraceInfo) -> io::Result<()> {
         // What ends at a call ends when the call has what it waited for, and that may be long after its beginning.
-        for (place, link) in trace.links.iter().enumerate().filter(|(_, link)| link.to.logical.is_none()) {
-            let flows = [(event::TERMINATING_FLOW_IDS, place as u64 + 1)];
+        for (number, link) in (1..).zip(&trace.links).filter(|(_, link)| link.to.logical.is_none()) {
+            let flows = [(event::TERMINATING_FLOW_IDS, number)];
             self.instant(thread_uuid(link.to.thread), link.to.time, link.kind, &flows)?;
         }
         self.out.flush()

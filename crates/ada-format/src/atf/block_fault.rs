@@ -10,7 +10,7 @@ pub enum BlockFault {
     /// It ends before its events do.
     #[error("it ends too early")]
     Short,
-    /// Bytes are left when all events are read.
+    /// Bytes remain when all events are read.
     #[error("it goes on behind its last event")]
     Long,
     /// A number has more than 64 bits.

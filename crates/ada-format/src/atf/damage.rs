@@ -270,7 +270,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn damage_is_told_in_one_line() {
+    fn damage_is_described_in_one_line() {
         let damage = Damage::Truncated { expected: 1000, len: 99 };
         assert_eq!(damage.to_string(), "cut at byte 99 of 1000; whole events before that were recovered");
         assert_eq!(damage.kind(), "truncated");

@@ -10,10 +10,10 @@ pub trait EventVisitor {
     /// The next event.
     fn event(&mut self, event: Event);
 
-    /// The same, for a call or a return of a function that has a place in a list: until the next [`Self::begin`] the
-    /// same place is the same function, so that it can be looked up once.
+    /// The same, for a call or a return of a function that has a number in a list, its symbol: until the next
+    /// [`Self::begin`] the same symbol is the same function, so that it can be looked up once.
     #[inline(always)]
-    fn event_of(&mut self, _place: u16, event: Event) {
+    fn event_of(&mut self, _symbol: u16, event: Event) {
         self.event(event);
     }
 }

@@ -6,6 +6,8 @@
 
 use std::io::{self, Write};
 
+use ada_event::ImageOffset;
+
 use super::AtfError;
 
 /// The file's first line.
@@ -15,7 +17,7 @@ const TITLE: &str = "# ada functions 1";
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FunctionRow {
     /// Where it starts, before the loader's bias.
-    pub offset: u64,
+    pub offset: ImageOffset,
     /// Its size in bytes; 0 where it is not known.
     pub size: u64,
     /// `hooked`, `entry_only` or `skipped`.
@@ -66,7 +68,7 @@ fn parse_row(line: &str) -> Result<FunctionRow, &'static str> {
     let mut fields = line.split('\t');
     let mut next = || fields.next().ok_or("a line has fewer than five fields");
     let offset = next()?;
-    let offset = offset.strip_prefix("0x").and_then(|hex| u64::from_str_radix(hex, 16).ok());
+    let offset = offset.strip_prefix("0x").and_then(|hex| u64::from_str_radix(hex, 16).ok()).map(ImageOffset);
     let size = next()?.parse().map_err(|_| "a size is not a number")?;
     let (verdict, reason, name) = (next()?.to_owned(), next()?.to_owned(), unescape(next()?));
     Ok(FunctionRow { offset: offset.ok_or("an offset is not a hex number")?, size, verdict, reason, name })
@@ -100,7 +102,7 @@ mod tests {
 
     fn row(name: &str) -> FunctionRow {
         FunctionRow {
-            offset: 0x1230,
+            offset: ImageOffset(0x1230),
             size: 7,
             verdict: "skipped".into(),
             reason: "too_short".into(),

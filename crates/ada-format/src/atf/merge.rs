@@ -110,7 +110,7 @@ impl Key {
 struct Lane<'a> {
     chunks: EventChunks<'a>,
     chunk: EventChunk<'a>,
-    /// The place behind the head in its chunk.
+    /// The position behind the head in its chunk.
     next: usize,
     head: Event,
     seq: EventSeq,

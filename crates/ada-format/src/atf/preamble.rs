@@ -4,7 +4,7 @@ use super::layout::{LITTLE_ENDIAN, VERSION, preamble};
 use super::{Arch, AtfError, Os};
 
 /// Checks magic, byte order and version as far as the bytes reach, so that a file that was cut inside its header is
-/// still told apart from one of another kind.
+/// still distinguished from one of another kind.
 pub(crate) fn check(bytes: &[u8], magic: [u8; 4]) -> Result<(), AtfError> {
     let there = bytes.len().min(magic.len());
     if bytes[..there] != magic[..there] {

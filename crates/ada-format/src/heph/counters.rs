@@ -14,7 +14,7 @@ use super::{EventCounter, StreamId};
 const WINDOW_WORDS: usize = 16;
 const WINDOW: u32 = WINDOW_WORDS as u32 * 64;
 
-/// What the counters of one stream tell.
+/// What the counters of one stream show.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StreamCount {
     /// The number of the first event that arrived.
@@ -27,7 +27,7 @@ pub struct StreamCount {
     pub missed: u64,
     /// Events that arrived late, after one that follows them.
     pub reordered: u64,
-    /// Events that arrived again, or too late to tell.
+    /// Events that arrived again, or too late to know.
     pub repeated: u64,
 }
 

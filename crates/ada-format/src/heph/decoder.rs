@@ -54,7 +54,7 @@ impl Decoder {
         self.buffer.extend_from_slice(piece);
     }
 
-    /// Says that no piece follows: what is left is a truncated packet, and perhaps good ones behind its false size.
+    /// Says that no piece follows: what remains is a truncated packet, and perhaps good ones behind its false size.
     pub const fn finish(&mut self) {
         self.ended = true;
     }

@@ -2,7 +2,7 @@
 
 use super::{Error, Field};
 
-/// What is left of a packet, and where that is in the trace.
+/// What remains of a packet, and where that is in the trace.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Fields<'a> {
     rest: &'a [u8],

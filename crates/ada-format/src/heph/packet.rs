@@ -13,7 +13,7 @@ pub enum Packet<'a> {
     Event(Event<'a>),
 }
 
-/// A packet with its place in the trace, and its bytes for whoever passes it on.
+/// A packet with its offset in the trace, and its bytes for whoever passes it on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Framed<'a> {
     /// Where the packet starts.

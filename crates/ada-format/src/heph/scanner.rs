@@ -44,7 +44,7 @@ pub(super) struct Scanner {
 enum Claim {
     Whole(Prefix),
     Broken(Error),
-    /// More bytes are needed to tell, or there are none.
+    /// More bytes are needed to know, or there are none.
     Open,
 }
 
@@ -155,7 +155,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_first_magic_is_found_at_any_place() {
+    fn the_first_magic_is_found_at_any_offset() {
         for padding in 0..20 {
             let mut bytes = vec![0xC1; padding];
             bytes.extend_from_slice(&EVENT_MAGIC.to_be_bytes());

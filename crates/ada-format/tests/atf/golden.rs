@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, UNIX_EPOCH};
 
-use ada_event::{Event, FunctionId, RuntimeAddr, ThreadId};
+use ada_event::{Event, FunctionId, ProcessId, RuntimeAddr, ThreadId};
 use ada_format::atf::{Exit, Payload, Platform, Session, SessionWriter, SyncPolicy, X86Call, X86Return};
 use ada_testkit::atf::{LINUX, MAC, NO_DETAIL, arm64, detail, event, index, record, x86_call, x86_return};
 
@@ -107,7 +107,8 @@ fn the_writer_makes_the_golden_session() {
     let output = tempfile::tempdir().unwrap();
     let now = UNIX_EPOCH + Duration::from_secs(1_738_324_800);
     let mut session =
-        SessionWriter::create(output.path(), now, 4711, Platform::LINUX_X86_64, SyncPolicy::OnFinish).unwrap();
+        SessionWriter::create(output.path(), now, ProcessId(4711), Platform::LINUX_X86_64, SyncPolicy::OnFinish)
+            .unwrap();
     let mut thread = session.thread(ThreadId(4712)).unwrap();
     let function = FunctionId(1 << 32);
     let (return_address, rbp) = (RuntimeAddr(0x40_1000), 0x7fff_0040);

@@ -26,7 +26,7 @@ pub(super) fn packed_detail(raw: &[u8]) -> Vec<u8> {
     pack_detail(raw, Cursor::new(Vec::new()), |_| ()).expect("it can be packed").into_inner()
 }
 
-/// Events with their positions, as they were told one by one.
+/// Events with their positions, as they were visited one by one.
 #[derive(Default)]
 pub(super) struct Visited {
     pub(super) events: Vec<(u64, Event)>,
@@ -52,7 +52,7 @@ impl EventVisitor for Visited {
     }
 }
 
-/// All events of a packed file whose blocks are all right, which are the same when they are told one by one.
+/// All events of a packed file whose blocks are all right, which are the same when they are visited one by one.
 pub(super) fn events_of(packed: &[u8]) -> Vec<[u8; 32]> {
     let shape = PackedShape::of_index(packed).expect("it is one");
     let (mut decoder, mut events, mut all) = (EventDecoder::default(), Vec::new(), Vec::new());
@@ -104,7 +104,11 @@ pub(super) fn program(count: usize, seed: u64) -> Vec<[u8; 32]> {
                 stack.push(function);
             }
         } else if let Some(function) = stack.pop() {
-            let kind = if random(60) == 0 { 3 } else { 2 };
+            let kind = match random(60) {
+                0 => 3,
+                1..6 => EventKind::TAIL.0,
+                _ => 2,
+            };
             events.push(event(time, function, 5, kind, depth - 1, link));
             if random(500) == 0 {
                 // A jump over several frames.
@@ -178,7 +182,7 @@ fn blocks_are_found_by_position_time_and_function() {
     }
     assert_eq!((shape.block_with(50_000), shape.block_not_before(TraceNanos(u64::MAX))), (None, shape.block_count()));
     let with_function: Vec<usize> =
-        (0..shape.block_count()).filter(|&block| shape.may_have(block, &[99 << 32])).collect();
+        (0..shape.block_count()).filter(|&block| shape.may_have(block, &[FunctionId(99 << 32)])).collect();
     assert!(with_function.contains(&shape.block_with(40_000).unwrap()));
     assert!(with_function.len() < shape.block_count());
 }
@@ -459,7 +463,7 @@ fn any_event() -> impl Strategy<Value = [u8; 32]> {
                 timestamp: TraceNanos(time),
                 function: FunctionId(u64::from(function) << 30),
                 thread: ThreadId(if thread > 2 { 5 } else { thread }),
-                kind: EventKind(kind),
+                kind: if kind == 0 { EventKind::TAIL } else { EventKind(kind) },
                 depth,
                 detail: DetailSeq(detail),
             };

@@ -143,7 +143,7 @@ proptest! {
             packed[at.index(whole.len())] ^= 1 << bit;
         }
         if let Some((missing, damage)) = read(&packed, &events) {
-            // What is missing is told of.
+            // What is missing is reported.
             prop_assert!(missing == 0 || !damage.is_empty());
         }
     }

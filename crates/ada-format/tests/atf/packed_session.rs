@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 use std::time::UNIX_EPOCH;
 
-use ada_event::{DetailSeq, Event, EventSeq, ThreadId, TraceNanos};
+use ada_event::{DetailSeq, Event, EventSeq, ProcessId, ThreadId, TraceNanos};
 use ada_format::atf::packed::convert_file;
 use ada_format::atf::{DetailType, EventVisitor, Payload, Platform, Session, SessionWriter, Store, SyncPolicy};
 
@@ -16,7 +16,7 @@ const COUNT: usize = 40_000;
 /// Two threads, one with detail.
 fn write(output: &Path, store: Store) -> std::path::PathBuf {
     let mut session =
-        SessionWriter::create(output, UNIX_EPOCH, 7, Platform::LINUX_X86_64, SyncPolicy::OnFinish).unwrap();
+        SessionWriter::create(output, UNIX_EPOCH, ProcessId(7), Platform::LINUX_X86_64, SyncPolicy::OnFinish).unwrap();
     session.set_store(store);
     for (id, seed) in [(5, 1), (6, 2)] {
         let mut thread = session.thread(ThreadId(id)).unwrap();
@@ -98,7 +98,8 @@ fn both_forms_read_alike() {
 fn a_long_thread_is_told_by_another_thread_that_decodes_ahead() {
     let folder = tempfile::tempdir().unwrap();
     let mut session =
-        SessionWriter::create(folder.path(), UNIX_EPOCH, 7, Platform::LINUX_X86_64, SyncPolicy::OnFinish).unwrap();
+        SessionWriter::create(folder.path(), UNIX_EPOCH, ProcessId(7), Platform::LINUX_X86_64, SyncPolicy::OnFinish)
+            .unwrap();
     session.set_store(Store::Packed);
     let mut thread = session.thread(ThreadId(5)).unwrap();
     for bytes in program(200_000, 3) {
@@ -188,7 +189,8 @@ fn a_block_that_cannot_be_read_leaves_a_gap() {
 fn a_session_that_grows_reads_as_it_was_when_it_was_opened() {
     let folder = tempfile::tempdir().unwrap();
     let mut session =
-        SessionWriter::create(folder.path(), UNIX_EPOCH, 7, Platform::LINUX_X86_64, SyncPolicy::Never).unwrap();
+        SessionWriter::create(folder.path(), UNIX_EPOCH, ProcessId(7), Platform::LINUX_X86_64, SyncPolicy::Never)
+            .unwrap();
     session.set_store(Store::Packed);
     let mut thread = session.thread(ThreadId(5)).unwrap();
     let events: Vec<Event> = program(3000, 1).iter().map(Event::from_le_bytes).collect();

@@ -4,12 +4,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
-use ada_event::{Event, EventKind, ThreadId, TraceNanos};
+use ada_event::{Event, EventKind, ProcessId, ThreadId, TraceNanos};
 use ada_format::atf::{Platform, Session, SessionError, SessionWriter, SyncPolicy};
 use ada_testkit::atf::{LINUX, NO_DETAIL, calls, detail, event, index, record};
 
 fn writer(output: &Path, pid: u32) -> SessionWriter {
-    SessionWriter::create(output, UNIX_EPOCH, pid, Platform::LINUX_X86_64, SyncPolicy::Never).unwrap()
+    SessionWriter::create(output, UNIX_EPOCH, ProcessId(pid), Platform::LINUX_X86_64, SyncPolicy::Never).unwrap()
 }
 
 fn event_at(time: u64, thread: u32) -> Event {
@@ -49,7 +49,7 @@ fn threads_are_merged_by_time_thread_and_position() {
     for path in [process.parent().unwrap(), &process] {
         let session = Session::open(path).unwrap();
         assert_eq!(merged(&session), [(5, 2, 0), (10, 1, 0), (20, 1, 1), (20, 2, 1)]);
-        assert_eq!(session.processes()[0].pid, Some(7));
+        assert_eq!(session.processes()[0].pid, Some(ProcessId(7)));
         assert!(kinds(path).is_empty());
     }
 }
@@ -66,13 +66,16 @@ fn several_processes_share_a_session() {
     let output = tempfile::tempdir().unwrap();
     let parent = writer(output.path(), 10);
     let mut child =
-        SessionWriter::join(parent.path().to_owned(), 9, Platform::LINUX_X86_64, SyncPolicy::Never).unwrap();
+        SessionWriter::join(parent.path().to_owned(), ProcessId(9), Platform::LINUX_X86_64, SyncPolicy::Never).unwrap();
     let mut thread = child.thread(ThreadId(9)).unwrap();
     thread.append(&event_at(1, 9)).unwrap();
     child.finish_thread(thread).unwrap();
     child.finish().unwrap();
     let session = Session::open(parent.finish().unwrap()).unwrap();
-    assert_eq!(session.processes().iter().map(|process| process.pid).collect::<Vec<_>>(), [Some(9), Some(10)]);
+    assert_eq!(
+        session.processes().iter().map(|process| process.pid).collect::<Vec<_>>(),
+        [Some(ProcessId(9)), Some(ProcessId(10))]
+    );
     assert_eq!(merged(&session), [(1, 9, 0)]);
     assert!(session.findings().is_empty());
 }

@@ -2,6 +2,8 @@
 
 use std::io;
 
+use ada_event::ProcessId;
+
 use crate::procfs::ProcessDir;
 
 /// One mapping of a process.
@@ -22,7 +24,7 @@ pub struct Mapping {
 }
 
 /// All mappings of a process, by address.
-pub fn of_process(pid: u32) -> io::Result<Vec<Mapping>> {
+pub fn of_process(pid: ProcessId) -> io::Result<Vec<Mapping>> {
     Ok(parse(&ProcessDir::of(pid).maps()?).collect())
 }
 

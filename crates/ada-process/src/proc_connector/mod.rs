@@ -18,6 +18,8 @@ use self::process_event::ProcessEvent;
 use self::process_tree::ProcessTree;
 use crate::end::End;
 use crate::procfs::ProcessDir;
+use crate::this_process::this_process;
+use ada_event::ProcessId;
 
 pub use self::process_tree::Child;
 
@@ -34,7 +36,7 @@ const PATIENCE: Duration = Duration::from_secs(1);
 
 impl ProcConnector {
     /// Listens from now on for what becomes of a process and its children.
-    pub fn listen(first: u32) -> io::Result<Self> {
+    pub fn listen(first: ProcessId) -> io::Result<Self> {
         let (tree, has_lost_events) = (Mutex::new(ProcessTree::new(first)), AtomicBool::new(false));
         Ok(Self { socket: EventSocket::open()?, tree, has_lost_events })
     }
@@ -61,7 +63,7 @@ impl ProcConnector {
     }
 
     /// Receives events until the exit of each of these processes is known, which have ended, but not for ever.
-    pub fn receive_exits(&self, ended: &[u32]) {
+    pub fn receive_exits(&self, ended: &[ProcessId]) {
         let until = Instant::now() + PATIENCE;
         while ended.iter().any(|pid| self.runs(*pid)) && Instant::now() < until {
             self.receive(Duration::from_millis(5));
@@ -73,11 +75,11 @@ impl ProcConnector {
         let ProcessEvent::Forked { parent, child } = *event else { return false };
         let id_count = |pid| ProcessDir::of(pid).status().map(|status| status.id_count()).ok();
         let is_known = self.tree().knows(parent);
-        is_known && id_count(child).zip(id_count(std::process::id())).is_some_and(|(its, own)| its > own)
+        is_known && id_count(child).zip(id_count(this_process())).is_some_and(|(its, own)| its > own)
     }
 
     /// Notes that a process is about to run a program that is traced.
-    pub fn note_followed(&self, pid: u32) {
+    pub fn note_followed(&self, pid: ProcessId) {
         self.tree().note_followed(pid);
     }
 
@@ -87,22 +89,22 @@ impl ProcConnector {
     }
 
     /// Whether a process runs a program that is not traced, or has not been hooked yet.
-    pub fn runs_untraced_program(&self, pid: u32) -> bool {
+    pub fn runs_untraced_program(&self, pid: ProcessId) -> bool {
         self.tree().runs_untraced_program(pid)
     }
 
     /// The processes that are not known to have ended.
-    pub fn running(&self) -> Vec<u32> {
+    pub fn running(&self) -> Vec<ProcessId> {
         self.tree().running()
     }
 
-    /// Whether a process is known and has not ended, as far as events tell.
-    pub fn runs(&self, pid: u32) -> bool {
+    /// Whether a process is known and has not ended, as far as events report.
+    pub fn runs(&self, pid: ProcessId) -> bool {
         self.tree().runs(pid)
     }
 
     /// How a process ended, if it has.
-    pub fn end_of(&self, pid: u32) -> Option<End> {
+    pub fn end_of(&self, pid: ProcessId) -> Option<End> {
         self.tree().end_of(pid)
     }
 

@@ -1,23 +1,25 @@
 //! What the proc connector sends.
 
+use ada_event::ProcessId;
+
 /// A message of the kernel's about processes.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum ProcessEvent {
     /// Whether it will send events: 0, or the number of an error.
     Acknowledged(u32),
     Forked {
-        parent: u32,
-        child: u32,
+        parent: ProcessId,
+        child: ProcessId,
     },
     ThreadStarted {
-        process: u32,
+        process: ProcessId,
     },
     Exec {
-        process: u32,
+        process: ProcessId,
     },
     /// A thread has ended, perhaps the last one.
     ThreadExited {
-        process: u32,
+        process: ProcessId,
         status: i32,
     },
     Other,
@@ -34,13 +36,14 @@ impl ProcessEvent {
         let event = message.get(HEADERS..)?;
         let word = |at: usize| Some(u32::from_le_bytes(event.get(at..at + 4)?.try_into().ok()?));
         let field = |number: usize| word(EVENT_HEADER + 4 * number);
+        let process = |number: usize| field(number).map(ProcessId);
         Some(match word(0)? {
             0 => Self::Acknowledged(field(0)?),
             // Parent's thread and process, child's thread and process.
-            1 if field(2)? == field(3)? => Self::Forked { parent: field(1)?, child: field(3)? },
-            1 => Self::ThreadStarted { process: field(3)? },
-            2 => Self::Exec { process: field(1)? },
-            0x8000_0000 => Self::ThreadExited { process: field(1)?, status: field(2)? as i32 },
+            1 if field(2)? == field(3)? => Self::Forked { parent: process(1)?, child: process(3)? },
+            1 => Self::ThreadStarted { process: process(3)? },
+            2 => Self::Exec { process: process(1)? },
+            0x8000_0000 => Self::ThreadExited { process: process(1)?, status: field(2)? as i32 },
             _ => Self::Other,
         })
     }
@@ -59,13 +62,22 @@ mod tests {
     }
 
     #[test]
-    fn messages_are_told_apart_and_short_ones_are_nothing() {
+    fn messages_are_distinguished_and_short_ones_are_nothing() {
         assert_eq!(ProcessEvent::parse(&message(0, &[13])), Some(ProcessEvent::Acknowledged(13)));
-        assert_eq!(ProcessEvent::parse(&message(1, &[5, 4, 9, 9])), Some(ProcessEvent::Forked { parent: 4, child: 9 }));
-        assert_eq!(ProcessEvent::parse(&message(1, &[5, 4, 6, 4])), Some(ProcessEvent::ThreadStarted { process: 4 }));
-        assert_eq!(ProcessEvent::parse(&message(2, &[5, 4])), Some(ProcessEvent::Exec { process: 4 }));
+        assert_eq!(
+            ProcessEvent::parse(&message(1, &[5, 4, 9, 9])),
+            Some(ProcessEvent::Forked { parent: ProcessId(4), child: ProcessId(9) })
+        );
+        assert_eq!(
+            ProcessEvent::parse(&message(1, &[5, 4, 6, 4])),
+            Some(ProcessEvent::ThreadStarted { process: ProcessId(4) })
+        );
+        assert_eq!(ProcessEvent::parse(&message(2, &[5, 4])), Some(ProcessEvent::Exec { process: ProcessId(4) }));
         let exit = message(0x8000_0000, &[5, 4, 0x0700, 17, 1, 1]);
-        assert_eq!(ProcessEvent::parse(&exit), Some(ProcessEvent::ThreadExited { process: 4, status: 0x0700 }));
+        assert_eq!(
+            ProcessEvent::parse(&exit),
+            Some(ProcessEvent::ThreadExited { process: ProcessId(4), status: 0x0700 })
+        );
         assert_eq!(ProcessEvent::parse(&message(4, &[1, 2, 3])), Some(ProcessEvent::Other));
         for length in 0..HEADERS + EVENT_HEADER + 8 {
             assert_eq!(ProcessEvent::parse(&exit[..length.min(exit.len())]), None, "{length}");

@@ -1,13 +1,15 @@
-//! The first traced process, and those that descend from it, as the kernel's events tell.
+//! The first traced process, and those that descend from it, as the kernel's events report them.
 
 use std::collections::HashMap;
+
+use ada_event::ProcessId;
 
 use super::process_event::ProcessEvent;
 use crate::end::End;
 
 /// The traced processes, and their children.
 pub(super) struct ProcessTree {
-    processes: HashMap<u32, Process>,
+    processes: HashMap<ProcessId, Process>,
     /// Those that nobody has asked for yet.
     new: Vec<Child>,
 }
@@ -27,16 +29,16 @@ struct Process {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Child {
     /// Its id.
-    pub pid: u32,
+    pub pid: ProcessId,
     /// The process that made it.
-    pub parent: u32,
+    pub parent: ProcessId,
 }
 
 /// Threads of the first process: how many it has is not known, and its end is known by other means.
 const MANY: u32 = u32::MAX / 2;
 
 impl ProcessTree {
-    pub(super) fn new(first: u32) -> Self {
+    pub(super) fn new(first: ProcessId) -> Self {
         let first = (first, Process { threads: MANY, ..Process::default() });
         Self { processes: HashMap::from([first]), new: Vec::new() }
     }
@@ -64,11 +66,11 @@ impl ProcessTree {
     }
 
     /// The process runs a program that is traced. The event of its exec may come before or after this.
-    pub(super) fn note_followed(&mut self, pid: u32) {
+    pub(super) fn note_followed(&mut self, pid: ProcessId) {
         self.change(pid, |it| it.followed += 1);
     }
 
-    fn change(&mut self, pid: u32, change: impl FnOnce(&mut Process)) {
+    fn change(&mut self, pid: ProcessId, change: impl FnOnce(&mut Process)) {
         if let Some(process) = self.processes.get_mut(&pid) {
             change(process);
         }
@@ -78,24 +80,24 @@ impl ProcessTree {
         std::mem::take(&mut self.new)
     }
 
-    pub(super) fn knows(&self, pid: u32) -> bool {
+    pub(super) fn knows(&self, pid: ProcessId) -> bool {
         self.processes.contains_key(&pid)
     }
 
-    pub(super) fn runs_untraced_program(&self, pid: u32) -> bool {
+    pub(super) fn runs_untraced_program(&self, pid: ProcessId) -> bool {
         self.processes.get(&pid).is_some_and(|it| it.programs > it.followed)
     }
 
-    pub(super) fn running(&self) -> Vec<u32> {
+    pub(super) fn running(&self) -> Vec<ProcessId> {
         self.processes.iter().filter(|(_, it)| (1..MANY / 2).contains(&it.threads)).map(|(pid, _)| *pid).collect()
     }
 
-    pub(super) fn runs(&self, pid: u32) -> bool {
+    pub(super) fn runs(&self, pid: ProcessId) -> bool {
         self.processes.get(&pid).is_some_and(|it| it.threads > 0)
     }
 
     /// A process has ended with its last thread.
-    pub(super) fn end_of(&self, pid: u32) -> Option<End> {
+    pub(super) fn end_of(&self, pid: ProcessId) -> Option<End> {
         let status = self.processes.get(&pid).filter(|it| it.threads == 0)?.status?;
         Some(End::of_status(status))
     }
@@ -105,43 +107,47 @@ impl ProcessTree {
 mod tests {
     use super::*;
 
+    const ONE: ProcessId = ProcessId(1);
+    const TWO: ProcessId = ProcessId(2);
+
     #[test]
     fn a_process_has_ended_with_its_last_thread() {
-        let mut tree = ProcessTree::new(1);
-        tree.take(ProcessEvent::Forked { parent: 1, child: 2 });
-        tree.take(ProcessEvent::ThreadStarted { process: 2 });
-        tree.take(ProcessEvent::ThreadExited { process: 2, status: 0 });
-        assert!(tree.runs(2) && tree.end_of(2).is_none());
-        tree.take(ProcessEvent::ThreadExited { process: 2, status: 9 });
-        assert_eq!((tree.runs(2), tree.end_of(2)), (false, Some(End::Killed(9))));
-        assert_eq!(tree.take_new_children(), [Child { pid: 2, parent: 1 }]);
+        let mut tree = ProcessTree::new(ONE);
+        tree.take(ProcessEvent::Forked { parent: ONE, child: TWO });
+        tree.take(ProcessEvent::ThreadStarted { process: TWO });
+        tree.take(ProcessEvent::ThreadExited { process: TWO, status: 0 });
+        assert!(tree.runs(TWO) && tree.end_of(TWO).is_none());
+        tree.take(ProcessEvent::ThreadExited { process: TWO, status: 9 });
+        assert_eq!((tree.runs(TWO), tree.end_of(TWO)), (false, Some(End::Killed(9))));
+        assert_eq!(tree.take_new_children(), [Child { pid: TWO, parent: ONE }]);
     }
 
     #[test]
     fn children_of_a_program_that_is_not_traced_are_left_out() {
-        let mut tree = ProcessTree::new(1);
-        for child in [2, 3] {
-            tree.take(ProcessEvent::Forked { parent: 1, child });
+        let mut tree = ProcessTree::new(ONE);
+        for child in [2, 3].map(ProcessId) {
+            tree.take(ProcessEvent::Forked { parent: ONE, child });
         }
         // The event of a traced exec may come late.
-        tree.note_followed(2);
-        tree.take(ProcessEvent::Exec { process: 2 });
-        tree.take(ProcessEvent::Exec { process: 3 });
-        tree.take(ProcessEvent::Forked { parent: 2, child: 4 });
-        tree.take(ProcessEvent::Forked { parent: 3, child: 5 });
-        tree.take(ProcessEvent::Forked { parent: 77, child: 78 });
-        let news = [(2, 1), (3, 1), (4, 2)].map(|(pid, parent)| Child { pid, parent });
+        tree.note_followed(TWO);
+        tree.take(ProcessEvent::Exec { process: TWO });
+        tree.take(ProcessEvent::Exec { process: ProcessId(3) });
+        tree.take(ProcessEvent::Forked { parent: TWO, child: ProcessId(4) });
+        tree.take(ProcessEvent::Forked { parent: ProcessId(3), child: ProcessId(5) });
+        tree.take(ProcessEvent::Forked { parent: ProcessId(77), child: ProcessId(78) });
+        let news =
+            [(2, 1), (3, 1), (4, 2)].map(|(pid, parent)| Child { pid: ProcessId(pid), parent: ProcessId(parent) });
         assert_eq!(tree.take_new_children(), news);
-        assert_eq!([2, 3, 4].map(|pid| tree.runs_untraced_program(pid)), [false, true, false]);
+        assert_eq!([2, 3, 4].map(|pid| tree.runs_untraced_program(ProcessId(pid))), [false, true, false]);
     }
 
     #[test]
     fn an_id_that_is_used_again_is_another_process() {
-        let mut tree = ProcessTree::new(1);
-        tree.take(ProcessEvent::Forked { parent: 1, child: 2 });
-        tree.take(ProcessEvent::ThreadExited { process: 2, status: 9 });
-        tree.take(ProcessEvent::Forked { parent: 77, child: 2 });
-        assert_eq!((tree.runs(2), tree.end_of(2)), (false, None));
+        let mut tree = ProcessTree::new(ONE);
+        tree.take(ProcessEvent::Forked { parent: ONE, child: TWO });
+        tree.take(ProcessEvent::ThreadExited { process: TWO, status: 9 });
+        tree.take(ProcessEvent::Forked { parent: ProcessId(77), child: TWO });
+        assert_eq!((tree.runs(TWO), tree.end_of(TWO)), (false, None));
         assert!(tree.running().is_empty());
     }
 }

@@ -1,5 +1,7 @@
 //! `/proc`: which processes there are, and what the kernel says of each. Paths below it are made here and nowhere else.
 
+use ada_event::ProcessId;
+
 mod process_dir;
 mod process_memory;
 mod stat;
@@ -11,7 +13,7 @@ pub use stat::Stat;
 pub use status::Status;
 
 /// The ids of all processes.
-pub fn all_processes() -> impl Iterator<Item = u32> {
+pub fn all_processes() -> impl Iterator<Item = ProcessId> {
     let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
-    entries.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok())
+    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
 }

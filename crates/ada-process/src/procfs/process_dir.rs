@@ -7,9 +7,13 @@ use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
+use ada_event::{ProcessId, ThreadId};
+
 use super::process_memory::ProcessMemory;
 use super::stat::Stat;
 use super::status::Status;
+
+use crate::this_process::this_process;
 
 /// A process's directory in `/proc`, or that of one of its threads, which has the same files.
 pub struct ProcessDir {
@@ -18,7 +22,7 @@ pub struct ProcessDir {
 
 impl ProcessDir {
     /// That of a process, whether or not there is one.
-    pub fn of(pid: u32) -> Self {
+    pub fn of(pid: ProcessId) -> Self {
         Self { path: PathBuf::from(format!("/proc/{pid}")) }
     }
 
@@ -28,7 +32,7 @@ impl ProcessDir {
     }
 
     /// That of a thread of this process's.
-    pub fn thread(&self, tid: u32) -> Self {
+    pub fn thread(&self, tid: ThreadId) -> Self {
         Self { path: self.path.join(format!("task/{tid}")) }
     }
 
@@ -110,7 +114,7 @@ impl ProcessDir {
     }
 
     /// The process that started it, or has inherited it.
-    pub fn parent(&self) -> Option<u32> {
+    pub fn parent(&self) -> Option<ProcessId> {
         self.status().ok()?.parent()
     }
 
@@ -134,16 +138,16 @@ impl ProcessDir {
     }
 
     /// The ids of its threads.
-    pub fn threads(&self) -> io::Result<Vec<u32>> {
+    pub fn threads(&self) -> io::Result<Vec<ThreadId>> {
         let entries = fs::read_dir(self.path.join("task"))?;
         Ok(entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok()).collect())
     }
 
     /// The processes that its threads have started, and which still live.
-    pub fn children(&self) -> Vec<u32> {
-        let of_thread = |tid| {
+    pub fn children(&self) -> Vec<ProcessId> {
+        let of_thread = |tid: ThreadId| {
             let text = fs::read_to_string(self.path.join(format!("task/{tid}/children"))).unwrap_or_default();
-            text.split_ascii_whitespace().filter_map(|child| child.parse().ok()).collect::<Vec<u32>>()
+            text.split_ascii_whitespace().filter_map(|child| child.parse().ok()).collect::<Vec<ProcessId>>()
         };
         self.threads().unwrap_or_default().into_iter().flat_map(of_thread).collect()
     }
@@ -155,7 +159,7 @@ impl ProcessDir {
 
     /// When the process started, compared with this one. The kernel counts in hundredths of a second.
     pub(crate) fn age(&self) -> Option<Ordering> {
-        let own = Self::of(std::process::id()).stat()?.started()?;
+        let own = Self::of(this_process()).stat()?.started()?;
         Some(self.stat()?.started()?.cmp(&own))
     }
 
@@ -212,16 +216,16 @@ mod tests {
     #[test]
     fn children_are_younger_than_their_parents() {
         let mut child = Command::new("sleep").arg("100").spawn().unwrap();
-        assert!(!ProcessDir::of(child.id()).is_older() && ProcessDir::of(1).is_older());
+        assert!(!ProcessDir::of(ProcessId(child.id())).is_older() && ProcessDir::of(ProcessId(1)).is_older());
         child.kill().unwrap();
         child.wait().unwrap();
     }
 
     #[test]
     fn paths_of_a_process_are_below_its_own_root_and_folder() {
-        let process = ProcessDir::of(7);
+        let process = ProcessDir::of(ProcessId(7));
         assert_eq!(process.resolve(Path::new("/bin/sh")), Path::new("/proc/7/root/bin/sh"));
         assert_eq!(process.resolve(Path::new("a/b")), Path::new("/proc/7/cwd/a/b"));
-        assert_eq!(process.thread(9).executable(), Path::new("/proc/7/task/9/exe"));
+        assert_eq!(process.thread(ThreadId(9)).executable(), Path::new("/proc/7/task/9/exe"));
     }
 }

@@ -1,5 +1,7 @@
 //! `/proc/PID/status`.
 
+use ada_event::ProcessId;
+
 /// What `/proc/PID/status` says of a process, or of one of its threads.
 pub struct Status {
     text: String,
@@ -17,7 +19,7 @@ impl Status {
     }
 
     /// The process that started it, or has inherited it.
-    pub fn parent(&self) -> Option<u32> {
+    pub fn parent(&self) -> Option<ProcessId> {
         self.field("PPid").parse().ok()
     }
 
@@ -37,8 +39,8 @@ impl Status {
     }
 
     /// The id by which it knows itself, in the innermost PID namespace that it is in.
-    pub fn innermost_id(&self) -> Option<u32> {
-        self.field("NSpid").split_ascii_whitespace().next_back()?.parse().ok()
+    pub fn innermost_id(&self) -> Option<ProcessId> {
+        self.field("NSpid").split_ascii_whitespace().next_back()?.parse().ok().map(ProcessId)
     }
 
     /// The user whose rights it has.
@@ -68,8 +70,8 @@ mod tests {
     #[test]
     fn fields_are_found_by_their_whole_names() {
         let status = Status::of_text(TEXT.to_owned());
-        assert_eq!((status.parent(), status.thread_count(), status.id_count()), (Some(42), Some(7), 2));
-        assert_eq!((status.innermost_id(), status.effective_user()), (Some(1), Some(5)));
+        assert_eq!((status.parent(), status.thread_count(), status.id_count()), (Some(ProcessId(42)), Some(7), 2));
+        assert_eq!((status.innermost_id(), status.effective_user()), (Some(ProcessId(1)), Some(5)));
         assert!(status.has_user(5) && !status.has_user(9) && status.has_seccomp());
         assert_eq!(status.pending_signals(), 0x20001);
         assert_eq!((status.field("State"), status.field("Sec")), ("S (sleeping)", ""));

@@ -3,6 +3,8 @@
 use std::io;
 use std::time::{Duration, Instant};
 
+use ada_event::{ProcessId, ThreadId};
+
 use super::system_call_site;
 use super::traced_thread::TracedThread;
 use crate::arch::{RegisterSlot, Registers, SYSTEM_CALL};
@@ -20,7 +22,7 @@ const MOST_SCANS: u32 = 10_000;
 
 /// A process with threads that do not run.
 pub struct Halted {
-    pid: u32,
+    pid: ProcessId,
     threads: Vec<HaltedThread>,
     /// When the first was asked to halt.
     since: Instant,
@@ -41,7 +43,7 @@ pub struct HaltedThread {
 
 impl Halted {
     /// Halts one thread of a process; the others go on.
-    pub fn one(pid: u32, mappings: &[Mapping]) -> io::Result<Self> {
+    pub fn one(pid: ProcessId, mappings: &[Mapping]) -> io::Result<Self> {
         let mut halted = Self::none(pid, mappings)?;
         for tid in threads_of(pid)? {
             if halted.halt(tid)? {
@@ -52,7 +54,7 @@ impl Halted {
     }
 
     /// Halts all threads of a process.
-    pub fn all(pid: u32, mappings: &[Mapping]) -> io::Result<Self> {
+    pub fn all(pid: ProcessId, mappings: &[Mapping]) -> io::Result<Self> {
         let mut halted = Self::none(pid, mappings)?;
         let mut scans = MOST_SCANS;
         loop {
@@ -82,7 +84,7 @@ impl Halted {
         if halted.threads.is_empty() { Err(io::Error::from_raw_os_error(libc::ESRCH)) } else { Ok(halted) }
     }
 
-    fn none(pid: u32, mappings: &[Mapping]) -> io::Result<Self> {
+    fn none(pid: ProcessId, mappings: &[Mapping]) -> io::Result<Self> {
         let memory = ProcessDir::of(pid).writable_memory()?;
         let system_call_at = system_call_site::find(&memory, mappings);
         let system_call_at = system_call_at.ok_or_else(|| io::Error::other("it makes no system calls"))?;
@@ -103,13 +105,13 @@ impl Halted {
     }
 
     /// False where the thread has ended.
-    fn halt(&mut self, tid: i32) -> io::Result<bool> {
+    fn halt(&mut self, tid: ThreadId) -> io::Result<bool> {
         Ok(self.seize(tid)? && self.await_halt(tid)?)
     }
 
     /// Asks a thread to halt. False where it has ended.
-    fn seize(&self, tid: i32) -> io::Result<bool> {
-        let has_ended = || ProcessDir::of(self.pid).thread(tid as u32).is_gone();
+    fn seize(&self, tid: ThreadId) -> io::Result<bool> {
+        let has_ended = || ProcessDir::of(self.pid).thread(tid).is_gone();
         let thread = match TracedThread::seize(tid, 0) {
             // The kernel also refuses a thread that is about to end.
             Err(error) if error.raw_os_error() == Some(libc::ESRCH) || has_ended() => return Ok(false),
@@ -123,7 +125,7 @@ impl Halted {
     }
 
     /// Waits until a thread that was asked to has halted. False where it has ended.
-    fn await_halt(&mut self, tid: i32) -> io::Result<bool> {
+    fn await_halt(&mut self, tid: ThreadId) -> io::Result<bool> {
         match HaltedThread::wait_for(tid) {
             Ok(Some(thread)) => {
                 self.threads.push(thread);
@@ -140,7 +142,7 @@ impl Halted {
 
 impl HaltedThread {
     /// Waits until a thread halts; `None` for one that has ended.
-    fn wait_for(tid: i32) -> io::Result<Option<Self>> {
+    fn wait_for(tid: ThreadId) -> io::Result<Option<Self>> {
         let of_status = |status| {
             let is_event = status >> 16 == libc::PTRACE_EVENT_STOP;
             let signal = if is_event { 0 } else { (status >> 8) & 0xff };
@@ -150,8 +152,8 @@ impl HaltedThread {
     }
 
     /// The kernel's id of the thread.
-    pub fn tid(&self) -> u32 {
-        self.thread.tid() as u32
+    pub fn tid(&self) -> ThreadId {
+        self.thread.tid()
     }
 
     /// The registers of the thread.
@@ -207,7 +209,7 @@ impl Remote for Halted {
     }
 
     /// There is no room in a running program that is certainly nobody's.
-    fn stage_path(&self, _path: &str) -> io::Result<u64> {
+    fn put_path(&self, _path: &str) -> io::Result<u64> {
         Err(io::Error::from(io::ErrorKind::Unsupported))
     }
 }
@@ -230,20 +232,20 @@ fn step_over_system_call(thread: TracedThread, at: u64) -> io::Result<u64> {
 
 /// Gives up a thread that has not halted in time. The kernel detaches only halted threads; one that does not halt now
 /// either is let go when ada ends.
-fn leave_running(tid: i32) {
+fn leave_running(tid: ThreadId) {
     if let Ok(Some(thread)) = HaltedThread::wait_for(tid) {
         thread.release();
     }
 }
 
 /// The status of a thread that has come to a halt; `None` for one that has ended.
-fn wait(tid: i32) -> io::Result<Option<i32>> {
+fn wait(tid: ThreadId) -> io::Result<Option<i32>> {
     let until = Instant::now() + PATIENCE;
     loop {
         let mut status = 0;
         // SAFETY: `status` lives through the call.
-        let waited = unsafe { libc::waitpid(tid, &raw mut status, libc::__WALL | libc::WNOHANG) };
-        if waited == tid {
+        let waited = unsafe { libc::waitpid(tid.to_raw(), &raw mut status, libc::__WALL | libc::WNOHANG) };
+        if waited == tid.to_raw() {
             return Ok(libc::WIFSTOPPED(status).then_some(status));
         }
         if waited < 0 {
@@ -258,8 +260,8 @@ fn wait(tid: i32) -> io::Result<Option<i32>> {
 }
 
 /// The threads of a process, its first one first.
-fn threads_of(pid: u32) -> io::Result<Vec<i32>> {
-    let mut threads: Vec<i32> = ProcessDir::of(pid).threads()?.into_iter().map(|tid| tid as i32).collect();
-    threads.sort_unstable_by_key(|&tid| (tid as u32 != pid, tid));
+fn threads_of(pid: ProcessId) -> io::Result<Vec<ThreadId>> {
+    let mut threads = ProcessDir::of(pid).threads()?;
+    threads.sort_unstable_by_key(|&tid| (tid != pid.first_thread(), tid));
     Ok(threads)
 }

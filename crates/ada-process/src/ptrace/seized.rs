@@ -3,6 +3,8 @@
 use std::io;
 use std::time::Duration;
 
+use ada_event::{ProcessId, ThreadId};
+
 use super::traced_thread::TracedThread;
 use super::tracee::Tracee;
 use crate::wait::{Halt, change, is_gone, wait_for_end};
@@ -31,19 +33,19 @@ const EXEC_STOP: i32 = libc::SIGTRAP | (libc::PTRACE_EVENT_EXEC << 8);
 
 impl Seized {
     /// Takes charge of a thread without stopping it.
-    pub fn take(tid: u32) -> io::Result<Self> {
-        Ok(Self { thread: TracedThread::seize(tid as i32, libc::PTRACE_O_TRACEEXEC)? })
+    pub fn take(tid: ThreadId) -> io::Result<Self> {
+        Ok(Self { thread: TracedThread::seize(tid, libc::PTRACE_O_TRACEEXEC)? })
     }
 
     /// Waits until the thread's process `pid` has loaded the new program, has failed to, or `give_up` says to leave it; the
     /// thread is then not traced any more. Signals that come meanwhile are passed on. A process that is stopped may stay
     /// so for as long as its user likes, and for its parent's eyes.
-    pub fn wait_for_exec(self, pid: u32, give_up: impl Fn() -> bool) -> io::Result<ExecOutcome> {
+    pub fn wait_for_exec(self, pid: ProcessId, give_up: impl Fn() -> bool) -> io::Result<ExecOutcome> {
         let mut is_interrupted = false;
         let mut is_stopped = false;
         sleep_precisely();
         loop {
-            let Some((stopped, halt)) = poll_own_tracee([self.thread.tid(), pid as i32])? else {
+            let Some((stopped, halt)) = poll_own_tracee([self.thread.tid(), pid.first_thread()])? else {
                 if !is_interrupted && give_up() {
                     unless_gone(self.thread.interrupt())?;
                     is_interrupted = true;
@@ -73,7 +75,7 @@ impl Seized {
                             result => return result.map(|()| ExecOutcome::Failed),
                         }
                     }
-                    // The kernel tells when the whole process is stopped, and also when it goes on.
+                    // The kernel reports when the whole process is stopped, and also when it goes on.
                     is_stopped = stop & 0xff != libc::SIGTRAP;
                     unless_gone(if is_stopped { stopped.listen() } else { stopped.resume(0) })?;
                 }
@@ -100,7 +102,7 @@ fn unless_gone(result: io::Result<()>) -> io::Result<()> {
 }
 
 /// A change of a thread that this very thread traces, if there is one; it has either id, before and after its exec.
-fn poll_own_tracee(ids: [i32; 2]) -> io::Result<Option<(TracedThread, Halt)>> {
+fn poll_own_tracee(ids: [ThreadId; 2]) -> io::Result<Option<(TracedThread, Halt)>> {
     let mut gone = 0;
     for id in ids {
         match change(id, libc::__WNOTHREAD | libc::WNOHANG) {

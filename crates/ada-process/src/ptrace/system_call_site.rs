@@ -35,11 +35,12 @@ mod tests {
     use super::*;
     use crate::maps;
     use crate::procfs::ProcessDir;
+    use crate::this_process::this_process;
 
     #[test]
     fn this_process_has_one() {
         let memory = ProcessDir::own().memory().unwrap();
-        let at = find(&memory, &maps::of_process(std::process::id()).unwrap()).unwrap();
+        let at = find(&memory, &maps::of_process(this_process()).unwrap()).unwrap();
         let mut bytes = [0; SYSTEM_CALL.len()];
         memory.read(at, &mut bytes).unwrap();
         assert_eq!(bytes, SYSTEM_CALL);

@@ -3,12 +3,14 @@
 use std::io;
 use std::mem::MaybeUninit;
 
+use ada_event::ThreadId;
+
 use crate::arch::{RegisterSlot, Registers};
 
 /// A thread that the calling thread traces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct TracedThread {
-    tid: i32,
+    tid: ThreadId,
 }
 
 /// Requests whose arguments are numbers.
@@ -29,18 +31,18 @@ const MASK_BYTES: usize = size_of::<u64>();
 
 impl TracedThread {
     /// A thread that is traced already.
-    pub(super) fn known(tid: i32) -> Self {
+    pub(super) fn known(tid: ThreadId) -> Self {
         Self { tid }
     }
 
     /// Begins to trace a thread, without stopping it.
-    pub(super) fn seize(tid: i32, options: i32) -> io::Result<Self> {
+    pub(super) fn seize(tid: ThreadId, options: i32) -> io::Result<Self> {
         let thread = Self { tid };
         thread.command(Command::Seize, 0, options as usize)?;
         Ok(thread)
     }
 
-    pub(super) fn tid(self) -> i32 {
+    pub(super) fn tid(self) -> ThreadId {
         self.tid
     }
 
@@ -81,41 +83,41 @@ impl TracedThread {
     pub(super) fn registers(self) -> io::Result<Registers> {
         let mut registers = MaybeUninit::<Registers>::uninit();
         // SAFETY: `Registers` is what the kernel writes, and lives through the call.
-        checked(unsafe { libc::ptrace(libc::PTRACE_GETREGS, self.tid, 0, registers.as_mut_ptr()) })?;
+        checked(unsafe { libc::ptrace(libc::PTRACE_GETREGS, self.tid.to_raw(), 0, registers.as_mut_ptr()) })?;
         // SAFETY: the kernel has filled it in.
         Ok(unsafe { registers.assume_init() })
     }
 
     pub(super) fn set_registers(self, registers: &Registers) -> io::Result<()> {
         // SAFETY: `Registers` is what the kernel reads, and lives through the call.
-        checked(unsafe { libc::ptrace(libc::PTRACE_SETREGS, self.tid, 0, std::ptr::from_ref(registers)) })
+        checked(unsafe { libc::ptrace(libc::PTRACE_SETREGS, self.tid.to_raw(), 0, std::ptr::from_ref(registers)) })
     }
 
     /// The signals that it blocks.
     pub(super) fn signal_mask(self) -> io::Result<u64> {
         let mut mask = 0_u64;
         // SAFETY: `mask` has as many bytes as is said, and lives through the call.
-        checked(unsafe { libc::ptrace(libc::PTRACE_GETSIGMASK, self.tid, MASK_BYTES, &raw mut mask) })?;
+        checked(unsafe { libc::ptrace(libc::PTRACE_GETSIGMASK, self.tid.to_raw(), MASK_BYTES, &raw mut mask) })?;
         Ok(mask)
     }
 
     pub(super) fn set_signal_mask(self, mask: u64) -> io::Result<()> {
         // SAFETY: `mask` has as many bytes as is said, and lives through the call.
-        checked(unsafe { libc::ptrace(libc::PTRACE_SETSIGMASK, self.tid, MASK_BYTES, &raw const mask) })
+        checked(unsafe { libc::ptrace(libc::PTRACE_SETSIGMASK, self.tid.to_raw(), MASK_BYTES, &raw const mask) })
     }
 
     /// The signal that it has stopped for.
     pub(super) fn signal_info(self) -> io::Result<libc::siginfo_t> {
         let mut info = MaybeUninit::<libc::siginfo_t>::zeroed();
         // SAFETY: `info` is what the kernel writes, and lives through the call.
-        checked(unsafe { libc::ptrace(libc::PTRACE_GETSIGINFO, self.tid, 0, info.as_mut_ptr()) })?;
+        checked(unsafe { libc::ptrace(libc::PTRACE_GETSIGINFO, self.tid.to_raw(), 0, info.as_mut_ptr()) })?;
         // SAFETY: the kernel has filled it in.
         Ok(unsafe { info.assume_init() })
     }
 
     fn command(self, command: Command, address: usize, data: usize) -> io::Result<()> {
         // SAFETY: the kernel takes the arguments of each of these for numbers, and touches no memory of this process.
-        checked(unsafe { libc::ptrace(command as libc::c_uint, self.tid, address, data) })
+        checked(unsafe { libc::ptrace(command as libc::c_uint, self.tid.to_raw(), address, data) })
     }
 }
 

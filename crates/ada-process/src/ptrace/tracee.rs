@@ -6,6 +6,8 @@ use std::os::unix::process::CommandExt;
 use std::process::Command;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use ada_event::ProcessId;
+
 use super::traced_thread::{TracedThread, trace_me};
 use crate::arch::{Registers, SYSTEM_CALL, SYSTEM_CALLS};
 use crate::procfs::{ProcessDir, ProcessMemory};
@@ -43,9 +45,9 @@ pub fn stop_at_exec(command: &mut Command) {
 
 impl Tracee {
     /// Takes charge of a child that has asked to be traced and has stopped at its exec.
-    pub fn after_exec(pid: u32) -> io::Result<(Self, Halt)> {
-        let thread = TracedThread::known(pid as i32);
-        let halt = wait(thread.tid())?;
+    pub fn after_exec(pid: ProcessId) -> io::Result<(Self, Halt)> {
+        let thread = TracedThread::known(pid.first_thread());
+        let halt = wait(pid)?;
         if halt == Halt::Stopped(libc::SIGTRAP) {
             // If ada dies now, nobody can resume the half-prepared process.
             thread.set_options(libc::PTRACE_O_EXITKILL)?;
@@ -54,7 +56,7 @@ impl Tracee {
     }
 
     /// A process whose only thread is stopped.
-    pub(super) fn stopped(thread: TracedThread, pid: u32) -> io::Result<Self> {
+    pub(super) fn stopped(thread: TracedThread, pid: ProcessId) -> io::Result<Self> {
         let memory = ProcessDir::of(pid).writable_memory()?;
         let own_mask = thread.signal_mask()?;
         thread.set_signal_mask(FAULTS.iter().fold(u64::MAX, |blocked, fault| blocked & !bit(*fault)))?;
@@ -187,8 +189,8 @@ impl Tracee {
     /// Ends the target, which is our own child, and waits for its end.
     pub fn kill(&self) {
         // SAFETY: a signal to a process that we started and have not waited for.
-        unsafe { libc::kill(self.thread.tid(), libc::SIGKILL) };
-        while let Ok(Halt::Stopped(_)) = wait(self.thread.tid()) {}
+        unsafe { libc::kill(self.pid().to_raw(), libc::SIGKILL) };
+        while let Ok(Halt::Stopped(_)) = wait(self.pid()) {}
     }
 
     /// Lets the target go for good, and lets signals through. One that has been killed meanwhile is waited for, as its parent
@@ -214,13 +216,13 @@ impl Tracee {
         }
         for signal in (1..=64).filter(|signal| held_back & bit(*signal) != 0) {
             // SAFETY: no pointers are passed. Somebody else has sent this signal; it was held back.
-            unsafe { libc::syscall(libc::SYS_tgkill, tid, tid, signal) };
+            unsafe { libc::syscall(libc::SYS_tgkill, tid.0, tid.0, signal) };
         }
         self.thread.detach(0)
     }
 
     /// The process.
-    pub fn pid(&self) -> u32 {
-        self.thread.tid() as u32
+    pub fn pid(&self) -> ProcessId {
+        ProcessId(self.thread.tid().0)
     }
 }

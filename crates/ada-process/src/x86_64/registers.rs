@@ -71,7 +71,7 @@ impl Registers {
     }
 }
 
-/// One register, by its place in the kernel's `struct user`.
+/// One register, by its offset in the kernel's `struct user`.
 #[derive(Clone, Copy)]
 pub(crate) struct RegisterSlot(usize);
 

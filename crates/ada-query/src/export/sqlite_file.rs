@@ -55,9 +55,9 @@ fn copy(
     let columns: Vec<String> = table.columns.iter().map(|it| format!("{} {}", it.name, it.kind.word())).collect();
     file.execute_batch(&format!("CREATE TABLE {}({}); BEGIN", table.name, columns.join(", ")))
         .map_err(QueryError::Sqlite)?;
-    let places = vec!["?"; table.columns.len()].join(", ");
+    let placeholders = vec!["?"; table.columns.len()].join(", ");
     let mut insert =
-        file.prepare(&format!("INSERT INTO {} VALUES ({places})", table.name)).map_err(QueryError::Sqlite)?;
+        file.prepare(&format!("INSERT INTO {} VALUES ({placeholders})", table.name)).map_err(QueryError::Sqlite)?;
     let sql = format!("SELECT * FROM {}", table.name);
     let rows = engine.ask(&sql, &Limits::default(), |rows| {
         loop {

@@ -33,7 +33,7 @@ pub(crate) struct PartCursor {
     columns: Vec<Column>,
     rows: usize,
     row: usize,
-    /// The place of the row group's first row in its file.
+    /// The index of the row group's first row in its file.
     first_row: i64,
     is_done: bool,
 }
@@ -94,9 +94,9 @@ impl PartCursor {
     fn next_reader(&mut self) -> Result<bool, QueryError> {
         while let Some(file) = self.table.files.get(self.next_file) {
             self.next_file += 1;
-            let place = |name: &str| self.table.doc.column(name);
-            let fits = place("session").and_then(|it| self.ask.text(it)).is_none_or(|it| it == file.session)
-                && place("pid").and_then(|it| self.ask.number(it)).is_none_or(|it| it == file.pid);
+            let index = |name: &str| self.table.doc.column(name);
+            let fits = index("session").and_then(|it| self.ask.text(it)).is_none_or(|it| it == file.session)
+                && index("pid").and_then(|it| self.ask.number(it)).is_none_or(|it| it == file.pid);
             if fits {
                 let open = File::open(&file.path)
                     .map_err(|source| QueryError::Parquet { path: file.path.clone(), reason: source.to_string() })?;
@@ -140,9 +140,9 @@ fn read(
     let group = reader.get_row_group(group)?;
     let rows = usize::try_from(group.metadata().num_rows()).unwrap_or(0);
     let mut columns = Vec::new();
-    for (place, doc) in table.doc.columns.iter().enumerate() {
+    for (index, doc) in table.doc.columns.iter().enumerate() {
         let found = group.metadata().columns().iter().position(|it| it.column_path().string() == doc.name);
-        columns.push(match found.filter(|_| ask.uses(place)) {
+        columns.push(match found.filter(|_| ask.uses(index)) {
             Some(at) => values(group.get_column_reader(at)?, rows)?,
             None => Column::Missing,
         });

@@ -1,6 +1,6 @@
 //! Fatal signals, and what led to them.
 
-use ada_event::{FunctionId, ModuleId};
+use ada_event::{EventSeq, FunctionId, ModuleId, ThreadId};
 use ada_span::Reason;
 use ada_span::table::{Column, Columns};
 use serde_json::json;
@@ -23,7 +23,7 @@ pub(super) fn find(about: &About<'_>) -> Result<Vec<Finding>, QueryError> {
     let mut found = Vec::new();
     for crash in &manifest.crashes {
         let functions: Vec<FunctionId> = crash.frames.iter().filter_map(|it| parse(it)).collect();
-        let own = functions.iter().find(|it| meta.function_index(**it).is_some_and(|place| is_own[place]));
+        let own = functions.iter().find(|it| meta.function_index(**it).is_some_and(|index| is_own[index.as_usize()]));
         let first = own.or(functions.first()).copied();
         let name = first.map(|it| about.process.names.name(it));
         let code = name.clone().unwrap_or_else(|| "code that is not hooked".into());
@@ -38,7 +38,7 @@ pub(super) fn find(about: &About<'_>) -> Result<Vec<Finding>, QueryError> {
         };
         let mut finding = about.finding("crash", 100.0, title, rationale);
         finding.function = name;
-        finding.evidence = open_calls(about, crash.thread)?;
+        finding.evidence = open_calls(about, ThreadId(crash.thread))?;
         finding.facts = json!({
             "signal": crash.signal, "code": crash.code, "address": crash.address.map(|it| it.to_string()),
             "thread_id": crash.thread, "time_ns": crash.time_ns, "stack": stack, "depth": crash.depth,
@@ -55,7 +55,7 @@ pub(super) fn find(about: &About<'_>) -> Result<Vec<Finding>, QueryError> {
         let threads = meta.threads.iter().max_by_key(|it| it.facts.last_time);
         if let Some(thread) = threads {
             finding.evidence = open_calls(about, thread.id)?;
-            let event = Target::Event(thread.id, thread.facts.events.saturating_sub(1));
+            let event = Target::Event(thread.id, EventSeq(thread.facts.events.saturating_sub(1)));
             finding.evidence.push(about.process.refer(event));
         }
         finding.facts = json!({ "signal": signal });
@@ -65,7 +65,7 @@ pub(super) fn find(about: &About<'_>) -> Result<Vec<Finding>, QueryError> {
 }
 
 /// The calls of a thread that the signal ended, newest first.
-fn open_calls(about: &About<'_>, id: u32) -> Result<Vec<String>, QueryError> {
+fn open_calls(about: &About<'_>, id: ThreadId) -> Result<Vec<String>, QueryError> {
     let Some(thread) = about.process.tables.meta().thread_index(id) else { return Ok(Vec::new()) };
     let tables = &about.process.tables;
     let test = Test::Compare(Field::Reason, Op::Eq, rusqlite::types::Value::Text(Reason::Crash.word().into()));
@@ -78,7 +78,7 @@ fn open_calls(about: &About<'_>, id: u32) -> Result<Vec<String>, QueryError> {
     {
         tables.read(block, |column| column == Column::OpenSeq, &mut columns)?;
         let rows = rows.unwrap_or_else(|| (0..columns.rows() as u16).collect());
-        calls.extend(rows.iter().rev().map(|row| about.frame(thread, columns.at(Column::OpenSeq, usize::from(*row)))));
+        calls.extend(rows.iter().rev().map(|row| about.frame(thread, columns.seq(usize::from(*row)))));
     }
     calls.truncate(MOST_FRAMES);
     Ok(calls)

@@ -1,5 +1,6 @@
 //! What was taken more often than it was given back.
 
+use ada_span::table::FunctionIndex;
 use serde_json::json;
 
 use super::pairs::PAIRS;
@@ -20,12 +21,12 @@ pub(super) fn find(about: &About<'_>, survey: &Survey) -> Vec<Finding> {
             continue;
         }
         // Who took more than it gave back; what one function takes another may give back, so that not all of them leak.
-        let mut keepers: Vec<(u32, &Taken)> = of_pair()
+        let mut keepers: Vec<(FunctionIndex, &Taken)> = of_pair()
             .filter(|(own, it)| *own != NOBODY && it.taken > it.given + it.given / 10 + KEPT_BY_ALL / 4)
             .collect();
         keepers.sort_by_key(|(own, it)| (std::cmp::Reverse(it.taken - it.given), *own));
         for (rank, (own, it)) in keepers.iter().take(3).enumerate() {
-            let name = about.name(*own as usize);
+            let name = about.name(*own);
             let kept = it.taken - it.given;
             let title = format!("{name} took {} {} times, and gave {} back", pair.what, it.taken, it.given);
             let rationale = format!(

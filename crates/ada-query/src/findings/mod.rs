@@ -1,4 +1,4 @@
-//! What may be wrong with a program, with the reasons and the places to look at.
+//! What may be wrong with a program, with the reasons and what to look at.
 
 mod caveats;
 mod concurrency;
@@ -16,6 +16,9 @@ mod waits;
 
 pub use caveats::caveats;
 
+use ada_event::{EventSeq, ProcessId, TraceNanos};
+use ada_span::ThreadIndex;
+use ada_span::table::FunctionIndex;
 use serde_json::Value;
 
 use crate::cancel::Cancel;
@@ -45,7 +48,7 @@ pub struct Finding {
     /// The session.
     pub session: String,
     /// The process.
-    pub pid: u32,
+    pub pid: ProcessId,
 }
 
 /// Looks for all that may be wrong, the worst first. A symptom in a user's words brings what fits it to the front.
@@ -75,7 +78,7 @@ struct About<'a> {
     trace: &'a Trace,
     cancel: &'a Cancel,
     process: &'a TraceProcess,
-    /// Its place in the trace.
+    /// Its index in the trace.
     number: usize,
 }
 
@@ -94,11 +97,11 @@ impl About<'_> {
         }
     }
 
-    fn name(&self, place: usize) -> String {
-        self.process.label_at(place).map_or_else(String::new, |label| label.name.clone())
+    fn name(&self, function: FunctionIndex) -> String {
+        self.process.label_at(function).map_or_else(String::new, |label| label.name.clone())
     }
 
-    fn frame(&self, thread: usize, seq: u64) -> String {
+    fn frame(&self, thread: ThreadIndex, seq: EventSeq) -> String {
         let target = crate::trace::Target::Frame(self.process.thread_id(thread), seq);
         self.process.refer(target)
     }
@@ -106,10 +109,10 @@ impl About<'_> {
     /// From the first event of the process to its last.
     fn lifetime(&self) -> u64 {
         let facts = || self.process.tables.meta().threads.iter().map(|it| it.facts).filter(|it| it.events > 0);
-        let end = facts().map(|it| it.last_time).max().unwrap_or(0);
+        let end = facts().map(|it| it.last_time).max().unwrap_or_default();
         // What a program waits in when it is killed has no event at its end.
-        let recorded = self.trace.manifest(self.process).map_or(0, |it| it.time_end_ns);
-        end.max(recorded).saturating_sub(facts().map(|it| it.first_time).min().unwrap_or(0))
+        let recorded = self.trace.manifest(self.process).map_or(TraceNanos(0), |it| TraceNanos(it.time_end_ns));
+        end.max(recorded).since(facts().map(|it| it.first_time).min().unwrap_or_default())
     }
 }
 

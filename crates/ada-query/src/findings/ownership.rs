@@ -2,7 +2,7 @@
 
 use crate::trace::{Trace, TraceProcess};
 
-/// By the function's place in the tables.
+/// By the function's index in the tables.
 pub(super) fn own_functions(trace: &Trace, process: &TraceProcess) -> Vec<bool> {
     let recorded = trace.recorded(process);
     let beside = trace.session_of(process).session.processes();
@@ -22,11 +22,11 @@ pub(super) fn own_functions(trace: &Trace, process: &TraceProcess) -> Vec<bool> 
         .collect()
 }
 
-/// Whether a file is where distributions put libraries. A program in such a place is not one of those.
+/// Whether a file is where distributions put libraries. A program in such a folder is not one of those.
 fn is_system_path(path: &str) -> bool {
     let is_library = path.rsplit('/').next().is_some_and(|file| file.contains(".so"));
-    let places = ["/lib/", "/lib64/", "/usr/lib/", "/usr/lib64/", "/usr/local/lib/"];
-    is_library && places.iter().any(|place| path.starts_with(place)) || path.starts_with("linux-vdso")
+    let folders = ["/lib/", "/lib64/", "/usr/lib/", "/usr/lib64/", "/usr/local/lib/"];
+    is_library && folders.iter().any(|folder| path.starts_with(folder)) || path.starts_with("linux-vdso")
 }
 
 #[cfg(test)]

@@ -1,5 +1,8 @@
 //! Recursion, and tiny functions that are called all the time.
 
+use ada_event::EventSeq;
+use ada_span::ThreadIndex;
+use ada_span::table::FunctionIndex;
 use serde_json::json;
 
 use super::survey::Survey;
@@ -20,16 +23,16 @@ pub(super) fn find(about: &About<'_>, survey: &Survey) -> Vec<Finding> {
 }
 
 fn recursion(about: &About<'_>, survey: &Survey) -> Vec<Finding> {
-    let mut deep: Vec<(usize, u32, (usize, u64))> = survey
+    let mut deep: Vec<(FunctionIndex, u32, (ThreadIndex, EventSeq))> = survey
         .nested
         .iter()
-        .enumerate()
-        .filter(|(place, (count, _))| *count >= DEEP && survey.is_own.get(*place).copied().unwrap_or(false))
-        .map(|(place, &(count, at))| (place, count, at))
+        .zip((0..).map(FunctionIndex))
+        .filter(|((count, _), index)| *count >= DEEP && survey.is_own.get(index.as_usize()).is_some_and(|own| *own))
+        .map(|(&(count, at), index)| (index, count, at))
         .collect();
-    deep.sort_by_key(|(place, count, _)| (std::cmp::Reverse(*count), *place));
-    let finding = |(place, count, (thread, seq)): (usize, u32, (usize, u64))| {
-        let name = about.name(place);
+    deep.sort_by_key(|(index, count, _)| (std::cmp::Reverse(*count), *index));
+    let finding = |(index, count, (thread, seq)): (FunctionIndex, u32, (ThreadIndex, EventSeq))| {
+        let name = about.name(index);
         let title = format!("{name} calls itself {count} levels deep");
         let rationale =
             "Directly, or through others. A stack of 8 MB ends at some 100 000 levels, and earlier with large frames.";
@@ -50,16 +53,16 @@ fn hot_tiny(about: &About<'_>) -> Vec<Finding> {
     let mut hot: Vec<_> = meta
         .functions
         .iter()
-        .enumerate()
-        .filter(|(_, it)| {
+        .zip((0..).map(FunctionIndex))
+        .filter(|(it, _)| {
             it.spans >= MANY_CALLS
                 && it.spans as f64 / all.max(1) as f64 >= HOT_SHARE
                 && it.quantile(0.5).is_some_and(|usual| usual < TINY)
         })
         .collect();
-    hot.sort_by_key(|(place, it)| (std::cmp::Reverse(it.spans), *place));
-    let finding = |(place, it): (usize, &ada_span::FunctionStats)| {
-        let name = about.name(place);
+    hot.sort_by_key(|(it, index)| (std::cmp::Reverse(it.spans), *index));
+    let finding = |(it, index): (&ada_span::FunctionStats, FunctionIndex)| {
+        let name = about.name(index);
         let share = it.spans as f64 / all.max(1) as f64;
         let usual = nanoseconds(it.quantile(0.5).unwrap_or(0));
         let title = format!("{name} makes {:.0} % of all calls ({}), {usual} each", share * 100.0, it.spans);

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use ada_span::FunctionStats;
-use ada_span::table::{Column, Columns};
+use ada_event::EventSeq;
+use ada_span::table::{Column, Columns, FunctionIndex};
+use ada_span::{FunctionStats, ThreadIndex};
 use serde_json::json;
 
 use super::ownership::own_functions;
@@ -36,16 +37,16 @@ pub(super) fn find(about: &About<'_>) -> Result<Vec<Finding>, QueryError> {
             && it.max_ns >= SHORTEST_OUTLIER
             && it.quantile(0.5).is_some_and(|usual| it.max_ns / OUTLIER >= usual.max(1))
     };
-    let outliers = meta.functions.iter().enumerate().filter(|(_, it)| is_outlier(it));
-    let mut outliers: Vec<(usize, &FunctionStats)> = outliers.collect();
+    let functions = || (0..).map(FunctionIndex).zip(&meta.functions);
+    let mut outliers: Vec<(FunctionIndex, &FunctionStats)> = functions().filter(|(_, it)| is_outlier(it)).collect();
     // The program's own first: a slow read or malloc shows in whoever called it.
-    outliers.sort_by_key(|(place, it)| (!is_own[*place], std::cmp::Reverse(it.max_ns), *place));
-    for (place, it) in outliers.into_iter().take(MOST_LOOKED_INTO) {
-        let Some(slow) = Slow::of(about, place, it, &is_own)? else { continue };
-        // A slow call is slow in all its callers; the outermost tells most, and comes first.
+    outliers.sort_by_key(|(index, it)| (!is_own[index.as_usize()], std::cmp::Reverse(it.max_ns), *index));
+    for (index, it) in outliers.into_iter().take(MOST_LOOKED_INTO) {
+        let Some(slow) = Slow::of(about, index, it, &is_own)? else { continue };
+        // A slow call is slow in all its callers; the outermost says most, and comes first.
         let is_known = found.iter().any(|known: &Finding| known.function.as_deref() == Some(&about.name(slow.culprit)));
         if !is_known {
-            found.push(slow.finding(about, place, it, life));
+            found.push(slow.finding(about, index, it, life));
         }
     }
     found.extend(hot(about, &is_own));
@@ -53,35 +54,39 @@ pub(super) fn find(about: &About<'_>) -> Result<Vec<Finding>, QueryError> {
 }
 
 /// A slow call: its duration, the time in the function that most of it went into, its thread and opening event.
-type Example = (u64, u64, usize, u64);
+type Example = (u64, u64, ThreadIndex, EventSeq);
 
 /// The slow calls of a function, and what most of them spend their time in.
 struct Slow {
     count: u64,
     total_ns: u64,
-    culprit: usize,
+    culprit: FunctionIndex,
     /// The slowest call whose time went there.
     example: Example,
     is_own: bool,
 }
 
 impl Slow {
-    fn of(about: &About<'_>, place: usize, it: &FunctionStats, is_own: &[bool]) -> Result<Option<Self>, QueryError> {
+    fn of(
+        about: &About<'_>,
+        function: FunctionIndex,
+        it: &FunctionStats,
+        is_own: &[bool],
+    ) -> Result<Option<Self>, QueryError> {
         let tables = &about.process.tables;
         let least = it.quantile(0.5).unwrap_or(0).saturating_mul(OUTLIER).max(SHORTEST_OUTLIER);
         let mut flags = vec![false; is_own.len()];
-        flags[place] = true;
+        flags[function.as_usize()] = true;
         let ready = Ready::All(vec![Ready::Function(flags), Ready::Range(Measure::Duration, least, u64::MAX)]);
         let mut matching = Matching::new(tables, ready, 0..tables.meta().blocks.len());
         let mut columns = Columns::new();
         let (mut count, mut total_ns) = (0, 0_u64);
-        let mut slowest: Vec<(u64, usize, u64)> = Vec::new();
+        let mut slowest: Vec<(u64, ThreadIndex, EventSeq)> = Vec::new();
         while let Some((block, rows)) = matching.next(tables, about.cancel)? {
             tables.read(block, |column| matches!(column, Column::Duration | Column::OpenSeq), &mut columns)?;
-            let thread = tables.block(block).thread as usize;
+            let thread = tables.block(block).thread;
             for row in rows.unwrap_or_else(|| (0..columns.rows() as u16).collect()) {
-                let (duration, seq) =
-                    (columns.at(Column::Duration, row.into()), columns.at(Column::OpenSeq, row.into()));
+                let (duration, seq) = (columns.at(Column::Duration, row.into()), columns.seq(row.into()));
                 count += 1;
                 total_ns = total_ns.saturating_add(duration);
                 slowest.push((duration, thread, seq));
@@ -90,7 +95,7 @@ impl Slow {
             slowest.truncate(MOST_COMPARED);
         }
         // The machine can stop any call for a while; what most slow calls have in common is the program's doing.
-        let mut votes: BTreeMap<usize, (u64, Example)> = BTreeMap::new();
+        let mut votes: BTreeMap<FunctionIndex, (u64, Example)> = BTreeMap::new();
         for (duration, thread, seq) in slowest {
             if let Some((hottest, inside)) = hottest_inside(about, thread, seq, is_own)? {
                 let vote = votes.entry(hottest).or_insert((0, (duration, inside, thread, seq)));
@@ -98,13 +103,13 @@ impl Slow {
             }
         }
         let winner = votes.into_iter().max_by_key(|(_, (votes, example))| (*votes, example.0));
-        let is_own = is_own[place];
+        let is_own = is_own[function.as_usize()];
         Ok(winner.map(|(culprit, (_, example))| Self { count, total_ns, culprit, example, is_own }))
     }
 
-    fn finding(&self, about: &About<'_>, place: usize, it: &FunctionStats, life: f64) -> Finding {
+    fn finding(&self, about: &About<'_>, function: FunctionIndex, it: &FunctionStats, life: f64) -> Finding {
         let (duration, inside, thread, seq) = self.example;
-        let (name, culprit) = (about.name(place), about.name(self.culprit));
+        let (name, culprit) = (about.name(function), about.name(self.culprit));
         let usual = it.quantile(0.5).unwrap_or(0);
         let times = if self.count == 1 { "once".to_owned() } else { format!("{} times", self.count) };
         let mut title = format!(
@@ -113,12 +118,12 @@ impl Slow {
             nanoseconds(duration),
             nanoseconds(usual)
         );
-        if self.culprit != place {
+        if self.culprit != function {
             title.push_str(&format!("; {} of it in {culprit}", nanoseconds(inside)));
         }
         let share = (self.total_ns as f64 / life).min(1.0);
         // One slow call of a function that calls nothing is what a busy machine looks like.
-        let may_be_chance = self.count == 1 && self.culprit == place;
+        let may_be_chance = self.count == 1 && self.culprit == function;
         let base = if self.is_own { 45.0 } else { 20.0 } - if may_be_chance { 20.0 } else { 0.0 };
         let mut rationale = format!(
             "99 % took {} at most. `ada ask why-slow {}` looks into this one.",
@@ -142,19 +147,19 @@ impl Slow {
 /// The function with the most time in itself inside a call, and how much.
 fn hottest_inside(
     about: &About<'_>,
-    thread: usize,
-    seq: u64,
+    thread: ThreadIndex,
+    seq: EventSeq,
     is_own: &[bool],
-) -> Result<Option<(usize, u64)>, QueryError> {
+) -> Result<Option<(FunctionIndex, u64)>, QueryError> {
     let tables = &about.process.tables;
     let Some(call) = FrameSpan::read(tables, thread, seq)? else { return Ok(None) };
     let extent = Extent::below(about.trace, about.number, &call)?;
     let mut sums = vec![0_u64; is_own.len()];
     let mut columns = Columns::new();
     // Time that a library takes is put down to the program's function that called it.
-    let root = call.function_place();
+    let root = call.function_index().as_usize();
     sums[root] = call.self_ns();
-    let mut open: Vec<(u64, usize)> = vec![(seq, root)];
+    let mut open: Vec<(EventSeq, usize)> = vec![(seq, root)];
     for block in tables.blocks_of(thread) {
         let entry = tables.block(block);
         if entry.last_seq < *extent.seqs.start() || entry.first_seq > *extent.seqs.end() {
@@ -163,21 +168,21 @@ fn hottest_inside(
         about.cancel.check()?;
         tables.read(block, |_| true, &mut columns)?;
         for row in 0..columns.rows() {
-            let row_seq = columns.at(Column::OpenSeq, row);
+            let row_seq = columns.seq(row);
             if !extent.seqs.contains(&row_seq) {
                 continue;
             }
-            let parent = row_seq.wrapping_sub(columns.at(Column::ParentDelta, row));
+            let parent = columns.parent_seq(row).unwrap_or(row_seq);
             while open.last().is_some_and(|(top, _)| *top != parent) && open.len() > 1 {
                 open.pop();
             }
-            let function = columns.at(Column::Function, row) as usize;
+            let function = columns.function(row).as_usize();
             let blamed = if is_own[function] { function } else { open.last().map_or(function, |(_, it)| *it) };
             sums[blamed] = sums[blamed].saturating_add(columns.at(Column::SelfTime, row));
             open.push((row_seq, blamed));
         }
     }
-    Ok(sums.into_iter().enumerate().max_by_key(|(_, sum)| *sum))
+    Ok((0..).map(FunctionIndex).zip(sums).max_by_key(|(_, sum)| *sum))
 }
 
 /// The program's own functions that take a large share of the time in themselves.
@@ -185,15 +190,15 @@ fn hot(about: &About<'_>, is_own: &[bool]) -> Vec<Finding> {
     let meta = about.process.tables.meta();
     let all: u64 = meta.functions.iter().map(|it| it.self_ns).fold(0, u64::saturating_add);
     let mut found = Vec::new();
-    for (place, it) in meta.functions.iter().enumerate().filter(|(place, _)| is_own[*place]) {
+    for (index, it) in (0..).map(FunctionIndex).zip(&meta.functions).filter(|(index, _)| is_own[index.as_usize()]) {
         let share = it.self_ns as f64 / all.max(1) as f64;
         if share >= HOT_SHARE && it.self_ns >= SHORTEST_OUTLIER {
-            let name = about.name(place);
+            let name = about.name(index);
             let title = format!("{name} takes {:.0} % of all time in itself", share * 100.0);
             let rationale = format!("{} in {} calls.", nanoseconds(it.self_ns), it.spans);
             let mut finding = about.finding("hot_function", 20.0 + 30.0 * share, title, rationale);
             finding.function = Some(name);
-            finding.evidence = vec![about.frame(it.longest.0.as_usize(), it.longest.1)];
+            finding.evidence = vec![about.frame(it.longest.0, it.longest.1)];
             finding.facts = json!({ "self_ns": it.self_ns, "calls": it.spans, "share": share });
             found.push(finding);
         }

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use ada_span::table::{Column, Columns};
-use ada_span::{Outcome, Reason, Status};
+use ada_event::EventSeq;
+use ada_span::table::{Column, Columns, FunctionIndex};
+use ada_span::{Outcome, Reason, Status, ThreadIndex};
 
 use super::About;
 use super::ownership::own_functions;
@@ -12,7 +13,7 @@ use crate::error::QueryError;
 use crate::scan::scan_pieces;
 
 /// Nobody of the program's own is above.
-pub(super) const NOBODY: u32 = u32::MAX;
+pub(super) const NOBODY: FunctionIndex = FunctionIndex(u32::MAX);
 
 /// Waits of one kind below one function.
 #[derive(Clone, Copy, Debug, Default)]
@@ -20,10 +21,10 @@ pub(super) struct Waited {
     pub(super) count: u64,
     pub(super) total_ns: u64,
     /// The longest one: its duration, thread and opening event.
-    pub(super) longest: (u64, usize, u64),
+    pub(super) longest: (u64, ThreadIndex, EventSeq),
     /// Waits that had not ended when the process or the recording did.
     pub(super) unfinished: u64,
-    pub(super) longest_unfinished: (u64, usize, u64),
+    pub(super) longest_unfinished: (u64, ThreadIndex, EventSeq),
 }
 
 /// What one function took and gave back.
@@ -32,19 +33,19 @@ pub(super) struct Taken {
     pub(super) taken: u64,
     pub(super) given: u64,
     /// The first thing that was taken: thread and event.
-    pub(super) first: Option<(usize, u64)>,
+    pub(super) first: Option<(ThreadIndex, EventSeq)>,
 }
 
 /// What the pass found.
 #[derive(Default)]
 pub(super) struct Survey {
     /// By the nearest function of the program's own that is open, and what is waited for.
-    pub(super) waits: BTreeMap<(u32, Wait), Waited>,
-    /// By the nearest function of the program's own, and the place of the pair.
-    pub(super) taken: BTreeMap<(u32, usize), Taken>,
-    /// How often a function was open at once at most, by place, and where.
-    pub(super) nested: Vec<(u32, (usize, u64))>,
-    /// Whether a function is the program's own, by place.
+    pub(super) waits: BTreeMap<(FunctionIndex, Wait), Waited>,
+    /// By the nearest function of the program's own, and the index of the pair.
+    pub(super) taken: BTreeMap<(FunctionIndex, usize), Taken>,
+    /// How often a function was open at once at most, by its index, and where.
+    pub(super) nested: Vec<(u32, (ThreadIndex, EventSeq))>,
+    /// Whether a function is the program's own, by its index.
     pub(super) is_own: Vec<bool>,
 }
 
@@ -57,9 +58,9 @@ struct Part {
 }
 
 struct Open {
-    seq: u64,
-    function: u32,
-    own: u32,
+    seq: EventSeq,
+    function: FunctionIndex,
+    own: FunctionIndex,
     is_in_wait: bool,
     is_in_pair: bool,
 }
@@ -75,15 +76,15 @@ impl Survey {
             .map(|it| {
                 let raw = process.names.raw(it.function).unwrap_or_default();
                 let raw = raw.split('@').next().unwrap_or_default();
-                let place = |of: fn(&super::pairs::Pair) -> &'static [&'static str]| {
+                let index = |of: fn(&super::pairs::Pair) -> &'static [&'static str]| {
                     PAIRS.iter().position(|pair| of(pair).contains(&raw)).map(|it| it as u8)
                 };
-                Part { wait: Wait::of(raw), takes: place(|it| it.takers), gives: place(|it| it.givers) }
+                Part { wait: Wait::of(raw), takes: index(|it| it.takers), gives: index(|it| it.givers) }
             })
             .collect();
-        let new = || Self { nested: vec![(0, (0, 0)); meta.functions.len()], ..Self::default() };
+        let new = || Self { nested: vec![(0, Default::default()); meta.functions.len()], ..Self::default() };
         let states = scan_pieces(meta.threads.len(), about.cancel, new, |survey, thread| {
-            survey.add_thread(about, thread, &is_own, &parts)
+            survey.add_thread(about, ThreadIndex(thread as u32), &is_own, &parts)
         })?;
         let mut survey = new();
         states.into_iter().for_each(|it| survey.merge(it));
@@ -94,7 +95,7 @@ impl Survey {
     fn add_thread(
         &mut self,
         about: &About<'_>,
-        thread: usize,
+        thread: ThreadIndex,
         is_own: &[bool],
         parts: &[Part],
     ) -> Result<(), QueryError> {
@@ -108,23 +109,21 @@ impl Survey {
             about.cancel.check()?;
             tables.read(block, wanted, &mut columns)?;
             for row in 0..columns.rows() {
-                let (seq, delta) = (columns.at(Column::OpenSeq, row), columns.at(Column::ParentDelta, row));
-                let parent = (delta > 0).then(|| seq.wrapping_sub(delta));
+                let (seq, parent) = (columns.seq(row), columns.parent_seq(row));
                 while open.last().is_some_and(|top| Some(top.seq) != parent) {
                     if let Some(top) = open.pop() {
-                        counts[top.function as usize] -= 1;
+                        counts[top.function.as_usize()] -= 1;
                     }
                 }
-                let function = columns.at(Column::Function, row) as u32;
-                let place = function as usize;
-                let part = parts[place];
+                let function = columns.function(row);
+                let index = function.as_usize();
+                let part = parts[index];
                 let above = open.last();
-                let own = if is_own[place] { function } else { above.map_or(NOBODY, |it| it.own) };
+                let own = if is_own[index] { function } else { above.map_or(NOBODY, |it| it.own) };
                 let (was_in_wait, was_in_pair) = above.map_or((false, false), |it| (it.is_in_wait, it.is_in_pair));
                 if let Some(wait) = part.wait.filter(|_| !was_in_wait) {
                     let duration = columns.at(Column::Duration, row);
-                    let outcome = Outcome::from_byte(columns.at(Column::Outcome, row) as u8).unwrap_or_default();
-                    self.waits.entry((own, wait)).or_default().add(duration, thread, seq, outcome);
+                    self.waits.entry((own, wait)).or_default().add(duration, thread, seq, columns.outcome(row));
                 }
                 // An allocator that calls another takes once.
                 if !was_in_pair && let Some(pair) = part.takes.or(part.gives) {
@@ -136,9 +135,9 @@ impl Survey {
                         taken.given += 1;
                     }
                 }
-                counts[place] += 1;
-                if counts[place] > self.nested[place].0 {
-                    self.nested[place] = (counts[place], (thread, seq));
+                counts[index] += 1;
+                if counts[index] > self.nested[index].0 {
+                    self.nested[index] = (counts[index], (thread, seq));
                 }
                 open.push(Open {
                     seq,
@@ -176,7 +175,7 @@ impl Survey {
 }
 
 impl Waited {
-    fn add(&mut self, duration: u64, thread: usize, seq: u64, outcome: Outcome) {
+    fn add(&mut self, duration: u64, thread: ThreadIndex, seq: EventSeq, outcome: Outcome) {
         self.count += 1;
         self.total_ns = self.total_ns.saturating_add(duration);
         self.longest = self.longest.max((duration, thread, seq));

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use ada_span::NONE;
 use serde_json::json;
 
 use super::{About, Finding};
@@ -12,8 +11,8 @@ pub(super) fn find(about: &About<'_>) -> Vec<Finding> {
     let mut by_name: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for span in &about.process.tables.meta().pthreads {
         // One whose creation was not seen may be joined by who was not seen either.
-        if span.joiner == NONE && span.is_detached != 1 && span.create_seq != NONE {
-            let target = Target::Thread(about.process.thread_id(span.thread as usize), span.begin_seq);
+        if span.joiner.is_none() && span.is_detached != 1 && span.create_seq.is_some() {
+            let target = Target::Thread(about.process.thread_id(span.thread), span.begin_seq);
             let reference = about.process.refer(target);
             by_name.entry(about.process.thread_name(span)).or_default().push(reference);
         }

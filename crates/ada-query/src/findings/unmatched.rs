@@ -59,7 +59,7 @@ fn example(about: &About<'_>, status: Status, reason: Reason) -> Result<Vec<Stri
     let Some((block, rows)) = matching.next(tables, about.cancel)? else { return Ok(Vec::new()) };
     let mut columns = Columns::new();
     tables.read(block, |column| column == Column::OpenSeq, &mut columns)?;
-    let thread = tables.block(block).thread as usize;
+    let thread = tables.block(block).thread;
     let rows = rows.unwrap_or_else(|| vec![0]);
-    Ok(rows.iter().take(3).map(|row| about.frame(thread, columns.at(Column::OpenSeq, usize::from(*row)))).collect())
+    Ok(rows.iter().take(3).map(|row| about.frame(thread, columns.seq(usize::from(*row)))).collect())
 }

@@ -17,7 +17,7 @@ pub(super) fn find(about: &About<'_>, survey: &Survey) -> Vec<Finding> {
         survey.waits.iter().filter(|((_, wait), _)| *wait == Wait::Lock).map(|(_, it)| it.unfinished).sum();
     let mut found = Vec::new();
     for (&(own, wait), waited) in &survey.waits {
-        let who = if own == NOBODY { "nobody known".to_owned() } else { about.name(own as usize) };
+        let who = if own == NOBODY { "nobody known".to_owned() } else { about.name(own) };
         let facts = json!({
             "waits_for": wait.words(), "count": waited.count, "total_ns": waited.total_ns,
             "longest_ns": waited.longest.0, "unfinished": waited.unfinished,

@@ -61,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_told_apart() {
+    fn equal_names_are_numbered() {
         let names = ["a", "b", "a", "a"].map(str::to_owned);
         assert_eq!(unique(&names), ["a", "b", "a:2", "a:3"]);
     }

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use ada_event::EventSeq;
 use ada_span::gcd::{BlockSpan, How};
 use serde_json::{Map, Value};
 
@@ -30,12 +31,12 @@ impl RuntimeSpan for BlockSpan {
         })
     }
 
-    fn open_seq(&self) -> Option<u64> {
-        known(self.seq)
+    fn open_seq(&self) -> Option<EventSeq> {
+        Some(self.seq)
     }
 
-    fn close_seq(&self) -> Option<u64> {
-        known(self.close_seq)
+    fn close_seq(&self) -> Option<EventSeq> {
+        self.close_seq
     }
 
     fn other(&self, process: &TraceProcess) -> Option<Target> {
@@ -61,8 +62,8 @@ impl RuntimeSpan for BlockSpan {
 
     fn evidence(&self, process: &TraceProcess) -> Vec<Target> {
         let id = process.thread_id(self.thread());
-        let submit = Target::Event(process.thread_id(self.submit_thread as usize), self.submit_seq);
-        let own = self.has_run().then_some(self.seq).into_iter().chain(known(self.close_seq));
+        let submit = Target::Event(process.thread_id(self.submit_thread), self.submit_seq);
+        let own = self.has_run().then_some(self.seq).into_iter().chain(self.close_seq);
         std::iter::once(submit).chain(own.map(|seq| Target::Event(id, seq))).collect()
     }
 
@@ -76,12 +77,12 @@ impl RuntimeSpan for BlockSpan {
         let entry = meta.queues.get(self.queue as usize);
         put("queue_target", entry.and_then(|entry| process.queue_name(entry.target)).into());
         put("block", known(self.block).map_or(Value::Null, hex));
-        put("group", meta.groups.get(self.group as usize).map_or(Value::Null, |group| hex(group.address)));
-        put("submit_ns", self.submit_time.into());
+        put("group", meta.groups.get(self.group as usize).map_or(Value::Null, |group| hex(group.address.0)));
+        put("submit_ns", self.submit_time.0.into());
         put("submit_span_id", process.refer(submission(self, process)).into());
-        put("submitter_thread_id", process.thread_id(self.submit_thread as usize).into());
+        put("submitter_thread_id", process.thread_id(self.submit_thread).0.into());
         put("queue_latency_ns", self.latency().into());
-        put("total_ns", self.has_run().then(|| self.end.saturating_sub(self.submit_time)).into());
+        put("total_ns", self.has_run().then(|| self.end.since(self.submit_time)).into());
         put("confidence", (self.confidence as f64 / 100.0).into());
         match self.how() {
             How::Apply => drop(put("iterations", known(self.index).into())),
@@ -95,12 +96,12 @@ impl RuntimeSpan for BlockSpan {
         attributes
     }
 
-    fn run(&self) -> Option<(u64, Option<u64>)> {
-        self.has_run().then_some((self.seq, Some(self.close_seq)))
+    fn run(&self) -> Option<(EventSeq, Option<EventSeq>)> {
+        self.has_run().then_some((self.seq, self.close_seq))
     }
 }
 
 /// The call that submitted the block.
 fn submission(block: &BlockSpan, process: &TraceProcess) -> Target {
-    Target::Frame(process.thread_id(block.submit_thread as usize), block.submit_seq)
+    Target::Frame(process.thread_id(block.submit_thread), block.submit_seq)
 }

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use ada_event::FunctionId;
+use ada_event::EventSeq;
 use ada_span::callback::CallbackSpan;
 use serde_json::{Map, Value};
 
@@ -21,7 +21,7 @@ impl RuntimeSpan for CallbackSpan {
 
     fn basics(&self) -> Basics {
         let &Self { thread, start, end, function, .. } = self;
-        Basics { thread, start, end, outcome: self.outcome(), function }
+        Basics { thread, start, end, outcome: self.outcome(), function: Some(function) }
     }
 
     fn name<'a>(&self, process: &'a TraceProcess) -> Option<Cow<'a, str>> {
@@ -31,12 +31,12 @@ impl RuntimeSpan for CallbackSpan {
         })
     }
 
-    fn open_seq(&self) -> Option<u64> {
-        known(self.seq)
+    fn open_seq(&self) -> Option<EventSeq> {
+        Some(self.seq)
     }
 
-    fn close_seq(&self) -> Option<u64> {
-        known(self.close_seq)
+    fn close_seq(&self) -> Option<EventSeq> {
+        self.close_seq
     }
 
     fn other(&self, process: &TraceProcess) -> Option<Target> {
@@ -48,17 +48,17 @@ impl RuntimeSpan for CallbackSpan {
     }
 
     fn cause(&self, process: &TraceProcess) -> Option<Target> {
-        Some(Target::Frame(process.thread_id(self.initiator_thread as usize), self.initiator_seq))
+        Some(Target::Frame(process.thread_id(self.initiator_thread), self.initiator_seq))
     }
 
     fn correlation_key(&self, _process: &TraceProcess) -> Option<String> {
-        Some(FunctionId(self.function).to_string())
+        Some(self.function.to_string())
     }
 
     fn evidence(&self, process: &TraceProcess) -> Vec<Target> {
         let id = process.thread_id(self.thread());
-        let initiator = Target::Event(process.thread_id(self.initiator_thread as usize), self.initiator_seq);
-        let own = std::iter::once(self.seq).chain(known(self.close_seq)).map(|seq| Target::Event(id, seq));
+        let initiator = Target::Event(process.thread_id(self.initiator_thread), self.initiator_seq);
+        let own = std::iter::once(self.seq).chain(self.close_seq).map(|seq| Target::Event(id, seq));
         std::iter::once(initiator).chain(own).collect()
     }
 
@@ -66,16 +66,16 @@ impl RuntimeSpan for CallbackSpan {
         let refer = |target: Option<Target>| Value::from(target.map(|target| process.refer(target)));
         let mut attributes = Map::new();
         let mut put = |name: &str, value: Value| attributes.insert(name.to_owned(), value);
-        put("initiator", process.names.name(FunctionId(self.initiator_function)).into());
+        put("initiator", process.names.name(self.initiator_function).into());
         put("initiator_span_id", refer(self.cause(process)));
-        put("initiator_thread_id", process.thread_id(self.initiator_thread as usize).into());
-        put("latency_ns", self.start.saturating_sub(self.initiator_time).into());
+        put("initiator_thread_id", process.thread_id(self.initiator_thread).0.into());
+        put("latency_ns", self.start.since(self.initiator_time).into());
         put("confidence", (self.confidence as f64 / 100.0).into());
         put("frame_span_id", refer(self.other(process)));
         attributes
     }
 
-    fn run(&self) -> Option<(u64, Option<u64>)> {
-        Some((self.seq, Some(self.close_seq)))
+    fn run(&self) -> Option<(EventSeq, Option<EventSeq>)> {
+        Some((self.seq, self.close_seq))
     }
 }

@@ -4,6 +4,7 @@
 
 use std::borrow::Cow;
 
+use ada_event::ThreadId;
 use ada_span::Reason;
 use ada_span::table::Column;
 
@@ -20,7 +21,7 @@ struct Asked<'a, 's, S: ?Sized> {
 }
 
 impl<'a, S: RuntimeSpan + ?Sized> Asked<'a, '_, S> {
-    fn thread_id(&self) -> u32 {
+    fn thread_id(&self) -> ThreadId {
         self.process.thread_id(self.span.thread())
     }
 
@@ -37,7 +38,7 @@ impl<'a, S: RuntimeSpan + ?Sized> Asked<'a, '_, S> {
 macro_rules! span_columns {
     ($($column:ident: $kind:ident, $how:ident, $shown:ident, $name:literal, needs [$($needs:ident)*],
         $about:literal, |$it:ident| $value:expr;)*) => {
-        /// A column, by its place in SQL's table.
+        /// A column, by its index in SQL's table.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub(crate) enum SpanColumn {
             $($column,)*
@@ -169,9 +170,9 @@ span_columns! {
 }
 
 impl SpanColumn {
-    /// The column at a place of SQL's table.
-    pub(crate) fn at(place: usize) -> Option<Self> {
-        Self::ALL.get(place).copied()
+    /// The column at an index of SQL's table.
+    pub(crate) fn at(index: usize) -> Option<Self> {
+        Self::ALL.get(index).copied()
     }
 
     /// The columns that records have.
@@ -195,10 +196,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_column_stands_at_its_own_place_under_its_own_name() {
-        for (place, &column) in SpanColumn::ALL.iter().enumerate() {
-            assert_eq!(SpanColumn::at(place), Some(column));
-            assert_eq!(column as usize, place);
+    fn a_column_stands_at_its_own_index_under_its_own_name() {
+        for (index, &column) in SpanColumn::ALL.iter().enumerate() {
+            assert_eq!(SpanColumn::at(index), Some(column));
+            assert_eq!(column as usize, index);
             assert_eq!(COLUMNS.iter().filter(|it| it.name == column.name()).count(), 1, "{}", column.name());
         }
         assert_eq!(SpanColumn::at(SpanColumn::ALL.len()), None);

@@ -2,8 +2,9 @@
 
 use std::ops::RangeInclusive;
 
-use ada_span::SpanError;
+use ada_event::EventSeq;
 use ada_span::table::{Column, Columns};
+use ada_span::{SpanError, ThreadIndex};
 
 use super::FrameSpan;
 use super::find;
@@ -14,8 +15,8 @@ use crate::trace::{Reference, Trace};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Extent {
     pub(crate) process: usize,
-    pub(crate) thread: usize,
-    pub(crate) seqs: RangeInclusive<u64>,
+    pub(crate) thread: ThreadIndex,
+    pub(crate) seqs: RangeInclusive<EventSeq>,
 }
 
 impl Extent {
@@ -32,12 +33,12 @@ impl Extent {
             Some(close) => close,
             None => last_below(trace, process, call)?,
         };
-        Ok(Self { process, thread: call.thread, seqs: call.seq().saturating_add(1)..=last })
+        Ok(Self { process, thread: call.thread, seqs: call.seq().next()..=last })
     }
 }
 
 /// The last call below one that no event has ended: rows are in the order of a walk through the tree.
-fn last_below(trace: &Trace, process: usize, call: &FrameSpan) -> Result<u64, SpanError> {
+fn last_below(trace: &Trace, process: usize, call: &FrameSpan) -> Result<EventSeq, SpanError> {
     let tables = &trace.processes()[process].tables;
     let (root, depth) = (call.seq(), call.depth());
     let mut last = root;
@@ -50,7 +51,7 @@ fn last_below(trace: &Trace, process: usize, call: &FrameSpan) -> Result<u64, Sp
         }
         tables.read(block, wanted, &mut columns)?;
         for row in 0..columns.rows() {
-            let seq = columns.at(Column::OpenSeq, row);
+            let seq = columns.seq(row);
             if seq <= root {
                 continue;
             }

@@ -1,6 +1,7 @@
 //! Spans by their references.
 
-use ada_span::{NONE, SpanError};
+use ada_event::ThreadId;
+use ada_span::SpanError;
 
 use super::{FrameSpan, Span, SpanKind};
 use crate::error::QueryError;
@@ -35,7 +36,7 @@ pub(crate) fn one(trace: &Trace, session: Option<&str>, id: &str) -> Result<Span
 }
 
 impl Span {
-    /// The span of a process, by its place, that is called so. An event and a function are no spans.
+    /// The span of a process, by its index, that is called so. An event and a function are no spans.
     pub fn find(trace: &Trace, process: usize, target: Target) -> Result<Option<Self>, SpanError> {
         let kind = find(&trace.processes()[process], target)?;
         Ok(kind.map(|kind| Self { process, kind }))
@@ -47,38 +48,38 @@ impl Span {
         let meta = tables.meta();
         let (thread, seq) = match self.kind {
             SpanKind::Frame(frame) => return Ok(Some(frame)),
-            SpanKind::Pthread(place) => (meta.pthreads[place].thread, meta.pthreads[place].routine_seq),
+            SpanKind::Pthread(index) => (meta.pthreads[index].thread, meta.pthreads[index].routine_seq),
             // A task runs in many pieces, and no call holds them.
             SpanKind::Task(_) => return Ok(None),
-            SpanKind::Block(place) => {
-                let span = &meta.dispatched[place];
-                (span.thread, if span.has_run() { span.seq } else { NONE })
+            SpanKind::Block(index) => {
+                let span = &meta.dispatched[index];
+                (span.thread, span.has_run().then_some(span.seq))
             }
-            SpanKind::Callback(place) => (meta.callbacks[place].thread, meta.callbacks[place].seq),
+            SpanKind::Callback(index) => (meta.callbacks[index].thread, Some(meta.callbacks[index].seq)),
         };
-        if seq == NONE { Ok(None) } else { FrameSpan::read(tables, thread as usize, seq) }
+        seq.map_or(Ok(None), |seq| FrameSpan::read(tables, thread, seq))
     }
 }
 
 fn find(process: &TraceProcess, target: Target) -> Result<Option<SpanKind>, SpanError> {
     let meta = process.tables.meta();
-    let on_thread = |id: u32| meta.thread_index(id).map(|thread| thread as u64);
+    let on_thread = |id: ThreadId| meta.thread_index(id);
     Ok(match target {
         Target::Frame(id, seq) => match meta.thread_index(id) {
             Some(thread) => FrameSpan::read(&process.tables, thread, seq)?.map(SpanKind::Frame),
             None => None,
         },
         Target::Callback(id, seq) => on_thread(id).and_then(|thread| {
-            let place = meta.callbacks.iter().position(|it| it.thread == thread && it.seq == seq);
-            place.map(SpanKind::Callback)
+            let index = meta.callbacks.iter().position(|it| it.thread == thread && it.seq == seq);
+            index.map(SpanKind::Callback)
         }),
         Target::Block(id, seq) => on_thread(id).and_then(|thread| {
-            let place = meta.dispatched.iter().position(|it| it.thread == thread && it.seq == seq);
-            place.map(SpanKind::Block)
+            let index = meta.dispatched.iter().position(|it| it.thread == thread && it.seq == seq);
+            index.map(SpanKind::Block)
         }),
         Target::Thread(id, seq) => on_thread(id).and_then(|thread| {
-            let place = meta.pthreads.iter().position(|it| it.thread == thread && it.begin_seq == seq);
-            place.map(SpanKind::Pthread)
+            let index = meta.pthreads.iter().position(|it| it.thread == thread && it.begin_seq == seq);
+            index.map(SpanKind::Pthread)
         }),
         Target::Task(id) => meta.tasks.iter().position(|it| it.id == id).map(SpanKind::Task),
         Target::Event(..) | Target::Function(_) => None,

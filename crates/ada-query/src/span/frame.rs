@@ -2,9 +2,9 @@
 
 use std::borrow::Cow;
 
-use ada_event::FunctionId;
-use ada_span::table::{Column, Columns, Tables};
-use ada_span::{NONE, Outcome, SpanError};
+use ada_event::{EventSeq, FunctionId, TraceNanos};
+use ada_span::table::{Column, Columns, FunctionIndex, Tables};
+use ada_span::{NONE, Outcome, SpanError, ThreadIndex};
 use serde_json::{Map, Value};
 
 use super::runtime_span::{Basics, RuntimeSpan};
@@ -31,7 +31,7 @@ impl FrameColumns for FrameValues {
 pub(crate) struct BlockRow<'a> {
     /// The block's columns.
     pub(crate) columns: &'a Columns,
-    /// The row's place.
+    /// The row's index.
     pub(crate) row: usize,
 }
 
@@ -45,8 +45,8 @@ impl FrameColumns for BlockRow<'_> {
 /// A call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Frame<C = FrameValues> {
-    /// The thread's place.
-    pub thread: usize,
+    /// The thread.
+    pub thread: ThreadIndex,
     /// Its columns.
     pub columns: C,
 }
@@ -56,31 +56,30 @@ pub type FrameSpan = Frame<FrameValues>;
 
 impl FrameSpan {
     /// The call in a row of a block of which all columns were read.
-    pub fn of_row(thread: usize, columns: &Columns, row: usize) -> Self {
+    pub fn of_row(thread: ThreadIndex, columns: &Columns, row: usize) -> Self {
         Self { thread, columns: Column::ALL.map(|column| columns.at(column, row)) }
     }
 
-    /// The call of a thread, by its place, that an event opens.
-    pub fn read(tables: &Tables, thread: usize, seq: u64) -> Result<Option<Self>, SpanError> {
+    /// The call of a thread that an event opens.
+    pub fn read(tables: &Tables, thread: ThreadIndex, seq: EventSeq) -> Result<Option<Self>, SpanError> {
         let Some(block) = tables.block_of(thread, seq) else { return Ok(None) };
         let mut columns = Columns::new();
         tables.read(block, |_| true, &mut columns)?;
-        let row = columns.get(Column::OpenSeq).binary_search(&seq).ok();
-        Ok(row.map(|row| Self::of_row(thread, &columns, row)))
+        Ok(columns.row_of(seq).map(|row| Self::of_row(thread, &columns, row)))
     }
 }
 
 impl<C: FrameColumns> Frame<C> {
     /// The event that opens it.
     #[inline]
-    pub fn seq(&self) -> u64 {
-        self.columns.at(Column::OpenSeq)
+    pub fn seq(&self) -> EventSeq {
+        EventSeq(self.columns.at(Column::OpenSeq))
     }
 
     /// When it began.
     #[inline]
-    pub fn start(&self) -> u64 {
-        self.columns.at(Column::Start)
+    pub fn start(&self) -> TraceNanos {
+        TraceNanos(self.columns.at(Column::Start))
     }
 
     /// How long it took.
@@ -91,7 +90,7 @@ impl<C: FrameColumns> Frame<C> {
 
     /// When it ended.
     #[inline]
-    pub fn end(&self) -> u64 {
+    pub fn end(&self) -> TraceNanos {
         self.start().saturating_add(self.duration())
     }
 
@@ -107,10 +106,10 @@ impl<C: FrameColumns> Frame<C> {
         self.columns.at(Column::Depth)
     }
 
-    /// The function's place in the tables.
+    /// The function in the tables.
     #[inline]
-    pub fn function_place(&self) -> usize {
-        self.columns.at(Column::Function) as usize
+    pub fn function_index(&self) -> FunctionIndex {
+        FunctionIndex(self.columns.at(Column::Function) as u32)
     }
 
     /// How and why it ended, as a byte.
@@ -121,14 +120,14 @@ impl<C: FrameColumns> Frame<C> {
 
     /// The event that opens the call around it.
     #[inline]
-    pub fn parent_seq(&self) -> Option<u64> {
+    pub fn parent_seq(&self) -> Option<EventSeq> {
         let delta = self.columns.at(Column::ParentDelta);
         (delta > 0).then(|| self.seq().wrapping_sub(delta))
     }
 
     /// The event that closes it.
     #[inline]
-    pub fn close_seq(&self) -> Option<u64> {
+    pub fn close_seq(&self) -> Option<EventSeq> {
         let delta = self.columns.at(Column::CloseDelta);
         (delta > 0).then(|| self.seq().saturating_add(delta))
     }
@@ -152,23 +151,23 @@ impl<C: FrameColumns> RuntimeSpan for Frame<C> {
 
     fn basics(&self) -> Basics {
         Basics {
-            thread: self.thread as u64,
+            thread: self.thread,
             start: Self::start(self),
             end: self.end(),
             outcome: self.outcome(),
-            // The tables have a place instead, which `function` looks up.
-            function: NONE,
+            // The tables have an index instead, which `function` looks up.
+            function: None,
         }
     }
 
     // A scan asks for one of these at a time, and only its column was read.
     #[inline]
-    fn thread(&self) -> usize {
+    fn thread(&self) -> ThreadIndex {
         self.thread
     }
 
     #[inline]
-    fn start(&self) -> u64 {
+    fn start(&self) -> TraceNanos {
         Self::start(self)
     }
 
@@ -193,36 +192,36 @@ impl<C: FrameColumns> RuntimeSpan for Frame<C> {
     }
 
     fn function(&self, process: &TraceProcess) -> Option<FunctionId> {
-        Some(process.function(self.function_place())).filter(|function| function.0 != NONE)
+        Some(process.function(self.function_index())).filter(|function| function.0 != NONE)
     }
 
     #[inline]
     fn label<'a>(&self, process: &'a TraceProcess) -> Option<Cow<'a, FunctionLabel>> {
-        process.label_at(self.function_place()).map(Cow::Borrowed)
+        process.label_at(self.function_index()).map(Cow::Borrowed)
     }
 
     #[inline]
     fn name<'a>(&self, process: &'a TraceProcess) -> Option<Cow<'a, str>> {
-        process.label_at(self.function_place()).map(|label| Cow::Borrowed(&*label.name))
+        process.label_at(self.function_index()).map(|label| Cow::Borrowed(&*label.name))
     }
 
     #[inline]
-    fn open_seq(&self) -> Option<u64> {
+    fn open_seq(&self) -> Option<EventSeq> {
         Some(self.seq())
     }
 
     #[inline]
-    fn close_seq(&self) -> Option<u64> {
+    fn close_seq(&self) -> Option<EventSeq> {
         Self::close_seq(self)
     }
 
     #[inline]
-    fn context_seq(&self) -> Option<u64> {
-        self.columns.at(Column::Context).checked_sub(1)
+    fn context_seq(&self) -> Option<EventSeq> {
+        self.columns.at(Column::Context).checked_sub(1).map(EventSeq)
     }
 
     fn other(&self, process: &TraceProcess) -> Option<Target> {
-        process.logical_of(self.thread as u32, self.seq())
+        process.logical_of(self.thread, self.seq())
     }
 
     #[inline]
@@ -231,7 +230,7 @@ impl<C: FrameColumns> RuntimeSpan for Frame<C> {
     }
 
     fn evidence(&self, process: &TraceProcess) -> Vec<Target> {
-        let event = |seq: u64| Target::Event(process.thread_id(self.thread), seq);
+        let event = |seq: EventSeq| Target::Event(process.thread_id(self.thread), seq);
         std::iter::once(self.seq()).chain(Self::close_seq(self)).map(event).collect()
     }
 
@@ -243,7 +242,7 @@ impl<C: FrameColumns> RuntimeSpan for Frame<C> {
         known.map(|(name, target)| (name.to_owned(), process.refer(target).into())).collect()
     }
 
-    fn run(&self) -> Option<(u64, Option<u64>)> {
+    fn run(&self) -> Option<(EventSeq, Option<EventSeq>)> {
         Some((self.seq(), Self::close_seq(self)))
     }
 }

@@ -20,10 +20,10 @@ pub use frame::{Frame, FrameSpan};
 pub(crate) use pthread::{join_wait, mode};
 pub(crate) use value::SpanValue;
 
-use ada_event::FunctionId;
+use ada_event::{FunctionId, TraceNanos};
 use ada_span::concurrency::Context;
 use ada_span::table::Meta;
-use ada_span::{Corrected, Outcome};
+use ada_span::{Corrected, Outcome, ThreadIndex};
 
 use crate::trace::{Reference, Target, Trace, TraceProcess};
 
@@ -32,13 +32,13 @@ use runtime_span::RuntimeSpan;
 /// A span of any runtime.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Span {
-    /// The place of its process in the trace.
+    /// The index of its process in the trace.
     pub process: usize,
     /// What it is.
     pub kind: SpanKind,
 }
 
-/// What a span is. Logical spans are known by their places in the tables.
+/// What a span is. Logical spans are known by their indexes in the tables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SpanKind {
     /// A call.
@@ -58,8 +58,8 @@ impl SpanKind {
     pub(crate) fn of_context(context: Context) -> Option<Self> {
         match context {
             Context::Thread => None,
-            Context::Task(place) => Some(Self::Task(place as usize)),
-            Context::Block(place) => Some(Self::Block(place as usize)),
+            Context::Task(index) => Some(Self::Task(index as usize)),
+            Context::Block(index) => Some(Self::Block(index as usize)),
         }
     }
 
@@ -67,10 +67,10 @@ impl SpanKind {
     fn in_tables<'a>(&'a self, meta: &'a Meta) -> &'a dyn RuntimeSpan {
         match self {
             Self::Frame(frame) => frame,
-            Self::Pthread(place) => &meta.pthreads[*place],
-            Self::Callback(place) => &meta.callbacks[*place],
-            Self::Task(place) => &meta.tasks[*place],
-            Self::Block(place) => &meta.dispatched[*place],
+            Self::Pthread(index) => &meta.pthreads[*index],
+            Self::Callback(index) => &meta.callbacks[*index],
+            Self::Task(index) => &meta.tasks[*index],
+            Self::Block(index) => &meta.dispatched[*index],
         }
     }
 }
@@ -117,10 +117,10 @@ impl Span {
         let blocks = tasks + meta.tasks.len();
         match self.kind {
             SpanKind::Frame(frame) => process.event_number(frame.thread, frame.seq()),
-            SpanKind::Pthread(place) => process.logical_number(place),
-            SpanKind::Callback(place) => process.logical_number(callbacks + place),
-            SpanKind::Task(place) => process.logical_number(tasks + place),
-            SpanKind::Block(place) => process.logical_number(blocks + place),
+            SpanKind::Pthread(index) => process.logical_number(index),
+            SpanKind::Callback(index) => process.logical_number(callbacks + index),
+            SpanKind::Task(index) => process.logical_number(tasks + index),
+            SpanKind::Block(index) => process.logical_number(blocks + index),
         }
     }
 
@@ -136,7 +136,7 @@ impl Span {
     }
 
     /// When it began.
-    pub fn start(&self, trace: &Trace) -> u64 {
+    pub fn start(&self, trace: &Trace) -> TraceNanos {
         self.in_tables(trace).start()
     }
 
@@ -170,8 +170,8 @@ impl Span {
         self.in_tables(trace).runtime(self.process_in(trace))
     }
 
-    /// The place of the thread that it began on.
-    pub fn thread(&self, trace: &Trace) -> usize {
+    /// The thread that it began on.
+    pub fn thread(&self, trace: &Trace) -> ThreadIndex {
         self.in_tables(trace).thread()
     }
 

@@ -15,8 +15,8 @@ pub(super) fn record(trace: &Trace, process: &TraceProcess, span: &dyn RuntimeSp
     let refer = |target: Target| Value::from(process.refer(target));
     let mut put = |name: &str, value: Value| record.insert(name.to_owned(), value);
     put("parent_span_id", span.parent(process).map_or(Value::Null, refer));
-    put("end_thread_id", process.thread_id(span.end_thread()).into());
-    put("thread_ids", span.thread_ids(process).into());
+    put("end_thread_id", process.thread_id(span.end_thread()).0.into());
+    put("thread_ids", span.thread_ids(process).into_iter().map(|id| id.0).collect());
     put("correlation_key", span.correlation_key(process).into());
     put("evidence", span.evidence(process).into_iter().map(refer).collect());
     put("attributes", attributes(trace, process, span).into());
@@ -30,7 +30,7 @@ fn attributes(trace: &Trace, process: &TraceProcess, span: &dyn RuntimeSpan) -> 
     let outcome = span.outcome();
     let end = span.start().saturating_add(span.duration());
     if outcome.reason == Reason::Timeout && outcome.status == Status::Completed {
-        put("resumed_ns", end.into());
+        put("resumed_ns", end.0.into());
     }
     if outcome.is_uncertain {
         put("uncertain", true.into());

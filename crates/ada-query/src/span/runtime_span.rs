@@ -2,23 +2,22 @@
 
 use std::borrow::Cow;
 
-use ada_event::FunctionId;
-use ada_span::Outcome;
+use ada_event::{EventSeq, FunctionId, ThreadId, TraceNanos};
+use ada_span::{Outcome, ThreadIndex};
 use serde_json::{Map, Value};
 
-use super::value::known;
 use crate::trace::{FunctionLabel, Target, TraceProcess};
 
 /// What the tables keep of the spans of every runtime.
 #[derive(Clone, Copy)]
 pub(crate) struct Basics {
-    /// The place of the thread that it began on.
-    pub(crate) thread: u64,
-    pub(crate) start: u64,
-    pub(crate) end: u64,
+    /// The thread that it began on.
+    pub(crate) thread: ThreadIndex,
+    pub(crate) start: TraceNanos,
+    pub(crate) end: TraceNanos,
     pub(crate) outcome: Outcome,
-    /// The function that it ran; [`ada_span::NONE`] where that is not known.
-    pub(crate) function: u64,
+    /// The function that it ran, where that is known.
+    pub(crate) function: Option<FunctionId>,
 }
 
 /// A span of some runtime. To add a runtime, implement this for its spans and give [`super::SpanKind`] a variant.
@@ -36,18 +35,18 @@ pub(crate) trait RuntimeSpan {
 
     fn basics(&self) -> Basics;
 
-    /// The place of the thread that it began on.
-    fn thread(&self) -> usize {
-        self.basics().thread as usize
+    /// The thread that it began on.
+    fn thread(&self) -> ThreadIndex {
+        self.basics().thread
     }
 
-    fn start(&self) -> u64 {
+    fn start(&self) -> TraceNanos {
         self.basics().start
     }
 
     fn duration(&self) -> u64 {
         let Basics { start, end, .. } = self.basics();
-        end.saturating_sub(start)
+        end.since(start)
     }
 
     /// Time in it alone; logical spans have none.
@@ -66,7 +65,7 @@ pub(crate) trait RuntimeSpan {
 
     /// The function that it ran.
     fn function(&self, _process: &TraceProcess) -> Option<FunctionId> {
-        known(self.basics().function).map(FunctionId)
+        self.basics().function
     }
 
     fn label<'a>(&self, process: &'a TraceProcess) -> Option<Cow<'a, FunctionLabel>> {
@@ -77,13 +76,13 @@ pub(crate) trait RuntimeSpan {
     fn name<'a>(&self, process: &'a TraceProcess) -> Option<Cow<'a, str>>;
 
     /// The event that began it, by its position on the thread.
-    fn open_seq(&self) -> Option<u64>;
+    fn open_seq(&self) -> Option<EventSeq>;
 
     /// The event that ended it.
-    fn close_seq(&self) -> Option<u64>;
+    fn close_seq(&self) -> Option<EventSeq>;
 
     /// The event of the throw, longjmp or exit that ended it.
-    fn context_seq(&self) -> Option<u64> {
+    fn context_seq(&self) -> Option<EventSeq> {
         None
     }
 
@@ -103,13 +102,13 @@ pub(crate) trait RuntimeSpan {
         self.cause(process)
     }
 
-    /// The place of the thread that it ended on.
-    fn end_thread(&self) -> usize {
+    /// The thread that it ended on.
+    fn end_thread(&self) -> ThreadIndex {
         self.thread()
     }
 
     /// The ids of the threads that it ran on, in their order.
-    fn thread_ids(&self, process: &TraceProcess) -> Vec<u32> {
+    fn thread_ids(&self, process: &TraceProcess) -> Vec<ThreadId> {
         vec![process.thread_id(self.thread())]
     }
 
@@ -125,7 +124,7 @@ pub(crate) trait RuntimeSpan {
     fn attributes(&self, process: &TraceProcess) -> Map<String, Value>;
 
     /// The events that its run on one thread begins and ends with; nothing where it has no such run.
-    fn run(&self) -> Option<(u64, Option<u64>)>;
+    fn run(&self) -> Option<(EventSeq, Option<EventSeq>)>;
 }
 
 /// An address or handle, as records have it.

@@ -2,6 +2,8 @@
 
 use std::borrow::Cow;
 
+use ada_event::{EventSeq, ThreadId, TraceNanos};
+use ada_span::ThreadIndex;
 use ada_span::concurrency::Context;
 use ada_span::swift::{Suspension, TaskEnd, TaskSpan, WaitKind};
 use serde_json::{Map, Value, json};
@@ -31,12 +33,12 @@ impl RuntimeSpan for TaskSpan {
         })
     }
 
-    fn open_seq(&self) -> Option<u64> {
-        known(self.begin_seq)
+    fn open_seq(&self) -> Option<EventSeq> {
+        Some(self.begin_seq)
     }
 
-    fn close_seq(&self) -> Option<u64> {
-        known(self.end_seq)
+    fn close_seq(&self) -> Option<EventSeq> {
+        self.end_seq
     }
 
     /// A task runs in many pieces, and no call holds them.
@@ -49,15 +51,16 @@ impl RuntimeSpan for TaskSpan {
     }
 
     fn parent(&self, process: &TraceProcess) -> Option<Target> {
-        let thread = || process.thread_around(self.create_thread, self.create_seq);
+        let creation_call = self.create_thread.zip(self.create_seq);
+        let thread = || creation_call.and_then(|(thread, seq)| process.thread_around(thread, seq));
         process.target_of(self.parent()).or_else(thread).or_else(|| creation(self, process))
     }
 
-    fn end_thread(&self) -> usize {
-        known(self.end_thread).map_or(self.thread(), |thread| thread as usize)
+    fn end_thread(&self) -> ThreadIndex {
+        self.end_thread.unwrap_or(self.thread)
     }
 
-    fn thread_ids(&self, process: &TraceProcess) -> Vec<u32> {
+    fn thread_ids(&self, process: &TraceProcess) -> Vec<ThreadId> {
         process.threads_of(self)
     }
 
@@ -68,26 +71,28 @@ impl RuntimeSpan for TaskSpan {
     fn evidence(&self, process: &TraceProcess) -> Vec<Target> {
         let events = [
             (self.create_thread, self.create_seq),
-            (self.thread, self.begin_seq),
+            (Some(self.thread), Some(self.begin_seq)),
             (self.cancel_thread, self.cancel_seq),
             (self.end_thread, self.end_seq),
         ];
-        let known_event =
-            |(thread, seq)| process.known_thread_id(thread).zip(known(seq)).map(|(id, seq)| Target::Event(id, seq));
+        let known_event = |(thread, seq): (Option<ThreadIndex>, Option<EventSeq>)| {
+            process.known_thread_id(thread).zip(seq).map(|(id, seq)| Target::Event(id, seq))
+        };
         events.into_iter().filter_map(known_event).collect()
     }
 
     fn attributes(&self, process: &TraceProcess) -> Map<String, Value> {
         let refer = |target: Option<Target>| Value::from(target.map(|target| process.refer(target)));
+        let time = |time: Option<TraceNanos>| Value::from(time.map(|time| time.0));
         let mut attributes = Map::new();
         let mut put = |name: &str, value: Value| attributes.insert(name.to_owned(), value);
         put("task_id", self.id.into());
         put("kind", self.kind().word().into());
-        put("create_ns", known(self.create_time).into());
+        put("create_ns", time(self.create_time));
         put("create_span_id", refer(creation(self, process)));
-        put("creator_thread_id", process.known_thread_id(self.create_thread).into());
-        put("ready_ns", known(self.ready_time).into());
-        let latency = known(self.create_time).filter(|_| self.runs > 0).map(|time| self.start.saturating_sub(time));
+        put("creator_thread_id", process.known_thread_id(self.create_thread).map(|id| id.0).into());
+        put("ready_ns", time(self.ready_time));
+        let latency = self.create_time.filter(|_| self.runs > 0).map(|time| self.start.since(time));
         put("start_latency_ns", latency.into());
         put("running_ns", self.running_ns.into());
         put("suspended_ns", self.suspended_ns.into());
@@ -96,14 +101,14 @@ impl RuntimeSpan for TaskSpan {
         if self.end_how() != TaskEnd::None {
             put("end_by", self.end_how().word().into());
         }
-        if let Some(time) = known(self.cancel_time) {
-            put("cancel_ns", time.into());
+        if let Some(time) = self.cancel_time {
+            put("cancel_ns", time.0.into());
             put("canceler_span_id", refer(process.target_of(Context::from_word(self.canceler))));
-            put("canceler_thread_id", process.known_thread_id(self.cancel_thread).into());
+            put("canceler_thread_id", process.known_thread_id(self.cancel_thread).map(|id| id.0).into());
             put("canceled_continuation", known(self.canceled_continuation).map_or(Value::Null, hex));
         }
         let runs = process.runs_of(self).iter().map(
-            |run| json!({ "thread_id": process.known_thread_id(run.thread), "start_ns": run.start, "end_ns": run.end }),
+            |run| json!({ "thread_id": process.thread_id(run.thread).0, "start_ns": run.start.0, "end_ns": run.end.0 }),
         );
         put("runs", runs.collect());
         put("suspensions", process.suspensions_of(self).iter().map(|wait| suspension(wait, process)).collect());
@@ -111,14 +116,14 @@ impl RuntimeSpan for TaskSpan {
     }
 
     /// What hooks took on the threads that a task runs on is not what they took of its waits.
-    fn run(&self) -> Option<(u64, Option<u64>)> {
+    fn run(&self) -> Option<(EventSeq, Option<EventSeq>)> {
         None
     }
 }
 
 /// The call that made the task.
 fn creation(task: &TaskSpan, process: &TraceProcess) -> Option<Target> {
-    let seq = known(task.create_seq)?;
+    let seq = task.create_seq?;
     process.known_thread_id(task.create_thread).map(|thread| Target::Frame(thread, seq))
 }
 
@@ -126,10 +131,10 @@ fn creation(task: &TaskSpan, process: &TraceProcess) -> Option<Target> {
 fn suspension(wait: &Suspension, process: &TraceProcess) -> Value {
     let mut record = json!({
         "kind": wait.kind().word(),
-        "start_ns": wait.start,
-        "end_ns": known(wait.end),
-        "duration_ns": known(wait.end).map(|end| end.saturating_sub(wait.start)),
-        "ready_ns": known(wait.ready_time),
+        "start_ns": wait.start.0,
+        "end_ns": wait.end.map(|time| time.0),
+        "duration_ns": wait.end.map(|end| end.since(wait.start)),
+        "ready_ns": wait.ready_time.map(|time| time.0),
     });
     if let Some(key) = known(wait.key) {
         let (name, value) = match wait.kind() {
@@ -140,12 +145,13 @@ fn suspension(wait: &Suspension, process: &TraceProcess) -> Value {
         };
         record[name] = value;
     }
-    if let Some(thread) = process.known_thread_id(wait.resume_thread) {
-        let by_thread = || process.thread_around(wait.resume_thread, wait.resume_seq);
+    if let Some((thread, seq)) = wait.resume_thread.zip(wait.resume_seq) {
+        let id = process.thread_id(thread);
+        let by_thread = || process.thread_around(thread, seq);
         let resumer = process.target_of(wait.resumer()).or_else(by_thread);
-        record["resume_ns"] = wait.resume_time.into();
-        record["resume_event"] = process.refer(Target::Event(thread, wait.resume_seq)).into();
-        record["resumer_thread_id"] = thread.into();
+        record["resume_ns"] = wait.resume_time.map(|time| time.0).into();
+        record["resume_event"] = process.refer(Target::Event(id, seq)).into();
+        record["resumer_thread_id"] = id.0.into();
         record["resumer_span_id"] = resumer.map(|target| process.refer(target)).into();
     }
     record

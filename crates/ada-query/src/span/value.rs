@@ -25,8 +25,8 @@ impl<'a> SpanValue<'a> {
         Self::Number(value.into())
     }
 
-    pub(super) fn maybe(value: Option<u64>) -> Self {
-        value.map_or(Self::Nothing, Self::Number)
+    pub(super) fn maybe(value: Option<impl Into<u64>>) -> Self {
+        value.map_or(Self::Nothing, Self::number)
     }
 
     pub(super) fn text(text: impl Into<Cow<'a, str>>) -> Self {

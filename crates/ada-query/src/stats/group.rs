@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use ada_event::ThreadId;
 use ada_span::table::{Column, Columns};
 use ada_span::{Histogram, Outcome, Reason};
 use rusqlite::types::Value;
@@ -111,7 +112,7 @@ impl Sums {
     }
 }
 
-/// Values that are told apart, numbered.
+/// Distinct values, numbered.
 #[derive(Default)]
 struct Dictionary {
     values: Vec<Value>,
@@ -164,7 +165,7 @@ pub(super) fn aggregate(
         let finds = parts.iter().zip(&mut dictionaries).map(|(part, them)| find(trace, process, *part, them)).collect();
         plans.push(Plan { ready: prepare(test, trace, process), finds });
     }
-    // Threads and callbacks are few, and told row by row; they come first, so that their values are numbered.
+    // Threads and callbacks are few, and added one by one; they come first, so that their values are numbered.
     let mut logical: Vec<([u64; MOST_PARTS], u64, u64)> = Vec::new();
     for process in 0..trace.processes().len() {
         for span in Span::logical(trace, process) {
@@ -232,12 +233,12 @@ fn find(trace: &Trace, process: &TraceProcess, part: Part, dictionary: &mut Dict
         Field::Name => labels(|it| &it.name),
         Field::Module => labels(|it| &it.module),
         Field::Session => Find::Always(dictionary.number(Value::Text(trace.session_of(process).name.clone()))),
-        Field::Pid => Find::Always(dictionary.number(stepped(Value::Integer(process.pid.into()), part.step))),
+        Field::Pid => Find::Always(dictionary.number(stepped(Value::Integer(process.pid.0.into()), part.step))),
         Field::Type => Find::Always(dictionary.number(Value::Text("frame".into()))),
         Field::Runtime => Find::Always(dictionary.number(Value::Text(process.runtime.into()))),
         Field::Thread => {
             let threads = process.tables.meta().threads.iter();
-            let number = |id: u32| stepped(Value::Integer(id.into()), part.step);
+            let number = |id: ThreadId| stepped(Value::Integer(id.0.into()), part.step);
             Find::Thread(threads.map(|it| dictionary.number(number(it.id))).collect())
         }
         Field::Status | Field::Reason => {
@@ -281,8 +282,8 @@ impl Groups {
             Some(sizes) => match sizes[..] {
                 [_] => &mut self.dense[key[0] as usize],
                 _ => {
-                    let place = sizes.iter().zip(key).fold(0, |place, (size, number)| place * size + number as usize);
-                    &mut self.dense[place]
+                    let index = sizes.iter().zip(key).fold(0, |index, (size, number)| index * size + number as usize);
+                    &mut self.dense[index]
                 }
             },
             None => {
@@ -311,16 +312,16 @@ impl Groups {
 
     /// The groups that have spans, the ones with most time first.
     fn finish(self, shape: &Shape, parts: &[Part], dictionaries: &[Dictionary]) -> Vec<(Vec<Value>, Sums)> {
-        let value = |place: usize, number: u64| match parts[place].field {
+        let value = |index: usize, number: u64| match parts[index].field {
             field if is_measure(field) => match number.checked_sub(1) {
                 None => Value::Null,
                 Some(number) => crate::relation::number(number),
             },
-            _ => dictionaries[place].values.get(number as usize).cloned().unwrap_or(Value::Null),
+            _ => dictionaries[index].values.get(number as usize).cloned().unwrap_or(Value::Null),
         };
         let mut groups: Vec<(Vec<Value>, Sums)> = Vec::new();
-        for (place, sums) in self.dense.into_iter().enumerate().filter(|(_, sums)| sums.count > 0) {
-            let mut rest = place;
+        for (index, sums) in self.dense.into_iter().enumerate().filter(|(_, sums)| sums.count > 0) {
+            let mut rest = index;
             let mut keys = Vec::new();
             for (part, size) in shape.dense.as_deref().unwrap_or_default().iter().enumerate().rev() {
                 keys.push(value(part, (rest % size) as u64));
@@ -377,13 +378,13 @@ impl Worker {
             plan.ready.select(entry, &self.columns, &mut self.flags);
         }
         let columns = &self.columns;
-        let thread = entry.thread as usize;
+        let thread = entry.thread.as_usize();
         let (durations, own) = (columns.get(Column::Duration), columns.get(Column::SelfTime));
         // By function, of everything: what is asked most, and needs neither a key nor a look at conditions.
         if let ([Find::Function(numbers)], Some(_), true) = (&finds[..], &shape.dense, is_all) {
             for ((&function, &duration), &self_ns) in columns.get(Column::Function).iter().zip(durations).zip(own) {
-                let place = numbers[function as usize];
-                self.groups.sums(shape, [place, 0, 0, 0])?.add(duration, self_ns);
+                let index = numbers[function as usize];
+                self.groups.sums(shape, [index, 0, 0, 0])?.add(duration, self_ns);
             }
             return Ok(());
         }

@@ -65,8 +65,8 @@ impl Relation for Stats {
 
     fn open(shared: &Shared, ask: &Ask) -> Result<Listed, QueryError> {
         let columns = Self::DOC.columns.len();
-        let argument = |place: usize| -> Result<&str, QueryError> {
-            let found = ask.conditions.iter().find(|it| it.column == columns + place && it.op == Op::Eq);
+        let argument = |index: usize| -> Result<&str, QueryError> {
+            let found = ask.conditions.iter().find(|it| it.column == columns + index && it.op == Op::Eq);
             match found.map(|it| &it.value) {
                 None | Some(Value::Null) => Ok(""),
                 Some(Value::Text(text)) => Ok(text),

@@ -2,6 +2,7 @@
 
 use ada_event::{EventSeq, FunctionId};
 use ada_format::atf::{Arm64Frame, Payload, Probes, X86Call, X86Return};
+use ada_span::ThreadIndex;
 use rusqlite::types::Value;
 
 use super::events::{is_wanted, wanted_functions, wanted_range};
@@ -62,22 +63,22 @@ impl Relation for Details {
     }
 
     fn open(shared: &Shared, ask: &Ask) -> Result<Batched, QueryError> {
-        let mut places = Vec::new();
+        let mut lanes = Vec::new();
         for (number, process) in shared.trace.processes().iter().enumerate() {
             if is_wanted(&shared.trace, process, ask) {
                 let functions = wanted_functions(process, ask);
-                places
-                    .extend((0..process.tables.meta().threads.len()).map(|thread| (number, thread, functions.clone())));
+                let threads = ThreadIndex::all(process.tables.meta().threads.len());
+                lanes.extend(threads.map(|thread| (number, thread, functions.clone())));
             }
         }
         let (shared, ask) = (shared.clone(), ask.clone());
-        let mut places = places.into_iter();
-        let mut lane: Option<(usize, usize, Option<Vec<u64>>, u64)> = None;
+        let mut lanes = lanes.into_iter();
+        let mut lane: Option<(usize, ThreadIndex, Option<Vec<FunctionId>>, u64)> = None;
         Batched::new(Box::new(move || {
             shared.cancel.check()?;
             let trace = &shared.trace;
             let Some((process, thread, functions, next)) = &mut lane else {
-                let Some((process, thread, functions)) = places.next() else { return Ok(None) };
+                let Some((process, thread, functions)) = lanes.next() else { return Ok(None) };
                 let range = wanted_range(trace, &trace.processes()[process], thread, &ask);
                 if !range.is_empty() {
                     lane = Some((process, thread, functions, first_record(trace, process, thread, range.start)));
@@ -86,7 +87,7 @@ impl Relation for Details {
             };
             let range = wanted_range(trace, &trace.processes()[*process], *thread, &ask);
             let found = rows(trace, *process, *thread, *next, range.end, functions.as_deref(), &ask);
-            trace.recorded(&trace.processes()[*process]).threads[*thread].release();
+            trace.recorded(&trace.processes()[*process]).threads[thread.as_usize()].release();
             match found {
                 Some(rows) => {
                     *next += BATCH;
@@ -111,13 +112,13 @@ impl Relation for Details {
 }
 
 /// The first record at or behind an event.
-fn first_record(trace: &Trace, process: usize, thread: usize, from: u64) -> u64 {
-    let thread = &trace.recorded(&trace.processes()[process]).threads[thread];
+fn first_record(trace: &Trace, process: usize, thread: ThreadIndex, from: EventSeq) -> u64 {
+    let thread = &trace.recorded(&trace.processes()[process]).threads[thread.as_usize()];
     let Some(view) = thread.detail() else { return 0 };
     let (mut low, mut high) = (0, view.len());
     while low < high {
         let middle = low + (high - low) / 2;
-        let seq = u32::try_from(middle).ok().and_then(|at| view.record(at)).map(|record| record.event_seq().0);
+        let seq = u32::try_from(middle).ok().and_then(|at| view.record(at)).map(|record| record.event_seq());
         if seq.is_some_and(|seq| seq < from) {
             low = middle + 1;
         } else {
@@ -131,14 +132,14 @@ fn first_record(trace: &Trace, process: usize, thread: usize, from: u64) -> u64 
 fn rows(
     trace: &Trace,
     process: usize,
-    thread: usize,
+    thread: ThreadIndex,
     from: u64,
-    until_event: u64,
-    functions: Option<&[u64]>,
+    until_event: EventSeq,
+    functions: Option<&[FunctionId]>,
     ask: &Ask,
 ) -> Option<Vec<(i64, Vec<Value>)>> {
     let process = &trace.processes()[process];
-    let recorded = &trace.recorded(process).threads[thread];
+    let recorded = &trace.recorded(process).threads[thread.as_usize()];
     let (view, index) = (recorded.detail()?, recorded.index());
     if from >= view.len() {
         return None;
@@ -146,20 +147,20 @@ fn rows(
     let mut rows = Vec::new();
     for at in from..view.len().min(from + BATCH) {
         let Some(record) = u32::try_from(at).ok().and_then(|at| view.record(at)) else { continue };
-        let seq = record.event_seq().0;
+        let seq = record.event_seq();
         if seq >= until_event {
             return if rows.is_empty() { None } else { Some(rows) };
         }
-        let (Ok(payload), Some(event)) = (record.payload(), index.event(EventSeq(seq))) else { continue };
-        if functions.is_none_or(|them| them.binary_search(&event.function.0).is_ok()) {
-            let label = process.label(FunctionId(event.function.0));
+        let (Ok(payload), Some(event)) = (record.payload(), index.event(seq)) else { continue };
+        if functions.is_none_or(|them| them.binary_search(&event.function).is_ok()) {
+            let label = process.label(event.function);
             let mut row = vec![
                 text(&trace.session_of(process).name),
-                number(process.pid.into()),
-                text(process.refer(Target::Event(recorded.id().0, seq))),
-                number(recorded.id().0.into()),
+                number(process.pid),
+                text(process.refer(Target::Event(recorded.id(), seq))),
+                number(recorded.id()),
                 number(seq),
-                number(event.timestamp.0),
+                number(event.timestamp),
                 text(event.kind.to_string()),
                 text(&label.id),
                 text(&label.name),

@@ -42,7 +42,7 @@ impl Relation for Drops {
             let mut row = |lane: &str, reason: &str, count: u64| {
                 if count > 0 {
                     let session = text(&trace.session_of(process).name);
-                    rows.push(vec![session, number(process.pid.into()), text(lane), text(reason), number(count)]);
+                    rows.push(vec![session, number(process.pid), text(lane), text(reason), number(count)]);
                 }
             };
             if let Some(manifest) = trace.manifest(process) {

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use ada_event::{Event, EventKind, EventSeq, FunctionId, TraceNanos};
-use ada_span::AnomalyKind;
+use ada_span::{AnomalyKind, ThreadIndex};
 use rusqlite::types::{Null, Value};
 use rusqlite::vtab::Context;
 
@@ -71,7 +71,7 @@ impl Relation for Events {
         for (number, process) in shared.trace.processes().iter().enumerate() {
             if is_wanted(&shared.trace, process, ask) {
                 let functions = wanted_functions(process, ask);
-                for thread in 0..process.tables.meta().threads.len() {
+                for thread in ThreadIndex::all(process.tables.meta().threads.len()) {
                     let range = wanted_range(&shared.trace, process, thread, ask);
                     if !range.is_empty() {
                         lanes.push(Lane { process: number, thread, range, functions: functions.clone() });
@@ -88,7 +88,7 @@ impl Relation for Events {
             lane: None,
             batch: Vec::new(),
             at: 0,
-            released: 0,
+            released: EventSeq(0),
             is_done: false,
         };
         cursor.fill()?;
@@ -114,11 +114,11 @@ impl Relation for Events {
 /// Whether a process can have what is asked for.
 pub(super) fn is_wanted(trace: &Trace, process: &TraceProcess, ask: &Ask) -> bool {
     ask.text(SESSION).is_none_or(|name| name == trace.session_of(process).name)
-        && ask.number(PID).is_none_or(|pid| pid == i64::from(process.pid))
+        && ask.number(PID).is_none_or(|pid| pid == i64::from(process.pid.0))
 }
 
-/// The functions that conditions on names leave, sorted; none for all. The columns have the same places in `details`.
-pub(super) fn wanted_functions(process: &TraceProcess, ask: &Ask) -> Option<Vec<u64>> {
+/// The functions that conditions on names leave, sorted; none for all. The columns have the same indexes in `details`.
+pub(super) fn wanted_functions(process: &TraceProcess, ask: &Ask) -> Option<Vec<FunctionId>> {
     type Of = fn(&FunctionLabel) -> &String;
     let columns: [(usize, Of); 3] = [(FUNCTION_ID, |it| &it.id), (NAME, |it| &it.name), (MODULE, |it| &it.module)];
     let mut tests: Vec<(Of, Op, &str)> = Vec::new();
@@ -141,40 +141,38 @@ pub(super) fn wanted_functions(process: &TraceProcess, ask: &Ask) -> Option<Vec<
         })
     };
     let functions = process.tables.meta().functions.iter().zip(process.labels());
-    let mut found: Vec<u64> = functions.filter(|(_, label)| holds(label)).map(|(it, _)| it.function.0).collect();
+    let mut found: Vec<FunctionId> = functions.filter(|(_, label)| holds(label)).map(|(it, _)| it.function).collect();
     found.sort_unstable();
     Some(found)
 }
 
 /// The positions of a thread's events that can match.
-pub(super) fn wanted_range(trace: &Trace, process: &TraceProcess, thread: usize, ask: &Ask) -> Range<u64> {
-    let recorded = &trace.recorded(process).threads[thread];
+pub(super) fn wanted_range(trace: &Trace, process: &TraceProcess, thread: ThreadIndex, ask: &Ask) -> Range<EventSeq> {
+    let recorded = &trace.recorded(process).threads[thread.as_usize()];
     let index = recorded.index();
-    let id = recorded.id().0;
-    if ask.number(THREAD).is_some_and(|wanted| wanted != i64::from(id)) {
-        return 0..0;
+    let id = recorded.id();
+    if ask.number(THREAD).is_some_and(|wanted| wanted != i64::from(id.0)) {
+        return EventSeq(0)..EventSeq(0);
     }
-    let (mut from, mut until) = (0, index.len());
     let (low, high) = ask.range(SEQ);
-    (from, until) = (from.max(low), until.min(high.saturating_add(1)));
+    let (mut from, mut until) = (EventSeq(low), EventSeq(index.len()).min(EventSeq(high).next()));
     if let Some(wanted) = ask.text(EVENT_ID) {
         match wanted.parse::<Reference>() {
             Ok(Reference { pid, target: Target::Event(thread, seq) })
                 if thread == id && pid.is_none_or(|pid| pid == process.pid) =>
             {
-                (from, until) = (from.max(seq), until.min(seq.saturating_add(1)));
+                (from, until) = (from.max(seq), until.min(seq.next()));
             }
-            _ => return 0..0,
+            _ => return EventSeq(0)..EventSeq(0),
         }
     }
     // Time runs backwards in few threads; those have to be looked through.
     let anomalies = &process.tables.meta().anomalies;
-    let is_ordered =
-        !anomalies.iter().any(|it| it.thread as usize == thread && it.kind == AnomalyKind::TimeBackwards as u32);
+    let is_ordered = !anomalies.iter().any(|it| it.thread == thread && it.kind == AnomalyKind::TimeBackwards as u32);
     let (low, high) = ask.range(TIME);
     if is_ordered && low <= high && (low, high) != (0, u64::MAX) {
         from = from.max(index.first_at(TraceNanos(low)));
-        until = until.min(high.checked_add(1).map_or(u64::MAX, |behind| index.first_at(TraceNanos(behind))));
+        until = until.min(high.checked_add(1).map_or(EventSeq(u64::MAX), |behind| index.first_at(TraceNanos(behind))));
     }
     from..until.max(from)
 }
@@ -186,9 +184,9 @@ fn kind_number(word: &str) -> u32 {
 
 struct Lane {
     process: usize,
-    thread: usize,
-    range: Range<u64>,
-    functions: Option<Vec<u64>>,
+    thread: ThreadIndex,
+    range: Range<EventSeq>,
+    functions: Option<Vec<FunctionId>>,
 }
 
 pub(super) struct EventCursor {
@@ -197,9 +195,9 @@ pub(super) struct EventCursor {
     kind: Option<u32>,
     lanes: std::vec::IntoIter<Lane>,
     lane: Option<Lane>,
-    batch: Vec<(u64, Event)>,
+    batch: Vec<(EventSeq, Event)>,
     at: usize,
-    released: u64,
+    released: EventSeq,
     is_done: bool,
 }
 
@@ -211,14 +209,14 @@ impl EventCursor {
             self.shared.cancel.check()?;
             if self.lane.as_ref().is_none_or(|lane| lane.range.is_empty()) {
                 self.lane = self.lanes.next();
-                self.released = 0;
+                self.released = EventSeq(0);
             }
             let Some(lane) = &mut self.lane else {
                 self.is_done = true;
                 return Ok(());
             };
             let trace = &self.shared.trace;
-            let thread = &trace.recorded(&trace.processes()[lane.process]).threads[lane.thread];
+            let thread = &trace.recorded(&trace.processes()[lane.process]).threads[lane.thread.as_usize()];
             let index = thread.index();
             if let Some(functions) = &lane.functions {
                 lane.range.start = index.skip_without(functions, lane.range.start).min(lane.range.end);
@@ -226,17 +224,17 @@ impl EventCursor {
             // Where functions are asked for, many events are passed over.
             let most = if lane.functions.is_some() { RELEASE_EVERY as usize } else { BATCH };
             let until = lane.range.end.min(lane.range.start + most as u64);
-            for seq in lane.range.start..until {
-                let Some(event) = index.event(EventSeq(seq)) else { continue };
+            for seq in (lane.range.start.0..until.0).map(EventSeq) {
+                let Some(event) = index.event(seq) else { continue };
                 let is_wanted = (self.time.0..=self.time.1).contains(&event.timestamp.0)
                     && self.kind.is_none_or(|kind| kind == event.kind.0)
-                    && lane.functions.as_ref().is_none_or(|them| them.binary_search(&event.function.0).is_ok());
+                    && lane.functions.as_ref().is_none_or(|them| them.binary_search(&event.function).is_ok());
                 if is_wanted {
                     self.batch.push((seq, event));
                 }
             }
             lane.range.start = until;
-            if until - self.released.min(until) >= RELEASE_EVERY {
+            if until.since(self.released) >= RELEASE_EVERY {
                 self.released = until;
                 thread.release();
             }
@@ -280,10 +278,10 @@ impl RowCursor for EventCursor {
         let process = &trace.processes()[lane.process];
         match column {
             SESSION => out.set_result(&*trace.session_of(process).name),
-            PID => out.set_result(process.pid),
+            PID => out.set_result(process.pid.0),
             EVENT_ID => out.set_result(process.refer(Target::Event(process.thread_id(lane.thread), *seq))),
-            THREAD => out.set_result(process.thread_id(lane.thread)),
-            SEQ => out.set_result(signed(*seq)),
+            THREAD => out.set_result(process.thread_id(lane.thread).0),
+            SEQ => out.set_result(signed(seq.0)),
             TIME => out.set_result(signed(event.timestamp.0)),
             KIND => match event.kind.name() {
                 Some(name) => out.set_result(name),

@@ -73,17 +73,17 @@ impl Relation for Functions {
             let first = first_id;
             first_id += process.tables.meta().functions.len() as i64;
             let is_wanted = ask.text(SESSION).is_none_or(|name| name == trace.session_of(process).name)
-                && ask.number(PID).is_none_or(|pid| pid == i64::from(process.pid));
+                && ask.number(PID).is_none_or(|pid| pid == i64::from(process.pid.0));
             if !is_wanted {
                 continue;
             }
             let id = ask.text(FUNCTION_ID).map(parse_id);
             if let Some(id) = id {
                 // A join asks for one function after the other.
-                let place = id.and_then(|id| process.tables.meta().function_index(id));
-                if let Some((place, label)) = place.and_then(|place| Some((place, process.label_at(place)?))) {
-                    let stats = &process.tables.meta().functions[place];
-                    rows.push((first + place as i64, row(trace, process, stats, label, ask)));
+                let index = id.and_then(|id| process.tables.meta().function_index(id));
+                if let Some((index, label)) = index.and_then(|index| Some((index, process.label_at(index)?))) {
+                    let stats = &process.tables.meta().functions[index.as_usize()];
+                    rows.push((first + i64::from(index.0), row(trace, process, stats, label, ask)));
                 }
                 continue;
             }
@@ -120,11 +120,11 @@ fn row(trace: &Trace, process: &TraceProcess, stats: &FunctionStats, label: &Fun
     };
     let longest = || {
         let (thread, seq) = stats.longest;
-        text(process.refer(Target::Frame(process.thread_id(thread.as_usize()), seq)))
+        text(process.refer(Target::Frame(process.thread_id(thread), seq)))
     };
     vec![
         text(&trace.session_of(process).name),
-        number(process.pid.into()),
+        number(process.pid),
         text(&label.id),
         text(process.refer(Target::Function(stats.function))),
         text(&label.name),

@@ -55,13 +55,13 @@ impl Relation for Hooks {
     fn open(shared: &Shared, ask: &Ask) -> Result<Batched, QueryError> {
         let trace = &shared.trace;
         let mut modules = Vec::new();
-        for (place, process) in trace.processes().iter().enumerate() {
+        for (index, process) in trace.processes().iter().enumerate() {
             let is_wanted = ask.text(SESSION).is_none_or(|name| name == trace.session_of(process).name)
-                && ask.number(PID).is_none_or(|pid| pid == i64::from(process.pid));
+                && ask.number(PID).is_none_or(|pid| pid == i64::from(process.pid.0));
             for module in trace.manifest(process).iter().filter(|_| is_wanted).flat_map(|it| &it.modules) {
                 let file = Path::new(&module.path).file_name().map(|it| it.to_string_lossy().into_owned());
                 if ask.text(MODULE).is_none_or(|wanted| Some(wanted) == file.as_deref()) {
-                    modules.push((place, module.module_id));
+                    modules.push((index, module.module_id));
                 }
             }
         }
@@ -82,11 +82,11 @@ impl Relation for Hooks {
 
 fn rows(shared: &Shared, ask: &Ask, process: usize, module: u32) -> Vec<(i64, Vec<Value>)> {
     let trace = &shared.trace;
-    let place_of_process = process as i64;
+    let index_of_process = process as i64;
     let process = &trace.processes()[process];
     let session = trace.session_of(process);
     let Some(manifest) = trace.manifest(process) else { return Vec::new() };
-    let end = manifest.time_end_ns.max(session.end);
+    let end = manifest.time_end_ns.max(session.end.0);
     let mut rows = Vec::new();
     for (index, function) in process.names.functions(module).iter().enumerate() {
         let id = FunctionId::new(ModuleId(module), index as u32);
@@ -97,27 +97,27 @@ fn rows(shared: &Shared, ask: &Ask, process: usize, module: u32) -> Vec<(i64, Ve
         if ask.text(NAME).is_some_and(|wanted| wanted != name) {
             continue;
         }
-        let place = process.tables.meta().function_index(id);
+        let called = process.tables.meta().function_index(id);
         let switches = || manifest.switches.iter().filter(move |it| it.function_id == id.0);
         let off: u64 = switches().map(|it| it.to_ns.unwrap_or(end).saturating_sub(it.from_ns)).sum();
         let counted: u64 = switches().filter_map(|it| it.count).sum();
         let is_hooked = function.verdict != "skipped";
         // Modules have 16 bits, functions 32: enough for ids that differ.
-        let row_id = place_of_process << 48 | i64::from(module) << 32 | index as i64;
+        let row_id = index_of_process << 48 | i64::from(module) << 32 | index as i64;
         let row = vec![
             text(&session.name),
-            number(process.pid.into()),
+            number(process.pid),
             text(id.to_string()),
             text(name),
             if function.name.is_empty() { Value::Null } else { text(&function.name) },
             text(process.names.module(id)),
-            number(function.offset),
+            number(function.offset.0),
             number(function.size),
             text(&function.verdict),
             if function.reason.is_empty() { Value::Null } else { text(&function.reason) },
             if is_hooked { number(manifest.time_start_ns) } else { Value::Null },
             if is_hooked { number(end) } else { Value::Null },
-            number(place.map_or(0, |place| process.tables.meta().functions[place].spans)),
+            number(called.map_or(0, |index| process.tables.meta().functions[index.as_usize()].spans)),
             number(off),
             maybe((counted > 0).then_some(counted), number),
         ];

@@ -1,11 +1,10 @@
 //! `links`.
 
-use ada_span::NONE;
 use rusqlite::types::Value;
 
 use crate::doc::{Kind, TableDoc, plain};
 use crate::error::QueryError;
-use crate::relation::{Ask, Described, Listed, Op, Relation, known, maybe, number, text};
+use crate::relation::{Ask, Described, Listed, Op, Relation, maybe, number, text};
 use crate::shared::Shared;
 use crate::trace::{CausalLink, causal_links};
 
@@ -54,18 +53,17 @@ impl Relation for Links {
             links.retain(|link| link.kind != "resume");
             links.sort_by_key(|link| link.kind == "callback");
             rows.extend(links.iter().map(|CausalLink { kind, from, to, confidence, .. }| {
-                let has_times = from.time != NONE && to.time != NONE;
                 vec![
                     text(&trace.session_of(process).name),
-                    number(process.pid.into()),
+                    number(process.pid),
                     text(*kind),
                     text(process.refer(from.target)),
                     text(process.refer(to.target)),
-                    number(process.thread_id(from.thread).into()),
-                    number(process.thread_id(to.thread).into()),
-                    known(from.time),
-                    known(to.time),
-                    maybe(has_times.then(|| to.time.saturating_sub(from.time)), number),
+                    number(process.thread_id(from.thread)),
+                    number(process.thread_id(to.thread)),
+                    maybe(from.time, number),
+                    maybe(to.time, number),
+                    maybe(from.time.zip(to.time).map(|(from, to)| to.since(from)), number),
                     maybe(*confidence, |percent| Value::Real(percent as f64 / 100.0)),
                 ]
             }));

@@ -46,8 +46,8 @@ impl Relation for Modules {
                 let file = std::path::Path::new(&module.path).file_name().map(|it| it.to_string_lossy().into_owned());
                 rows.push(vec![
                     text(&trace.session_of(process).name),
-                    number(process.pid.into()),
-                    number(module.module_id.into()),
+                    number(process.pid),
+                    number(module.module_id),
                     text(file.unwrap_or_default()),
                     text(&module.path),
                     maybe(module.build_id.as_ref(), |it| text(it.to_string())),

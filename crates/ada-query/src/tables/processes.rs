@@ -57,8 +57,8 @@ impl Relation for Processes {
             let time = |of: fn(&ada_format::atf::Manifest) -> Option<u64>| maybe(manifest.and_then(of), number);
             rows.push(vec![
                 text(&trace.session_of(process).name),
-                number(process.pid.into()),
-                maybe(manifest.and_then(|it| it.parent_pid), |pid| number(pid.into())),
+                number(process.pid),
+                maybe(manifest.and_then(|it| it.parent_pid), number),
                 maybe(manifest, |it| text(it.command_line.join(" "))),
                 maybe(exit.and_then(|it| it.code), |code| Value::Integer(code.into())),
                 maybe(exit.and_then(|it| it.signal), |signal| Value::Integer(signal.into())),
@@ -66,8 +66,8 @@ impl Relation for Processes {
                 maybe(facts().map(|it| it.first_time).min(), number),
                 maybe(facts().map(|it| it.last_time).max(), number),
                 number(threads.len() as u64),
-                number(threads.iter().map(|it| it.facts.events).sum()),
-                number(threads.iter().map(|it| it.spans).sum()),
+                number(threads.iter().map(|it| it.facts.events).sum::<u64>()),
+                number(threads.iter().map(|it| it.spans).sum::<u64>()),
                 maybe(dropped, number),
                 time(|it| it.cpu_user_ns),
                 time(|it| it.cpu_system_ns),

@@ -1,12 +1,11 @@
 //! `threads`.
 
-use ada_event::FunctionId;
-use ada_span::NONE;
+use ada_span::{NONE, ThreadIndex};
 use rusqlite::types::Value;
 
 use crate::doc::{Kind, TableDoc, plain};
 use crate::error::QueryError;
-use crate::relation::{Ask, Described, Listed, Op, Relation, known, maybe, number, text};
+use crate::relation::{Ask, Described, Listed, Op, Relation, maybe, number, text};
 use crate::shared::Shared;
 use crate::span::{join_wait, mode};
 use crate::trace::Target;
@@ -63,13 +62,13 @@ impl Relation for Threads {
         let mut rows = Vec::new();
         for process in trace.processes() {
             let meta = process.tables.meta();
-            for (place, thread) in meta.threads.iter().enumerate() {
+            for (index, thread) in ThreadIndex::all(meta.threads.len()).zip(&meta.threads) {
                 let facts = &thread.facts;
                 let begin = |span_id: Value, name: Value, given: Value| {
                     vec![
                         text(&trace.session_of(process).name),
-                        number(process.pid.into()),
-                        number(thread.id.into()),
+                        number(process.pid),
+                        number(thread.id),
                         span_id,
                         name,
                         given,
@@ -77,19 +76,18 @@ impl Relation for Threads {
                         number(thread.spans),
                         number(facts.first_time),
                         number(facts.last_time),
-                        number(facts.deepest.into()),
+                        number(facts.deepest),
                     ]
                 };
-                let mut lives = meta.pthreads.iter().filter(|span| span.thread == place as u64).peekable();
+                let mut lives = meta.pthreads.iter().filter(|span| span.thread == index).peekable();
                 if lives.peek().is_none() {
                     let mut row = begin(Value::Null, text("main"), Value::Null);
                     row.resize(Self::DOC.columns.len(), Value::Null);
                     rows.push(row);
                 }
                 for span in lives {
-                    let id = |place: u64| process.known_thread_id(place);
-                    let thread_number = |place: u64| maybe(id(place), |id| number(id.into()));
-                    let created = id(span.creator).filter(|_| span.create_seq != NONE);
+                    let thread_number = |thread: Option<ThreadIndex>| maybe(process.known_thread_id(thread), number);
+                    let created = process.known_thread_id(span.creator).zip(span.create_seq);
                     let mut row = begin(
                         text(process.refer(Target::Thread(thread.id, span.begin_seq))),
                         text(process.thread_name(span)),
@@ -97,22 +95,19 @@ impl Relation for Threads {
                     );
                     row.extend([
                         thread_number(span.creator),
-                        maybe(created, |id| text(process.refer(Target::Frame(id, span.create_seq)))),
-                        known(span.create_time),
-                        known(span.start),
-                        known(span.end),
+                        maybe(created, |(id, seq)| text(process.refer(Target::Frame(id, seq)))),
+                        maybe(span.create_time, number),
+                        number(span.start),
+                        number(span.end),
                         maybe(span.spawn_latency(), number),
                         text(span.end_how().word()),
                         maybe(mode(span), text),
                         thread_number(span.joiner),
-                        known(span.join_time),
+                        maybe(span.join_time, number),
                         maybe(join_wait(span), number),
-                        match span.routine_function {
-                            NONE => Value::Null,
-                            function => text(&process.label(FunctionId(function)).name),
-                        },
+                        maybe(span.routine_function, |function| text(&process.label(function).name)),
                         if span.handle == NONE { Value::Null } else { text(format!("{:#x}", span.handle)) },
-                        known(span.tid),
+                        maybe(span.tid, number),
                         match span.confidence {
                             NONE => Value::Null,
                             percent => Value::Real(percent as f64 / 100.0),

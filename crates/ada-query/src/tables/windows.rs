@@ -42,9 +42,9 @@ impl Relation for Windows {
             for window in trace.manifest(process).iter().flat_map(|it| &it.windows) {
                 rows.push(vec![
                     text(&trace.session_of(process).name),
-                    number(process.pid.into()),
+                    number(process.pid),
                     text(&window.trigger),
-                    maybe(window.thread, |id| number(id.into())),
+                    maybe(window.thread, number),
                     number(window.start_ns),
                     number(window.end_ns),
                     maybe(window.trigger_ns, number),

@@ -1,7 +1,8 @@
 //! Who caused what: the causal edges of a process, in the tables' own numbers.
 
-use ada_span::NONE;
+use ada_event::{EventSeq, TraceNanos};
 use ada_span::table::Meta;
+use ada_span::{NONE, ThreadIndex};
 
 use super::reference::Target;
 
@@ -23,10 +24,10 @@ pub struct CausalLink {
 /// One of its ends: a call or a logical span, at a moment.
 #[derive(Clone, Copy, Debug)]
 pub struct CausalEnd {
-    /// The place of the thread.
-    pub thread: usize,
-    /// When; [`NONE`] where that is not known.
-    pub time: u64,
+    /// The thread.
+    pub thread: ThreadIndex,
+    /// When, where that is known.
+    pub time: Option<TraceNanos>,
     /// The span.
     pub target: Target,
 }
@@ -34,17 +35,17 @@ pub struct CausalEnd {
 impl CausalLink {
     /// Whether it can be drawn: its effect came about, and both moments are known.
     pub fn is_drawn(&self) -> bool {
-        self.has_effect && self.from.time != NONE && self.to.time != NONE
+        self.has_effect && self.from.time.is_some() && self.to.time.is_some()
     }
 }
 
 /// All edges of a process of which both spans are known.
 pub fn causal_links(meta: &Meta) -> Vec<CausalLink> {
     let mut links = Vec::new();
-    let id = |place: u64| meta.threads.get(place as usize).map_or(0, |thread| thread.id);
-    let call = |thread: u64, seq: u64, time: u64| {
-        let is_known = thread != NONE && seq != NONE;
-        is_known.then(|| CausalEnd { thread: thread as usize, time, target: Target::Frame(id(thread), seq) })
+    let id = |thread: ThreadIndex| meta.threads.get(thread.as_usize()).map(|thread| thread.id).unwrap_or_default();
+    let call = |thread: Option<ThreadIndex>, seq: Option<EventSeq>, time: Option<TraceNanos>| {
+        let (thread, seq) = thread.zip(seq)?;
+        Some(CausalEnd { thread, time, target: Target::Frame(id(thread), seq) })
     };
     let mut link = |kind: &'static str, from: Option<CausalEnd>, to: Option<CausalEnd>, confidence: u64| {
         let confidence = Some(confidence).filter(|&percent| percent != NONE);
@@ -53,35 +54,35 @@ pub fn causal_links(meta: &Meta) -> Vec<CausalLink> {
     };
     for span in &meta.pthreads {
         let target = Target::Thread(id(span.thread), span.begin_seq);
-        let own = |time: u64| Some(CausalEnd { thread: span.thread as usize, time, target });
+        let own = |time: TraceNanos| Some(CausalEnd { thread: span.thread, time: Some(time), target });
         link("create", call(span.creator, span.create_seq, span.create_time), own(span.start), span.confidence);
         link("join", own(span.end), call(span.joiner, span.join_seq, span.join_end), NONE);
-        link("cancel", call(span.canceler, span.cancel_seq, NONE), own(span.end), NONE);
+        link("cancel", call(span.canceler, span.cancel_seq, None), own(span.end), NONE);
     }
     for span in &meta.callbacks {
         let target = Target::Callback(id(span.thread), span.seq);
-        let own = CausalEnd { thread: span.thread as usize, time: span.start, target };
-        let from = call(span.initiator_thread, span.initiator_seq, span.initiator_time);
+        let own = CausalEnd { thread: span.thread, time: Some(span.start), target };
+        let from = call(Some(span.initiator_thread), Some(span.initiator_seq), Some(span.initiator_time));
         link("callback", from, Some(own), span.confidence);
     }
     for span in &meta.tasks {
         let target = Target::Task(span.id);
-        let own = |thread: u64, time: u64| Some(CausalEnd { thread: thread as usize, time, target });
+        let own = |thread: ThreadIndex, time: TraceNanos| Some(CausalEnd { thread, time: Some(time), target });
         let create = call(span.create_thread, span.create_seq, span.create_time);
         link("task", create, own(span.thread, span.start), NONE);
         let (first, count) = (span.first_suspension as usize, span.suspensions as usize);
         let runs = &meta.task_runs[span.first_run as usize..(span.first_run + span.runs) as usize];
         for wait in &meta.suspensions[first..first + count] {
             // A wait ends where the next run begins.
-            let run = runs.iter().find(|run| run.start == wait.end);
+            let run = runs.iter().find(|run| Some(run.start) == wait.end);
             let to = run.and_then(|run| own(run.thread, run.start));
             link("resume", call(wait.resume_thread, wait.resume_seq, wait.resume_time), to, NONE);
         }
     }
     for span in &meta.dispatched {
         let target = Target::Block(id(span.thread), span.seq);
-        let own = CausalEnd { thread: span.thread as usize, time: span.start, target };
-        let from = call(span.submit_thread, span.submit_seq, span.submit_time);
+        let own = CausalEnd { thread: span.thread, time: Some(span.start), target };
+        let from = call(Some(span.submit_thread), Some(span.submit_seq), Some(span.submit_time));
         let confidence = Some(span.confidence).filter(|&percent| percent != NONE);
         let has_effect = span.has_run();
         links.extend(from.map(|from| CausalLink { kind: "submit", from, to: own, confidence, has_effect }));

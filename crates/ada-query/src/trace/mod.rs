@@ -18,7 +18,9 @@ pub use process::{FunctionLabel, TraceProcess};
 pub use reference::{Reference, Target};
 pub use switched::{Switched, Unrecorded};
 
+use ada_event::{ProcessId, ThreadId, TraceNanos};
 use ada_format::atf::{Manifest, Process, Session};
+use ada_span::ThreadIndex;
 use ada_span::table::Tables;
 
 use process::FirstIds;
@@ -36,9 +38,9 @@ pub struct TraceSession {
     /// Its files.
     pub session: Session,
     /// The earliest event's time.
-    pub start: u64,
+    pub start: TraceNanos,
     /// The latest one's.
-    pub end: u64,
+    pub end: TraceNanos,
 }
 
 impl Trace {
@@ -46,11 +48,11 @@ impl Trace {
     pub fn new(sessions: Vec<(Session, Vec<Tables>)>) -> Self {
         let mut trace = Self { sessions: Vec::new(), processes: Vec::new() };
         let mut first = FirstIds::default();
-        for (place, (session, tables)) in sessions.into_iter().enumerate() {
+        for (index, (session, tables)) in sessions.into_iter().enumerate() {
             let facts =
                 || tables.iter().flat_map(|it| &it.meta().threads).map(|it| it.facts).filter(|it| it.events > 0);
-            let start = facts().map(|facts| facts.first_time).min().unwrap_or(0);
-            let end = facts().map(|facts| facts.last_time).max().unwrap_or(0);
+            let start = facts().map(|facts| facts.first_time).min().unwrap_or_default();
+            let end = facts().map(|facts| facts.last_time).max().unwrap_or_default();
             let all_names: Vec<Names> = session.processes().iter().map(Names::of).collect();
             // A fork's child has its parent's images under the same numbers; the lists are in the parent's folder.
             let lender = all_names.iter().position(|names| !names.is_empty());
@@ -61,7 +63,7 @@ impl Trace {
                     _ => names,
                 };
                 let recorded = &session.processes()[number];
-                trace.processes.push(TraceProcess::new(recorded, tables, names, (place, number), is_alone, &mut first));
+                trace.processes.push(TraceProcess::new(recorded, tables, names, (index, number), is_alone, &mut first));
             }
             let name = trace.unique_name(&session);
             trace.sessions.push(TraceSession { name, session, start, end });
@@ -88,13 +90,13 @@ impl Trace {
     }
 
     /// When the earliest event of all sessions happened.
-    pub fn start(&self) -> u64 {
-        self.sessions.iter().map(|it| it.start).min().unwrap_or(0)
+    pub fn start(&self) -> TraceNanos {
+        self.sessions.iter().map(|it| it.start).min().unwrap_or_default()
     }
 
     /// When the latest one did.
-    pub fn end(&self) -> u64 {
-        self.sessions.iter().map(|it| it.end).max().unwrap_or(0)
+    pub fn end(&self) -> TraceNanos {
+        self.sessions.iter().map(|it| it.end).max().unwrap_or_default()
     }
 
     /// The session of a process.
@@ -119,8 +121,13 @@ impl Trace {
         exit.or_else(|| manifest.crashes.first().map(|crash| crash.signal))
     }
 
-    /// The process and place of a thread that is meant; none if there is no such thread, or several.
-    pub fn find_thread(&self, session: Option<&str>, pid: Option<u32>, id: u32) -> Option<(usize, usize)> {
+    /// The process and thread that are meant; none if there is no such thread, or several.
+    pub fn find_thread(
+        &self,
+        session: Option<&str>,
+        pid: Option<ProcessId>,
+        id: ThreadId,
+    ) -> Option<(usize, ThreadIndex)> {
         let mut found = self.processes.iter().enumerate().filter_map(|(at, it)| {
             let is_meant = pid.is_none_or(|pid| pid == it.pid)
                 && session.is_none_or(|name| self.sessions[it.session].name == name);

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::path::Path;
 
-use ada_event::{FunctionId, ModuleId};
+use ada_event::{FunctionId, ImageOffset, ModuleId, RuntimeAddr};
 use ada_format::atf::{FunctionRow, Process, functions_file, read_functions};
 
 /// What a process's function lists say.
@@ -28,7 +28,7 @@ pub struct Code<'a> {
     /// Its build-id.
     pub build_id: &'a [u8],
     /// Before the loader's bias.
-    pub offset: u64,
+    pub offset: ImageOffset,
 }
 
 impl Names {
@@ -65,7 +65,7 @@ impl Names {
         let module = self.modules.get(&function.module().0)?;
         let row = module.functions.get(function.symbol_index() as usize)?;
         Some(match row.name.as_str() {
-            "" => format!("{}+{:#x}", module.file_name, row.offset),
+            "" => format!("{}{}", module.file_name, row.offset),
             // A name can have any character, and a line of a list must stay one.
             name => ada_image::demangle(name).replace(char::is_control, "?"),
         })
@@ -93,17 +93,18 @@ impl Names {
         functions.get(function.symbol_index() as usize).map(|row| row.name.as_str())
     }
 
-    /// A function's first instruction; nothing where its file cannot be told from another.
+    /// A function's first instruction; nothing where its file has no build-id.
     pub fn code(&self, function: FunctionId) -> Option<Code<'_>> {
         let module = self.modules.get(&function.module().0)?;
         module.code(module.functions.get(function.symbol_index() as usize)?.offset)
     }
 
     /// The function that an address lies in, and the code there.
-    pub fn code_at(&self, address: u64) -> Option<(FunctionId, Option<Code<'_>>)> {
+    pub fn code_at(&self, address: RuntimeAddr) -> Option<(FunctionId, Option<Code<'_>>)> {
         self.modules.iter().find_map(|(&id, module)| {
-            let offset = address.checked_sub(module.load_base?)?;
-            let is_here = |row: &FunctionRow| offset.checked_sub(row.offset).is_some_and(|within| within < row.size);
+            let offset = ImageOffset(address.0.checked_sub(module.load_base?)?);
+            let is_here =
+                |row: &FunctionRow| offset.0.checked_sub(row.offset.0).is_some_and(|within| within < row.size);
             let index = module.functions.iter().position(is_here)?;
             Some((FunctionId::new(ModuleId(id), index as u32), module.code(offset)))
         })
@@ -111,7 +112,7 @@ impl Names {
 }
 
 impl Module {
-    fn code(&self, offset: u64) -> Option<Code<'_>> {
+    fn code(&self, offset: ImageOffset) -> Option<Code<'_>> {
         Some(Code { path: &self.path, build_id: self.build_id.as_deref()?, offset })
     }
 }

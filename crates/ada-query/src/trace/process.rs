@@ -4,13 +4,13 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::OnceLock;
 
-use ada_event::FunctionId;
+use ada_event::{EventSeq, FunctionId, ProcessId, ThreadId};
 use ada_format::atf::Process;
 use ada_span::concurrency::Context;
 use ada_span::pthread::PthreadSpan;
 use ada_span::swift::{Suspension, TaskRun, TaskSpan};
-use ada_span::table::{Meta, Tables};
-use ada_span::{Correction, NONE};
+use ada_span::table::{FunctionIndex, Meta, Tables};
+use ada_span::{Correction, NONE, ThreadIndex};
 
 use super::call_runtime::call_runtime;
 use super::names::Names;
@@ -20,12 +20,12 @@ use super::switched::Switched;
 
 /// A process of a session.
 pub struct TraceProcess {
-    /// The place of its session.
+    /// The index of its session.
     pub session: usize,
-    /// Its place in the session.
+    /// Its index in the session.
     pub(super) number: usize,
     /// Its id.
-    pub pid: u32,
+    pub pid: ProcessId,
     /// Its spans.
     pub tables: Tables,
     /// Its functions' names.
@@ -41,14 +41,17 @@ pub struct TraceProcess {
     /// The ids of each thread's first event, and of the process's first logical span, among those of all sessions.
     first_events: Vec<i64>,
     first_logical: i64,
-    /// By the functions' places; made when they are asked for.
+    /// By the functions' indexes; made when they are asked for.
     labels: Vec<OnceLock<FunctionLabel>>,
-    logical: OnceLock<HashMap<(u32, u64), Target>>,
-    /// Places of the spans of threads, by the place of the thread and the event that they begin with.
-    pthreads: OnceLock<BTreeMap<(u64, u64), usize>>,
-    /// Runs of tasks and blocks: the events that they begin and end with, by the place of the thread.
-    runs: OnceLock<BTreeMap<(u64, u64), (u64, Context)>>,
+    logical: OnceLock<HashMap<(ThreadIndex, EventSeq), Target>>,
+    /// Indexes of the spans of threads, by the thread and the event that they begin with.
+    pthreads: OnceLock<BTreeMap<(ThreadIndex, EventSeq), usize>>,
+    /// Runs of tasks and blocks: the events that they begin and end with, by the thread.
+    runs: OnceLock<Runs>,
 }
+
+/// What a thread ran from one event on: until which, if an event ended it, and on whose behalf.
+type Runs = BTreeMap<(ThreadIndex, EventSeq), (Option<EventSeq>, Context)>;
 
 /// How a function is called.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -89,7 +92,7 @@ impl TraceProcess {
         Self {
             session,
             number,
-            pid: recorded.pid.unwrap_or(0),
+            pid: recorded.pid.unwrap_or_default(),
             names,
             runtime: call_runtime(recorded),
             correction: recorded.manifest.as_ref().and_then(Correction::of),
@@ -110,16 +113,16 @@ impl TraceProcess {
         self.labels.iter().zip(&self.tables.meta().functions).map(|(label, it)| self.made(label, it.function))
     }
 
-    /// How the function at a place of the tables is called.
+    /// How a function of the tables is called.
     #[inline]
-    pub fn label_at(&self, place: usize) -> Option<&FunctionLabel> {
-        let label = self.labels.get(place)?;
-        Some(label.get().unwrap_or_else(|| self.made(label, self.tables.meta().functions[place].function)))
+    pub fn label_at(&self, index: FunctionIndex) -> Option<&FunctionLabel> {
+        let label = self.labels.get(index.as_usize())?;
+        Some(label.get().unwrap_or_else(|| self.made(label, self.function(index))))
     }
 
     /// How any function is called.
     pub fn label(&self, function: FunctionId) -> Cow<'_, FunctionLabel> {
-        match self.tables.meta().function_index(function).and_then(|place| self.label_at(place)) {
+        match self.tables.meta().function_index(function).and_then(|index| self.label_at(index)) {
             Some(label) => Cow::Borrowed(label),
             None => Cow::Owned(self.make_label(function)),
         }
@@ -133,31 +136,30 @@ impl TraceProcess {
         FunctionLabel { id: function.to_string(), name: self.names.name(function), module: self.names.module(function) }
     }
 
-    /// The function at a place of the tables; nobody's id where there is none.
-    pub fn function(&self, place: usize) -> FunctionId {
-        self.tables.meta().functions.get(place).map_or(FunctionId(NONE), |stats| stats.function)
+    /// The id of a function of the tables; nobody's where there is none.
+    pub fn function(&self, index: FunctionIndex) -> FunctionId {
+        self.tables.meta().functions.get(index.as_usize()).map_or(FunctionId(NONE), |stats| stats.function)
     }
 
-    /// A number for an event, by the place of its thread, that no other event of all sessions has. The call that it opens
-    /// has the same among spans.
-    pub(crate) fn event_number(&self, thread: usize, seq: u64) -> i64 {
-        let seq = i64::try_from(seq).unwrap_or(i64::MAX);
-        self.first_events.get(thread).copied().unwrap_or(0).saturating_add(seq)
+    /// A number for an event that no other event of all sessions has. The call that it opens has the same among spans.
+    pub(crate) fn event_number(&self, thread: ThreadIndex, seq: EventSeq) -> i64 {
+        let seq = i64::try_from(seq.0).unwrap_or(i64::MAX);
+        self.first_events.get(thread.as_usize()).copied().unwrap_or(0).saturating_add(seq)
     }
 
-    /// A number for a logical span, by its place among all of them, that no other span has.
-    pub(crate) fn logical_number(&self, place: usize) -> i64 {
-        -1 - self.first_logical - place as i64
+    /// A number for a logical span, by its index among all of them, that no other span has.
+    pub(crate) fn logical_number(&self, index: usize) -> i64 {
+        -1 - self.first_logical - index as i64
     }
 
-    /// The id of a thread by its place.
-    pub fn thread_id(&self, place: usize) -> u32 {
-        self.tables.meta().threads.get(place).map_or(0, |thread| thread.id)
+    /// The id of a thread.
+    pub fn thread_id(&self, thread: ThreadIndex) -> ThreadId {
+        id_of(self.tables.meta(), thread)
     }
 
-    /// The id of a thread by its place, which may be [`NONE`].
-    pub fn known_thread_id(&self, place: u64) -> Option<u32> {
-        self.tables.meta().threads.get(usize::try_from(place).ok()?).map(|thread| thread.id)
+    /// The id of a thread, if it is known which one.
+    pub fn known_thread_id(&self, thread: Option<ThreadIndex>) -> Option<ThreadId> {
+        thread.map(|thread| self.thread_id(thread))
     }
 
     /// What commands call something of the process.
@@ -170,31 +172,31 @@ impl TraceProcess {
         self.reference(target).to_string()
     }
 
-    /// The logical span that a call, by its thread's place and opening event, stands behind.
-    pub fn logical_of(&self, thread: u32, seq: u64) -> Option<Target> {
+    /// The logical span that a call, by its thread and opening event, stands behind.
+    pub fn logical_of(&self, thread: ThreadIndex, seq: EventSeq) -> Option<Target> {
         self.logical.get_or_init(|| logical_of_calls(self.tables.meta())).get(&(thread, seq)).copied()
     }
 
-    /// The life of a thread, by its place, that an event belongs to: the place of its logical span. The first thread of a
-    /// process has none.
-    pub fn pthread_place(&self, thread: u64, seq: u64) -> Option<usize> {
+    /// The life of a thread that an event belongs to: the index of its logical span. The first thread of a process has
+    /// none.
+    pub fn pthread_index(&self, thread: ThreadIndex, seq: EventSeq) -> Option<usize> {
         let spans = self.tables.meta().pthreads.iter().enumerate();
-        let places =
+        let indexes =
             self.pthreads.get_or_init(|| spans.map(|(at, span)| ((span.thread, span.begin_seq), at)).collect());
-        let (&(found, _), &place) = places.range(..=(thread, seq)).next_back()?;
-        (found == thread).then_some(place)
+        let (&(found, _), &index) = indexes.range(..=(thread, seq)).next_back()?;
+        (found == thread).then_some(index)
     }
 
     /// The span of that life.
-    pub fn pthread(&self, thread: u64, seq: u64) -> Option<&PthreadSpan> {
-        self.pthread_place(thread, seq).map(|place| &self.tables.meta().pthreads[place])
+    pub fn pthread(&self, thread: ThreadIndex, seq: EventSeq) -> Option<&PthreadSpan> {
+        self.pthread_index(thread, seq).map(|index| &self.tables.meta().pthreads[index])
     }
 
     /// The thread that was created, by somebody's call, and ran at an event: what spans belong to that no task or block is
     /// around.
-    pub fn thread_around(&self, thread: u64, seq: u64) -> Option<Target> {
+    pub fn thread_around(&self, thread: ThreadIndex, seq: EventSeq) -> Option<Target> {
         let life = self.pthread(thread, seq)?;
-        Some(Target::Thread(self.known_thread_id(thread)?, life.begin_seq))
+        Some(Target::Thread(self.thread_id(thread), life.begin_seq))
     }
 
     /// The task or block that a context means.
@@ -202,29 +204,32 @@ impl TraceProcess {
         let meta = self.tables.meta();
         match context {
             Context::Thread => None,
-            Context::Task(place) => meta.tasks.get(place as usize).map(|task| Target::Task(task.id)),
-            Context::Block(place) => {
-                let block = meta.dispatched.get(place as usize)?;
-                Some(Target::Block(self.thread_id(block.thread as usize), block.seq))
+            Context::Task(index) => meta.tasks.get(index as usize).map(|task| Target::Task(task.id)),
+            Context::Block(index) => {
+                let block = meta.dispatched.get(index as usize)?;
+                Some(Target::Block(self.thread_id(block.thread), block.seq))
             }
         }
     }
 
-    /// The task or block on whose behalf a thread, by its place, ran at an event: the innermost.
-    pub fn context_at(&self, thread: u64, seq: u64) -> Context {
+    /// The task or block on whose behalf a thread ran at an event: the innermost.
+    pub fn context_at(&self, thread: ThreadIndex, seq: EventSeq) -> Context {
         /// How many runs may be open around an event.
         const NESTED: usize = 64;
         let runs = self.runs.get_or_init(|| runs_of(self.tables.meta()));
-        let before = runs.range((thread, 0)..=(thread, seq)).rev().take(NESTED);
-        before.map(|(_, run)| run).find(|(end, _)| *end >= seq).map_or(Context::Thread, |(_, context)| *context)
+        let before = runs.range((thread, EventSeq(0))..=(thread, seq)).rev().take(NESTED);
+        before
+            .map(|(_, run)| run)
+            .find(|(end, _)| end.is_none_or(|end| end >= seq))
+            .map_or(Context::Thread, |(_, context)| *context)
     }
 
     /// What a thread ran, as people know it.
     pub fn thread_name(&self, span: &PthreadSpan) -> String {
         match span.function {
             // Its start routine is not known.
-            NONE => "pthread_start_routine".to_owned(),
-            function => closure_name(&self.label(FunctionId(function)).name),
+            None => "pthread_start_routine".to_owned(),
+            Some(function) => closure_name(&self.label(function).name),
         }
     }
 
@@ -241,8 +246,8 @@ impl TraceProcess {
     }
 
     /// The ids of the threads that a task ran on, in their order.
-    pub fn threads_of(&self, task: &TaskSpan) -> Vec<u32> {
-        let mut ids: Vec<u32> = self.runs_of(task).iter().map(|run| self.thread_id(run.thread as usize)).collect();
+    pub fn threads_of(&self, task: &TaskSpan) -> Vec<ThreadId> {
+        let mut ids: Vec<ThreadId> = self.runs_of(task).iter().map(|run| self.thread_id(run.thread)).collect();
         ids.dedup();
         ids
     }
@@ -262,24 +267,27 @@ impl TraceProcess {
 /// block is then what the call is: it begins and ends with it, and the thread goes on to run others. So blocks come
 /// before threads. Callbacks come last: that an address was handed over and then called says less than what a runtime
 /// meant by it.
-fn logical_of_calls(meta: &Meta) -> HashMap<(u32, u64), Target> {
-    let id = |place: u64| meta.threads.get(place as usize).map_or(0, |thread| thread.id);
-    let callbacks =
-        meta.callbacks.iter().map(|it| ((it.thread as u32, it.seq), Target::Callback(id(it.thread), it.seq)));
-    let routines = meta.pthreads.iter().filter(|it| it.routine_seq != NONE);
-    let threads = routines.map(|it| ((it.thread as u32, it.routine_seq), Target::Thread(id(it.thread), it.begin_seq)));
+fn logical_of_calls(meta: &Meta) -> HashMap<(ThreadIndex, EventSeq), Target> {
+    let id = |thread: ThreadIndex| id_of(meta, thread);
+    let callbacks = meta.callbacks.iter().map(|it| ((it.thread, it.seq), Target::Callback(id(it.thread), it.seq)));
+    let routines = meta.pthreads.iter().filter_map(|it| Some((it, it.routine_seq?)));
+    let threads = routines.map(|(it, seq)| ((it.thread, seq), Target::Thread(id(it.thread), it.begin_seq)));
     let blocks = meta.dispatched.iter().filter(|it| it.has_run());
-    let blocks = blocks.map(|it| ((it.thread as u32, it.seq), Target::Block(id(it.thread), it.seq)));
+    let blocks = blocks.map(|it| ((it.thread, it.seq), Target::Block(id(it.thread), it.seq)));
     // Of several, the last one stays.
     callbacks.chain(threads).chain(blocks).collect()
 }
 
-fn runs_of(meta: &Meta) -> BTreeMap<(u64, u64), (u64, Context)> {
+fn id_of(meta: &Meta, thread: ThreadIndex) -> ThreadId {
+    meta.threads.get(thread.as_usize()).map(|thread| thread.id).unwrap_or_default()
+}
+
+fn runs_of(meta: &Meta) -> Runs {
     let tasks =
         meta.task_runs.iter().map(|run| ((run.thread, run.start_seq), (run.end_seq, Context::Task(run.task as u32))));
     let blocks = meta.dispatched.iter().zip(0..).filter(|(span, _)| span.has_run());
     tasks
-        .chain(blocks.map(|(span, place)| ((span.thread, span.seq), (span.close_seq, Context::Block(place)))))
+        .chain(blocks.map(|(span, index)| ((span.thread, span.seq), (span.close_seq, Context::Block(index)))))
         .collect()
 }
 
@@ -294,17 +302,22 @@ mod tests {
     #[test]
     fn a_call_is_its_block_before_its_thread_and_its_thread_before_a_callback() {
         let mut meta = Meta::default();
-        meta.threads = vec![ThreadEntry { id: 71, ..ThreadEntry::default() }];
-        let callback = |seq| CallbackSpan { thread: 0, seq, ..CallbackSpan::default() };
+        meta.threads = vec![ThreadEntry { id: ThreadId(71), ..ThreadEntry::default() }];
+        let callback = |seq| CallbackSpan { thread: ThreadIndex(0), seq: EventSeq(seq), ..CallbackSpan::default() };
         meta.callbacks = vec![callback(3), callback(5), callback(9)];
-        let life = |begin_seq, routine_seq| PthreadSpan { thread: 0, begin_seq, routine_seq, ..PthreadSpan::default() };
-        meta.pthreads = vec![life(0, 3), life(4, 5), life(8, NONE)];
-        meta.dispatched = vec![BlockSpan { thread: 0, seq: 3, ..BlockSpan::default() }];
+        let life = |begin_seq, routine_seq: Option<u64>| PthreadSpan {
+            thread: ThreadIndex(0),
+            begin_seq: EventSeq(begin_seq),
+            routine_seq: routine_seq.map(EventSeq),
+            ..PthreadSpan::default()
+        };
+        meta.pthreads = vec![life(0, Some(3)), life(4, Some(5)), life(8, None)];
+        meta.dispatched = vec![BlockSpan { thread: ThreadIndex(0), seq: EventSeq(3), ..BlockSpan::default() }];
         let found = logical_of_calls(&meta);
-        let of = |seq| found.get(&(0, seq)).copied();
-        assert_eq!(of(3), Some(Target::Block(71, 3)));
-        assert_eq!(of(5), Some(Target::Thread(71, 4)));
-        assert_eq!(of(9), Some(Target::Callback(71, 9)));
+        let of = |seq| found.get(&(ThreadIndex(0), EventSeq(seq))).copied();
+        assert_eq!(of(3), Some(Target::Block(ThreadId(71), EventSeq(3))));
+        assert_eq!(of(5), Some(Target::Thread(ThreadId(71), EventSeq(4))));
+        assert_eq!(of(9), Some(Target::Callback(ThreadId(71), EventSeq(9))));
         assert_eq!(of(8), None);
     }
 }

@@ -3,13 +3,13 @@
 use std::fmt;
 use std::str::FromStr;
 
-use ada_event::{FunctionId, ModuleId};
+use ada_event::{EventSeq, FunctionId, ModuleId, ProcessId, ThreadId};
 
 /// What a reference means, and in which process if that is said.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Reference {
     /// The process; needed where a session has several.
-    pub pid: Option<u32>,
+    pub pid: Option<ProcessId>,
     /// What is meant in it.
     pub target: Target,
 }
@@ -18,18 +18,18 @@ pub struct Reference {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Target {
     /// A frame span, by its thread and opening event: `frame:4712:90`.
-    Frame(u32, u64),
+    Frame(ThreadId, EventSeq),
     /// The callback span of the same events: `callback:4712:90`.
-    Callback(u32, u64),
+    Callback(ThreadId, EventSeq),
     /// A thread, and its logical span: `thread:4712`; with the event that it begins with, `thread:4712:90`, where it is
     /// not the first under its id.
-    Thread(u32, u64),
+    Thread(ThreadId, EventSeq),
     /// A Swift task, by the runtime's id: `task:7`.
     Task(u64),
     /// A dispatched block, by the thread and event of its run, or of its submission if it never ran: `block:4712:90`.
-    Block(u32, u64),
+    Block(ThreadId, EventSeq),
     /// An event, by its thread and position: `event:4712:91`.
-    Event(u32, u64),
+    Event(ThreadId, EventSeq),
     /// A function: `function:1:42`.
     Function(FunctionId),
 }
@@ -42,7 +42,7 @@ impl fmt::Display for Reference {
         match self.target {
             Target::Frame(thread, seq) => write!(f, "frame:{thread}:{seq}"),
             Target::Callback(thread, seq) => write!(f, "callback:{thread}:{seq}"),
-            Target::Thread(thread, 0) => write!(f, "thread:{thread}"),
+            Target::Thread(thread, EventSeq(0)) => write!(f, "thread:{thread}"),
             Target::Thread(thread, seq) => write!(f, "thread:{thread}:{seq}"),
             Target::Task(id) => write!(f, "task:{id}"),
             Target::Block(thread, seq) => write!(f, "block:{thread}:{seq}"),
@@ -70,14 +70,15 @@ impl FromStr for Reference {
         let mut number = || parts.next().and_then(|part| part.parse::<u64>().ok()).ok_or_else(wrong);
         let whole = number()?;
         let first = u32::try_from(whole).or(if kind == "task" { Ok(0) } else { Err(wrong()) })?;
+        let thread = ThreadId(first);
         let target = match kind {
             "task" => Target::Task(whole),
-            "block" | "b" => Target::Block(first, number()?),
-            "frame" | "f" => Target::Frame(first, number()?),
-            "callback" | "c" => Target::Callback(first, number()?),
-            "event" | "e" => Target::Event(first, number()?),
-            "thread" | "t" if rest.matches(':').count() == 1 => Target::Thread(first, 0),
-            "thread" | "t" => Target::Thread(first, number()?),
+            "block" | "b" => Target::Block(thread, EventSeq(number()?)),
+            "frame" | "f" => Target::Frame(thread, EventSeq(number()?)),
+            "callback" | "c" => Target::Callback(thread, EventSeq(number()?)),
+            "event" | "e" => Target::Event(thread, EventSeq(number()?)),
+            "thread" | "t" if rest.matches(':').count() == 1 => Target::Thread(thread, EventSeq(0)),
+            "thread" | "t" => Target::Thread(thread, EventSeq(number()?)),
             "function" => {
                 Target::Function(FunctionId::new(ModuleId(first), u32::try_from(number()?).map_err(|_| wrong())?))
             }

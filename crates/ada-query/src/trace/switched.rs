@@ -2,15 +2,15 @@
 
 use std::collections::HashMap;
 
-use ada_event::FunctionId;
+use ada_event::{FunctionId, TraceNanos};
 use ada_format::atf::Manifest;
 
 /// The switched functions of a process.
 #[derive(Debug, Default)]
 pub struct Switched {
     /// When functions were switched, and when back, each in order.
-    from: Vec<u64>,
-    to: Vec<u64>,
+    from: Vec<TraceNanos>,
+    to: Vec<TraceNanos>,
     functions: HashMap<FunctionId, Unrecorded>,
 }
 
@@ -28,12 +28,12 @@ impl Switched {
     pub fn of(manifest: Option<&Manifest>) -> Self {
         let mut switched = Self::default();
         for switch in manifest.into_iter().flat_map(|manifest| &manifest.switches) {
-            let to = switch.to_ns.unwrap_or(u64::MAX);
+            let to = switch.to_ns.map_or(TraceNanos::MAX, TraceNanos);
             // One that counted no call has hidden none.
             if switch.count == Some(0) && switch.is_exact {
                 continue;
             }
-            switched.from.push(switch.from_ns);
+            switched.from.push(TraceNanos(switch.from_ns));
             switched.to.push(to);
             let function = switched.functions.entry(FunctionId(switch.function_id)).or_default();
             function.counted = function.counted.saturating_add(switch.count.unwrap_or(0));
@@ -45,7 +45,7 @@ impl Switched {
     }
 
     /// How many times of switched functions a stretch of time overlaps: calls of these may be missing from it.
-    pub fn overlapping(&self, start: u64, end: u64) -> usize {
+    pub fn overlapping(&self, start: TraceNanos, end: TraceNanos) -> usize {
         let begun = self.from.partition_point(|&from| from < end);
         begun - self.to.partition_point(|&to| to <= start).min(begun)
     }
@@ -89,7 +89,10 @@ mod tests {
         ];
         let switched = Switched::of(Some(&Manifest { switches, ..Manifest::default() }));
         let overlaps = [(0, 100), (50, 101), (155, 158), (200, 300), (199, 301), (250, 900)];
-        assert_eq!(overlaps.map(|(start, end)| switched.overlapping(start, end)), [0, 1, 2, 0, 2, 1]);
+        assert_eq!(
+            overlaps.map(|(start, end)| switched.overlapping(TraceNanos(start), TraceNanos(end))),
+            [0, 1, 2, 0, 2, 1]
+        );
         let counted = |function: u64| switched.of_function(FunctionId(function)).map(|it| it.counted);
         assert_eq!([1, 2, 3].map(counted), [Some(7), Some(1), None]);
         assert_eq!(switched.sums(), (2, Unrecorded { counted: 8, is_inexact: false }));

@@ -6,7 +6,7 @@
 
 use std::collections::HashMap;
 
-use ada_span::NONE;
+use ada_event::{EventSeq, TraceNanos};
 use ada_span::table::Columns;
 
 use super::relatives::span_argument;
@@ -27,6 +27,9 @@ const MOST_STEPS: usize = 10_000;
 /// Threads that wait for threads that wait are followed so far.
 const MOST_JUMPS: usize = 64;
 
+/// A stretch of time: from its beginning to its end.
+type TimeWindow = (TraceNanos, TraceNanos);
+
 /// A part of the way.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Step {
@@ -34,8 +37,8 @@ pub(crate) struct Step {
     pub(crate) level: usize,
     /// How it was come to: `span`, `call` or `join`.
     pub(crate) via: &'static str,
-    pub(crate) start: u64,
-    pub(crate) end: u64,
+    pub(crate) start: TraceNanos,
+    pub(crate) end: TraceNanos,
     /// Time on the way that no later step has.
     pub(crate) own_ns: u64,
 }
@@ -64,9 +67,9 @@ struct Walk<'a> {
 /// Calls of a thread that are long enough to be steps, by their callers.
 struct Calls {
     process: usize,
-    by_parent: HashMap<u64, Vec<FrameSpan>>,
+    by_parent: HashMap<EventSeq, Vec<FrameSpan>>,
     /// Threads that were waited for, by the call that did.
-    joins: HashMap<u64, usize>,
+    joins: HashMap<EventSeq, usize>,
 }
 
 impl Walk<'_> {
@@ -74,7 +77,7 @@ impl Walk<'_> {
         &mut self,
         process: usize,
         call: FrameSpan,
-        window: (u64, u64),
+        window: TimeWindow,
         via: &'static str,
         level: usize,
     ) -> Result<(), QueryError> {
@@ -91,7 +94,7 @@ impl Walk<'_> {
         });
         let mut matching = Matching::new(tables, Ready::Range(Measure::Duration, self.least, u64::MAX), blocks);
         let mut columns = Columns::new();
-        let mut by_parent: HashMap<u64, Vec<FrameSpan>> = HashMap::new();
+        let mut by_parent: HashMap<EventSeq, Vec<FrameSpan>> = HashMap::new();
         while let Some((block, rows)) = matching.next(tables, self.cancel)? {
             tables.read(block, |_| true, &mut columns)?;
             for row in rows.unwrap_or_else(|| (0..columns.rows() as u16).collect()) {
@@ -102,13 +105,13 @@ impl Walk<'_> {
             }
         }
         let mut joins = HashMap::new();
-        for (place, span) in tables.meta().pthreads.iter().enumerate() {
-            if span.joiner == root.thread as u64 && span.join_time != NONE && span.join_end != NONE {
+        for (index, span) in tables.meta().pthreads.iter().enumerate() {
+            if let Some((begin, end)) = span.join_time.zip(span.join_end).filter(|_| span.joiner == Some(root.thread)) {
                 // The deepest such call in which the whole wait lies.
                 let all = by_parent.values().flatten().chain([root]);
-                let around = all.filter(|it| it.start() <= span.join_time && it.end() >= span.join_end);
+                let around = all.filter(|it| it.start() <= begin && it.end() >= end);
                 if let Some(call) = around.max_by_key(|it| it.depth()) {
-                    joins.insert(call.seq(), place);
+                    joins.insert(call.seq(), index);
                 }
             }
         }
@@ -120,7 +123,7 @@ impl Walk<'_> {
         &mut self,
         calls: &Calls,
         root: FrameSpan,
-        window: (u64, u64),
+        window: TimeWindow,
         via: &'static str,
         level: usize,
     ) -> Result<(), QueryError> {
@@ -136,11 +139,11 @@ impl Walk<'_> {
             let covered: u64 =
                 children.iter().filter(inside).map(|it| clip(it, window)).map(|(from, to)| to - from).sum();
             let span = Span::frame(calls.process, call);
-            let own_ns = end.saturating_sub(start).saturating_sub(covered);
+            let own_ns = end.since(start).saturating_sub(covered);
             self.steps.push(Step { span, level, via, start, end, own_ns });
             // What a wait calls is how it waits; the way goes through whom it waits for.
-            if let Some(&place) = calls.joins.get(&call.seq())
-                && self.follow(calls.process, place, (start, end), level + 1)?
+            if let Some(&index) = calls.joins.get(&call.seq())
+                && self.follow(calls.process, index, (start, end), level + 1)?
             {
                 continue;
             }
@@ -151,13 +154,13 @@ impl Walk<'_> {
     }
 
     /// Goes on in a thread that was waited for. False if it did nothing meanwhile.
-    fn follow(&mut self, process: usize, place: usize, window: (u64, u64), level: usize) -> Result<bool, QueryError> {
+    fn follow(&mut self, process: usize, index: usize, window: TimeWindow, level: usize) -> Result<bool, QueryError> {
         if self.jumps >= MOST_JUMPS {
             return Ok(false);
         }
         self.jumps += 1;
         let waiting = self.steps.len() - 1;
-        let thread = Span { process, kind: SpanKind::Pthread(place) };
+        let thread = Span { process, kind: SpanKind::Pthread(index) };
         let Some(call) = thread.call(self.trace)? else { return Ok(false) };
         let (start, end) = clip(&call, window);
         if start >= end {
@@ -170,7 +173,7 @@ impl Walk<'_> {
     }
 }
 
-fn clip(call: &FrameSpan, window: (u64, u64)) -> (u64, u64) {
+fn clip(call: &FrameSpan, window: TimeWindow) -> TimeWindow {
     let (start, end) = (call.start(), call.end());
     (start.max(window.0).min(window.1), end.min(window.1).max(window.0))
 }
@@ -214,11 +217,11 @@ impl Relation for CriticalPath {
         let span = span_argument(shared, ask, Self::DOC.columns.len(), "critical_path")?;
         let trace = &shared.trace;
         let steps = critical_path(trace, &shared.cancel, span)?;
-        let rows = steps.iter().zip(1..).map(|(step, place)| {
+        let rows = steps.iter().zip(1_u64..).map(|(step, position)| {
             let of = |column: SpanColumn| step.span.value(trace, column).into();
             vec![
                 of(SpanColumn::Session),
-                number(place),
+                number(position),
                 number(step.level as u64),
                 text(step.via),
                 of(SpanColumn::SpanId),

@@ -1,6 +1,6 @@
 //! `ancestors(span_id)`, `descendants(span_id)` and `overlaps(t0, t1)`.
 
-use ada_span::{NONE, SpanError};
+use ada_span::SpanError;
 use rusqlite::types::Value;
 
 use crate::doc::{ColumnDoc, Kind, TableDoc, plain};
@@ -19,14 +19,14 @@ const SPAN_PARAMETERS: &[ColumnDoc] = &[
 ];
 
 /// The arguments of a function behind the columns of a span.
-fn argument(ask: &Ask, place: usize) -> Option<&Value> {
-    let column = COLUMNS.len() + place;
+fn argument(ask: &Ask, index: usize) -> Option<&Value> {
+    let column = COLUMNS.len() + index;
     ask.conditions.iter().find(|it| it.column == column && it.op == Op::Eq).map(|it| &it.value)
 }
 
 pub(super) fn span_argument(shared: &Shared, ask: &Ask, columns: usize, name: &str) -> Result<Span, QueryError> {
-    let at = |place: usize| {
-        let found = ask.conditions.iter().find(|it| it.column == columns + place && it.op == Op::Eq);
+    let at = |index: usize| {
+        let found = ask.conditions.iter().find(|it| it.column == columns + index && it.op == Op::Eq);
         found.and_then(|it| match &it.value {
             Value::Text(text) => Some(text.as_str()),
             _ => None,
@@ -87,38 +87,36 @@ fn parent(trace: &Trace, span: Span) -> Result<Option<Span>, SpanError> {
     let process = span.process;
     let tables = &trace.processes()[process].tables;
     let meta = tables.meta();
-    let (thread, seq) = match span.kind {
+    let call = match span.kind {
         SpanKind::Frame(call) => {
-            let (thread, seq) = (call.thread as u64, call.seq());
+            let (thread, seq) = (call.thread, call.seq());
             let lives = meta.pthreads.iter().enumerate();
             let own = lives.filter(|(_, it)| it.thread == thread && it.begin_seq <= seq);
             let own = own.max_by_key(|(_, it)| it.begin_seq).map(|(at, it)| (at, it.routine_seq));
             // Where a thread's routine begins, its creation is what led to it, and not the library's first function.
             if let Some((at, routine)) = own
-                && (routine == seq || call.parent_seq().is_none())
+                && (routine == Some(seq) || call.parent_seq().is_none())
             {
                 return Ok(Some(Span { process, kind: SpanKind::Pthread(at) }));
             }
             match call.parent_seq() {
-                Some(parent) => (thread, parent),
+                Some(parent) => Some((thread, parent)),
                 None => return Ok(None),
             }
         }
-        SpanKind::Pthread(at) => (meta.pthreads[at].creator, meta.pthreads[at].create_seq),
-        SpanKind::Callback(at) => (meta.callbacks[at].initiator_thread, meta.callbacks[at].initiator_seq),
+        SpanKind::Pthread(at) => meta.pthreads[at].creator.zip(meta.pthreads[at].create_seq),
+        SpanKind::Callback(at) => Some((meta.callbacks[at].initiator_thread, meta.callbacks[at].initiator_seq)),
         SpanKind::Task(at) => match SpanKind::of_context(meta.tasks[at].parent()) {
             Some(kind) => return Ok(Some(Span { process, kind })),
-            None => (meta.tasks[at].create_thread, meta.tasks[at].create_seq),
+            None => meta.tasks[at].create_thread.zip(meta.tasks[at].create_seq),
         },
         SpanKind::Block(at) => match SpanKind::of_context(meta.dispatched[at].parent()) {
             Some(kind) => return Ok(Some(Span { process, kind })),
-            None => (meta.dispatched[at].submit_thread, meta.dispatched[at].submit_seq),
+            None => Some((meta.dispatched[at].submit_thread, meta.dispatched[at].submit_seq)),
         },
     };
-    if thread == NONE || seq == NONE {
-        return Ok(None);
-    }
-    Ok(FrameSpan::read(tables, thread as usize, seq)?.map(|call| Span::frame(process, call)))
+    let Some((thread, seq)) = call else { return Ok(None) };
+    Ok(FrameSpan::read(tables, thread, seq)?.map(|call| Span::frame(process, call)))
 }
 
 /// The calls that a span encloses, at any depth.

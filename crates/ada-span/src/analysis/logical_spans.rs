@@ -2,9 +2,8 @@
 
 use std::collections::HashMap;
 
-use ada_event::{FunctionId, RuntimeAddr, TraceNanos};
+use ada_event::{EventSeq, FunctionId, RuntimeAddr, TraceNanos};
 
-use crate::NONE;
 use crate::concurrency::{Contexts, Label, LogicalCall, LogicalCalls};
 use crate::function_traits::FunctionTraits;
 use crate::gcd::{Blocks, Surroundings};
@@ -19,13 +18,13 @@ use crate::thread_index::ThreadIndex;
 struct Moment {
     time: TraceNanos,
     thread: ThreadIndex,
-    seq: u64,
+    seq: EventSeq,
     is_end: bool,
     call: u32,
 }
 
 /// Makes the tables of tasks and blocks.
-pub(crate) fn tell(parts: Vec<LogicalCalls>, traits: &FunctionTraits, options: &ReplayOptions, meta: &mut Meta) {
+pub(crate) fn add_spans(parts: Vec<LogicalCalls>, traits: &FunctionTraits, options: &ReplayOptions, meta: &mut Meta) {
     let (calls, labels) = join(parts);
     if calls.is_empty() {
         return;
@@ -33,10 +32,10 @@ pub(crate) fn tell(parts: Vec<LogicalCalls>, traits: &FunctionTraits, options: &
     let by_address: HashMap<RuntimeAddr, FunctionId> = traits.addresses().collect();
     let function_at = |address: RuntimeAddr| by_address.get(&address).copied();
     let releases = releases(&calls);
-    let released_after = |thread: ThreadIndex, seq: u64, depth: u32| {
+    let released_after = |thread: ThreadIndex, seq: EventSeq, depth: u32| {
         let of_thread = releases.get(&thread)?;
         let &(_, at, block) = of_thread.get(of_thread.partition_point(|release| release.0 <= seq))?;
-        // Beside the run, or in the place of the function that made it.
+        // Beside the run, or where the function that made it was.
         (at == depth || at + 1 == depth).then_some(block)
     };
     let is_shared = |function: FunctionId| {
@@ -97,8 +96,8 @@ fn moments(calls: &[LogicalCall]) -> Vec<Moment> {
             call.role,
             Role::Swift(SwiftCall::JobRun) | Role::Gcd(GcdCall::Submit(_) | GcdCall::Invoke | GcdCall::InvokeShared)
         );
-        if let Some(time) = call.end.filter(|_| has_end && call.close_seq != NONE) {
-            moments.push(Moment { time, thread: call.thread, seq: call.close_seq, is_end: true, call: number });
+        if let Some((time, seq)) = call.end.zip(call.close_seq).filter(|_| has_end) {
+            moments.push(Moment { time, thread: call.thread, seq, is_end: true, call: number });
         }
     }
     moments.sort_unstable();
@@ -106,8 +105,8 @@ fn moments(calls: &[LogicalCall]) -> Vec<Moment> {
 }
 
 /// Releases of blocks on each thread: event, depth, block.
-fn releases(calls: &[LogicalCall]) -> HashMap<ThreadIndex, Vec<(u64, u32, u64)>> {
-    let mut releases: HashMap<ThreadIndex, Vec<(u64, u32, u64)>> = HashMap::new();
+fn releases(calls: &[LogicalCall]) -> HashMap<ThreadIndex, Vec<(EventSeq, u32, u64)>> {
+    let mut releases: HashMap<ThreadIndex, Vec<(EventSeq, u32, u64)>> = HashMap::new();
     for call in calls.iter().filter(|call| call.role == Role::Gcd(GcdCall::BlockRelease)) {
         releases.entry(call.thread).or_default().push((call.seq, call.depth, call.arguments[0]));
     }

@@ -58,7 +58,7 @@ pub fn analyze(
         logical.push(part.logical);
     }
     (meta.callbacks, meta.callbacks_left_out) = callback::join(callbacks);
-    logical_spans::tell(logical, traits, options, &mut meta);
+    logical_spans::add_spans(logical, traits, options, &mut meta);
     write_meta(folder, &meta)?;
     // Start routines are found in the frame spans, which can be read now.
     let tables = Tables::open(folder)?;

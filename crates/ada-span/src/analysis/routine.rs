@@ -2,16 +2,16 @@
 
 use std::ops::Range;
 
-use ada_event::{FunctionId, TraceNanos};
+use ada_event::{EventSeq, FunctionId, TraceNanos};
 
 use crate::error::SpanError;
 use crate::function_traits::FunctionTraits;
 use crate::observer::ThreadStart;
-use crate::outcome::{Outcome, Reason};
+use crate::outcome::Reason;
 use crate::pthread::{Routine, ThreadLife};
 use crate::role::Role;
 use crate::source::{ProcessSource, ThreadInfo};
-use crate::table::{Column, Columns, FunctionIndex, Tables};
+use crate::table::{Column, Columns, Tables};
 use crate::thread_index::ThreadIndex;
 
 /// Thread ids have 22 bits on Linux; the bits above number the threads, or parts of one, that had the same id.
@@ -34,15 +34,15 @@ pub(crate) fn lives(
         let count = starts[first..].iter().take_while(|start| start.thread == thread).count();
         let starts = &starts[first..first + count];
         let is_continued = entry.facts.begun_at_depth > 0 && info.id.0 >> GENERATION_SHIFT > 0 && count == 0;
-        let rows = tables.blocks_of(thread.as_usize());
+        let rows = tables.blocks_of(thread);
         if info.is_first || is_continued || rows.is_empty() {
             continue;
         }
-        let [first_time, last_time] = [entry.facts.first_time, entry.facts.last_time].map(TraceNanos);
+        let (first_time, last_time) = (entry.facts.first_time, entry.facts.last_time);
         if count == 0 && (entry.facts.begun_at_depth > 0 || info.is_attached) {
             lives.push(ThreadLife {
                 thread,
-                begin_seq: 0,
+                begin_seq: EventSeq(0),
                 first_time,
                 last_time,
                 handle: info.handle,
@@ -54,12 +54,12 @@ pub(crate) fn lives(
             continue;
         }
         // What comes before the library's first function, or without it, is the first life.
-        let begin = ThreadStart { thread, seq: 0, time: first_time };
+        let begin = ThreadStart { thread, seq: EventSeq(0), time: first_time };
         let begins: Vec<ThreadStart> = std::iter::once(begin).chain(starts.iter().skip(1).copied()).collect();
         for (number, begin) in begins.iter().enumerate() {
             let next = begins.get(number + 1);
-            let until = next.map_or(u64::MAX, |next| next.seq);
-            let block = tables.block_of(thread.as_usize(), begin.seq).unwrap_or(rows.start);
+            let until = next.map_or(EventSeq(u64::MAX), |next| next.seq);
+            let block = tables.block_of(thread, begin.seq).unwrap_or(rows.start);
             tables.read(block, |_| true, &mut columns)?;
             let of_life = Rows { tables, columns: &columns, traits, range: row_range(&columns, begin.seq, until) };
             lives.push(ThreadLife {
@@ -93,21 +93,20 @@ fn routine_begun_before(
     first_time: TraceNanos,
 ) -> Result<Option<Routine>, SpanError> {
     let mut columns = Columns::new();
-    let Some(last) = tables.blocks_of(thread.as_usize()).last() else { return Ok(None) };
+    let Some(last) = tables.blocks_of(thread).last() else { return Ok(None) };
     tables.read(last, |_| true, &mut columns)?;
     let rows = Rows { tables, columns: &columns, traits, range: 0..columns.rows() };
-    let outcome = |row: usize| Outcome::from_word(columns.at(Column::Outcome, row)).unwrap_or_default();
-    let began_before = (0..columns.rows()).filter(|&row| outcome(row).reason == Reason::AttachedMidway);
+    let began_before = (0..columns.rows()).filter(|&row| columns.outcome(row).reason == Reason::AttachedMidway);
     let outermost = began_before.filter(|&row| rows.is_own(row)).min_by_key(|&row| columns.at(Column::Depth, row));
     Ok(outermost.map(|row| {
-        let (seq, function) = (columns.at(Column::OpenSeq, row), rows.function(row));
+        let (seq, function) = (columns.seq(row), rows.function(row));
         Routine {
             seq,
             depth: columns.at(Column::Depth, row),
             close_seq: None,
             start: first_time,
-            end: TraceNanos(columns.at(Column::Start, row)),
-            outcome: outcome(row),
+            end: columns.start(row),
+            outcome: columns.outcome(row),
             function,
             address: traits.get(function).address,
             argument: None,
@@ -117,9 +116,8 @@ fn routine_begun_before(
     }))
 }
 
-fn row_range(columns: &Columns, from: u64, until: u64) -> Range<usize> {
-    let seqs = columns.get(Column::OpenSeq);
-    seqs.partition_point(|&seq| seq < from)..seqs.partition_point(|&seq| seq < until)
+fn row_range(columns: &Columns, from: EventSeq, until: EventSeq) -> Range<usize> {
+    columns.first_row_from(from)..columns.first_row_from(until)
 }
 
 /// The first spans of one life of a thread.
@@ -132,8 +130,8 @@ struct Rows<'a> {
 
 impl Rows<'_> {
     fn function(&self, row: usize) -> FunctionId {
-        let index = FunctionIndex(self.columns.at(Column::Function, row) as u32);
-        self.tables.meta().functions.get(index.as_usize()).map_or(FunctionId(u64::MAX), |stats| stats.function)
+        let functions = &self.tables.meta().functions;
+        functions.get(self.columns.function(row).as_usize()).map_or(FunctionId(u64::MAX), |stats| stats.function)
     }
 
     fn role(&self, row: usize) -> Role {
@@ -149,7 +147,7 @@ impl Rows<'_> {
     /// glibc hands a thread's own handle to its first function.
     fn handed_to_start(&self, source: &dyn ProcessSource, thread: ThreadIndex) -> Option<u64> {
         let row = self.range.clone().find(|&row| self.role(row) == Role::ThreadStart)?;
-        let detail = source.event_detail(thread, self.columns.at(Column::OpenSeq, row))?;
+        let detail = source.event_detail(thread, self.columns.seq(row))?;
         Some(detail.registers[0])
     }
 
@@ -167,12 +165,8 @@ impl Rows<'_> {
         })?;
         let mut top = row;
         loop {
-            let delta = at(Column::ParentDelta, top);
-            let parent = at(Column::OpenSeq, top).wrapping_sub(delta);
-            let Ok(parent) = self.columns.get(Column::OpenSeq).binary_search(&parent) else { break };
-            if delta == 0 || self.role(parent) == Role::ThreadStart {
-                break;
-            }
+            let parent = self.columns.parent_seq(top).and_then(|seq| self.columns.row_of(seq));
+            let Some(parent) = parent.filter(|&row| self.role(row) != Role::ThreadStart) else { break };
             // Whatever is outermost, if the library's first function is not to be seen, is that function, unless it is
             // the program's.
             if at(Column::ParentDelta, parent) == 0 && !self.is_own(parent) {
@@ -180,15 +174,13 @@ impl Rows<'_> {
             }
             top = parent;
         }
-        let (seq, close_delta) = (at(Column::OpenSeq, top), at(Column::CloseDelta, top));
-        let start = TraceNanos(at(Column::Start, top));
         Some(Routine {
-            seq,
+            seq: self.columns.seq(top),
             depth: at(Column::Depth, top),
-            close_seq: (close_delta > 0).then(|| seq + close_delta),
-            start,
-            end: start.saturating_add(at(Column::Duration, top)),
-            outcome: Outcome::from_word(at(Column::Outcome, top)).unwrap_or_default(),
+            close_seq: self.columns.close_seq(top),
+            start: self.columns.start(top),
+            end: self.columns.end(top),
+            outcome: self.columns.outcome(top),
             function: self.function(top),
             address: self.traits.get(self.function(top)).address,
             argument: None,
@@ -199,10 +191,15 @@ impl Rows<'_> {
 }
 
 /// A start routine that ends by jumping to another function goes on in that: the thread ends when the last one does.
-fn after_jumps(tables: &Tables, thread: ThreadIndex, mut routine: Routine, until: u64) -> Result<Routine, SpanError> {
+fn after_jumps(
+    tables: &Tables,
+    thread: ThreadIndex,
+    mut routine: Routine,
+    until: EventSeq,
+) -> Result<Routine, SpanError> {
     let mut columns = Columns::new();
     let mut seq = routine.seq;
-    for block in tables.blocks_of(thread.as_usize()) {
+    for block in tables.blocks_of(thread) {
         let entry = tables.block(block);
         if routine.outcome.reason != Reason::TailCall || entry.first_seq >= until {
             break;
@@ -212,24 +209,23 @@ fn after_jumps(tables: &Tables, thread: ThreadIndex, mut routine: Routine, until
         }
         tables.read(block, |column| column != Column::SelfTime && column != Column::Context, &mut columns)?;
         for row in 0..columns.rows() {
-            let at = |column: Column| columns.at(column, row);
-            let open = at(Column::OpenSeq);
-            if open <= seq || at(Column::Depth) > routine.depth {
+            let (open, depth) = (columns.seq(row), columns.at(Column::Depth, row));
+            if open <= seq || depth > routine.depth {
                 continue;
             }
-            if routine.outcome.reason != Reason::TailCall || open >= until || at(Column::Depth) < routine.depth {
+            if routine.outcome.reason != Reason::TailCall || open >= until || depth < routine.depth {
                 return Ok(routine);
             }
             seq = open;
-            routine.end = TraceNanos(at(Column::Start)).saturating_add(at(Column::Duration));
-            routine.outcome = Outcome::from_word(at(Column::Outcome)).unwrap_or_default();
-            routine.close_seq = (at(Column::CloseDelta) > 0).then(|| open + at(Column::CloseDelta));
+            routine.end = columns.end(row);
+            routine.outcome = columns.outcome(row);
+            routine.close_seq = columns.close_seq(row);
         }
     }
     Ok(routine)
 }
 
 fn with_registers(routine: Routine, source: &dyn ProcessSource, thread: ThreadIndex) -> Routine {
-    let register = |seq: u64| source.event_detail(thread, seq).map(|detail| detail.registers[0]);
+    let register = |seq: EventSeq| source.event_detail(thread, seq).map(|detail| detail.registers[0]);
     Routine { argument: register(routine.seq), result: routine.close_seq.and_then(register), ..routine }
 }

@@ -28,7 +28,7 @@ pub(crate) fn join(parts: impl IntoIterator<Item = CallbackObserved>) -> (Vec<Ca
     }
     by_callback.values_mut().for_each(|them| them.sort_by_key(|it| (it.time, it.thread, it.seq)));
     for entry in &all.entries {
-        let registered = by_callback.get(&FunctionId(entry.span.function)).map_or(&[][..], Vec::as_slice);
+        let registered = by_callback.get(&entry.span.function).map_or(&[][..], Vec::as_slice);
         all.spans.extend(nearest(registered, entry));
     }
     all.spans.sort_by_key(|span| (span.start, span.thread, span.seq));
@@ -38,7 +38,7 @@ pub(crate) fn join(parts: impl IntoIterator<Item = CallbackObserved>) -> (Vec<Ca
 /// The earlier registration that fits best: one whose context comes back; else, of those with the address as an earlier
 /// argument, the nearest.
 fn nearest(registered: &[Registration], entry: &Entry) -> Option<CallbackSpan> {
-    let earlier = &registered[..registered.partition_point(|it| it.time.0 < entry.span.start)];
+    let earlier = &registered[..registered.partition_point(|it| it.time < entry.span.start)];
     // Of very many, the newest ones are looked at.
     let earlier = &earlier[earlier.len().saturating_sub(LOOKED_AT)..];
     let with_context = earlier.iter().rev().find(|it| is_context_handed_back(it, entry));
@@ -52,10 +52,10 @@ fn nearest(registered: &[Registration], entry: &Entry) -> Option<CallbackSpan> {
         }
     };
     Some(CallbackSpan {
-        initiator_thread: registration.thread.into(),
+        initiator_thread: registration.thread,
         initiator_seq: registration.seq,
-        initiator_time: registration.time.0,
-        initiator_function: registration.function.0,
+        initiator_time: registration.time,
+        initiator_function: registration.function,
         confidence,
         ..entry.span
     })
@@ -73,7 +73,7 @@ fn is_context_handed_back(registration: &Registration, entry: &Entry) -> bool {
 /// Whether the code that was handed the address can be what called it: a function of the same module did, or nobody
 /// that is known. A call within the callback's own module is most likely a plain one.
 fn may_call(registration: &Registration, entry: &Entry) -> bool {
-    let callback = FunctionId(entry.span.function);
+    let callback = entry.span.function;
     match entry.caller {
         None => true,
         Some(_) if registration.is_signal => true,

@@ -11,36 +11,39 @@ pub use addresses::CodeAddresses;
 pub(crate) use deferred::join;
 pub(crate) use tracker::{CallbackObserved, CallbackTracker};
 
+use ada_event::{EventSeq, FunctionId, TraceNanos};
+
 use crate::outcome::Outcome;
+use crate::thread_index::ThreadIndex;
 use crate::word_struct::word_struct;
 
 word_struct! {
     /// One execution of a callback.
     pub struct CallbackSpan {
-        /// The thread's place in [`crate::table::Meta::threads`].
-        pub thread,
+        /// The thread.
+        pub thread: ThreadIndex,
         /// The position of the event that entered the callback: also the frame span's name.
-        pub seq,
+        pub seq: EventSeq,
         /// When it was entered.
-        pub start,
+        pub start: TraceNanos,
         /// When it ended.
-        pub end,
+        pub end: TraceNanos,
         /// [`Outcome::to_byte`].
-        pub outcome,
+        pub outcome: u64,
         /// The event that ended it.
-        pub close_seq,
+        pub close_seq: Option<EventSeq>,
         /// The callback.
-        pub function,
-        /// The place of the thread whose call was handed the address.
-        pub initiator_thread,
+        pub function: FunctionId,
+        /// The thread whose call was handed the address.
+        pub initiator_thread: ThreadIndex,
         /// The position of that call.
-        pub initiator_seq,
+        pub initiator_seq: EventSeq,
         /// When it was called.
-        pub initiator_time,
+        pub initiator_time: TraceNanos,
         /// What was called.
-        pub initiator_function,
+        pub initiator_function: FunctionId,
         /// How sure the match is, in percent: 100 where the one encloses the other.
-        pub confidence,
+        pub confidence: u64,
     }
 }
 
@@ -55,8 +58,8 @@ pub const POSSIBLE: u64 = 30;
 
 impl CallbackSpan {
     pub(crate) fn is_consistent(&self, threads: usize) -> bool {
-        self.thread < threads as u64
-            && self.initiator_thread < threads as u64
+        self.thread.as_usize() < threads
+            && self.initiator_thread.as_usize() < threads
             && Outcome::from_word(self.outcome).is_some()
     }
 

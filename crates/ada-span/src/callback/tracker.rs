@@ -1,6 +1,6 @@
 //! Follows the addresses of functions through the calls of one thread.
 
-use ada_event::{FunctionId, ModuleId, RuntimeAddr, TraceNanos};
+use ada_event::{EventSeq, FunctionId, ModuleId, RuntimeAddr, TraceNanos};
 
 use super::{CERTAIN, CallbackSpan, CodeAddresses};
 use crate::detail::EventDetail;
@@ -28,7 +28,7 @@ pub(crate) struct CallbackObserved {
 pub(crate) struct Registration {
     pub(crate) callback: FunctionId,
     pub(crate) thread: ThreadIndex,
-    pub(crate) seq: u64,
+    pub(crate) seq: EventSeq,
     pub(crate) time: TraceNanos,
     /// What was called.
     pub(crate) function: FunctionId,
@@ -51,7 +51,7 @@ pub(crate) struct Entry {
 /// Who was handed addresses.
 #[derive(Clone, Copy)]
 struct Initiator {
-    seq: u64,
+    seq: EventSeq,
     time: TraceNanos,
     function: FunctionId,
     role: Role,
@@ -60,7 +60,7 @@ struct Initiator {
 
 /// A call that is open.
 struct OpenCall {
-    seq: u64,
+    seq: EventSeq,
     depth: u32,
     function: FunctionId,
     role: Role,
@@ -195,7 +195,7 @@ impl<'a> CallbackTracker<'a> {
             if !opened.role.may_hand_over(position) {
                 continue;
             }
-            // A function's own address is what an indirect call has left in a register.
+            // A function's own address is what remains in a register of an indirect call.
             if let Some(function) = self.addresses.function(RuntimeAddr(number)).filter(|&function| function != own)
                 && !held.iter().any(|(known, _)| *known == function)
             {
@@ -214,13 +214,7 @@ impl<'a> CallbackTracker<'a> {
         detail: Option<&EventDetail>,
     ) -> Execution {
         let is_holder = |call: &OpenCall| call.holds(function);
-        let span = CallbackSpan {
-            thread: thread.into(),
-            seq: opened.seq,
-            start: opened.start.0,
-            function: function.0,
-            ..CallbackSpan::default()
-        };
+        let span = CallbackSpan { thread, seq: opened.seq, start: opened.start, function, ..CallbackSpan::default() };
         if self.holders > 0
             && let Some(mut holder) = self.stack.iter().rposition(is_holder)
         {
@@ -239,10 +233,10 @@ impl<'a> CallbackTracker<'a> {
             }
             let initiator = &self.stack[holder].initiator;
             return Execution::Certain(CallbackSpan {
-                initiator_thread: thread.into(),
+                initiator_thread: thread,
                 initiator_seq: initiator.seq,
-                initiator_time: initiator.time.0,
-                initiator_function: initiator.function.0,
+                initiator_time: initiator.time,
+                initiator_function: initiator.function,
                 confidence: CERTAIN,
                 ..span
             });
@@ -306,9 +300,9 @@ impl<'a> CallbackTracker<'a> {
         self.holders -= usize::from(!call.held.is_empty());
         self.creating -= usize::from(call.role == Role::ThreadCreate);
         let ended = |span: CallbackSpan| CallbackSpan {
-            end: closed.end().0,
+            end: closed.end(),
             outcome: closed.outcome.to_byte().into(),
-            close_seq: closed.close_seq.unwrap_or(crate::NONE),
+            close_seq: closed.close_seq,
             ..span
         };
         match call.execution {

@@ -3,15 +3,15 @@
 use crate::NONE;
 use crate::thread_index::ThreadIndex;
 
-/// A task or a block, by its place in the tables.
+/// A task or a block, by its index in the tables.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Context {
     /// Neither: the thread's own code.
     #[default]
     Thread,
-    /// A Swift task: its place in [`crate::table::Meta::tasks`].
+    /// A Swift task: its index in [`crate::table::Meta::tasks`].
     Task(u32),
-    /// A dispatched block: its place in [`crate::table::Meta::dispatched`].
+    /// A dispatched block: its index in [`crate::table::Meta::dispatched`].
     Block(u32),
 }
 
@@ -20,23 +20,23 @@ impl Context {
     pub(crate) fn to_word(self) -> u64 {
         match self {
             Self::Thread => NONE,
-            Self::Task(place) => u64::from(place) << 1,
-            Self::Block(place) => u64::from(place) << 1 | 1,
+            Self::Task(index) => u64::from(index) << 1,
+            Self::Block(index) => u64::from(index) << 1 | 1,
         }
     }
 
     /// What the word stands for.
     pub fn from_word(word: u64) -> Self {
-        let Ok(place) = u32::try_from(word >> 1) else { return Self::Thread };
-        if word & 1 == 0 { Self::Task(place) } else { Self::Block(place) }
+        let Ok(index) = u32::try_from(word >> 1) else { return Self::Thread };
+        if word & 1 == 0 { Self::Task(index) } else { Self::Block(index) }
     }
 
     /// Whether what it names exists.
     pub(crate) fn exists(word: u64, tasks: usize, blocks: usize) -> bool {
         match Self::from_word(word) {
             Self::Thread => word == NONE,
-            Self::Task(place) => (place as usize) < tasks,
-            Self::Block(place) => (place as usize) < blocks,
+            Self::Task(index) => (index as usize) < tasks,
+            Self::Block(index) => (index as usize) < blocks,
         }
     }
 }
@@ -69,8 +69,8 @@ impl Contexts {
     /// Leaves the context, wherever in the thread's it is.
     pub(crate) fn leave(&mut self, thread: ThreadIndex, context: Context) {
         let all = self.of(thread);
-        if let Some(place) = all.iter().rposition(|it| *it == context) {
-            all.remove(place);
+        if let Some(index) = all.iter().rposition(|it| *it == context) {
+            all.remove(index);
         }
     }
 }

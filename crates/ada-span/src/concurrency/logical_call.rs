@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use ada_event::{FunctionId, TraceNanos};
+use ada_event::{EventSeq, FunctionId, TraceNanos};
 
 use crate::NONE;
 use crate::detail::EventDetail;
@@ -19,15 +19,15 @@ pub(crate) type Label = [u64; LABEL_WORDS];
 /// One call.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LogicalCall {
-    /// The thread's place.
+    /// The thread.
     pub(crate) thread: ThreadIndex,
     pub(crate) depth: u32,
-    pub(crate) seq: u64,
+    pub(crate) seq: EventSeq,
     pub(crate) time: TraceNanos,
     /// None where its end was not seen.
     pub(crate) end: Option<TraceNanos>,
-    /// [`NONE`] where no event ended it.
-    pub(crate) close_seq: u64,
+    /// None where no event ended it.
+    pub(crate) close_seq: Option<EventSeq>,
     pub(crate) role: Role,
     pub(crate) outcome: Outcome,
     pub(crate) function: FunctionId,
@@ -73,8 +73,8 @@ pub(crate) struct LogicalCalls {
     pub(crate) calls: Vec<LogicalCall>,
     pub(crate) labels: Vec<Label>,
     numbers: HashMap<Label, u32>,
-    /// Those that have not returned, oldest first: places in `calls`, and the opening events of what they are in.
-    open: Vec<(usize, u64)>,
+    /// Those that have not returned, oldest first: indexes in `calls`, and the opening events of what they are in.
+    open: Vec<(usize, EventSeq)>,
     /// One that has just ended by jumping to the next call, and its depth.
     jumped: Option<(usize, u32)>,
     /// One that leads to a function that is still to come.
@@ -96,11 +96,11 @@ impl LogicalCalls {
     /// A call that is of interest only for what came before.
     pub(crate) fn next(&mut self, opened: &Opened, function: FunctionId, is_own: bool) {
         // A block whose last call is a jump ends when that call does.
-        if let Some((place, _)) = self.jumped.take().filter(|&(_, depth)| depth == opened.depth && opened.is_frame) {
-            self.open.push((place, opened.seq));
+        if let Some((index, _)) = self.jumped.take().filter(|&(_, depth)| depth == opened.depth && opened.is_frame) {
+            self.open.push((index, opened.seq));
         }
-        if is_own && let Some(place) = self.leading.take() {
-            self.calls[place].leads_to = Some(function);
+        if is_own && let Some(index) = self.leading.take() {
+            self.calls[index].leads_to = Some(function);
         }
     }
 
@@ -122,7 +122,7 @@ impl LogicalCalls {
             seq: opened.seq,
             time: opened.start,
             end: None,
-            close_seq: NONE,
+            close_seq: None,
             role: opened.role,
             outcome: Outcome::default(),
             function,
@@ -163,16 +163,16 @@ impl LogicalCalls {
         }
         let detail = detail();
         // Several, where one has jumped to the other.
-        while let Some((place, _)) = self.open.pop_if(|(_, seq)| *seq == closed.seq) {
-            let call = &mut self.calls[place];
+        while let Some((index, _)) = self.open.pop_if(|(_, seq)| *seq == closed.seq) {
+            let call = &mut self.calls[index];
             if closed.outcome.reason == Reason::TailCall {
-                self.jumped = Some((place, closed.depth));
+                self.jumped = Some((index, closed.depth));
             }
-            if self.leading == Some(place) && call.role != Role::Swift(SwiftCall::Enter) {
+            if self.leading == Some(index) && call.role != Role::Swift(SwiftCall::Enter) {
                 self.leading = None;
             }
             call.end = Some(closed.end());
-            call.close_seq = closed.close_seq.unwrap_or(NONE);
+            call.close_seq = closed.close_seq;
             call.outcome = closed.outcome;
             if let Some(detail) = &detail {
                 call.result = detail.registers[0];
@@ -203,8 +203,8 @@ fn cut(label: Label) -> Option<Label> {
     Some(bytes.map(u64::from_le_bytes))
 }
 
-fn at(words: &[u64], place: usize) -> u64 {
-    words.get(place).copied().unwrap_or(NONE)
+fn at(words: &[u64], index: usize) -> u64 {
+    words.get(index).copied().unwrap_or(NONE)
 }
 
 fn words_of_call(role: Role, registers: &[u64; 6], words: &[u64]) -> Words {

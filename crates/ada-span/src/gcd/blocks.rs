@@ -7,7 +7,7 @@
 
 use std::collections::{HashMap, VecDeque};
 
-use ada_event::{FunctionId, RuntimeAddr};
+use ada_event::{EventSeq, FunctionId, RuntimeAddr};
 
 use super::queues::Queues;
 use super::{BlockSpan, GroupEntry, QueueEntry};
@@ -18,7 +18,7 @@ use crate::replay::ReplayOptions;
 use crate::role::{GcdCall, How, Submit};
 use crate::thread_index::ThreadIndex;
 
-/// In the place of a block's first capture: libdispatch has wrapped another block into it.
+/// Instead of a block's first capture: libdispatch has wrapped another block into it.
 const WRAPPER: u64 = 0xD159_B10C;
 
 /// How sure a match is, in percent.
@@ -50,8 +50,8 @@ impl Waiting {
 /// A call of the program into libdispatch that has not returned.
 #[derive(Clone, Copy)]
 struct OpenSubmit {
-    close_seq: u64,
-    /// Its place in `waiting`.
+    close_seq: Option<EventSeq>,
+    /// Its index in `waiting`.
     waiting: Option<u32>,
     /// The block as it was handed over.
     block: u64,
@@ -61,7 +61,7 @@ struct OpenSubmit {
 #[derive(Clone, Copy)]
 enum Open {
     Submit(OpenSubmit),
-    /// A run, by its place in the spans.
+    /// A run, by its index in the spans.
     Run(u32),
 }
 
@@ -69,7 +69,7 @@ enum Open {
 struct Thread {
     open: Vec<Open>,
     /// Calls up to this event are made by a function of Swift's runtime that submits jobs.
-    swift_until: u64,
+    swift_until: EventSeq,
 }
 
 /// All blocks of a process.
@@ -80,7 +80,7 @@ pub(crate) struct Blocks {
     by_function: HashMap<FunctionId, VecDeque<u32>>,
     spans: Vec<BlockSpan>,
     /// Runs that are under way, by thread and event.
-    running: HashMap<(ThreadIndex, u64), u32>,
+    running: HashMap<(ThreadIndex, EventSeq), u32>,
     /// The function of each block that was copied, and what it captured first, by its address.
     copied: HashMap<u64, (u64, u64)>,
     queues: Queues,
@@ -104,7 +104,7 @@ pub(crate) struct Surroundings<'a> {
     /// Whether a function is shared by closures, so that its blocks say which closure is meant.
     pub(crate) is_shared: &'a dyn Fn(FunctionId) -> bool,
     /// The block of the first release after an event of a thread, at a depth.
-    pub(crate) released_after: &'a dyn Fn(ThreadIndex, u64, u32) -> Option<u64>,
+    pub(crate) released_after: &'a dyn Fn(ThreadIndex, EventSeq, u32) -> Option<u64>,
     pub(crate) labels: &'a [Label],
 }
 
@@ -122,7 +122,7 @@ impl Surroundings<'_> {
 impl Blocks {
     /// A call of Swift's runtime that puts a job into a queue begins.
     pub(crate) fn swift_enqueues(&mut self, call: &LogicalCall) {
-        let until = if call.close_seq == NONE { 0 } else { call.close_seq };
+        let until = call.close_seq.unwrap_or_default();
         self.threads.entry(call.thread).or_default().swift_until = until;
     }
 
@@ -138,33 +138,37 @@ impl Blocks {
         let [first, second, third, _] = call.arguments;
         match gcd {
             GcdCall::Submit(submit) => self.submit(call, submit, label, contexts, around),
-            GcdCall::GroupCreate => self.queues.group_created(call.result, call.time),
+            GcdCall::GroupCreate => self.queues.group_created(RuntimeAddr(call.result), call.time),
             GcdCall::GroupEnter => {
-                if let Some(group) = self.queues.group(first) {
+                if let Some(group) = self.queues.group(RuntimeAddr(first)) {
                     self.queues.groups[group as usize].enters += 1;
                 }
             }
             GcdCall::GroupLeave => {
-                if let Some(group) = self.queues.group(first) {
+                if let Some(group) = self.queues.group(RuntimeAddr(first)) {
                     self.queues.groups[group as usize].leaves += 1;
                 }
             }
             GcdCall::GroupWait => {
-                if let Some(group) = self.queues.group(first) {
+                if let Some(group) = self.queues.group(RuntimeAddr(first)) {
                     let group = &mut self.queues.groups[group as usize];
                     group.waits += 1;
                     group.wait_ns += call.end.map_or(0, |end| end.since(call.time));
                 }
             }
-            GcdCall::QueueCreate if !self.is_inside(call) => self.queues.create(call.result, label, NONE, call.time),
-            GcdCall::QueueCreateOn => self.queues.create(call.result, label, third, call.time),
+            GcdCall::QueueCreate if !self.is_inside(call) => {
+                self.queues.create(RuntimeAddr(call.result), label, RuntimeAddr(NONE), call.time)
+            }
+            GcdCall::QueueCreateOn => {
+                self.queues.create(RuntimeAddr(call.result), label, RuntimeAddr(third), call.time)
+            }
             GcdCall::QueueCreate => (),
-            GcdCall::SetTarget => self.queues.set_target(first, second),
+            GcdCall::SetTarget => self.queues.set_target(RuntimeAddr(first), RuntimeAddr(second)),
             GcdCall::BlockCopy => self.copy(call),
             GcdCall::BlockWrap | GcdCall::BlockRelease => (),
             GcdCall::BlockCancel => {
-                for &place in self.by_key.get(&first).into_iter().flatten() {
-                    self.waiting[place as usize].span.is_canceled = 1;
+                for &index in self.by_key.get(&first).into_iter().flatten() {
+                    self.waiting[index as usize].span.is_canceled = 1;
                 }
             }
             GcdCall::Invoke | GcdCall::InvokeShared => self.run(call, contexts, around),
@@ -177,25 +181,25 @@ impl Blocks {
         match gcd {
             GcdCall::Submit(_) => {
                 let is_it = |open: &Open| matches!(open, Open::Submit(it) if it.close_seq == call.close_seq);
-                let Some(place) = thread.open.iter().rposition(is_it) else { return };
-                let Open::Submit(OpenSubmit { waiting: Some(waiting), .. }) = thread.open.remove(place) else { return };
+                let Some(index) = thread.open.iter().rposition(is_it) else { return };
+                let Open::Submit(OpenSubmit { waiting: Some(waiting), .. }) = thread.open.remove(index) else { return };
                 let waiting = &mut self.waiting[waiting as usize];
                 if let Some(of_loop) = waiting.of_loop {
                     waiting.has_ended = true;
                     let span = &mut self.spans[of_loop as usize];
-                    span.end = call.end.unwrap_or(call.time).0;
+                    span.end = call.end.unwrap_or(call.time);
                     span.close_seq = call.close_seq;
                     span.outcome = call.outcome.to_byte().into();
                 }
             }
             GcdCall::Invoke | GcdCall::InvokeShared => {
                 let Some(run) = self.running.remove(&(call.thread, call.seq)) else { return };
-                if let Some(place) = thread.open.iter().rposition(|open| matches!(open, Open::Run(it) if *it == run)) {
-                    thread.open.remove(place);
+                if let Some(index) = thread.open.iter().rposition(|open| matches!(open, Open::Run(it) if *it == run)) {
+                    thread.open.remove(index);
                 }
                 contexts.leave(call.thread, Context::Block(run));
                 let span = &mut self.spans[run as usize];
-                span.end = call.end.unwrap_or(call.time).0;
+                span.end = call.end.unwrap_or(call.time);
                 span.close_seq = call.close_seq;
                 span.outcome = call.outcome.to_byte().into();
             }
@@ -206,7 +210,7 @@ impl Blocks {
     /// Whether a call of the program into libdispatch is open, and no run within it: then this call is made by that one.
     fn is_inside(&self, call: &LogicalCall) -> bool {
         let open = self.threads.get(&call.thread).and_then(|thread| thread.open.last());
-        matches!(open, Some(Open::Submit(it)) if call.seq < it.close_seq)
+        matches!(open, Some(Open::Submit(it)) if it.close_seq.is_none_or(|close| call.seq < close))
     }
 
     fn submit(
@@ -219,7 +223,9 @@ impl Blocks {
     ) {
         let [first, second, third, fourth] = call.arguments;
         let thread = self.threads.entry(call.thread).or_default();
-        thread.open.retain(|open| !matches!(open, Open::Submit(it) if it.close_seq < call.seq));
+        thread
+            .open
+            .retain(|open| !matches!(open, Open::Submit(it) if it.close_seq.is_some_and(|close| close < call.seq)));
         let (queue, block, function) = match submit.has_first {
             true => (second, third, fourth),
             false => (first, second, third),
@@ -230,7 +236,7 @@ impl Blocks {
         if self.is_inside(call) {
             return;
         }
-        let queue = self.queues.place(queue, label);
+        let queue = self.queues.find_or_add(RuntimeAddr(queue), label);
         if is_swift {
             // A job, not a block: the task that it runs has a span of its own.
             if let Some(queue) = queue {
@@ -238,7 +244,8 @@ impl Blocks {
             }
             return;
         }
-        let group = if matches!(submit.how, How::Group | How::Notify) { self.queues.group(first) } else { None };
+        let group =
+            if matches!(submit.how, How::Group | How::Notify) { self.queues.group(RuntimeAddr(first)) } else { None };
         if let Some(group) = group {
             let group = &mut self.queues.groups[group as usize];
             match submit.how {
@@ -267,18 +274,18 @@ impl Blocks {
             _ => (),
         }
         let is_loop = submit.how == How::Apply;
-        let place = self.waiting.len() as u32;
-        let word = |place: Option<u32>| place.map_or(NONE, u64::from);
+        let index = self.waiting.len() as u32;
+        let word = |index: Option<u32>| index.map_or(NONE, u64::from);
         let span = BlockSpan {
             how: submit.how as u64,
-            thread: call.thread.into(),
+            thread: call.thread,
             seq: call.seq,
-            start: call.time.0,
-            end: call.time.0,
-            function: named.map_or(NONE, |function| function.0),
-            submit_thread: call.thread.into(),
+            start: call.time,
+            end: call.time,
+            function: named,
+            submit_thread: call.thread,
             submit_seq: call.seq,
-            submit_time: call.time.0,
+            submit_time: call.time,
             parent: contexts.now(call.thread).to_word(),
             queue: word(queue),
             block,
@@ -292,12 +299,12 @@ impl Blocks {
         self.spans.extend(is_loop.then_some(span));
         self.waiting.push(Waiting { span, keys, functions, of_loop, has_ended: false, runs: 0 });
         for key in keys.into_iter().filter(|&key| key != NONE && key != 0) {
-            self.by_key.entry(key).or_default().push_back(place);
+            self.by_key.entry(key).or_default().push_back(index);
         }
         for function in functions.into_iter().flatten() {
-            self.by_function.entry(function).or_default().push_back(place);
+            self.by_function.entry(function).or_default().push_back(index);
         }
-        let open = OpenSubmit { close_seq: call.close_seq, waiting: Some(place), block };
+        let open = OpenSubmit { close_seq: call.close_seq, waiting: Some(index), block };
         self.threads.entry(call.thread).or_default().open.push(Open::Submit(open));
     }
 
@@ -310,71 +317,70 @@ impl Blocks {
             self.copied.insert(call.result, (invoke, captured));
         }
         let open = self.threads.get(&call.thread).and_then(|thread| thread.open.last());
-        let Some(Open::Submit(OpenSubmit { close_seq, waiting: Some(place), block })) = open.copied() else { return };
-        if call.seq > close_seq || call.arguments[0] != block || call.result == block {
+        let Some(Open::Submit(OpenSubmit { close_seq, waiting: Some(index), block })) = open.copied() else { return };
+        if close_seq.is_some_and(|close| call.seq > close) || call.arguments[0] != block || call.result == block {
             return;
         }
-        let waiting = &mut self.waiting[place as usize];
+        let waiting = &mut self.waiting[index as usize];
         waiting.keys[0] = call.result;
         waiting.span.block = call.result;
-        if let Some(places) = self.by_key.get_mut(&block) {
-            places.retain(|it| *it != place);
+        if let Some(indexes) = self.by_key.get_mut(&block) {
+            indexes.retain(|it| *it != index);
         }
-        self.by_key.entry(call.result).or_default().push_back(place);
+        self.by_key.entry(call.result).or_default().push_back(index);
     }
 
     /// Finds whose run a call is.
     fn find(&mut self, call: &LogicalCall, around: &Surroundings<'_>) -> Option<(u32, u64)> {
         // By the block's address. A function's argument may be nothing.
         if call.arguments[0] != NONE && call.arguments[0] != 0 {
-            return self.of_block(call.arguments[0], call.function).map(|place| (place, CERTAIN));
+            return self.of_block(call.arguments[0], call.function).map(|index| (index, CERTAIN));
         }
         // By a submission that waits for it.
-        if let Some(Open::Submit(OpenSubmit { waiting: Some(place), .. })) =
+        if let Some(Open::Submit(OpenSubmit { waiting: Some(index), .. })) =
             self.threads.get(&call.thread).and_then(|thread| thread.open.last()).copied()
         {
-            let waiting = &self.waiting[place as usize];
+            let waiting = &self.waiting[index as usize];
             let is_waited_for = matches!(waiting.span.how(), How::Sync | How::BarrierSync | How::Apply);
             if is_waited_for && waiting.waits() && waiting.functions.contains(&Some(call.function)) {
-                return Some((place, CERTAIN));
+                return Some((index, CERTAIN));
             }
         }
         let waiting = &self.waiting;
-        let places = self.by_function.get_mut(&call.function)?;
-        while places.front().is_some_and(|&place| !waiting[place as usize].waits()) {
-            places.pop_front();
+        let indexes = self.by_function.get_mut(&call.function)?;
+        while indexes.front().is_some_and(|&index| !waiting[index as usize].waits()) {
+            indexes.pop_front();
         }
-        let mut candidates = places.iter().copied().filter(|&place| waiting[place as usize].waits());
+        let mut candidates = indexes.iter().copied().filter(|&index| waiting[index as usize].waits());
         let oldest = candidates.next()?;
         if candidates.next().is_none() {
             return Some((oldest, THE_ONLY_ONE));
         }
         // By the release that follows the run.
-        let released =
-            (call.close_seq != NONE).then(|| (around.released_after)(call.thread, call.close_seq, call.depth));
-        let found = released.flatten().and_then(|block| self.of_block(block, call.function));
-        Some(found.map_or((oldest, BY_ORDER), |place| (place, BY_RELEASE)))
+        let released = call.close_seq.and_then(|close| (around.released_after)(call.thread, close, call.depth));
+        let found = released.and_then(|block| self.of_block(block, call.function));
+        Some(found.map_or((oldest, BY_ORDER), |index| (index, BY_RELEASE)))
     }
 
     /// The oldest submission of a block that is to run with a function.
     fn of_block(&self, block: u64, function: FunctionId) -> Option<u32> {
-        self.by_key.get(&block)?.iter().copied().find(|&place| {
-            let it = &self.waiting[place as usize];
+        self.by_key.get(&block)?.iter().copied().find(|&index| {
+            let it = &self.waiting[index as usize];
             it.waits() && it.functions.contains(&Some(function))
         })
     }
 
     fn run(&mut self, call: &LogicalCall, contexts: &mut Contexts, around: &Surroundings<'_>) {
-        let Some((place, confidence)) = self.find(call, around) else { return };
+        let Some((index, confidence)) = self.find(call, around) else { return };
         let run = self.spans.len() as u32;
-        let waiting = &mut self.waiting[place as usize];
+        let waiting = &mut self.waiting[index as usize];
         let mut span = waiting.span;
-        (span.thread, span.seq) = (call.thread.into(), call.seq);
-        (span.start, span.end) = (call.time.0, call.time.0);
+        (span.thread, span.seq) = (call.thread, call.seq);
+        (span.start, span.end) = (call.time, call.time);
         span.confidence = confidence;
-        let is_named = FunctionId(span.function) != call.function && span.function != NONE;
+        let is_named = span.function.is_some_and(|function| function != call.function);
         if !is_named && (around.is_shared)(call.function) {
-            span.function = call.leads_to.unwrap_or(call.function).0;
+            span.function = Some(call.leads_to.unwrap_or(call.function));
         }
         if let Some(of_loop) = waiting.of_loop {
             span.how = How::Iteration as u64;
@@ -383,7 +389,7 @@ impl Blocks {
         }
         waiting.runs += 1;
         if waiting.of_loop.is_none() {
-            self.forget(place);
+            self.forget(index);
         }
         self.spans.push(span);
         self.running.insert((call.thread, call.seq), run);
@@ -392,11 +398,11 @@ impl Blocks {
     }
 
     /// What has begun to run need not be looked for any more.
-    fn forget(&mut self, place: u32) {
-        for key in self.waiting[place as usize].keys {
-            if let Some(places) = self.by_key.get_mut(&key) {
-                places.retain(|it| *it != place);
-                if places.is_empty() {
+    fn forget(&mut self, index: u32) {
+        for key in self.waiting[index as usize].keys {
+            if let Some(indexes) = self.by_key.get_mut(&key) {
+                indexes.retain(|it| *it != index);
+                if indexes.is_empty() {
                     self.by_key.remove(&key);
                 }
             }
@@ -409,7 +415,7 @@ impl Blocks {
         let pending = Outcome { status: Status::Pending, ..open };
         for run in self.running.into_values() {
             let span = &mut self.spans[run as usize];
-            span.end = options.end_time.0.max(span.start);
+            span.end = options.end_time.max(span.start);
             span.outcome = open.to_byte().into();
         }
         for waiting in self.waiting {
@@ -417,7 +423,7 @@ impl Blocks {
             if let Some(of_loop) = waiting.of_loop {
                 if !waiting.has_ended {
                     let span = &mut self.spans[of_loop as usize];
-                    (span.end, span.outcome) = (options.end_time.0.max(span.start), open.to_byte().into());
+                    (span.end, span.outcome) = (options.end_time.max(span.start), open.to_byte().into());
                 }
             } else if waiting.runs == 0 {
                 let outcome = match span.is_canceled {

@@ -8,9 +8,12 @@ mod queues;
 pub use crate::role::How;
 pub(crate) use blocks::{Blocks, Surroundings};
 
+use ada_event::{EventSeq, FunctionId, RuntimeAddr, TraceNanos};
+
 use crate::NONE;
 use crate::concurrency::{Context, HasContext};
 use crate::outcome::Outcome;
+use crate::thread_index::ThreadIndex;
 use crate::word_struct::word_struct;
 
 word_struct! {
@@ -18,41 +21,41 @@ word_struct! {
     /// something is not known.
     pub struct BlockSpan {
         /// [`How`]'s number.
-        pub how,
-        /// The place of the thread that it ran on; if it never ran, of the one that submitted it.
-        pub thread,
+        pub how: u64,
+        /// The thread that it ran on; if it never ran, the one that submitted it.
+        pub thread: ThreadIndex,
         /// The event that its run begins with; if it never ran, its submission.
-        pub seq,
+        pub seq: EventSeq,
         /// When it began to run; if it never did, when it was submitted.
-        pub start,
+        pub start: TraceNanos,
         /// When it ended.
-        pub end,
+        pub end: TraceNanos,
         /// [`Outcome::to_byte`].
-        pub outcome,
+        pub outcome: u64,
         /// The event that ended it.
-        pub close_seq,
+        pub close_seq: Option<EventSeq>,
         /// The function that it ran.
-        pub function,
-        /// The place of the thread that submitted it.
-        pub submit_thread,
+        pub function: Option<FunctionId>,
+        /// The thread that submitted it.
+        pub submit_thread: ThreadIndex,
         /// The call that did.
-        pub submit_seq,
+        pub submit_seq: EventSeq,
         /// When that was.
-        pub submit_time,
+        pub submit_time: TraceNanos,
         /// The task or block that did: a [`Context`] as a word.
-        pub parent,
-        /// The queue's place in the table of queues.
-        pub queue,
+        pub parent: u64,
+        /// The queue's index in the table of queues.
+        pub queue: u64,
         /// The block's address, on the heap where it was copied; of a function, its argument.
-        pub block,
-        /// The group's place in the table of groups.
-        pub group,
+        pub block: u64,
+        /// The group's index in the table of groups.
+        pub group: u64,
         /// How many times the call will run it, or which of these this one is.
-        pub index,
+        pub index: u64,
         /// How sure it is that this run is of this submission, in percent.
-        pub confidence,
+        pub confidence: u64,
         /// 1 if it was cancelled before it ran.
-        pub is_canceled,
+        pub is_canceled: u64,
     }
 }
 
@@ -60,25 +63,25 @@ word_struct! {
     /// A queue.
     pub struct QueueEntry {
         /// Its address, which others may have had before and after.
-        pub address,
+        pub address: RuntimeAddr,
         /// Its label: 48 bytes.
-        pub label_0,
+        pub label_0: u64,
         /// More of it.
-        pub label_1,
+        pub label_1: u64,
         /// More of it.
-        pub label_2,
+        pub label_2: u64,
         /// More of it.
-        pub label_3,
+        pub label_3: u64,
         /// More of it.
-        pub label_4,
+        pub label_4: u64,
         /// The last of it.
-        pub label_5,
-        /// The place of the queue that it hands its work to, if the program said so.
-        pub target,
+        pub label_5: u64,
+        /// The index of the queue that it hands its work to, if the program said so.
+        pub target: u64,
         /// When it was made, if that was seen.
-        pub create_time,
+        pub create_time: Option<TraceNanos>,
         /// Jobs of Swift's runtime that went through it.
-        pub swift_jobs,
+        pub swift_jobs: u64,
     }
 }
 
@@ -86,29 +89,29 @@ word_struct! {
     /// A group.
     pub struct GroupEntry {
         /// Its address, which others may have had before and after.
-        pub address,
+        pub address: RuntimeAddr,
         /// When it was made, if that was seen.
-        pub create_time,
+        pub create_time: Option<TraceNanos>,
         /// Explicit entries.
-        pub enters,
+        pub enters: u64,
         /// Leaves, also those of its blocks.
-        pub leaves,
+        pub leaves: u64,
         /// Blocks that were submitted to it.
-        pub blocks,
+        pub blocks: u64,
         /// Blocks that wait for it.
-        pub notifies,
+        pub notifies: u64,
         /// Waits for it.
-        pub waits,
+        pub waits: u64,
         /// How long they took.
-        pub wait_ns,
+        pub wait_ns: u64,
     }
 }
 
 impl BlockSpan {
     pub(crate) fn is_consistent(&self, threads: usize, queues: usize, groups: usize, has: HasContext<'_>) -> bool {
-        let may_exist = |place: u64, count: usize| place == NONE || place < count as u64;
-        self.thread < threads as u64
-            && self.submit_thread < threads as u64
+        let may_exist = |index: u64, count: usize| index == NONE || index < count as u64;
+        self.thread.as_usize() < threads
+            && self.submit_thread.as_usize() < threads
             && may_exist(self.queue, queues)
             && may_exist(self.group, groups)
             && has(self.parent)
@@ -138,7 +141,7 @@ impl BlockSpan {
 
     /// From its submission to its run.
     pub fn latency(&self) -> Option<u64> {
-        self.has_run().then(|| self.start.saturating_sub(self.submit_time))
+        self.has_run().then(|| self.start.since(self.submit_time))
     }
 }
 
@@ -157,7 +160,7 @@ impl QueueEntry {
 
 impl GroupEntry {
     /// What it still waits for.
-    pub fn left(&self) -> u64 {
+    pub fn remaining(&self) -> u64 {
         (self.enters + self.blocks).saturating_sub(self.leaves)
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use ada_event::TraceNanos;
+use ada_event::{RuntimeAddr, TraceNanos};
 
 use super::{GroupEntry, QueueEntry};
 use crate::NONE;
@@ -11,75 +11,80 @@ use crate::concurrency::Label;
 #[derive(Default)]
 pub(crate) struct Queues {
     pub(crate) queues: Vec<QueueEntry>,
-    by_address: HashMap<u64, u32>,
+    by_address: HashMap<RuntimeAddr, u32>,
     pub(crate) groups: Vec<GroupEntry>,
-    groups_by_address: HashMap<u64, u32>,
+    groups_by_address: HashMap<RuntimeAddr, u32>,
 }
 
 impl Queues {
     /// A queue was made.
-    pub(crate) fn create(&mut self, address: u64, label: Option<Label>, target: u64, time: TraceNanos) {
-        if address == NONE || address == 0 {
+    pub(crate) fn create(&mut self, address: RuntimeAddr, label: Option<Label>, target: RuntimeAddr, time: TraceNanos) {
+        if !is_known(address) {
             return;
         }
-        let target = self.by_address.get(&target).map_or(NONE, |&place| place.into());
+        let target = self.by_address.get(&target).map_or(NONE, |&index| index.into());
         self.by_address.insert(address, self.queues.len() as u32);
-        self.queues.push(QueueEntry { target, create_time: time.0, ..entry(address, label) });
+        self.queues.push(QueueEntry { target, create_time: Some(time), ..entry(address, label) });
     }
 
     /// A queue was put on top of another.
-    pub(crate) fn set_target(&mut self, address: u64, target: u64) {
+    pub(crate) fn set_target(&mut self, address: RuntimeAddr, target: RuntimeAddr) {
         let target = self.by_address.get(&target).copied();
         if let (Some(&queue), Some(target)) = (self.by_address.get(&address), target) {
             self.queues[queue as usize].target = target.into();
         }
     }
 
-    /// The place of the queue at an address that work is submitted to.
-    pub(crate) fn place(&mut self, address: u64, label: Option<Label>) -> Option<u32> {
-        if address == NONE || address == 0 {
+    /// The index of the queue at an address that work is submitted to.
+    pub(crate) fn find_or_add(&mut self, address: RuntimeAddr, label: Option<Label>) -> Option<u32> {
+        if !is_known(address) {
             return None;
         }
         let known = self.by_address.get(&address).copied();
         // A queue that was released, and another with its address whose creation was not seen.
-        let is_same = |place: u32| label.is_none_or(|label| labels(&self.queues[place as usize]) == label);
-        if let Some(place) = known.filter(|&place| is_same(place)) {
-            return Some(place);
+        let is_same = |index: u32| label.is_none_or(|label| labels(&self.queues[index as usize]) == label);
+        if let Some(index) = known.filter(|&index| is_same(index)) {
+            return Some(index);
         }
-        if let (Some(place), Some(label)) = (known, label)
-            && self.queues[place as usize].label_0 == NONE
+        if let (Some(index), Some(label)) = (known, label)
+            && self.queues[index as usize].label_0 == NONE
         {
-            self.queues[place as usize] = QueueEntry { ..with_label(self.queues[place as usize], label) };
-            return Some(place);
+            self.queues[index as usize] = QueueEntry { ..with_label(self.queues[index as usize], label) };
+            return Some(index);
         }
-        let place = self.queues.len() as u32;
-        self.by_address.insert(address, place);
+        let index = self.queues.len() as u32;
+        self.by_address.insert(address, index);
         self.queues.push(entry(address, label));
-        Some(place)
+        Some(index)
     }
 
-    pub(crate) fn group_created(&mut self, address: u64, time: TraceNanos) {
-        if address != NONE && address != 0 {
+    pub(crate) fn group_created(&mut self, address: RuntimeAddr, time: TraceNanos) {
+        if is_known(address) {
             self.groups_by_address.insert(address, self.groups.len() as u32);
-            self.groups.push(GroupEntry { create_time: time.0, ..group(address) });
+            self.groups.push(GroupEntry { create_time: Some(time), ..group(address) });
         }
     }
 
-    /// The place of the group at an address.
-    pub(crate) fn group(&mut self, address: u64) -> Option<u32> {
-        if address == NONE || address == 0 {
+    /// The index of the group at an address.
+    pub(crate) fn group(&mut self, address: RuntimeAddr) -> Option<u32> {
+        if !is_known(address) {
             return None;
         }
         let next = self.groups.len() as u32;
-        let place = *self.groups_by_address.entry(address).or_insert(next);
-        if place == next {
+        let index = *self.groups_by_address.entry(address).or_insert(next);
+        if index == next {
             self.groups.push(group(address));
         }
-        Some(place)
+        Some(index)
     }
 }
 
-fn entry(address: u64, label: Option<Label>) -> QueueEntry {
+/// Whether it is the address of something: registers may not be recorded, and a pointer may be null.
+fn is_known(address: RuntimeAddr) -> bool {
+    address.0 != NONE && address.0 != 0
+}
+
+fn entry(address: RuntimeAddr, label: Option<Label>) -> QueueEntry {
     let entry = QueueEntry { address, swift_jobs: 0, ..QueueEntry::default() };
     label.map_or(entry, |label| with_label(entry, label))
 }
@@ -93,6 +98,6 @@ fn labels(entry: &QueueEntry) -> Label {
     [entry.label_0, entry.label_1, entry.label_2, entry.label_3, entry.label_4, entry.label_5]
 }
 
-fn group(address: u64) -> GroupEntry {
-    GroupEntry { address, create_time: NONE, enters: 0, leaves: 0, blocks: 0, notifies: 0, waits: 0, wait_ns: 0 }
+fn group(address: RuntimeAddr) -> GroupEntry {
+    GroupEntry { address, create_time: None, enters: 0, leaves: 0, blocks: 0, notifies: 0, waits: 0, wait_ns: 0 }
 }

@@ -1,6 +1,6 @@
 //! A call of one of the thread functions, with what its registers said.
 
-use ada_event::TraceNanos;
+use ada_event::{EventSeq, TraceNanos};
 
 use crate::detail::EventDetail;
 use crate::outcome::{Outcome, Status};
@@ -14,16 +14,16 @@ const UNREADABLE: u64 = u64::MAX;
 /// The call, and its end if it had one.
 #[derive(Clone, Debug)]
 pub(crate) struct ThreadCall {
-    /// The place of the thread that called.
+    /// The thread that called.
     pub(crate) thread: ThreadIndex,
-    pub(crate) seq: u64,
+    pub(crate) seq: EventSeq,
     /// The opening event of what it is in: itself, or the call that it has jumped to.
-    pub(crate) open_seq: u64,
+    pub(crate) open_seq: EventSeq,
     pub(crate) role: Role,
     pub(crate) time: TraceNanos,
     pub(crate) arguments: Option<[u64; 6]>,
     pub(crate) end_time: Option<TraceNanos>,
-    pub(crate) close_seq: Option<u64>,
+    pub(crate) close_seq: Option<EventSeq>,
     pub(crate) outcome: Option<Outcome>,
     pub(crate) result: Option<u64>,
     /// What was read from memory at the call.

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use ada_event::{FunctionId, RuntimeAddr, TraceNanos};
+use ada_event::{EventSeq, FunctionId, RuntimeAddr, ThreadId, TraceNanos};
 
 use super::call::ThreadCall;
 use super::matching::{Started, match_threads};
@@ -16,9 +16,9 @@ use crate::thread_index::ThreadIndex;
 /// The start routine's frame span on a thread.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Routine {
-    pub(crate) seq: u64,
+    pub(crate) seq: EventSeq,
     pub(crate) depth: u64,
-    pub(crate) close_seq: Option<u64>,
+    pub(crate) close_seq: Option<EventSeq>,
     pub(crate) start: TraceNanos,
     pub(crate) end: TraceNanos,
     pub(crate) outcome: Outcome,
@@ -33,14 +33,14 @@ pub(crate) struct Routine {
 /// A thread as the correlator sees it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ThreadLife {
-    /// Its place.
+    /// Which one.
     pub(crate) thread: ThreadIndex,
     /// The event that it begins with.
-    pub(crate) begin_seq: u64,
+    pub(crate) begin_seq: EventSeq,
     pub(crate) first_time: TraceNanos,
     pub(crate) last_time: TraceNanos,
     pub(crate) handle: Option<u64>,
-    pub(crate) tid: Option<u64>,
+    pub(crate) tid: Option<ThreadId>,
     /// The name that it had when it was first seen.
     pub(crate) name: Option<[u64; 2]>,
     pub(crate) routine: Option<Routine>,
@@ -49,13 +49,13 @@ pub(crate) struct ThreadLife {
 }
 
 /// Places of spans by thread and beginning.
-struct Lives(BTreeMap<(u64, u64), usize>);
+struct Lives(BTreeMap<(ThreadIndex, EventSeq), usize>);
 
 impl Lives {
-    /// The place of the span that an event of a thread belongs to.
-    fn at(&self, thread: u64, seq: u64) -> Option<usize> {
-        let (&(found, _), &place) = self.0.range(..=(thread, seq)).next_back()?;
-        (found == thread).then_some(place)
+    /// The index of the span that an event of a thread belongs to.
+    fn at(&self, thread: ThreadIndex, seq: EventSeq) -> Option<usize> {
+        let (&(found, _), &index) = self.0.range(..=(thread, seq)).next_back()?;
+        (found == thread).then_some(index)
     }
 }
 
@@ -63,7 +63,7 @@ impl Lives {
 pub(crate) fn correlate(lives: &[ThreadLife], mut calls: Vec<ThreadCall>, process: ProcessEnd) -> Vec<PthreadSpan> {
     calls.sort_by_key(|call| (call.time, call.thread, call.seq));
     let mut spans: Vec<PthreadSpan> = lives.iter().map(|it| life_span(it, process)).collect();
-    let places = Lives(spans.iter().zip(0..).map(|(span, place)| ((span.thread, span.begin_seq), place)).collect());
+    let indexes = Lives(spans.iter().zip(0..).map(|(span, index)| ((span.thread, span.begin_seq), index)).collect());
     let creates = innermost(calls.iter().filter(|it| it.role == Role::ThreadCreate && !it.has_failed()));
     let started: Vec<Started> = lives
         .iter()
@@ -79,12 +79,12 @@ pub(crate) fn correlate(lives: &[ThreadLife], mut calls: Vec<ThreadCall>, proces
         .collect();
     for found in match_threads(&creates, &started) {
         let (span, create) = (&mut spans[found.number as usize], &creates[found.create]);
-        span.creator = create.thread.into();
-        span.create_seq = create.seq;
-        span.create_time = create.time.0;
+        span.creator = Some(create.thread);
+        span.create_seq = Some(create.seq);
+        span.create_time = Some(create.time);
         span.confidence = found.confidence;
         if let Some(arguments) = create.arguments {
-            (span.routine_address, span.argument) = (arguments[2], arguments[3]);
+            (span.routine_address, span.argument) = (Some(RuntimeAddr(arguments[2])), arguments[3]);
         }
         if span.handle == NONE {
             span.handle = create.word().unwrap_or(NONE);
@@ -96,8 +96,8 @@ pub(crate) fn correlate(lives: &[ThreadLife], mut calls: Vec<ThreadCall>, proces
             mark_uncertain(span);
         }
     }
-    add_endings(&mut spans, &places, &calls);
-    add_levels(&mut spans, &places);
+    add_endings(&mut spans, &indexes, &calls);
+    add_levels(&mut spans, &indexes);
     spans.sort_by_key(|span| (span.start, span.thread, span.begin_seq));
     spans
 }
@@ -122,10 +122,10 @@ fn life_span(life: &ThreadLife, process: ProcessEnd) -> PthreadSpan {
     let base = PthreadSpan {
         name_low,
         name_high,
-        thread: life.thread.into(),
+        thread: life.thread,
         begin_seq: life.begin_seq,
         handle: life.handle.unwrap_or(NONE),
-        tid: life.tid.unwrap_or(NONE),
+        tid: life.tid,
         ..PthreadSpan::default()
     };
     let Some(routine) = life.routine else {
@@ -135,8 +135,8 @@ fn life_span(life: &ThreadLife, process: ProcessEnd) -> PthreadSpan {
             _ => Outcome::new(Status::Exited, reason),
         };
         return PthreadSpan {
-            start: life.first_time.0,
-            end: life.last_time.0,
+            start: life.first_time,
+            end: life.last_time,
             outcome: Outcome { is_uncertain: true, ..outcome }.to_byte().into(),
             end_how: ThreadEnd::Inferred as u64,
             ..base
@@ -151,14 +151,14 @@ fn life_span(life: &ThreadLife, process: ProcessEnd) -> PthreadSpan {
         _ => ThreadEnd::ProcessEnd,
     };
     PthreadSpan {
-        start: routine.start.0,
-        end: routine.end.0,
+        start: routine.start,
+        end: routine.end,
         outcome: routine.outcome.to_byte().into(),
-        function: routine.user_function.0,
-        routine_seq: routine.seq,
-        routine_close_seq: routine.close_seq.unwrap_or(NONE),
-        routine_function: routine.function.0,
-        routine_address: routine.address.map_or(NONE, |address| address.0),
+        function: Some(routine.user_function),
+        routine_seq: Some(routine.seq),
+        routine_close_seq: routine.close_seq,
+        routine_function: Some(routine.function),
+        routine_address: routine.address,
         argument: routine.argument.unwrap_or(NONE),
         end_how: end_how as u64,
         exit_value: routine.result.filter(|_| end_how == ThreadEnd::Return).unwrap_or(NONE),
@@ -171,7 +171,7 @@ fn mark_uncertain(span: &mut PthreadSpan) {
 }
 
 /// Exits, joins, detaches and cancellations. Handles are reused: each call means the newest thread that had it then.
-fn add_endings(spans: &mut [PthreadSpan], places: &Lives, calls: &[ThreadCall]) {
+fn add_endings(spans: &mut [PthreadSpan], indexes: &Lives, calls: &[ThreadCall]) {
     let mut by_handle: HashMap<u64, Vec<usize>> = HashMap::new();
     let mut order: Vec<usize> = (0..spans.len()).collect();
     order.sort_by_key(|&at| spans[at].start);
@@ -182,10 +182,10 @@ fn add_endings(spans: &mut [PthreadSpan], places: &Lives, calls: &[ThreadCall]) 
     }
     for call in calls {
         if call.role == Role::ThreadExit {
-            if let Some(span) = places.at(call.thread.into(), call.seq).map(|at| &mut spans[at])
-                && span.exit_seq == NONE
+            if let Some(span) = indexes.at(call.thread, call.seq).map(|at| &mut spans[at])
+                && span.exit_seq.is_none()
             {
-                span.exit_seq = call.seq;
+                span.exit_seq = Some(call.seq);
                 span.exit_value = call.arguments.map_or(NONE, |arguments| arguments[0]);
                 if span.end_how() == ThreadEnd::Return {
                     // Only the end of its routine was seen, which was not a return.
@@ -197,18 +197,18 @@ fn add_endings(spans: &mut [PthreadSpan], places: &Lives, calls: &[ThreadCall]) 
         let Some(handle) = call.arguments.map(|arguments| arguments[0]) else { continue };
         let Some(candidates) = by_handle.get(&handle) else { continue };
         // A call may come before the thread's first event, and a join ends after its last.
-        let until = call.end_time.unwrap_or(call.time).0;
-        let born = |at: usize| if spans[at].create_time == NONE { spans[at].start } else { spans[at].create_time };
+        let until = call.end_time.unwrap_or(call.time);
+        let born = |at: usize| spans[at].create_time.unwrap_or(spans[at].start);
         let Some(&at) = candidates.iter().rev().find(|&&at| born(at) <= until) else { continue };
         let span = &mut spans[at];
         match call.role {
             Role::ThreadJoin | Role::ThreadJoinInt
-                if call.has_returned() && !call.has_failed() && span.joiner == NONE =>
+                if call.has_returned() && !call.has_failed() && span.joiner.is_none() =>
             {
-                span.joiner = call.thread.into();
-                span.join_seq = call.seq;
-                span.join_time = call.time.0;
-                span.join_end = until;
+                span.joiner = Some(call.thread);
+                span.join_seq = Some(call.seq);
+                span.join_time = Some(call.time);
+                span.join_end = Some(until);
                 span.is_detached = 0;
                 if span.exit_value == NONE
                     && let Some(value) = call.word()
@@ -223,9 +223,9 @@ fn add_endings(spans: &mut [PthreadSpan], places: &Lives, calls: &[ThreadCall]) 
                 }
             }
             Role::ThreadDetach if !call.has_failed() => span.is_detached = 1,
-            Role::ThreadCancel if !call.has_failed() && span.canceler == NONE => {
-                span.canceler = call.thread.into();
-                span.cancel_seq = call.seq;
+            Role::ThreadCancel if !call.has_failed() && span.canceler.is_none() => {
+                span.canceler = Some(call.thread);
+                span.cancel_seq = Some(call.seq);
             }
             _ => (),
         }
@@ -235,13 +235,14 @@ fn add_endings(spans: &mut [PthreadSpan], places: &Lives, calls: &[ThreadCall]) 
 /// Levels of creation that are counted.
 const DEEPEST_LEVEL: u64 = 4096;
 
-fn add_levels(spans: &mut [PthreadSpan], places: &Lives) {
+fn add_levels(spans: &mut [PthreadSpan], indexes: &Lives) {
     for at in 0..spans.len() {
         let (mut level, mut now) = (0, at);
         // A creator was there before; only damaged times make a circle.
         while level < DEEPEST_LEVEL {
             level += 1;
-            match places.at(spans[now].creator, spans[now].create_seq) {
+            let creation = spans[now].creator.zip(spans[now].create_seq);
+            match creation.and_then(|(thread, seq)| indexes.at(thread, seq)) {
                 Some(creator) => now = creator,
                 None => break,
             }

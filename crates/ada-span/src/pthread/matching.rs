@@ -93,11 +93,11 @@ impl Matching<'_> {
             self.threads.iter().map(|it| (it.first_time, it.number)).collect();
         let free: Vec<usize> = (0..self.creates.len()).filter(|&number| self.free[number]).collect();
         let mut last_start = TraceNanos(0);
-        for (place, &number) in free.iter().enumerate() {
+        for (index, &number) in free.iter().enumerate() {
             let create = &self.creates[number];
             let Some(&nearest) = waiting.range((create.time, 0)..).next() else { continue };
             waiting.remove(&nearest);
-            let next = free.get(place + 1).map(|&next| self.creates[next].time);
+            let next = free.get(index + 1).map(|&next| self.creates[next].time);
             let is_alone = last_start <= create.time && next.is_none_or(|next| next > nearest.0);
             last_start = nearest.0;
             let confidence = if is_alone { THE_ONLY_ONE } else { BY_ORDER };

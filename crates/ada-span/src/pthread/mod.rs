@@ -7,73 +7,76 @@ mod matching;
 pub(crate) use call::ThreadCall;
 pub(crate) use correlate::{Routine, ThreadLife, correlate};
 
+use ada_event::{EventSeq, FunctionId, RuntimeAddr, ThreadId, TraceNanos};
+
 use crate::outcome::Outcome;
+use crate::thread_index::ThreadIndex;
 use crate::word_enum::word_enum;
 use crate::word_struct::word_struct;
 
 word_struct! {
     /// The life of one thread. [`crate::NONE`] where something is not known.
     pub struct PthreadSpan {
-        /// The thread's place in [`crate::table::Meta::threads`].
-        pub thread,
+        /// The thread.
+        pub thread: ThreadIndex,
         /// The event that it begins with: 0, or later where the trace has several threads under one id.
-        pub begin_seq,
+        pub begin_seq: EventSeq,
         /// When its start routine was entered, or its first event.
-        pub start,
+        pub start: TraceNanos,
         /// When its start routine ended, or its last event.
-        pub end,
+        pub end: TraceNanos,
         /// [`Outcome::to_byte`].
-        pub outcome,
+        pub outcome: u64,
         /// The program's own function or closure that it ran.
-        pub function,
+        pub function: Option<FunctionId>,
         /// The opening event of the start routine's frame span.
-        pub routine_seq,
+        pub routine_seq: Option<EventSeq>,
         /// The event that ended it.
-        pub routine_close_seq,
+        pub routine_close_seq: Option<EventSeq>,
         /// The start routine, as it was entered.
-        pub routine_function,
+        pub routine_function: Option<FunctionId>,
         /// The start routine's address, as it was handed to `pthread_create`.
-        pub routine_address,
+        pub routine_address: Option<RuntimeAddr>,
         /// The argument that was handed over with it.
-        pub argument,
+        pub argument: u64,
         /// The thread's handle, a `pthread_t`.
-        pub handle,
+        pub handle: u64,
         /// The operating system's id of the thread.
-        pub tid,
-        /// The place of the thread that created it.
-        pub creator,
+        pub tid: Option<ThreadId>,
+        /// The thread that created it.
+        pub creator: Option<ThreadIndex>,
         /// The call of `pthread_create`.
-        pub create_seq,
+        pub create_seq: Option<EventSeq>,
         /// When that was.
-        pub create_time,
+        pub create_time: Option<TraceNanos>,
         /// How sure it is that this call made this thread, in percent.
-        pub confidence,
+        pub confidence: u64,
         /// [`ThreadEnd`]'s number.
-        pub end_how,
+        pub end_how: u64,
         /// What it returned, or handed to `pthread_exit`.
-        pub exit_value,
+        pub exit_value: u64,
         /// The call of `pthread_exit`.
-        pub exit_seq,
+        pub exit_seq: Option<EventSeq>,
         /// 1 if it was detached, 0 if it can be, or was, joined.
-        pub is_detached,
-        /// The place of the thread that waited for its end.
-        pub joiner,
+        pub is_detached: u64,
+        /// The thread that waited for its end.
+        pub joiner: Option<ThreadIndex>,
         /// The call that waited.
-        pub join_seq,
+        pub join_seq: Option<EventSeq>,
         /// When the wait began.
-        pub join_time,
+        pub join_time: Option<TraceNanos>,
         /// When it ended.
-        pub join_end,
-        /// The place of the thread that cancelled it.
-        pub canceler,
+        pub join_end: Option<TraceNanos>,
+        /// The thread that cancelled it.
+        pub canceler: Option<ThreadIndex>,
         /// The call that did.
-        pub cancel_seq,
+        pub cancel_seq: Option<EventSeq>,
         /// The name that the program gave it: the first eight bytes.
-        pub name_low,
+        pub name_low: u64,
         /// The next eight.
-        pub name_high,
+        pub name_high: u64,
         /// How many creations lead from the first thread to it.
-        pub level,
+        pub level: u64,
     }
 }
 
@@ -97,8 +100,8 @@ word_enum! {
 
 impl PthreadSpan {
     pub(crate) fn is_consistent(&self, threads: usize) -> bool {
-        let exists = |place: u64| place < threads as u64;
-        let may_exist = |place: u64| place == crate::NONE || exists(place);
+        let exists = |thread: ThreadIndex| thread.as_usize() < threads;
+        let may_exist = |thread: Option<ThreadIndex>| thread.is_none_or(exists);
         exists(self.thread)
             && may_exist(self.creator)
             && may_exist(self.joiner)
@@ -128,6 +131,6 @@ impl PthreadSpan {
 
     /// From the call of `pthread_create` to the start routine.
     pub fn spawn_latency(&self) -> Option<u64> {
-        (self.create_time != crate::NONE).then(|| self.start.saturating_sub(self.create_time))
+        self.create_time.map(|created| self.start.since(created))
     }
 }

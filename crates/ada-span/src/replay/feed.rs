@@ -9,7 +9,7 @@ use super::{Replay, ThreadFacts};
 /// A thread's replay, and what is known of its functions.
 pub(crate) struct Feed<'a, S> {
     replay: Replay<S>,
-    /// By place in the list at hand, as far as they were looked up.
+    /// By symbol, as far as they were looked up.
     known: Vec<Option<KnownFunction>>,
     progress: &'a (dyn Fn(u64) + Sync),
 }
@@ -17,7 +17,7 @@ pub(crate) struct Feed<'a, S> {
 impl<S: SpanSink> EventVisitor for Feed<'_, S> {
     fn begin(&mut self, first: EventSeq, count: u64) {
         self.known.clear();
-        self.replay.go_on_at(first.0);
+        self.replay.go_on_at(first);
         (self.progress)(count);
     }
 
@@ -27,13 +27,13 @@ impl<S: SpanSink> EventVisitor for Feed<'_, S> {
     }
 
     #[inline(always)]
-    fn event_of(&mut self, place: u16, event: Event) {
+    fn event_of(&mut self, symbol: u16, event: Event) {
         if matches!(event.kind, EventKind::RETURN | EventKind::TAIL) {
             return self.replay.event(event);
         }
-        let function = match self.known.get(usize::from(place)) {
+        let function = match self.known.get(usize::from(symbol)) {
             Some(Some(known)) => *known,
-            _ => self.look_up(place, event.function),
+            _ => self.look_up(symbol, event.function),
         };
         self.replay.call_of(function, event);
     }
@@ -47,17 +47,17 @@ impl<'a, S: SpanSink> Feed<'a, S> {
 
     /// Ends the thread, of which the file has so many events.
     pub(crate) fn finish(mut self, events: u64) -> (S, ThreadFacts) {
-        self.replay.go_on_at(events);
+        self.replay.go_on_at(EventSeq(events));
         self.replay.finish()
     }
 
     #[cold]
-    fn look_up(&mut self, place: u16, function: FunctionId) -> KnownFunction {
+    fn look_up(&mut self, symbol: u16, function: FunctionId) -> KnownFunction {
         let known = self.replay.function(function);
-        if self.known.len() <= usize::from(place) {
-            self.known.resize(usize::from(place) + 1, None);
+        if self.known.len() <= usize::from(symbol) {
+            self.known.resize(usize::from(symbol) + 1, None);
         }
-        self.known[usize::from(place)] = Some(known);
+        self.known[usize::from(symbol)] = Some(known);
         known
     }
 }

@@ -10,11 +10,11 @@ mod span_sink;
 
 pub(crate) use feed::Feed;
 pub use options::{ProcessEnd, ReplayOptions};
-pub use span_sink::{Closed, FunctionNumber, KnownFunction, Opened, Place, SpanSink};
+pub use span_sink::{Closed, FunctionNumber, KnownFunction, Opened, SpanHandle, SpanSink};
 
 use std::mem;
 
-use ada_event::{DetailSeq, Event, EventKind, FunctionId, TraceNanos};
+use ada_event::{DetailSeq, Event, EventKind, EventSeq, FunctionId, TraceNanos};
 
 use crate::anomaly::{Anomaly, AnomalyKind};
 use crate::outcome::{Outcome, Reason, Status};
@@ -31,9 +31,9 @@ const DEEPEST: usize = 1 << 21;
 struct Frame {
     function: FunctionId,
     start: TraceNanos,
-    seq: u64,
+    seq: EventSeq,
     children_ns: u64,
-    place: Place,
+    handle: SpanHandle,
     depth: u32,
     role: Role,
     /// Whether the sink has moved it already.
@@ -45,7 +45,7 @@ struct Frame {
 #[derive(Clone, Copy)]
 struct Cause {
     kind: CauseKind,
-    seq: u64,
+    seq: EventSeq,
     /// The lowest depth that was unwound so far.
     lowest: u32,
 }
@@ -69,7 +69,7 @@ pub struct Replay<S> {
     /// The time of the last one that is past; 0 where there is none.
     last_loss: TraceNanos,
     stack: Vec<Frame>,
-    next_seq: u64,
+    next_seq: EventSeq,
     /// Whether events are missing before the next one.
     has_jumped: bool,
     has_begun: bool,
@@ -90,9 +90,9 @@ pub struct ThreadFacts {
     /// How many events it has.
     pub events: u64,
     /// The first event's time.
-    pub first_time: u64,
+    pub first_time: TraceNanos,
     /// The last event's time.
-    pub last_time: u64,
+    pub last_time: TraceNanos,
     /// The largest number of frames.
     pub deepest: u32,
     /// Frames that were open before its first event.
@@ -109,7 +109,7 @@ impl<S: SpanSink> Replay<S> {
             take_stock_at: TraceNanos(0),
             last_loss: TraceNanos(0),
             stack: Vec::new(),
-            next_seq: 0,
+            next_seq: EventSeq(0),
             has_jumped: false,
             has_begun: false,
             first_time: TraceNanos(0),
@@ -144,7 +144,7 @@ impl<S: SpanSink> Replay<S> {
         if mem::take(&mut self.has_jumped) {
             self.last_loss = self.time;
         }
-        self.take_stock_at = self.losses.last().copied().unwrap_or(TraceNanos(u64::MAX));
+        self.take_stock_at = self.losses.last().copied().unwrap_or(TraceNanos::MAX);
     }
 
     /// Whether events were lost since a time.
@@ -159,7 +159,7 @@ impl<S: SpanSink> Replay<S> {
     }
 
     /// Goes on at the event with this position: those between cannot be read, and are lost.
-    pub fn go_on_at(&mut self, seq: u64) {
+    pub fn go_on_at(&mut self, seq: EventSeq) {
         if seq != self.next_seq {
             self.odd(AnomalyKind::Unreadable, self.next_seq);
             self.has_jumped = true;
@@ -199,7 +199,7 @@ impl<S: SpanSink> Replay<S> {
 
     /// Moves on to an event, and gives its position.
     #[inline(always)]
-    fn advance(&mut self, event: &Event) -> u64 {
+    fn advance(&mut self, event: &Event) -> EventSeq {
         let seq = self.next_seq;
         self.next_seq += 1;
         if event.timestamp < self.time {
@@ -214,14 +214,14 @@ impl<S: SpanSink> Replay<S> {
     }
 
     #[inline(always)]
-    fn call(&mut self, seq: u64, function: KnownFunction, event: Event) {
+    fn call(&mut self, seq: EventSeq, function: KnownFunction, event: Event) {
         let depth = event.depth;
         let is_entry_only = event.kind == EventKind::ENTRY || function.is_entry_only;
         if self.stack.last().is_some_and(|top| top.depth >= depth) {
             if function.role == Role::ThreadStart {
                 self.end_life(Outcome::new(Status::Exited, Reason::None), depth);
             } else if depth == 0 && self.stack.last().is_some_and(|top| top.role == Role::Exec) {
-                // Another program runs in this one's place.
+                // Another program runs instead of this one.
                 self.end_life(Outcome::new(Status::Unmatched, Reason::ProcessExit), 0);
             } else {
                 self.replace(seq, depth);
@@ -254,14 +254,14 @@ impl<S: SpanSink> Replay<S> {
         if self.sink.wants_to_move() {
             self.move_open();
         }
-        let place = self.sink.open(&opened);
+        let handle = self.sink.open(&opened);
         if is_frame {
             self.stack.push(Frame {
                 function: event.function,
                 start: self.time,
                 seq,
                 children_ns: 0,
-                place,
+                handle,
                 number: function.number,
                 depth,
                 role: function.role,
@@ -275,11 +275,11 @@ impl<S: SpanSink> Replay<S> {
             self.odd(AnomalyKind::TooDeep, seq);
             Outcome::new(Status::Unmatched, Reason::None)
         };
-        self.close_at_once(place, &opened, outcome);
+        self.close_at_once(handle, &opened, outcome);
     }
 
     /// A call at `depth` ends what is open there: the caller has jumped to it, or events are missing.
-    fn replace(&mut self, seq: u64, depth: u32) {
+    fn replace(&mut self, seq: EventSeq, depth: u32) {
         let above = self.stack.iter().rev().take_while(|frame| frame.depth >= depth).count();
         if above == 1
             && let Some(top) = self.stack.last().filter(|top| top.depth == depth)
@@ -305,7 +305,7 @@ impl<S: SpanSink> Replay<S> {
 
     /// Frames at `depth` and above are gone, and no event says how.
     #[cold]
-    fn vanish(&mut self, seq: u64, depth: u32) {
+    fn vanish(&mut self, seq: EventSeq, depth: u32) {
         while let Some(top) = self.stack.last().filter(|top| top.depth >= depth) {
             let outcome = self.lost_since(top.start);
             self.odd(AnomalyKind::BeginningWithoutEnd, seq);
@@ -320,7 +320,7 @@ impl<S: SpanSink> Replay<S> {
     }
 
     #[inline(always)]
-    fn end(&mut self, seq: u64, event: Event, is_return: bool) {
+    fn end(&mut self, seq: EventSeq, event: Event, is_return: bool) {
         let depth = event.depth;
         if self.stack.last().is_some_and(|top| top.depth > depth) {
             self.vanish(seq, depth.saturating_add(1));
@@ -344,7 +344,7 @@ impl<S: SpanSink> Replay<S> {
 
     /// A function went on in another one.
     #[inline(never)]
-    fn end_by_tail_call(&mut self, seq: u64, event: Event) {
+    fn end_by_tail_call(&mut self, seq: EventSeq, event: Event) {
         let depth = event.depth;
         if self.stack.last().is_some_and(|top| top.depth > depth) {
             self.vanish(seq, depth.saturating_add(1));
@@ -370,7 +370,7 @@ impl<S: SpanSink> Replay<S> {
 
     /// An end whose beginning is not on the stack is a span of its own, at the one moment that is known.
     #[cold]
-    fn end_of_unknown(&mut self, seq: u64, event: &Event) {
+    fn end_of_unknown(&mut self, seq: EventSeq, event: &Event) {
         let depth = event.depth;
         if self.stack.last().is_some_and(|top| top.depth == depth) {
             self.vanish(seq, depth);
@@ -395,16 +395,16 @@ impl<S: SpanSink> Replay<S> {
         if self.sink.wants_to_move() {
             self.move_open();
         }
-        let place = self.sink.open(&opened);
+        let handle = self.sink.open(&opened);
         let outcome = match began_before {
             true => Outcome::new(Status::Unmatched, Reason::AttachedMidway),
             // It began after what encloses it.
             false => self.lost_since(self.stack.last().map_or(TraceNanos(0), |parent| parent.start)),
         };
-        self.close_at_once(place, &opened, outcome);
+        self.close_at_once(handle, &opened, outcome);
     }
 
-    fn note_cause(&mut self, seq: u64, role: Role) {
+    fn note_cause(&mut self, seq: EventSeq, role: Role) {
         let is_ending = self.cause.is_some_and(|cause| matches!(cause.kind, CauseKind::Exit | CauseKind::Cancel));
         let kind = match role {
             Role::Throw => CauseKind::Throw,
@@ -421,7 +421,7 @@ impl<S: SpanSink> Replay<S> {
         }
     }
 
-    fn unwound(&mut self, depth: u32) -> (Outcome, Option<u64>) {
+    fn unwound(&mut self, depth: u32) -> (Outcome, Option<EventSeq>) {
         let Some(cause) = &mut self.cause else { return (Outcome::new(Status::Unmatched, Reason::Unwind), None) };
         cause.lowest = cause.lowest.min(depth);
         let outcome = match cause.kind {
@@ -440,9 +440,15 @@ impl<S: SpanSink> Replay<S> {
     }
 
     #[inline(always)]
-    fn close_top(&mut self, close_seq: Option<u64>, detail: DetailSeq, outcome: Outcome, context: Option<u64>) {
+    fn close_top(
+        &mut self,
+        close_seq: Option<EventSeq>,
+        detail: DetailSeq,
+        outcome: Outcome,
+        context: Option<EventSeq>,
+    ) {
         let Some(frame) = self.stack.pop() else { return };
-        let duration = self.time.0 - frame.start.0;
+        let duration = self.time - frame.start;
         if let Some(parent) = self.stack.last_mut() {
             parent.children_ns += duration;
         }
@@ -464,10 +470,10 @@ impl<S: SpanSink> Replay<S> {
             detail,
             is_frame: true,
         };
-        self.sink.close(frame.place, &closed);
+        self.sink.close(frame.handle, &closed);
     }
 
-    fn close_at_once(&mut self, place: Place, opened: &Opened, outcome: Outcome) {
+    fn close_at_once(&mut self, handle: SpanHandle, opened: &Opened, outcome: Outcome) {
         let closed = Closed {
             seq: opened.seq,
             start: opened.start,
@@ -481,19 +487,19 @@ impl<S: SpanSink> Replay<S> {
             detail: DetailSeq::NONE,
             is_frame: false,
         };
-        self.sink.close(place, &closed);
+        self.sink.close(handle, &closed);
     }
 
     fn move_open(&mut self) {
-        let mut places = self.stack.iter_mut().rev().take_while(|frame| !frame.is_moved).map(|frame| {
+        let mut handles = self.stack.iter_mut().rev().take_while(|frame| !frame.is_moved).map(|frame| {
             frame.is_moved = true;
-            &mut frame.place
+            &mut frame.handle
         });
-        self.sink.move_open(&mut places);
+        self.sink.move_open(&mut handles);
     }
 
     #[cold]
-    fn odd(&mut self, kind: AnomalyKind, seq: u64) {
+    fn odd(&mut self, kind: AnomalyKind, seq: EventSeq) {
         let time = self.time;
         self.sink.anomaly(Anomaly { kind, seq, time });
     }
@@ -501,9 +507,9 @@ impl<S: SpanSink> Replay<S> {
     /// Ends the thread: closes what is open, and gives the sink back.
     pub fn finish(mut self) -> (S, ThreadFacts) {
         let facts = ThreadFacts {
-            events: self.next_seq,
-            first_time: self.first_time.0,
-            last_time: self.time.0,
+            events: self.next_seq.0,
+            first_time: self.first_time,
+            last_time: self.time,
             deepest: if !self.has_begun { 0 } else { self.deepest.saturating_add(1) },
             begun_at_depth: self.begun_at_depth,
         };

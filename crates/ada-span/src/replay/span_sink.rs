@@ -1,6 +1,6 @@
 //! What a replay finds, and who takes it.
 
-use ada_event::{DetailSeq, FunctionId, TraceNanos};
+use ada_event::{DetailSeq, EventSeq, FunctionId, TraceNanos};
 
 use crate::anomaly::Anomaly;
 use crate::outcome::Outcome;
@@ -8,7 +8,7 @@ use crate::role::Role;
 
 /// Where a sink keeps an open span; its own business.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Place(pub u64);
+pub struct SpanHandle(pub u64);
 
 /// A function, as a sink numbers them from 0: [`SpanSink::function`] gives these.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -27,7 +27,7 @@ impl FunctionNumber {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Opened {
     /// The position of the event that opened it, and its name within the thread.
-    pub seq: u64,
+    pub seq: EventSeq,
     /// When.
     pub start: TraceNanos,
     /// In which function.
@@ -35,7 +35,7 @@ pub struct Opened {
     /// At which depth.
     pub depth: u32,
     /// The opening event of the span that encloses it.
-    pub parent: Option<u64>,
+    pub parent: Option<EventSeq>,
     /// That one's function.
     pub caller: Option<FunctionNumber>,
     /// The opening event's detail.
@@ -50,7 +50,7 @@ pub struct Opened {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Closed {
     /// Its opening event.
-    pub seq: u64,
+    pub seq: EventSeq,
     /// When it began.
     pub start: TraceNanos,
     /// Its function.
@@ -62,11 +62,11 @@ pub struct Closed {
     /// The same without the spans that it enclosed.
     pub self_ns: u64,
     /// The event that closed it, if one did.
-    pub close_seq: Option<u64>,
+    pub close_seq: Option<EventSeq>,
     /// How and why.
     pub outcome: Outcome,
     /// The call that made it end so: of the unwinder, of `longjmp`, of `pthread_exit`.
-    pub context: Option<u64>,
+    pub context: Option<EventSeq>,
     /// The closing event's detail.
     pub detail: DetailSeq,
     /// Whether it stayed open for a while.
@@ -97,10 +97,10 @@ pub trait SpanSink {
     fn function(&mut self, function: FunctionId) -> KnownFunction;
 
     /// A span begins. Spans begin in the order of their opening events.
-    fn open(&mut self, opened: &Opened) -> Place;
+    fn open(&mut self, opened: &Opened) -> SpanHandle;
 
     /// A span ends. Spans end before those that enclose them.
-    fn close(&mut self, place: Place, closed: &Closed);
+    fn close(&mut self, handle: SpanHandle, closed: &Closed);
 
     /// Something is odd.
     fn anomaly(&mut self, anomaly: Anomaly);
@@ -110,8 +110,8 @@ pub trait SpanSink {
         false
     }
 
-    /// Moves open spans: all places that [`Self::open`] gave out since the last time, newest first.
-    fn move_open(&mut self, places: &mut dyn Iterator<Item = &mut Place>) {
-        places.for_each(drop);
+    /// Moves open spans: all handles that [`Self::open`] gave out since the last time, newest first.
+    fn move_open(&mut self, handles: &mut dyn Iterator<Item = &mut SpanHandle>) {
+        handles.for_each(drop);
     }
 }

@@ -42,7 +42,7 @@ pub enum Role {
     TakesFunction(u8),
     /// Finds a function at its first call, with that call's arguments still in the registers.
     LazyBinding,
-    /// Runs another program in this one's place.
+    /// Runs another program instead of this one.
     Exec,
     /// Calls `main`.
     ProgramStart,

@@ -1,6 +1,6 @@
 //! What a session's files say of a process's functions.
 
-use ada_event::{EventKind, EventSeq, FunctionId, ImageOffset, ModuleId};
+use ada_event::{EventKind, EventSeq, FunctionId, ModuleId};
 use ada_format::atf::{FunctionRow, Module, Process, functions_file, read_functions};
 
 use super::process_trace::ProcessTrace;
@@ -58,6 +58,6 @@ fn function_trait(module: &Module, row: &FunctionRow, is_library: bool) -> Funct
         is_unnamed: row.name.is_empty(),
         is_entry_only: row.verdict == "entry_only",
         is_runtime: is_library || is_runtime_name(&row.name),
-        address: module.load_base.map(|base| ImageOffset(row.offset).at_bias(base.0)),
+        address: module.load_base.map(|base| row.offset.at_bias(base.0)),
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use ada_event::{EventSeq, TraceNanos};
+use ada_event::{EventSeq, ProcessId, ThreadId, TraceNanos};
 use ada_format::atf::{EventVisitor, Process, ThreadEntry, ThreadTrace};
 
 use super::details::{SessionDetails, to_detail};
@@ -18,7 +18,7 @@ impl ProcessSource for ProcessTrace<'_> {
         let manifest = self.0.manifest.as_ref();
         let listed: HashMap<u32, &ThreadEntry> =
             manifest.iter().flat_map(|manifest| &manifest.threads).map(|entry| (entry.id, entry)).collect();
-        let first = self.0.threads.iter().find(|thread| Some(thread.id().0) == self.0.pid);
+        let first = self.0.threads.iter().find(|thread| Some(thread.id()) == self.0.pid.map(ProcessId::first_thread));
         // A fork's child keeps the id of the thread that forked; a trace from elsewhere may have any.
         // What a ring has kept may have no event of the first one.
         let is_cut = manifest.and_then(|it| it.ring.as_ref()).is_some_and(|ring| ring.let_go_events > 0);
@@ -30,7 +30,7 @@ impl ProcessSource for ProcessTrace<'_> {
                 id: thread.id(),
                 events: thread.event_count(),
                 handle: entry.and_then(|entry| entry.handle).map(|handle| handle.0),
-                tid: entry.and_then(|entry| entry.tid).map(u64::from),
+                tid: entry.and_then(|entry| entry.tid).map(ThreadId),
                 name: entry.and_then(|entry| entry.name.as_deref()).map(name_words),
                 is_attached: manifest.is_some_and(|manifest| manifest.attached),
                 is_first: first.is_some_and(|first| first.id() == thread.id()),
@@ -56,15 +56,15 @@ impl ProcessSource for ProcessTrace<'_> {
         times
     }
 
-    fn event_detail(&self, thread: ThreadIndex, seq: u64) -> Option<EventDetail> {
+    fn event_detail(&self, thread: ThreadIndex, seq: EventSeq) -> Option<EventDetail> {
         let thread = &self.0.threads[thread.as_usize()];
-        let link = thread.index().event(EventSeq(seq))?.detail.get()?;
+        let link = thread.index().event(seq)?.detail.get()?;
         to_detail(&thread.detail()?.record(link)?.get())
     }
 }
 
 fn first_time(thread: &ThreadTrace) -> TraceNanos {
-    thread.index().event(EventSeq(0)).map_or(TraceNanos(u64::MAX), |event| event.timestamp)
+    thread.index().event(EventSeq(0)).map_or(TraceNanos::MAX, |event| event.timestamp)
 }
 
 /// A name in the words that a span has it in.

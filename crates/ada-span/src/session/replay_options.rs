@@ -27,7 +27,7 @@ pub fn replay_options(process: &Process, timeout_ns: u64) -> ReplayOptions {
     ReplayOptions { has_drops, end, end_time, timeout_ns }
 }
 
-/// Whether drops can have left holes that the manifest lists no gap for.
+/// Whether drops can have made holes that the manifest lists no gap for.
 fn is_missing_anywhere(drops: &Drops) -> bool {
     // Threads without a state record nothing at all; what is lost of registers leaves the event.
     let makes_holes = drops.lane == "index" && !matches!(drops.reason.as_str(), "states_exhausted" | "detail_lost");

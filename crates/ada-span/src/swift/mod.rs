@@ -6,9 +6,11 @@ mod tasks;
 
 pub(crate) use tasks::Tasks;
 
-use crate::NONE;
+use ada_event::{EventSeq, FunctionId, TraceNanos};
+
 use crate::concurrency::{Context, HasContext};
 use crate::outcome::Outcome;
+use crate::thread_index::ThreadIndex;
 use crate::word_enum::word_enum;
 use crate::word_struct::word_struct;
 
@@ -16,107 +18,107 @@ word_struct! {
     /// The life of one task. [`crate::NONE`] where something is not known.
     pub struct TaskSpan {
         /// The runtime's id of it, which is never used again.
-        pub id,
+        pub id: u64,
         /// [`TaskKind`]'s number.
-        pub kind,
-        /// The place of the thread that it ran on first; if it never ran, of the one that made it.
-        pub thread,
+        pub kind: u64,
+        /// The thread that it ran on first; if it never ran, the one that made it.
+        pub thread: ThreadIndex,
         /// The event that its first run begins with; if it never ran, its creation.
-        pub begin_seq,
+        pub begin_seq: EventSeq,
         /// When it ran first; if it never did, when it was made.
-        pub start,
+        pub start: TraceNanos,
         /// When it ended, or was last seen.
-        pub end,
+        pub end: TraceNanos,
         /// [`Outcome::to_byte`].
-        pub outcome,
+        pub outcome: u64,
         /// The function that it was made to run.
-        pub function,
-        /// The place of the thread that made it.
-        pub create_thread,
+        pub function: Option<FunctionId>,
+        /// The thread that made it.
+        pub create_thread: Option<ThreadIndex>,
         /// The call that made it.
-        pub create_seq,
+        pub create_seq: Option<EventSeq>,
         /// When that was.
-        pub create_time,
+        pub create_time: Option<TraceNanos>,
         /// The task or block that made it: a [`Context`] as a word.
-        pub parent,
+        pub parent: u64,
         /// When it could run for the first time.
-        pub ready_time,
+        pub ready_time: Option<TraceNanos>,
         /// How long it ran.
-        pub running_ns,
+        pub running_ns: u64,
         /// How long it did not, between its start and its end.
-        pub suspended_ns,
-        /// The place of its first run, and how many there are.
-        pub first_run,
+        pub suspended_ns: u64,
+        /// The index of its first run, and how many there are.
+        pub first_run: u64,
         /// How often it ran.
-        pub runs,
-        /// The place of its first suspension.
-        pub first_suspension,
+        pub runs: u64,
+        /// The index of its first suspension.
+        pub first_suspension: u64,
         /// How often it was suspended.
-        pub suspensions,
-        /// The place of the thread that it ended on.
-        pub end_thread,
+        pub suspensions: u64,
+        /// The thread that it ended on.
+        pub end_thread: Option<ThreadIndex>,
         /// The event that ended it.
-        pub end_seq,
+        pub end_seq: Option<EventSeq>,
         /// [`TaskEnd`]'s number.
-        pub end_how,
+        pub end_how: u64,
         /// When it was first asked to end.
-        pub cancel_time,
-        /// The place of the thread that asked.
-        pub cancel_thread,
+        pub cancel_time: Option<TraceNanos>,
+        /// The thread that asked.
+        pub cancel_thread: Option<ThreadIndex>,
         /// The call that asked.
-        pub cancel_seq,
+        pub cancel_seq: Option<EventSeq>,
         /// The task or block that asked.
-        pub canceler,
+        pub canceler: u64,
         /// The continuation that it was waiting for when it was asked.
-        pub canceled_continuation,
+        pub canceled_continuation: u64,
     }
 }
 
 word_struct! {
     /// A stretch of time in which a task ran.
     pub struct TaskRun {
-        /// The task's place.
-        pub task,
-        /// The thread's place.
-        pub thread,
+        /// The task's index.
+        pub task: u64,
+        /// The thread.
+        pub thread: ThreadIndex,
         /// When it began.
-        pub start,
+        pub start: TraceNanos,
         /// When it ended.
-        pub end,
+        pub end: TraceNanos,
         /// The event that it began with.
-        pub start_seq,
+        pub start_seq: EventSeq,
         /// The event that it ended with.
-        pub end_seq,
+        pub end_seq: Option<EventSeq>,
     }
 }
 
 word_struct! {
     /// A stretch of time in which a task waited.
     pub struct Suspension {
-        /// The task's place.
-        pub task,
+        /// The task's index.
+        pub task: u64,
         /// When it began.
-        pub start,
+        pub start: TraceNanos,
         /// When it ended; none if it never did.
-        pub end,
+        pub end: Option<TraceNanos>,
         /// [`WaitKind`]'s number.
-        pub kind,
+        pub kind: u64,
         /// What it waited for: the continuation's address, the other task's id, the group's or the executor's address.
-        pub key,
-        /// The place of the thread that it ran on before.
-        pub thread,
+        pub key: u64,
+        /// The thread that it ran on before.
+        pub thread: ThreadIndex,
         /// The event that it began with.
-        pub seq,
+        pub seq: EventSeq,
         /// When what it waited for happened: the continuation was resumed.
-        pub resume_time,
-        /// The place of the thread that resumed it.
-        pub resume_thread,
+        pub resume_time: Option<TraceNanos>,
+        /// The thread that resumed it.
+        pub resume_thread: Option<ThreadIndex>,
         /// The call that did.
-        pub resume_seq,
+        pub resume_seq: Option<EventSeq>,
         /// The task or block that did.
-        pub resumer,
+        pub resumer: u64,
         /// When it could run again.
-        pub ready_time,
+        pub ready_time: Option<TraceNanos>,
     }
 }
 
@@ -203,11 +205,11 @@ word_enum! {
 }
 
 impl TaskSpan {
-    /// Whether all places that it names exist.
+    /// Whether all indexes that it names exist.
     pub(crate) fn is_consistent(&self, threads: usize, runs: usize, suspensions: usize, has: HasContext<'_>) -> bool {
-        let may_exist = |place: u64| place == NONE || place < threads as u64;
+        let may_exist = |thread: Option<ThreadIndex>| thread.is_none_or(|thread| thread.as_usize() < threads);
         let fits = |first: u64, count: u64, all: usize| first.checked_add(count).is_some_and(|end| end <= all as u64);
-        self.thread < threads as u64
+        self.thread.as_usize() < threads
             && [self.create_thread, self.end_thread, self.cancel_thread].into_iter().all(may_exist)
             && has(self.parent)
             && has(self.canceler)
@@ -239,15 +241,15 @@ impl TaskSpan {
 
 impl TaskRun {
     pub(crate) fn is_consistent(&self, threads: usize, tasks: usize) -> bool {
-        self.thread < threads as u64 && self.task < tasks as u64
+        self.thread.as_usize() < threads && self.task < tasks as u64
     }
 }
 
 impl Suspension {
     pub(crate) fn is_consistent(&self, threads: usize, tasks: usize, has: HasContext<'_>) -> bool {
-        self.thread < threads as u64
+        self.thread.as_usize() < threads
             && self.task < tasks as u64
-            && (self.resume_thread == NONE || self.resume_thread < threads as u64)
+            && self.resume_thread.is_none_or(|thread| thread.as_usize() < threads)
             && has(self.resumer)
     }
 

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use ada_event::{FunctionId, RuntimeAddr, TraceNanos};
+use ada_event::{EventSeq, FunctionId, RuntimeAddr, TraceNanos};
 
 use super::{Suspension, TaskEnd, TaskKind, TaskRun, TaskSpan, WaitKind};
 use crate::NONE;
@@ -21,6 +21,9 @@ fn id_of(head: u64) -> u64 {
 fn is_task(head: u64) -> bool {
     head & 0xff == 0 && id_of(head) != 0
 }
+
+/// The end of a run that has not ended.
+const STILL_RUNNING: TraceNanos = TraceNanos(NONE);
 
 /// In a task's status: it waits in a queue to run.
 const IS_ENQUEUED: u64 = 0x1000;
@@ -67,10 +70,10 @@ struct Thread {
 #[derive(Default)]
 pub(crate) struct Tasks {
     tasks: Vec<Task>,
-    places: HashMap<u64, u32>,
+    indexes: HashMap<u64, u32>,
     threads: Vec<Thread>,
     /// Resumes of continuations that no task waits for.
-    pub(crate) orphans: Vec<(ThreadIndex, u64)>,
+    pub(crate) orphans: Vec<(ThreadIndex, EventSeq)>,
 }
 
 /// The tables of tasks.
@@ -90,21 +93,21 @@ impl Tasks {
         &mut self.threads[thread]
     }
 
-    fn place(&mut self, head: u64, call: &LogicalCall) -> Option<u32> {
+    fn find_or_add(&mut self, head: u64, call: &LogicalCall) -> Option<u32> {
         if !is_task(head) {
             return None;
         }
         let next = self.tasks.len() as u32;
-        let place = *self.places.entry(id_of(head)).or_insert(next);
-        if place == next {
+        let index = *self.indexes.entry(id_of(head)).or_insert(next);
+        if index == next {
             self.tasks.push(Task {
                 span: TaskSpan {
                     id: id_of(head),
                     kind: TaskKind::Unknown as u64,
-                    thread: call.thread.into(),
+                    thread: call.thread,
                     begin_seq: call.seq,
-                    start: call.time.0,
-                    end: call.time.0,
+                    start: call.time,
+                    end: call.time,
                     end_how: TaskEnd::None as u64,
                     running_ns: 0,
                     suspended_ns: 0,
@@ -118,7 +121,7 @@ impl Tasks {
                 purpose: WaitKind::Continuation,
             });
         }
-        Some(place)
+        Some(index)
     }
 
     /// A call begins. `function_at` finds functions by their addresses, but for the machinery's own.
@@ -134,7 +137,7 @@ impl Tasks {
             Words::Task { head, .. } | Words::New { head, .. } => head,
             _ => NONE,
         };
-        let task = if head == NONE { None } else { self.place(head, call) };
+        let task = if head == NONE { None } else { self.find_or_add(head, call) };
         match swift {
             SwiftCall::Enter => {
                 if let Some(task) = task {
@@ -152,7 +155,7 @@ impl Tasks {
                     self.create(call, task, (entry, head), contexts, function_at);
                 }
             }
-            SwiftCall::Complete => self.complete(call.thread, call.time, call.seq, TaskEnd::Completion, contexts),
+            SwiftCall::Complete => self.complete(call.thread, call.time, Some(call.seq), TaskEnd::Completion, contexts),
             SwiftCall::Enqueue | SwiftCall::EnqueueInPool | SwiftCall::EnqueueOnMain => {
                 if let Some(task) = task {
                     self.enqueue(call, task);
@@ -217,17 +220,17 @@ impl Tasks {
         let parent = contexts.now(call.thread);
         let span = &mut self.tasks[task as usize].span;
         // One function of the runtime calls the other; the outer one has the flags as they were meant.
-        if span.create_seq != NONE {
+        if span.create_seq.is_some() {
             return;
         }
         span.kind = TaskKind::of(call.arguments[0], head as u32) as u64;
         // What runs it may have begun before the call returned, and so before its id was known here.
         if let Some(function) = function_at(RuntimeAddr(entry)) {
-            span.function = function.0;
+            span.function = Some(function);
         }
-        span.create_thread = call.thread.into();
-        span.create_seq = call.seq;
-        span.create_time = call.time.0;
+        span.create_thread = Some(call.thread);
+        span.create_seq = Some(call.seq);
+        span.create_time = Some(call.time);
         span.parent = parent.to_word();
         if span.kind() == TaskKind::Helper
             && let Context::Task(parent) = parent
@@ -240,68 +243,66 @@ impl Tasks {
     fn enqueue(&mut self, call: &LogicalCall, task: u32) {
         let task = &mut self.tasks[task as usize];
         match task.state {
-            State::New if task.span.ready_time == NONE => task.span.ready_time = call.time.0,
+            State::New if task.span.ready_time.is_none() => task.span.ready_time = Some(call.time),
             State::Suspended => {
-                if let Some(wait) = task.suspensions.last_mut().filter(|wait| wait.ready_time == NONE) {
-                    wait.ready_time = call.time.0;
+                if let Some(wait) = task.suspensions.last_mut().filter(|wait| wait.ready_time.is_none()) {
+                    wait.ready_time = Some(call.time);
                 }
             }
             _ => (),
         }
     }
 
-    fn enter(&mut self, call: &LogicalCall, place: u32, has_just_paused: bool, contexts: &mut Contexts) {
+    fn enter(&mut self, call: &LogicalCall, index: u32, has_just_paused: bool, contexts: &mut Contexts) {
         let thread = *self.thread(call.thread);
-        if thread.current == Some(place) {
+        if thread.current == Some(index) {
             return;
         }
         if thread.current.is_some() {
-            self.complete(call.thread, call.time, call.seq, TaskEnd::Inferred, contexts);
+            self.complete(call.thread, call.time, Some(call.seq), TaskEnd::Inferred, contexts);
         }
         let jobs = thread.jobs;
         let thread = self.thread(call.thread);
-        thread.current = Some(place);
+        thread.current = Some(index);
         thread.jobs_at_enter = jobs;
-        contexts.push(call.thread, Context::Task(place));
-        let task = &mut self.tasks[place as usize];
+        contexts.push(call.thread, Context::Task(index));
+        let task = &mut self.tasks[index as usize];
         match task.state {
             State::New => {
-                task.span.thread = call.thread.into();
+                task.span.thread = call.thread;
                 task.span.begin_seq = call.seq;
-                task.span.start = call.time.0;
-                if task.span.function == NONE {
-                    task.span.function = call.leads_to.map_or(NONE, |function| function.0);
-                }
+                task.span.start = call.time;
+                task.span.function = task.span.function.or(call.leads_to);
             }
             // It was about to wait when what it waited for had happened: it has not paused at all.
             State::Suspended if has_just_paused => {
                 task.suspensions.pop();
                 if let Some(run) = task.runs.last_mut() {
-                    (run.end, run.end_seq) = (NONE, NONE);
-                    task.span.running_ns -= task.span.end.saturating_sub(run.start);
+                    (run.end, run.end_seq) = (STILL_RUNNING, None);
+                    task.span.running_ns -= task.span.end.since(run.start);
                 }
                 task.state = State::Running;
                 return;
             }
             State::Suspended => {
                 if let Some(wait) = task.suspensions.last_mut() {
-                    wait.end = call.time.0.max(wait.start);
-                    task.span.suspended_ns += wait.end - wait.start;
+                    wait.end = Some(call.time.max(wait.start));
+                    task.span.suspended_ns += call.time.since(wait.start);
                     if let Some((resume, resumer)) = task.resumed.take() {
-                        wait.resume_time = resume.time.0;
-                        wait.resume_thread = resume.thread.into();
-                        wait.resume_seq = resume.seq;
+                        wait.resume_time = Some(resume.time);
+                        wait.resume_thread = Some(resume.thread);
+                        wait.resume_seq = Some(resume.seq);
                         wait.resumer = resumer.to_word();
                     }
                 }
             }
             // Its pause was not seen, or it is said to have ended: events are missing.
             State::Running | State::Done => {
-                if let Some(run) = task.runs.last_mut().filter(|run| run.end == NONE) {
-                    (run.end, run.end_seq) = (call.time.0.max(run.start), call.seq);
+                if let Some(run) = task.runs.last_mut().filter(|run| run.end == STILL_RUNNING) {
+                    (run.end, run.end_seq) = (call.time.max(run.start), Some(call.seq));
                     task.span.running_ns += run.end - run.start;
                 } else {
-                    task.span.suspended_ns += call.time.0.saturating_sub(task.span.end);
+                    task.span.suspended_ns += call.time.since(task.span.end);
                 }
                 mark_uncertain(&mut task.span);
             }
@@ -309,32 +310,32 @@ impl Tasks {
         task.state = State::Running;
         task.resumed = None;
         task.runs.push(TaskRun {
-            task: place.into(),
-            thread: call.thread.into(),
-            start: call.time.0,
-            end: NONE,
+            task: index.into(),
+            thread: call.thread,
+            start: call.time,
+            end: STILL_RUNNING,
             start_seq: call.seq,
-            end_seq: NONE,
+            end_seq: None,
         });
     }
 
-    fn exit(&mut self, call: &LogicalCall, place: u32, status: u64, contexts: &mut Contexts) {
+    fn exit(&mut self, call: &LogicalCall, index: u32, status: u64, contexts: &mut Contexts) {
         let thread = self.thread(call.thread);
         let wait = thread.wait.take();
-        if thread.current == Some(place) {
+        if thread.current == Some(index) {
             thread.current = None;
         }
-        thread.paused = Some(place);
-        contexts.leave(call.thread, Context::Task(place));
-        let task = &mut self.tasks[place as usize];
+        thread.paused = Some(index);
+        contexts.leave(call.thread, Context::Task(index));
+        let task = &mut self.tasks[index as usize];
         if task.state == State::New {
             // It began before the recording.
-            task.span.thread = call.thread.into();
-            (task.span.begin_seq, task.span.start) = (call.seq, call.time.0);
+            task.span.thread = call.thread;
+            (task.span.begin_seq, task.span.start) = (call.seq, call.time);
         }
-        if let Some(run) = task.runs.last_mut().filter(|run| run.end == NONE) {
-            (run.end, run.end_seq) = (call.time.0, call.seq);
-            task.span.running_ns += call.time.0 - run.start;
+        if let Some(run) = task.runs.last_mut().filter(|run| run.end == STILL_RUNNING) {
+            (run.end, run.end_seq) = (call.time, Some(call.seq));
+            task.span.running_ns += call.time - run.start;
         }
         let (kind, key) = match wait {
             Some((WaitKind::Executor, key)) => (WaitKind::Executor, key),
@@ -342,34 +343,41 @@ impl Tasks {
             Some(wait) => wait,
             None => (WaitKind::Unknown, NONE),
         };
-        task.span.end = call.time.0;
-        task.span.end_thread = call.thread.into();
-        task.span.end_seq = call.seq;
+        task.span.end = call.time;
+        task.span.end_thread = Some(call.thread);
+        task.span.end_seq = Some(call.seq);
         task.state = State::Suspended;
         task.suspensions.push(Suspension {
-            task: place.into(),
-            start: call.time.0,
+            task: index.into(),
+            start: call.time,
             kind: kind as u64,
             key,
-            thread: call.thread.into(),
+            thread: call.thread,
             seq: call.seq,
             ..Suspension::default()
         });
     }
 
-    fn complete(&mut self, thread: ThreadIndex, time: TraceNanos, seq: u64, how: TaskEnd, contexts: &mut Contexts) {
+    fn complete(
+        &mut self,
+        thread: ThreadIndex,
+        time: TraceNanos,
+        seq: Option<EventSeq>,
+        how: TaskEnd,
+        contexts: &mut Contexts,
+    ) {
         let state = self.thread(thread);
         state.wait = None;
-        let Some(place) = state.current.take() else { return };
-        contexts.leave(thread, Context::Task(place));
-        let task = &mut self.tasks[place as usize];
+        let Some(index) = state.current.take() else { return };
+        contexts.leave(thread, Context::Task(index));
+        let task = &mut self.tasks[index as usize];
         task.state = State::Done;
-        if let Some(run) = task.runs.last_mut().filter(|run| run.end == NONE) {
-            (run.end, run.end_seq) = (time.0.max(run.start), seq);
+        if let Some(run) = task.runs.last_mut().filter(|run| run.end == STILL_RUNNING) {
+            (run.end, run.end_seq) = (time.max(run.start), seq);
             task.span.running_ns += run.end - run.start;
         }
-        task.span.end = time.0.max(task.span.start);
-        task.span.end_thread = thread.into();
+        task.span.end = time.max(task.span.start);
+        task.span.end_thread = Some(thread);
         task.span.end_seq = seq;
         task.span.end_how = how as u64;
     }
@@ -389,12 +397,12 @@ impl Tasks {
         let canceler = contexts.now(call.thread);
         let task = &mut self.tasks[task as usize];
         let is_over = task.state == State::Done || status != NONE && status & IS_COMPLETE != 0;
-        if is_over || task.span.cancel_time != NONE {
+        if is_over || task.span.cancel_time.is_some() {
             return;
         }
-        task.span.cancel_time = call.time.0;
-        task.span.cancel_thread = call.thread.into();
-        task.span.cancel_seq = call.seq;
+        task.span.cancel_time = Some(call.time);
+        task.span.cancel_thread = Some(call.thread);
+        task.span.cancel_seq = Some(call.seq);
         task.span.canceler = canceler.to_word();
         task.span.canceled_continuation = task.continuation.unwrap_or(NONE);
     }
@@ -404,7 +412,7 @@ impl Tasks {
         if let Some(task) = self.thread(call.thread).current
             && self.tasks[task as usize].span.kind() == TaskKind::Main
         {
-            self.complete(call.thread, call.time, call.seq, TaskEnd::Exit, contexts);
+            self.complete(call.thread, call.time, Some(call.seq), TaskEnd::Exit, contexts);
         }
     }
 
@@ -420,19 +428,19 @@ impl Tasks {
                 (State::New, _) => Outcome::new(Status::Pending, Reason::ProcessExit),
                 (_, end) => end.outcome(),
             };
-            if task.state == State::New && span.create_seq != NONE {
-                span.thread = span.create_thread;
-                (span.begin_seq, span.start, span.end) = (span.create_seq, span.create_time, span.create_time);
+            let creation = span.create_thread.zip(span.create_seq).zip(span.create_time);
+            if let Some(((thread, seq), time)) = creation.filter(|_| task.state == State::New) {
+                (span.thread, span.begin_seq, span.start, span.end) = (thread, seq, time, time);
             } else if task.state != State::New && task.state != State::Done {
-                span.end = options.end_time.0.max(span.end).max(span.start);
-                if let Some(run) = task.runs.last_mut().filter(|run| run.end == NONE) {
+                span.end = options.end_time.max(span.end).max(span.start);
+                if let Some(run) = task.runs.last_mut().filter(|run| run.end == STILL_RUNNING) {
                     run.end = span.end.max(run.start);
                     span.running_ns += run.end - run.start;
                 } else if let Some(wait) = task.suspensions.last() {
-                    span.suspended_ns += span.end.saturating_sub(wait.start);
+                    span.suspended_ns += span.end.since(wait.start);
                 }
             }
-            if span.cancel_time != NONE && task.state != State::New {
+            if span.cancel_time.is_some() && task.state != State::New {
                 outcome = Outcome::new(Status::Canceled, Reason::Canceled);
             }
             let is_slow = span.end - span.start > options.timeout_ns && outcome.reason == Reason::None;
@@ -470,10 +478,10 @@ mod tests {
         let call = LogicalCall {
             thread: ThreadIndex(thread),
             depth: 0,
-            seq: time,
+            seq: EventSeq(time),
             time: TraceNanos(time),
             end: None,
-            close_seq: NONE,
+            close_seq: None,
             role: Role::Swift(swift),
             outcome: Outcome::default(),
             function: FunctionId(1),
@@ -490,7 +498,7 @@ mod tests {
         Words::Task { head: id << 32, context: 0, status }
     }
 
-    fn tell(calls: &[(SwiftCall, LogicalCall)]) -> (Tasks, Contexts) {
+    fn feed(calls: &[(SwiftCall, LogicalCall)]) -> (Tasks, Contexts) {
         let (mut tasks, mut contexts) = (Tasks::default(), Contexts::default());
         for (swift, call) in calls {
             tasks.begin(call, *swift, &mut contexts, &|_| None);
@@ -502,10 +510,10 @@ mod tests {
     }
 
     #[test]
-    fn the_end_is_inferred_where_nothing_tells_of_it() {
+    fn the_end_is_inferred_where_nothing_reports_it() {
         let mut run = call(SwiftCall::JobRun, 0, 30, Words::Nothing);
-        (run.1.end, run.1.close_seq) = (Some(TraceNanos(40)), 40);
-        let (mut tasks, mut contexts) = tell(&[
+        (run.1.end, run.1.close_seq) = (Some(TraceNanos(40)), Some(EventSeq(40)));
+        let (mut tasks, mut contexts) = feed(&[
             call(SwiftCall::JobRun, 0, 1, Words::Nothing),
             call(SwiftCall::Enter, 0, 10, about(1, 0)),
             // Another one begins in the same job: the first one is done.
@@ -513,15 +521,15 @@ mod tests {
         ]);
         let (_, job) = run;
         tasks.end(&job, SwiftCall::JobRun, &mut contexts);
-        let told = tasks.finish(&OPTIONS).tasks;
-        let ends: Vec<(u64, TaskEnd)> = told.iter().map(|task| (task.end, task.end_how())).collect();
-        assert_eq!(ends, [(20, TaskEnd::Inferred), (40, TaskEnd::Inferred)]);
-        assert!(told.iter().all(|task| task.outcome() == Outcome::default() && task.suspended_ns == 0));
+        let made = tasks.finish(&OPTIONS).tasks;
+        let ends: Vec<(TraceNanos, TaskEnd)> = made.iter().map(|task| (task.end, task.end_how())).collect();
+        assert_eq!(ends, [(TraceNanos(20), TaskEnd::Inferred), (TraceNanos(40), TaskEnd::Inferred)]);
+        assert!(made.iter().all(|task| task.outcome() == Outcome::default() && task.suspended_ns == 0));
     }
 
     #[test]
     fn a_task_that_lost_the_race_to_its_resume_has_not_paused() {
-        let (tasks, _) = tell(&[
+        let (tasks, _) = feed(&[
             call(SwiftCall::Enter, 0, 10, about(1, 0)),
             call(SwiftCall::ContinuationInit, 0, 12, about(1, 0)),
             call(SwiftCall::ContinuationAwait, 0, 14, Words::Nothing),
@@ -537,7 +545,7 @@ mod tests {
 
     #[test]
     fn a_resume_that_nobody_waits_for_is_an_orphan() {
-        let (tasks, _) = tell(&[
+        let (tasks, _) = feed(&[
             call(SwiftCall::Enter, 0, 10, about(1, 0)),
             call(SwiftCall::ContinuationInit, 0, 12, about(1, 0)),
             call(SwiftCall::ContinuationAwait, 0, 14, Words::Nothing),
@@ -548,16 +556,16 @@ mod tests {
             call(SwiftCall::Enter, 1, 30, about(1, 0)),
             call(SwiftCall::Complete, 1, 40, Words::Nothing),
         ]);
-        assert_eq!(tasks.orphans, [(ThreadIndex(1), 22), (ThreadIndex(1), 24)]);
+        assert_eq!(tasks.orphans, [(ThreadIndex(1), EventSeq(22)), (ThreadIndex(1), EventSeq(24))]);
         let tables = tasks.finish(&OPTIONS);
         let wait = tables.suspensions[0];
-        assert_eq!((wait.kind(), wait.key, wait.resume_seq), (WaitKind::Continuation, 0x77, 20));
+        assert_eq!((wait.kind(), wait.key, wait.resume_seq), (WaitKind::Continuation, 0x77, Some(EventSeq(20))));
         assert_eq!((tables.tasks[0].running_ns, tables.tasks[0].suspended_ns), (16, 14));
     }
 
     #[test]
     fn cancellation_notes_what_was_waited_for_and_only_the_first_counts() {
-        let (tasks, _) = tell(&[
+        let (tasks, _) = feed(&[
             call(SwiftCall::Enter, 0, 10, about(1, 0)),
             call(SwiftCall::ContinuationInit, 0, 12, about(1, 0)),
             call(SwiftCall::ContinuationAwait, 0, 14, Words::Nothing),
@@ -568,19 +576,19 @@ mod tests {
             call(SwiftCall::Complete, 1, 31, Words::Nothing),
             call(SwiftCall::Cancel, 0, 32, about(2, IS_COMPLETE)),
         ]);
-        let told = tasks.finish(&OPTIONS).tasks;
-        assert_eq!(told[0].outcome(), Outcome::new(Status::Canceled, Reason::Canceled));
-        assert_eq!((told[0].cancel_time, told[0].canceled_continuation), (20, 0x77));
-        assert_eq!((told[1].outcome(), told[1].cancel_time), (Outcome::default(), NONE));
+        let made = tasks.finish(&OPTIONS).tasks;
+        assert_eq!(made[0].outcome(), Outcome::new(Status::Canceled, Reason::Canceled));
+        assert_eq!((made[0].cancel_time, made[0].canceled_continuation), (Some(TraceNanos(20)), 0x77));
+        assert_eq!((made[1].outcome(), made[1].cancel_time), (Outcome::default(), None));
     }
 
     #[test]
     fn a_task_seen_on_two_threads_at_once_is_in_doubt() {
         let (tasks, _) =
-            tell(&[call(SwiftCall::Enter, 0, 10, about(1, 0)), call(SwiftCall::Enter, 1, 20, about(1, 0))]);
+            feed(&[call(SwiftCall::Enter, 0, 10, about(1, 0)), call(SwiftCall::Enter, 1, 20, about(1, 0))]);
         let tables = tasks.finish(&OPTIONS);
         assert!(tables.tasks[0].outcome().is_uncertain);
-        let runs: Vec<(u64, u64)> = tables.runs.iter().map(|run| (run.start, run.end)).collect();
+        let runs: Vec<(u64, u64)> = tables.runs.iter().map(|run| (run.start.0, run.end.0)).collect();
         assert_eq!(runs, [(10, 20), (20, 1000)]);
     }
 }

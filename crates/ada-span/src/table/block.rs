@@ -1,7 +1,12 @@
 //! A block: up to [`ROWS`] spans of one thread, in the order of their opening events, column after column.
 
+use ada_event::{EventSeq, TraceNanos};
+
 use super::column;
+use super::function_index::FunctionIndex;
 use super::late::LATE_FIELDS;
+use crate::outcome::Outcome;
+use crate::thread_index::ThreadIndex;
 
 /// Rows of a full block.
 pub(crate) const ROWS: usize = 4096;
@@ -14,7 +19,7 @@ pub enum Column {
     OpenSeq = 0,
     /// When it began.
     Start = 1,
-    /// The function's place in [`super::Meta::functions`].
+    /// The function's index in [`super::Meta::functions`].
     Function = 2,
     /// Its depth.
     Depth = 3,
@@ -56,8 +61,8 @@ pub(crate) const FIRST_LATE: usize = COLUMNS - LATE_FIELDS;
 /// What the directory says of a block, enough to pass over it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BlockEntry {
-    /// The thread's place in [`super::Meta::threads`].
-    pub thread: u32,
+    /// The thread.
+    pub thread: ThreadIndex,
     /// The file that holds it.
     pub(crate) shard: u32,
     /// Where in the file.
@@ -70,15 +75,15 @@ pub struct BlockEntry {
     pub(crate) late_count: u32,
     pub(crate) late_base: u64,
     /// The smallest opening event.
-    pub first_seq: u64,
+    pub first_seq: EventSeq,
     /// The largest opening event.
-    pub last_seq: u64,
+    pub last_seq: EventSeq,
     /// The earliest start, which is the first row's.
-    pub min_start: u64,
+    pub min_start: TraceNanos,
     /// The latest start, which is the last row's.
-    pub max_start: u64,
+    pub max_start: TraceNanos,
     /// The latest end.
-    pub max_end: u64,
+    pub max_end: TraceNanos,
     /// The longest duration.
     pub max_duration: u64,
     /// The smallest depth.
@@ -117,6 +122,60 @@ impl Columns {
     #[inline]
     pub fn at(&self, column: Column, row: usize) -> u64 {
         self.values[column as usize].get(row).copied().unwrap_or(0)
+    }
+
+    /// The event that opens the span of a row.
+    #[inline]
+    pub fn seq(&self, row: usize) -> EventSeq {
+        EventSeq(self.at(Column::OpenSeq, row))
+    }
+
+    /// The row whose span an event opens; [`Column::OpenSeq`] was asked for.
+    pub fn row_of(&self, seq: EventSeq) -> Option<usize> {
+        self.get(Column::OpenSeq).binary_search(&seq.0).ok()
+    }
+
+    /// The first row whose span no earlier event opens.
+    pub fn first_row_from(&self, seq: EventSeq) -> usize {
+        self.get(Column::OpenSeq).partition_point(|&it| it < seq.0)
+    }
+
+    /// When the span of a row began.
+    #[inline]
+    pub fn start(&self, row: usize) -> TraceNanos {
+        TraceNanos(self.at(Column::Start, row))
+    }
+
+    /// When it ended.
+    #[inline]
+    pub fn end(&self, row: usize) -> TraceNanos {
+        self.start(row).saturating_add(self.at(Column::Duration, row))
+    }
+
+    /// Its function.
+    #[inline]
+    pub fn function(&self, row: usize) -> FunctionIndex {
+        FunctionIndex(self.at(Column::Function, row) as u32)
+    }
+
+    /// The event that opens the span around it, if there is one.
+    #[inline]
+    pub fn parent_seq(&self, row: usize) -> Option<EventSeq> {
+        let delta = self.at(Column::ParentDelta, row);
+        (delta > 0).then(|| self.seq(row).wrapping_sub(delta))
+    }
+
+    /// The event that closes it, if one does.
+    #[inline]
+    pub fn close_seq(&self, row: usize) -> Option<EventSeq> {
+        let delta = self.at(Column::CloseDelta, row);
+        (delta > 0).then(|| self.seq(row).saturating_add(delta))
+    }
+
+    /// How and why it ended.
+    #[inline]
+    pub fn outcome(&self, row: usize) -> Outcome {
+        Outcome::from_word(self.at(Column::Outcome, row)).unwrap_or_default()
     }
 
     pub(crate) fn values_mut(&mut self) -> &mut [Vec<u64>; COLUMNS] {

@@ -1,5 +1,7 @@
 //! A block's bytes, made from the rows that the replay has left.
 
+use ada_event::TraceNanos;
+
 use super::block::{BlockEntry, Column};
 use super::column;
 use super::row::Row;
@@ -9,7 +11,7 @@ use super::row::Row;
 pub(crate) fn encode(rows: &[Row], late_rows: &[u64], out: &mut Vec<u8>) -> BlockEntry {
     let (first, last) = (rows.first().copied().unwrap_or_default(), rows.last().copied().unwrap_or_default());
     let mut bits = Row::default();
-    let (mut max_end, mut max_duration, mut min_depth, mut max_depth) = (0, 0, u32::MAX, 0);
+    let (mut max_end, mut max_duration, mut min_depth, mut max_depth) = (TraceNanos(0), 0, u32::MAX, 0);
     for row in rows {
         bits.add_bits(row, &first);
         max_end = max_end.max(row.end());
@@ -40,10 +42,10 @@ pub(crate) fn encode(rows: &[Row], late_rows: &[u64], out: &mut Vec<u8>) -> Bloc
     BlockEntry {
         rows: rows.len() as u32,
         late_count: late_rows.len() as u32,
-        first_seq: first.value(Column::OpenSeq),
-        last_seq: last.value(Column::OpenSeq),
-        min_start: first.value(Column::Start),
-        max_start: last.value(Column::Start),
+        first_seq: first.seq(),
+        last_seq: last.seq(),
+        min_start: first.start(),
+        max_start: last.start(),
         max_end,
         max_duration,
         min_depth: min_depth.min(max_depth),

@@ -9,6 +9,7 @@ use std::thread::JoinHandle;
 use super::block::BlockEntry;
 use super::block_code;
 use super::row::Row;
+use crate::thread_index::ThreadIndex;
 
 /// Blocks that may wait to be written.
 const WAITING: usize = 16;
@@ -21,7 +22,7 @@ pub(crate) struct Filled {
     pub(crate) late_rows: Vec<u64>,
     /// Where their ends will be.
     pub(crate) late_base: u64,
-    pub(crate) thread: u32,
+    pub(crate) thread: ThreadIndex,
 }
 
 /// Writes a file of blocks.
@@ -63,7 +64,7 @@ impl BlockWriter {
         })
     }
 
-    /// Writes a block, and leaves an empty one in its place.
+    /// Writes a block, and leaves an empty one instead.
     pub(crate) fn write(&mut self, filled: &mut Filled) {
         match self {
             Self::Here(file) => file.write(filled),

@@ -71,12 +71,12 @@ mod tests {
             let mut bytes = Vec::new();
             put(&mut bytes, 7, largest | (largest / 2), values.into_iter());
             put(&mut bytes, 5, 0, [5; 3].into_iter());
-            let mut left = &bytes[..];
+            let mut rest_of_file = &bytes[..];
             let mut read = Vec::new();
-            take(&mut left, 3, Some(&mut read)).unwrap();
+            take(&mut rest_of_file, 3, Some(&mut read)).unwrap();
             assert_eq!(read, values);
-            take(&mut left, 3, None).unwrap();
-            assert!(left.is_empty());
+            take(&mut rest_of_file, 3, None).unwrap();
+            assert!(rest_of_file.is_empty());
             for len in 0..bytes.len() - HEADER {
                 assert!(take(&mut &bytes[..len], 3, None).is_none());
             }

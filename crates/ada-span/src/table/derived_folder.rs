@@ -34,7 +34,7 @@ impl DerivedFolder {
         Self { folder: process.join(DERIVED_FOLDER), key }
     }
 
-    /// A folder for tables whose place beside the trace cannot be written.
+    /// A folder for tables, where the one beside the trace cannot be written.
     pub fn elsewhere(&self) -> Self {
         let name = format!("ada-derived-{:016x}", self.key);
         Self { folder: std::env::temp_dir().join(name), key: self.key }
@@ -69,14 +69,14 @@ impl DerivedFolder {
             self.folder.file_name().unwrap_or_default().to_string_lossy(),
             std::process::id()
         ));
-        self.remove_left_over();
+        self.remove_leftovers();
         let _ = fs::remove_dir_all(&unfinished);
         fs::create_dir(&unfinished).map_err(SpanError::at(&unfinished))?;
         Ok(unfinished)
     }
 
     /// Removes what others have begun who did not live to finish it.
-    fn remove_left_over(&self) {
+    fn remove_leftovers(&self) {
         let (Some(parent), Some(name)) = (self.folder.parent(), self.folder.file_name()) else { return };
         let prefix = format!("{}.", name.to_string_lossy());
         for entry in fs::read_dir(parent).into_iter().flatten().flatten() {
@@ -87,7 +87,7 @@ impl DerivedFolder {
         }
     }
 
-    /// Puts finished tables in their place, instead of those that were there.
+    /// Puts finished tables where they are looked for, instead of those that were there.
     pub fn finish(&self, unfinished: &Path) -> Result<Tables, SpanError> {
         let _ = fs::remove_dir_all(&self.folder);
         match fs::rename(unfinished, &self.folder) {

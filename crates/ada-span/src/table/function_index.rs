@@ -1,6 +1,6 @@
 //! Which function of the tables.
 
-/// A function's place in [`super::Meta::functions`]. Its id stands there.
+/// A function's index in [`super::Meta::functions`]. Its id stands there.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(transparent)]
 pub struct FunctionIndex(pub u32);

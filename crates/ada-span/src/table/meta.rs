@@ -1,6 +1,6 @@
 //! `meta.bin`: everything about the tables but the frame spans themselves. It is written last.
 
-use ada_event::FunctionId;
+use ada_event::{EventSeq, FunctionId, ThreadId, TraceNanos};
 
 use super::block::BlockEntry;
 use super::function_index::FunctionIndex;
@@ -46,7 +46,7 @@ pub struct Meta {
     /// When they waited: likewise.
     pub suspensions: Vec<Suspension>,
     /// Calls that resumed continuations which no task waited for: the thread, and the event.
-    pub orphans: Vec<(ThreadIndex, u64)>,
+    pub orphans: Vec<(ThreadIndex, EventSeq)>,
     /// Logical spans of dispatched blocks.
     pub dispatched: Vec<BlockSpan>,
     /// The queues that they went through.
@@ -59,12 +59,12 @@ pub struct Meta {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ThreadEntry {
     /// Its id, as in the name of its folder.
-    pub id: u32,
+    pub id: ThreadId,
     /// How many events it has, and when.
     pub facts: ThreadFacts,
     /// How many spans.
     pub spans: u64,
-    /// Its blocks: the first one's place in [`Meta::blocks`], and how many.
+    /// Its blocks: the first one's index in [`Meta::blocks`], and how many.
     pub blocks: (u32, u32),
     /// How many spans have which [`crate::Outcome::to_byte`].
     pub outcomes: Vec<(u8, u64)>,
@@ -73,16 +73,16 @@ pub struct ThreadEntry {
 /// Anomalies of one kind on one thread.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AnomalyCount {
-    /// The thread's place in [`Meta::threads`].
-    pub thread: u32,
-    /// The place of the kind in [`crate::AnomalyKind::ALL`].
+    /// The thread.
+    pub thread: ThreadIndex,
+    /// The index of the kind in [`crate::AnomalyKind::ALL`].
     pub kind: u32,
     /// How many.
     pub count: u64,
     /// The first one's event.
-    pub first_seq: u64,
+    pub first_seq: EventSeq,
     /// When that was.
-    pub first_time: u64,
+    pub first_time: TraceNanos,
 }
 
 /// A file of blocks.
@@ -101,16 +101,16 @@ impl Meta {
         out.u64(MAGIC).u64(self.key);
         out.list(&self.threads, |out, it| {
             let f = &it.facts;
-            out.u32(it.id).u64(f.events).u64(f.first_time).u64(f.last_time).u32(f.deepest).u32(f.begun_at_depth);
+            out.u32(it.id.0).u64(f.events).u64(f.first_time.0).u64(f.last_time.0).u32(f.deepest).u32(f.begun_at_depth);
             out.u64(it.spans).u32(it.blocks.0).u32(it.blocks.1);
             out.list(&it.outcomes, |out, &(byte, count)| {
                 out.u32(byte.into()).u64(count);
             });
         });
         out.list(&self.blocks, |out, it| {
-            out.u32(it.thread).u32(it.shard).u64(it.offset).u32(it.length).u32(it.crc).u32(it.rows);
-            out.u32(it.late_count).u64(it.late_base).u64(it.first_seq).u64(it.last_seq);
-            out.u64(it.min_start).u64(it.max_start).u64(it.max_end).u64(it.max_duration);
+            out.u32(it.thread.0).u32(it.shard).u64(it.offset).u32(it.length).u32(it.crc).u32(it.rows);
+            out.u32(it.late_count).u64(it.late_base).u64(it.first_seq.0).u64(it.last_seq.0);
+            out.u64(it.min_start.0).u64(it.max_start.0).u64(it.max_end.0).u64(it.max_duration);
             out.u32(it.min_depth).u32(it.max_depth);
         });
         out.list(&self.functions, encode_function);
@@ -121,7 +121,7 @@ impl Meta {
             });
         });
         out.list(&self.anomalies, |out, it| {
-            out.u32(it.thread).u32(it.kind).u64(it.count).u64(it.first_seq).u64(it.first_time);
+            out.u32(it.thread.0).u32(it.kind).u64(it.count).u64(it.first_seq.0).u64(it.first_time.0);
         });
         out.list(&self.pthreads, |out, it| it.encode(out));
         out.list(&self.callbacks, |out, it| it.encode(out));
@@ -130,7 +130,7 @@ impl Meta {
         out.list(&self.task_runs, |out, it| it.encode(out));
         out.list(&self.suspensions, |out, it| it.encode(out));
         out.list(&self.orphans, |out, &(thread, seq)| {
-            out.u32(thread.0).u64(seq);
+            out.u32(thread.0).u64(seq.0);
         });
         out.list(&self.dispatched, |out, it| it.encode(out));
         out.list(&self.queues, |out, it| it.encode(out));
@@ -170,11 +170,11 @@ impl Meta {
             })?,
             anomalies: from.list(|from| {
                 Some(AnomalyCount {
-                    thread: from.u32()?,
+                    thread: ThreadIndex(from.u32()?),
                     kind: from.u32()?,
                     count: from.u64()?,
-                    first_seq: from.u64()?,
-                    first_time: from.u64()?,
+                    first_seq: EventSeq(from.u64()?),
+                    first_time: TraceNanos(from.u64()?),
                 })
             })?,
             pthreads: from.list(PthreadSpan::decode)?,
@@ -183,7 +183,7 @@ impl Meta {
             tasks: from.list(TaskSpan::decode)?,
             task_runs: from.list(TaskRun::decode)?,
             suspensions: from.list(Suspension::decode)?,
-            orphans: from.list(|from| Some((ThreadIndex(from.u32()?), from.u64()?)))?,
+            orphans: from.list(|from| Some((ThreadIndex(from.u32()?), EventSeq(from.u64()?))))?,
             dispatched: from.list(BlockSpan::decode)?,
             queues: from.list(QueueEntry::decode)?,
             groups: from.list(GroupEntry::decode)?,
@@ -194,14 +194,14 @@ impl Meta {
     /// Whether all indexes are in range, so that no reader has to check.
     fn is_consistent(&self) -> bool {
         let (threads, functions, blocks) = (self.threads.len(), self.functions.len(), self.blocks.len());
-        self.blocks.iter().all(|it| (it.thread as usize) < threads && (it.shard as usize) < self.shards.len())
+        self.blocks.iter().all(|it| it.thread.as_usize() < threads && (it.shard as usize) < self.shards.len())
             && self
                 .threads
                 .iter()
                 .all(|it| (it.blocks.0 as usize).checked_add(it.blocks.1 as usize).is_some_and(|end| end <= blocks))
             && self.shards.iter().all(|it| it.functions.iter().all(|function| function.as_usize() < functions))
             && self.functions.iter().all(|it| it.longest.0.as_usize() < threads.max(1))
-            && self.anomalies.iter().all(|it| (it.thread as usize) < threads)
+            && self.anomalies.iter().all(|it| it.thread.as_usize() < threads)
             && self.pthreads.iter().all(|it| it.is_consistent(threads))
             && self.callbacks.iter().all(|it| it.is_consistent(threads))
             && self.is_concurrency_consistent()
@@ -220,23 +220,26 @@ impl Meta {
     }
 
     /// The thread with an id.
-    pub fn thread_index(&self, id: u32) -> Option<usize> {
-        self.threads.binary_search_by_key(&id, |thread| thread.id).ok()
+    pub fn thread_index(&self, id: ThreadId) -> Option<ThreadIndex> {
+        self.threads.binary_search_by_key(&id, |thread| thread.id).ok().map(|index| ThreadIndex(index as u32))
     }
 
-    /// The function's place in [`Self::functions`].
-    pub fn function_index(&self, function: FunctionId) -> Option<usize> {
-        self.functions.binary_search_by_key(&function, |stats| stats.function).ok()
+    /// The function with an id.
+    pub fn function_index(&self, function: FunctionId) -> Option<FunctionIndex> {
+        self.functions
+            .binary_search_by_key(&function, |stats| stats.function)
+            .ok()
+            .map(|index| FunctionIndex(index as u32))
     }
 }
 
 fn decode_thread(from: &mut Decoder<'_>) -> Option<ThreadEntry> {
     Some(ThreadEntry {
-        id: from.u32()?,
+        id: ThreadId(from.u32()?),
         facts: ThreadFacts {
             events: from.u64()?,
-            first_time: from.u64()?,
-            last_time: from.u64()?,
+            first_time: TraceNanos(from.u64()?),
+            last_time: TraceNanos(from.u64()?),
             deepest: from.u32()?,
             begun_at_depth: from.u32()?,
         },
@@ -248,7 +251,7 @@ fn decode_thread(from: &mut Decoder<'_>) -> Option<ThreadEntry> {
 
 fn decode_block(from: &mut Decoder<'_>) -> Option<BlockEntry> {
     Some(BlockEntry {
-        thread: from.u32()?,
+        thread: ThreadIndex(from.u32()?),
         shard: from.u32()?,
         offset: from.u64()?,
         length: from.u32()?,
@@ -256,11 +259,11 @@ fn decode_block(from: &mut Decoder<'_>) -> Option<BlockEntry> {
         rows: from.u32()?,
         late_count: from.u32()?,
         late_base: from.u64()?,
-        first_seq: from.u64()?,
-        last_seq: from.u64()?,
-        min_start: from.u64()?,
-        max_start: from.u64()?,
-        max_end: from.u64()?,
+        first_seq: EventSeq(from.u64()?),
+        last_seq: EventSeq(from.u64()?),
+        min_start: TraceNanos(from.u64()?),
+        max_start: TraceNanos(from.u64()?),
+        max_end: TraceNanos(from.u64()?),
         max_duration: from.u64()?,
         min_depth: from.u32()?,
         max_depth: from.u32()?,
@@ -269,7 +272,7 @@ fn decode_block(from: &mut Decoder<'_>) -> Option<BlockEntry> {
 
 fn encode_function(out: &mut Encoder, it: &FunctionStats) {
     out.u64(it.function.0).u64(it.spans).u64(it.timed).u64(it.total_ns).u64(it.self_ns).u64(it.min_ns).u64(it.max_ns);
-    out.u32(it.longest.0.0).u64(it.longest.1);
+    out.u32(it.longest.0.0).u64(it.longest.1.0);
     for &count in &it.by_status {
         out.u64(count);
     }
@@ -289,7 +292,7 @@ fn decode_function(from: &mut Decoder<'_>) -> Option<FunctionStats> {
         self_ns: from.u64()?,
         min_ns: from.u64()?,
         max_ns: from.u64()?,
-        longest: (ThreadIndex(from.u32()?), from.u64()?),
+        longest: (ThreadIndex(from.u32()?), EventSeq(from.u64()?)),
         by_status: [0; Status::ALL.len()],
         durations: None,
     };

@@ -1,5 +1,7 @@
 //! A span as the replay leaves it: in one line of the cache, so that its beginning and its end touch no other.
 
+use ada_event::{EventSeq, TraceNanos};
+
 use super::block::Column;
 use super::late::LATE_FIELDS;
 use crate::replay::{Closed, Opened};
@@ -14,8 +16,8 @@ const _: () = assert!(MOST_FUNCTIONS < 1 << FUNCTION_BITS && size_of::<Row>() ==
 #[derive(Clone, Copy, Default)]
 #[repr(C, align(64))]
 pub(crate) struct Row {
-    seq: u64,
-    start: u64,
+    seq: EventSeq,
+    start: TraceNanos,
     parent_delta: u64,
     depth: u32,
     function_and_outcome: u32,
@@ -30,7 +32,7 @@ impl Row {
     pub(crate) fn open(opened: &Opened) -> Self {
         Self {
             seq: opened.seq,
-            start: opened.start.0,
+            start: opened.start,
             parent_delta: opened.parent.map_or(0, |parent| opened.seq - parent),
             depth: opened.depth,
             function_and_outcome: opened.function.0,
@@ -46,20 +48,30 @@ impl Row {
     }
 
     #[inline(always)]
+    pub(crate) fn seq(&self) -> EventSeq {
+        self.seq
+    }
+
+    #[inline(always)]
+    pub(crate) fn start(&self) -> TraceNanos {
+        self.start
+    }
+
+    #[inline(always)]
     pub(crate) fn depth(&self) -> u32 {
         self.depth
     }
 
     #[inline(always)]
-    pub(crate) fn end(&self) -> u64 {
+    pub(crate) fn end(&self) -> TraceNanos {
         self.start.saturating_add(self.duration)
     }
 
     /// Adds the bits that a row's columns have: position and time as seen from a first row.
     #[inline(always)]
     pub(crate) fn add_bits(&mut self, row: &Self, first: &Self) {
-        self.seq |= row.seq.wrapping_sub(first.seq);
-        self.start |= row.start.wrapping_sub(first.start);
+        self.seq.0 |= row.seq.0.wrapping_sub(first.seq.0);
+        self.start.0 |= row.start.0.wrapping_sub(first.start.0);
         self.parent_delta |= row.parent_delta;
         self.depth |= row.depth;
         self.function_and_outcome |= row.function_and_outcome;
@@ -73,8 +85,8 @@ impl Row {
     #[inline(always)]
     pub(crate) fn value(&self, column: Column) -> u64 {
         match column {
-            Column::OpenSeq => self.seq,
-            Column::Start => self.start,
+            Column::OpenSeq => self.seq.0,
+            Column::Start => self.start.0,
             Column::Function => (self.function_and_outcome & ((1 << FUNCTION_BITS) - 1)).into(),
             Column::Depth => self.depth.into(),
             Column::ParentDelta => self.parent_delta,
@@ -95,6 +107,6 @@ pub(crate) fn late_fields(closed: &Closed) -> [u64; LATE_FIELDS] {
         closed.self_ns,
         closed.close_seq.map_or(0, |seq| seq - closed.seq),
         closed.outcome.to_byte().into(),
-        closed.context.map_or(0, |seq| seq + 1),
+        closed.context.map_or(0, |seq| seq.0 + 1),
     ]
 }

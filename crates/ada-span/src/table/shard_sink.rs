@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 
-use ada_event::{FunctionId, ThreadId};
+use ada_event::{FunctionId, ThreadId, TraceNanos};
 
 use super::block::{BlockEntry, ROWS};
 use super::block_writer::{BlockWriter, Filled};
@@ -17,14 +17,14 @@ use crate::function_traits::FunctionTraits;
 use crate::histogram::Histogram;
 use crate::observer::{Observed, Observer};
 use crate::outcome::Outcome;
-use crate::replay::{Closed, FunctionNumber, KnownFunction, Opened, Place, SpanSink, ThreadFacts};
+use crate::replay::{Closed, FunctionNumber, KnownFunction, Opened, SpanHandle, SpanSink, ThreadFacts};
 use crate::thread_index::ThreadIndex;
 
 /// Functions that get a histogram; a damaged file can claim any number of them.
 const MOST_HISTOGRAMS: usize = 200_000;
-/// Set in a place whose span has got a slot for its late end.
+/// Set in a handle whose span has got a slot for its late end.
 const IS_LATE: u64 = 1 << 63;
-/// The late slot's block stands in these bits of a place, the slot in those below.
+/// The late slot's block stands in these bits of a handle, the slot in those below.
 const BLOCK_SHIFT: u32 = 36;
 
 /// What a worker leaves when it is done.
@@ -44,7 +44,7 @@ pub(crate) struct ShardSummary {
 #[derive(Clone, Copy, Default)]
 struct LateEnds {
     max_duration: u64,
-    max_end: u64,
+    max_end: TraceNanos,
 }
 
 /// A worker's files and sums.
@@ -101,7 +101,7 @@ impl<'a> ShardSink<'a> {
         }
     }
 
-    /// Begins a thread: its place among all threads.
+    /// Begins a thread.
     pub(crate) fn begin_thread(&mut self, thread: ThreadIndex) {
         self.thread = thread;
         self.spans_of_thread = 0;
@@ -115,7 +115,7 @@ impl<'a> ShardSink<'a> {
         self.write_block();
         let outcomes = self.outcomes.iter().enumerate().filter(|(_, count)| **count > 0);
         self.threads.push(ThreadEntry {
-            id: id.0,
+            id,
             facts,
             spans: self.spans_of_thread,
             blocks: (self.blocks_before as u32, (self.late_ends.len() - self.blocks_before) as u32),
@@ -152,7 +152,7 @@ impl<'a> ShardSink<'a> {
 
     fn write_block(&mut self) {
         if !self.block.rows.is_empty() {
-            self.block.thread = self.thread.0;
+            self.block.thread = self.thread;
             self.spans.write(&mut self.block);
             self.late_ends.push(LateEnds::default());
         }
@@ -175,12 +175,12 @@ impl ShardSink<'_> {
 
     /// Ends a span of a block that is written.
     #[inline(never)]
-    fn close_late(&mut self, place: Place, closed: Closed) {
-        let slot = place.0 & ((1 << BLOCK_SHIFT) - 1);
-        let block = (place.0 & !IS_LATE) >> BLOCK_SHIFT;
+    fn close_late(&mut self, handle: SpanHandle, closed: Closed) {
+        let slot = handle.0 & ((1 << BLOCK_SHIFT) - 1);
+        let block = (handle.0 & !IS_LATE) >> BLOCK_SHIFT;
         let late = &mut self.late_ends[block as usize];
         late.max_duration = late.max_duration.max(closed.duration);
-        late.max_end = late.max_end.max(closed.end().0);
+        late.max_end = late.max_end.max(closed.end());
         if self.error.is_none() {
             self.error = self.late.set(slot, late_fields(&closed)).err();
         }
@@ -201,7 +201,7 @@ impl SpanSink for ShardSink<'_> {
     }
 
     #[inline(always)]
-    fn open(&mut self, opened: &Opened) -> Place {
+    fn open(&mut self, opened: &Opened) -> SpanHandle {
         let row = self.block.rows.len();
         self.block.rows.push(Row::open(opened));
         self.spans_of_thread += 1;
@@ -211,15 +211,15 @@ impl SpanSink for ShardSink<'_> {
         if self.observer.wants(opened) {
             self.observe_open(*opened);
         }
-        Place(row as u64)
+        SpanHandle(row as u64)
     }
 
     #[inline(always)]
-    fn close(&mut self, place: Place, closed: &Closed) {
-        if place.0 & IS_LATE == 0 {
-            self.block.rows[place.0 as usize].close(closed);
+    fn close(&mut self, handle: SpanHandle, closed: &Closed) {
+        if handle.0 & IS_LATE == 0 {
+            self.block.rows[handle.0 as usize].close(closed);
         } else {
-            self.close_late(place, *closed);
+            self.close_late(handle, *closed);
         }
         let is_outermost = closed.is_frame && {
             let open = &mut self.open_counts[closed.function.as_usize()];
@@ -238,15 +238,15 @@ impl SpanSink for ShardSink<'_> {
         let count = &mut self.anomaly_counts[anomaly.kind as usize];
         if count.count == 0 {
             *count = AnomalyCount {
-                thread: self.thread.0,
+                thread: self.thread,
                 kind: anomaly.kind as u32,
                 count: 0,
                 first_seq: anomaly.seq,
-                first_time: anomaly.time.0,
+                first_time: anomaly.time,
             };
         }
         count.count += 1;
-        let words = [u64::from(self.thread) | (anomaly.kind as u64) << 32, anomaly.seq, anomaly.time.0];
+        let words = [u64::from(self.thread) | (anomaly.kind as u64) << 32, anomaly.seq.0, anomaly.time.0];
         if self.error.is_none() {
             self.error = words.iter().try_for_each(|word| self.anomalies.write_all(&word.to_le_bytes())).err();
         }
@@ -258,14 +258,14 @@ impl SpanSink for ShardSink<'_> {
         self.block.rows.len() >= ROWS
     }
 
-    fn move_open(&mut self, places: &mut dyn Iterator<Item = &mut Place>) {
-        let open: Vec<&mut Place> = places.collect();
+    fn move_open(&mut self, handles: &mut dyn Iterator<Item = &mut SpanHandle>) {
+        let open: Vec<&mut SpanHandle> = handles.collect();
         let base = self.late.reserve(open.len() as u64);
         let block = self.late_ends.len() as u64;
-        // Slots are in the order of the rows; places come newest first.
-        for (slot, place) in (base..).zip(open.into_iter().rev()) {
-            self.block.late_rows.push(place.0);
-            *place = Place(IS_LATE | block << BLOCK_SHIFT | slot);
+        // Slots are in the order of the rows; handles come newest first.
+        for (slot, handle) in (base..).zip(open.into_iter().rev()) {
+            self.block.late_rows.push(handle.0);
+            *handle = SpanHandle(IS_LATE | block << BLOCK_SHIFT | slot);
         }
         self.block.late_base = base;
         self.write_block();
@@ -289,11 +289,11 @@ impl<'a> FunctionNumbers<'a> {
     fn new(traits: &'a FunctionTraits) -> Self {
         let mut tables = Vec::new();
         for (module, functions) in traits.modules().filter(|(module, _)| module.0 < TABLED_MODULES) {
-            let place = module.0 as usize;
-            if tables.len() <= place {
-                tables.resize(place + 1, Vec::new());
+            let index = module.0 as usize;
+            if tables.len() <= index {
+                tables.resize(index + 1, Vec::new());
             }
-            tables[place] = vec![u32::MAX; functions];
+            tables[index] = vec![u32::MAX; functions];
         }
         Self { traits, tables, others: HashMap::new(), known: Vec::new(), ids: Vec::new() }
     }

@@ -4,7 +4,7 @@ use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-use ada_event::TraceNanos;
+use ada_event::{EventSeq, TraceNanos};
 
 use super::block::{BlockEntry, Column, Columns};
 use super::file_names::{anomalies_file, late_file, meta_file, spans_file};
@@ -48,7 +48,7 @@ impl Tables {
         &self.folder
     }
 
-    /// Reads the wanted columns of a block, whose place in [`Meta::blocks`] this is. [`Column::Function`] has places in
+    /// Reads the wanted columns of a block, whose index in [`Meta::blocks`] this is. [`Column::Function`] has indexes in
     /// [`Meta::functions`].
     pub fn read(&self, block: usize, wanted: impl Fn(Column) -> bool, columns: &mut Columns) -> Result<(), SpanError> {
         let entry = self.meta.blocks[block];
@@ -76,17 +76,17 @@ impl Tables {
         Ok(())
     }
 
-    /// The block, among those of a thread by its place, that can have the span with this opening event.
-    pub fn block_of(&self, thread: usize, seq: u64) -> Option<usize> {
+    /// The block of a thread that can have the span with this opening event.
+    pub fn block_of(&self, thread: ThreadIndex, seq: EventSeq) -> Option<usize> {
         let blocks = self.blocks_of(thread);
         let after = self.meta.blocks[blocks.clone()].partition_point(|block| block.first_seq <= seq);
         let block = blocks.start + after.checked_sub(1)?;
         (self.meta.blocks[block].last_seq >= seq).then_some(block)
     }
 
-    /// The blocks of a thread, as places in [`Meta::blocks`].
-    pub fn blocks_of(&self, thread: usize) -> std::ops::Range<usize> {
-        let (first, count) = self.meta.threads[thread].blocks;
+    /// The blocks of a thread, as indexes in [`Meta::blocks`].
+    pub fn blocks_of(&self, thread: ThreadIndex) -> std::ops::Range<usize> {
+        let (first, count) = self.meta.threads[thread.as_usize()].blocks;
         first as usize..(first + count) as usize
     }
 
@@ -95,7 +95,7 @@ impl Tables {
         &self.meta.blocks[block]
     }
 
-    /// All anomalies, with their threads' places, in no order.
+    /// All anomalies, with their threads' indexes, in no order.
     pub fn anomalies(&self) -> Result<Vec<(ThreadIndex, Anomaly)>, SpanError> {
         let mut all = Vec::new();
         for number in 0..self.meta.shards.len() {
@@ -107,7 +107,7 @@ impl Tables {
                 let kind = AnomalyKind::ALL.get(kind as usize).copied();
                 let kind = kind.ok_or_else(|| SpanError::Damaged { path: path.clone() })?;
                 let [seq, time] = [word(1), word(2)].map(u64::from_le_bytes);
-                all.push((ThreadIndex(thread), Anomaly { kind, seq, time: TraceNanos(time) }));
+                all.push((ThreadIndex(thread), Anomaly { kind, seq: EventSeq(seq), time: TraceNanos(time) }));
             }
         }
         Ok(all)

@@ -1,8 +1,8 @@
 //! Callbacks, from calls with registers made by hand.
 
-use ada_event::{DetailSeq, Event, EventKind, FunctionId, ModuleId, RuntimeAddr, ThreadId, TraceNanos};
+use ada_event::{DetailSeq, Event, EventKind, EventSeq, FunctionId, ModuleId, RuntimeAddr, ThreadId, TraceNanos};
 use ada_span::callback::{CERTAIN, CallbackSpan, LIKELY, POSSIBLE, PROBABLE};
-use ada_span::{FunctionTrait, FunctionTraits, ProcessEnd, ReplayOptions, Role};
+use ada_span::{FunctionTrait, FunctionTraits, ProcessEnd, ReplayOptions, Role, ThreadIndex};
 
 use crate::memory::{InMemory, MemoryThread, tables_of};
 
@@ -102,17 +102,17 @@ fn a_function_that_runs_inside_the_call_that_was_handed_it_is_certain() {
     ];
     let found = callbacks(vec![thread(1, 1000, &lines)]);
     let expected = |seq: u64, close_seq: u64| CallbackSpan {
-        thread: 0,
-        seq,
-        start: 1000 + 10 * seq,
-        end: 1000 + 10 * close_seq,
+        thread: ThreadIndex(0),
+        seq: EventSeq(seq),
+        start: TraceNanos(1000 + 10 * seq),
+        end: TraceNanos(1000 + 10 * close_seq),
         outcome: 0,
-        close_seq,
-        function: CALLBACK.0,
-        initiator_thread: 0,
-        initiator_seq: 1,
-        initiator_time: 1010,
-        initiator_function: SORT.0,
+        close_seq: Some(EventSeq(close_seq)),
+        function: CALLBACK,
+        initiator_thread: ThreadIndex(0),
+        initiator_seq: EventSeq(1),
+        initiator_time: TraceNanos(1010),
+        initiator_function: SORT,
         confidence: CERTAIN,
     };
     // The third call is the program's own.
@@ -125,7 +125,7 @@ fn recursion_is_not_a_second_callback() {
     let mut lines = vec![Call(MAIN, NOTHING), Call(SORT, holding(CALLBACK))];
     lines.extend(recursion);
     lines.extend([Back, Back]);
-    assert_eq!(callbacks(vec![thread(1, 0, &lines)]).iter().map(|it| it.seq).collect::<Vec<_>>(), [2]);
+    assert_eq!(callbacks(vec![thread(1, 0, &lines)]).iter().map(|it| it.seq.0).collect::<Vec<_>>(), [2]);
 }
 
 #[test]
@@ -139,8 +139,8 @@ fn the_call_that_jumped_on_is_the_initiator() {
         Back,
     ];
     let found = callbacks(vec![thread(1, 0, &lines)]);
-    assert_eq!(found.iter().map(|it| (it.seq, it.initiator_seq)).collect::<Vec<_>>(), [(3, 1)]);
-    assert_eq!((found[0].initiator_function, found[0].confidence), (SORT.0, CERTAIN));
+    assert_eq!(found.iter().map(|it| (it.seq.0, it.initiator_seq.0)).collect::<Vec<_>>(), [(3, 1)]);
+    assert_eq!((found[0].initiator_function, found[0].confidence), (SORT, CERTAIN));
 }
 
 #[test]
@@ -158,7 +158,7 @@ fn a_registered_function_is_found_when_the_library_runs_it() {
         Back,
     ];
     let found = callbacks(vec![thread(1, 0, &lines)]);
-    let found: Vec<_> = found.iter().map(|it| (it.seq, it.initiator_seq, it.confidence)).collect();
+    let found: Vec<_> = found.iter().map(|it| (it.seq.0, it.initiator_seq.0, it.confidence)).collect();
     assert_eq!(found, [(7, 1, PROBABLE)]);
 }
 
@@ -184,7 +184,7 @@ fn a_context_that_comes_back_on_another_thread_makes_a_match_likely() {
     let second = [Call(RUN_REGISTERED, NOTHING), Call(CALLBACK, [context, 0, 0, 0, 0, 0]), Back, Back];
     let found = callbacks(vec![thread(1, 0, &first), thread(2, 1000, &second)]);
     let [span] = found[..] else { panic!("one: {found:?}") };
-    assert_eq!((span.thread, span.initiator_thread, span.initiator_seq), (1, 0, 3));
+    assert_eq!((span.thread, span.initiator_thread, span.initiator_seq), (ThreadIndex(1), ThreadIndex(0), EventSeq(3)));
     assert_eq!(span.confidence, LIKELY);
 }
 
@@ -206,7 +206,7 @@ fn several_registrations_without_a_context_leave_doubt() {
         Back,
     ];
     let found = callbacks(vec![thread(1, 0, &lines)]);
-    let found: Vec<_> = found.iter().map(|it| (it.seq, it.initiator_seq, it.confidence)).collect();
+    let found: Vec<_> = found.iter().map(|it| (it.seq.0, it.initiator_seq.0, it.confidence)).collect();
     assert_eq!(found, [(9, 3, POSSIBLE)]);
 }
 
@@ -222,7 +222,7 @@ fn a_signal_handler_interrupts_anything() {
         Back,
     ];
     let found = callbacks(vec![thread(1, 0, &lines)]);
-    let found: Vec<_> = found.iter().map(|it| (it.seq, it.initiator_seq, it.confidence)).collect();
+    let found: Vec<_> = found.iter().map(|it| (it.seq.0, it.initiator_seq.0, it.confidence)).collect();
     assert_eq!(found, [(4, 1, LIKELY)]);
 }
 

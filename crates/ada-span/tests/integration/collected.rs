@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use ada_event::{Event, FunctionId, TraceNanos};
 use ada_span::{
-    Anomaly, Closed, FunctionNumber, FunctionTraits, KnownFunction, Opened, Place, Replay, ReplayOptions, SpanSink,
+    Anomaly, Closed, FunctionNumber, FunctionTraits, KnownFunction, Opened, Replay, ReplayOptions, SpanHandle, SpanSink,
 };
 
 /// All spans of a thread by opening event, and what was odd.
@@ -45,14 +45,14 @@ impl SpanSink for Collected {
         KnownFunction { number, is_entry_only: known.is_entry_only, role: known.role }
     }
 
-    fn open(&mut self, opened: &Opened) -> Place {
+    fn open(&mut self, opened: &Opened) -> SpanHandle {
         let function = self.functions[opened.function.as_usize()];
         self.spans.push(Span { function, opened: *opened, closed: None });
-        Place(self.spans.len() as u64 - 1)
+        SpanHandle(self.spans.len() as u64 - 1)
     }
 
-    fn close(&mut self, place: Place, closed: &Closed) {
-        let span = &mut self.spans[place.0 as usize];
+    fn close(&mut self, handle: SpanHandle, closed: &Closed) {
+        let span = &mut self.spans[handle.0 as usize];
         assert_eq!(span.opened.seq, closed.seq);
         assert!(span.closed.replace(*closed).is_none(), "a span ends once");
     }

@@ -53,9 +53,9 @@ impl ProcessSource for InMemory {
         (!thread.details.is_empty()).then(|| Box::new(Details(thread)) as Box<dyn DetailSource>)
     }
 
-    fn event_detail(&self, thread: ThreadIndex, seq: u64) -> Option<EventDetail> {
+    fn event_detail(&self, thread: ThreadIndex, seq: EventSeq) -> Option<EventDetail> {
         let thread = &self.threads[thread.as_usize()];
-        Details(thread).detail(thread.events.get(seq as usize)?.detail)
+        Details(thread).detail(thread.events.get(seq.0 as usize)?.detail)
     }
 }
 

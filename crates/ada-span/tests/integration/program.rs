@@ -1,6 +1,6 @@
 //! A small machine that runs random programs and records what a tracer would, and what should be made of it.
 
-use ada_event::{DetailSeq, Event, EventKind, FunctionId, ModuleId, RuntimeAddr, ThreadId, TraceNanos};
+use ada_event::{DetailSeq, Event, EventKind, EventSeq, FunctionId, ModuleId, RuntimeAddr, ThreadId, TraceNanos};
 use ada_span::{FunctionTrait, FunctionTraits, Outcome, Reason, Role, Status};
 
 /// Plain functions have the numbers below this.
@@ -18,6 +18,8 @@ pub(crate) enum Step {
     Call(u32),
     EntryOnly,
     TailCall(u32),
+    /// The same with an event that says so.
+    RecordedTailCall(u32),
     Return,
     /// An exception through so many frames.
     Throw(usize),
@@ -30,10 +32,10 @@ pub(crate) enum Step {
 /// What should become of the call at an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Expected {
-    pub(crate) open_seq: u64,
-    pub(crate) close_seq: Option<u64>,
+    pub(crate) open_seq: EventSeq,
+    pub(crate) close_seq: Option<EventSeq>,
     pub(crate) outcome: Outcome,
-    pub(crate) parent: Option<u64>,
+    pub(crate) parent: Option<EventSeq>,
 }
 
 /// The machine.
@@ -42,7 +44,7 @@ pub(crate) struct Machine {
     pub(crate) events: Vec<Event>,
     pub(crate) expected: Vec<Expected>,
     /// Functions that are open, with their opening events.
-    stack: Vec<(u32, u64)>,
+    stack: Vec<(u32, EventSeq)>,
     time: u64,
 }
 
@@ -50,7 +52,7 @@ pub(crate) fn id(number: u32) -> FunctionId {
     FunctionId::new(ModuleId(1), number)
 }
 
-/// What the analysis is told of the machine's functions.
+/// What the analysis knows of the machine's functions.
 pub(crate) fn traits() -> FunctionTraits {
     let of = |number: u32| FunctionTrait {
         role: match number {
@@ -78,7 +80,7 @@ impl Machine {
         machine
     }
 
-    fn emit(&mut self, kind: EventKind, function: u32, depth: usize) -> u64 {
+    fn emit(&mut self, kind: EventKind, function: u32, depth: usize) -> EventSeq {
         self.time += 10;
         self.events.push(Event {
             timestamp: TraceNanos(self.time),
@@ -88,10 +90,10 @@ impl Machine {
             depth: depth as u32,
             detail: DetailSeq::NONE,
         });
-        self.events.len() as u64 - 1
+        EventSeq(self.events.len() as u64 - 1)
     }
 
-    fn expect(&mut self, open_seq: u64, close_seq: Option<u64>, status: Status, reason: Reason) {
+    fn expect(&mut self, open_seq: EventSeq, close_seq: Option<EventSeq>, status: Status, reason: Reason) {
         // Expectations are in the order of their opening events.
         let place = self.expected.binary_search_by_key(&open_seq, |it| it.open_seq).expect("it was called");
         let span = &mut self.expected[place];
@@ -129,6 +131,10 @@ impl Machine {
                 if let Some((_, open_seq)) = replaced {
                     self.expect(open_seq, None, Status::Unmatched, Reason::TailCall);
                 }
+            }
+            Step::RecordedTailCall(function) => {
+                self.end(EventKind::TAIL, Status::Completed, Reason::TailCall);
+                self.call(function);
             }
             Step::Throw(frames) => self.unwind(THROW, frames, Status::Unmatched, Reason::Exception),
             Step::Jump(frames) => self.unwind(JUMP, frames, Status::Unmatched, Reason::Unwind),

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use ada_event::{Event, EventKind, TraceNanos};
+use ada_event::{Event, EventKind, EventSeq, TraceNanos};
 use ada_span::{AnomalyKind, ReplayOptions, Status};
 use proptest::prelude::*;
 
@@ -17,6 +17,7 @@ fn step() -> impl Strategy<Value = Step> {
         12 => (0..PLAIN).prop_map(Step::Call),
         1 => Just(Step::EntryOnly),
         2 => (0..PLAIN).prop_map(Step::TailCall),
+        2 => (0..PLAIN).prop_map(Step::RecordedTailCall),
         11 => Just(Step::Return),
         1 => (0_usize..5).prop_map(Step::Throw),
         1 => (0_usize..5).prop_map(Step::Jump),
@@ -71,10 +72,10 @@ fn apply(events: &mut Vec<Event>, harm: &Harm) {
 
 /// Children lie within their parents, one after the other, and leave them their own time.
 fn check_nesting(collected: &Collected) {
-    let by_seq: HashMap<u64, usize> =
+    let by_seq: HashMap<EventSeq, usize> =
         collected.spans.iter().enumerate().map(|(at, span)| (span.opened.seq, at)).collect();
-    let mut children_ns: HashMap<u64, u64> = HashMap::new();
-    let mut last_end: HashMap<Option<u64>, TraceNanos> = HashMap::new();
+    let mut children_ns: HashMap<EventSeq, u64> = HashMap::new();
+    let mut last_end: HashMap<Option<EventSeq>, TraceNanos> = HashMap::new();
     let mut last_seq = None;
     for span in &collected.spans {
         assert!(last_seq < Some(span.opened.seq), "spans are in the order of their opening events");
@@ -98,14 +99,14 @@ fn check_nesting(collected: &Collected) {
 fn check_coverage(events: &[Event], collected: &Collected) {
     let mut uses = vec![0; events.len()];
     for span in &collected.spans {
-        uses[span.opened.seq as usize] += 1;
+        uses[span.opened.seq.0 as usize] += 1;
         if let Some(close) = span.closed().close_seq {
-            uses[close as usize] += 1;
+            uses[close.0 as usize] += 1;
         }
     }
     for anomaly in &collected.anomalies {
         if anomaly.kind == AnomalyKind::UnknownEvent {
-            uses[anomaly.seq as usize] += 1;
+            uses[anomaly.seq.0 as usize] += 1;
         }
     }
     for (seq, (uses, event)) in uses.iter().zip(events).enumerate() {
@@ -129,7 +130,7 @@ proptest! {
             prop_assert_eq!(span.opened.parent, expected.parent);
             prop_assert_eq!(span.closed().close_seq, expected.close_seq);
             prop_assert_eq!(span.closed().outcome, expected.outcome);
-            let end = expected.close_seq.map(|seq| machine.events[seq as usize].timestamp);
+            let end = expected.close_seq.map(|seq| machine.events[seq.0 as usize].timestamp);
             if let Some(end) = end {
                 prop_assert_eq!(span.end(), end);
             }
@@ -174,12 +175,13 @@ proptest! {
         let loss = events.get(from).map_or(u64::MAX, |event| event.timestamp.0);
         let collected = replay_with_losses(&events, &traits(), NEVER, &[loss]);
         // Positions behind the hole have moved up.
-        let moved = |seq: u64| if seq < from as u64 { seq } else { seq - (end - from) as u64 };
-        let is_whole = |seq: u64| seq < from as u64 || seq >= end as u64;
+        let (first, after) = (EventSeq(from as u64), EventSeq(end as u64));
+        let moved = |seq: EventSeq| if seq < first { seq } else { EventSeq(seq - EventSeq(after - first)) };
+        let is_whole = |seq: EventSeq| seq < first || seq >= after;
         for expected in &machine.expected {
             let (Some(close), true) = (expected.close_seq, expected.outcome.status == Status::Completed) else { continue };
             // Both ends on the same side of the hole: nothing of it is lost.
-            if is_whole(expected.open_seq) && is_whole(close) && (close < from as u64 || expected.open_seq >= end as u64) {
+            if is_whole(expected.open_seq) && is_whole(close) && (close < first || expected.open_seq >= after) {
                 let span = collected.spans.iter().find(|span| span.opened.seq == moved(expected.open_seq));
                 prop_assert_eq!(span.map(|span| span.closed().close_seq), Some(Some(moved(close))));
             }

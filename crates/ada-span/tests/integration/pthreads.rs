@@ -1,8 +1,8 @@
 //! Threads as logical spans, from calls with registers made by hand.
 
-use ada_event::{DetailSeq, Event, EventKind, FunctionId, ModuleId, RuntimeAddr, TraceNanos};
+use ada_event::{DetailSeq, Event, EventKind, EventSeq, FunctionId, ModuleId, RuntimeAddr, TraceNanos};
 use ada_span::pthread::{PthreadSpan, ThreadEnd};
-use ada_span::{FunctionTrait, FunctionTraits, NONE, ProcessEnd, Reason, ReplayOptions, Role, Status};
+use ada_span::{FunctionTrait, FunctionTraits, NONE, ProcessEnd, Reason, ReplayOptions, Role, Status, ThreadIndex};
 
 use crate::memory::{InMemory, MemoryThread, tables_of};
 
@@ -141,6 +141,14 @@ fn spans_of(threads: Vec<MemoryThread>) -> Vec<PthreadSpan> {
     tables_of(&InMemory { threads }, &traits(), OPTIONS).1.meta().pthreads.clone()
 }
 
+fn at(time: u64) -> Option<TraceNanos> {
+    Some(TraceNanos(time))
+}
+
+fn index(number: u32) -> Option<ThreadIndex> {
+    Some(ThreadIndex(number))
+}
+
 fn body(id: u32, start: u64) -> Script {
     Script::new(id).call(start - 5, START).call(start, BODY)
 }
@@ -150,10 +158,13 @@ fn a_thread_has_a_creator_a_routine_a_latency_and_a_join() {
     let main = Script::new(1).call(0, MAIN).create(100, BODY, 0x55, 0x9000).one_argument(200, 900, JOIN, 0x9000);
     let spans = spans_of(vec![main.first(), body(2, 150).back(800).with_handle(0x9000)]);
     let [span] = spans[..] else { panic!("one thread: {spans:?}") };
-    assert_eq!((span.creator, span.create_seq, span.create_time, span.confidence), (0, 1, 100, 100));
-    assert_eq!((span.start, span.end, span.spawn_latency()), (150, 800, Some(50)));
-    assert_eq!((span.handle, span.routine_address, span.argument), (0x9000, address(BODY), 0x55));
-    assert_eq!((span.joiner, span.join_time, span.join_end, span.is_detached), (0, 200, 900, 0));
+    assert_eq!(
+        (span.creator, span.create_seq, span.create_time, span.confidence),
+        (index(0), Some(EventSeq(1)), at(100), 100)
+    );
+    assert_eq!((span.start, span.end, span.spawn_latency()), (TraceNanos(150), TraceNanos(800), Some(50)));
+    assert_eq!((span.handle, span.routine_address, span.argument), (0x9000, Some(RuntimeAddr(address(BODY))), 0x55));
+    assert_eq!((span.joiner, span.join_time, span.join_end, span.is_detached), (index(0), at(200), at(900), 0));
     assert_eq!((span.end_how(), span.outcome().status, span.level), (ThreadEnd::Return, Status::Completed, 1));
     assert!(!span.outcome().is_uncertain);
 }
@@ -174,14 +185,14 @@ fn handles_that_are_used_again_mean_the_thread_of_their_time() {
         let time = 1000 * round + 100;
         assert_eq!(
             (span.thread, span.create_time, span.join_time, span.argument),
-            (round + 1, time, time + 100, round)
+            (ThreadIndex(round as u32 + 1), at(time), at(time + 100), round)
         );
         assert_eq!(span.confidence, 100);
     }
 }
 
 #[test]
-fn without_handles_the_routine_and_its_argument_tell() {
+fn without_handles_the_routine_and_its_argument_decide() {
     let main = Script::new(1)
         .call(0, MAIN)
         .call_with(100, CREATE, [0, 0, address(OTHER_BODY), 7, 0, 0])
@@ -196,18 +207,24 @@ fn without_handles_the_routine_and_its_argument_tell() {
     let threads = vec![main.first(), with_argument(2, 300, OTHER_BODY, 7), with_argument(3, 200, BODY, 8)];
     let spans = spans_of(threads);
     let found: Vec<_> = spans.iter().map(|span| (span.thread, span.create_time, span.confidence)).collect();
-    assert_eq!(found, [(2, 120, 90), (1, 100, 90)]);
+    assert_eq!(found, [(ThreadIndex(2), at(120), 90), (ThreadIndex(1), at(100), 90)]);
 }
 
 #[test]
-fn without_registers_time_tells_and_doubt_is_marked() {
+fn without_registers_time_decides_and_doubt_is_marked() {
     let main = || Script::new(1).call(0, MAIN);
     let alone = main().call(100, CREATE).back(110).call(1000, CREATE).back(1010);
     let spans = spans_of(vec![alone.first(), body(2, 200).back(300).done(), body(3, 1100).back(1200).done()]);
-    assert_eq!(spans.iter().map(|it| (it.create_time, it.confidence)).collect::<Vec<_>>(), [(100, 60), (1000, 60)]);
+    assert_eq!(
+        spans.iter().map(|it| (it.create_time, it.confidence)).collect::<Vec<_>>(),
+        [(at(100), 60), (at(1000), 60)]
+    );
     let together = main().call(100, CREATE).back(110).call(120, CREATE).back(130);
     let spans = spans_of(vec![together.first(), body(2, 200).back(300).done(), body(3, 210).back(300).done()]);
-    assert_eq!(spans.iter().map(|it| (it.create_time, it.confidence)).collect::<Vec<_>>(), [(100, 30), (120, 30)]);
+    assert_eq!(
+        spans.iter().map(|it| (it.create_time, it.confidence)).collect::<Vec<_>>(),
+        [(at(100), 30), (at(120), 30)]
+    );
     assert!(spans.iter().all(|span| span.outcome().is_uncertain));
 }
 
@@ -217,7 +234,7 @@ fn a_creation_that_failed_made_nothing() {
     let main = Script::new(1).call(0, MAIN).call_with(100, CREATE, arguments).back_with(110, 11, &[0]);
     let main = main.create(200, BODY, 0, 0x9000);
     let spans = spans_of(vec![main.first(), body(2, 250).back(300).with_handle(0x9000)]);
-    assert_eq!(spans[0].create_time, 200);
+    assert_eq!(spans[0].create_time, at(200));
 }
 
 #[test]
@@ -247,9 +264,9 @@ fn a_thread_ends_by_exit_by_cancellation_or_with_its_process() {
             (ThreadEnd::ProcessEnd, Status::Unmatched)
         ]
     );
-    assert_eq!((spans[0].exit_value, spans[0].end), (0x77, 182));
-    assert_eq!(spans[1].canceler, 0);
-    assert_eq!((spans[2].is_detached, spans[2].joiner), (1, NONE));
+    assert_eq!((spans[0].exit_value, spans[0].end), (0x77, TraceNanos(182)));
+    assert_eq!(spans[1].canceler, index(0));
+    assert_eq!((spans[2].is_detached, spans[2].joiner), (1, None));
 }
 
 #[test]
@@ -258,8 +275,11 @@ fn the_programs_function_is_named_and_not_what_leads_to_it() {
     let thread = Script::new(2).call(145, START).call(150, TRAMPOLINE).call(160, OTHER_BODY).back(170).back(180);
     let spans = spans_of(vec![main.first(), thread.with_handle(0x9000)]);
     let [span] = spans[..] else { panic!("one thread") };
-    assert_eq!((span.function, span.routine_function), ((1 << 32) + 9, (1 << 32) + 10));
-    assert_eq!((span.start, span.end), (150, 180));
+    assert_eq!(
+        (span.function, span.routine_function),
+        (Some(FunctionId((1 << 32) + 9)), Some(FunctionId((1 << 32) + 10)))
+    );
+    assert_eq!((span.start, span.end), (TraceNanos(150), TraceNanos(180)));
 }
 
 #[test]
@@ -268,7 +288,7 @@ fn a_thread_without_a_routine_is_inferred() {
     let thread = Script::new(2).call(150, START).with_handle(0x9000);
     let spans = spans_of(vec![main.first(), thread]);
     let [span] = spans[..] else { panic!("one thread") };
-    assert_eq!((span.function, span.end_how(), span.creator), (NONE, ThreadEnd::Inferred, 0));
+    assert_eq!((span.function, span.end_how(), span.creator), (None, ThreadEnd::Inferred, index(0)));
     assert!(span.outcome().is_uncertain);
 }
 
@@ -279,9 +299,9 @@ fn a_routine_that_jumps_to_another_function_goes_on_in_it() {
     let thread = thread.call(310, OTHER_BODY).back(320).back_with(800, 7, &[]).with_handle(0x9000);
     let spans = spans_of(vec![main.first(), thread]);
     let [span] = spans[..] else { panic!("one thread: {spans:?}") };
-    assert_eq!((span.start, span.end, span.exit_value), (150, 800, 7));
+    assert_eq!((span.start, span.end, span.exit_value), (TraceNanos(150), TraceNanos(800), 7));
     assert_eq!((span.end_how(), span.outcome().status), (ThreadEnd::Return, Status::Completed));
-    assert_eq!(span.routine_function, FunctionId::new(ModuleId(1), BODY).0);
+    assert_eq!(span.routine_function, Some(FunctionId::new(ModuleId(1), BODY)));
 }
 
 #[test]
@@ -292,8 +312,8 @@ fn a_thread_from_before_the_recording_has_no_creator_and_is_named_by_what_return
     let main = Script::new(1).call(0, MAIN).call_with(140, CREATE, [0; 6]).back_with(145, 0, &[0x8000]);
     let spans = spans_of(vec![main.first(), thread]);
     let [span] = spans[..] else { panic!("one thread: {spans:?}") };
-    assert_eq!((span.creator, span.function), (NONE, FunctionId::new(ModuleId(1), BODY).0));
-    assert_eq!((span.end, span.end_how()), (600, ThreadEnd::Return));
+    assert_eq!((span.creator, span.function), (None, Some(FunctionId::new(ModuleId(1), BODY))));
+    assert_eq!((span.end, span.end_how()), (TraceNanos(600), ThreadEnd::Return));
     assert_eq!((span.outcome().status, span.outcome().reason), (Status::Unmatched, Reason::AttachedMidway));
 }
 
@@ -305,9 +325,12 @@ fn threads_of_a_process_that_was_attached_to_may_have_been_there_before() {
     (before.info.is_attached, after.info.is_attached) = (true, true);
     let spans = spans_of(vec![main.first(), before, after]);
     let [before, after] = spans[..] else { panic!("two threads: {spans:?}") };
-    assert_eq!((before.function, before.creator, before.end_how()), (NONE, NONE, ThreadEnd::Inferred));
-    assert_eq!((before.start, before.end, before.outcome().reason), (50, 80, Reason::AttachedMidway));
-    assert_eq!((after.create_time, after.end_how(), after.end), (100, ThreadEnd::Return, 800));
+    assert_eq!((before.function, before.creator, before.end_how()), (None, None, ThreadEnd::Inferred));
+    assert_eq!(
+        (before.start, before.end, before.outcome().reason),
+        (TraceNanos(50), TraceNanos(80), Reason::AttachedMidway)
+    );
+    assert_eq!((after.create_time, after.end_how(), after.end), (at(100), ThreadEnd::Return, TraceNanos(800)));
 }
 
 #[test]
@@ -320,7 +343,7 @@ fn threads_that_create_threads_have_levels() {
     }
     let spans = spans_of(threads);
     assert_eq!(spans.iter().map(|span| span.level).collect::<Vec<_>>(), [1, 2, 3, 4, 5]);
-    assert_eq!(spans.iter().map(|span| span.creator).collect::<Vec<_>>(), [0, 1, 2, 3, 4]);
+    assert_eq!(spans.iter().map(|span| span.creator).collect::<Vec<_>>(), [0, 1, 2, 3, 4].map(index));
 }
 
 #[test]
@@ -343,7 +366,7 @@ fn exit_values_come_from_joins_and_names_from_the_program() {
 }
 
 #[test]
-fn attributes_tell_whether_a_thread_starts_detached() {
+fn attributes_say_whether_a_thread_starts_detached() {
     let with_attributes = |script: Script, time: u64, handle: u64, flags: u64| {
         let mut script = script.call_with(time, CREATE, [0x7000, 0x6000, address(BODY), 0, 0, 0]);
         let last = script.thread.details.len() - 1;
@@ -367,8 +390,10 @@ fn two_threads_under_one_id_are_two_spans() {
     let both = both.call(1050, START).call(1060, OTHER_BODY).call_with(1070, EXIT, [0x55, 0, 0, 0, 0, 0]).done();
     let spans = spans_of(vec![main.first(), both]);
     let [first, second] = spans[..] else { panic!("two: {spans:?}") };
-    assert_eq!((first.thread, first.begin_seq, first.create_time, first.start, first.end), (1, 0, 100, 150, 300));
-    assert_eq!((second.thread, second.begin_seq, second.create_time, second.start), (1, 5, 1000, 1060));
+    let life = |span: &PthreadSpan| (span.thread, span.begin_seq, span.create_time, span.start);
+    assert_eq!(life(&first), (ThreadIndex(1), EventSeq(0), at(100), TraceNanos(150)));
+    assert_eq!(life(&second), (ThreadIndex(1), EventSeq(5), at(1000), TraceNanos(1060)));
+    assert_eq!(first.end, TraceNanos(300));
     assert_eq!((first.exit_value, second.exit_value), (NONE, 0x55), "what a call says is of the life that it is in");
     assert_eq!(first.end_how(), ThreadEnd::Return);
 }
@@ -382,7 +407,7 @@ fn a_join_that_jumps_to_another_function_ends_when_that_does() {
         .jump(201, JOIN_WITHIN)
         .back(900);
     let spans = spans_of(vec![main.first(), body(2, 150).back(800).with_handle(0x9000)]);
-    assert_eq!((spans[0].join_time, spans[0].join_end), (200, 900));
+    assert_eq!((spans[0].join_time, spans[0].join_end), (at(200), at(900)));
 }
 
 #[test]

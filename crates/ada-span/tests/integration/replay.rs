@@ -1,6 +1,6 @@
 //! Single situations, and what the replay says of them.
 
-use ada_event::{Event, EventKind, TraceNanos};
+use ada_event::{Event, EventKind, EventSeq, TraceNanos};
 use ada_span::{AnomalyKind, Outcome, ProcessEnd, Reason, Replay, ReplayOptions, Role, Status};
 
 use crate::collected::{Collected, replay, replay_with_losses};
@@ -49,7 +49,7 @@ fn leaving_a_thread_and_being_cancelled_close_its_frames_with_their_reason() {
         [(false, (Status::Exited, Reason::Unwind)), (true, (Status::Canceled, Reason::Canceled))]
     {
         let mut machine = Machine::run(&[Step::Call(THREAD_START), Step::Call(1), Step::Call(2)]);
-        let context = machine.events.len() as u64;
+        let context = EventSeq(machine.events.len() as u64);
         machine.leave_thread(is_canceled);
         let collected = replay(&machine.events, &traits(), ALIVE);
         let body = &collected.spans[1];
@@ -64,16 +64,16 @@ fn positions_that_are_left_out_are_a_loss() {
     let mut replay = Replay::new(Collected::new(&traits()), ALIVE);
     let [outer, inner, inner_end, outer_end] = machine.events[..] else { panic!("four events") };
     replay.event(outer);
-    replay.go_on_at(1);
+    replay.go_on_at(EventSeq(1));
     replay.event(inner);
     replay.event(inner_end);
-    replay.go_on_at(100);
+    replay.go_on_at(EventSeq(100));
     replay.event(outer_end);
     let (collected, facts) = replay.finish();
     assert_eq!(facts.events, 101);
     let guesses: Vec<bool> = collected.spans.iter().map(|span| span.closed().outcome.is_uncertain).collect();
     assert_eq!(kinds(&collected), [AnomalyKind::Unreadable]);
-    assert_eq!(collected.anomalies[0].seq, 3);
+    assert_eq!(collected.anomalies[0].seq, EventSeq(3));
     assert_eq!(guesses, [true, false], "the outer call may have ended among the lost ones, the inner one did not");
 }
 
@@ -81,7 +81,7 @@ fn positions_that_are_left_out_are_a_loss() {
 fn an_exception_is_the_context_of_every_span_that_it_closed() {
     let mut steps = vec![Step::Call(0)];
     steps.extend([Step::Call(1); 50]);
-    let throw = steps.len() as u64;
+    let throw = EventSeq(steps.len() as u64);
     steps.extend([Step::Throw(50), Step::Call(2), Step::Return, Step::Return]);
     let collected = replay(&Machine::run(&steps).events, &traits(), ALIVE);
     let closed: Vec<_> = collected.spans[1..=51].iter().map(|span| span.closed()).collect();
@@ -234,7 +234,7 @@ fn calls_that_are_missing_in_between_are_a_jump_in_depth() {
     machine.events.remove(1);
     let collected = replay(&machine.events, &traits(), ALIVE);
     assert_eq!(kinds(&collected), [AnomalyKind::DepthJump, AnomalyKind::EndWithoutBeginning]);
-    assert_eq!(collected.spans[1].opened.parent, Some(0), "the nearest caller that is known");
+    assert_eq!(collected.spans[1].opened.parent, Some(EventSeq(0)), "the nearest caller that is known");
 }
 
 #[test]

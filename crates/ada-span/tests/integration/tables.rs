@@ -1,6 +1,6 @@
 //! The tables hold what the replay found, whatever ended when.
 
-use ada_event::{Event, ThreadId, TraceNanos};
+use ada_event::{Event, EventSeq, ThreadId, TraceNanos};
 use ada_span::table::{Column, Columns, Tables};
 use ada_span::{ProcessEnd, ReplayOptions, SpanError, Status, ThreadIndex};
 use proptest::prelude::*;
@@ -13,36 +13,36 @@ const OPTIONS: ReplayOptions =
     ReplayOptions { has_drops: false, end: ProcessEnd::Exited, end_time: TraceNanos(9_000_000), timeout_ns: u64::MAX };
 
 /// Every column of every row, and the directory's bounds, against the replay.
-fn check_thread(tables: &Tables, thread: usize, collected: &Collected) {
+fn check_thread(tables: &Tables, thread: ThreadIndex, collected: &Collected) {
     let mut columns = Columns::new();
     let mut spans = collected.spans.iter();
     for block in tables.blocks_of(thread) {
         tables.read(block, |_| true, &mut columns).unwrap();
         let entry = tables.block(block);
         assert_eq!(entry.rows as usize, columns.rows());
-        let (mut max_end, mut max_duration) = (0, 0);
+        let (mut max_end, mut max_duration) = (TraceNanos(0), 0);
         for row in 0..columns.rows() {
             let span = spans.next().expect("the tables have no more spans than the replay");
             let (opened, closed) = (&span.opened, span.closed());
             let at = |column: Column| columns.at(column, row);
-            assert_eq!(at(Column::OpenSeq), opened.seq);
-            assert_eq!(at(Column::Start), opened.start.0);
-            assert_eq!(tables.meta().functions[at(Column::Function) as usize].function, span.function);
+            assert_eq!((columns.seq(row), columns.row_of(opened.seq)), (opened.seq, Some(row)));
+            assert_eq!((columns.start(row), columns.end(row)), (opened.start, span.end()));
+            assert_eq!(tables.meta().functions[columns.function(row).as_usize()].function, span.function);
             assert_eq!(at(Column::Depth), u64::from(opened.depth));
-            assert_eq!(at(Column::ParentDelta), opened.parent.map_or(0, |parent| opened.seq - parent));
+            assert_eq!(columns.parent_seq(row), opened.parent);
             assert_eq!(at(Column::Duration), closed.duration);
             assert_eq!(at(Column::SelfTime), closed.self_ns);
-            assert_eq!(at(Column::CloseDelta), closed.close_seq.map_or(0, |seq| seq - opened.seq));
-            assert_eq!(at(Column::Outcome), u64::from(closed.outcome.to_byte()));
-            assert_eq!(at(Column::Context), closed.context.map_or(0, |seq| seq + 1));
+            assert_eq!(columns.close_seq(row), closed.close_seq);
+            assert_eq!(columns.outcome(row), closed.outcome);
+            assert_eq!(at(Column::Context), closed.context.map_or(0, |seq| seq.0 + 1));
             assert_eq!(tables.block_of(thread, opened.seq), Some(block));
-            (max_end, max_duration) = (max_end.max(span.end().0), max_duration.max(closed.duration));
+            (max_end, max_duration) = (max_end.max(span.end()), max_duration.max(closed.duration));
         }
         assert_eq!((entry.max_end, entry.max_duration), (max_end, max_duration));
         let depths = columns.get(Column::Depth).iter().map(|&depth| depth as u32);
         assert_eq!((Some(entry.min_depth), Some(entry.max_depth)), (depths.clone().min(), depths.max()));
-        assert_eq!(entry.min_start, columns.at(Column::Start, 0));
-        assert_eq!(entry.last_seq, columns.at(Column::OpenSeq, columns.rows() - 1));
+        assert_eq!(entry.min_start, columns.start(0));
+        assert_eq!(entry.last_seq, columns.seq(columns.rows() - 1));
     }
     assert!(spans.next().is_none(), "the tables have all spans of the replay");
 }
@@ -51,9 +51,9 @@ fn check(threads: Vec<Vec<Event>>) {
     let collected: Vec<Collected> = threads.iter().map(|events| replay(events, &traits(), OPTIONS)).collect();
     let threads = (1..).zip(threads).map(|(id, events)| MemoryThread::new(id, events)).collect();
     let (_folder, tables) = tables_of(&InMemory { threads }, &traits(), OPTIONS);
-    for (thread, collected) in collected.iter().enumerate() {
+    for (thread, collected) in ThreadIndex::all(collected.len()).zip(&collected) {
         check_thread(&tables, thread, collected);
-        assert_eq!(tables.meta().threads[thread].spans, collected.spans.len() as u64);
+        assert_eq!(tables.meta().threads[thread.as_usize()].spans, collected.spans.len() as u64);
     }
     let calls: u64 = tables.meta().functions.iter().map(|stats| stats.spans).sum();
     assert_eq!(calls, collected.iter().map(|it| it.spans.len() as u64).sum::<u64>());
@@ -91,7 +91,7 @@ fn sums_count_recursion_once() {
     let (_folder, tables) = tables_of(&InMemory { threads }, &traits(), OPTIONS);
     let [outer, inner] = &tables.meta().functions[..] else { panic!("two functions") };
     assert_eq!((outer.spans, outer.total_ns, outer.self_ns), (2, 50, 40));
-    assert_eq!((outer.min_ns, outer.max_ns, outer.longest), (30, 50, (ThreadIndex(0), 0)));
+    assert_eq!((outer.min_ns, outer.max_ns, outer.longest), (30, 50, (ThreadIndex(0), EventSeq(0))));
     assert_eq!((inner.spans, inner.total_ns, inner.self_ns), (1, 10, 10));
     assert_eq!(outer.by_status[Status::Completed as usize], 2);
 }
@@ -153,8 +153,9 @@ proptest! {
                 random ^= random << 17;
                 match random >> 40 & 31 {
                     0..=14 => Step::Call(random as u32 % PLAIN),
-                    15..=27 => Step::Return,
-                    28 => Step::EntryOnly,
+                    15..=26 => Step::Return,
+                    27 => Step::EntryOnly,
+                    28 => Step::RecordedTailCall(random as u32 % PLAIN),
                     29 => Step::TailCall(random as u32 % PLAIN),
                     30 => Step::Throw(random as usize % 3),
                     _ => Step::Jump(random as usize % 3),

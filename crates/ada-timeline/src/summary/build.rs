@@ -1,7 +1,8 @@
 //! Makes a thread's summary in one pass over its spans.
 
-use ada_span::SpanError;
+use ada_event::TraceNanos;
 use ada_span::table::{Column, Columns, Tables};
+use ada_span::{SpanError, ThreadIndex};
 
 use super::cell::Cell;
 use crate::item::{Item, LAST_ROW};
@@ -32,7 +33,7 @@ pub(super) struct Level {
 }
 
 struct Building {
-    origin: u64,
+    origin: TraceNanos,
     levels: Vec<Level>,
     /// What each level has in hand, by row.
     cells: Vec<Vec<Option<Cell>>>,
@@ -46,8 +47,8 @@ struct Building {
 }
 
 /// Sums up a thread.
-pub(super) fn build(tables: &Tables, thread: usize, progress: &dyn Fn(u64)) -> Result<ThreadSummary, SpanError> {
-    let entry = &tables.meta().threads[thread];
+pub(super) fn build(tables: &Tables, thread: ThreadIndex, progress: &dyn Fn(u64)) -> Result<ThreadSummary, SpanError> {
+    let entry = &tables.meta().threads[thread.as_usize()];
     let mut building = Building::new(entry.facts.first_time, entry.facts.last_time, entry.spans);
     let mut columns = Columns::new();
     let wanted = |it: Column| {
@@ -60,10 +61,10 @@ pub(super) fn build(tables: &Tables, thread: usize, progress: &dyn Fn(u64)) -> R
         tables.read(block, wanted, &mut columns)?;
         for row in 0..columns.rows() {
             let item = Item {
-                start: columns.at(Column::Start, row),
+                start: columns.start(row),
                 duration: columns.at(Column::Duration, row),
-                seq: columns.at(Column::OpenSeq, row),
-                function: columns.at(Column::Function, row) as u32,
+                seq: columns.seq(row).0,
+                function: columns.function(row),
                 count: 1,
                 outcome: columns.at(Column::Outcome, row) as u8,
             };
@@ -76,8 +77,8 @@ pub(super) fn build(tables: &Tables, thread: usize, progress: &dyn Fn(u64)) -> R
 }
 
 impl Building {
-    fn new(first: u64, last: u64, spans: u64) -> Self {
-        let length = last.saturating_sub(first);
+    fn new(first: TraceNanos, last: TraceNanos, spans: u64) -> Self {
+        let length = last.since(first);
         let longest = length / FEWEST + 1;
         // So that the level with the fewest stretches has no more than it must.
         let mut width = longest;
@@ -105,7 +106,7 @@ impl Building {
 
     #[inline]
     fn add(&mut self, level: usize, row: usize, item: Item) {
-        let bucket = item.start.saturating_sub(self.origin) / self.levels[level].width;
+        let bucket = item.start.since(self.origin) / self.levels[level].width;
         let cells = &mut self.cells[level];
         if cells.len() <= row {
             cells.resize(row + 1, None);
@@ -163,6 +164,7 @@ mod tests {
     use super::*;
     use crate::item::is_odd;
     use crate::range::Range;
+    use ada_span::table::FunctionIndex;
     use ada_span::{Outcome, Reason, Status};
     use proptest::prelude::*;
 
@@ -175,7 +177,14 @@ mod tests {
             let make = |(seq, (gap, duration, is_odd)): (u64, (u64, u64, bool))| {
                 let start = time + gap;
                 time = start + duration;
-                Item { start, duration, seq, function: 0, count: 1, outcome: if is_odd { odd } else { 0 } }
+                Item {
+                    start: TraceNanos(start),
+                    duration,
+                    seq,
+                    function: FunctionIndex(0),
+                    count: 1,
+                    outcome: if is_odd { odd } else { 0 },
+                }
             };
             (0..).zip(spans).map(make).collect()
         })
@@ -190,7 +199,7 @@ mod tests {
             let mut building = Building::new(first, last, spans.len() as u64 * 40);
             spans.iter().for_each(|span| building.add(0, 3, *span));
             let summary = building.finish();
-            let range = Range { start: first, end: last + 1, width };
+            let range = Range { start: first, end: last.saturating_add(1), width };
             let grid = range.grid();
             for level in &summary.levels {
                 let items = &level.rows[3];
@@ -207,7 +216,7 @@ mod tests {
                         let hides = |it: &&Item| {
                             (!wants_odd || is_odd(it.outcome))
                                 && it.duration >= longest.duration
-                                && it.start.abs_diff(longest.start) < range.pixel()
+                                && it.start.0.abs_diff(longest.start.0) < range.pixel()
                         };
                         prop_assert!(items.iter().any(|it| hides(&it)), "{:?} in {}", longest, pixel);
                     }
@@ -219,9 +228,16 @@ mod tests {
     #[test]
     fn dense_rows_give_up_fine_levels_but_never_those_of_a_screen() {
         let (length, spans) = (800_000, 200_000);
-        let mut building = Building::new(0, length, spans);
+        let mut building = Building::new(TraceNanos(0), TraceNanos(length), spans);
         for at in 0..spans {
-            let item = Item { start: at * 4, duration: 3, seq: at, function: 0, count: 1, outcome: 0 };
+            let item = Item {
+                start: TraceNanos(at * 4),
+                duration: 3,
+                seq: at,
+                function: FunctionIndex(0),
+                count: 1,
+                outcome: 0,
+            };
             // So many rows that even the fewest stretches have more items than there should be.
             (0..40).for_each(|row| building.add(0, row, item));
         }

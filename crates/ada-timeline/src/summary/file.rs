@@ -12,6 +12,9 @@ use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
+use ada_event::TraceNanos;
+use ada_span::table::FunctionIndex;
+
 use super::build::ThreadSummary;
 use super::error::SummaryError;
 use crate::item::Item;
@@ -35,16 +38,16 @@ pub(super) struct ThreadEntry {
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct LevelEntry {
     pub(super) width: u64,
-    /// Places of the first item and behind the last.
+    /// Indexes of the first item and behind the last.
     pub(super) rows: Vec<(u64, u64)>,
 }
 
 pub(super) fn encode_item(item: &Item) -> [u8; ITEM] {
     let mut bytes = [0; ITEM];
-    bytes[0..8].copy_from_slice(&item.start.to_le_bytes());
+    bytes[0..8].copy_from_slice(&item.start.0.to_le_bytes());
     bytes[8..16].copy_from_slice(&item.duration.to_le_bytes());
     bytes[16..24].copy_from_slice(&item.seq.to_le_bytes());
-    bytes[24..28].copy_from_slice(&item.function.to_le_bytes());
+    bytes[24..28].copy_from_slice(&item.function.0.to_le_bytes());
     let last = item.count.min(MOST_COUNT) << 8 | u32::from(item.outcome);
     bytes[28..32].copy_from_slice(&last.to_le_bytes());
     bytes
@@ -54,10 +57,10 @@ pub(super) fn decode_item(bytes: &[u8; ITEM]) -> Item {
     let word = |at: usize| u64::from_le_bytes(bytes.as_chunks::<8>().0[at]);
     let last = word(3);
     Item {
-        start: word(0),
+        start: TraceNanos(word(0)),
         duration: word(1),
         seq: word(2),
-        function: last as u32,
+        function: FunctionIndex(last as u32),
         count: (last >> 40) as u32,
         outcome: (last >> 32) as u8,
     }
@@ -88,7 +91,7 @@ pub(super) fn write_to(out: impl Write, key: u64, threads: &[ThreadSummary]) -> 
     let mut out = Summed { out, crc: crc32fast::Hasher::new() };
     let mut directory = Vec::new();
     let mut put = |number: u64| directory.extend(number.to_le_bytes());
-    let mut place = 0_u64;
+    let mut index = 0_u64;
     put(threads.len() as u64);
     for thread in threads {
         put(thread.levels.len() as u64);
@@ -96,9 +99,9 @@ pub(super) fn write_to(out: impl Write, key: u64, threads: &[ThreadSummary]) -> 
             put(level.width);
             put(level.rows.len() as u64);
             for row in &level.rows {
-                put(place);
+                put(index);
                 put(row.len() as u64);
-                place += row.len() as u64;
+                index += row.len() as u64;
                 for item in row {
                     out.put(&encode_item(item))?;
                 }
@@ -106,7 +109,7 @@ pub(super) fn write_to(out: impl Write, key: u64, threads: &[ThreadSummary]) -> 
         }
     }
     out.put(&directory)?;
-    out.put(&(place * ITEM as u64).to_le_bytes())?;
+    out.put(&(index * ITEM as u64).to_le_bytes())?;
     out.put(&(directory.len() as u64).to_le_bytes())?;
     out.put(&key.to_le_bytes())?;
     let Summed { mut out, crc } = out;
@@ -157,10 +160,10 @@ pub(super) fn read_unchecked(bytes: &[u8]) -> Result<Directory, SummaryError> {
     read_directory(bytes, read_tail(bytes)?.directory)
 }
 
-fn read_directory(bytes: &[u8], place: std::ops::Range<usize>) -> Result<Directory, SummaryError> {
-    let items = (place.start / ITEM) as u64;
-    let mut at = place.start as u64;
-    let mut numbers = bytes[place].as_chunks::<8>().0.iter().map(|it| u64::from_le_bytes(*it));
+fn read_directory(bytes: &[u8], directory: std::ops::Range<usize>) -> Result<Directory, SummaryError> {
+    let items = (directory.start / ITEM) as u64;
+    let mut at = directory.start as u64;
+    let mut numbers = bytes[directory].as_chunks::<8>().0.iter().map(|it| u64::from_le_bytes(*it));
     let mut next = || {
         let offset = at;
         at += 8;
@@ -199,7 +202,14 @@ mod tests {
 
     #[test]
     fn items_come_back_as_they_were() {
-        let item = Item { start: 1 << 50, duration: u64::MAX, seq: 77, function: 3, count: 9, outcome: 0xff };
+        let item = Item {
+            start: TraceNanos(1 << 50),
+            duration: u64::MAX,
+            seq: 77,
+            function: FunctionIndex(3),
+            count: 9,
+            outcome: 0xff,
+        };
         assert_eq!(decode_item(&encode_item(&item)), item);
         let many = Item { count: u32::MAX, ..item };
         assert_eq!(decode_item(&encode_item(&many)).count, MOST_COUNT);
@@ -227,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_told_with_its_place() {
+    fn what_is_wrong_is_reported_with_its_offset() {
         let level = Level { width: 8, rows: vec![vec![Item::default(); 3]] };
         let mut bytes = Vec::new();
         write_to(&mut bytes, 5, &[ThreadSummary { levels: vec![level] }]).unwrap();

@@ -8,10 +8,11 @@ pub mod unchecked;
 
 use std::path::PathBuf;
 
+use ada_event::TraceNanos;
 use ada_format::atf::Mapping;
 use ada_format::parallel::in_parallel;
-use ada_span::SpanError;
 use ada_span::table::Tables;
+use ada_span::{SpanError, ThreadIndex};
 
 use crate::item::Item;
 use build::ThreadSummary;
@@ -48,12 +49,12 @@ impl Bytes {
 pub(crate) struct Items<'a>(&'a [[u8; ITEM]]);
 
 impl Items<'_> {
-    pub(crate) fn get(&self, place: usize) -> Item {
-        decode_item(&self.0[place])
+    pub(crate) fn get(&self, index: usize) -> Item {
+        decode_item(&self.0[index])
     }
 
-    /// The place of the first one that begins at or after a time.
-    pub(crate) fn first_from(&self, time: u64) -> usize {
+    /// The index of the first one that begins at or after a time.
+    pub(crate) fn first_from(&self, time: TraceNanos) -> usize {
         self.0.partition_point(|bytes| decode_item(bytes).start < time)
     }
 
@@ -94,19 +95,19 @@ impl Summary {
 
     /// Rows of the coarsest level of a thread whose stretches are not longer than this, or of its finest one. None for
     /// a thread that has no summary.
-    pub(crate) fn level(&self, thread: usize, width: u64) -> Option<(u64, usize)> {
-        let levels = &self.directory.threads.get(thread)?.levels;
+    pub(crate) fn level(&self, thread: ThreadIndex, width: u64) -> Option<(u64, usize)> {
+        let levels = &self.directory.threads.get(thread.as_usize())?.levels;
         let coarsest = levels.iter().rposition(|level| level.width <= width);
         let level = coarsest.unwrap_or(0);
         Some((levels.get(level)?.width, level))
     }
 
-    pub(crate) fn rows(&self, thread: usize, level: usize) -> usize {
-        self.directory.threads[thread].levels[level].rows.len()
+    pub(crate) fn rows(&self, thread: ThreadIndex, level: usize) -> usize {
+        self.directory.threads[thread.as_usize()].levels[level].rows.len()
     }
 
-    pub(crate) fn items(&self, thread: usize, level: usize, row: usize) -> Items<'_> {
-        let (first, last) = self.directory.threads[thread].levels[level].rows[row];
+    pub(crate) fn items(&self, thread: ThreadIndex, level: usize, row: usize) -> Items<'_> {
+        let (first, last) = self.directory.threads[thread.as_usize()].levels[level].rows[row];
         items_between(self.bytes.get(), first, last)
     }
 }
@@ -121,9 +122,9 @@ fn path_of(tables: &Tables) -> PathBuf {
 
 fn build_all(tables: &Tables, progress: &(dyn Fn(u64) + Sync)) -> Result<Vec<ThreadSummary>, SpanError> {
     let threads = &tables.meta().threads;
-    let made = in_parallel(threads.len(), |place| match threads[place].spans {
+    let made = in_parallel(threads.len(), |index| match threads[index].spans {
         0..WORTH_IT => Ok(ThreadSummary::default()),
-        _ => build::build(tables, place, progress),
+        _ => build::build(tables, ThreadIndex(index as u32), progress),
     });
     made.into_iter().collect()
 }

@@ -1,5 +1,7 @@
 //! Reads a summary whatever its checksum says: for fuzzers, which would never get past it.
 
+use ada_event::TraceNanos;
+
 use super::error::SummaryError;
 use super::{file, items_between};
 
@@ -10,9 +12,9 @@ pub fn summary(bytes: &[u8]) -> Result<u64, SummaryError> {
     for level in directory.threads.iter().flat_map(|thread| &thread.levels) {
         for &(first, last) in &level.rows {
             let items = items_between(bytes, first, last);
-            let from = items.first_from(level.width);
-            for place in from..items.len() {
-                let item = items.get(place);
+            let from = items.first_from(TraceNanos(level.width));
+            for index in from..items.len() {
+                let item = items.get(index);
                 count += u64::from(item.end() >= item.start);
             }
             count += from as u64;

@@ -33,7 +33,7 @@ impl ProcessSource for InMemory {
         None
     }
 
-    fn event_detail(&self, _: ThreadIndex, _: u64) -> Option<EventDetail> {
+    fn event_detail(&self, _: ThreadIndex, _: EventSeq) -> Option<EventDetail> {
         None
     }
 }
@@ -60,13 +60,13 @@ pub(crate) fn thread(seed: u64, events: usize) -> Vec<Event> {
     let mut stack: Vec<u32> = Vec::new();
     let mut time = 1_000_000;
     let mut all = Vec::with_capacity(events);
-    for left in (0..events).rev() {
+    for remaining in (0..events).rev() {
         time += match chance.below(1000) {
             0 => chance.below(200_000),
             1..=50 => chance.below(2000),
             _ => 5 + chance.below(60),
         };
-        let calls = stack.len() < 12.min(left) && (stack.is_empty() || chance.below(100) < 50);
+        let calls = stack.len() < 12.min(remaining) && (stack.is_empty() || chance.below(100) < 50);
         let (kind, function) = if calls {
             stack.push(chance.below(40) as u32);
             (EventKind::CALL, stack[stack.len() - 1])
@@ -97,7 +97,7 @@ pub(crate) fn tables(threads: Vec<Vec<Event>>) -> (tempfile::TempDir, Tables) {
 }
 
 /// All calls of a thread with their depths.
-pub(crate) fn calls(tables: &Tables, thread: usize) -> Vec<(u32, Item)> {
+pub(crate) fn calls(tables: &Tables, thread: ThreadIndex) -> Vec<(u32, Item)> {
     let mut columns = Columns::new();
     let mut all = Vec::new();
     for block in tables.blocks_of(thread) {
@@ -105,10 +105,10 @@ pub(crate) fn calls(tables: &Tables, thread: usize) -> Vec<(u32, Item)> {
         for row in 0..columns.rows() {
             let at = |column: Column| columns.at(column, row);
             let item = Item {
-                start: at(Column::Start),
+                start: columns.start(row),
                 duration: at(Column::Duration),
-                seq: at(Column::OpenSeq),
-                function: at(Column::Function) as u32,
+                seq: columns.seq(row).0,
+                function: columns.function(row),
                 count: 1,
                 outcome: at(Column::Outcome) as u8,
             };

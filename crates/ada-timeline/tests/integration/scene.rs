@@ -1,5 +1,7 @@
 //! Views of a thread, by its spans and by its summary, against all of its calls.
 
+use ada_span::ThreadIndex;
+use ada_span::table::FunctionIndex;
 use ada_timeline::{Blocks, Item, Picture, Range, Scene, Summary, fit, is_odd};
 
 use crate::recorded::{Chance, calls, tables, thread};
@@ -9,8 +11,8 @@ fn drawn_at(picture: &Picture, row: u32, range: Range, wants_odd: bool) -> Vec<O
     let grid = range.grid();
     let mut longest: Vec<Option<u64>> = vec![None; range.width as usize];
     let mut put = |pixel: u64, duration: u64| {
-        let place = &mut longest[pixel as usize];
-        *place = Some(place.map_or(duration, |it| it.max(duration)));
+        let index = &mut longest[pixel as usize];
+        *index = Some(index.map_or(duration, |it| it.max(duration)));
     };
     for shape in picture.shapes.iter().filter(|it| it.row == row && (!wants_odd || is_odd(it.item.outcome))) {
         put(grid.column(shape.item.start), shape.item.duration);
@@ -31,9 +33,9 @@ fn expected(all: &[(u32, Item)], row: u32, range: Range, wants_odd: bool) -> Vec
     for (_, item) in all.iter().filter(|(depth, item)| {
         *depth == row && item.start >= range.start && item.start < range.end && (!wants_odd || is_odd(item.outcome))
     }) {
-        let place = &mut longest[grid.column(item.start) as usize];
-        if place.is_none_or(|it| it.duration < item.duration) {
-            *place = Some(*item);
+        let index = &mut longest[grid.column(item.start) as usize];
+        if index.is_none_or(|it| it.duration < item.duration) {
+            *index = Some(*item);
         }
     }
     longest
@@ -45,7 +47,7 @@ fn every_view_shows_the_longest_call_of_each_pixel() {
     let summary = Summary::of(&tables, &|_| ()).unwrap();
     let blocks = Blocks::default();
     let scene = Scene { tables: &tables, summary: &summary, blocks: &blocks };
-    let all = calls(&tables, 0);
+    let all = calls(&tables, ThreadIndex(0));
     let (first, last) = (all[0].1.start, all[0].1.start.max(all[all.len() - 1].1.end()));
     let mut chance = Chance(99);
     let (mut seen, mut odd, mut strips) = (0, 0, 0);
@@ -53,12 +55,12 @@ fn every_view_shows_the_longest_call_of_each_pixel() {
         let width = 50 + chance.below(900);
         // The summary has more than two thousand stretches: wider pixels than this are made of whole ones.
         let length = (last - first) / (1 << (view % 12));
-        let start = first + chance.below(last - first - length + 1);
-        let range = Range { start, end: start + length.max(1), width };
-        let spans = scene.spans_between(0, range.start, range.end);
+        let start = first.saturating_add(chance.below(last - first - length + 1));
+        let range = Range { start, end: start.saturating_add(length.max(1)), width };
+        let spans = scene.spans_between(ThreadIndex(0), range.start, range.end);
         for most_spans in [u64::MAX, 0] {
             let by_summary = most_spans == 0 && spans > 0;
-            let rows = scene.rows(0, range, (0, 255), most_spans).unwrap();
+            let rows = scene.rows(ThreadIndex(0), range, (0, 255), most_spans).unwrap();
             let rows: Vec<_> = rows.into_iter().map(|row| (0, row)).collect();
             let picture = fit(&rows, range, 300);
             assert!(picture.shapes.len() + picture.strips.len() <= 300);
@@ -93,14 +95,14 @@ fn the_first_call_of_a_function_is_found_among_so_many() {
     let summary = Summary::of(&tables, &|_| ()).unwrap();
     let blocks = Blocks::default();
     let scene = Scene { tables: &tables, summary: &summary, blocks: &blocks };
-    let all = calls(&tables, 0);
+    let all = calls(&tables, ThreadIndex(0));
     let last = all[all.len() - 1].1.function;
-    let place = all.iter().position(|(_, it)| it.function == last).unwrap() as u64;
-    let found = scene.first_of(0, last, u64::MAX).unwrap();
-    assert_eq!(found.map(|it| it.seq), Some(all[place as usize].1.seq));
-    assert_eq!(scene.first_of(0, last, place + 1).unwrap(), found);
-    assert_eq!(scene.first_of(0, last, place).unwrap(), None);
-    assert_eq!(scene.first_of(0, u32::MAX, u64::MAX).unwrap(), None);
+    let index = all.iter().position(|(_, it)| it.function == last).unwrap() as u64;
+    let found = scene.first_of(ThreadIndex(0), last, u64::MAX).unwrap();
+    assert_eq!(found.map(|it| it.seq), Some(all[index as usize].1.seq));
+    assert_eq!(scene.first_of(ThreadIndex(0), last, index + 1).unwrap(), found);
+    assert_eq!(scene.first_of(ThreadIndex(0), last, index).unwrap(), None);
+    assert_eq!(scene.first_of(ThreadIndex(0), FunctionIndex(u32::MAX), u64::MAX).unwrap(), None);
 }
 
 #[test]
@@ -109,11 +111,11 @@ fn the_innermost_call_of_a_moment_is_found() {
     let summary = Summary::of(&tables, &|_| ()).unwrap();
     let blocks = Blocks::default();
     let scene = Scene { tables: &tables, summary: &summary, blocks: &blocks };
-    let all = calls(&tables, 0);
+    let all = calls(&tables, ThreadIndex(0));
     for at in (0..all.len()).step_by(97) {
-        let time = all[at].1.start + 1;
+        let time = all[at].1.start.saturating_add(1);
         let open = all.iter().filter(|(_, it)| it.start < time && it.end() > time);
         let innermost = open.max_by_key(|(depth, _)| *depth).map(|(_, it)| it.seq);
-        assert_eq!(scene.innermost(0, time).unwrap().map(|it| it.seq), innermost);
+        assert_eq!(scene.innermost(ThreadIndex(0), time).unwrap().map(|it| it.seq), innermost);
     }
 }

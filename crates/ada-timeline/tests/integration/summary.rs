@@ -2,6 +2,8 @@
 
 use std::fs;
 
+use ada_event::TraceNanos;
+use ada_span::ThreadIndex;
 use ada_timeline::{Blocks, Range, Row, Scene, Summary};
 
 use crate::recorded::{tables, thread};
@@ -11,8 +13,8 @@ fn one_that_is_damaged_is_made_anew_without_a_word() {
     let (folder, tables) = tables(vec![thread(5, 60_000), thread(6, 100)]);
     let rows = |summary: &Summary| -> Vec<Row> {
         let scene = Scene { tables: &tables, summary, blocks: &Blocks::default() };
-        let range = Range { start: 0, end: u64::MAX, width: 1000 };
-        scene.rows(0, range, (0, 255), 0).unwrap()
+        let range = Range { start: TraceNanos(0), end: TraceNanos::MAX, width: 1000 };
+        scene.rows(ThreadIndex(0), range, (0, 255), 0).unwrap()
     };
     let first = rows(&Summary::of(&tables, &|_| ()).unwrap());
     assert!(first.iter().map(|row| row.items.len()).sum::<usize>() > 0);
@@ -37,6 +39,8 @@ fn one_that_cannot_be_kept_is_held_in_memory() {
     fs::create_dir_all(folder.path().join("summary.bin/in the way")).unwrap();
     let summary = Summary::of(&tables, &|_| ()).unwrap();
     let scene = Scene { tables: &tables, summary: &summary, blocks: &Blocks::default() };
-    let rows = scene.rows(0, Range { start: 0, end: u64::MAX, width: 1000 }, (0, 255), 0).unwrap();
+    let rows = scene
+        .rows(ThreadIndex(0), Range { start: TraceNanos(0), end: TraceNanos::MAX, width: 1000 }, (0, 255), 0)
+        .unwrap();
     assert!(rows.iter().map(|row| row.items.len()).sum::<usize>() > 0);
 }

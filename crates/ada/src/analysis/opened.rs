@@ -4,7 +4,7 @@ use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use ada_event::FunctionId;
+use ada_event::{FunctionId, RuntimeAddr};
 use ada_format::atf::Session;
 use ada_image::SourcePlace;
 use ada_query::{Span, Trace};
@@ -96,9 +96,14 @@ impl OpenedSession {
     }
 
     /// The function of a process that returns to an address, and where the source has its call.
-    pub(crate) fn call_site(&self, process: usize, return_address: u64) -> Option<(FunctionId, Option<SourcePlace>)> {
+    pub(crate) fn call_site(
+        &self,
+        process: usize,
+        return_address: RuntimeAddr,
+    ) -> Option<(FunctionId, Option<SourcePlace>)> {
         // The call is the instruction before; what follows it may belong to another line.
-        let (function, code) = self.processes()[process].names.code_at(return_address.checked_sub(1)?)?;
+        let call = RuntimeAddr(return_address.0.checked_sub(1)?);
+        let (function, code) = self.processes()[process].names.code_at(call)?;
         Some((function, code.and_then(|code| self.sources.instruction(&code))))
     }
 }

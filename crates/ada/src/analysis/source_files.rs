@@ -27,7 +27,7 @@ pub(crate) struct SourceFiles {
 struct ModuleLines {
     lines: Option<SourceLines>,
     /// By offsets of functions.
-    functions: HashMap<u64, Option<SourcePlace>>,
+    functions: HashMap<ImageOffset, Option<SourcePlace>>,
 }
 
 impl SourceFiles {
@@ -46,20 +46,20 @@ impl SourceFiles {
     /// The line on which a function begins.
     pub(crate) fn function(&self, code: &Code<'_>) -> Option<SourcePlace> {
         self.with_module(code, |lines, functions| {
-            let find = || lines.function_place(ImageOffset(code.offset)).map(on_one_line);
+            let find = || lines.function_place(code.offset).map(on_one_line);
             functions.entry(code.offset).or_insert_with(find).clone()
         })
     }
 
     /// The line of an instruction.
     pub(crate) fn instruction(&self, code: &Code<'_>) -> Option<SourcePlace> {
-        self.with_module(code, |lines, _| lines.place(ImageOffset(code.offset)).map(on_one_line))
+        self.with_module(code, |lines, _| lines.place(code.offset).map(on_one_line))
     }
 
     fn with_module(
         &self,
         code: &Code<'_>,
-        ask: impl FnOnce(&SourceLines, &mut HashMap<u64, Option<SourcePlace>>) -> Option<SourcePlace>,
+        ask: impl FnOnce(&SourceLines, &mut HashMap<ImageOffset, Option<SourcePlace>>) -> Option<SourcePlace>,
     ) -> Option<SourcePlace> {
         let mut modules = self.modules.borrow_mut();
         if !modules.contains_key(code.build_id) {

@@ -2,6 +2,8 @@
 
 use std::str::FromStr;
 
+use ada_event::TraceNanos;
+
 use crate::quantity::parse_duration;
 
 /// A duration with a unit that fits.
@@ -43,15 +45,15 @@ pub(crate) enum Moment {
     /// So long after its beginning.
     SinceStart(u64),
     /// On the trace's clock, as `start_ns` has it.
-    Clock(u64),
+    Clock(TraceNanos),
 }
 
 impl Moment {
     /// On the trace's clock.
-    pub(crate) fn on_clock(self, start: u64) -> u64 {
+    pub(crate) fn on_clock(self, start: TraceNanos) -> TraceNanos {
         match self {
             Self::SinceStart(nanos) => start.saturating_add(nanos),
-            Self::Clock(nanos) => nanos,
+            Self::Clock(time) => time,
         }
     }
 }
@@ -61,7 +63,9 @@ impl FromStr for Moment {
 
     fn from_str(text: &str) -> Result<Self, String> {
         match text.strip_prefix('@') {
-            Some(nanos) => nanos.parse().map(Self::Clock).map_err(|_| "after @ comes a start_ns".into()),
+            Some(nanos) => {
+                nanos.parse().map(TraceNanos).map(Self::Clock).map_err(|_| "after @ comes a start_ns".into())
+            }
             None => parse_nanos(text).map(Self::SinceStart),
         }
     }
@@ -80,8 +84,8 @@ mod tests {
     #[test]
     fn moments_are_relative_or_on_the_clock() {
         assert_eq!("1.5ms".parse(), Ok(Moment::SinceStart(1_500_000)));
-        assert_eq!("@77".parse(), Ok(Moment::Clock(77)));
-        assert_eq!(Moment::SinceStart(5).on_clock(100), 105);
+        assert_eq!("@77".parse(), Ok(Moment::Clock(TraceNanos(77))));
+        assert_eq!(Moment::SinceStart(5).on_clock(TraceNanos(100)), TraceNanos(105));
         assert!("@soon".parse::<Moment>().is_err() && "soon".parse::<Moment>().is_err());
     }
 

@@ -11,14 +11,14 @@ use crate::analysis::nanoseconds;
 
 pub(crate) fn called_json(answer: &Called) -> Value {
     let moment = |it: &Option<Moment>| {
-        it.as_ref().map(|it| json!({ "time_ns": it.time_ns, "span_id": it.span_id })).unwrap_or_default()
+        it.as_ref().map(|it| json!({ "time_ns": it.time.0, "span_id": it.span_id })).unwrap_or_default()
     };
     let function = |it: &Meant| {
         json!({
-            "session": it.session, "pid": it.pid, "function": it.reference, "name": it.name, "module": it.module,
+            "session": it.session, "pid": it.pid.0, "function": it.reference, "name": it.name, "module": it.module,
             "answer": it.verdict.word(), "calls": it.calls, "counted_calls": it.counted_calls,
             "first": moment(&it.first), "last": moment(&it.last), "hook": it.hook, "hook_reason": it.hook_reason,
-            "hooked_from_ns": it.since_ns, "hooked_until_ns": it.until_ns, "doubts": it.doubts,
+            "hooked_from_ns": it.since.0, "hooked_until_ns": it.until.0, "doubts": it.doubts,
         })
     };
     json!({
@@ -33,7 +33,8 @@ pub(crate) fn called_json(answer: &Called) -> Value {
 pub(super) fn called_lines(trace: &Trace, answer: &Called) -> Vec<String> {
     let mut lines = vec![format!("{}: {}", answer.verdict.word(), answer.because)];
     for it in &answer.functions {
-        let start = trace.sessions().iter().find(|session| session.name == it.session).map_or(0, |it| it.start);
+        let session = trace.sessions().iter().find(|session| session.name == it.session);
+        let start = session.map(|it| it.start).unwrap_or_default();
         let hooked = match &it.hook_reason {
             Some(reason) => format!("{} ({reason})", it.hook),
             None => it.hook.clone(),
@@ -43,10 +44,10 @@ pub(super) fn called_lines(trace: &Trace, answer: &Called) -> Vec<String> {
             it.reference, it.name, it.module, it.pid, it.calls
         ));
         if let (Some(first), Some(last)) = (&it.first, &it.last) {
-            lines.push(format!("    first {}   {}", since_start(start, first.time_ns), first.span_id));
-            lines.push(format!("    last  {}   {}", since_start(start, last.time_ns), last.span_id));
+            lines.push(format!("    first {}   {}", since_start(start, first.time), first.span_id));
+            lines.push(format!("    last  {}   {}", since_start(start, last.time), last.span_id));
         } else if it.hook != "skipped" {
-            let (from, to) = (since_start(start, it.since_ns), since_start(start, it.until_ns));
+            let (from, to) = (since_start(start, it.since), since_start(start, it.until));
             lines.push(format!("    hooked from {from} to {to}"));
         }
     }
@@ -89,7 +90,7 @@ pub(crate) fn finding_json(finding: &Finding) -> Value {
         "evidence": finding.evidence,
         "facts": finding.facts,
         "session": finding.session,
-        "pid": finding.pid,
+        "pid": finding.pid.0,
     })
 }
 

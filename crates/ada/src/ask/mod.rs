@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
+use ada_event::TraceNanos;
 use ada_query::Cancel;
 use ada_query::called::called;
 use ada_query::findings::{caveats, findings};
@@ -120,6 +121,6 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Outcome> {
     Ok(outcome)
 }
 
-fn since_start(start: u64, time: u64) -> String {
-    format!("{} after the start", nanoseconds(time.saturating_sub(start)))
+fn since_start(start: TraceNanos, time: TraceNanos) -> String {
+    format!("{} after the start", nanoseconds(time.since(start)))
 }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::io::{self, BufWriter, Write};
 use std::path::PathBuf;
 
-use ada_event::FunctionId;
+use ada_event::{FunctionId, ProcessId};
 use ada_format::atf::{Problem, Session, ThreadDetail, ThreadTrace};
 use anyhow::{Context, bail};
 
@@ -48,7 +48,7 @@ pub(crate) struct Args {
 struct Lane<'a> {
     /// Its process's number in the session.
     process: usize,
-    pid: Option<u32>,
+    pid: Option<ProcessId>,
     thread: &'a ThreadTrace,
     detail: Option<ThreadDetail<'a>>,
 }

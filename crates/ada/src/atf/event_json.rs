@@ -28,7 +28,7 @@ struct EventJson {
 pub(super) fn write(out: &mut impl Write, line: &EventLine<'_>) -> io::Result<()> {
     let event = &line.merged.event;
     let json = EventJson {
-        pid: line.pid,
+        pid: line.pid.map(|pid| pid.0),
         thread: line.thread.id().0,
         seq: line.merged.seq.0,
         time_ns: event.timestamp.0,

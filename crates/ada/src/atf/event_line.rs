@@ -1,12 +1,12 @@
 //! What is printed of an event.
 
-use ada_event::TraceNanos;
+use ada_event::{ProcessId, TraceNanos};
 use ada_format::atf::{DetailRecord, MergedEvent, Payload, ThreadTrace};
 
 /// One event with all that is printed of it.
 pub(super) struct EventLine<'a> {
     pub(super) merged: MergedEvent,
-    pub(super) pid: Option<u32>,
+    pub(super) pid: Option<ProcessId>,
     pub(super) thread: &'a ThreadTrace,
     /// The session's first event's time.
     pub(super) start: TraceNanos,

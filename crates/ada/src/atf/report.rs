@@ -1,4 +1,4 @@
-//! How findings are told: paths as the user can type them from the session's folder.
+//! How findings are printed: paths as the user can type them from the session's folder.
 
 use std::path::Path;
 

@@ -15,7 +15,7 @@ use ada_format::atf::{Payload, ThreadTrace};
 use ada_span::concurrency::Context;
 use ada_span::swift::TaskSpan;
 use ada_span::table::{Column, Columns};
-use ada_span::{NONE, Outcome as SpanOutcome, Reason, SpanError};
+use ada_span::{Outcome as SpanOutcome, Reason, SpanError, ThreadIndex};
 use anyhow::bail;
 
 use super::Args;
@@ -89,10 +89,10 @@ struct Counts {
     logical: u64,
 }
 
-/// Which threads there are: of a process and its place there, in the order of [`TraceInfo::threads`].
-fn threads_of(opened: &OpenedSession) -> Vec<(usize, usize)> {
+/// Which threads there are: of which process, in the order of [`TraceInfo::threads`].
+fn threads_of(opened: &OpenedSession) -> Vec<(usize, ThreadIndex)> {
     let of = |(number, process): (usize, &TraceProcess)| {
-        (0..process.tables.meta().threads.len()).map(move |thread| (number, thread)).collect::<Vec<_>>()
+        ThreadIndex::all(process.tables.meta().threads.len()).map(move |thread| (number, thread)).collect::<Vec<_>>()
     };
     opened.processes().iter().enumerate().flat_map(of).collect()
 }
@@ -104,7 +104,7 @@ struct Exporter<'a> {
     is_filtered: bool,
     writer: Box<dyn TimelineWriter + 'a>,
     interrupted: &'a AtomicBool,
-    threads: Vec<(usize, usize)>,
+    threads: Vec<(usize, ThreadIndex)>,
     contexts: BTreeMap<(usize, Target), u64>,
     progress: Progress,
 }
@@ -113,7 +113,7 @@ struct Exporter<'a> {
 struct OpenCall {
     call: Call,
     depth: u64,
-    close_seq: Option<u64>,
+    close_seq: Option<EventSeq>,
 }
 
 impl Exporter<'_> {
@@ -126,8 +126,8 @@ impl Exporter<'_> {
         let all: u64 = self.opened.processes().iter().flat_map(|it| &it.tables.meta().threads).map(|it| it.spans).sum();
         self.progress.total = all;
         if self.filter.wants_frames() {
-            for place in 0..self.threads.len() {
-                counts.calls += self.write_thread(&trace, place, format == Format::Heph)?;
+            for index in 0..self.threads.len() {
+                counts.calls += self.write_thread(&trace, index, format == Format::Heph)?;
             }
         }
         for row in rows {
@@ -138,23 +138,23 @@ impl Exporter<'_> {
         Ok(counts)
     }
 
-    fn write_thread(&mut self, trace: &TraceInfo, place: usize, with_context: bool) -> anyhow::Result<u64> {
-        let (number, thread) = self.threads[place];
+    fn write_thread(&mut self, trace: &TraceInfo, index: usize, with_context: bool) -> anyhow::Result<u64> {
+        let (number, thread) = self.threads[index];
         let process = &self.opened.processes()[number];
-        let entry = &process.tables.meta().threads[thread];
+        let entry = &process.tables.meta().threads[thread.as_usize()];
         if !self.filter.wants_thread(entry.id) || entry.spans == 0 {
             return Ok(0);
         }
         let meta = process.tables.meta();
         let with_context = with_context && !(meta.task_runs.is_empty() && meta.dispatched.is_empty());
-        let recorded = &self.opened.recorded(process).threads[thread];
+        let recorded = &self.opened.recorded(process).threads[thread.as_usize()];
         let has_detail = recorded.detail().is_some_and(|detail| !detail.is_empty());
         let when = if has_detail { self.writer.arguments() } else { ArgumentsAt::Never };
         let mut arguments = Vec::new();
         let mut open: Vec<OpenCall> = Vec::new();
         let mut columns = Columns::new();
         let mut count = 0;
-        self.writer.begin_thread(trace, place)?;
+        self.writer.begin_thread(trace, index)?;
         for block in process.tables.blocks_of(thread) {
             if self.interrupted.load(Ordering::Relaxed) {
                 bail!("interrupted; nothing was written");
@@ -171,8 +171,9 @@ impl Exporter<'_> {
             )?;
             for row in 0..columns.rows() {
                 let at = |column: Column| columns.at(column, row);
-                let (start, duration, outcome) = (at(Column::Start), at(Column::Duration), at(Column::Outcome));
-                if !self.filter.wants_frame(number, at(Column::Function), start, duration, outcome) {
+                let (start, function) = (columns.start(row), columns.function(row));
+                let (duration, outcome) = (at(Column::Duration), at(Column::Outcome));
+                if !self.filter.wants_frame(number, function, start, duration, outcome) {
                     continue;
                 }
                 let (depth, mut end) = (at(Column::Depth), start.saturating_add(duration));
@@ -180,26 +181,24 @@ impl Exporter<'_> {
                     && (top.depth >= depth || top.call.end <= start && top.call.end < end)
                 {
                     let Some(closed) = open.pop() else { break };
-                    self.close(trace, place, &closed, when, recorded, &mut arguments)?;
+                    self.close(trace, index, &closed, when, recorded, &mut arguments)?;
                 }
                 if let Some(parent) = open.last() {
                     end = end.min(parent.call.end);
                 }
-                let seq = at(Column::OpenSeq);
+                let seq = columns.seq(row);
                 let context = match with_context {
-                    true => context_number(process.context_at(thread as u64, seq)),
+                    true => context_number(process.context_at(thread, seq)),
                     false => 0,
                 };
-                let ending = ending(SpanOutcome::from_byte(outcome as u8).unwrap_or_default());
-                let function = at(Column::Function) as u32;
-                let close_delta = at(Column::CloseDelta);
-                let close_seq = (close_delta > 0).then_some(seq.wrapping_add(close_delta));
-                let call = Call { seq, start, end, function, ending, context };
+                let ending = ending(columns.outcome(row));
+                let close_seq = columns.close_seq(row);
+                let call = Call { seq, start, end, function: function.0, ending, context };
                 arguments.clear();
                 if when == ArgumentsAt::Open {
                     read_arguments(recorded, seq, close_seq, &mut arguments);
                 }
-                self.writer.open(trace, place, &call, &arguments)?;
+                self.writer.open(trace, index, &call, &arguments)?;
                 open.push(OpenCall { call, depth, close_seq });
                 count += 1;
             }
@@ -208,16 +207,16 @@ impl Exporter<'_> {
             }
         }
         while let Some(closed) = open.pop() {
-            self.close(trace, place, &closed, when, recorded, &mut arguments)?;
+            self.close(trace, index, &closed, when, recorded, &mut arguments)?;
         }
-        self.writer.end_thread(trace, place)?;
+        self.writer.end_thread(trace, index)?;
         Ok(count)
     }
 
     fn close(
         &mut self,
         trace: &TraceInfo,
-        place: usize,
+        index: usize,
         closed: &OpenCall,
         when: ArgumentsAt,
         recorded: &ThreadTrace,
@@ -227,7 +226,7 @@ impl Exporter<'_> {
         if when == ArgumentsAt::Close {
             read_arguments(recorded, closed.call.seq, closed.close_seq, arguments);
         }
-        self.writer.close(trace, place, &closed.call, arguments)
+        self.writer.close(trace, index, &closed.call, arguments)
     }
 
     /// What is known before the calls. Links have both ends among what is exported.
@@ -247,7 +246,7 @@ impl Exporter<'_> {
             let name = manifest.map_or_else(String::new, |it| it.command_line.join(" "));
             trace.processes.push(ProcessInfo { pid: process.pid, name, functions: functions.collect() });
             let first = trace.threads.len();
-            for (thread, entry) in meta.threads.iter().enumerate() {
+            for (thread, entry) in ThreadIndex::all(meta.threads.len()).zip(&meta.threads) {
                 trace.threads.push(ThreadInfo {
                     process: number,
                     id: entry.id,
@@ -257,8 +256,8 @@ impl Exporter<'_> {
                 });
             }
             let end = |it: CausalEnd| LinkEnd {
-                thread: first + it.thread,
-                time: it.time,
+                thread: first + it.thread.as_usize(),
+                time: it.time.unwrap_or_default(),
                 call: match it.target {
                     Target::Frame(_, seq) => Some(seq),
                     _ => None,
@@ -282,9 +281,9 @@ impl Exporter<'_> {
         Ok(trace)
     }
 
-    fn exports_call(&self, process: usize, thread: usize, seq: u64) -> Result<bool, SpanError> {
+    fn exports_call(&self, process: usize, thread: ThreadIndex, seq: EventSeq) -> Result<bool, SpanError> {
         let meta = self.opened.processes()[process].tables.meta();
-        if !self.filter.wants_frames() || !self.filter.wants_thread(meta.threads[thread].id) {
+        if !self.filter.wants_frames() || !self.filter.wants_thread(meta.threads[thread.as_usize()].id) {
             return Ok(false);
         }
         if !self.is_filtered {
@@ -292,8 +291,7 @@ impl Exporter<'_> {
         }
         let frame = FrameSpan::read(&self.opened.processes()[process].tables, thread, seq)?;
         Ok(frame.is_some_and(|it| {
-            let function = it.function_place() as u64;
-            self.filter.wants_frame(process, function, it.start(), it.duration(), it.outcome_byte())
+            self.filter.wants_frame(process, it.function_index(), it.start(), it.duration(), it.outcome_byte())
         }))
     }
 
@@ -311,13 +309,13 @@ impl Exporter<'_> {
         attributes.remove("suspensions");
         attributes.insert("parent_span_id".into(), record["parent_span_id"].take());
         let parts = match span.kind {
-            SpanKind::Task(place) => parts(&process.tables.meta().tasks[place], process, first),
+            SpanKind::Task(index) => parts(&process.tables.meta().tasks[index], process, first),
             _ => Vec::new(),
         };
         Logical {
             reference: span.reference(self.opened).to_string(),
             process: number,
-            thread: first + span.thread(self.opened),
+            thread: first + span.thread(self.opened).as_usize(),
             runtime: span.runtime(self.opened),
             name: span.name(self.opened),
             start: span.start(self.opened),
@@ -335,8 +333,8 @@ fn contexts_of(opened: &OpenedSession) -> BTreeMap<(usize, Target), u64> {
     let mut contexts = BTreeMap::new();
     for (number, process) in opened.processes().iter().enumerate() {
         let meta = process.tables.meta();
-        let tasks = (0..meta.tasks.len()).map(|place| Context::Task(place as u32));
-        let blocks = (0..meta.dispatched.len()).map(|place| Context::Block(place as u32));
+        let tasks = (0..meta.tasks.len()).map(|index| Context::Task(index as u32));
+        let blocks = (0..meta.dispatched.len()).map(|index| Context::Block(index as u32));
         for context in tasks.chain(blocks) {
             contexts.extend(process.target_of(context).map(|target| ((number, target), context_number(context))));
         }
@@ -348,8 +346,8 @@ fn contexts_of(opened: &OpenedSession) -> BTreeMap<(usize, Target), u64> {
 fn context_number(context: Context) -> u64 {
     match context {
         Context::Thread => 0,
-        Context::Task(place) => 1 + 2 * u64::from(place),
-        Context::Block(place) => 2 + 2 * u64::from(place),
+        Context::Task(index) => 1 + 2 * u64::from(index),
+        Context::Block(index) => 2 + 2 * u64::from(index),
     }
 }
 
@@ -366,7 +364,7 @@ fn parts(task: &TaskSpan, process: &TraceProcess, first: usize) -> Vec<Part> {
     let runs = process.runs_of(task).iter().map(|run| Part {
         label: "running".into(),
         is_running: true,
-        thread: first + run.thread as usize,
+        thread: first + run.thread.as_usize(),
         start: run.start,
         end: run.end,
     });
@@ -374,9 +372,9 @@ fn parts(task: &TaskSpan, process: &TraceProcess, first: usize) -> Vec<Part> {
     let waits = process.suspensions_of(task).iter().map(|wait| Part {
         label: format!("waits for {}", wait.kind().word()),
         is_running: false,
-        thread: first + wait.thread as usize,
+        thread: first + wait.thread.as_usize(),
         start: wait.start,
-        end: if wait.end == NONE { end.max(wait.start) } else { wait.end },
+        end: wait.end.unwrap_or(end.max(wait.start)),
     });
     let mut parts: Vec<Part> = runs.chain(waits).collect();
     parts.sort_by_key(|part| (part.start, part.end));
@@ -384,9 +382,9 @@ fn parts(task: &TaskSpan, process: &TraceProcess, first: usize) -> Vec<Part> {
 }
 
 /// What the call was given, and what it gave back, where that was recorded.
-fn read_arguments(thread: &ThreadTrace, seq: u64, close: Option<u64>, out: &mut Vec<Argument>) {
-    let record = |seq: u64| {
-        let link = thread.index().event(EventSeq(seq))?.detail.get()?;
+fn read_arguments(thread: &ThreadTrace, seq: EventSeq, close: Option<EventSeq>, out: &mut Vec<Argument>) {
+    let record = |seq: EventSeq| {
+        let link = thread.index().event(seq)?.detail.get()?;
         thread.detail()?.record(link)
     };
     let mut put = |name: &'static str, value: u64| out.push(Argument { name, value });

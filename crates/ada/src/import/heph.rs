@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::PathBuf;
 use std::time::SystemTime;
 
-use ada_event::{DetailSeq, Event, EventKind, FunctionId, ModuleId, ThreadId, TraceNanos};
+use ada_event::{DetailSeq, Event, EventKind, FunctionId, ImageOffset, ModuleId, ProcessId, ThreadId, TraceNanos};
 use ada_format::atf::{
     DetailType, Exit, FunctionRow, Module, Payload, Platform, SessionWriter, SyncPolicy, functions_file,
     write_functions,
@@ -105,16 +105,21 @@ impl Read {
         if !event.attributes.is_empty() {
             self.packets.packet(packet)?;
         }
-        let place = self.events.len();
+        let index = self.events.len();
         self.events.push(Kept { function, packet: before..self.packets.bytes().len() });
-        let interval = Interval { start: head.start.0, end: head.end.0, event: place };
+        let interval = Interval { start: head.start.0, end: head.end.0, event: index };
         self.streams.entry((head.stream.0, head.substream.0)).or_default().push(interval);
         Ok(())
     }
 
     fn write(mut self, args: &Args) -> anyhow::Result<PathBuf> {
-        let mut session =
-            SessionWriter::create(&args.output, SystemTime::now(), PID, Platform::LINUX_X86_64, SyncPolicy::OnFinish)?;
+        let mut session = SessionWriter::create(
+            &args.output,
+            SystemTime::now(),
+            ProcessId(PID),
+            Platform::LINUX_X86_64,
+            SyncPolicy::OnFinish,
+        )?;
         let mut ids = ThreadIds::new(self.streams.keys().map(|&(stream, _)| stream));
         for ((stream, substream), events) in std::mem::take(&mut self.streams) {
             for (number, lane) in nest(events).iter().enumerate() {
@@ -130,7 +135,7 @@ impl Read {
             }
         }
         let rows = self.functions.iter().zip(0..).map(|(name, number)| FunctionRow {
-            offset: number,
+            offset: ImageOffset(number),
             size: 1,
             verdict: "hooked".into(),
             reason: String::new(),

@@ -5,7 +5,7 @@
 pub(super) struct Interval {
     pub(super) start: u64,
     pub(super) end: u64,
-    /// Its place among all events.
+    /// Its index among all events.
     pub(super) event: usize,
 }
 

@@ -59,7 +59,7 @@ pub(super) struct Answer {
 }
 
 impl Answer {
-    /// Items whose cursors are their places, from `from` on.
+    /// Items whose cursors are their indexes, from `from` on.
     pub(super) fn list(items: Vec<Value>, from: usize) -> Self {
         let items = items.into_iter().enumerate().skip(from).map(|(at, item)| (item, (at + 1).to_string()));
         Self { items: items.collect(), ..Self::default() }

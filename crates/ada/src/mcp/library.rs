@@ -15,9 +15,9 @@ pub(super) struct Asked {
     pub(super) engine: Engine,
 }
 
-/// The sessions in the places that were given at the start.
+/// The sessions in the folders that were given at the start.
 pub(super) struct Library {
-    places: Vec<PathBuf>,
+    folders: Vec<PathBuf>,
     timeout: u64,
     cancel: Cancel,
     /// The newest last; few are kept open.
@@ -28,8 +28,8 @@ pub(super) struct Library {
 const MOST_OPEN: usize = 4;
 
 impl Library {
-    pub(super) fn new(places: Vec<PathBuf>, timeout: u64, cancel: Cancel) -> Self {
-        Self { places, timeout, cancel, open: Vec::new() }
+    pub(super) fn new(folders: Vec<PathBuf>, timeout: u64, cancel: Cancel) -> Self {
+        Self { folders, timeout, cancel, open: Vec::new() }
     }
 
     pub(super) fn cancel(&self) -> &Cancel {
@@ -37,18 +37,18 @@ impl Library {
     }
 
     /// Where recordings go.
-    pub(super) fn first_place(&self) -> &Path {
-        &self.places[0]
+    pub(super) fn first_folder(&self) -> &Path {
+        &self.folders[0]
     }
 
     /// All sessions, the newest first: names and folders.
     pub(super) fn sessions(&self) -> Vec<(String, PathBuf)> {
         let mut found: Vec<(String, PathBuf)> = Vec::new();
-        for place in &self.places {
-            if is_session(place) {
-                found.extend(name_of(place).map(|name| (name, place.clone())));
+        for folder in &self.folders {
+            if is_session(folder) {
+                found.extend(name_of(folder).map(|name| (name, folder.clone())));
             } else {
-                for entry in std::fs::read_dir(place).into_iter().flatten().flatten() {
+                for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
                     let path = entry.path();
                     // A link could lead outside of what was given.
                     if entry.file_type().is_ok_and(|it| it.is_dir()) && is_session(&path) {

@@ -40,7 +40,7 @@ An agent's configuration: {\"mcpServers\": {\"ada\": {\"command\": \"ada\", \"ar
 pub(crate) struct Args {
     /// Sessions' folders, or folders that have sessions [default: ada_traces]
     #[arg(value_name = "SESSION|FOLDER")]
-    places: Vec<PathBuf>,
+    folders: Vec<PathBuf>,
     /// Serve on this port of the loopback interface instead of stdin and stdout; 0 takes a free one
     #[arg(long, value_name = "PORT")]
     http: Option<u16>,
@@ -59,8 +59,8 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(mut args: Args) -> anyhow::Result<Outcome> {
-    if args.places.is_empty() {
-        args.places.push("ada_traces".into());
+    if args.folders.is_empty() {
+        args.folders.push("ada_traces".into());
     }
     let http = args.http;
     let allows_record = args.allow_record;

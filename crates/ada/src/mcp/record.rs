@@ -28,7 +28,7 @@ pub(super) fn run(context: &mut ToolContext, arguments: &Arguments) -> anyhow::R
     let child = Command::new(ada)
         .arg("trace")
         .arg("--output")
-        .arg(context.library.first_place())
+        .arg(context.library.first_folder())
         .args(["--detail", detail])
         .arg("--")
         .args(&command)

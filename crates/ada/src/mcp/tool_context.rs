@@ -18,7 +18,7 @@ pub(super) struct ToolContext {
 impl ToolContext {
     pub(super) fn new(args: Args) -> Self {
         let limits = Limits { rows: Some(MOST_ROWS), time: Some(args.max_time), memory: args.max_memory };
-        let library = Library::new(args.places, args.timeout, Cancel::default());
+        let library = Library::new(args.folders, args.timeout, Cancel::default());
         Self { library, limits, allows_record: args.allow_record }
     }
 }

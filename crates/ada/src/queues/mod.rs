@@ -121,20 +121,20 @@ fn print(queues: &[QueueUse], groups: &[GroupUse], out: &mut Out) -> anyhow::Res
             thousands(entry.notifies),
             thousands(entry.waits),
             nanoseconds(entry.wait_ns),
-            state(entry.left()),
+            state(entry.remaining()),
         ]);
     }
     listing.print(out)
 }
 
 /// Whether a group became empty.
-fn state(left: u64) -> String {
-    if left == 0 { "empty".to_owned() } else { format!("pending, {left} left") }
+fn state(remaining: u64) -> String {
+    if remaining == 0 { "empty".to_owned() } else { format!("pending, {remaining} left") }
 }
 
 fn queue_json(opened: &OpenedSession, queue: &QueueUse) -> Value {
     json!({
-        "pid": opened.processes()[queue.process].pid,
+        "pid": opened.processes()[queue.process].pid.0,
         "queue_id": queue.id,
         "name": queue.name,
         "address": format!("{:#x}", queue.address),
@@ -154,7 +154,7 @@ fn queue_json(opened: &OpenedSession, queue: &QueueUse) -> Value {
 fn group_json(opened: &OpenedSession, group: &GroupUse) -> Value {
     let entry = &group.entry;
     json!({
-        "pid": opened.processes()[group.process].pid,
+        "pid": opened.processes()[group.process].pid.0,
         "address": format!("{:#x}", entry.address),
         "blocks": entry.blocks,
         "enters": entry.enters,
@@ -162,7 +162,7 @@ fn group_json(opened: &OpenedSession, group: &GroupUse) -> Value {
         "notifies": entry.notifies,
         "waits": entry.waits,
         "wait_ns": entry.wait_ns,
-        "left": entry.left(),
-        "state": if entry.left() == 0 { "empty" } else { "pending" },
+        "left": entry.remaining(),
+        "state": if entry.remaining() == 0 { "empty" } else { "pending" },
     })
 }

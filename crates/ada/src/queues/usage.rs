@@ -2,8 +2,9 @@
 
 use std::collections::HashSet;
 
-use ada_span::NONE;
+use ada_event::{RuntimeAddr, TraceNanos};
 use ada_span::gcd::{BlockSpan, GroupEntry, How};
+use ada_span::{NONE, ThreadIndex};
 
 use crate::analysis::{OpenedSession, TraceProcess};
 
@@ -11,7 +12,7 @@ pub(super) struct QueueUse {
     pub(super) process: usize,
     pub(super) id: u64,
     pub(super) name: String,
-    pub(super) address: u64,
+    pub(super) address: RuntimeAddr,
     pub(super) target: Option<String>,
     /// Blocks that ran or wait.
     pub(super) blocks: u64,
@@ -51,27 +52,32 @@ pub(super) fn queues(opened: &OpenedSession) -> Vec<QueueUse> {
     for (number, process) in opened.processes().iter().enumerate() {
         let meta = process.tables.meta();
         let mut of_queue: Vec<Vec<&BlockSpan>> = vec![Vec::new(); meta.queues.len()];
-        // A parallel loop is told by its iterations.
+        // A parallel loop is counted by its iterations.
         for span in meta.dispatched.iter().filter(|span| span.queue != NONE && span.how() != How::Apply) {
             of_queue[span.queue as usize].push(span);
         }
-        for (place, (entry, spans)) in meta.queues.iter().zip(of_queue).enumerate() {
+        for (index, (entry, spans)) in meta.queues.iter().zip(of_queue).enumerate() {
             let mut latencies: Vec<u64> = spans.iter().filter_map(|span| span.latency()).collect();
             latencies.sort_unstable();
             let running = spans.iter().filter(|span| span.has_run());
             all.push(QueueUse {
                 process: number,
-                id: place as u64 + 1,
-                name: process.queue_name(place as u64).unwrap_or_default(),
+                id: index as u64 + 1,
+                name: process.queue_name(index as u64).unwrap_or_default(),
                 address: entry.address,
                 target: process.queue_name(entry.target),
                 blocks: spans.len() as u64,
                 pending: (spans.len() - latencies.len()) as u64,
                 jobs: entry.swift_jobs,
                 latencies,
-                running_ns: running.map(|span| span.end.saturating_sub(span.start)).sum(),
+                running_ns: running.map(|span| span.end.since(span.start)).sum(),
                 depth: deepest(&spans),
-                threads: spans.iter().filter(|it| it.has_run()).map(|it| it.thread).collect::<HashSet<u64>>().len(),
+                threads: spans
+                    .iter()
+                    .filter(|it| it.has_run())
+                    .map(|it| it.thread)
+                    .collect::<HashSet<ThreadIndex>>()
+                    .len(),
             });
         }
     }
@@ -80,7 +86,7 @@ pub(super) fn queues(opened: &OpenedSession) -> Vec<QueueUse> {
 
 /// The largest number of blocks that were submitted and did not run yet.
 fn deepest(spans: &[&BlockSpan]) -> u64 {
-    let mut changes: Vec<(u64, i64)> = Vec::with_capacity(2 * spans.len());
+    let mut changes: Vec<(TraceNanos, i64)> = Vec::with_capacity(2 * spans.len());
     for span in spans {
         changes.push((span.submit_time, 1));
         if span.has_run() {

@@ -32,7 +32,7 @@ pub(super) fn gather(opened: &OpenedSession) -> Vec<Item> {
             true => format!("pid {pid}{by}: {end}"),
             false => format!("{} (pid {pid}{by}): {end}", one_line(&command)),
         };
-        items.push(Item::fact("process", words, json!({ "command": command, "pid": pid, "end": end })));
+        items.push(Item::fact("process", words, json!({ "command": command, "pid": pid.0, "end": end })));
         // A fork's child has its parent's images.
         let new = manifest.modules.iter().filter(|module| seen.insert(&module.path));
         for coverage in new.filter_map(|module| module.coverage.as_ref()) {
@@ -41,7 +41,7 @@ pub(super) fn gather(opened: &OpenedSession) -> Vec<Item> {
         }
         for drop in manifest.drops.iter().filter(|drop| drop.count > 0) {
             let count = drops.entry(format!("{} {}", drop.lane, drop.reason)).or_default();
-            // The processes of a trace share their rings, and each tells of all that was lost.
+            // The processes of a trace share their rings, and each lists all that was lost.
             *count = (*count).max(drop.count);
         }
         for limit in &manifest.limits {
@@ -51,13 +51,13 @@ pub(super) fn gather(opened: &OpenedSession) -> Vec<Item> {
     }
     merge_processes(&mut items);
     let threads = || opened.processes().iter().flat_map(|process| &process.tables.meta().threads);
-    let duration = opened.end().saturating_sub(opened.start());
+    let duration = opened.end().since(opened.start());
     let events: u64 = threads().map(|thread| thread.facts.events).sum();
     let spans: u64 = threads().map(|thread| thread.spans).sum();
     items.push(Item::fact(
         "duration",
         nanoseconds(duration),
-        json!({ "start_ns": opened.start(), "duration_ns": duration }),
+        json!({ "start_ns": opened.start().0, "duration_ns": duration }),
     ));
     items.push(Item::fact(
         "events",
@@ -126,17 +126,17 @@ pub(super) fn logical(opened: &OpenedSession) -> Vec<Item> {
     for process in opened.processes() {
         let meta = process.tables.meta();
         for span in &meta.pthreads {
-            count("pthread", span.outcome(), span.end.saturating_sub(span.start));
+            count("pthread", span.outcome(), span.end.since(span.start));
         }
         for span in &meta.callbacks {
             has_callbacks = true;
-            count("callback", span.outcome(), span.end.saturating_sub(span.start));
+            count("callback", span.outcome(), span.end.since(span.start));
         }
         for span in &meta.tasks {
-            count("swift", span.outcome(), span.end.saturating_sub(span.start));
+            count("swift", span.outcome(), span.end.since(span.start));
         }
         for span in &meta.dispatched {
-            count("gcd", span.outcome(), span.end.saturating_sub(span.start));
+            count("gcd", span.outcome(), span.end.since(span.start));
         }
         left_out += meta.callbacks_left_out;
     }

@@ -79,7 +79,7 @@ fn anomalies(opened: &OpenedSession) -> Vec<Item> {
     let mut counts: BTreeMap<u32, (u64, String)> = BTreeMap::new();
     for (process, it) in opened.processes().iter().enumerate() {
         for anomaly in &it.tables.meta().anomalies {
-            let thread = it.tables.meta().threads[anomaly.thread as usize].id;
+            let thread = it.thread_id(anomaly.thread);
             let reference = opened.processes()[process].refer(Target::Event(thread, anomaly.first_seq));
             counts.entry(anomaly.kind).or_insert((0, reference)).0 += anomaly.count;
         }
@@ -111,7 +111,7 @@ fn orphans(opened: &OpenedSession) -> Option<Item> {
         .flat_map(|(process, it)| it.tables.meta().orphans.iter().map(move |&orphan| (process, orphan)));
     let count = all.clone().count() as u64;
     let (process, (thread, seq)) = all.next()?;
-    let thread = opened.processes()[process].tables.meta().threads[thread.as_usize()].id;
+    let thread = opened.processes()[process].thread_id(thread);
     let reference = opened.processes()[process].refer(Target::Event(thread, seq));
     let json = json!({ "kind": "orphaned_resume", "count": count });
     Some(Item::oddity("orphaned resume".into(), format!("{} times, first at", thousands(count)), Some(reference), json))
@@ -119,9 +119,10 @@ fn orphans(opened: &OpenedSession) -> Option<Item> {
 
 /// Groups that wait for something to the end.
 fn pending_groups(opened: &OpenedSession) -> Option<Item> {
-    let groups = opened.processes().iter().flat_map(|it| &it.tables.meta().groups).filter(|group| group.left() > 0);
-    let (count, left) = groups.fold((0_u64, 0_u64), |(count, left), group| (count + 1, left + group.left()));
-    let json = json!({ "kind": "pending_group", "count": count, "left": left });
+    let groups =
+        opened.processes().iter().flat_map(|it| &it.tables.meta().groups).filter(|group| group.remaining() > 0);
+    let (count, remaining) = groups.fold((0_u64, 0_u64), |(count, sum), group| (count + 1, sum + group.remaining()));
+    let json = json!({ "kind": "pending_group", "count": count, "left": remaining });
     let words = format!("{} dispatch groups never became empty", thousands(count));
     (count > 0).then(|| Item::oddity("pending groups".into(), words, Some("ada queues".into()), json))
 }

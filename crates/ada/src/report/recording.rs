@@ -1,8 +1,8 @@
-//! What the recording did to the program, and what it left out.
+//! What the recording did to the program, and what is not in it.
 
 use std::collections::BTreeMap;
 
-use ada_event::{FunctionId, ModuleId};
+use ada_event::{EventSeq, FunctionId, ModuleId, ThreadId, TraceNanos};
 use serde_json::json;
 
 use super::item::Item;
@@ -18,7 +18,7 @@ pub(super) fn gather(opened: &OpenedSession) -> Vec<Item> {
     items
 }
 
-/// The calls that no event tells of, because they were open before the first: one line for threads that did the same.
+/// The calls that no event has, because they were open before the first: one line for threads that did the same.
 fn open_before(opened: &OpenedSession) -> Vec<Item> {
     const NAMED: usize = 6;
     let mut threads: BTreeMap<Vec<String>, Vec<u32>> = BTreeMap::new();
@@ -49,12 +49,12 @@ fn crashes(opened: &OpenedSession) -> Vec<Item> {
     for (number, process) in opened.processes().iter().enumerate() {
         for crash in opened.recorded(process).manifest.iter().flat_map(|manifest| &manifest.crashes) {
             let function = crash.frames.first().and_then(|id| function(id)).map(|id| process.names.name(id));
-            let place = function.map_or_else(String::new, |name| format!(" in {name}"));
+            let within = function.map_or_else(String::new, |name| format!(" in {name}"));
             let address = crash.address.map_or_else(String::new, |address| format!(" at {:#x}", address.0));
-            let reference = opened.processes()[number].refer(Target::Thread(crash.thread, 0));
-            let moment = nanoseconds(crash.time_ns.saturating_sub(opened.start()));
+            let reference = opened.processes()[number].refer(Target::Thread(ThreadId(crash.thread), EventSeq(0)));
+            let moment = nanoseconds(TraceNanos(crash.time_ns).since(opened.start()));
             let words = format!(
-                "signal {}{address}{place}, after {moment}, {} calls open; ada spans --thread {} --reason crash",
+                "signal {}{address}{within}, after {moment}, {} calls open; ada spans --thread {} --reason crash",
                 crash.signal,
                 thousands(crash.depth),
                 crash.thread,

@@ -1,8 +1,8 @@
 //! One event, and the events around it.
 
-use ada_event::{Event, EventSeq};
+use ada_event::{Event, EventSeq, RuntimeAddr};
 use ada_format::atf::Payload;
-use ada_span::table::{Column, Columns};
+use ada_span::table::Columns;
 use serde_json::{Value, json};
 
 use super::ThreadRef;
@@ -10,12 +10,12 @@ use crate::analysis::{FrameSpan, Target, put_source};
 use crate::atf::event_json;
 
 /// The event with its detail, and `around` events before and after it.
-pub(super) fn show(thread_ref: &ThreadRef<'_>, seq: u64, around: usize) -> anyhow::Result<Option<Value>> {
+pub(super) fn show(thread_ref: &ThreadRef<'_>, seq: EventSeq, around: usize) -> anyhow::Result<Option<Value>> {
     let process = &thread_ref.opened.processes()[thread_ref.process];
-    let trace = &thread_ref.opened.recorded(process).threads[thread_ref.thread];
+    let trace = &thread_ref.opened.recorded(process).threads[thread_ref.thread.as_usize()];
     let index = trace.index();
-    let Some(event) = index.event(EventSeq(seq)) else { return Ok(None) };
-    let id = trace.id().0;
+    let Some(event) = index.event(seq) else { return Ok(None) };
+    let id = trace.id();
     let mut shown = json!({
         "event": process.refer(Target::Event(id, seq)),
         "kind": event.kind.to_string(),
@@ -23,7 +23,7 @@ pub(super) fn show(thread_ref: &ThreadRef<'_>, seq: u64, around: usize) -> anyho
         "function_id": event.function.to_string(),
         "name": process.names.name(event.function),
         "module": process.names.module(event.function),
-        "thread_id": id,
+        "thread_id": id.0,
         "depth": event.depth,
     });
     put_source(&mut shown, thread_ref.opened.source(thread_ref.process, event.function));
@@ -45,26 +45,27 @@ pub(super) fn show(thread_ref: &ThreadRef<'_>, seq: u64, around: usize) -> anyho
         shown["span"] = process.refer(Target::Frame(id, span.seq())).into();
     }
     let line = |seq: u64| -> Option<Value> {
-        let event = index.event(EventSeq(seq))?;
+        let seq = EventSeq(seq);
+        let event = index.event(seq)?;
         let reference = process.reference(Target::Event(id, seq));
         Some(format!("{reference} {} {}", event.kind, process.names.name(event.function)).into())
     };
     let around = around as u64;
-    shown["before"] = (seq.saturating_sub(around)..seq).filter_map(line).collect();
-    shown["after"] = (seq + 1..=seq.saturating_add(around)).filter_map(line).collect();
+    shown["before"] = (seq.0.saturating_sub(around)..seq.0).filter_map(line).collect();
+    shown["after"] = (seq.0 + 1..=seq.0.saturating_add(around)).filter_map(line).collect();
     Ok(Some(shown))
 }
 
-fn return_address(payload: &Payload<'_>) -> Option<u64> {
+fn return_address(payload: &Payload<'_>) -> Option<RuntimeAddr> {
     match payload {
-        Payload::X86Call(call) => Some(call.return_address.0),
-        Payload::X86Return(back) => Some(back.return_address.0),
+        Payload::X86Call(call) => Some(call.return_address),
+        Payload::X86Return(back) => Some(back.return_address),
         _ => None,
     }
 }
 
 /// The span that an event opens or closes.
-fn span_of(thread_ref: &ThreadRef<'_>, seq: u64, event: &Event) -> anyhow::Result<Option<FrameSpan>> {
+fn span_of(thread_ref: &ThreadRef<'_>, seq: EventSeq, event: &Event) -> anyhow::Result<Option<FrameSpan>> {
     let &ThreadRef { opened, process, thread } = thread_ref;
     let it = &opened.processes()[process];
     if let Some(opening) = FrameSpan::read(&it.tables, thread, seq)? {
@@ -77,13 +78,12 @@ fn span_of(thread_ref: &ThreadRef<'_>, seq: u64, event: &Event) -> anyhow::Resul
     for block in it.tables.blocks_of(thread).rev() {
         let entry = it.tables.block(block);
         let depths = entry.min_depth..=entry.max_depth;
-        if entry.first_seq > seq || entry.max_end < event.timestamp.0 || !depths.contains(&event.depth) {
+        if entry.first_seq > seq || entry.max_end < event.timestamp || !depths.contains(&event.depth) {
             continue;
         }
         it.tables.read(block, |_| true, &mut columns)?;
         for row in (0..columns.rows()).rev() {
-            let delta = columns.at(Column::CloseDelta, row);
-            if delta > 0 && columns.at(Column::OpenSeq, row) + delta == seq {
+            if columns.close_seq(row) == Some(seq) {
                 return Ok(Some(FrameSpan::of_row(thread, &columns, row)));
             }
         }

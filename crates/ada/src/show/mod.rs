@@ -3,7 +3,8 @@
 mod event;
 mod neighbours;
 
-use ada_event::FunctionId;
+use ada_event::{EventSeq, FunctionId, ProcessId, ThreadId};
+use ada_span::ThreadIndex;
 use anyhow::{Context, bail};
 use serde_json::{Map, Value, json};
 
@@ -65,7 +66,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Outcome> {
 struct ThreadRef<'a> {
     opened: &'a OpenedSession,
     process: usize,
-    thread: usize,
+    thread: ThreadIndex,
 }
 
 /// All that is known of what a reference means, with `limit` neighbours of each kind.
@@ -98,11 +99,11 @@ pub(crate) fn find(opened: &OpenedSession, reference: Reference, limit: usize) -
     }
 }
 
-fn find_task(opened: &OpenedSession, pid: Option<u32>, id: u64) -> anyhow::Result<Option<Span>> {
+fn find_task(opened: &OpenedSession, pid: Option<ProcessId>, id: u64) -> anyhow::Result<Option<Span>> {
     let mut found = opened.processes().iter().enumerate().filter_map(|(process, it)| {
         let is_meant = pid.is_none_or(|pid| pid == it.pid);
-        let place = it.tables.meta().tasks.iter().position(|task| task.id == id).filter(|_| is_meant);
-        place.map(|place| Span { process, kind: SpanKind::Task(place) })
+        let index = it.tables.meta().tasks.iter().position(|task| task.id == id).filter(|_| is_meant);
+        index.map(|index| Span { process, kind: SpanKind::Task(index) })
     });
     let span = found.next();
     if found.next().is_some() {
@@ -111,7 +112,7 @@ fn find_task(opened: &OpenedSession, pid: Option<u32>, id: u64) -> anyhow::Resul
     Ok(span)
 }
 
-fn find_thread(opened: &OpenedSession, pid: Option<u32>, id: u32) -> anyhow::Result<ThreadRef<'_>> {
+fn find_thread(opened: &OpenedSession, pid: Option<ProcessId>, id: ThreadId) -> anyhow::Result<ThreadRef<'_>> {
     let mut found = opened.processes().iter().enumerate().filter_map(|(process, it)| {
         let is_meant = pid.is_none_or(|pid| pid == it.pid);
         it.tables.meta().thread_index(id).filter(|_| is_meant).map(|thread| ThreadRef { opened, process, thread })
@@ -130,7 +131,7 @@ fn with_corrected(span: &Span, opened: &OpenedSession) -> Value {
     record
 }
 
-fn show_frame(thread_ref: &ThreadRef<'_>, seq: u64, limit: usize) -> anyhow::Result<Option<Value>> {
+fn show_frame(thread_ref: &ThreadRef<'_>, seq: EventSeq, limit: usize) -> anyhow::Result<Option<Value>> {
     let &ThreadRef { opened, process, thread } = thread_ref;
     let tables = &opened.processes()[process].tables;
     let Some(frame) = FrameSpan::read(tables, thread, seq)? else { return Ok(None) };
@@ -154,21 +155,21 @@ fn show_frame(thread_ref: &ThreadRef<'_>, seq: u64, limit: usize) -> anyhow::Res
     Ok(Some(shown))
 }
 
-fn show_thread(thread_ref: &ThreadRef<'_>, seq: u64) -> anyhow::Result<Value> {
+fn show_thread(thread_ref: &ThreadRef<'_>, seq: EventSeq) -> anyhow::Result<Value> {
     let process = &thread_ref.opened.processes()[thread_ref.process];
-    let entry = &process.tables.meta().threads[thread_ref.thread];
-    let mut shown = match process.pthread_place(thread_ref.thread as u64, seq) {
+    let entry = &process.tables.meta().threads[thread_ref.thread.as_usize()];
+    let mut shown = match process.pthread_index(thread_ref.thread, seq) {
         Some(at) => {
             with_corrected(&Span { process: thread_ref.process, kind: SpanKind::Pthread(at) }, thread_ref.opened)
         }
-        None => json!({ "thread_id": entry.id, "name": "main", "pid": process.pid }),
+        None => json!({ "thread_id": entry.id.0, "name": "main", "pid": process.pid.0 }),
     };
     let facts = &entry.facts;
     shown["events"] = facts.events.into();
     shown["spans"] = entry.spans.into();
     shown["deepest"] = facts.deepest.into();
-    shown["first_event_ns"] = facts.first_time.into();
-    shown["last_event_ns"] = facts.last_time.into();
+    shown["first_event_ns"] = facts.first_time.0.into();
+    shown["last_event_ns"] = facts.last_time.0.into();
     let outcomes: Map<String, Value> = entry
         .outcomes
         .iter()
@@ -181,11 +182,11 @@ fn show_thread(thread_ref: &ThreadRef<'_>, seq: u64) -> anyhow::Result<Value> {
     Ok(shown)
 }
 
-fn show_function(opened: &OpenedSession, pid: Option<u32>, function: FunctionId) -> Option<Value> {
+fn show_function(opened: &OpenedSession, pid: Option<ProcessId>, function: FunctionId) -> Option<Value> {
     opened.processes().iter().enumerate().filter(|(_, it)| pid.is_none_or(|pid| pid == it.pid)).find_map(
         |(process, it)| {
             let meta = it.tables.meta();
-            let stats = &meta.functions[meta.function_index(function)?];
+            let stats = &meta.functions[meta.function_index(function)?.as_usize()];
             let mut shown = top::to_json(opened, &top::Use::new(process, stats));
             shown["symbol"] = it.names.raw(function).filter(|raw| !raw.is_empty()).into();
             shown["reference"] = opened.processes()[process].refer(Target::Function(function)).into();

@@ -1,7 +1,7 @@
 //! The spans around a frame span: what it called, and what its caller called before and after it.
 
 use ada_span::SpanError;
-use ada_span::table::{Column, Columns};
+use ada_span::table::Columns;
 
 use super::ThreadRef;
 use crate::analysis::{FrameSpan, Span};
@@ -24,10 +24,6 @@ pub(super) fn find(thread_ref: &ThreadRef<'_>, frame: &FrameSpan, limit: usize) 
     let Some(own) = it.tables.block_of(thread, frame.seq()) else { return Ok(found) };
     let blocks = it.tables.blocks_of(thread);
     let mut columns = Columns::new();
-    let parent_of = |columns: &Columns, row: usize| {
-        let delta = columns.at(Column::ParentDelta, row);
-        (delta > 0).then(|| columns.at(Column::OpenSeq, row) - delta)
-    };
     let end = frame.end();
     for block in (own..blocks.end).take(NEAR) {
         if found.callees.len() >= limit && found.after.len() >= limit {
@@ -35,14 +31,13 @@ pub(super) fn find(thread_ref: &ThreadRef<'_>, frame: &FrameSpan, limit: usize) 
         }
         it.tables.read(block, |_| true, &mut columns)?;
         for row in 0..columns.rows() {
-            let seq = columns.at(Column::OpenSeq, row);
-            if seq <= frame.seq() {
+            if columns.seq(row) <= frame.seq() {
                 continue;
             }
-            let parent = parent_of(&columns, row);
+            let parent = columns.parent_seq(row);
             let list = if parent == Some(frame.seq()) {
                 &mut found.callees
-            } else if parent == frame.parent_seq() && columns.at(Column::Start, row) >= end {
+            } else if parent == frame.parent_seq() && columns.start(row) >= end {
                 &mut found.after
             } else {
                 continue;
@@ -58,8 +53,8 @@ pub(super) fn find(thread_ref: &ThreadRef<'_>, frame: &FrameSpan, limit: usize) 
         }
         it.tables.read(block, |_| true, &mut columns)?;
         for row in (0..columns.rows()).rev() {
-            let seq = columns.at(Column::OpenSeq, row);
-            if seq < frame.seq() && parent_of(&columns, row) == frame.parent_seq() && found.before.len() < limit {
+            let is_sibling = columns.seq(row) < frame.seq() && columns.parent_seq(row) == frame.parent_seq();
+            if is_sibling && found.before.len() < limit {
                 found.before.push(Span::frame(process, FrameSpan::of_row(thread, &columns, row)));
             }
         }

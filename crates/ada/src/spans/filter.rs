@@ -1,9 +1,9 @@
 //! Which spans are wanted.
 
-use ada_event::FunctionId;
+use ada_event::{EventSeq, FunctionId, ThreadId, TraceNanos};
 use ada_image::glob;
-use ada_span::table::BlockEntry;
-use ada_span::{Outcome, Reason, Status};
+use ada_span::table::{BlockEntry, FunctionIndex};
+use ada_span::{Outcome, Reason, Status, ThreadIndex};
 use anyhow::bail;
 use clap::ValueEnum;
 
@@ -89,13 +89,13 @@ pub(crate) struct Filter {
     hides_frames_behind: bool,
     runtimes: Vec<&'static str>,
     outcomes: Vec<bool>,
-    /// By process and place of the function; none if all are wanted.
+    /// By process and index of the function; none if all are wanted.
     functions: Option<Vec<Vec<bool>>>,
     patterns: (Vec<String>, Vec<String>),
-    threads: Vec<u32>,
+    threads: Vec<ThreadId>,
     min_duration: u64,
-    since: u64,
-    until: u64,
+    since: TraceNanos,
+    until: TraceNanos,
 }
 
 impl FilterArgs {
@@ -115,9 +115,9 @@ impl FilterArgs {
     }
 
     pub(crate) fn prepare(&self, opened: &OpenedSession) -> anyhow::Result<Filter> {
-        for id in &self.thread {
-            let has = |id: u32| opened.processes().iter().any(|it| it.tables.meta().thread_index(id).is_some());
-            if !has(*id) {
+        let threads: Vec<ThreadId> = self.thread.iter().copied().map(ThreadId).collect();
+        for id in &threads {
+            if !opened.processes().iter().any(|it| it.tables.meta().thread_index(*id).is_some()) {
                 bail!("thread {id} is not in the session; `ada threads` lists them");
             }
         }
@@ -148,10 +148,10 @@ impl FilterArgs {
             outcomes: (0..Outcome::BYTES).map(is_wanted).collect(),
             functions,
             patterns: (self.function.clone(), self.module.clone()),
-            threads: self.thread.clone(),
+            threads,
             min_duration: self.min_duration.unwrap_or(0),
-            since: self.since.map_or(0, |it| it.on_clock(opened.start())),
-            until: self.until.map_or(u64::MAX, |it| it.on_clock(opened.start())),
+            since: self.since.map_or(TraceNanos(0), |it| it.on_clock(opened.start())),
+            until: self.until.map_or(TraceNanos::MAX, |it| it.on_clock(opened.start())),
         })
     }
 
@@ -182,7 +182,7 @@ impl Filter {
         self.wants_logical
     }
 
-    pub(crate) fn wants_thread(&self, id: u32) -> bool {
+    pub(crate) fn wants_thread(&self, id: ThreadId) -> bool {
         self.threads.is_empty() || self.threads.contains(&id)
     }
 
@@ -193,16 +193,26 @@ impl Filter {
 
     /// Whether a frame span is wanted, by what scans read of each.
     #[inline]
-    pub(crate) fn wants_frame(&self, process: usize, function: u64, start: u64, duration: u64, outcome: u64) -> bool {
+    pub(crate) fn wants_frame(
+        &self,
+        process: usize,
+        function: FunctionIndex,
+        start: TraceNanos,
+        duration: u64,
+        outcome: u64,
+    ) -> bool {
         duration >= self.min_duration
             && start >= self.since
             && start < self.until
             && self.outcomes.get(outcome as usize).copied().unwrap_or(false)
-            && self.functions.as_ref().is_none_or(|them| them[process].get(function as usize).copied().unwrap_or(false))
+            && self
+                .functions
+                .as_ref()
+                .is_none_or(|them| them[process].get(function.as_usize()).copied().unwrap_or(false))
     }
 
     /// Whether a frame span is to be hidden behind its logical one.
-    pub(crate) fn hides(&self, opened: &OpenedSession, process: usize, thread: u32, seq: u64) -> bool {
+    pub(crate) fn hides(&self, opened: &OpenedSession, process: usize, thread: ThreadIndex, seq: EventSeq) -> bool {
         self.hides_frames_behind && opened.processes()[process].logical_of(thread, seq).is_some()
     }
 

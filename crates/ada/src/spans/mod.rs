@@ -231,7 +231,7 @@ fn cells(args: &Args, opened: &OpenedSession, span: &Span) -> Vec<String> {
     if outcome.is_uncertain {
         status.push('?');
     }
-    let start = span.start(opened).saturating_sub(opened.start());
+    let start = span.start(opened).since(opened.start());
     let name = match span.kind {
         SpanKind::Frame(_) => span.name(opened),
         _ => format!("{} {}", span.runtime(opened), span.name(opened)),

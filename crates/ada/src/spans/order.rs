@@ -3,6 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
+use ada_event::ProcessId;
 use clap::ValueEnum;
 
 use crate::analysis::{OpenedSession, Reference, Span, Target};
@@ -31,18 +32,18 @@ impl Sort {
     /// A number that grows along the list.
     pub(super) fn key(self, opened: &OpenedSession, span: &Span) -> u64 {
         match self {
-            Self::Start => span.start(opened),
+            Self::Start => span.start(opened).0,
             Self::Duration => u64::MAX - span.duration(opened),
             Self::SelfTime => u64::MAX - span.self_ns(opened).unwrap_or(0),
         }
     }
 }
 
-/// A row's place in a list: no two rows have the same.
+/// A row's position in a list: no two rows have the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Position {
     pub(super) key: u64,
-    pub(super) pid: u32,
+    pub(super) pid: ProcessId,
     pub(super) target: Target,
 }
 

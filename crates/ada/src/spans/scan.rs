@@ -3,8 +3,9 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use ada_span::SpanError;
+use ada_event::{EventSeq, ProcessId, ThreadId};
 use ada_span::table::{Column, Columns};
+use ada_span::{SpanError, ThreadIndex};
 
 use super::filter::Filter;
 use super::order::{Cursor, Position, Sort};
@@ -42,7 +43,7 @@ fn longest_frames(opened: &OpenedSession, filter: &Filter, best: &mut Best) -> R
     for (number, process) in opened.processes().iter().enumerate() {
         for (at, block) in process.tables.meta().blocks.iter().enumerate() {
             let thread = block.thread;
-            let is_wanted = filter.wants_thread(process.tables.meta().threads[thread as usize].id);
+            let is_wanted = filter.wants_thread(process.tables.meta().threads[thread.as_usize()].id);
             // No span is longer in itself than it is.
             if !is_wanted || !filter.wants_block(block) || best.is_beyond(u64::MAX - block.max_duration) {
                 continue;
@@ -56,7 +57,7 @@ fn longest_frames(opened: &OpenedSession, filter: &Filter, best: &mut Best) -> R
                 if best.is_beyond(u64::MAX - value) || !is_wanted_frame(filter, number, &columns, row) {
                     continue;
                 }
-                let frame = FrameSpan::of_row(thread as usize, &columns, row);
+                let frame = FrameSpan::of_row(thread, &columns, row);
                 if !filter.hides(opened, number, thread, frame.seq()) {
                     best.offer(opened, Span::frame(number, frame));
                 }
@@ -67,8 +68,8 @@ fn longest_frames(opened: &OpenedSession, filter: &Filter, best: &mut Best) -> R
 }
 
 fn is_wanted_frame(filter: &Filter, process: usize, columns: &Columns, row: usize) -> bool {
-    let at = |column: Column| columns.at(column, row);
-    filter.wants_frame(process, at(Column::Function), at(Column::Start), at(Column::Duration), at(Column::Outcome))
+    let (duration, outcome) = (columns.at(Column::Duration, row), columns.at(Column::Outcome, row));
+    filter.wants_frame(process, columns.function(row), columns.start(row), duration, outcome)
 }
 
 /// The wanted logical spans, in no order.
@@ -144,7 +145,7 @@ pub(super) fn each_by_start(
     let mut lanes: Vec<Lane> = Vec::new();
     if filter.wants_frames() {
         for (process, it) in opened.processes().iter().enumerate() {
-            for (thread, entry) in it.tables.meta().threads.iter().enumerate() {
+            for (thread, entry) in ThreadIndex::all(it.tables.meta().threads.len()).zip(&it.tables.meta().threads) {
                 if filter.wants_thread(entry.id) {
                     lanes.push(Lane::new(process, thread, it.tables.blocks_of(thread)));
                 }
@@ -188,7 +189,7 @@ pub(super) fn each_by_start(
 /// A thread's frame spans.
 struct Lane {
     process: usize,
-    thread: usize,
+    thread: ThreadIndex,
     blocks: std::ops::Range<usize>,
     columns: Option<Box<Columns>>,
     row: usize,
@@ -197,11 +198,11 @@ struct Lane {
 }
 
 impl Lane {
-    fn new(process: usize, thread: usize, blocks: std::ops::Range<usize>) -> Self {
+    fn new(process: usize, thread: ThreadIndex, blocks: std::ops::Range<usize>) -> Self {
         Self { process, thread, blocks, columns: None, row: 0, is_before_block: false }
     }
 
-    /// Goes to the next wanted row, and gives its place; or that of the next block.
+    /// Goes to the next wanted row, and gives its position; or that of the next block.
     fn next_position(
         &mut self,
         opened: &OpenedSession,
@@ -209,15 +210,15 @@ impl Lane {
         cursor: Option<Cursor>,
     ) -> Result<Option<Position>, SpanError> {
         let process = &opened.processes()[self.process];
-        let id = process.tables.meta().threads[self.thread].id;
+        let id = process.tables.meta().threads[self.thread.as_usize()].id;
         loop {
             if let Some(columns) = &self.columns {
                 while self.row < columns.rows() {
-                    let (row, seq) = (self.row, columns.at(Column::OpenSeq, self.row));
+                    let (row, seq) = (self.row, columns.seq(self.row));
                     if is_wanted_frame(filter, self.process, columns, row)
-                        && !filter.hides(opened, self.process, self.thread as u32, seq)
+                        && !filter.hides(opened, self.process, self.thread, seq)
                     {
-                        let key = columns.at(Column::Start, row);
+                        let key = columns.start(row).0;
                         let target = crate::analysis::Target::Frame(id, seq);
                         let position = Position { key, pid: process.pid, target };
                         if cursor.is_none_or(|cursor| position > cursor.position) {
@@ -239,14 +240,14 @@ impl Lane {
             // Blocks without a wanted row are passed over; one with rows waits for its turn before it is read.
             let Some(block) = self.blocks.clone().next() else { return Ok(None) };
             let entry = process.tables.block(block);
-            let is_behind = cursor.is_some_and(|cursor| entry.max_start < cursor.position.key);
+            let is_behind = cursor.is_some_and(|cursor| entry.max_start.0 < cursor.position.key);
             if is_behind || !filter.wants_block(entry) {
                 self.blocks.next();
                 continue;
             }
             self.is_before_block = true;
-            let target = crate::analysis::Target::Frame(0, 0);
-            return Ok(Some(Position { key: entry.min_start, pid: 0, target }));
+            let target = crate::analysis::Target::Frame(ThreadId(0), EventSeq(0));
+            return Ok(Some(Position { key: entry.min_start.0, pid: ProcessId(0), target }));
         }
     }
 

@@ -4,7 +4,6 @@ use std::fs::{self, File};
 use std::io::{self, BufWriter};
 use std::path::{Path, PathBuf};
 
-use ada_event::ImageOffset;
 use ada_format::atf::{FunctionRow, Manifest, functions_file, read_functions, write_functions};
 use ada_image::{DebugImage, SymbolNames};
 use anyhow::Context;
@@ -13,7 +12,7 @@ use anyhow::Context;
 pub(super) struct NamedModule {
     /// Functions that had no name.
     pub(super) gained: usize,
-    /// Functions that had a less telling one.
+    /// Functions that had a less specific one.
     pub(super) improved: usize,
     /// Functions that have none now.
     pub(super) unnamed: usize,
@@ -24,7 +23,7 @@ pub(super) struct NamedModule {
 pub(super) struct ProcessNames<'a> {
     folder: &'a Path,
     manifest: Manifest,
-    /// Written and not in place yet: the new file, and the one that it replaces.
+    /// Written and not renamed yet: the new file, and the one that it replaces.
     ready: Vec<(PathBuf, PathBuf)>,
 }
 
@@ -48,27 +47,27 @@ impl<'a> ProcessNames<'a> {
             if !module.names_from.contains(&source) {
                 module.names_from.push(source);
             }
-            let new = self.stage(&path, |out| write_functions(BufWriter::new(out), rows));
+            let new = self.write_beside(&path, |out| write_functions(BufWriter::new(out), rows));
             new.with_context(|| format!("cannot write beside {}", path.display()))?;
         }
         Ok(named)
     }
 
-    /// Puts everything in its place: a list and its hash in the manifest belong together, so all is written before the
+    /// Renames everything: a list and its hash in the manifest belong together, so all is written before the
     /// first file is replaced.
     pub(super) fn save(mut self) -> io::Result<()> {
         if self.ready.is_empty() {
             return Ok(());
         }
         let json = self.manifest.to_json();
-        self.stage(&self.folder.join("manifest.json"), |mut out| io::Write::write_all(&mut out, &json))?;
+        self.write_beside(&self.folder.join("manifest.json"), |mut out| io::Write::write_all(&mut out, &json))?;
         for (new, old) in std::mem::take(&mut self.ready) {
             fs::rename(new, old)?;
         }
         Ok(())
     }
 
-    fn stage(&mut self, path: &Path, write: impl FnOnce(File) -> io::Result<()>) -> io::Result<()> {
+    fn write_beside(&mut self, path: &Path, write: impl FnOnce(File) -> io::Result<()>) -> io::Result<()> {
         let new = path.with_added_extension("tmp");
         self.ready.push((new.clone(), path.to_owned()));
         write(File::create(&new)?)
@@ -86,7 +85,7 @@ impl Drop for ProcessNames<'_> {
 fn rename(rows: &mut [FunctionRow], names: &SymbolNames<'_>) -> NamedModule {
     let mut named = NamedModule { gained: 0, improved: 0, unnamed: 0, functions: rows.len() };
     for row in rows {
-        if let Some(name) = names.better_than(&row.name, ImageOffset(row.offset)) {
+        if let Some(name) = names.better_than(&row.name, row.offset) {
             *if row.name.is_empty() { &mut named.gained } else { &mut named.improved } += 1;
             row.name = name.into_owned();
         }
@@ -96,5 +95,5 @@ fn rename(rows: &mut [FunctionRow], names: &SymbolNames<'_>) -> NamedModule {
 }
 
 fn hash(rows: &[FunctionRow]) -> u64 {
-    ada_image::function_table_hash(rows.iter().map(|row| (ImageOffset(row.offset), row.size, Some(&*row.name))))
+    ada_image::function_table_hash(rows.iter().map(|row| (row.offset, row.size, Some(&*row.name))))
 }

@@ -1,14 +1,15 @@
 //! Tasks below the tasks that made them.
 
 use ada_span::concurrency::Context;
+use ada_span::swift::TaskSpan;
 
 use crate::analysis::{OpenedSession, TraceProcess};
 
-/// A task in its place of the hierarchy.
+/// A task, with its level of the hierarchy.
 pub(super) struct Line {
     pub(super) process: usize,
-    /// The task's place in the tables.
-    pub(super) place: usize,
+    /// The task's index in the tables.
+    pub(super) index: usize,
     pub(super) level: usize,
 }
 
@@ -21,23 +22,24 @@ fn of_process(number: usize, process: &TraceProcess) -> Vec<Line> {
     let tasks = &process.tables.meta().tasks;
     let mut made: Vec<Vec<usize>> = vec![Vec::new(); tasks.len()];
     let mut roots = Vec::new();
-    for (place, task) in tasks.iter().enumerate() {
+    for (index, task) in tasks.iter().enumerate() {
         match maker(process, task.parent()) {
-            Some(parent) if parent != place => made[parent].push(place),
-            _ => roots.push(place),
+            Some(parent) if parent != index => made[parent].push(index),
+            _ => roots.push(index),
         }
     }
-    let by_time = |places: &mut Vec<usize>| {
-        // Those whose creation was not seen come when they are first heard of.
-        places.sort_by_key(|&place| (tasks[place].create_time.min(tasks[place].start), tasks[place].id));
+    let by_time = |indexes: &mut Vec<usize>| {
+        // Those whose creation was not seen come when they are first seen.
+        let first_seen = |task: &TaskSpan| task.create_time.map_or(task.start, |time| time.min(task.start));
+        indexes.sort_by_key(|&index| (first_seen(&tasks[index]), tasks[index].id));
     };
     made.iter_mut().for_each(by_time);
     by_time(&mut roots);
     let mut lines = Vec::with_capacity(tasks.len());
-    let mut stack: Vec<(usize, usize)> = roots.into_iter().rev().map(|place| (place, 0)).collect();
-    while let Some((place, level)) = stack.pop() {
-        lines.push(Line { process: number, place, level });
-        let below = std::mem::take(&mut made[place]);
+    let mut stack: Vec<(usize, usize)> = roots.into_iter().rev().map(|index| (index, 0)).collect();
+    while let Some((index, level)) = stack.pop() {
+        lines.push(Line { process: number, index, level });
+        let below = std::mem::take(&mut made[index]);
         stack.extend(below.into_iter().rev().map(|child| (child, level + 1)));
     }
     lines
@@ -50,8 +52,8 @@ fn maker(process: &TraceProcess, mut context: Context) -> Option<usize> {
     for _ in 0..DEEPEST {
         match context {
             Context::Thread => return None,
-            Context::Task(place) => return Some(place as usize),
-            Context::Block(place) => context = process.tables.meta().dispatched[place as usize].parent(),
+            Context::Task(index) => return Some(index as usize),
+            Context::Block(index) => context = process.tables.meta().dispatched[index as usize].parent(),
         }
     }
     None

@@ -98,11 +98,11 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Outcome> {
 
 impl Line {
     fn span(&self) -> Span {
-        Span { process: self.process, kind: SpanKind::Task(self.place) }
+        Span { process: self.process, kind: SpanKind::Task(self.index) }
     }
 
     fn task<'a>(&self, opened: &'a OpenedSession) -> &'a TaskSpan {
-        &opened.processes()[self.process].tables.meta().tasks[self.place]
+        &opened.processes()[self.process].tables.meta().tasks[self.index]
     }
 }
 
@@ -133,11 +133,11 @@ fn table(opened: &OpenedSession, lines: &[Line]) -> Listing {
         let (span, task) = (line.span(), line.task(opened));
         let process = &opened.processes()[line.process];
         let outcome = task.outcome();
-        let threads: Vec<String> = process.threads_of(task).iter().map(u32::to_string).collect();
+        let threads: Vec<String> = process.threads_of(task).iter().map(ToString::to_string).collect();
         listing.row(vec![
             format!("{:1$}{2}", "", 2 * line.level.min(20), span.reference(opened)),
             task.kind().word().to_owned(),
-            nanoseconds(task.start.saturating_sub(opened.start())),
+            nanoseconds(task.start.since(opened.start())),
             nanoseconds(span.duration(opened)),
             nanoseconds(task.running_ns),
             nanoseconds(task.suspended_ns),

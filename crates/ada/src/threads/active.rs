@@ -1,5 +1,6 @@
 //! How many threads were alive when.
 
+use ada_event::TraceNanos;
 use serde_json::{Value, json};
 
 use crate::analysis::{OpenedSession, Out, nanoseconds};
@@ -15,8 +16,8 @@ struct Active {
 }
 
 fn count(opened: &OpenedSession) -> Active {
-    let stretch_ns = (opened.end().saturating_sub(opened.start()) / STRETCHES).max(1);
-    let mut changes: Vec<(u64, i64)> = Vec::new();
+    let stretch_ns = (opened.end().since(opened.start()) / STRETCHES).max(1);
+    let mut changes: Vec<(TraceNanos, i64)> = Vec::new();
     for thread in opened.processes().iter().flat_map(|process| &process.tables.meta().threads) {
         if thread.facts.events > 0 {
             changes.push((thread.facts.first_time, 1));
@@ -28,7 +29,7 @@ fn count(opened: &OpenedSession) -> Active {
     let mut counts = vec![0_u64; STRETCHES as usize];
     let (mut alive, mut most, mut at) = (0_i64, 0, 0);
     for (time, change) in changes {
-        let stretch = (time.saturating_sub(opened.start()) / stretch_ns).min(STRETCHES - 1) as usize;
+        let stretch = (time.since(opened.start()) / stretch_ns).min(STRETCHES - 1) as usize;
         while at < stretch {
             at += 1;
             counts[at] = alive as u64;
@@ -50,5 +51,5 @@ pub(super) fn print(opened: &OpenedSession, out: &mut Out) -> anyhow::Result<()>
 
 pub(super) fn to_json(opened: &OpenedSession) -> Value {
     let active = count(opened);
-    json!({ "most": active.most, "start_ns": opened.start(), "stretch_ns": active.stretch_ns, "counts": active.counts })
+    json!({ "most": active.most, "start_ns": opened.start().0, "stretch_ns": active.stretch_ns, "counts": active.counts })
 }

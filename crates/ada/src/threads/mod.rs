@@ -4,9 +4,10 @@ mod active;
 
 use std::collections::HashMap;
 
+use ada_event::EventSeq;
 use ada_image::glob;
-use ada_span::NONE;
 use ada_span::pthread::PthreadSpan;
+use ada_span::{NONE, ThreadIndex};
 use serde_json::{Value, json};
 
 use crate::analysis::{
@@ -42,11 +43,11 @@ pub(crate) struct Args {
     format: ListFormat,
 }
 
-/// A thread in its place of the hierarchy.
+/// A thread, with its level of the hierarchy.
 struct Line {
     process: usize,
-    /// The thread's place.
-    thread: usize,
+    /// The thread.
+    thread: ThreadIndex,
     /// Its span; the first thread of a process has none.
     span: Option<PthreadSpan>,
     level: usize,
@@ -116,18 +117,20 @@ fn hierarchy(opened: &OpenedSession) -> Vec<Line> {
         let mut all: Vec<Line> = meta
             .pthreads
             .iter()
-            .map(|&span| Line { process, thread: span.thread as usize, span: Some(span), level: 0 })
+            .map(|&span| Line { process, thread: span.thread, span: Some(span), level: 0 })
             .collect();
-        let without = (0..meta.threads.len()).filter(|&thread| it.pthread(thread as u64, u64::MAX).is_none());
+        let without =
+            ThreadIndex::all(meta.threads.len()).filter(|&thread| it.pthread(thread, EventSeq(u64::MAX)).is_none());
         all.extend(without.map(|thread| Line { process, thread, span: None, level: 0 }));
-        all.sort_by_key(|line| line.span.map_or(meta.threads[line.thread].facts.first_time, |span| span.start));
-        // Those that a thread made, by the thread's place and the event that its life begins with.
-        let mut made: HashMap<Option<(u64, u64)>, Vec<usize>> = HashMap::new();
+        all.sort_by_key(|line| {
+            line.span.map_or(meta.threads[line.thread.as_usize()].facts.first_time, |span| span.start)
+        });
+        // Those that a thread made, by the thread and the event that its life begins with.
+        let mut made: HashMap<Option<(ThreadIndex, EventSeq)>, Vec<usize>> = HashMap::new();
         for (number, line) in all.iter().enumerate() {
-            let creator = line.span.filter(|span| span.creator != NONE).map(|span| {
-                let life = it.pthread(span.creator, span.create_seq);
-                (span.creator, life.map_or(0, |life| life.begin_seq))
-            });
+            let creation = line.span.and_then(|span| span.creator.zip(span.create_seq));
+            let creator = creation
+                .map(|(thread, seq)| (thread, it.pthread(thread, seq).map(|life| life.begin_seq).unwrap_or_default()));
             made.entry(creator).or_default().push(number);
         }
         let mut order: Vec<(usize, usize)> = Vec::new();
@@ -138,7 +141,7 @@ fn hierarchy(opened: &OpenedSession) -> Vec<Line> {
             while let Some((number, level)) = stack.pop() {
                 seen[number] = true;
                 order.push((number, level));
-                let own = (all[number].thread as u64, all[number].span.map_or(0, |span| span.begin_seq));
+                let own = (all[number].thread, all[number].span.map(|span| span.begin_seq).unwrap_or_default());
                 let below = made.remove(&Some(own)).unwrap_or_default();
                 stack.extend(below.into_iter().rev().filter(|child| !seen[*child]).map(|child| (child, level + 1)));
             }
@@ -158,19 +161,20 @@ fn name(opened: &OpenedSession, line: &Line) -> String {
     let process = &opened.processes()[line.process];
     match &line.span {
         Some(span) => match span.given_name() {
-            Some(given) if span.function == NONE => given,
+            Some(given) if span.function.is_none() => given,
             Some(given) => format!("{} ({given})", process.thread_name(span)),
             None => process.thread_name(span),
         },
         // The bits above a thread id number the parts of a thread that was recorded in several.
-        None if process.tables.meta().threads[line.thread].id >> 22 > 0 => "continued".to_owned(),
+        None if process.tables.meta().threads[line.thread.as_usize()].id.0 >> 22 > 0 => "continued".to_owned(),
         None => "main".to_owned(),
     }
 }
 
 fn reference(opened: &OpenedSession, line: &Line) -> String {
-    let id = opened.processes()[line.process].tables.meta().threads[line.thread].id;
-    opened.processes()[line.process].refer(Target::Thread(id, line.span.map_or(0, |span| span.begin_seq)))
+    let process = &opened.processes()[line.process];
+    let begin_seq = line.span.map(|span| span.begin_seq).unwrap_or_default();
+    process.refer(Target::Thread(process.thread_id(line.thread), begin_seq))
 }
 
 fn table(opened: &OpenedSession, lines: &[Line]) -> Listing {
@@ -188,18 +192,16 @@ fn table(opened: &OpenedSession, lines: &[Line]) -> Listing {
     ]);
     for line in lines {
         let process = &opened.processes()[line.process];
-        let entry = &process.tables.meta().threads[line.thread];
+        let entry = &process.tables.meta().threads[line.thread.as_usize()];
         let span = line.span.as_ref();
         let blank = String::new;
-        let id_of = |place: u64| process.tables.meta().threads.get(place as usize).map(|thread| thread.id);
-        let start = span.map_or(entry.facts.first_time, |span| span.start).saturating_sub(opened.start());
+        let start = span.map_or(entry.facts.first_time, |span| span.start).since(opened.start());
         let creator = span.and_then(|span| {
             let doubt = if span.confidence < 90 { "?" } else { "" };
-            id_of(span.creator).map(|creator| format!("thread:{creator}{doubt}"))
+            process.known_thread_id(span.creator).map(|creator| format!("thread:{creator}{doubt}"))
         });
-        let lifetime = span.map_or(entry.facts.last_time.saturating_sub(entry.facts.first_time), |span| {
-            span.end.saturating_sub(span.start)
-        });
+        let lifetime =
+            span.map_or(entry.facts.last_time.since(entry.facts.first_time), |span| span.end.since(span.start));
         listing.row(vec![
             format!("{:1$}{2}", "", 2 * line.level.min(20), reference(opened, line)),
             nanoseconds(start),
@@ -209,8 +211,8 @@ fn table(opened: &OpenedSession, lines: &[Line]) -> Listing {
             span.map_or_else(blank, |span| span.end_how().word().to_owned()),
             span.filter(|span| span.exit_value != NONE).map_or_else(blank, |span| format!("{:#x}", span.exit_value)),
             creator.unwrap_or_default(),
-            span.filter(|span| span.join_end != NONE)
-                .map_or_else(blank, |span| nanoseconds(span.join_end.saturating_sub(span.join_time))),
+            span.and_then(|span| span.join_end.zip(span.join_time))
+                .map_or_else(blank, |(end, begin)| nanoseconds(end.since(begin))),
             name(opened, line),
         ]);
     }
@@ -219,21 +221,21 @@ fn table(opened: &OpenedSession, lines: &[Line]) -> Listing {
 
 fn to_json(opened: &OpenedSession, line: &Line) -> Value {
     let process = &opened.processes()[line.process];
-    let entry = &process.tables.meta().threads[line.thread];
+    let entry = &process.tables.meta().threads[line.thread.as_usize()];
     let mut json = json!({
         "reference": reference(opened, line),
-        "pid": process.pid,
-        "thread_id": entry.id,
+        "pid": process.pid.0,
+        "thread_id": entry.id.0,
         "name": name(opened, line),
         "level": line.level,
-        "start_ns": entry.facts.first_time,
-        "end_ns": entry.facts.last_time,
+        "start_ns": entry.facts.first_time.0,
+        "end_ns": entry.facts.last_time.0,
         "events": entry.facts.events,
         "spans": entry.spans,
         "deepest": entry.facts.deepest,
     });
-    if let Some(place) = line.span.and_then(|span| process.pthread_place(span.thread, span.begin_seq)) {
-        let record = opened.record(&Span { process: line.process, kind: SpanKind::Pthread(place) });
+    if let Some(index) = line.span.and_then(|span| process.pthread_index(span.thread, span.begin_seq)) {
+        let record = opened.record(&Span { process: line.process, kind: SpanKind::Pthread(index) });
         for name in ["status", "reason", "start_ns", "end_ns", "evidence", "file", "line"] {
             json[name] = record[name].clone();
         }

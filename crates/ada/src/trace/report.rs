@@ -26,8 +26,8 @@ pub(crate) fn print(report: &TraceReport) {
         ));
     }
     for crash in &report.crashes {
-        let place = crash.function.as_ref().map(|name| format!(" in {name}")).unwrap_or_default();
-        say(format_args!("ada: signal {} hit thread {}{place}\n", crash.signal, crash.tid));
+        let within = crash.function.as_ref().map(|name| format!(" in {name}")).unwrap_or_default();
+        say(format_args!("ada: signal {} hit thread {}{within}\n", crash.signal, crash.tid));
     }
     if report.let_go > 0 {
         let kept = report.events.saturating_sub(report.let_go);
@@ -64,7 +64,7 @@ pub(crate) fn print(report: &TraceReport) {
     say(format_args!("ada: {}\n", report.session.display()));
 }
 
-/// Tells what is missing in the trace because it was switched.
+/// Reports what is missing in the trace because it was switched.
 fn switched(functions: &[SwitchedFunction]) {
     if functions.is_empty() {
         return;

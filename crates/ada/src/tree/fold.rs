@@ -2,18 +2,18 @@
 
 use std::collections::HashMap;
 
-use ada_event::ThreadId;
-use ada_span::table::{Column, Columns, Tables};
-use ada_span::{Correction, Costs, SelfCosts, SpanEnds, SpanError};
+use ada_event::{EventSeq, TraceNanos};
+use ada_span::table::{Column, Columns, FunctionIndex, Tables};
+use ada_span::{Correction, Costs, SelfCosts, SpanEnds, SpanError, ThreadIndex};
 
-/// Call paths that are told apart; beyond, calls are only counted.
+/// Call paths that are distinguished; beyond, calls are only counted.
 const MOST_NODES: usize = 1 << 20;
 
 /// Calls with the same path.
 #[derive(Clone, Debug)]
 pub(super) struct Node {
-    /// The function's place in the tables.
-    pub(super) function: u32,
+    /// The function.
+    pub(super) function: FunctionIndex,
     pub(super) count: u64,
     pub(super) total_ns: u64,
     pub(super) self_ns: u64,
@@ -22,8 +22,8 @@ pub(super) struct Node {
     pub(super) self_costs: SelfCosts,
     /// Calls below it that are too deep to be shown.
     pub(super) hidden: u64,
-    /// The first one: the place of its thread, and its opening event.
-    pub(super) first: (u32, u64),
+    /// The first one: its thread and its opening event.
+    pub(super) first: (ThreadIndex, EventSeq),
     children: Vec<usize>,
 }
 
@@ -31,9 +31,9 @@ pub(super) struct Node {
 pub(super) struct Wanted<'a> {
     /// Where times are to be had without what recording took.
     pub(super) correction: Option<&'a Correction>,
-    pub(super) since: u64,
-    pub(super) until: u64,
-    /// By place of the function: where the tree begins. None: at the outermost calls.
+    pub(super) since: TraceNanos,
+    pub(super) until: TraceNanos,
+    /// By index of the function: where the tree begins. None: at the outermost calls.
     pub(super) is_root: Option<Vec<bool>>,
     pub(super) depth: usize,
 }
@@ -44,7 +44,7 @@ pub(super) struct Folded {
     nodes: Vec<Node>,
     roots: Vec<usize>,
     /// Nodes by parent and function.
-    known: HashMap<(Option<usize>, u32), usize>,
+    known: HashMap<(Option<usize>, FunctionIndex), usize>,
     left_out: u64,
 }
 
@@ -72,7 +72,12 @@ impl Folded {
     }
 
     /// Adds the calls of a thread.
-    pub(super) fn add_thread(&mut self, tables: &Tables, thread: usize, wanted: &Wanted<'_>) -> Result<(), SpanError> {
+    pub(super) fn add_thread(
+        &mut self,
+        tables: &Tables,
+        thread: ThreadIndex,
+        wanted: &Wanted<'_>,
+    ) -> Result<(), SpanError> {
         let mut open: Vec<Open> = Vec::new();
         let mut columns = Columns::new();
         for block in tables.blocks_of(thread) {
@@ -90,13 +95,13 @@ impl Folded {
                 self.add_row(&columns, row, thread, tables, wanted, &mut open);
             }
         }
-        let events = tables.meta().threads[thread].facts.events;
+        let events = EventSeq(tables.meta().threads[thread.as_usize()].facts.events);
         open.drain(..).for_each(|it| self.end(&it, events));
         Ok(())
     }
 
     /// A call is over; where nothing says when, before an event.
-    fn end(&mut self, open: &Open, before: u64) {
+    fn end(&mut self, open: &Open, before: EventSeq) {
         if let Some(node) = open.node.filter(|_| open.ends.has_length()) {
             self.nodes[node].costs.add(&open.ends.costs(before, open.waited_ns));
         }
@@ -106,14 +111,14 @@ impl Folded {
         &mut self,
         columns: &Columns,
         row: usize,
-        thread: usize,
+        thread: ThreadIndex,
         tables: &Tables,
         wanted: &Wanted<'_>,
         open: &mut Vec<Open>,
     ) {
         let at = |column: Column| columns.at(column, row);
         let ends = SpanEnds::read(columns, row);
-        let (seq, function) = (ends.seq, at(Column::Function) as u32);
+        let (seq, function, start) = (ends.seq, ends.function, ends.start);
         // A function that went on in this one is shown above it, though it is over.
         let went_on = |it: &SpanEnds| it.is_tail_call && it.close.is_some_and(|close| close + 1 == seq);
         while let Some(last) = open.pop_if(|top| ends.parent != Some(top.ends.seq) && !went_on(&top.ends)) {
@@ -126,7 +131,7 @@ impl Folded {
             _ => 0,
         };
         let caller = open.len() - tail_callers;
-        let id = ThreadId(tables.meta().threads[thread].id);
+        let id = tables.meta().threads[thread.as_usize()].id;
         let waited_ns = wanted.correction.map_or(0, |it| it.waited(id, ends.start, ends.end));
         if let Some(parent) = open[..caller].last().and_then(|parent| parent.node) {
             self.nodes[parent].self_costs.add_below(&ends, waited_ns);
@@ -135,11 +140,10 @@ impl Folded {
             let node = &mut self.nodes[tail_caller];
             node.total_ns = node.total_ns.saturating_add(at(Column::Duration));
         }
-        let start = at(Column::Start);
         let above = open.last().and_then(|top| top.shown);
         let is_in_time = start >= wanted.since && start < wanted.until;
         let begins = above.is_none()
-            && wanted.is_root.as_ref().is_none_or(|them| them.get(function as usize).copied().unwrap_or(false));
+            && wanted.is_root.as_ref().is_none_or(|them| them.get(function.as_usize()).copied().unwrap_or(false));
         let level = above.map_or(0, |(_, level)| level + 1);
         let mut node = None;
         if is_in_time && (above.is_some() || begins) {
@@ -148,7 +152,7 @@ impl Folded {
                     self.nodes[shown].hidden += 1;
                 }
             } else {
-                node = self.node(above.map(|(node, _)| node), function, (thread as u32, seq));
+                node = self.node(above.map(|(node, _)| node), function, (thread, seq));
                 match node {
                     Some(node) => {
                         let node = &mut self.nodes[node];
@@ -169,7 +173,12 @@ impl Folded {
         open.push(Open { ends, node, waited_ns, shown });
     }
 
-    fn node(&mut self, parent: Option<usize>, function: u32, first: (u32, u64)) -> Option<usize> {
+    fn node(
+        &mut self,
+        parent: Option<usize>,
+        function: FunctionIndex,
+        first: (ThreadIndex, EventSeq),
+    ) -> Option<usize> {
         if let Some(&node) = self.known.get(&(parent, function)) {
             return Some(node);
         }

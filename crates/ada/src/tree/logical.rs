@@ -2,25 +2,28 @@
 
 use std::collections::HashMap;
 
+use ada_event::TraceNanos;
 use serde_json::{Value, json};
 
 use super::Args;
 use crate::analysis::{ListFormat, OpenedSession, Out, Span, csv, nanoseconds};
 
-/// A span in its place.
+/// A span, with its level of the tree.
 struct Line {
     level: usize,
     record: Value,
 }
 
 pub(super) fn print(args: &Args, opened: &OpenedSession, out: &mut Out) -> anyhow::Result<()> {
-    let since = args.since.map_or(0, |it| it.on_clock(opened.start()));
-    let until = args.until.map_or(u64::MAX, |it| it.on_clock(opened.start()));
+    let since = args.since.map_or(TraceNanos(0), |it| it.on_clock(opened.start()));
+    let until = args.until.map_or(TraceNanos::MAX, |it| it.on_clock(opened.start()));
     let mut lines = hierarchy(opened, args.depth.max(1));
     lines.retain(|line| {
         let number = |name: &str| line.record[name].as_u64().unwrap_or(0);
         let is_of_thread = args.thread.is_empty() || args.thread.iter().any(|id| u64::from(*id) == number("thread_id"));
-        is_of_thread && (since..until).contains(&number("start_ns")) && number("duration_ns") >= args.min_duration
+        is_of_thread
+            && (since..until).contains(&TraceNanos(number("start_ns")))
+            && number("duration_ns") >= args.min_duration
     });
     let end = if args.limit == 0 { lines.len() } else { lines.len().min(args.cursor.saturating_add(args.limit)) };
     let next = (end < lines.len()).then_some(end);
@@ -67,22 +70,22 @@ fn hierarchy(opened: &OpenedSession, depth: usize) -> Vec<Line> {
     let mut records: Vec<Value> = spans.map(|span| span.record(opened)).collect();
     records.sort_by_key(|record| record["start_ns"].as_u64());
     let text = |record: &Value, name: &str| record[name].as_str().unwrap_or_default().to_owned();
-    let places: HashMap<String, usize> =
-        records.iter().enumerate().map(|(place, record)| (text(record, "span_id"), place)).collect();
+    let indexes: HashMap<String, usize> =
+        records.iter().enumerate().map(|(index, record)| (text(record, "span_id"), index)).collect();
     let mut below: Vec<Vec<usize>> = vec![Vec::new(); records.len()];
     let mut stack = Vec::new();
-    for (place, record) in records.iter().enumerate() {
-        match places.get(&text(record, "parent_span_id")) {
-            Some(&parent) if parent != place => below[parent].push(place),
-            _ => stack.push((place, 0)),
+    for (index, record) in records.iter().enumerate() {
+        match indexes.get(&text(record, "parent_span_id")) {
+            Some(&parent) if parent != index => below[parent].push(index),
+            _ => stack.push((index, 0)),
         }
     }
     stack.reverse();
     let mut lines = Vec::new();
-    while let Some((place, level)) = stack.pop() {
+    while let Some((index, level)) = stack.pop() {
         if level < depth {
-            lines.push(Line { level, record: records[place].take() });
-            stack.extend(std::mem::take(&mut below[place]).into_iter().rev().map(|child| (child, level + 1)));
+            lines.push(Line { level, record: records[index].take() });
+            stack.extend(std::mem::take(&mut below[index]).into_iter().rev().map(|child| (child, level + 1)));
         }
     }
     lines

@@ -3,9 +3,9 @@
 mod fold;
 mod logical;
 
-use ada_event::FunctionId;
+use ada_event::{FunctionId, ThreadId, TraceNanos};
 use ada_image::glob;
-use ada_span::Corrected;
+use ada_span::{Corrected, ThreadIndex};
 use serde_json::{Value, json};
 
 use crate::analysis::{
@@ -80,7 +80,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Outcome> {
     let mut out = Out::new();
     let outcome = with_tables(&args.session, &mut out, |opened, out| {
         for id in &args.thread {
-            if !opened.processes().iter().any(|it| it.tables.meta().thread_index(*id).is_some()) {
+            if !opened.processes().iter().any(|it| it.tables.meta().thread_index(ThreadId(*id)).is_some()) {
                 anyhow::bail!("thread {id} is not in the session; `ada threads` lists them");
             }
         }
@@ -118,8 +118,8 @@ pub(crate) fn lines(opened: &OpenedSession, options: &[String]) -> anyhow::Resul
 }
 
 fn fold_all(args: &Args, opened: &OpenedSession) -> anyhow::Result<Vec<Folded>> {
-    let since = args.since.map_or(0, |it| it.on_clock(opened.start()));
-    let until = args.until.map_or(u64::MAX, |it| it.on_clock(opened.start()));
+    let since = args.since.map_or(TraceNanos(0), |it| it.on_clock(opened.start()));
+    let until = args.until.map_or(TraceNanos::MAX, |it| it.on_clock(opened.start()));
     let mut folded = Vec::new();
     for process in opened.processes() {
         let is_root = args.function.as_ref().map(|pattern| {
@@ -133,8 +133,9 @@ fn fold_all(args: &Args, opened: &OpenedSession) -> anyhow::Result<Vec<Folded>> 
         let correction = process.correction.as_ref().filter(|_| args.corrected);
         let wanted = Wanted { correction, since, until, is_root, depth: args.depth.max(1) };
         let mut tree = Folded::default();
-        for (thread, entry) in process.tables.meta().threads.iter().enumerate() {
-            if args.thread.is_empty() || args.thread.contains(&entry.id) {
+        let threads = &process.tables.meta().threads;
+        for (thread, entry) in ThreadIndex::all(threads.len()).zip(threads) {
+            if args.thread.is_empty() || args.thread.contains(&entry.id.0) {
                 tree.add_thread(&process.tables, thread, &wanted)?;
             }
         }
@@ -161,7 +162,7 @@ fn print(args: &Args, opened: &OpenedSession, folded: &[Folded], out: &mut Out) 
             out.line(&format!("{:>11} {:>11}{titles} {:>10}  call", "total", "self", "count"))?;
             for line in page {
                 let node = &folded[line.process].nodes()[line.node];
-                let function = opened.processes()[line.process].function(node.function as usize);
+                let function = opened.processes()[line.process].function(node.function);
                 let name = opened.processes()[line.process].names.name(function);
                 let source = args.lines.then(|| opened.source(line.process, function)).flatten();
                 let source = source.map_or_else(String::new, |place| format!("  {place}"));
@@ -228,13 +229,13 @@ fn corrected(args: &Args, opened: &OpenedSession, line: &Line, node: &Node) -> O
 fn to_json(args: &Args, opened: &OpenedSession, folded: &[Folded], line: &Line) -> Value {
     let node = &folded[line.process].nodes()[line.node];
     let process = &opened.processes()[line.process];
-    let function = process.function(node.function as usize);
-    let thread = process.tables.meta().threads[node.first.0 as usize].id;
+    let function = process.function(node.function);
+    let thread = process.thread_id(node.first.0);
     let mut record = json!({
         "level": line.level,
         "function_id": function.to_string(),
         "name": process.names.name(function),
-        "pid": process.pid,
+        "pid": process.pid.0,
         "count": node.count,
         "total_ns": node.total_ns,
         "self_ns": node.self_ns,

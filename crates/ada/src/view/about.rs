@@ -1,5 +1,7 @@
-//! What the page is told first: the session, its tracks, and where to begin.
+//! What the page gets first: the session, its tracks, and where to begin.
 
+use ada_event::TraceNanos;
+use ada_span::table::FunctionIndex;
 use ada_span::{FunctionStats, Reason, Status};
 use serde_json::{Value, json};
 
@@ -23,21 +25,21 @@ pub(super) fn answer(opened: &OpenedSession, timeline: &Timeline, number: u64, i
             let manifest = opened.recorded(process).manifest.as_ref();
             let exit = manifest.and_then(|it| it.exit.as_ref());
             json!({
-                "pid": process.pid,
+                "pid": process.pid.0,
                 "command": manifest.map_or_else(String::new, |it| it.command_line.join(" ")),
                 "exit_code": exit.and_then(|it| it.code),
                 "signal": opened.fatal_signal(process),
             })
         })
         .collect();
-    let tracks: Vec<Value> = timeline.tracks.iter().enumerate().map(|(place, it)| track(timeline, place, it)).collect();
+    let tracks: Vec<Value> = timeline.tracks.iter().enumerate().map(|(index, it)| track(timeline, index, it)).collect();
     let threads = || opened.processes().iter().flat_map(|it| &it.tables.meta().threads);
     json!({
         "number": number,
         "live": is_live,
         "session": name,
-        "start_ns": timeline.start,
-        "length": timeline.end.saturating_sub(timeline.start).max(1),
+        "start_ns": timeline.start.0,
+        "length": timeline.end.since(timeline.start).max(1),
         "processes": processes,
         "tracks": tracks,
         "links": timeline.links.len(),
@@ -53,29 +55,29 @@ pub(super) fn answer(opened: &OpenedSession, timeline: &Timeline, number: u64, i
 /// The functions with the most time in themselves: name, calls, own time and total.
 fn top(opened: &OpenedSession, timeline: &Timeline) -> Vec<Value> {
     let all = opened.processes().iter().enumerate().flat_map(|(number, process)| {
-        let functions = (0..).zip(&process.tables.meta().functions);
-        functions.map(move |(place, it)| (it.self_ns, number, place, it))
+        let functions = (0..).map(FunctionIndex).zip(&process.tables.meta().functions);
+        functions.map(move |(index, it)| (it.self_ns, number, index, it))
     });
     let mut all: Vec<_> = all.collect();
-    all.sort_unstable_by_key(|(own, number, place, _)| (std::cmp::Reverse(*own), *number, *place));
-    let tell = |&(own, number, place, it): &(u64, usize, u32, &FunctionStats)| {
-        json!([timeline.names.of_function(number, place), it.spans, own, it.total_ns])
+    all.sort_unstable_by_key(|(own, number, index, _)| (std::cmp::Reverse(*own), *number, *index));
+    let line = |&(own, number, index, it): &(u64, usize, FunctionIndex, &FunctionStats)| {
+        json!([timeline.names.of_function(number, index), it.spans, own, it.total_ns])
     };
-    all.iter().take(MOST_FUNCTIONS).map(tell).collect()
+    all.iter().take(MOST_FUNCTIONS).map(line).collect()
 }
 
-fn track(timeline: &Timeline, place: usize, it: &Track) -> Value {
+fn track(timeline: &Timeline, index: usize, it: &Track) -> Value {
     let process = &timeline.processes[it.process];
-    let since = |time: u64| time.saturating_sub(timeline.start);
+    let since = |time: TraceNanos| time.since(timeline.start);
     let (kind, id, spans, times) = match &it.kind {
         TrackKind::Thread(thread) => {
-            let entry = &process.tables.meta().threads[*thread];
-            ("thread", Some(entry.id), entry.spans, (entry.facts.first_time, entry.facts.last_time))
+            let entry = &process.tables.meta().threads[thread.as_usize()];
+            ("thread", Some(entry.id.0), entry.spans, (entry.facts.first_time, entry.facts.last_time))
         }
         TrackKind::Logical(track) => (track.kind.word(), None, track.spans(), track.times().unwrap_or_default()),
     };
     json!({
-        "id": place,
+        "id": index,
         "process": it.process,
         "kind": kind,
         "title": it.title,

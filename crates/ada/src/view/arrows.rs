@@ -2,6 +2,7 @@
 
 use std::cmp::Reverse;
 
+use ada_event::TraceNanos;
 use serde_json::{Value, json};
 
 use super::timeline::Timeline;
@@ -14,8 +15,8 @@ const MOST: usize = 300;
 /// The arrows that are seen between two moments and have an end on these tracks.
 pub(super) fn answer(
     timeline: &Timeline,
-    start: u64,
-    end: u64,
+    start: TraceNanos,
+    end: TraceNanos,
     is_shown: impl Fn(usize) -> bool,
 ) -> anyhow::Result<Value> {
     let overlaps =
@@ -28,13 +29,13 @@ pub(super) fn answer(
         .collect();
     let count = seen.len();
     // Callbacks are many and near; whoever created or resumed another is looked for first.
-    seen.sort_by_key(|link| (link.kind == "callback", Reverse(link.to.time.saturating_sub(link.from.time))));
+    seen.sort_by_key(|link| (link.kind == "callback", Reverse(link.to.time.since(link.from.time))));
     seen.truncate(MOST);
     let mut arrows = Vec::new();
     for link in seen {
         let process = &timeline.processes[link.process];
         let (from, to) = (link.from.row(process)?, link.to.row(process)?);
-        let time = |time: u64| time.saturating_sub(timeline.start);
+        let time = |time: TraceNanos| time.since(timeline.start);
         arrows.push(json!([
             link.kind,
             link.from.track,

@@ -22,8 +22,8 @@ pub(super) fn find(
     let causes = of_process().filter(|link| link.to.target == target).map(|link| (link, link.from.target));
     let effects = of_process().filter(|link| is_own(link.from.target)).map(|link| (link, link.to.target));
     Ok(json!({
-        "causes": told(opened, process, causes)?,
-        "effects": told(opened, process, effects)?,
+        "causes": list(opened, process, causes)?,
+        "effects": list(opened, process, effects)?,
     }))
 }
 
@@ -31,20 +31,21 @@ pub(super) fn find(
 fn on_behalf_of(opened: &OpenedSession, process: usize, call: Target) -> Option<Target> {
     let Target::Frame(id, seq) = call else { return None };
     let process = &opened.processes()[process];
-    let thread = process.tables.meta().thread_index(id)? as u64;
+    let thread = process.tables.meta().thread_index(id)?;
     let context = process.target_of(process.context_at(thread, seq));
     context.or_else(|| process.pthread(thread, seq).map(|span| Target::Thread(id, span.begin_seq)))
 }
 
-fn told<'a>(
+/// Links as lines: the kind, and the other end.
+fn list<'a>(
     opened: &OpenedSession,
     process: usize,
     links: impl Iterator<Item = (&'a TimelineLink, Target)>,
 ) -> anyhow::Result<Vec<String>> {
-    let tell = |(link, other): (&TimelineLink, Target)| {
+    let line = |(link, other): (&TimelineLink, Target)| {
         let reference = opened.processes()[process].reference(other);
         let name = referenced::find(opened, reference)?.map_or_else(String::new, |row| row.name(opened));
         Ok(format!("{}: {reference} {name}", link.kind).trim_end().to_owned())
     };
-    links.take(MOST).map(tell).collect()
+    links.take(MOST).map(line).collect()
 }

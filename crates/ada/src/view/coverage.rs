@@ -13,24 +13,24 @@ pub(super) fn answer(opened: &OpenedSession) -> Value {
     let processes = opened.processes().iter().enumerate().map(|(number, process)| {
         let meta = process.tables.meta();
         let anomalies = meta.anomalies.iter().take(MOST).map(|it| {
-            let id = meta.threads[it.thread as usize].id;
+            let id = process.thread_id(it.thread);
             let kind = AnomalyKind::ALL.get(it.kind as usize).map_or("unknown", |kind| kind.word());
             json!({
                 "kind": kind,
-                "thread_id": id,
+                "thread_id": id.0,
                 "count": it.count,
                 "first": opened.processes()[number].refer(Target::Event(id, it.first_seq)),
-                "time": it.first_time.saturating_sub(opened.start()),
+                "time": it.first_time.since(opened.start()),
             })
         });
         let mut endings = Endings::default();
         meta.threads.iter().flat_map(|it| &it.outcomes).for_each(|&(byte, count)| endings.add(byte, count));
         let endings = endings.to_json();
         let Some(manifest) = opened.recorded(process).manifest.as_ref() else {
-            return json!({ "pid": process.pid, "anomalies": anomalies.collect::<Vec<_>>(), "endings": endings });
+            return json!({ "pid": process.pid.0, "anomalies": anomalies.collect::<Vec<_>>(), "endings": endings });
         };
         json!({
-            "pid": process.pid,
+            "pid": process.pid.0,
             "modules": manifest.modules,
             "drops": manifest.drops,
             "gaps": manifest.gaps.len(),

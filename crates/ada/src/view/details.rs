@@ -1,6 +1,8 @@
 //! All that is known of a span.
 
+use ada_event::EventSeq;
 use ada_query::Reference;
+use ada_span::ThreadIndex;
 use serde_json::{Value, json};
 
 use super::logical_track::LogicalKind;
@@ -17,22 +19,22 @@ const NEIGHBOURS: usize = 50;
 pub(super) fn reference(opened: &OpenedSession, timeline: &Timeline, track: usize, seq: u64) -> Option<Reference> {
     let it = timeline.tracks.get(track)?;
     let meta = timeline.processes[it.process].tables.meta();
-    let id = |place: u64| meta.threads.get(place as usize).map(|thread| thread.id);
-    let place = usize::try_from(seq).ok()?;
+    let id = |thread: ThreadIndex| meta.threads.get(thread.as_usize()).map(|thread| thread.id);
+    let index = usize::try_from(seq).ok()?;
     let target = match &it.kind {
-        TrackKind::Thread(thread) => Target::Frame(id(*thread as u64)?, seq),
+        TrackKind::Thread(thread) => Target::Frame(id(*thread)?, EventSeq(seq)),
         TrackKind::Logical(track) => match track.kind {
             LogicalKind::Threads => {
-                let span = meta.pthreads.get(place)?;
+                let span = meta.pthreads.get(index)?;
                 Target::Thread(id(span.thread)?, span.begin_seq)
             }
-            LogicalKind::Tasks => Target::Task(meta.tasks.get(place)?.id),
+            LogicalKind::Tasks => Target::Task(meta.tasks.get(index)?.id),
             LogicalKind::Queue(_) => {
-                let span = meta.dispatched.get(place)?;
+                let span = meta.dispatched.get(index)?;
                 Target::Block(id(span.thread)?, span.seq)
             }
             LogicalKind::Callbacks => {
-                let span = meta.callbacks.get(place)?;
+                let span = meta.callbacks.get(index)?;
                 Target::Callback(id(span.thread)?, span.seq)
             }
         },

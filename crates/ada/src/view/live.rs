@@ -1,4 +1,4 @@
-//! A trace that is still being recorded: it is looked at again and again, and the page is told.
+//! A trace that is still being recorded: it is looked at again and again, and the page is notified.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};

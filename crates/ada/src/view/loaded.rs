@@ -18,12 +18,12 @@ use crate::session_thread::SessionThread;
 pub(super) struct Loaded {
     pub(super) timeline: Arc<Timeline>,
     pub(super) thread: SessionThread<OwnedSession>,
-    /// What the page is told first.
+    /// What the page gets first.
     pub(super) about: Value,
 }
 
 impl Loaded {
-    /// Opens a session. `number` tells it from others of the same run. What is wrong with its files is told, unless
+    /// Opens a session. `number` distinguishes it from others of the same run. What is wrong with its files is reported, unless
     /// they are being written just now.
     pub(super) fn open(args: SessionArgs, path: &Path, number: u64, is_live: bool) -> anyhow::Result<Self> {
         let path = path.to_owned();

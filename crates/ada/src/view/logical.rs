@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use ada_event::FunctionId;
 use ada_export::Lanes;
 use ada_span::NONE;
+use ada_span::table::FunctionIndex;
 use ada_timeline::{Item, LAST_ROW};
 
 use super::logical_track::{LogicalKind, LogicalTrack};
@@ -24,45 +25,45 @@ struct Waiting {
 pub(super) fn tracks(opened: &OpenedSession, number: usize, names: &SpanNames, next: usize) -> (Vec<Track>, Placed) {
     let process = &opened.processes()[number];
     let meta = process.tables.meta();
-    let function_name = |function: u64| {
-        let place = (function != NONE).then(|| meta.function_index(FunctionId(function))).flatten();
-        place.map(|place| names.of_function(number, place as u32))
+    let function_name = |function: Option<FunctionId>| {
+        function.and_then(|function| meta.function_index(function)).map(|index| names.of_function(number, index))
     };
-    let to_item = |kind: SpanKind, place: usize, function: u64| {
+    let to_item = |kind: SpanKind, index: usize, function: Option<FunctionId>| {
         let span = Span { process: number, kind };
+        let name = function_name(function).unwrap_or_else(|| names.of_text(&span.name(opened)));
         Item {
             start: span.start(opened),
             duration: span.duration(opened),
-            seq: place as u64,
-            function: function_name(function).unwrap_or_else(|| names.of_text(&span.name(opened))),
+            seq: index as u64,
+            function: FunctionIndex(name),
             count: 1,
             outcome: span.outcome(opened).to_byte(),
         }
     };
     let mut waiting: Vec<Waiting> = Vec::new();
     let mut wait = |kind: LogicalKind, item: Item, running: Vec<Item>| waiting.push(Waiting { kind, item, running });
-    for (place, span) in meta.pthreads.iter().enumerate() {
-        wait(LogicalKind::Threads, to_item(SpanKind::Pthread(place), place, span.function), Vec::new());
+    for (index, span) in meta.pthreads.iter().enumerate() {
+        wait(LogicalKind::Threads, to_item(SpanKind::Pthread(index), index, span.function), Vec::new());
     }
-    for (place, span) in meta.tasks.iter().enumerate() {
-        let item = to_item(SpanKind::Task(place), place, span.function);
+    for (index, span) in meta.tasks.iter().enumerate() {
+        let item = to_item(SpanKind::Task(index), index, span.function);
         let runs = process.runs_of(span).iter();
-        let running = runs.map(|run| Item { start: run.start, duration: run.end.saturating_sub(run.start), ..item });
+        let running = runs.map(|run| Item { start: run.start, duration: run.end.since(run.start), ..item });
         wait(LogicalKind::Tasks, item, running.collect());
     }
-    for (place, span) in meta.dispatched.iter().enumerate() {
-        let mut item = to_item(SpanKind::Block(place), place, span.function);
+    for (index, span) in meta.dispatched.iter().enumerate() {
+        let mut item = to_item(SpanKind::Block(index), index, span.function);
         // From its submission on it waits; it runs from its start.
         let running = if span.has_run() { vec![item] } else { Vec::new() };
-        if span.has_run() && span.submit_time != NONE && span.submit_time < span.start {
+        if span.has_run() && span.submit_time < span.start {
             item.start = span.submit_time;
-            item.duration = span.end.saturating_sub(span.submit_time);
+            item.duration = span.end.since(span.submit_time);
         }
         let queue = (span.queue != NONE).then_some(span.queue);
         wait(LogicalKind::Queue(queue), item, running);
     }
-    for (place, span) in meta.callbacks.iter().enumerate() {
-        wait(LogicalKind::Callbacks, to_item(SpanKind::Callback(place), place, span.function), Vec::new());
+    for (index, span) in meta.callbacks.iter().enumerate() {
+        wait(LogicalKind::Callbacks, to_item(SpanKind::Callback(index), index, Some(span.function)), Vec::new());
     }
     // The longer of two that begin together lies above.
     waiting.sort_by_key(|it| (it.kind, it.item.start, std::cmp::Reverse(it.item.duration)));
@@ -77,7 +78,7 @@ pub(super) fn tracks(opened: &OpenedSession, number: usize, names: &SpanNames, n
         let number = next + made.len();
         let (track, lanes, number) =
             made.entry(kind).or_insert_with(|| (LogicalTrack::new(kind), Lanes::default(), number));
-        let row = lanes.place(item.start, item.end()).min(LAST_ROW as usize);
+        let row = lanes.take(item.start, item.end()).min(LAST_ROW as usize);
         track.put(row, item, running);
         let list = match kind {
             LogicalKind::Threads => &mut placed.threads,

@@ -1,5 +1,6 @@
 //! A track of threads, tasks, blocks or callbacks.
 
+use ada_event::TraceNanos;
 use ada_timeline::{Item, LAST_ROW, Range, Row};
 
 use super::shape_kind::ShapeKind;
@@ -9,7 +10,7 @@ use super::shape_kind::ShapeKind;
 pub(super) enum LogicalKind {
     Threads,
     Tasks,
-    /// A queue, by its place; none where it is not known.
+    /// A queue, by its index; none where it is not known.
     Queue(Option<u64>),
     Callbacks,
 }
@@ -28,7 +29,7 @@ impl LogicalKind {
 /// One track.
 pub(super) struct LogicalTrack {
     pub(super) kind: LogicalKind,
-    /// Spans by row; their `seq` is their place in the tables' list of their kind.
+    /// Spans by row; their `seq` is their index in the tables' list of their kind.
     rows: Vec<Vec<Item>>,
     /// The parts in which they ran, likewise.
     running: Vec<Vec<Item>>,
@@ -48,7 +49,7 @@ impl LogicalTrack {
     }
 
     /// When the first one begins and the last one ends.
-    pub(super) fn times(&self) -> Option<(u64, u64)> {
+    pub(super) fn times(&self) -> Option<(TraceNanos, TraceNanos)> {
         let all = || self.rows.iter().flatten();
         Some((all().map(|it| it.start).min()?, all().map(Item::end).max()?))
     }

@@ -3,6 +3,8 @@
 use std::collections::HashMap;
 use std::sync::Mutex;
 
+use ada_span::table::FunctionIndex;
+
 use crate::analysis::OpenedSession;
 
 /// The names of a session's spans.
@@ -36,10 +38,11 @@ impl SpanNames {
         names
     }
 
-    /// The number of a process's function, by its place in the tables.
-    pub(super) fn of_function(&self, process: usize, place: u32) -> u32 {
-        // A place that no function has is nobody's number.
-        if (place as usize) < self.functions[process].len() { self.first[process] + place } else { u32::MAX }
+    /// The number of a process's function.
+    pub(super) fn of_function(&self, process: usize, function: FunctionIndex) -> u32 {
+        // An index that no function has is nobody's number.
+        let is_known = function.as_usize() < self.functions[process].len();
+        if is_known { self.first[process] + function.0 } else { u32::MAX }
     }
 
     /// The number of any other name.

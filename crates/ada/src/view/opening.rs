@@ -1,5 +1,8 @@
 //! Where the page opens: on what somebody will want to see first.
 
+use ada_event::{EventSeq, ThreadId, TraceNanos};
+use ada_span::ThreadIndex;
+use ada_span::table::FunctionIndex;
 use serde_json::{Value, json};
 
 use super::timeline::Timeline;
@@ -23,15 +26,16 @@ fn crash(opened: &OpenedSession, timeline: &Timeline) -> Option<Value> {
         manifest.flat_map(|it| &it.crashes).map(move |crash| (number, crash))
     });
     let (number, crash) = crashes.min_by_key(|(_, crash)| crash.time_ns)?;
-    let thread = opened.processes()[number].tables.meta().thread_index(crash.thread)?;
-    let around = (timeline.end.saturating_sub(timeline.start) / AROUND_CRASH).max(1000);
-    let start = crash.time_ns.saturating_sub(around).max(timeline.start) - timeline.start;
-    let end = (crash.time_ns + around / 4).min(timeline.end).saturating_sub(timeline.start).max(start + 1);
-    let why = format!("signal {} after {}", crash.signal, nanoseconds(crash.time_ns.saturating_sub(timeline.start)));
+    let thread = opened.processes()[number].tables.meta().thread_index(ThreadId(crash.thread))?;
+    let around = (timeline.end.since(timeline.start) / AROUND_CRASH).max(1000);
+    let time = TraceNanos(crash.time_ns);
+    let start = time.saturating_sub(around).since(timeline.start);
+    let end = time.saturating_add(around / 4).min(timeline.end).since(timeline.start).max(start + 1);
+    let why = format!("signal {} after {}", crash.signal, nanoseconds(time.since(timeline.start)));
     // What it was in is chosen at once. The call ends when the signal hit.
-    let innermost =
-        timeline.processes[number].scene().innermost(thread, crash.time_ns.saturating_sub(1)).ok().flatten();
-    let span = innermost.map(|call| opened.processes()[number].refer(Target::Frame(crash.thread, call.seq)));
+    let innermost = timeline.processes[number].scene().innermost(thread, time.saturating_sub(1)).ok().flatten();
+    let span = innermost
+        .map(|call| opened.processes()[number].refer(Target::Frame(ThreadId(crash.thread), EventSeq(call.seq))));
     let track = timeline.track_of_thread(number, thread);
     Some(json!({ "start": start, "end": end, "track": track, "kind": "crash", "why": why, "span": span }))
 }
@@ -43,30 +47,33 @@ fn main(opened: &OpenedSession, timeline: &Timeline) -> Option<Value> {
     for (number, process) in opened.processes().iter().enumerate() {
         let meta = process.tables.meta();
         // It is called early, by the process's first thread. It may never have returned.
-        let Some(thread) = meta.thread_index(process.pid) else { continue };
-        let named = (0..).zip(&meta.functions).filter(|(_, it)| process.names.raw(it.function) == Some("main"));
+        let Some(thread) = meta.thread_index(process.pid.first_thread()) else { continue };
+        let named = (0..)
+            .map(FunctionIndex)
+            .zip(&meta.functions)
+            .filter(|(_, it)| process.names.raw(it.function) == Some("main"));
         for (function, _) in named {
             let found = timeline.processes[number].scene().first_of(thread, function, EARLY);
             calls.extend(found.ok().flatten().map(|call| (call, timeline.track_of_thread(number, thread))));
         }
     }
     let (call, track) = calls.into_iter().max_by_key(|(call, _)| call.duration)?;
-    let length = timeline.end.saturating_sub(timeline.start);
+    let length = timeline.end.since(timeline.start);
     if call.duration.saturating_mul(LEAST) < length {
         return None;
     }
     let margin = call.duration / 50;
-    let start = call.start.saturating_sub(margin).max(timeline.start) - timeline.start;
-    let end = call.end().saturating_add(margin).min(timeline.end).saturating_sub(timeline.start);
+    let start = call.start.saturating_sub(margin).since(timeline.start);
+    let end = call.end().saturating_add(margin).min(timeline.end).since(timeline.start);
     Some(json!({ "start": start, "end": end.max(start + 1), "track": track, "kind": "main", "why": "main" }))
 }
 
 fn everything(timeline: &Timeline) -> Value {
     let busiest = timeline.processes.iter().enumerate().flat_map(|(number, process)| {
-        let threads = process.tables.meta().threads.iter().enumerate();
-        threads.map(move |(thread, entry)| (entry.spans, number, thread))
+        let threads = &process.tables.meta().threads;
+        ThreadIndex::all(threads.len()).zip(threads).map(move |(thread, entry)| (entry.spans, number, thread))
     });
     let track = busiest.max().map_or(0, |(_, number, thread)| timeline.track_of_thread(number, thread));
-    let end = timeline.end.saturating_sub(timeline.start).max(1);
+    let end = timeline.end.since(timeline.start).max(1);
     json!({ "start": 0, "end": end, "track": track, "kind": "whole_run", "why": "the whole run" })
 }

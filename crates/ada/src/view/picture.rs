@@ -26,6 +26,7 @@
 //! | 1 × c | how the longest odd one ended; 0 where there is none |
 
 use ada_format::parallel::in_parallel;
+use ada_span::table::FunctionIndex;
 use ada_timeline::{Picture, Range, Row, Shape, StripColumn, fit};
 
 use super::shape_kind::ShapeKind;
@@ -107,13 +108,13 @@ impl Encoder<'_> {
         self.numbers([shapes.len() as u32, strips.len() as u32, columns as u32, width as u32].iter(), |it| *it);
         let start = self.timeline.start;
         // A start before the session's (a thread that was made earlier) is drawn from there.
-        self.doubles(shapes, |it| it.item.start.saturating_sub(start));
+        self.doubles(shapes, |it| it.item.start.since(start));
         self.doubles(shapes, |it| it.item.duration);
         self.doubles(shapes, |it| it.item.seq);
-        self.doubles(shapes, |it| it.from.saturating_sub(start));
-        self.doubles(shapes, |it| it.until.saturating_sub(it.from.max(start)));
+        self.doubles(shapes, |it| it.from.since(start));
+        self.doubles(shapes, |it| it.until.since(it.from.max(start)));
         let (timeline, kinds) = (self.timeline, self.kinds);
-        let name = |number: u32, function: u32| name(timeline, kinds[number as usize], function);
+        let name = |number: u32, function: FunctionIndex| name(timeline, kinds[number as usize], function);
         let track = |number: u32| kinds[number as usize].0 as u32;
         let packed = |number: u32, row: u32, outcome: u8| {
             row | u32::from(outcome) << 16 | u32::from(kinds[number as usize].1 as u8) << 24
@@ -148,10 +149,10 @@ impl Encoder<'_> {
 }
 
 /// The number of a name. Functions of calls are those of their process; other spans have names of their own.
-pub(super) fn name(timeline: &Timeline, (track, kind): (usize, ShapeKind), function: u32) -> u32 {
+pub(super) fn name(timeline: &Timeline, (track, kind): (usize, ShapeKind), function: FunctionIndex) -> u32 {
     let it = &timeline.tracks[track];
     match (&it.kind, kind) {
         (TrackKind::Thread(_), ShapeKind::Call) => timeline.names.of_function(it.process, function),
-        _ => function,
+        _ => function.0,
     }
 }

@@ -20,14 +20,14 @@ pub(super) fn answer(timeline: &Timeline, track: usize, row: u32, kind: u8, rang
     let count: u64 = all.iter().map(|(_, it)| u64::from(it.count)).sum();
     let longest = all.iter().max_by_key(|(_, it)| it.duration);
     let odd = all.iter().filter(|(_, it)| is_odd(it.outcome)).max_by_key(|(_, it)| it.duration);
-    let told = |(of, it): &(ShapeKind, &Item)| {
+    let describe = |(of, it): &(ShapeKind, &Item)| {
         json!({
-            "start": it.start.saturating_sub(timeline.start),
+            "start": it.start.since(timeline.start),
             "duration": it.duration,
             "seq": it.seq,
             "name": picture::name(timeline, (track, *of), it.function),
             "outcome": it.outcome,
         })
     };
-    Ok(json!({ "longest": longest.map(told), "odd": odd.map(told), "spans": count }))
+    Ok(json!({ "longest": longest.map(describe), "odd": odd.map(describe), "spans": count }))
 }

@@ -1,6 +1,6 @@
 //! Where logical spans are drawn.
 
-/// Track and row of spans, by kind and by their place in the tables' list.
+/// Track and row of spans, by kind and by their index in the tables' list.
 #[derive(Default)]
 pub(super) struct Placed {
     pub(super) threads: Vec<(u32, u32)>,

@@ -13,8 +13,8 @@ pub(super) fn find(opened: &OpenedSession, reference: Reference) -> anyhow::Resu
         let span = match reference.target {
             Target::Event(id, seq) => Span::find(opened, process, Target::Frame(id, seq))?,
             Target::Thread(id, seq) => it.tables.meta().thread_index(id).and_then(|thread| {
-                let place = it.pthread_place(thread as u64, seq)?;
-                Some(Span { process, kind: SpanKind::Pthread(place) })
+                let index = it.pthread_index(thread, seq)?;
+                Some(Span { process, kind: SpanKind::Pthread(index) })
             }),
             target => Span::find(opened, process, target)?,
         };

@@ -1,5 +1,6 @@
 //! Spans by name, status, reason and more, as people type it.
 
+use ada_span::table::FunctionIndex;
 use ada_span::{Reason, Status};
 use anyhow::bail;
 use serde_json::{Value, json};
@@ -71,8 +72,8 @@ pub(super) fn answer(opened: &OpenedSession, timeline: &Timeline, text: &str) ->
     let mut functions = Vec::new();
     let needle = sought.name.to_lowercase();
     for (number, process) in opened.processes().iter().enumerate().filter(|_| !needle.is_empty()) {
-        for (place, stats) in process.tables.meta().functions.iter().enumerate() {
-            let name = timeline.names.of_function(number, place as u32);
+        for (index, stats) in (0..).map(FunctionIndex).zip(&process.tables.meta().functions) {
+            let name = timeline.names.of_function(number, index);
             if timeline.names.get(name).is_some_and(|(name, _)| name.to_lowercase().contains(&needle)) {
                 functions.push((stats.self_ns, json!([name, stats.spans, stats.self_ns, stats.total_ns])));
             }
@@ -90,7 +91,7 @@ pub(super) fn to_json(opened: &OpenedSession, timeline: &Timeline, span: &Span) 
         "reference": span.reference(opened).to_string(),
         "name": span.name(opened),
         "runtime": span.runtime(opened),
-        "start": span.start(opened).saturating_sub(timeline.start),
+        "start": span.start(opened).since(timeline.start),
         "duration": span.duration(opened),
         "status": outcome.status.word(),
         "reason": (outcome.reason != Reason::None).then(|| outcome.reason.word()),
@@ -106,10 +107,10 @@ pub(super) fn place(timeline: &Timeline, span: &Span) -> Option<(u32, u32)> {
             let row = it.depth().min(ada_timeline::LAST_ROW.into()) as u32;
             Some((timeline.track_of_thread(span.process, it.thread) as u32, row))
         }
-        SpanKind::Pthread(place) => placed.threads.get(place).copied(),
-        SpanKind::Task(place) => placed.tasks.get(place).copied(),
-        SpanKind::Block(place) => placed.blocks.get(place).copied(),
-        SpanKind::Callback(place) => placed.callbacks.get(place).copied(),
+        SpanKind::Pthread(index) => placed.threads.get(index).copied(),
+        SpanKind::Task(index) => placed.tasks.get(index).copied(),
+        SpanKind::Block(index) => placed.blocks.get(index).copied(),
+        SpanKind::Callback(index) => placed.callbacks.get(index).copied(),
     }
 }
 

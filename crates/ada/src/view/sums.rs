@@ -2,6 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use ada_event::TraceNanos;
+use ada_span::ThreadIndex;
+use ada_span::table::FunctionIndex;
 use ada_timeline::{Folded, fold};
 use serde_json::{Value, json};
 
@@ -18,11 +21,11 @@ const MOST_NODES: usize = 4_000;
 pub(super) fn answer(
     timeline: &Timeline,
     tracks: &[usize],
-    start: u64,
-    end: u64,
+    start: TraceNanos,
+    end: TraceNanos,
     go_on: &dyn Fn() -> bool,
 ) -> anyhow::Result<Value> {
-    let mut by_process: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+    let mut by_process: BTreeMap<usize, Vec<ThreadIndex>> = BTreeMap::new();
     for &track in tracks {
         let it = &timeline.tracks[track];
         if let TrackKind::Thread(thread) = it.kind {
@@ -40,8 +43,8 @@ pub(super) fn answer(
         for (byte, count) in folded.outcomes.iter().enumerate().filter(|(_, count)| **count > 0) {
             endings.add(byte as u8, *count);
         }
-        for (place, it) in folded.functions.iter().enumerate().filter(|(_, it)| it.calls > 0) {
-            let name = timeline.names.of_function(process, place as u32);
+        for (index, it) in (0..).map(FunctionIndex).zip(&folded.functions).filter(|(_, it)| it.calls > 0) {
+            let name = timeline.names.of_function(process, index);
             functions.push((it.self_ns, json!([name, it.calls, it.self_ns, it.total_ns, it.longest_ns])));
         }
         left_out += put_nodes(timeline, process, &folded, &mut nodes);
@@ -60,21 +63,21 @@ pub(super) fn answer(
     }))
 }
 
-/// Adds the nodes with the most time, callers before those they call: name, the caller's place, calls, total, own.
+/// Adds the nodes with the most time, callers before those they call: name, the caller's index, calls, total, own.
 fn put_nodes(timeline: &Timeline, process: usize, folded: &Folded, nodes: &mut Vec<Value>) -> u64 {
     let mut totals: Vec<u64> = folded.nodes.iter().map(|node| node.total_ns).collect();
     totals.sort_unstable_by_key(|&it| std::cmp::Reverse(it));
     let least = totals.get(MOST_NODES).copied().map_or(0, |it| it + 1);
-    let mut places: Vec<Option<usize>> = vec![None; folded.nodes.len()];
+    let mut indexes: Vec<Option<usize>> = vec![None; folded.nodes.len()];
     let mut left_out = 0;
     for (number, node) in folded.nodes.iter().enumerate() {
-        let parent = node.parent.map(|parent| places[parent as usize]);
-        // A caller has at least the time of what it calls, so that its place is known.
+        let parent = node.parent.map(|parent| indexes[parent as usize]);
+        // A caller has at least the time of what it calls, so that its index is known.
         if node.total_ns < least || parent == Some(None) {
             left_out += node.calls;
             continue;
         }
-        places[number] = Some(nodes.len());
+        indexes[number] = Some(nodes.len());
         let name = timeline.names.of_function(process, node.function);
         nodes.push(json!([name, parent.flatten(), node.calls, node.total_ns, node.self_ns]));
     }

@@ -1,7 +1,8 @@
 //! What is drawn: tracks, with the spans on them. Several threads may look at it at once.
 
-use ada_span::SpanError;
-use ada_span::table::Tables;
+use ada_event::TraceNanos;
+use ada_span::table::{FunctionIndex, Tables};
+use ada_span::{SpanError, ThreadIndex};
 use ada_timeline::{Blocks, Item, LAST_ROW, Range, Row, Summary};
 
 use super::logical;
@@ -14,8 +15,8 @@ use crate::analysis::{OpenedSession, thread_title};
 
 /// A session of the timeline.
 pub(super) struct Timeline {
-    pub(super) start: u64,
-    pub(super) end: u64,
+    pub(super) start: TraceNanos,
+    pub(super) end: TraceNanos,
     pub(super) processes: Vec<TimelineProcess>,
     pub(super) tracks: Vec<Track>,
     pub(super) names: SpanNames,
@@ -39,19 +40,19 @@ impl Timeline {
             let summary = Summary::of(&tables, progress)?;
             let first_track = timeline.tracks.len();
             let count = tables.meta().threads.len();
-            for thread in 0..count {
+            for thread in ThreadIndex::all(count) {
                 let title = thread_title(opened, number, thread);
                 timeline.tracks.push(Track { process: number, title, kind: TrackKind::Thread(thread) });
             }
             let mut anomalies: Vec<Vec<Item>> = vec![Vec::new(); count];
             for (thread, anomaly) in tables.anomalies()? {
                 if let Some(of_thread) = anomalies.get_mut(thread.as_usize()) {
-                    let function = timeline.names.of_text(&anomaly.kind.word().replace('_', " "));
+                    let name = timeline.names.of_text(&anomaly.kind.word().replace('_', " "));
                     of_thread.push(Item {
-                        start: anomaly.time.0,
+                        start: anomaly.time,
                         duration: 0,
-                        seq: anomaly.seq,
-                        function,
+                        seq: anomaly.seq.0,
+                        function: FunctionIndex(name),
                         count: 1,
                         outcome: 0,
                     });
@@ -72,13 +73,13 @@ impl Timeline {
         }
         // A call that a crash ended reaches beyond the last event.
         let blocks = timeline.processes.iter().flat_map(|it| &it.tables.meta().blocks);
-        timeline.end = blocks.map(|block| block.max_end).max().unwrap_or(0).max(timeline.end);
+        timeline.end = blocks.map(|block| block.max_end).max().unwrap_or_default().max(timeline.end);
         timeline.links = timeline_link::gather(&timeline.processes);
         Ok(timeline)
     }
 
     /// The track of a thread.
-    pub(super) fn track_of_thread(&self, process: usize, thread: usize) -> usize {
+    pub(super) fn track_of_thread(&self, process: usize, thread: ThreadIndex) -> usize {
         self.processes[process].track_of_thread(thread)
     }
 
@@ -86,7 +87,7 @@ impl Timeline {
     pub(super) fn rows_of(&self, track: &Track) -> u32 {
         match &track.kind {
             TrackKind::Thread(thread) => {
-                let entry = &self.processes[track.process].tables.meta().threads[*thread];
+                let entry = &self.processes[track.process].tables.meta().threads[thread.as_usize()];
                 if entry.spans == 0 { 0 } else { entry.facts.deepest.min(LAST_ROW) + 1 }
             }
             TrackKind::Logical(it) => it.rows(),
@@ -118,7 +119,7 @@ impl Timeline {
             TrackKind::Thread(thread) => {
                 let rows = process.scene().rows(*thread, range, (first, last), most_spans)?;
                 let mut rows: Vec<(ShapeKind, Row)> = rows.into_iter().map(|row| (ShapeKind::Call, row)).collect();
-                let odd = &process.anomalies[*thread];
+                let odd = &process.anomalies[thread.as_usize()];
                 let from = odd.partition_point(|it| it.start < range.start);
                 let until = odd.partition_point(|it| it.start < range.end);
                 if from < until && first == 0 {

@@ -2,7 +2,8 @@
 
 use std::collections::HashMap;
 
-use ada_span::SpanError;
+use ada_event::{EventSeq, TraceNanos};
+use ada_span::{SpanError, ThreadIndex};
 
 use super::timeline_process::TimelineProcess;
 use crate::analysis::{CausalEnd, Target, causal_links};
@@ -18,7 +19,7 @@ pub(super) struct TimelineLink {
 /// An end of it.
 pub(super) struct LinkEnd {
     pub(super) track: usize,
-    pub(super) time: u64,
+    pub(super) time: TraceNanos,
     row: RowOf,
     pub(super) target: Target,
 }
@@ -28,7 +29,7 @@ pub(super) struct LinkEnd {
 enum RowOf {
     Known(u32),
     /// The depth of a call of a thread, by the opening event.
-    Call(usize, u64),
+    Call(ThreadIndex, EventSeq),
 }
 
 impl LinkEnd {
@@ -46,28 +47,25 @@ pub(super) fn gather(processes: &[TimelineProcess]) -> Vec<TimelineLink> {
     let mut links = Vec::new();
     for (number, process) in processes.iter().enumerate() {
         let meta = process.tables.meta();
-        let tasks: HashMap<u64, usize> = meta.tasks.iter().enumerate().map(|(place, task)| (task.id, place)).collect();
-        let blocks: HashMap<(u64, u64), usize> =
-            meta.dispatched.iter().enumerate().map(|(place, it)| ((it.thread, it.seq), place)).collect();
+        let tasks: HashMap<u64, usize> = meta.tasks.iter().enumerate().map(|(index, task)| (task.id, index)).collect();
+        let blocks: HashMap<(ThreadIndex, EventSeq), usize> =
+            meta.dispatched.iter().enumerate().map(|(index, it)| ((it.thread, it.seq), index)).collect();
         let end = |end: &CausalEnd| {
-            let on_thread = |row: RowOf| LinkEnd {
-                track: process.track_of_thread(end.thread),
-                time: end.time,
-                row,
-                target: end.target,
-            };
-            let placed = |place: Option<&(u32, u32)>| {
-                let &(track, row) = place?;
-                Some(LinkEnd { track: track as usize, time: end.time, row: RowOf::Known(row), target: end.target })
+            let time = end.time?;
+            let on_thread =
+                |row: RowOf| LinkEnd { track: process.track_of_thread(end.thread), time, row, target: end.target };
+            let placed = |position: Option<&(u32, u32)>| {
+                let &(track, row) = position?;
+                Some(LinkEnd { track: track as usize, time, row: RowOf::Known(row), target: end.target })
             };
             match end.target {
                 Target::Frame(_, seq) | Target::Callback(_, seq) => Some(on_thread(RowOf::Call(end.thread, seq))),
                 // A thread's calls are more to look at than its one bar.
                 Target::Thread(..) => Some(on_thread(RowOf::Known(0))),
-                Target::Task(id) => placed(tasks.get(&id).and_then(|&place| process.placed.tasks.get(place))),
+                Target::Task(id) => placed(tasks.get(&id).and_then(|&index| process.placed.tasks.get(index))),
                 Target::Block(_, seq) => {
-                    let place = blocks.get(&(end.thread as u64, seq));
-                    placed(place.and_then(|&place| process.placed.blocks.get(place)))
+                    let index = blocks.get(&(end.thread, seq));
+                    placed(index.and_then(|&index| process.placed.blocks.get(index)))
                 }
                 _ => None,
             }

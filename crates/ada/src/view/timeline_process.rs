@@ -1,5 +1,7 @@
 //! A process of the session, with what its tracks are drawn from.
 
+use ada_event::ProcessId;
+use ada_span::ThreadIndex;
 use ada_span::table::Tables;
 use ada_timeline::{Blocks, Item, Scene, Summary};
 
@@ -7,7 +9,7 @@ use super::placed::Placed;
 
 /// One process of the timeline.
 pub(super) struct TimelineProcess {
-    pub(super) pid: u32,
+    pub(super) pid: ProcessId,
     pub(super) tables: Tables,
     pub(super) summary: Summary,
     pub(super) blocks: Blocks,
@@ -15,7 +17,7 @@ pub(super) struct TimelineProcess {
     pub(super) first_track: usize,
     /// Where each logical span is drawn.
     pub(super) placed: Placed,
-    /// Odd events: thread's place, event, time and what.
+    /// Odd events, by thread: event, time and what.
     pub(super) anomalies: Vec<Vec<Item>>,
 }
 
@@ -25,7 +27,7 @@ impl TimelineProcess {
     }
 
     /// The track of a thread.
-    pub(super) fn track_of_thread(&self, thread: usize) -> usize {
-        self.first_track + thread
+    pub(super) fn track_of_thread(&self, thread: ThreadIndex) -> usize {
+        self.first_track + thread.as_usize()
     }
 }

@@ -1,5 +1,7 @@
 //! A line of the page.
 
+use ada_span::ThreadIndex;
+
 use super::logical_track::LogicalTrack;
 
 /// A line of the page.
@@ -10,8 +12,8 @@ pub(super) struct Track {
 }
 
 pub(super) enum TrackKind {
-    /// The calls of a thread, by its place.
-    Thread(usize),
+    /// The calls of a thread.
+    Thread(ThreadIndex),
     /// Threads, tasks, blocks or callbacks.
     Logical(LogicalTrack),
 }

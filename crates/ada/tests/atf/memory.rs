@@ -6,7 +6,7 @@ use std::process::{Child, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant, UNIX_EPOCH};
 
-use ada_event::{Event, EventKind, ThreadId, TraceNanos};
+use ada_event::{Event, EventKind, ProcessId, ThreadId, TraceNanos};
 use ada_format::atf::{Payload, Platform, SessionWriter, SyncPolicy, X86Return};
 
 use crate::run::command;
@@ -17,7 +17,8 @@ const DETAIL_SIZE: u64 = 80;
 
 /// A session of eight threads with so many bytes in all. Half of the threads have detail for each event.
 fn write_session(output: &Path, bytes: u64) -> PathBuf {
-    let mut session = SessionWriter::create(output, UNIX_EPOCH, 1, Platform::LINUX_X86_64, SyncPolicy::Never).unwrap();
+    let mut session =
+        SessionWriter::create(output, UNIX_EPOCH, ProcessId(1), Platform::LINUX_X86_64, SyncPolicy::Never).unwrap();
     for id in 1..=8 {
         let mut thread = session.thread(ThreadId(id)).unwrap();
         let has_detail = id % 2 == 0;

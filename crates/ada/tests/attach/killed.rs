@@ -59,7 +59,7 @@ fn frames_in_flight_come_back_though_ada_was_killed() {
     attached.kill();
     assert_eq!(detach(&target).0, Some(0));
     for word in ["up", "down", "up"] {
-        target.tell(word);
+        target.send(word);
     }
     let output = target.finish();
     assert_eq!(output.status.code(), Some(32), "{}", text(&output.stdout));
@@ -69,12 +69,12 @@ fn frames_in_flight_come_back_though_ada_was_killed() {
 fn children_lose_their_hooks_too_though_ada_was_killed() {
     let mut target = Target::command("sh", &["-c", "read go; (read go; expr 6 '*' 7) ; echo end"]);
     let attached = target.attach_until_detached(&["--no-follow"]);
-    target.tell("go");
+    target.send("go");
     let child = target.wait_for_child();
     attached.kill();
     let (code, said) = detach(&target);
     assert!(code == Some(0) && said.contains(" (and 1 more) "), "{code:?}: {said}");
     assert!(!target.has_memory_of_ada(child));
-    target.tell("go");
+    target.send("go");
     assert_eq!(text(&target.finish().stdout), "42\nend\n");
 }

@@ -84,7 +84,7 @@ fn frames_in_flight_come_back() {
     target.have_done("up");
     target.have_done("down");
     let (recorded, report) = attached.detach_with_report(&target);
-    target.tell("up");
+    target.send("up");
     let output = target.finish();
     assert_eq!(output.status.code(), Some(32), "{}", text(&output.stdout));
     assert!(text(&output.stdout).ends_with("32\n"));
@@ -92,7 +92,7 @@ fn frames_in_flight_come_back() {
     let nested = recorded.counts("nested");
     assert_eq!((nested.calls, nested.returns), (21, 0));
     assert_eq!(recorded.counts("innermost").calls, 1);
-    // What was open before is told, though no event is about it.
+    // What was open before is reported, though no event is about it.
     let before = report.lines().find(|line| line.starts_with("attached")).unwrap_or_else(|| panic!("{report}"));
     // Up to the read: step, innermost, nested eleven times, main, and what calls it.
     assert!(before.contains(" calls open before: read < ") && before.contains(" < fgets < step < "), "{before}");
@@ -103,7 +103,7 @@ fn a_process_that_ends_by_itself_leaves_a_whole_session() {
     let mut target = Target::new("long_calls.c");
     let attached = target.attach_until_detached(&[]);
     for word in ["down", "up", "down", "up"] {
-        target.tell(word);
+        target.send(word);
     }
     let output = target.finish();
     assert_eq!(output.status.code(), Some(32));
@@ -117,11 +117,11 @@ fn a_process_that_ends_by_itself_leaves_a_whole_session() {
 fn children_of_an_attached_process_are_recorded_and_left() {
     let mut target = Target::command("sh", &["-c", "read go; (read go; expr 6 '*' 7) ; echo end"]);
     let attached = target.attach_until_detached(&["--no-follow"]);
-    target.tell("go");
+    target.send("go");
     target.wait_for_child();
     let recorded = attached.detach(&target);
     assert!(recorded.processes.len() >= 2, "the shell and its child");
-    target.tell("go");
+    target.send("go");
     let output = target.finish();
     assert_eq!(text(&output.stdout), "42\nend\n");
 }

@@ -14,7 +14,7 @@ fn a_process_that_runs_one_program_after_the_other_is_refused_or_recorded() {
     let script = "[ -e \"$1\" ] && exit 6; exec /bin/sh -c \"$0\" \"$0\" \"$1\"";
     let begin = format!("read go; {script}");
     let mut target = Target::command("sh", &["-c", &begin, script, end.to_str().unwrap()]);
-    target.tell("go");
+    target.send("go");
     let mut attach = target.ada(&["attach", &target.id().to_string(), "--duration", "100ms", "--quiet", "--output"]);
     attach.arg(folder.path());
     let output = run::bounded(attach, b"");
@@ -39,7 +39,7 @@ fn a_program_that_is_being_hooked_when_ada_leaves_is_left_as_it_was() {
     let script = "read go; \"$0\" -quiet -o /dev/null; echo end";
     let mut target = Target::command("sh", &["-c", script, compiler]);
     let attached = target.attach_until_detached(&["--no-plan-cache"]);
-    target.tell("go");
+    target.send("go");
     let child = target.wait_for_program(compiler);
     drop(attached.leave(&target));
     assert!(!target.has_memory_of_ada(child));
@@ -61,7 +61,7 @@ fn programs_that_are_run_while_ada_leaves_are_left_as_they_were() {
         fs::create_dir(&on).unwrap();
         let mut target = Target::command("sh", &["-c", script, folder.path().to_str().unwrap()]);
         let attached = target.attach_until_detached(&[]);
-        target.tell("go");
+        target.send("go");
         // Each has run something.
         target.wait_until("they run", || folder.path().read_dir().unwrap().count() == 5);
         drop(attached.leave(&target));

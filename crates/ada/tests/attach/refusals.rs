@@ -26,7 +26,7 @@ fn a_process_is_attached_to_once_at_a_time() {
     let mut target = Target::new("long_calls.c");
     let attached = target.attach_until_detached(&[]);
     refused(&target, &["attach", &target.id().to_string()], 125, "it is being traced already");
-    target.tell("down");
+    target.send("down");
     drop(attached.detach(&target));
     drop(target.finish());
 }

@@ -76,13 +76,13 @@ impl Target {
     }
 
     /// Writes a line to its input.
-    pub(super) fn tell(&mut self, line: &str) {
+    pub(super) fn send(&mut self, line: &str) {
         writeln!(self.stdin.as_mut().unwrap(), "{line}").unwrap();
     }
 
     /// Writes a line, and waits until the program, which repeats it, reads again.
     pub(super) fn have_done(&mut self, line: &str) {
-        self.tell(line);
+        self.send(line);
         let mut repeated = String::new();
         self.stdout.read_line(&mut repeated).unwrap();
         assert_eq!(repeated, format!("{line}\n"));

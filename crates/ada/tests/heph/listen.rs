@@ -53,7 +53,7 @@ fn udp_reports_exactly_what_was_lost_of_200_000_events() {
     assert_eq!(heard.number_after("missed "), lost);
     assert_eq!(heard.number_after("counters "), u64::from(first));
     assert_eq!(heard.number_after(" to "), u64::from(last));
-    // What no counter can tell, before the first event and after the last, is the rest of what was sent.
+    // What no counter shows, before the first event and after the last, is the rest of what was sent.
     let unknowable = u64::from(first) + u64::from(EVENTS - 1 - last);
     assert_eq!(counters.len() as u64 + lost + unknowable, u64::from(EVENTS));
 }

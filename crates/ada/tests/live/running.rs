@@ -1,4 +1,4 @@
-//! A traced program that does what it is told, line by line.
+//! A traced program that does what it reads, line by line.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
@@ -35,7 +35,7 @@ impl Running {
     }
 
     /// Has the program do something.
-    pub(super) fn tell(&mut self, line: &str) {
+    pub(super) fn send(&mut self, line: &str) {
         writeln!(self.stdin.as_mut().unwrap(), "{line}").unwrap();
     }
 
@@ -48,7 +48,7 @@ impl Running {
 
     /// Has the program do something, to its end.
     pub(super) fn have_done(&mut self, line: &str) {
-        self.tell(line);
+        self.send(line);
         self.expect("done");
     }
 

@@ -28,7 +28,7 @@ fn no_call_is_lost_or_doubled_while_switching() {
     const CALLS: u64 = 3_000_000;
     let mut running = Running::start(&["--quiet", "--detail", "off"]);
     running.have_done("tick 1 1");
-    running.tell(&format!("tick {CALLS} {THREADS}"));
+    running.send(&format!("tick {CALLS} {THREADS}"));
     for _ in 0..20 {
         running.filter(&["--count", "tick"]);
         running.filter(&["--on", "tick"]);
@@ -48,15 +48,15 @@ fn no_call_is_lost_or_doubled_while_switching() {
 #[test]
 fn a_call_that_was_begun_before_the_switch_returns() {
     let mut running = Running::start(&["--quiet"]);
-    running.tell("hold");
+    running.send("hold");
     running.expect("held");
     running.filter(&["--count", "hold"]);
-    running.tell("go on");
+    running.send("go on");
     running.expect("done");
-    running.tell("hold");
+    running.send("hold");
     running.expect("held");
     running.filter(&["--on", "hold"]);
-    running.tell("go on");
+    running.send("go on");
     running.expect("done");
     let ended = running.end();
     ended.recorded().assert_balanced("hold", 1);

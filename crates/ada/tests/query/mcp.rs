@@ -4,12 +4,12 @@ use std::path::Path;
 
 use crate::program::Program;
 use crate::python::script;
-use crate::told::Told;
+use crate::traced_program::TracedProgram;
 
 #[test]
 fn an_agent_can_use_every_tool() {
-    let told = Told::trace_with_registers(&Program::new("callbacks.c"));
+    let traced = TracedProgram::trace_with_registers(&Program::new("callbacks.c"));
     let program = Program::new("tree.c").build();
-    let said = script("mcp_client.py", &[Path::new(env!("CARGO_BIN_EXE_ada")), told.path(), &program]);
+    let said = script("mcp_client.py", &[Path::new(env!("CARGO_BIN_EXE_ada")), traced.path(), &program]);
     assert!(said.contains("all tools answered within their budgets"), "{said}");
 }

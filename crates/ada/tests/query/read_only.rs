@@ -5,11 +5,11 @@ use std::fs;
 use crate::asked::{query, rows};
 use crate::program::Program;
 use crate::run;
-use crate::told::Told;
+use crate::traced_program::TracedProgram;
 
 #[test]
 fn statements_that_are_not_questions_are_refused() {
-    let told = Told::trace(&Program::new("tree.c"));
+    let traced = TracedProgram::trace(&Program::new("tree.c"));
     let folder = tempfile::tempdir().unwrap();
     let target = folder.path().join("new.db");
     let target = target.to_str().unwrap();
@@ -33,7 +33,7 @@ fn statements_that_are_not_questions_are_refused() {
         "REINDEX main".to_owned(),
         "ANALYZE main".to_owned(),
     ] {
-        let output = query(&told, &[&sql]);
+        let output = query(&traced, &[&sql]);
         assert_eq!(output.status.code(), Some(2), "{sql}: {}", run::text(&output.stderr));
         assert!(output.stdout.is_empty(), "{sql}");
     }
@@ -42,14 +42,14 @@ fn statements_that_are_not_questions_are_refused() {
 
 #[test]
 fn a_query_that_takes_too_long_or_too_much_ends() {
-    let told = Told::trace(&Program::new("tree.c"));
+    let traced = TracedProgram::trace(&Program::new("tree.c"));
     let endless = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n";
-    let output = query(&told, &[endless, "--max-time", "300ms"]);
+    let output = query(&traced, &[endless, "--max-time", "300ms"]);
     assert!(!output.status.success());
     assert!(run::text(&output.stderr).contains("longer than it may"), "{}", run::text(&output.stderr));
     let large = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 3000000) \
                  SELECT max(length(g)) FROM (SELECT group_concat(printf('%0100d', i)) AS g FROM n ORDER BY i DESC)";
-    let output = query(&told, &[large, "--max-memory", "16M"]);
+    let output = query(&traced, &[large, "--max-memory", "16M"]);
     assert!(!output.status.success());
     let said = run::text(&output.stderr);
     assert!(said.contains("more memory") || said.contains("too big"), "{said}");
@@ -57,11 +57,11 @@ fn a_query_that_takes_too_long_or_too_much_ends() {
 
 #[test]
 fn nothing_beside_the_session_changes() {
-    let told = Told::trace(&Program::new("tree.c"));
-    rows(&told, "SELECT count(*) FROM spans");
+    let traced = TracedProgram::trace(&Program::new("tree.c"));
+    rows(&traced, "SELECT count(*) FROM spans");
     let listing = || {
         let mut files: Vec<(String, u64)> = Vec::new();
-        let mut folders = vec![told.path().to_owned()];
+        let mut folders = vec![traced.path().to_owned()];
         while let Some(folder) = folders.pop() {
             for entry in fs::read_dir(folder).unwrap().flatten() {
                 let data = entry.metadata().unwrap();
@@ -76,7 +76,7 @@ fn nothing_beside_the_session_changes() {
         files
     };
     let before = listing();
-    rows(&told, "SELECT * FROM spans ORDER BY name, duration_ns DESC");
-    rows(&told, "SELECT * FROM stats('name')");
+    rows(&traced, "SELECT * FROM spans ORDER BY name, duration_ns DESC");
+    rows(&traced, "SELECT * FROM stats('name')");
     assert_eq!(listing(), before);
 }

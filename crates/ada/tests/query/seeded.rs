@@ -4,10 +4,10 @@ use serde_json::Value;
 
 use crate::program::Program;
 use crate::run;
-use crate::told::Told;
+use crate::traced_program::TracedProgram;
 
-fn findings(told: &Told, symptom: Option<&str>) -> Vec<Value> {
-    let mut words = vec!["ask", "findings", "--format", "json", told.path().to_str().unwrap()];
+fn findings(traced: &TracedProgram, symptom: Option<&str>) -> Vec<Value> {
+    let mut words = vec!["ask", "findings", "--format", "json", traced.path().to_str().unwrap()];
     if let Some(symptom) = symptom {
         words.extend(["--symptom", symptom]);
     }
@@ -18,60 +18,60 @@ fn findings(told: &Told, symptom: Option<&str>) -> Vec<Value> {
 }
 
 /// The first three findings name one of these functions, with evidence that can be looked at, which this gives.
-fn assert_named(told: &Told, symptom: Option<&str>, kind: &str, functions: &[&str]) -> String {
-    let all = findings(told, symptom);
+fn assert_named(traced: &TracedProgram, symptom: Option<&str>, kind: &str, functions: &[&str]) -> String {
+    let all = findings(traced, symptom);
     let named = all
         .iter()
         .take(3)
         .find(|it| it["kind"] == kind && it["function"].as_str().is_some_and(|function| functions.contains(&function)));
     let finding = named.unwrap_or_else(|| panic!("{kind} in {functions:?}: {all:#?}"));
     let evidence = finding["evidence"][0].as_str().unwrap_or_else(|| panic!("evidence: {finding:#}"));
-    told.json("show", &[evidence]);
+    traced.json("show", &[evidence]);
     evidence.to_owned()
 }
 
 #[test]
 fn a_deadlock_is_named_by_who_waits() {
-    let told = Told::trace(&Program::new("bug_deadlock.c").flags(&["-pthread"]));
+    let traced = TracedProgram::trace(&Program::new("bug_deadlock.c").flags(&["-pthread"]));
     for symptom in [None, Some("the program hangs")] {
-        assert_named(&told, symptom, "hang", &["transfer_money", "write_journal"]);
+        assert_named(&traced, symptom, "hang", &["transfer_money", "write_journal"]);
     }
 }
 
 #[test]
 fn a_leak_is_named_by_who_takes() {
-    let told = Told::trace(&Program::new("bug_leak.c"));
+    let traced = TracedProgram::trace(&Program::new("bug_leak.c"));
     for symptom in [None, Some("memory grows")] {
-        assert_named(&told, symptom, "leak", &["remember_request"]);
+        assert_named(&traced, symptom, "leak", &["remember_request"]);
     }
 }
 
 #[test]
 fn a_slow_path_is_named_by_where_the_time_goes() {
-    let told = Told::trace(&Program::new("bug_slow_path.c"));
-    assert_named(&told, None, "slow_outlier", &["search_list"]);
-    let slow = assert_named(&told, Some("some requests are slow"), "slow_outlier", &["search_list"]);
-    let why = told.json("ask", &["why-slow", &slow]);
+    let traced = TracedProgram::trace(&Program::new("bug_slow_path.c"));
+    assert_named(&traced, None, "slow_outlier", &["search_list"]);
+    let slow = assert_named(&traced, Some("some requests are slow"), "slow_outlier", &["search_list"]);
+    let why = traced.json("ask", &["why-slow", &slow]);
     let because = why["because"].as_array().unwrap();
     assert!(because.iter().any(|it| it.as_str().unwrap().contains("search_list")), "{because:?}");
 }
 
 #[test]
 fn a_crash_is_named_with_what_led_to_it() {
-    let told = Told::trace(&Program::new("crash.c"));
-    let all = findings(&told, Some("it crashed"));
+    let traced = TracedProgram::trace(&Program::new("crash.c"));
+    let all = findings(&traced, Some("it crashed"));
     assert_eq!(all[0]["kind"], "crash", "{all:#?}");
     assert!(all[0]["function"].is_string(), "{all:#?}");
 }
 
 #[test]
 fn whether_a_function_was_called_is_yes_no_or_unknown() {
-    let told = Told::trace(&Program::new("tree.c"));
-    let ask = |function: &str| told.json("ask", &["called", function]);
+    let traced = TracedProgram::trace(&Program::new("tree.c"));
+    let ask = |function: &str| traced.json("ask", &["called", function]);
     let yes = ask("main");
     assert_eq!(yes["answer"], "yes");
     let first = yes["functions"][0]["first"]["span_id"].as_str().unwrap();
-    assert_eq!(told.json("show", &[first])["name"], "main");
+    assert_eq!(traced.json("show", &[first])["name"], "main");
     let no = ask("regcomp");
     assert_eq!(no["answer"], "no", "{no:#}");
     assert!(
@@ -81,8 +81,10 @@ fn whether_a_function_was_called_is_yes_no_or_unknown() {
     let unknown = ask("no_such_function_anywhere");
     assert_eq!(unknown["answer"], "unknown");
     assert!(unknown["because"].as_str().unwrap().contains("inlined"));
-    let skipped =
-        crate::asked::rows(&told, "SELECT symbol FROM hooks WHERE verdict = 'skipped' AND symbol IS NOT NULL LIMIT 1");
+    let skipped = crate::asked::rows(
+        &traced,
+        "SELECT symbol FROM hooks WHERE verdict = 'skipped' AND symbol IS NOT NULL LIMIT 1",
+    );
     let skipped = ask(skipped[0]["symbol"].as_str().expect("libc has a function that is not hooked"));
     assert_eq!(skipped["answer"], "unknown", "{skipped:#}");
 }

@@ -5,18 +5,18 @@ use serde_json::Value;
 use crate::asked::{number, query, rows, value};
 use crate::program::Program;
 use crate::run;
-use crate::told::Told;
+use crate::traced_program::TracedProgram;
 
 #[test]
 fn spans_are_those_of_the_command() {
-    let told = Told::trace(&Program::new("thread_tree.c").flags(&["-pthread"]));
-    let mut listed: Vec<String> = told
+    let traced = TracedProgram::trace(&Program::new("thread_tree.c").flags(&["-pthread"]));
+    let mut listed: Vec<String> = traced
         .spans(&["--type", "frame"])
         .iter()
-        .chain(&told.spans(&["--type", "logical"]))
+        .chain(&traced.spans(&["--type", "logical"]))
         .map(|it| format!("{} {} {} {}", it["span_id"], it["start_ns"], it["duration_ns"], it["status"]))
         .collect();
-    let asked = rows(&told, "SELECT span_id, start_ns, duration_ns, status FROM spans");
+    let asked = rows(&traced, "SELECT span_id, start_ns, duration_ns, status FROM spans");
     let mut asked: Vec<String> = asked
         .iter()
         .map(|it| format!("{} {} {} {}", it["span_id"], it["start_ns"], it["duration_ns"], it["status"]))
@@ -28,9 +28,9 @@ fn spans_are_those_of_the_command() {
 
 #[test]
 fn what_is_pushed_down_is_what_sqlite_finds_itself() {
-    let told = Told::trace(&Program::new("thread_tree.c").flags(&["-pthread"]));
-    let start = number(&told, "SELECT min(start_ns) + 100000 FROM spans");
-    let thread = number(&told, "SELECT max(thread_id) FROM threads");
+    let traced = TracedProgram::trace(&Program::new("thread_tree.c").flags(&["-pthread"]));
+    let start = number(&traced, "SELECT min(start_ns) + 100000 FROM spans");
+    let thread = number(&traced, "SELECT max(thread_id) FROM threads");
     for condition in [
         "name = 'main'".to_owned(),
         "name LIKE 'PTHREAD%'".to_owned(),
@@ -55,20 +55,21 @@ fn what_is_pushed_down_is_what_sqlite_finds_itself() {
         "name IN ('main', 'pthread_create')".to_owned(),
         "name = 5".to_owned(),
     ] {
-        let pushed = number(&told, &format!("SELECT count(*) FROM spans WHERE {condition}"));
+        let pushed = number(&traced, &format!("SELECT count(*) FROM spans WHERE {condition}"));
         // A plus sign keeps a condition from being pushed down.
         let hidden = "SELECT +name AS name, +module AS module, +thread_id AS thread_id, +start_ns AS start_ns, \
                       +end_ns AS end_ns, +duration_ns AS duration_ns, +self_ns AS self_ns, +depth AS depth, \
                       +status AS status, +reason AS reason, +type AS type, +runtime AS runtime FROM spans";
         let plain = condition.replace("duration_ns > '1000'", "duration_ns > 1000");
-        let itself = number(&told, &format!("SELECT count(*) FROM (SELECT * FROM ({hidden}) LIMIT -1) WHERE {plain}"));
+        let itself =
+            number(&traced, &format!("SELECT count(*) FROM (SELECT * FROM ({hidden}) LIMIT -1) WHERE {plain}"));
         assert_eq!(pushed, itself, "{condition}");
     }
 }
 
 #[test]
 fn stats_are_what_group_by_gives() {
-    let told = Told::trace(&Program::new("thread_tree.c").flags(&["-pthread"]));
+    let traced = TracedProgram::trace(&Program::new("thread_tree.c").flags(&["-pthread"]));
     for (by, condition) in [
         ("name", "1"),
         ("thread_id, status", "1"),
@@ -78,7 +79,7 @@ fn stats_are_what_group_by_gives() {
         ("status", "reason IS NOT NULL AND name NOT IN ('main', 'exit')"),
     ] {
         let grouped = rows(
-            &told,
+            &traced,
             &format!(
                 "SELECT {by}, count(*) AS n, sum(duration_ns) AS s1, sum(ifnull(self_ns, 0)) AS s2, min(duration_ns) AS s3, \
                  max(duration_ns) AS s4 FROM spans WHERE {condition} GROUP BY {by}"
@@ -91,7 +92,7 @@ fn stats_are_what_group_by_gives() {
             keys.split(", ").zip(by.split(", ")).map(|(key, column)| format!("{key} AS {column}")).collect();
         let keys = keys.join(", ");
         let summed = rows(
-            &told,
+            &traced,
             &format!(
                 "SELECT {keys}, count AS n, total_ns AS s1, self_ns AS s2, min_ns AS s3, max_ns AS s4 FROM stats('{by}'{quoted})"
             ),
@@ -118,83 +119,85 @@ fn stats_are_what_group_by_gives() {
 
 #[test]
 fn functions_sum_up_their_spans() {
-    let told = Told::trace(&Program::new("tree.c"));
+    let traced = TracedProgram::trace(&Program::new("tree.c"));
     let differing = number(
-        &told,
+        &traced,
         "SELECT count(*) FROM functions f WHERE calls <> (SELECT count(*) FROM spans s WHERE s.type = 'frame' AND \
          s.function_id = f.function_id)",
     );
     assert_eq!(differing, 0);
-    assert_eq!(value(&told, "SELECT sum(calls) FROM functions"), value(&told, "SELECT sum(spans) FROM processes"));
-    assert_eq!(value(&told, "SELECT count(*) FROM events"), value(&told, "SELECT sum(events) FROM processes"));
-    let calls = number(&told, "SELECT count(*) FROM events WHERE kind = 'call'");
-    assert_eq!(calls, number(&told, "SELECT sum(kind = 'call') FROM events"));
-    assert!(number(&told, "SELECT count(*) FROM hooks WHERE verdict = 'hooked'") > 100);
-    assert!(number(&told, "SELECT count(*) FROM modules") >= 2);
+    assert_eq!(value(&traced, "SELECT sum(calls) FROM functions"), value(&traced, "SELECT sum(spans) FROM processes"));
+    assert_eq!(value(&traced, "SELECT count(*) FROM events"), value(&traced, "SELECT sum(events) FROM processes"));
+    let calls = number(&traced, "SELECT count(*) FROM events WHERE kind = 'call'");
+    assert_eq!(calls, number(&traced, "SELECT sum(kind = 'call') FROM events"));
+    assert!(number(&traced, "SELECT count(*) FROM hooks WHERE verdict = 'hooked'") > 100);
+    assert!(number(&traced, "SELECT count(*) FROM modules") >= 2);
 }
 
 #[test]
 fn a_span_leads_to_its_relatives() {
-    let told = Told::trace(&Program::new("thread_tree.c").flags(&["-pthread"]));
-    let leaf = value(&told, "SELECT span_id FROM spans WHERE type = 'frame' ORDER BY depth DESC, start_ns LIMIT 1");
+    let traced = TracedProgram::trace(&Program::new("thread_tree.c").flags(&["-pthread"]));
+    let leaf = value(&traced, "SELECT span_id FROM spans WHERE type = 'frame' ORDER BY depth DESC, start_ns LIMIT 1");
     let leaf = leaf.as_str().unwrap();
-    let depth = number(&told, &format!("SELECT depth FROM spans WHERE span_id = '{leaf}'"));
+    let depth = number(&traced, &format!("SELECT depth FROM spans WHERE span_id = '{leaf}'"));
     let own_thread = format!("(SELECT thread_id FROM spans WHERE span_id = '{leaf}')");
     let above = number(
-        &told,
+        &traced,
         &format!("SELECT count(*) FROM ancestors('{leaf}') WHERE type = 'frame' AND thread_id = {own_thread}"),
     );
     assert!(above <= depth && above > 0, "{above} of {depth}");
-    let main = value(&told, "SELECT span_id FROM spans WHERE name = 'main'");
+    let main = value(&traced, "SELECT span_id FROM spans WHERE name = 'main'");
     let main = main.as_str().unwrap();
     let (start, end) = (
-        number(&told, &format!("SELECT start_ns FROM spans WHERE span_id = '{main}'")),
-        number(&told, &format!("SELECT end_ns FROM spans WHERE span_id = '{main}'")),
+        number(&traced, &format!("SELECT start_ns FROM spans WHERE span_id = '{main}'")),
+        number(&traced, &format!("SELECT end_ns FROM spans WHERE span_id = '{main}'")),
     );
-    let below = number(&told, &format!("SELECT count(*) FROM descendants('{main}')"));
+    let below = number(&traced, &format!("SELECT count(*) FROM descendants('{main}')"));
     let expected = number(
-        &told,
+        &traced,
         &format!(
             "WITH RECURSIVE below(id) AS (SELECT '{main}' UNION ALL SELECT span_id FROM spans, below \
              WHERE parent_span_id = below.id AND type = 'frame') SELECT count(*) - 1 FROM below"
         ),
     );
     assert_eq!(below, expected);
-    let overlapping = number(&told, &format!("SELECT count(*) FROM overlaps({start}, {end})"));
-    let by_hand = number(&told, &format!("SELECT count(*) FROM spans WHERE start_ns <= {end} AND end_ns >= {start}"));
+    let overlapping = number(&traced, &format!("SELECT count(*) FROM overlaps({start}, {end})"));
+    let by_hand = number(&traced, &format!("SELECT count(*) FROM spans WHERE start_ns <= {end} AND end_ns >= {start}"));
     assert_eq!(overlapping, by_hand);
     // The path's own times are the span's duration, and it goes through threads that main waited for.
-    let total = number(&told, &format!("SELECT sum(own_ns) FROM critical_path('{main}')"));
+    let total = number(&traced, &format!("SELECT sum(own_ns) FROM critical_path('{main}')"));
     assert_eq!(total, end - start);
-    let joined = number(&told, &format!("SELECT count(*) FROM critical_path('{main}') WHERE via = 'join'"));
+    let joined = number(&traced, &format!("SELECT count(*) FROM critical_path('{main}') WHERE via = 'join'"));
     assert!(joined > 0);
 }
 
 #[test]
 fn threads_and_links_agree() {
-    let told = Told::trace(&Program::new("thread_tree.c").flags(&["-pthread"]));
-    let threads = number(&told, "SELECT count(*) FROM threads WHERE create_span_id IS NOT NULL");
+    let traced = TracedProgram::trace(&Program::new("thread_tree.c").flags(&["-pthread"]));
+    let threads = number(&traced, "SELECT count(*) FROM threads WHERE create_span_id IS NOT NULL");
     assert!(threads > 0);
-    assert_eq!(threads, number(&told, "SELECT count(*) FROM links WHERE kind = 'create'"));
+    assert_eq!(threads, number(&traced, "SELECT count(*) FROM links WHERE kind = 'create'"));
     let unknown = "SELECT count(*) FROM links WHERE from_span_id NOT IN (SELECT span_id FROM spans)";
-    assert_eq!(number(&told, unknown), 0);
+    assert_eq!(number(&traced, unknown), 0);
 }
 
 #[test]
 fn registers_are_a_table() {
-    let told = Told::trace_with_registers(&Program::new("callbacks.c"));
-    let details = number(&told, "SELECT count(*) FROM details");
+    let traced = TracedProgram::trace_with_registers(&Program::new("callbacks.c"));
+    let details = number(&traced, "SELECT count(*) FROM details");
     assert!(details > 0);
-    assert_eq!(details, number(&told, "SELECT count(*) FROM events WHERE has_detail"));
-    let one = rows(&told, "SELECT event_id FROM details WHERE name = 'main' AND kind = 'call'");
+    assert_eq!(details, number(&traced, "SELECT count(*) FROM events WHERE has_detail"));
+    let one = rows(&traced, "SELECT event_id FROM details WHERE name = 'main' AND kind = 'call'");
     let id = one[0]["event_id"].as_str().unwrap();
-    assert_eq!(number(&told, &format!("SELECT count(*) FROM details WHERE event_id = '{id}'")), 1);
+    assert_eq!(number(&traced, &format!("SELECT count(*) FROM details WHERE event_id = '{id}'")), 1);
 }
 
 #[test]
 fn several_sessions_are_told_apart() {
-    let (first, second) =
-        (Told::trace(&Program::new("tree.c")), Told::trace(&Program::new("thread_tree.c").flags(&["-pthread"])));
+    let (first, second) = (
+        TracedProgram::trace(&Program::new("tree.c")),
+        TracedProgram::trace(&Program::new("thread_tree.c").flags(&["-pthread"])),
+    );
     let sql = "SELECT session, count(*) AS n FROM spans GROUP BY session ORDER BY session";
     let output = query(&first, &[second.path().to_str().unwrap(), sql, "--format", "json"]);
     let both: Vec<Value> = serde_json::from_slice(&output.stdout).unwrap();
@@ -209,18 +212,18 @@ fn several_sessions_are_told_apart() {
 
 #[test]
 fn functions_of_our_own() {
-    let told = Told::trace(&Program::new("tree.c"));
-    assert_eq!(value(&told, "SELECT demangle('_ZN3foo3barEi')"), "foo::bar(int)");
-    assert_eq!(value(&told, "SELECT duration(1500)"), "1.50 µs");
+    let traced = TracedProgram::trace(&Program::new("tree.c"));
+    assert_eq!(value(&traced, "SELECT demangle('_ZN3foo3barEi')"), "foo::bar(int)");
+    assert_eq!(value(&traced, "SELECT duration(1500)"), "1.50 µs");
     let numbers = "(SELECT 1 AS v UNION SELECT 2 UNION SELECT 3 UNION SELECT 10)";
-    assert_eq!(number(&told, &format!("SELECT percentile(v, 75) FROM {numbers}")), 3);
-    assert_eq!(number(&told, &format!("SELECT median(v) FROM {numbers}")), 2);
-    assert_eq!(number(&told, &format!("SELECT p99(v) FROM {numbers}")), 10);
+    assert_eq!(number(&traced, &format!("SELECT percentile(v, 75) FROM {numbers}")), 3);
+    assert_eq!(number(&traced, &format!("SELECT median(v) FROM {numbers}")), 2);
+    assert_eq!(number(&traced, &format!("SELECT p99(v) FROM {numbers}")), 10);
 }
 
 #[test]
 fn mistakes_are_pointed_at_with_a_suggestion() {
-    let told = Told::trace(&Program::new("tree.c"));
+    let traced = TracedProgram::trace(&Program::new("tree.c"));
     for (sql, words) in [
         ("SELECT duratoin_ns FROM spans", "did you mean duration_ns?\n  SELECT duratoin_ns FROM spans\n         ^"),
         ("SELECT 1;\nSELECT dept FROM spans", "did you mean depth?\n  SELECT dept FROM spans\n         ^"),
@@ -234,7 +237,7 @@ fn mistakes_are_pointed_at_with_a_suggestion() {
         ("SELECT * FRM spans", "syntax error"),
         ("SELECT 1; SELECT 2", "one statement"),
     ] {
-        let output = query(&told, &[sql]);
+        let output = query(&traced, &[sql]);
         assert_eq!(output.status.code(), Some(2), "{sql}");
         let said = run::text(&output.stderr);
         assert!(said.contains(words), "{sql}: {said}");
@@ -244,34 +247,34 @@ fn mistakes_are_pointed_at_with_a_suggestion() {
 
 #[test]
 fn every_format_has_all_rows() {
-    let told = Told::trace(&Program::new("tree.c"));
+    let traced = TracedProgram::trace(&Program::new("tree.c"));
     let sql = "SELECT name, calls FROM functions ORDER BY name";
-    let count = rows(&told, sql).len();
+    let count = rows(&traced, sql).len();
     for (format, extra) in [("table", 1), ("csv", 1), ("ndjson", 0)] {
-        let output = query(&told, &[sql, "--format", format]);
+        let output = query(&traced, &[sql, "--format", format]);
         assert_eq!(run::text(&output.stdout).lines().count(), count + extra, "{format}");
     }
-    let in_order = query(&told, &["SELECT 2 AS b, 1 AS a", "--format", "ndjson"]);
+    let in_order = query(&traced, &["SELECT 2 AS b, 1 AS a", "--format", "ndjson"]);
     assert_eq!(run::text(&in_order.stdout), "{\"b\":2,\"a\":1}\n");
-    let cut = query(&told, &[sql, "--format", "csv", "--max-rows", "3"]);
+    let cut = query(&traced, &[sql, "--format", "csv", "--max-rows", "3"]);
     assert_eq!(run::text(&cut.stdout).lines().count(), 4);
     assert!(run::text(&cut.stderr).contains("more than 3 rows"));
 }
 
 #[test]
 fn the_schema_describes_every_column() {
-    let told = Told::trace(&Program::new("tree.c"));
+    let traced = TracedProgram::trace(&Program::new("tree.c"));
     let output = run::ada(["query", "--schema"]);
     let schema = run::text(&output.stdout);
-    for row in rows(&told, "SELECT table_name, column_name, about FROM ada_schema") {
+    for row in rows(&traced, "SELECT table_name, column_name, about FROM ada_schema") {
         let column = row["column_name"].as_str().unwrap();
         assert!(!row["about"].as_str().unwrap().is_empty(), "{column}");
         assert!(schema.contains(column), "{column}");
         let table = row["table_name"].as_str().unwrap();
         if !table.contains('(') {
-            rows(&told, &format!("SELECT {column} FROM {table} LIMIT 1"));
+            rows(&traced, &format!("SELECT {column} FROM {table} LIMIT 1"));
         }
     }
-    let described = rows(&told, "DESCRIBE spans");
+    let described = rows(&traced, "DESCRIBE spans");
     assert!(described.iter().any(|it| it["column_name"] == "duration_ns"));
 }

@@ -5,72 +5,72 @@ use std::time::SystemTime;
 
 use crate::program::Program;
 use crate::run;
-use crate::told::Told;
+use crate::traced_program::TracedProgram;
 
-fn made(told: &Told) -> SystemTime {
-    fs::metadata(told.derived().join("meta.bin")).unwrap().modified().unwrap()
+fn made(traced: &TracedProgram) -> SystemTime {
+    fs::metadata(traced.derived().join("meta.bin")).unwrap().modified().unwrap()
 }
 
 #[test]
 fn tables_are_made_once() {
-    let told = Told::trace(&Program::new("recursion.c"));
-    assert!(!told.derived().exists());
-    let first = told.text("report", &[]);
-    let time = made(&told);
-    assert_eq!(told.text("report", &[]), first);
-    assert_eq!(made(&told), time);
-    let left_over = fs::read_dir(told.derived().parent().unwrap()).unwrap();
+    let traced = TracedProgram::trace(&Program::new("recursion.c"));
+    assert!(!traced.derived().exists());
+    let first = traced.text("report", &[]);
+    let time = made(&traced);
+    assert_eq!(traced.text("report", &[]), first);
+    assert_eq!(made(&traced), time);
+    let left_over = fs::read_dir(traced.derived().parent().unwrap()).unwrap();
     let names: Vec<String> = left_over.map(|it| it.unwrap().file_name().to_string_lossy().into_owned()).collect();
     assert_eq!(names.iter().filter(|name| name.starts_with("derived")).count(), 1, "{names:?}");
 }
 
 #[test]
 fn another_option_or_another_content_makes_them_anew_without_a_word() {
-    let told = Told::trace(&Program::new("recursion.c"));
-    told.text("report", &[]);
-    let time = made(&told);
-    let output = told.ada("spans", &["--timeout", "1us", "--reason", "timeout", "--limit", "1"]);
+    let traced = TracedProgram::trace(&Program::new("recursion.c"));
+    traced.text("report", &[]);
+    let time = made(&traced);
+    let output = traced.ada("spans", &["--timeout", "1us", "--reason", "timeout", "--limit", "1"]);
     assert!(output.stderr.is_empty() && output.stdout.starts_with(b"span"), "{}", run::text(&output.stdout));
-    assert_ne!(made(&told), time);
-    let time = made(&told);
-    let manifest = told.derived().with_file_name("manifest.json");
+    assert_ne!(made(&traced), time);
+    let time = made(&traced);
+    let manifest = traced.derived().with_file_name("manifest.json");
     let text = fs::read_to_string(&manifest).unwrap();
     fs::write(&manifest, text.replacen('{', "{ ", 1)).unwrap();
-    told.text("report", &["--timeout", "1us"]);
-    assert_ne!(made(&told), time);
+    traced.text("report", &["--timeout", "1us"]);
+    assert_ne!(made(&traced), time);
 }
 
 #[test]
 fn damaged_tables_are_made_anew_with_a_word() {
-    let told = Told::trace(&Program::new("recursion.c"));
-    let good = told.text("spans", &["--limit", "20"]);
+    let traced = TracedProgram::trace(&Program::new("recursion.c"));
+    let good = traced.text("spans", &["--limit", "20"]);
     for (name, at) in [("meta.bin", 100), ("spans_0.bin", 50)] {
-        let path = told.derived().join(name);
+        let path = traced.derived().join(name);
         let mut bytes = fs::read(&path).unwrap();
         bytes[at] ^= 1;
         fs::write(&path, bytes).unwrap();
-        let output = told.ada("spans", &["--limit", "20"]);
+        let output = traced.ada("spans", &["--limit", "20"]);
         assert_eq!(run::text(&output.stdout), good, "{name}");
         assert_eq!(run::text(&output.stderr).matches("damaged").count(), 1, "{name}: {}", run::text(&output.stderr));
-        assert!(told.ada("spans", &["--limit", "20"]).stderr.is_empty(), "once is enough");
+        assert!(traced.ada("spans", &["--limit", "20"]).stderr.is_empty(), "once is enough");
     }
-    fs::remove_file(told.derived().join("late_0.bin")).unwrap();
-    assert_eq!(told.text("spans", &["--limit", "20"]), good);
+    fs::remove_file(traced.derived().join("late_0.bin")).unwrap();
+    assert_eq!(traced.text("spans", &["--limit", "20"]), good);
 }
 
 #[test]
 fn what_a_killed_analysis_left_is_removed() {
-    let told = Told::trace(&Program::new("recursion.c"));
-    let left_over = told.derived().with_file_name("derived.4194305");
+    let traced = TracedProgram::trace(&Program::new("recursion.c"));
+    let left_over = traced.derived().with_file_name("derived.4194305");
     fs::create_dir(&left_over).unwrap();
-    told.text("report", &[]);
+    traced.text("report", &[]);
     assert!(!left_over.exists(), "no process has an id that large");
 }
 
 #[test]
 fn an_unfinished_session_is_analysed_and_its_damage_told() {
-    let told = Told::trace_with(&Program::new("recursion.c"), &["--store", "raw"]);
-    let thread = fs::read_dir(told.derived().parent().unwrap())
+    let traced = TracedProgram::trace_with(&Program::new("recursion.c"), &["--store", "raw"]);
+    let thread = fs::read_dir(traced.derived().parent().unwrap())
         .unwrap()
         .map(|entry| entry.unwrap().path())
         .find(|path| path.join("index.atf").exists())
@@ -78,7 +78,7 @@ fn an_unfinished_session_is_analysed_and_its_damage_told() {
     let index = thread.join("index.atf");
     let bytes = fs::read(&index).unwrap();
     fs::write(&index, &bytes[..bytes.len() - 64 - 32 * 100 - 7]).unwrap();
-    let output = told.ada("report", &[]);
+    let output = traced.ada("report", &[]);
     assert_eq!(output.status.code(), Some(1));
     assert!(run::text(&output.stderr).contains("index.atf"), "{}", run::text(&output.stderr));
     assert!(run::text(&output.stdout).contains("fib"));

@@ -3,17 +3,17 @@
 use serde_json::Value;
 
 use crate::program::Program;
-use crate::told::Told;
+use crate::traced_program::TracedProgram;
 
-fn callbacks(told: &Told, function: &str) -> Vec<Value> {
-    told.spans(&["--runtime", "callback", "--function", function])
+fn callbacks(traced: &TracedProgram, function: &str) -> Vec<Value> {
+    traced.spans(&["--runtime", "callback", "--function", function])
 }
 
 #[test]
 fn a_comparator_is_certainly_called_back_by_qsort() {
-    let told = Told::trace_with_registers(&Program::new("callback.c").flags(&["-lm"]));
-    let calls = told.spans(&["--type", "frame", "--function", "compare"]).len();
-    let found = callbacks(&told, "compare");
+    let traced = TracedProgram::trace_with_registers(&Program::new("callback.c").flags(&["-lm"]));
+    let calls = traced.spans(&["--type", "frame", "--function", "compare"]).len();
+    let found = callbacks(&traced, "compare");
     assert!(calls > 100);
     assert_eq!(found.len(), calls, "every call of it is one");
     for span in &found {
@@ -23,16 +23,16 @@ fn a_comparator_is_certainly_called_back_by_qsort() {
     }
     let initiators: Vec<&Value> = found.iter().map(|span| &span["attributes"]["initiator_span_id"]).collect();
     assert!(initiators.iter().all(|it| *it == initiators[0]), "one sort");
-    assert_eq!(told.json("show", &[initiators[0].as_str().unwrap()])["name"], "qsort");
+    assert_eq!(traced.json("show", &[initiators[0].as_str().unwrap()])["name"], "qsort");
 }
 
 #[test]
 fn sessions_without_registers_have_the_callbacks_of_the_c_library_and_say_what_they_lack() {
-    let told = Told::trace(&Program::new("callbacks.c"));
+    let traced = TracedProgram::trace(&Program::new("callbacks.c"));
     for (function, count, initiator, confidence) in
         [("initialise", 1, "pthread_once", 1.0), ("handler", 2, "signal", 0.6), ("at_exit", 1, "atexit", 0.6)]
     {
-        let found = callbacks(&told, function);
+        let found = callbacks(&traced, function);
         assert_eq!(found.len(), count, "{function}");
         for attributes in found.iter().map(|span| &span["attributes"]) {
             let by = attributes["initiator"].as_str().unwrap_or_default();
@@ -40,29 +40,29 @@ fn sessions_without_registers_have_the_callbacks_of_the_c_library_and_say_what_t
             assert_eq!(attributes["confidence"], confidence, "{function}");
         }
     }
-    assert_eq!(callbacks(&told, "compare").len(), 0, "bsearch is called too often to be looked at each time");
-    let sorted = Told::trace(&Program::new("callback.c").flags(&["-lm"]));
+    assert_eq!(callbacks(&traced, "compare").len(), 0, "bsearch is called too often to be looked at each time");
+    let sorted = TracedProgram::trace(&Program::new("callback.c").flags(&["-lm"]));
     let calls = sorted.spans(&["--type", "frame", "--function", "compare"]).len();
     assert_eq!(callbacks(&sorted, "compare").len(), calls);
     let words = "others need registers (ada trace --detail all)";
-    assert!(told.text("report", &[]).contains(words));
-    let output = told.ada("spans", &["--runtime", "callback"]);
+    assert!(traced.text("report", &[]).contains(words));
+    let output = traced.ada("spans", &["--runtime", "callback"]);
     assert!(crate::run::text(&output.stderr).contains(words), "{}", crate::run::text(&output.stderr));
-    let with_registers = Told::trace_with_registers(&Program::new("callbacks.c"));
+    let with_registers = TracedProgram::trace_with_registers(&Program::new("callbacks.c"));
     assert!(!with_registers.text("report", &[]).contains(words));
     assert!(with_registers.ada("spans", &["--runtime", "callback"]).stderr.is_empty());
 }
 
 #[test]
 fn functions_that_are_called_later_know_who_registered_them() {
-    let told = Told::trace_with_registers(&Program::new("callbacks.c"));
+    let traced = TracedProgram::trace_with_registers(&Program::new("callbacks.c"));
     for (function, count, initiator, least) in [
         ("initialise", 1, "pthread_once", 1.0),
         ("handler", 2, "signal", 0.9),
         ("destroy", 1, "pthread_key_create", 0.6),
         ("at_exit", 1, "atexit", 0.6),
     ] {
-        let found = callbacks(&told, function);
+        let found = callbacks(&traced, function);
         assert_eq!(found.len(), count, "{function}");
         for span in &found {
             let attributes = &span["attributes"];
@@ -71,7 +71,7 @@ fn functions_that_are_called_later_know_who_registered_them() {
             assert!(attributes["confidence"].as_f64() >= Some(least), "{function}: {attributes}");
         }
     }
-    let destroy = &callbacks(&told, "destroy")[0];
+    let destroy = &callbacks(&traced, "destroy")[0];
     assert_ne!(destroy["thread_id"], destroy["attributes"]["initiator_thread_id"], "on another thread");
-    assert_eq!(callbacks(&told, "body").len() + callbacks(&told, "main").len(), 0, "starts are not callbacks");
+    assert_eq!(callbacks(&traced, "body").len() + callbacks(&traced, "main").len(), 0, "starts are not callbacks");
 }

@@ -3,87 +3,87 @@
 use std::collections::BTreeMap;
 
 use crate::program::Program;
-use crate::told::{Told, all, outcome};
+use crate::traced_program::{TracedProgram, all, outcome};
 
 #[test]
 fn tail_calls_end_where_the_next_function_begins() {
-    let told = Told::trace(&Program::new("tail_call.c").flags(&["-foptimize-sibling-calls"]));
-    assert_eq!(told.outcomes("first"), all("unmatched tail_call", 2));
-    assert_eq!(told.outcomes("middle"), all("unmatched tail_call", 2));
-    assert_eq!(told.outcomes("last"), all("completed", 2));
-    assert_eq!(told.outcomes("plain"), all("completed", 1));
+    let traced = TracedProgram::trace(&Program::new("tail_call.c").flags(&["-foptimize-sibling-calls"]));
+    assert_eq!(traced.outcomes("first"), all("unmatched tail_call", 2));
+    assert_eq!(traced.outcomes("middle"), all("unmatched tail_call", 2));
+    assert_eq!(traced.outcomes("last"), all("completed", 2));
+    assert_eq!(traced.outcomes("plain"), all("completed", 1));
     let ring = BTreeMap::from([("completed".to_owned(), 1), ("unmatched tail_call".to_owned(), 50_000)]);
-    assert_eq!(told.outcomes("ping"), ring);
-    assert_eq!(told.outcomes("pong"), all("unmatched tail_call", 50_000));
-    let spans = told.spans(&["--type", "frame", "--function", "middle"]);
-    let last = told.spans(&["--type", "frame", "--function", "last"]);
+    assert_eq!(traced.outcomes("ping"), ring);
+    assert_eq!(traced.outcomes("pong"), all("unmatched tail_call", 50_000));
+    let spans = traced.spans(&["--type", "frame", "--function", "middle"]);
+    let last = traced.spans(&["--type", "frame", "--function", "last"]);
     assert_eq!(spans[0]["end_ns"], last[0]["start_ns"], "one ends when the other begins");
     assert_eq!((&spans[0]["parent_span_id"], &spans[0]["depth"]), (&last[0]["parent_span_id"], &last[0]["depth"]));
 }
 
 #[test]
 fn an_exception_ends_fifty_frames_and_is_their_context() {
-    let told = Told::trace(&Program::new("exception.cpp"));
-    assert_eq!(told.outcomes("plain"), all("unmatched exception", 100));
-    assert_eq!(told.outcomes("guarded"), all("unmatched exception", 100));
+    let traced = TracedProgram::trace(&Program::new("exception.cpp"));
+    assert_eq!(traced.outcomes("plain"), all("unmatched exception", 100));
+    assert_eq!(traced.outcomes("guarded"), all("unmatched exception", 100));
     for (name, count) in [("survivor", 4), ("outer", 4), ("after", 8), ("main", 1), ("Guard::~Guard", 100)] {
-        assert_eq!(told.outcomes(name), all("completed", count), "{name}");
+        assert_eq!(traced.outcomes(name), all("completed", count), "{name}");
     }
-    let spans = told.spans(&["--type", "frame", "--function", "plain"]);
+    let spans = traced.spans(&["--type", "frame", "--function", "plain"]);
     let contexts: Vec<&str> =
         spans.iter().map(|span| span["attributes"]["context"].as_str().expect("each has one")).collect();
     assert_eq!(contexts.iter().filter(|&&context| context == contexts[0]).count(), 50, "one throw for fifty frames");
-    let throw = told.json("show", &[contexts[0]]);
+    let throw = traced.json("show", &[contexts[0]]);
     assert_eq!((&throw["kind"], &throw["name"]), (&"call".into(), &"__cxa_throw".into()));
 }
 
 #[test]
 fn a_longjmp_ends_ten_frames() {
-    let told = Told::trace(&Program::new("longjmp.c"));
-    assert_eq!(told.outcomes("descend"), all("unmatched unwind", 30));
-    assert_eq!(told.outcomes("attempt"), all("completed", 3));
-    assert_eq!(told.outcomes("after"), all("completed", 4));
+    let traced = TracedProgram::trace(&Program::new("longjmp.c"));
+    assert_eq!(traced.outcomes("descend"), all("unmatched unwind", 30));
+    assert_eq!(traced.outcomes("attempt"), all("completed", 3));
+    assert_eq!(traced.outcomes("after"), all("completed", 4));
 }
 
 #[test]
 fn a_panic_is_an_exception() {
-    let told = Told::trace(&Program::new("panic.rs"));
-    assert_eq!(told.outcomes("*::descend"), all("unmatched exception", 123));
-    assert_eq!(told.outcomes("*::attempt"), all("completed", 6));
+    let traced = TracedProgram::trace(&Program::new("panic.rs"));
+    assert_eq!(traced.outcomes("*::descend"), all("unmatched exception", 123));
+    assert_eq!(traced.outcomes("*::attempt"), all("completed", 6));
 }
 
 #[test]
 fn exit_in_a_nested_call_leaves_what_is_open_to_the_process_end() {
-    let told = Told::trace(&Program::new("exit_inside.c"));
-    assert_eq!(told.outcomes("inner"), all("unmatched process_exit", 6));
-    assert_eq!(told.outcomes("main"), all("unmatched process_exit", 1));
-    assert_eq!(told.outcomes("at_exit"), all("completed", 1));
+    let traced = TracedProgram::trace(&Program::new("exit_inside.c"));
+    assert_eq!(traced.outcomes("inner"), all("unmatched process_exit", 6));
+    assert_eq!(traced.outcomes("main"), all("unmatched process_exit", 1));
+    assert_eq!(traced.outcomes("at_exit"), all("completed", 1));
 }
 
 #[test]
 fn a_crash_ends_what_is_open() {
-    let told = Told::trace(&Program::new("uncaught.cpp"));
-    assert_eq!(told.outcomes("main"), all("unmatched crash", 1));
-    assert_eq!(told.outcomes("thrower"), all("unmatched crash", 1));
-    let report = told.json("report", &[]);
+    let traced = TracedProgram::trace(&Program::new("uncaught.cpp"));
+    assert_eq!(traced.outcomes("main"), all("unmatched crash", 1));
+    assert_eq!(traced.outcomes("thrower"), all("unmatched crash", 1));
+    let report = traced.json("report", &[]);
     assert_eq!(report["run"]["process"]["end"], "killed by signal 6");
 }
 
 #[test]
 fn functions_without_returns_are_spans_of_their_own_kind() {
-    let told = Told::trace(&Program::new("longjmp.c"));
-    let spans = told.spans(&["--type", "frame", "--status", "entry_only"]);
+    let traced = TracedProgram::trace(&Program::new("longjmp.c"));
+    let spans = traced.spans(&["--type", "frame", "--status", "entry_only"]);
     assert!(spans.iter().any(|span| span["name"] == "__sigsetjmp"), "setjmp is never caught");
     assert!(spans.iter().all(|span| span["duration_ns"] == 0 && outcome(span) == "entry_only"));
-    let anomalies = told.json("report", &[])["anomalies"].clone();
+    let anomalies = traced.json("report", &[])["anomalies"].clone();
     let kinds: Vec<&str> = anomalies.as_array().unwrap().iter().filter_map(|it| it["kind"].as_str()).collect();
     assert!(!kinds.contains(&"beginning_without_end"), "{kinds:?}");
 }
 
 #[test]
 fn recursion_is_a_tree_with_counts() {
-    let told = Told::trace(&Program::new("mutual_recursion.c"));
-    let tree = told.json("tree", &["--function", "main", "--depth", "20"]);
+    let traced = TracedProgram::trace(&Program::new("mutual_recursion.c"));
+    let tree = traced.json("tree", &["--function", "main", "--depth", "20"]);
     let names: Vec<(u64, &str, u64)> = tree["nodes"]
         .as_array()
         .unwrap()

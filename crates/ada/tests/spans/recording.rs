@@ -8,29 +8,29 @@ use std::path::PathBuf;
 use serde_json::{Value, json};
 
 use crate::program::Program;
-use crate::told::{Told, all, outcome};
+use crate::traced_program::{TracedProgram, all, outcome};
 
-fn manifest_path(told: &Told) -> PathBuf {
-    told.derived().with_file_name("manifest.json")
+fn manifest_path(traced: &TracedProgram) -> PathBuf {
+    traced.derived().with_file_name("manifest.json")
 }
 
-fn manifest(told: &Told) -> Value {
-    serde_json::from_slice(&fs::read(manifest_path(told)).unwrap()).unwrap()
+fn manifest(traced: &TracedProgram) -> Value {
+    serde_json::from_slice(&fs::read(manifest_path(traced)).unwrap()).unwrap()
 }
 
 /// Makes the manifest say something else, as another run might have.
-fn change_manifest(told: &Told, change: impl FnOnce(&mut Value)) {
-    let mut json = manifest(told);
+fn change_manifest(traced: &TracedProgram, change: impl FnOnce(&mut Value)) {
+    let mut json = manifest(traced);
     change(&mut json);
-    fs::write(manifest_path(told), json.to_string()).unwrap();
+    fs::write(manifest_path(traced), json.to_string()).unwrap();
 }
 
 fn number(value: &Value) -> u64 {
     value.as_u64().unwrap_or_else(|| panic!("a number, not {value}"))
 }
 
-fn function_id(told: &Told, name: &str) -> u64 {
-    let top = told.json("top", &["--function", name]);
+fn function_id(traced: &TracedProgram, name: &str) -> u64 {
+    let top = traced.json("top", &["--function", name]);
     let id = top["functions"][0]["function_id"].as_str().expect("it was called");
     let (module, symbol) = id.split_once(':').unwrap();
     module.parse::<u64>().unwrap() << 32 | symbol.parse::<u64>().unwrap()
@@ -38,26 +38,26 @@ fn function_id(told: &Told, name: &str) -> u64 {
 
 #[test]
 fn calls_by_generated_code_have_no_end_and_cost_no_other_span() {
-    let told = Told::trace(&Program::new("generated_caller.c"));
-    assert_eq!(told.outcomes("work"), BTreeMap::from([("entry_only".to_owned(), 100), ("completed".to_owned(), 1)]));
-    assert_eq!(told.outcomes("leaf"), all("completed", 202));
-    assert_eq!(told.outcomes("around"), all("completed", 1));
-    assert_eq!(told.outcomes("main"), all("completed", 1));
-    let report = told.json("report", &[]);
+    let traced = TracedProgram::trace(&Program::new("generated_caller.c"));
+    assert_eq!(traced.outcomes("work"), BTreeMap::from([("entry_only".to_owned(), 100), ("completed".to_owned(), 1)]));
+    assert_eq!(traced.outcomes("leaf"), all("completed", 202));
+    assert_eq!(traced.outcomes("around"), all("completed", 1));
+    assert_eq!(traced.outcomes("main"), all("completed", 1));
+    let report = traced.json("report", &[]);
     let kinds: Vec<&str> =
         report["anomalies"].as_array().unwrap().iter().filter_map(|it| it["kind"].as_str()).collect();
     assert!(!kinds.contains(&"beginning_without_end") && !kinds.contains(&"depth_jump"), "{kinds:?}");
-    let span = &told.spans(&["--function", "work", "--status", "entry_only"])[0];
-    let event = told.json("show", &[span["evidence"][0].as_str().unwrap()]);
+    let span = &traced.spans(&["--function", "work", "--status", "entry_only"])[0];
+    let event = traced.json("show", &[span["evidence"][0].as_str().unwrap()]);
     assert_eq!((&event["kind"], &event["span"]), (&"entry".into(), &span["span_id"]));
 }
 
 #[test]
 fn a_loss_is_the_reason_on_its_own_thread_at_its_own_time() {
     let options = ["--ring-memory", "4M", "--on-full", "drop"];
-    let told = Told::trace_with(&Program::new("busy_nest.c"), &options);
-    told.text("report", &[]);
-    let manifest = manifest(&told);
+    let traced = TracedProgram::trace_with(&Program::new("busy_nest.c"), &options);
+    traced.text("report", &[]);
+    let manifest = manifest(&traced);
     let gaps: Vec<(u64, u64, u64)> = manifest["gaps"]
         .as_array()
         .expect("nothing writes as fast as three threads call")
@@ -70,7 +70,7 @@ fn a_loss_is_the_reason_on_its_own_thread_at_its_own_time() {
     let (placed, counted): (u64, u64) =
         (gaps.iter().map(|(_, _, lost)| lost).sum(), dropped().map(|drop| number(&drop["count"])).sum());
     assert!(placed.abs_diff(counted) <= counted / 100, "{placed} have a place, {counted} were counted");
-    let lost = told.spans(&["--type", "frame", "--reason", "dropped"]);
+    let lost = traced.spans(&["--type", "frame", "--reason", "dropped"]);
     assert!(!lost.is_empty());
     for span in &lost {
         let (thread, start, end) = (number(&span["thread_id"]), number(&span["start_ns"]), number(&span["end_ns"]));
@@ -78,17 +78,17 @@ fn a_loss_is_the_reason_on_its_own_thread_at_its_own_time() {
         let is_near = |time: u64| if end > start { start < time && time <= end } else { time <= end };
         assert!(gaps.iter().any(|&(of, time, _)| of == thread && is_near(time)), "{span}");
     }
-    let without = told.spans(&["--type", "frame", "--status", "unmatched", "--reason", "none"]);
+    let without = traced.spans(&["--type", "frame", "--status", "unmatched", "--reason", "none"]);
     assert!(without.is_empty(), "{without:?}");
-    assert_eq!(told.outcomes("main"), all("completed", 1));
+    assert_eq!(traced.outcomes("main"), all("completed", 1));
 }
 
 #[test]
 fn what_a_ring_let_go_was_begun_before() {
     let options = ["--ring", "8M", "--store", "raw"];
-    let told = Told::trace_running(&Program::new("marks.c"), &options, &["700000", "0", "threads"]);
+    let traced = TracedProgram::trace_running(&Program::new("marks.c"), &options, &["700000", "0", "threads"]);
     // The last of the three threads to end filled the ring many times; the others may have been let go.
-    let spans = told.spans(&["--runtime", "pthread"]);
+    let spans = traced.spans(&["--runtime", "pthread"]);
     assert!((1..=3).contains(&spans.len()), "{spans:?}");
     for span in &spans {
         assert_eq!((span["name"].as_str(), outcome(span).as_str()), (Some("body"), "unmatched attached_midway"));
@@ -96,17 +96,17 @@ fn what_a_ring_let_go_was_begun_before() {
         assert_eq!(span["attributes"]["create_ns"], Value::Null, "that was let go");
     }
     // The newest events of the first thread can be the oldest to be written.
-    assert!(told.outcomes("main").keys().all(|outcome| outcome == "unmatched attached_midway"));
-    let unexplained = told.spans(&["--type", "frame", "--status", "unmatched", "--reason", "none"]);
+    assert!(traced.outcomes("main").keys().all(|outcome| outcome == "unmatched attached_midway"));
+    let unexplained = traced.spans(&["--type", "frame", "--status", "unmatched", "--reason", "none"]);
     assert!(unexplained.is_empty(), "{unexplained:?}");
-    let run = &told.json("report", &[])["run"];
+    let run = &traced.json("report", &[])["run"];
     assert!(number(&run["ring"]["let_go_events"]) > 0);
 }
 
 #[test]
 fn a_damaged_block_is_told_of() {
-    let told = Told::trace(&Program::new("tree.c"));
-    let thread = fs::read_dir(told.derived().with_file_name(""))
+    let traced = TracedProgram::trace(&Program::new("tree.c"));
+    let thread = fs::read_dir(traced.derived().with_file_name(""))
         .unwrap()
         .map(|entry| entry.unwrap().path().join("index.atp"))
         .find(|path| path.exists())
@@ -115,53 +115,53 @@ fn a_damaged_block_is_told_of() {
     let within_the_first_block = 120;
     bytes[within_the_first_block] ^= 1;
     fs::write(&thread, bytes).unwrap();
-    assert_eq!(told.spans(&["--function", "main"]).len(), 0);
-    let report = told.json("report", &[]);
+    assert_eq!(traced.spans(&["--function", "main"]).len(), 0);
+    let report = traced.json("report", &[]);
     let anomalies = report["anomalies"].as_array().unwrap();
-    let unreadable = anomalies.iter().find(|it| it["kind"] == "unreadable_events").expect("it is told of");
+    let unreadable = anomalies.iter().find(|it| it["kind"] == "unreadable_events").expect("it is traced of");
     assert_eq!(unreadable["count"], 1);
-    assert!(told.text("report", &[]).contains("1 part of the events cannot be read"));
+    assert!(traced.text("report", &[]).contains("1 part of the events cannot be read"));
 }
 
 #[test]
 fn a_crash_says_where_when_and_by_which_signal() {
-    let told = Told::trace_running(&Program::new("crash.c"), &[], &["segv", "thread"]);
-    let crash = &manifest(&told)["crashes"][0];
+    let traced = TracedProgram::trace_running(&Program::new("crash.c"), &[], &["segv", "thread"]);
+    let crash = &manifest(&traced)["crashes"][0];
     for name in ["crash_now", "middle", "body"] {
-        let span = &told.spans(&["--type", "frame", "--function", name])[0];
+        let span = &traced.spans(&["--type", "frame", "--function", name])[0];
         assert_eq!((outcome(span).as_str(), &span["attributes"]["signal"]), ("unmatched crash", &11.into()), "{name}");
         assert_eq!(span["end_ns"], crash["time_ns"], "{name}");
     }
-    let thread = &told.spans(&["--runtime", "pthread"])[0];
+    let thread = &traced.spans(&["--runtime", "pthread"])[0];
     assert_eq!((outcome(thread).as_str(), &thread["attributes"]["end_by"]), ("unmatched crash", &"process_end".into()));
-    let run = &told.json("report", &[])["run"];
+    let run = &traced.json("report", &[])["run"];
     assert_eq!((&run["crash"]["signal"], &run["crash"]["address"]), (&11.into(), &"0x1230".into()));
-    assert!(told.text("report", &[]).contains("crash      signal 11 at 0x1230 in crash_now, after "));
+    assert!(traced.text("report", &[]).contains("crash      signal 11 at 0x1230 in crash_now, after "));
 }
 
 #[test]
 fn spans_say_that_they_may_lack_calls_of_switched_functions() {
-    let told = Told::trace(&Program::new("recursion.c"));
-    let main = told.spans(&["--function", "main"])[0].clone();
+    let traced = TracedProgram::trace(&Program::new("recursion.c"));
+    let main = traced.spans(&["--function", "main"])[0].clone();
     assert_eq!(main["attributes"].get("may_lack_calls_of"), None);
-    let id = function_id(&told, "fib");
+    let id = function_id(&traced, "fib");
     let from = number(&main["end_ns"]) - 1;
-    change_manifest(&told, |manifest| {
+    change_manifest(&traced, |manifest| {
         manifest["switches"] = json!([{
             "function_id": id, "mode": "count", "from_ns": from, "why": "budget", "count": 7, "is_exact": true,
         }]);
     });
-    assert_eq!(told.spans(&["--function", "main"])[0]["attributes"]["may_lack_calls_of"], 1);
-    let earlier = told.spans(&["--function", "fib"]);
+    assert_eq!(traced.spans(&["--function", "main"])[0]["attributes"]["may_lack_calls_of"], 1);
+    let earlier = traced.spans(&["--function", "fib"]);
     assert!(earlier.iter().all(|span| span["attributes"].get("may_lack_calls_of").is_none()));
-    let fib = &told.json("top", &["--function", "fib"])["functions"][0];
+    let fib = &traced.json("top", &["--function", "fib"])["functions"][0];
     assert_eq!((&fib["calls"], &fib["unrecorded_calls"]), (&1973.into(), &7.into()));
-    assert_eq!(told.json("report", &[])["run"]["switched"]["unrecorded_calls"], 7);
+    assert_eq!(traced.json("report", &[])["run"]["switched"]["unrecorded_calls"], 7);
 }
 
 /// What is left of a duration, by the formula of `docs/overhead.md`.
-fn without_hooks(told: &Told, span: &Value) -> (u64, u64) {
-    let cost = &manifest(told)["hook_cost_ns"];
+fn without_hooks(traced: &TracedProgram, span: &Value) -> (u64, u64) {
+    let cost = &manifest(traced)["hook_cost_ns"];
     let price = |name: &str| cost[name].as_f64().unwrap();
     let position = |at: usize| -> u64 {
         let event = span["evidence"][at].as_str().unwrap();
@@ -174,50 +174,50 @@ fn without_hooks(told: &Told, span: &Value) -> (u64, u64) {
 
 #[test]
 fn corrected_times_are_without_hooks_and_waits() {
-    let told = Told::trace(&Program::new("recursion.c"));
-    change_manifest(&told, |manifest| {
+    let traced = TracedProgram::trace(&Program::new("recursion.c"));
+    change_manifest(&traced, |manifest| {
         let cost = json!({
             "pair": 20.0, "pair_error": 1.0, "inside": 5.0, "inside_error": 0.5, "count": 1.0, "count_error": 0.1,
         });
         manifest["hook_cost_ns"] = cost;
     });
-    let main = |told: &Told| told.spans(&["--corrected", "--function", "main"])[0].clone();
-    let span = main(&told);
-    let (left, error) = without_hooks(&told, &span);
+    let main = |traced: &TracedProgram| traced.spans(&["--corrected", "--function", "main"])[0].clone();
+    let span = main(&traced);
+    let (left, error) = without_hooks(&traced, &span);
     assert_eq!((number(&span["corrected_ns"]), number(&span["corrected_error_ns"])), (left, error));
     assert!(error > 1000, "some thousands of calls are inside");
     // A call that makes none has only its own hook inside.
-    let fib = told.spans(&["--corrected", "--function", "fib"]);
-    let leaf = fib.iter().find(|span| without_hooks(&told, span).1 == 1).expect("fib(1) calls nobody");
+    let fib = traced.spans(&["--corrected", "--function", "fib"]);
+    let leaf = fib.iter().find(|span| without_hooks(&traced, span).1 == 1).expect("fib(1) calls nobody");
     assert_eq!(number(&leaf["corrected_ns"]), number(&leaf["duration_ns"]).saturating_sub(5));
-    let top = told.json("top", &["--corrected", "--function", "main"])["functions"][0].clone();
+    let top = traced.json("top", &["--corrected", "--function", "main"])["functions"][0].clone();
     assert_eq!((number(&top["corrected_total_ns"]), number(&top["corrected_total_error_ns"])), (left, error));
-    let tree = told.json("tree", &["--corrected", "--function", "main", "--depth", "1"])["nodes"][0].clone();
+    let tree = traced.json("tree", &["--corrected", "--function", "main", "--depth", "1"])["nodes"][0].clone();
     for name in ["total_ns", "self_ns", "corrected_total_ns", "corrected_self_ns", "corrected_self_error_ns"] {
         assert_eq!(tree[name], top[name], "{name}: the tree's root is the one call");
     }
     assert!(number(&top["corrected_self_ns"]) < number(&top["self_ns"]));
     for command in ["report", "top", "tree", "spans"] {
-        assert!(told.text(command, &["--corrected"]).contains("corrected"), "{command} marks them");
-        let csv = told.text(command, &["--corrected", "--format", "csv"]);
+        assert!(traced.text(command, &["--corrected"]).contains("corrected"), "{command} marks them");
+        let csv = traced.text(command, &["--corrected", "--format", "csv"]);
         assert!(command == "report" || csv.lines().next().unwrap().ends_with("_error_ns"), "{command}: {csv}");
     }
     let (thread, time) = (span["thread_id"].clone(), number(&span["end_ns"]) - 1);
-    change_manifest(&told, |manifest| {
+    change_manifest(&traced, |manifest| {
         manifest["gaps"] = json!([{ "thread": thread, "time_ns": time, "waited_ns": left / 2 }]);
     });
-    assert_eq!(number(&main(&told)["corrected_ns"]), left - left / 2);
-    let again = told.json("top", &["--corrected", "--function", "main"])["functions"][0].clone();
+    assert_eq!(number(&main(&traced)["corrected_ns"]), left - left / 2);
+    let again = traced.json("top", &["--corrected", "--function", "main"])["functions"][0].clone();
     assert_eq!(number(&again["corrected_total_ns"]), left - left / 2);
-    assert_eq!(number(&told.json("report", &[])["run"]["waits"]["waited_ns"]), left / 2);
+    assert_eq!(number(&traced.json("report", &[])["run"]["waits"]["waited_ns"]), left / 2);
 }
 
 #[test]
 fn without_a_calibration_nothing_can_be_corrected() {
-    let told = Told::trace(&Program::new("recursion.c"));
-    change_manifest(&told, |manifest| manifest["hook_cost_ns"] = Value::Null);
+    let traced = TracedProgram::trace(&Program::new("recursion.c"));
+    change_manifest(&traced, |manifest| manifest["hook_cost_ns"] = Value::Null);
     for command in ["report", "top", "tree", "spans"] {
-        let output = told.ada(command, &["--corrected"]);
+        let output = traced.ada(command, &["--corrected"]);
         let words = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(3), "{command}");
         assert!(words.contains("leave --corrected out") && words.lines().count() == 1, "{command}: {words}");
@@ -226,26 +226,26 @@ fn without_a_calibration_nothing_can_be_corrected() {
 
 #[test]
 fn every_trace_is_calibrated() {
-    let told = Told::trace(&Program::new("recursion.c"));
-    let fib = told.json("top", &["--corrected", "--function", "fib"])["functions"][0].clone();
+    let traced = TracedProgram::trace(&Program::new("recursion.c"));
+    let fib = traced.json("top", &["--corrected", "--function", "fib"])["functions"][0].clone();
     assert!(number(&fib["corrected_self_ns"]) < number(&fib["self_ns"]), "{fib}");
 }
 
 #[test]
 fn pairs_that_do_not_match_are_told_once_and_only_where_all_calls_are_known() {
-    let told = Told::trace(&Program::new("unbalanced.c"));
-    let imbalances = |told: &Told| -> HashSet<String> {
-        let report = told.json("report", &[]);
+    let traced = TracedProgram::trace(&Program::new("unbalanced.c"));
+    let imbalances = |traced: &TracedProgram| -> HashSet<String> {
+        let report = traced.json("report", &[]);
         let anomalies = report["anomalies"].as_array().unwrap().clone();
         let of_kind = anomalies.iter().filter(|it| it["kind"] == "imbalance");
         of_kind.map(|it| format!("{} {} {}", it["name"].as_str().unwrap(), it["taken"], it["given"])).collect()
     };
-    let found = imbalances(&told);
+    let found = imbalances(&traced);
     let files: Vec<&String> = found.iter().filter(|it| it.starts_with("fopen")).collect();
     assert_eq!(files, ["fopen without fclose 20 2"]);
     assert!(found.iter().any(|it| it.starts_with("malloc without free")), "{found:?}");
     assert!(!found.iter().any(|it| it.starts_with("opendir") || it.contains("mutex")), "{found:?}");
     // Calls that were let go may have been those that gave back.
-    change_manifest(&told, |manifest| manifest["ring"] = json!({ "limit_bytes": 1, "let_go_events": 5 }));
-    assert_eq!(imbalances(&told), HashSet::new());
+    change_manifest(&traced, |manifest| manifest["ring"] = json!({ "limit_bytes": 1, "let_go_events": 5 }));
+    assert_eq!(imbalances(&traced), HashSet::new());
 }

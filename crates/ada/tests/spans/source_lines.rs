@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::program::Program;
 use crate::run;
-use crate::told::Told;
+use crate::traced_program::TracedProgram;
 
 fn place(record: &Value) -> Option<(String, u64)> {
     let file = Path::new(record["file"].as_str()?).file_name()?.to_string_lossy().into_owned();
@@ -19,12 +19,12 @@ fn at(file: &str, line: u64) -> Option<(String, u64)> {
 }
 
 /// The place that the commands have for a function, which must be the same for all; and that of its first call.
-fn places(told: &Told, function: &str, options: &[&str]) -> [Option<(String, u64)>; 2] {
-    let top = told.json("top", &[options, &["--function", function]].concat());
-    let spans = told.json("spans", &[options, &["--type", "frame", "--function", function]].concat());
-    let tree = told.json("tree", &[options, &["--function", function]].concat());
+fn places(traced: &TracedProgram, function: &str, options: &[&str]) -> [Option<(String, u64)>; 2] {
+    let top = traced.json("top", &[options, &["--function", function]].concat());
+    let spans = traced.json("spans", &[options, &["--type", "frame", "--function", function]].concat());
+    let tree = traced.json("tree", &[options, &["--function", function]].concat());
     let span = &spans["spans"][0];
-    let shown = told.json("show", &[options, &[span["span_id"].as_str().expect("it has one")]].concat());
+    let shown = traced.json("show", &[options, &[span["span_id"].as_str().expect("it has one")]].concat());
     let found = place(&top["functions"][0]);
     for other in [span, &tree["nodes"][0], &shown, &shown["opened_by"]] {
         assert_eq!(place(other), found, "{other}");
@@ -39,12 +39,12 @@ fn binutils(command: &str, arguments: &[&Path], options: &[&str]) {
 
 #[test]
 fn functions_and_calls_of_c_have_their_lines() {
-    let told = Told::trace_with_registers(&Program::new("lines.c").flags(&["-g"]));
-    assert_eq!(places(&told, "leaf", &[]), [at("lines.c", 4), at("lines.c", 13)]);
-    assert_eq!(places(&told, "middle", &[]), [at("lines.c", 11), at("lines.c", 19)]);
-    let csv = told.text("top", &["--function", "leaf", "--format", "csv"]);
+    let traced = TracedProgram::trace_with_registers(&Program::new("lines.c").flags(&["-g"]));
+    assert_eq!(places(&traced, "leaf", &[]), [at("lines.c", 4), at("lines.c", 13)]);
+    assert_eq!(places(&traced, "middle", &[]), [at("lines.c", 11), at("lines.c", 19)]);
+    let csv = traced.text("top", &["--function", "leaf", "--format", "csv"]);
     assert!(csv.lines().nth(1).is_some_and(|row| row.contains("/lines.c,4,")), "{csv}");
-    let report = told.json("report", &["--limit", "1000"]);
+    let report = traced.json("report", &["--limit", "1000"]);
     let functions = report["functions"]["by_calls"].as_array().expect("a list");
     let leaf = functions.iter().find(|function| function["name"] == "leaf").expect("it was called");
     assert_eq!(place(leaf), at("lines.c", 4));
@@ -52,7 +52,7 @@ fn functions_and_calls_of_c_have_their_lines() {
 
 #[test]
 fn tables_have_lines_on_demand_and_show_always() {
-    let told = Told::trace_with_registers(&Program::new("lines.c").flags(&["-g"]));
+    let traced = TracedProgram::trace_with_registers(&Program::new("lines.c").flags(&["-g"]));
     for (command, options) in [
         ("top", &["--function", "leaf"][..]),
         ("spans", &["--function", "leaf"]),
@@ -60,20 +60,20 @@ fn tables_have_lines_on_demand_and_show_always() {
         ("tree", &["--function", "leaf"]),
         ("report", &["--limit", "1000"]),
     ] {
-        assert!(!told.text(command, options).contains("lines.c:"), "{command}");
-        let text = told.text(command, &[options, &["--lines"]].concat());
+        assert!(!traced.text(command, options).contains("lines.c:"), "{command}");
+        let text = traced.text(command, &[options, &["--lines"]].concat());
         assert!(text.contains("/lines.c:4"), "{command}: {text}");
     }
-    let spans = told.spans(&["--function", "leaf"]);
-    let text = told.text("show", &[spans[0]["span_id"].as_str().unwrap()]);
+    let spans = traced.spans(&["--function", "leaf"]);
+    let text = traced.text("show", &[spans[0]["span_id"].as_str().unwrap()]);
     assert!(text.contains("/lines.c:4\n") && text.contains("/lines.c:13\n"), "{text}");
 }
 
 #[test]
 fn functions_of_rust_have_their_lines() {
-    let told = Told::trace_with_registers(&Program::new("lines.rs").flags(&["-Cdebuginfo=2"]));
-    assert_eq!(places(&told, "lines::leaf", &[]), [at("lines.rs", 6), at("lines.rs", 12)]);
-    assert_eq!(places(&told, "lines::middle", &[])[0], at("lines.rs", 11));
+    let traced = TracedProgram::trace_with_registers(&Program::new("lines.rs").flags(&["-Cdebuginfo=2"]));
+    assert_eq!(places(&traced, "lines::leaf", &[]), [at("lines.rs", 6), at("lines.rs", 12)]);
+    assert_eq!(places(&traced, "lines::middle", &[])[0], at("lines.rs", 11));
 }
 
 #[test]
@@ -86,16 +86,16 @@ fn a_stripped_program_has_lines_from_its_debug_file_alone() {
     binutils("objcopy", &[&whole, &debug.join("any.name")], &["--only-keep-debug", "--compress-debug-sections=zlib"]);
     // Names stay, so that the functions can be found.
     binutils("strip", &[&whole], &["--strip-debug", "-o", program.to_str().unwrap()]);
-    let told = Told::trace_file(&program, &["--detail", "all"]);
-    assert_eq!(places(&told, "leaf", &[]), [None, None]);
+    let traced = TracedProgram::trace_file(&program, &["--detail", "all"]);
+    assert_eq!(places(&traced, "leaf", &[]), [None, None]);
     let debug_dir = ["--debug-dir", debug.to_str().unwrap()];
-    assert_eq!(places(&told, "leaf", &debug_dir), [at("lines.c", 4), at("lines.c", 13)]);
+    assert_eq!(places(&traced, "leaf", &debug_dir), [at("lines.c", 4), at("lines.c", 13)]);
     // A damaged file costs its lines, and nothing else.
     let mut bytes = std::fs::read(debug.join("any.name")).unwrap();
     bytes[0x400..].iter_mut().step_by(3).for_each(|byte| *byte ^= 0x55);
     std::fs::write(debug.join("any.name"), bytes).unwrap();
-    assert_eq!(places(&told, "leaf", &debug_dir), [None, None]);
-    let output = told.ada("top", &["--debug-dir", "/nowhere"]);
+    assert_eq!(places(&traced, "leaf", &debug_dir), [None, None]);
+    let output = traced.ada("top", &["--debug-dir", "/nowhere"]);
     assert_eq!(output.status.code(), Some(3));
     assert!(run::text(&output.stderr).starts_with("ada: cannot search /nowhere: "), "{}", run::text(&output.stderr));
 }
@@ -107,10 +107,10 @@ fn a_file_with_another_build_id_is_not_believed() {
     let folder = tempfile::tempdir().unwrap();
     let program = folder.path().join("lines");
     std::fs::copy(&first, &program).unwrap();
-    let told = Told::trace_file(&program, &["--detail", "all"]);
-    assert_eq!(places(&told, "leaf", &[])[0], at("lines.c", 4));
+    let traced = TracedProgram::trace_file(&program, &["--detail", "all"]);
+    assert_eq!(places(&traced, "leaf", &[])[0], at("lines.c", 4));
     std::fs::copy(&second, &program).unwrap();
-    assert_eq!(places(&told, "leaf", &[]), [None, None]);
+    assert_eq!(places(&traced, "leaf", &[]), [None, None]);
     let debug_dir = ["--debug-dir", first.parent().and_then(Path::to_str).unwrap()];
-    assert_eq!(places(&told, "leaf", &debug_dir)[0], at("lines.c", 4));
+    assert_eq!(places(&traced, "leaf", &debug_dir)[0], at("lines.c", 4));
 }

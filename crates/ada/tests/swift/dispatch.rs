@@ -125,7 +125,7 @@ fn blocks_from_c() {
             only(&story, "async").into_iter().filter(|it| word(it, "parent_span_id").starts_with("block:")).collect();
         let [nested] = nested[..] else { panic!("{build:?}: one is nested: {nested:?}") };
         assert_eq!(nested["attributes"]["queue"], "org.example.crowd", "{build:?}");
-        // Without names, blocks of one function are told apart by their releases; functions by their order alone.
+        // Without names, blocks of one function are distinguished by their releases; functions by their order alone.
         for block in &story.blocks {
             let by_order = build == Build::Stripped || word(block, "name") == "by_function";
             assert!(by_order || block["attributes"]["uncertain"].is_null(), "{build:?} {block}");

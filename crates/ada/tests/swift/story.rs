@@ -1,4 +1,4 @@
-//! What ada tells of a program, and what must be true of every story.
+//! What ada reports of a program, and what must be true of every story.
 
 use std::path::Path;
 
@@ -23,7 +23,7 @@ impl Story {
         Self::with_limit(source, how, &Value::Null)
     }
 
-    /// The same, of a program of which not everything can be told.
+    /// The same, of a program of which not everything can be known.
     pub(crate) fn with_limit(source: &str, how: Build, limit: &Value) -> Self {
         let program = build(source, how);
         let mut alone = in_swift();

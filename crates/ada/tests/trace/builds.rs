@@ -3,6 +3,8 @@
 use std::path::Path;
 use std::process::Command;
 
+use ada_event::ImageOffset;
+
 use super::program::Program;
 use super::recorded::Counts;
 use super::tracing::{Traced, Tracing};
@@ -131,7 +133,9 @@ fn check_stripped(program: &Program) {
     let named = program.build();
     let traced = Tracing::new(&program.clone().stripped()).check();
     let process = traced.recorded.process();
-    let at = |offset: u64| process.counts_of(|module, row| module.id == process.own().id && row.offset == offset);
+    let at = |offset: u64| {
+        process.counts_of(|module, row| module.id == process.own().id && row.offset == ImageOffset(offset))
+    };
     let balanced = |calls| Counts { calls, returns: calls, unwound: 0 };
     assert_eq!(at(address_of(&named, "branch")), balanced(BRANCHES));
     assert_eq!(at(address_of(&named, "leaf")), balanced(BRANCHES));

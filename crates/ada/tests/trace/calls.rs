@@ -113,7 +113,7 @@ fn libc_calls_back_and_odd_arguments_arrive() {
     let program = Program::new("callback.c").flags(&["-lm"]);
     let traced = Tracing::new(&program).check();
     let recorded = &traced.recorded;
-    recorded.assert_balanced("compare", traced.told("comparisons"));
+    recorded.assert_balanced("compare", traced.printed("comparisons"));
     for name in ["make", "mix", "extended", "complex_number"] {
         recorded.assert_balanced(name, 1);
     }

@@ -11,7 +11,7 @@ use crate::run::{self, text};
 fn manifests(tracing: &Tracing) -> HashMap<u32, Manifest> {
     let session = Session::open(tracing.session()).unwrap();
     let manifest_of = |process: &ada_format::atf::Process| process.manifest.clone().expect("it has one");
-    session.processes().iter().map(|process| (process.pid.unwrap(), manifest_of(process))).collect()
+    session.processes().iter().map(|process| (process.pid.unwrap().0, manifest_of(process))).collect()
 }
 
 /// The process that a line of the program's is about.
@@ -30,7 +30,7 @@ fn assert_told(line: &str, manifest: &Manifest) {
     assert_eq!((exit.code, exit.signal), expected, "{line}: {exit:?}");
 }
 
-/// Where the kernel tells nobody of processes, in a container, the session says so.
+/// Where the kernel reports processes to nobody, in a container, the session says so.
 #[test]
 fn processes_that_end_before_their_first_call_are_told_of() {
     let tracing = Tracing::new(&Program::new("short_lives.c"));

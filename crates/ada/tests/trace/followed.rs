@@ -130,7 +130,7 @@ fn subshells_end_by_exit_after_a_program_has_run() {
     }
 }
 
-/// Python's subprocess kills what takes too long and waits for it: here in each stage of being hooked.
+/// Python's subprocess kills what takes too long and waits for it: here in each phase of being hooked.
 #[test]
 fn a_child_that_is_killed_while_it_is_being_hooked_does_not_keep_its_parent_waiting() {
     let script = "

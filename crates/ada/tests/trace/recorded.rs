@@ -129,7 +129,7 @@ impl RecordedProcess {
         let drops = process.manifest.iter().flat_map(|manifest| manifest.drops.clone()).collect();
         let gaps = process.manifest.iter().flat_map(|manifest| &manifest.gaps);
         let gaps_with_losses = gaps.filter(|gap| gap.lost > 0).count();
-        Self { pid: process.pid.unwrap(), modules, threads, own, drops, gaps_with_losses }
+        Self { pid: process.pid.unwrap().0, modules, threads, own, drops, gaps_with_losses }
     }
 
     /// The program's own image.

@@ -39,7 +39,7 @@ fn a_handler_is_called_where_the_signal_is_raised() {
 fn at_10_khz(mode: &str) -> Traced {
     let traced = Tracing::new(&Program::new("timer_signals.c")).argument(mode).check_output();
     let recorded = &traced.recorded;
-    let (handled, jumps, rounds) = (traced.told("handled"), traced.told("jumps"), traced.told("rounds"));
+    let (handled, jumps, rounds) = (traced.printed("handled"), traced.printed("jumps"), traced.printed("rounds"));
     assert_eq!(recorded.counts("handler"), Counts { calls: handled, returns: handled - jumps, unwound: jumps });
     // A jump may come between the count of a round and its call.
     let busy = recorded.counts("busy");
@@ -59,7 +59,7 @@ fn assert_all_end(traced: &Traced, name: &str) {
 #[test]
 fn signals_at_10_khz() {
     let traced = at_10_khz("plain");
-    let (handled, rounds) = (traced.told("handled"), traced.told("rounds"));
+    let (handled, rounds) = (traced.printed("handled"), traced.printed("rounds"));
     traced.recorded.assert_balanced("work", rounds * 2000 + handled);
     traced.recorded.assert_balanced("leaf", 2 * (rounds * 2000 + handled));
 }
@@ -67,7 +67,7 @@ fn signals_at_10_khz() {
 #[test]
 fn signals_at_10_khz_on_a_stack_of_their_own() {
     let traced = at_10_khz("altstack");
-    let (handled, rounds) = (traced.told("handled"), traced.told("rounds"));
+    let (handled, rounds) = (traced.printed("handled"), traced.printed("rounds"));
     traced.recorded.assert_balanced("work", rounds * 2000 + handled);
     traced.recorded.assert_balanced("leaf", 2 * (rounds * 2000 + handled));
 }
@@ -95,8 +95,8 @@ fn signals_at_10_khz_nest() {
 fn signals_that_are_jumped_out_of_do_no_harm() {
     for mode in ["jump", "altjump"] {
         let traced = Tracing::new(&Program::new("timer_signals.c")).argument(mode).check_output();
-        assert_eq!(traced.recorded.counts("handler").calls, traced.told("handled"));
-        assert!(traced.recorded.counts("busy").calls <= traced.told("rounds"));
+        assert_eq!(traced.recorded.counts("handler").calls, traced.printed("handled"));
+        assert!(traced.recorded.counts("busy").calls <= traced.printed("rounds"));
     }
 }
 

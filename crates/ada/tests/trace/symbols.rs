@@ -4,7 +4,6 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use ada_event::ImageOffset;
 use ada_format::atf::{FunctionRow, Manifest, Session, functions_file, read_functions};
 use tempfile::TempDir;
 
@@ -98,9 +97,7 @@ fn a_debug_file_gives_a_recorded_session_its_names() {
 
     let manifest = nameless.manifest();
     let module = manifest.modules.iter().find(|module| module.path.ends_with("/program")).unwrap();
-    let hash = ada_image::function_table_hash(
-        after.iter().map(|row| (ImageOffset(row.offset), row.size, Some(row.name.as_str()))),
-    );
+    let hash = ada_image::function_table_hash(after.iter().map(|row| (row.offset, row.size, Some(row.name.as_str()))));
     assert_eq!(module.function_table_hash, Some(format!("{hash:016x}")));
     assert!(module.names_from[0].ends_with(".debug"), "{:?}", module.names_from);
     assert!(fs::read_dir(&nameless.process).unwrap().all(|entry| !text_of(&entry.unwrap().path()).ends_with(".tmp")));

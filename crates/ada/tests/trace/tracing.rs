@@ -128,7 +128,7 @@ impl Traced {
     }
 
     /// A number that the program has written to stderr as `name=number`.
-    pub(crate) fn told(&self, name: &str) -> u64 {
+    pub(crate) fn printed(&self, name: &str) -> u64 {
         let text = String::from_utf8_lossy(&self.output.stderr);
         let value = text.split_whitespace().find_map(|word| word.strip_prefix(name)?.strip_prefix('='));
         value.and_then(|value| value.parse().ok()).unwrap_or_else(|| panic!("no {name}= in {text:?}"))

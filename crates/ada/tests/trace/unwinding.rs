@@ -94,7 +94,7 @@ fn a_cold_part_that_begins_with_a_landing_pad_is_landed_in() {
     let traced = Tracing::new(&Program::new("cold_pad.cpp")).check();
     traced.recorded.assert_balanced("main", 1);
     assert_eq!(traced.recorded.counts("work"), Counts { calls: 6, returns: 3, unwound: 3 });
-    // Without its symbol, only the exception table tells the part from a function.
+    // Without its symbol, only the exception table distinguishes the part from a function.
     Tracing::new(&Program::new("cold_pad.cpp").stripped()).check();
 }
 

@@ -8,22 +8,22 @@ use serde_json::{Value, json};
 use crate::program::Program;
 use crate::python::{node_module, script};
 use crate::run;
-use crate::told::Told;
+use crate::traced_program::TracedProgram;
 
 /// A session with threads, registers, callbacks, and calls that end oddly.
-pub(crate) fn pool() -> Told {
-    Told::trace_with_registers(&Program::new("thread_pool.c").flags(&["-pthread"]))
+pub(crate) fn pool() -> TracedProgram {
+    TracedProgram::trace_with_registers(&Program::new("thread_pool.c").flags(&["-pthread"]))
 }
 
-pub(crate) fn export(told: &Told, format: &str, options: &[&str]) -> (PathBuf, Output) {
-    let file = told.path().join(format!("exported.{format}{}", options.concat().replace(['/', '*'], "_")));
+pub(crate) fn export(traced: &TracedProgram, format: &str, options: &[&str]) -> (PathBuf, Output) {
+    let file = traced.path().join(format!("exported.{format}{}", options.concat().replace(['/', '*'], "_")));
     let mut command = run::command();
-    command.args(["export", "--to", format, "--output"]).arg(&file).arg(told.path()).args(options);
+    command.args(["export", "--to", format, "--output"]).arg(&file).arg(traced.path()).args(options);
     (file, run::bounded(command, b""))
 }
 
-fn checked(told: &Told, format: &str, options: &[&str]) -> Value {
-    let (file, output) = export(told, format, options);
+fn checked(traced: &TracedProgram, format: &str, options: &[&str]) -> Value {
+    let (file, output) = export(traced, format, options);
     assert!(output.status.success(), "{}", run::text(&output.stderr));
     let name = format!("check_{format}.py");
     let printed = match format {
@@ -36,13 +36,13 @@ fn checked(told: &Told, format: &str, options: &[&str]) -> Value {
     serde_json::from_str(&printed).unwrap()
 }
 
-pub(crate) fn count(told: &Told, condition: &str) -> u64 {
+pub(crate) fn count(traced: &TracedProgram, condition: &str) -> u64 {
     let sql = format!("SELECT count(*) AS n FROM spans WHERE {condition}");
-    number(told, &sql)
+    number(traced, &sql)
 }
 
-pub(crate) fn number(told: &Told, sql: &str) -> u64 {
-    let output = run::ada(["query", told.path().to_str().unwrap(), sql, "--format", "json"]);
+pub(crate) fn number(traced: &TracedProgram, sql: &str) -> u64 {
+    let output = run::ada(["query", traced.path().to_str().unwrap(), sql, "--format", "json"]);
     assert!(output.status.success(), "{}", run::text(&output.stderr));
     let rows: Value = serde_json::from_slice(&output.stdout).unwrap();
     rows[0].as_object().unwrap().values().next().unwrap().as_u64().unwrap_or(0)
@@ -50,71 +50,72 @@ pub(crate) fn number(told: &Told, sql: &str) -> u64 {
 
 #[test]
 fn perfetto_decodes_by_the_published_definitions() {
-    let told = pool();
-    let found = checked(&told, "perfetto", &[]);
-    assert_eq!(found["slices"]["thread"], count(&told, "type = 'frame'"));
-    assert_eq!(found["slices"]["Threads"], count(&told, "runtime = 'pthread'"));
-    assert_eq!(found["slices"]["Callbacks"], count(&told, "runtime = 'callback'"));
-    let links = number(&told, "SELECT count(*) AS n FROM links WHERE from_ns IS NOT NULL AND to_ns IS NOT NULL");
+    let traced = pool();
+    let found = checked(&traced, "perfetto", &[]);
+    assert_eq!(found["slices"]["thread"], count(&traced, "type = 'frame'"));
+    assert_eq!(found["slices"]["Threads"], count(&traced, "runtime = 'pthread'"));
+    assert_eq!(found["slices"]["Callbacks"], count(&traced, "runtime = 'callback'"));
+    let links = number(&traced, "SELECT count(*) AS n FROM links WHERE from_ns IS NOT NULL AND to_ns IS NOT NULL");
     assert_eq!(found["flows"], links);
     assert!(links >= 8, "four threads are made and joined");
     assert!(found["arguments"].as_u64().unwrap() > 1000, "registers are kept: {found}");
     let plain = "(status = 'completed' AND reason IS NULL AND is_uncertain = 0)";
-    let odd = count(&told, &format!("NOT {plain}"));
+    let odd = count(&traced, &format!("NOT {plain}"));
     let statuses: u64 = found["statuses"].as_object().unwrap().values().map(|it| it.as_u64().unwrap()).sum();
     assert_eq!(statuses, odd);
 }
 
 #[test]
 fn chrome_events_are_of_the_schema_and_nest() {
-    let told = pool();
-    let found = checked(&told, "chrome", &[]);
-    assert_eq!(found["calls"], count(&told, "type = 'frame'"));
-    assert_eq!(found["logical"], count(&told, "type = 'logical'"));
-    assert_eq!(found["total_ns"], number(&told, "SELECT sum(duration_ns) FROM spans WHERE type = 'frame'"));
+    let traced = pool();
+    let found = checked(&traced, "chrome", &[]);
+    assert_eq!(found["calls"], count(&traced, "type = 'frame'"));
+    assert_eq!(found["logical"], count(&traced, "type = 'logical'"));
+    assert_eq!(found["total_ns"], number(&traced, "SELECT sum(duration_ns) FROM spans WHERE type = 'frame'"));
     assert!(found["arguments"].as_u64().unwrap() > 1000);
     for status in ["completed", "unmatched", "exited", "entry_only"] {
-        let counted = count(&told, &format!("type = 'frame' AND status = '{status}'"));
+        let counted = count(&traced, &format!("type = 'frame' AND status = '{status}'"));
         assert_eq!(found["statuses"].get(status).and_then(Value::as_u64).unwrap_or(0), counted, "{status}");
     }
 }
 
 #[test]
 fn firefox_profiles_have_every_opening_and_closing() {
-    let told = pool();
-    let found = checked(&told, "firefox", &[]);
-    assert_eq!(found["samples"], 2 * count(&told, "type = 'frame'"));
-    assert_eq!(found["markers"]["AdaLogical"], count(&told, "type = 'logical'"));
+    let traced = pool();
+    let found = checked(&traced, "firefox", &[]);
+    assert_eq!(found["samples"], 2 * count(&traced, "type = 'frame'"));
+    assert_eq!(found["markers"]["AdaLogical"], count(&traced, "type = 'logical'"));
     // What has a stack is within an outermost call.
-    let outermost = number(&told, "SELECT sum(duration_ns) FROM spans WHERE type = 'frame' AND parent_span_id IS NULL");
+    let outermost =
+        number(&traced, "SELECT sum(duration_ns) FROM spans WHERE type = 'frame' AND parent_span_id IS NULL");
     let weight = found["weight_ns"].as_u64().unwrap();
     assert!(weight.abs_diff(outermost) <= outermost / 1000, "{weight} of {outermost}");
     assert_eq!(
         found["statuses"]["unmatched"].as_u64().unwrap_or(0),
-        count(&told, "type = 'frame' AND status = 'unmatched'")
+        count(&traced, "type = 'frame' AND status = 'unmatched'")
     );
 }
 
 #[test]
 fn firefox_profiler_itself_loads_the_profile() {
-    let told = pool();
-    let (file, output) = export(&told, "firefox", &[]);
+    let traced = pool();
+    let (file, output) = export(&traced, "firefox", &[]);
     assert!(output.status.success(), "{}", run::text(&output.stderr));
     let cli = node_module("@firefox-devtools/profiler-cli/dist/profiler-cli.js");
     let loaded: Value = serde_json::from_str(&script("load_firefox.py", &[&file, &cli])).unwrap();
     let threads = loaded["threads"].as_array().unwrap();
     let sum = |what: &str| threads.iter().map(|it| it[what].as_u64().unwrap()).sum::<u64>();
-    assert_eq!(sum("samples"), 2 * count(&told, "type = 'frame'"));
-    assert_eq!(threads.len() as u64, 1 + number(&told, "SELECT count(DISTINCT thread_id) FROM spans"));
+    assert_eq!(sum("samples"), 2 * count(&traced, "type = 'frame'"));
+    assert_eq!(threads.len() as u64, 1 + number(&traced, "SELECT count(DISTINCT thread_id) FROM spans"));
     let logical = threads.iter().find(|it| it["name"] == "logical spans").expect("logical spans have a thread");
-    assert_eq!(logical["markers"], count(&told, "type = 'logical'"));
+    assert_eq!(logical["markers"], count(&traced, "type = 'logical'"));
     // What it makes of samples is the time that calls took, in milliseconds.
     for (thread, function) in [("main", "main"), ("worker", "square")] {
         let of = threads.iter().filter(|it| it["name"] == thread);
         // One of the workers may have had no work.
         let told_ms: f64 = of.clone().filter_map(|it| it["functions"][function].as_f64()).sum();
         let sql = format!("SELECT sum(duration_ns) FROM spans WHERE type = 'frame' AND name = '{function}'");
-        let expected = number(&told, &sql) as f64 / 1e6;
+        let expected = number(&traced, &sql) as f64 / 1e6;
         assert!((told_ms - expected).abs() <= expected * 0.001, "{function}: {told_ms} of {expected}");
         let libraries: Vec<&str> = of.filter_map(|it| it["library_of"][function].as_str()).collect();
         assert!(libraries.iter().all(|it| it.starts_with("thread_pool")) && !libraries.is_empty(), "{libraries:?}");
@@ -123,32 +124,32 @@ fn firefox_profiler_itself_loads_the_profile() {
 
 #[test]
 fn speedscope_files_are_of_its_schema() {
-    let told = pool();
-    let found = checked(&told, "speedscope", &[]);
-    assert_eq!(found["calls"], count(&told, "type = 'frame'"));
-    assert_eq!(found["logical"], count(&told, "type = 'logical'"));
+    let traced = pool();
+    let found = checked(&traced, "speedscope", &[]);
+    assert_eq!(found["calls"], count(&traced, "type = 'frame'"));
+    assert_eq!(found["logical"], count(&traced, "type = 'logical'"));
     assert!(found["names"].as_array().unwrap().contains(&json!("worker")));
 }
 
 #[test]
 fn folded_stacks_add_up_to_all_time() {
-    let told = pool();
-    let (file, output) = export(&told, "folded", &[]);
+    let traced = pool();
+    let (file, output) = export(&traced, "folded", &[]);
     assert!(output.status.success(), "{}", run::text(&output.stderr));
     let text = std::fs::read_to_string(file).unwrap();
     let sum: u64 = text.lines().map(|line| line.rsplit_once(' ').unwrap().1.parse::<u64>().unwrap()).sum();
     assert_eq!(
         sum,
-        number(&told, "SELECT sum(duration_ns) FROM spans WHERE type = 'frame' AND parent_span_id IS NULL")
+        number(&traced, "SELECT sum(duration_ns) FROM spans WHERE type = 'frame' AND parent_span_id IS NULL")
     );
     assert!(text.lines().any(|line| line.contains(";worker;square ")), "{text}");
 }
 
 #[test]
 fn filters_choose_what_is_exported() {
-    let told = pool();
-    let main_thread = number(&told, "SELECT thread_id FROM spans WHERE name = 'main' LIMIT 1").to_string();
-    let middle = number(&told, "SELECT (min(start_ns) + max(end_ns)) / 2 FROM spans").to_string();
+    let traced = pool();
+    let main_thread = number(&traced, "SELECT thread_id FROM spans WHERE name = 'main' LIMIT 1").to_string();
+    let middle = number(&traced, "SELECT (min(start_ns) + max(end_ns)) / 2 FROM spans").to_string();
     for (options, condition) in [
         (vec!["--function", "square"], "name = 'square'".to_owned()),
         (vec!["--thread", &main_thread], format!("thread_id = {main_thread}")),
@@ -158,11 +159,11 @@ fn filters_choose_what_is_exported() {
         (vec!["--since", &format!("@{middle}")], format!("start_ns >= {middle}")),
         (vec!["--until", &format!("@{middle}")], format!("start_ns < {middle}")),
     ] {
-        let expected = count(&told, &condition);
+        let expected = count(&traced, &condition);
         assert!(expected > 0, "{condition}");
-        let chrome = checked(&told, "chrome", &options);
+        let chrome = checked(&traced, "chrome", &options);
         assert_eq!(chrome["calls"].as_u64().unwrap() + chrome["logical"].as_u64().unwrap(), expected, "{options:?}");
-        let perfetto = checked(&told, "perfetto", &options);
+        let perfetto = checked(&traced, "perfetto", &options);
         let slices = perfetto["slices"].as_object().unwrap();
         assert_eq!(slices.values().map(|it| it.as_u64().unwrap()).sum::<u64>(), expected, "{options:?}");
     }
@@ -176,11 +177,11 @@ fn calls_that_ended_oddly_are_exported_like_others() {
         (Program::new("generated_caller.c"), &[]),
         (Program::new("fork_threads.c").flags(&["-pthread"]), &[]),
     ] {
-        let told = Told::trace_with(&program, options);
-        let frames = count(&told, "type = 'frame'");
-        assert_eq!(checked(&told, "chrome", &[])["calls"], frames, "{program:?}");
-        assert_eq!(checked(&told, "perfetto", &[])["slices"]["thread"], frames, "{program:?}");
-        assert_eq!(checked(&told, "speedscope", &[])["calls"], frames, "{program:?}");
-        assert_eq!(checked(&told, "firefox", &[])["samples"], 2 * frames, "{program:?}");
+        let traced = TracedProgram::trace_with(&program, options);
+        let frames = count(&traced, "type = 'frame'");
+        assert_eq!(checked(&traced, "chrome", &[])["calls"], frames, "{program:?}");
+        assert_eq!(checked(&traced, "perfetto", &[])["slices"]["thread"], frames, "{program:?}");
+        assert_eq!(checked(&traced, "speedscope", &[])["calls"], frames, "{program:?}");
+        assert_eq!(checked(&traced, "firefox", &[])["samples"], 2 * frames, "{program:?}");
     }
 }

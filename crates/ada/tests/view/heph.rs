@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::exports::{count, export, number, pool};
 use crate::run;
-use crate::told::Told;
+use crate::traced_program::TracedProgram;
 
 /// Events by stream and substream, in the order of their arrival.
 type Streams = BTreeMap<(u32, u64), Vec<(Interval, String, Vec<(String, String)>)>>;
@@ -37,13 +37,16 @@ fn read(bytes: &[u8]) -> Streams {
 
 #[test]
 fn callers_are_found_by_containment() {
-    let told = pool();
-    let (file, output) = export(&told, "heph", &["--type", "frame"]);
+    let traced = pool();
+    let (file, output) = export(&traced, "heph", &["--type", "frame"]);
     assert!(output.status.success(), "{}", run::text(&output.stderr));
     let streams = read(&std::fs::read(file).unwrap());
     let events: usize = streams.values().map(Vec::len).sum();
-    assert_eq!(events as u64, count(&told, "type = 'frame'"));
-    assert_eq!(streams.len() as u64, number(&told, "SELECT count(DISTINCT thread_id) FROM spans WHERE type = 'frame'"));
+    assert_eq!(events as u64, count(&traced, "type = 'frame'"));
+    assert_eq!(
+        streams.len() as u64,
+        number(&traced, "SELECT count(DISTINCT thread_id) FROM spans WHERE type = 'frame'")
+    );
     let mut squares = 0;
     for events in streams.values() {
         let intervals: Vec<Interval> = events.iter().map(|(interval, ..)| *interval).collect();
@@ -62,12 +65,12 @@ fn callers_are_found_by_containment() {
 
 #[test]
 fn logical_spans_say_what_made_them() {
-    let told = pool();
-    let (file, _) = export(&told, "heph", &[]);
+    let traced = pool();
+    let (file, _) = export(&traced, "heph", &[]);
     let streams = read(&std::fs::read(file).unwrap());
     let is_logical = |attributes: &[(String, String)]| attributes.iter().any(|(name, _)| name == "span_id");
     let all: Vec<_> = streams.values().flatten().filter(|(_, _, attributes)| is_logical(attributes)).collect();
-    assert_eq!(all.len() as u64, count(&told, "type = 'logical'"));
+    assert_eq!(all.len() as u64, count(&traced, "type = 'logical'"));
     let workers: Vec<_> = all.iter().filter(|(_, name, _)| name == "worker").collect();
     assert_eq!(workers.len(), 4);
     for (_, _, attributes) in workers {
@@ -76,34 +79,34 @@ fn logical_spans_say_what_made_them() {
     }
 }
 
-pub(crate) fn import(bytes: &[u8]) -> Told {
+pub(crate) fn import(bytes: &[u8]) -> TracedProgram {
     let folder = tempfile::tempdir().unwrap();
     let mut command = run::command();
     command.args(["import", "heph", "-", "--output"]).arg(folder.path());
     let output = run::bounded(command, bytes);
     assert!(output.status.success(), "{}", run::text(&output.stderr));
-    Told::from_folder(folder, "heph")
+    TracedProgram::from_folder(folder, "heph")
 }
 
 #[test]
 fn an_exported_session_comes_back_with_the_same_calls() {
-    let told = pool();
-    let (file, _) = export(&told, "heph", &["--type", "frame"]);
+    let traced = pool();
+    let (file, _) = export(&traced, "heph", &["--type", "frame"]);
     let back = import(&std::fs::read(file).unwrap());
-    let by_name = |told: &Told| -> Value {
+    let by_name = |traced: &TracedProgram| -> Value {
         let sql =
             "SELECT name, count(*) AS n, sum(duration_ns) AS t FROM spans WHERE type = 'frame' GROUP BY 1 ORDER BY 1";
-        let output = run::ada(["query", told.path().to_str().unwrap(), sql, "--format", "json"]);
+        let output = run::ada(["query", traced.path().to_str().unwrap(), sql, "--format", "json"]);
         serde_json::from_slice(&output.stdout).unwrap()
     };
-    assert_eq!(by_name(&back), by_name(&told));
+    assert_eq!(by_name(&back), by_name(&traced));
     // Zero-length calls at one moment have no order that Heph could keep; the others have the callers that they had.
-    let callers = |told: &Told| {
+    let callers = |traced: &TracedProgram| {
         let sql = "SELECT count(*) AS n FROM spans s JOIN spans p ON p.span_id = s.parent_span_id \
                    WHERE s.name = 'square' AND p.name = 'worker'";
-        number(told, sql)
+        number(traced, sql)
     };
-    assert_eq!((callers(&back), callers(&told)), (100, 100));
+    assert_eq!((callers(&back), callers(&traced)), (100, 100));
     let square = &back.spans(&["--function", "square"])[0];
     let shown = back.json("show", &[square["span_id"].as_str().unwrap()]);
     assert!(shown["opened_by"]["detail"]["rdi"].is_u64(), "{shown:#}");
@@ -138,13 +141,13 @@ fn events_that_overlap_and_substreams_get_threads_of_their_own() {
 
 #[test]
 fn imported_events_are_told_from_recorded_calls() {
-    let told = import(&event((7, 0, 0), (10, 20), "request", &[]));
-    assert_eq!(told.spans(&["--runtime", "heph"])[0]["runtime"], "heph");
-    assert_eq!(told.spans(&["--runtime", "sync"]).len(), 0);
-    assert_eq!(count(&told, "runtime = 'heph' AND name = 'request'"), 1);
+    let traced = import(&event((7, 0, 0), (10, 20), "request", &[]));
+    assert_eq!(traced.spans(&["--runtime", "heph"])[0]["runtime"], "heph");
+    assert_eq!(traced.spans(&["--runtime", "sync"]).len(), 0);
+    assert_eq!(count(&traced, "runtime = 'heph' AND name = 'request'"), 1);
     let grouped =
         "SELECT count(*) AS n FROM (SELECT runtime, count(*) FROM spans GROUP BY runtime) WHERE runtime = 'heph'";
-    assert_eq!((count(&told, "runtime = 'sync'"), number(&told, grouped)), (0, 1));
+    assert_eq!((count(&traced, "runtime = 'sync'"), number(&traced, grouped)), (0, 1));
     let recorded = pool();
     assert_eq!(recorded.spans(&["--runtime", "heph"]).len(), 0);
     assert!(recorded.spans(&["--runtime", "sync", "--function", "square"]).iter().all(|it| it["runtime"] == "sync"));

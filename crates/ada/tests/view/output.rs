@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 
 use crate::exports::{export, pool};
 use crate::run;
-use crate::told::Told;
+use crate::traced_program::TracedProgram;
 
 const FORMATS: [&str; 6] = ["perfetto", "chrome", "firefox", "speedscope", "heph", "folded"];
 
@@ -16,8 +16,8 @@ fn one_line(stderr: &[u8]) -> String {
     text
 }
 
-fn names_in(told: &Told) -> Vec<String> {
-    let entries = fs::read_dir(told.path()).unwrap();
+fn names_in(traced: &TracedProgram) -> Vec<String> {
+    let entries = fs::read_dir(traced.path()).unwrap();
     let mut names: Vec<String> = entries.map(|it| it.unwrap().file_name().to_string_lossy().into_owned()).collect();
     names.sort();
     names
@@ -25,10 +25,10 @@ fn names_in(told: &Told) -> Vec<String> {
 
 #[test]
 fn a_full_device_is_one_line() {
-    let told = pool();
+    let traced = pool();
     for format in FORMATS {
         let mut command = run::command();
-        command.args(["export", "--to", format, "-o", "/dev/full"]).arg(told.path());
+        command.args(["export", "--to", format, "-o", "/dev/full"]).arg(traced.path());
         let output = run::bounded(command, b"");
         assert_eq!(output.status.code(), Some(4), "{format}");
         let words = one_line(&output.stderr);
@@ -38,28 +38,28 @@ fn a_full_device_is_one_line() {
 
 #[test]
 fn a_file_that_cannot_grow_leaves_nothing_behind() {
-    let told = pool();
+    let traced = pool();
     // Tables are made before, with as much room as they like.
-    told.text("report", &[]);
-    let before = names_in(&told);
+    traced.text("report", &[]);
+    let before = names_in(&traced);
     for format in FORMATS.into_iter().filter(|it| *it != "folded") {
-        let file = told.path().join("small");
+        let file = traced.path().join("small");
         let mut command = Command::new("bash");
         let limited = "trap '' XFSZ; ulimit -f 16; exec \"$0\" export --to \"$1\" -o \"$2\" \"$3\"";
-        command.args(["-c", limited]).arg(env!("CARGO_BIN_EXE_ada")).arg(format).arg(&file).arg(told.path());
+        command.args(["-c", limited]).arg(env!("CARGO_BIN_EXE_ada")).arg(format).arg(&file).arg(traced.path());
         let output = run::bounded(command, b"");
         assert_eq!(output.status.code(), Some(4), "{format}: {}", run::text(&output.stderr));
         let words = one_line(&output.stderr);
         assert!(words.contains("cannot write") && words.contains("File too large"), "{words}");
-        assert_eq!(names_in(&told), before, "{format}");
+        assert_eq!(names_in(&traced), before, "{format}");
     }
 }
 
 #[test]
 fn a_reader_that_goes_away_is_one_line() {
-    let told = pool();
+    let traced = pool();
     let mut command = run::command();
-    command.args(["export", "--to", "chrome", "-o", "-"]).arg(told.path());
+    command.args(["export", "--to", "chrome", "-o", "-"]).arg(traced.path());
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     drop(child.stdout.take());
     let mut words = Vec::new();
@@ -71,11 +71,11 @@ fn a_reader_that_goes_away_is_one_line() {
 
 #[test]
 fn what_is_there_is_not_written_over() {
-    let told = pool();
-    let (file, first) = export(&told, "heph", &[]);
+    let traced = pool();
+    let (file, first) = export(&traced, "heph", &[]);
     assert!(first.status.success());
     let written = fs::read(&file).unwrap();
-    let (_, again) = export(&told, "heph", &[]);
+    let (_, again) = export(&traced, "heph", &[]);
     assert_eq!(again.status.code(), Some(3));
     assert!(one_line(&again.stderr).contains("is there already"));
     assert_eq!(fs::read(&file).unwrap(), written);
@@ -83,8 +83,8 @@ fn what_is_there_is_not_written_over() {
 
 #[test]
 fn words_that_do_not_go_together_are_refused() {
-    let told = pool();
-    let path = told.path().to_str().unwrap();
+    let traced = pool();
+    let path = traced.path().to_str().unwrap();
     for (words, said) in [
         (vec!["--to", "chrome"], "--output FILE"),
         (vec!["--to", "chrome", "-o", "x", "--table", "spans", path], "--table is for parquet and sqlite"),

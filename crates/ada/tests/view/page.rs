@@ -8,7 +8,7 @@ use crate::exports::pool;
 use crate::python::script;
 use crate::served::Served;
 use crate::toolchain::{Build, build, in_swift};
-use crate::{run, told};
+use crate::{run, traced_program};
 
 /// Where pictures of the page are kept: with the build, so that each run leaves its own.
 pub(crate) fn pictures(name: &str) -> PathBuf {
@@ -17,8 +17,8 @@ pub(crate) fn pictures(name: &str) -> PathBuf {
 
 #[test]
 fn a_person_can_use_every_part_of_the_page() {
-    let told = pool();
-    let served = Served::new(told.path());
+    let traced = pool();
+    let served = Served::new(traced.path());
     let said = script("view_page.py", &[Path::new(&served.url), &pictures("pool")]);
     assert!(said.contains("the page does what it should"), "{said}");
 }
@@ -34,8 +34,8 @@ fn rows_with_more_calls_than_shapes_are_strips() {
         event((stream, number, 0), (start, start + took), &format!("{stream}.{number}"), &[])
     };
     let bytes: Vec<u8> = (0..STREAMS).flat_map(|stream| (0..EVENTS).flat_map(move |it| one(stream, it))).collect();
-    let told = crate::heph::import(&bytes);
-    let served = Served::new(told.path());
+    let traced = crate::heph::import(&bytes);
+    let served = Served::new(traced.path());
     let numbers = [STREAMS.to_string(), EVENTS.to_string()];
     let arguments = [Path::new(&served.url), &pictures("dense"), Path::new(&numbers[0]), Path::new(&numbers[1])];
     let said = script("view_dense.py", &arguments);
@@ -50,8 +50,8 @@ fn tasks_and_queues_of_a_swift_program_are_seen() {
     traced.args(["ada", "trace", "--quiet", "--output"]).arg(folder.path()).arg("--").arg(&program);
     let traced = run::bounded(traced, b"");
     assert_eq!(traced.status.code(), Some(0), "{}", run::text(&traced.stderr));
-    let told = told::Told::from_folder(folder, "bridge");
-    let served = Served::new(told.path());
+    let traced = traced_program::TracedProgram::from_folder(folder, "bridge");
+    let served = Served::new(traced.path());
     let said = script("view_tasks.py", &[Path::new(&served.url), &pictures("tasks")]);
     assert!(said.contains("tasks and queues are seen"), "{said}");
 }

@@ -6,12 +6,12 @@ use serde_json::Value;
 
 use crate::exports::{count, number, pool};
 use crate::served::{Served, parse};
-use crate::told::Told;
+use crate::traced_program::TracedProgram;
 
 #[test]
 fn only_the_page_itself_is_answered() {
-    let told = pool();
-    let served = Served::new(told.path());
+    let traced = pool();
+    let served = Served::new(traced.path());
     let port = served.port;
     assert_eq!(served.get("/api/session").status, 200);
     assert_eq!(served.ask("/api/session", &[("Host", &format!("localhost:{port}"))]).status, 200);
@@ -46,14 +46,14 @@ fn only_the_page_itself_is_answered() {
         assert!(head.contains(header), "{header}: {head}");
     }
     assert!(!head.contains("access-control-allow-origin"), "{head}");
-    let other = Served::new(told.path());
+    let other = Served::new(traced.path());
     assert_ne!(other.token, served.token, "each run has its own");
 }
 
 #[test]
 fn no_path_leads_to_files() {
-    let told = pool();
-    let served = Served::new(told.path());
+    let traced = pool();
+    let served = Served::new(traced.path());
     for path in [
         "/../../../../etc/passwd",
         "/..%2f..%2f..%2fetc/passwd",
@@ -77,8 +77,8 @@ fn no_path_leads_to_files() {
 
 #[test]
 fn ten_thousand_malformed_requests_change_nothing() {
-    let told = pool();
-    let mut served = Served::new(told.path());
+    let traced = pool();
+    let mut served = Served::new(traced.path());
     let good = format!(
         "GET /api/picture?start=0&end=1000000&width=100&tracks=0:0-9 HTTP/1.1\r\nHost: 127.0.0.1:{}\r\nX-Ada-Token: {}\r\nConnection: close\r\n\r\n",
         served.port, served.token
@@ -184,11 +184,11 @@ impl Drawn {
 
 #[test]
 fn a_picture_stands_for_every_call() {
-    let told = pool();
-    let served = Served::new(told.path());
+    let traced = pool();
+    let served = Served::new(traced.path());
     let about = served.get("/api/session").json();
     let length = about["length"].as_u64().unwrap();
-    assert_eq!(about["spans"].as_u64().unwrap(), count(&told, "type = 'frame'"));
+    assert_eq!(about["spans"].as_u64().unwrap(), count(&traced, "type = 'frame'"));
     let tracks = about["tracks"].as_array().unwrap();
     let of_kind = |kind: &str| tracks.iter().filter(|it| it["kind"] == kind).count();
     assert_eq!((of_kind("thread"), of_kind("threads")), (5, 1));
@@ -199,18 +199,18 @@ fn a_picture_stands_for_every_call() {
             let reply = served.get(&path);
             assert_eq!(reply.status, 200, "{}", reply.text());
             let drawn = Drawn::of(&reply.body);
-            let all = count(&told, &format!("type = 'frame' AND thread_id = {thread}"));
+            let all = count(&traced, &format!("type = 'frame' AND thread_id = {thread}"));
             assert_eq!(drawn.counted(), all, "{width}");
             assert!(drawn.shapes.len() + drawn.strips <= 20_000);
             let sql = format!("SELECT max(duration_ns) FROM spans WHERE type = 'frame' AND thread_id = {thread}");
-            assert_eq!(drawn.longest() as u64, number(&told, &sql), "the longest is drawn at any width");
+            assert_eq!(drawn.longest() as u64, number(&traced, &sql), "the longest is drawn at any width");
         }
         // What a pixel stands for can be asked: here, of the one that has everything.
         let pixel = format!("/api/pixel?track={id}&row=1&kind=0&start=0&end={}", length + 1);
         let pixel = served.get(&pixel).json();
         let of = |what: &str| {
             let sql = format!("SELECT {what} FROM spans WHERE type = 'frame' AND thread_id = {thread} AND depth = 1");
-            number(&told, &sql)
+            number(&traced, &sql)
         };
         assert_eq!(
             (&pixel["longest"]["duration"], &pixel["spans"]),
@@ -221,8 +221,8 @@ fn a_picture_stands_for_every_call() {
 
 #[test]
 fn questions_are_answered_with_what_the_session_has() {
-    let told = pool();
-    let served = Served::new(told.path());
+    let traced = pool();
+    let served = Served::new(traced.path());
     let about = served.get("/api/session").json();
     assert_eq!((&about["opening"]["kind"], &about["opening"]["why"]), (&"main".into(), &"main".into()));
     let length = about["length"].as_u64().unwrap() + 1;
@@ -235,9 +235,9 @@ fn questions_are_answered_with_what_the_session_has() {
         .collect();
     let tracks = threads.join(",");
     let sums = served.get(&format!("/api/sums?start=0&end={length}&tracks={tracks}")).json();
-    assert_eq!(sums["calls"], count(&told, "type = 'frame'"));
+    assert_eq!(sums["calls"], count(&traced, "type = 'frame'"));
     let own: u64 = sums["nodes"].as_array().unwrap().iter().map(|node| node[4].as_u64().unwrap()).sum();
-    let total = number(&told, "SELECT sum(duration_ns) FROM spans WHERE type = 'frame' AND parent_span_id IS NULL");
+    let total = number(&traced, "SELECT sum(duration_ns) FROM spans WHERE type = 'frame' AND parent_span_id IS NULL");
     assert_eq!((own, &sums["left_out"]), (total, &Value::from(0)));
     assert_eq!((&sums["endings"][0]["status"], &sums["endings"][0]["reason"]), (&"completed".into(), &"none".into()));
     let arrows = served.get(&format!("/api/arrows?start=0&end={length}&tracks={tracks}")).json();
@@ -259,12 +259,12 @@ fn questions_are_answered_with_what_the_session_has() {
 
 #[test]
 fn a_crash_is_what_is_opened() {
-    let told = Told::trace_running(&crate::program::Program::new("crash.c"), &[], &["segv", "thread"]);
-    let served = Served::new(told.path());
+    let traced = TracedProgram::trace_running(&crate::program::Program::new("crash.c"), &[], &["segv", "thread"]);
+    let served = Served::new(traced.path());
     let about = served.get("/api/session").json();
     assert_eq!(about["opening"]["kind"], "crash");
     assert!(about["opening"]["why"].as_str().unwrap().starts_with("signal 11"), "{about:#}");
-    let crash = number(&told, "SELECT end_ns FROM spans WHERE reason = 'crash' AND name = 'crash_now'");
+    let crash = number(&traced, "SELECT end_ns FROM spans WHERE reason = 'crash' AND name = 'crash_now'");
     let at = crash - about["start_ns"].as_u64().unwrap();
     let range = about["opening"]["start"].as_u64().unwrap()..=about["opening"]["end"].as_u64().unwrap();
     assert!(range.contains(&at), "{at} in {range:?}");
@@ -274,8 +274,8 @@ fn a_crash_is_what_is_opened() {
 
 #[test]
 fn a_session_without_calls_has_a_page_that_says_so() {
-    let told = Told::trace_with(&crate::program::Program::new("tree.c"), &["--store", "nothing"]);
-    let served = Served::new(told.path());
+    let traced = TracedProgram::trace_with(&crate::program::Program::new("tree.c"), &["--store", "nothing"]);
+    let served = Served::new(traced.path());
     let about = served.get("/api/session").json();
     assert_eq!((&about["spans"], &about["events"]), (&0.into(), &0.into()), "{about:#}");
     assert_eq!(served.get("/api/picture?start=0&end=10&width=100&tracks=").status, 200);
@@ -287,17 +287,18 @@ fn a_session_without_calls_has_a_page_that_says_so() {
 
 #[test]
 fn a_thread_with_many_calls_is_summed_up_once() {
-    let told = Told::trace_running(&crate::program::Program::new("forever.c"), &[], &["300000", "file", "/"]);
-    let summary = told.derived().join("summary.bin");
+    let traced =
+        TracedProgram::trace_running(&crate::program::Program::new("forever.c"), &[], &["300000", "file", "/"]);
+    let summary = traced.derived().join("summary.bin");
     let all = {
-        let served = Served::new(told.path());
+        let served = Served::new(traced.path());
         let length = served.get("/api/session").json()["length"].as_u64().unwrap();
         let picture = |start: u64, end: u64, width: u64| {
             let path = format!("/api/picture?start={start}&end={end}&width={width}&tracks=0:0-255");
             Drawn::of(&served.get(&path).body)
         };
-        let all = count(&told, "type = 'frame'");
-        let longest = number(&told, "SELECT max(duration_ns) FROM spans WHERE type = 'frame'");
+        let all = count(&traced, "type = 'frame'");
+        let longest = number(&traced, "SELECT max(duration_ns) FROM spans WHERE type = 'frame'");
         for width in [1, 100, 1500] {
             let drawn = picture(0, length + 1, width);
             assert!(drawn.shapes.len() + drawn.strips <= 20_000);
@@ -309,24 +310,24 @@ fn a_thread_with_many_calls_is_summed_up_once() {
         let step = |number: u32| {
             let sql =
                 format!("SELECT start_ns FROM spans WHERE name = 'step' ORDER BY start_ns LIMIT 1 OFFSET {number}");
-            self::number(&told, &sql)
+            self::number(&traced, &sql)
         };
         let (from, until) = (step(150_000), step(150_100));
-        let begin = count(&told, &format!("type = 'frame' AND start_ns >= {from} AND start_ns < {until}"));
-        let open = count(&told, &format!("type = 'frame' AND start_ns < {from} AND end_ns > {from}"));
+        let begin = count(&traced, &format!("type = 'frame' AND start_ns >= {from} AND start_ns < {until}"));
+        let open = count(&traced, &format!("type = 'frame' AND start_ns < {from} AND end_ns > {from}"));
         assert!(begin >= 100 && open > 1);
         let drawn = picture(from - first, until - first, 20_000);
         assert_eq!(drawn.counted(), begin + open);
         all
     };
     let made = std::fs::metadata(&summary).expect("the summary is kept").modified().unwrap();
-    drop(Served::new(told.path()));
+    drop(Served::new(traced.path()));
     assert_eq!(std::fs::metadata(&summary).unwrap().modified().unwrap(), made, "and used again");
     let mut bytes = std::fs::read(&summary).unwrap();
     let last = bytes.len() - 40;
     bytes[last] ^= 1;
     std::fs::write(&summary, bytes).unwrap();
-    let served = Served::new(told.path());
+    let served = Served::new(traced.path());
     let length = served.get("/api/session").json()["length"].as_u64().unwrap();
     let drawn = Drawn::of(&served.get(&format!("/api/picture?start=0&end={}&width=9&tracks=0:0-255", length + 1)).body);
     assert_eq!(drawn.counted(), all, "a damaged one is made anew");

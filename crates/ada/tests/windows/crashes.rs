@@ -16,7 +16,7 @@ fn manifest(traced: &Traced) -> Manifest {
     session.processes()[0].manifest.clone().unwrap()
 }
 
-/// The name of a function as a crash tells of it.
+/// The name of a function as a crash has it.
 fn name_of(process: &RecordedProcess, id: &str) -> String {
     let (module, index) = id.split_once(':').unwrap();
     let module = process.modules.iter().find(|known| known.id.to_string() == module).unwrap();

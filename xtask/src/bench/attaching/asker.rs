@@ -32,11 +32,11 @@ impl Asker {
         let stream = TcpStream::connect((Ipv4Addr::LOCALHOST, port)).context("the server takes no connection")?;
         stream.set_read_timeout(Some(LONGEST))?;
         let is_over = Arc::new(AtomicBool::new(false));
-        let told = is_over.clone();
+        let stop = is_over.clone();
         let thread = std::thread::spawn(move || {
             let mut conversation = BufReader::new(stream);
             let mut count = 0;
-            while !told.load(Ordering::Relaxed) {
+            while !stop.load(Ordering::Relaxed) {
                 count += 1;
                 question.ask(&mut conversation, count).with_context(|| format!("answer {count} is wrong"))?;
             }

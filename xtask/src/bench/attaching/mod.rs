@@ -104,7 +104,7 @@ pub(super) fn measure(bench: &Bench) -> anyhow::Result<Section> {
 
 fn measure_one(bench: &Bench, stand: Stand) -> anyhow::Result<Measured> {
     let server = Server::start(bench, stand)?;
-    let plain = server.left_traces()?;
+    let plain = server.leftovers()?;
     let asker = Asker::start(server.question(), server.port())?;
     // The first one makes the plans that the others have cached.
     attach(bench, &server)?;
@@ -131,9 +131,9 @@ fn measure_one(bench: &Bench, stand: Stand) -> anyhow::Result<Measured> {
     if server.thread_count()? != threads {
         measured.complaints.push(format!("it had {threads} threads and has {} now", server.thread_count()?));
     }
-    let left = server.left_traces()?;
-    if left != plain {
-        measured.complaints.push(format!("not as before: {left:?}, not {plain:?}"));
+    let after = server.leftovers()?;
+    if after != plain {
+        measured.complaints.push(format!("not as before: {after:?}, not {plain:?}"));
     }
     measured.complaints.extend(server.stop()?);
     Ok(measured)

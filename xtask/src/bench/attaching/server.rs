@@ -125,7 +125,7 @@ impl Server {
     }
 
     /// What a tracer could leave behind: code that is not of a file on disk, open files, and the tracer itself.
-    pub(super) fn left_traces(&self) -> anyhow::Result<Vec<String>> {
+    pub(super) fn leftovers(&self) -> anyhow::Result<Vec<String>> {
         let read =
             |name: &str| fs::read_to_string(format!("/proc/{}/{name}", self.pid)).context("the server has ended");
         let mut left: Vec<String> = read("maps")?

@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use ada_event::ProcessId;
 use ada_format::atf::{Session, Store, ThreadTrace};
 
 use crate::error::ControlError;
@@ -11,8 +12,8 @@ pub(super) fn open(path: &Path) -> Result<Session, ControlError> {
     Session::open(path).map_err(|error| ControlError::Session(error.to_string()))
 }
 
-/// Process, thread, and the process's place in the session.
-pub(super) fn threads_of(session: &Session) -> Vec<(u32, &ThreadTrace, usize)> {
+/// Process, thread, and the process's index in the session.
+pub(super) fn threads_of(session: &Session) -> Vec<(ProcessId, &ThreadTrace, usize)> {
     let processes = session.processes().iter().enumerate();
     processes
         .flat_map(|(number, process)| {

@@ -6,6 +6,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use ada_event::{ProcessId, TraceNanos};
 use ada_format::atf::{RingFigures, SessionWriter, Store, SyncPolicy, ThreadEntry, ThreadWriter};
 
 use super::closed_segment::delete;
@@ -23,12 +24,12 @@ pub(crate) struct Segments {
     next_number: u64,
     closed: VecDeque<Segment>,
     /// The processes of the newest segment; it has no folder before its first event.
-    open: HashMap<u32, SessionWriter>,
+    open: HashMap<ProcessId, SessionWriter>,
     /// Bytes of its threads that have ended.
     open_bytes: u64,
-    let_go: HashMap<u32, RingFigures>,
+    let_go: HashMap<ProcessId, RingFigures>,
     /// One thread of each process of which something was let go.
-    let_go_threads: HashMap<u32, ThreadEntry>,
+    let_go_threads: HashMap<ProcessId, ThreadEntry>,
 }
 
 struct Segment {
@@ -39,10 +40,10 @@ struct Segment {
 
 /// What a segment has of a process.
 struct ProcessPart {
-    pid: u32,
+    pid: ProcessId,
     events: u64,
-    start_ns: u64,
-    end_ns: u64,
+    start: TraceNanos,
+    end: TraceNanos,
     /// One of its threads, the first if it is there.
     thread: Option<ThreadEntry>,
 }
@@ -68,7 +69,7 @@ impl Segments {
     }
 
     /// A process's files in the newest segment.
-    pub(crate) fn process(&mut self, pid: u32) -> Result<&mut SessionWriter, ControlError> {
+    pub(crate) fn process(&mut self, pid: ProcessId) -> Result<&mut SessionWriter, ControlError> {
         match self.open.entry(pid) {
             Entry::Occupied(known) => Ok(known.into_mut()),
             Entry::Vacant(new) => {
@@ -83,7 +84,7 @@ impl Segments {
     }
 
     /// Finishes a thread's files in the newest segment.
-    pub(crate) fn finish_thread(&mut self, pid: u32, writer: ThreadWriter) -> Result<(), ControlError> {
+    pub(crate) fn finish_thread(&mut self, pid: ProcessId, writer: ThreadWriter) -> Result<(), ControlError> {
         self.open_bytes += writer.byte_count();
         self.process(pid)?.finish_thread(writer).map_err(ControlError::from)
     }
@@ -94,8 +95,8 @@ impl Segments {
     }
 
     /// Closes the newest segment, whose threads are all finished, and lets go of the oldest where room is needed. Gives
-    /// the time before which nothing is left.
-    pub(crate) fn turn(&mut self) -> Result<Option<u64>, ControlError> {
+    /// the time before which nothing is kept.
+    pub(crate) fn turn(&mut self) -> Result<Option<TraceNanos>, ControlError> {
         if !self.open.is_empty() {
             let path = self.folder.join(format!("{:06}", self.next_number));
             self.next_number += 1;
@@ -105,9 +106,9 @@ impl Segments {
                 segment.processes.push(ProcessPart {
                     pid,
                     events: manifest.threads.iter().filter_map(|thread| thread.event_count).sum(),
-                    start_ns: manifest.time_start_ns,
-                    end_ns: manifest.time_end_ns,
-                    thread: manifest.threads.iter().min_by_key(|thread| (thread.id != pid, thread.id)).cloned(),
+                    start: TraceNanos(manifest.time_start_ns),
+                    end: TraceNanos(manifest.time_end_ns),
+                    thread: manifest.threads.iter().min_by_key(|thread| (thread.id != pid.0, thread.id)).cloned(),
                 });
                 process.finish()?;
             }
@@ -119,7 +120,7 @@ impl Segments {
             && let Some(oldest) = self.closed.pop_front()
         {
             self.let_go(&oldest);
-            kept_from = oldest.processes.iter().map(|part| part.end_ns).max();
+            kept_from = oldest.processes.iter().map(|part| part.end).max();
             delete(&oldest.path)?;
         }
         Ok(kept_from)
@@ -129,22 +130,22 @@ impl Segments {
         for part in segment.processes.iter().filter(|part| part.events > 0) {
             let figures = self.let_go.entry(part.pid).or_default();
             figures.let_go_events += part.events;
-            figures.let_go_start_ns.get_or_insert(part.start_ns);
-            figures.let_go_end_ns = figures.let_go_end_ns.max(Some(part.end_ns));
+            figures.let_go_start_ns.get_or_insert(part.start.0);
+            figures.let_go_end_ns = figures.let_go_end_ns.max(Some(part.end.0));
             let known = self.let_go_threads.get(&part.pid);
-            if let Some(thread) = part.thread.as_ref().filter(|_| known.is_none_or(|known| known.id != part.pid)) {
+            if let Some(thread) = part.thread.as_ref().filter(|_| known.is_none_or(|known| known.id != part.pid.0)) {
                 self.let_go_threads.insert(part.pid, thread.clone());
             }
         }
     }
 
     /// What was let go of a process.
-    pub(crate) fn figures(&self, pid: u32) -> RingFigures {
+    pub(crate) fn figures(&self, pid: ProcessId) -> RingFigures {
         RingFigures { limit_bytes: self.limit, ..self.let_go.get(&pid).cloned().unwrap_or_default() }
     }
 
-    /// One thread of each process of which something was let go: perhaps nothing else is left of it.
-    pub(crate) fn let_go_threads(&self) -> HashMap<u32, ThreadEntry> {
+    /// One thread of each process of which something was let go: perhaps nothing else is kept of it.
+    pub(crate) fn let_go_threads(&self) -> HashMap<ProcessId, ThreadEntry> {
         self.let_go_threads.clone()
     }
 

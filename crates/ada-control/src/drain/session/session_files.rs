@@ -5,7 +5,7 @@ use std::collections::hash_map::Entry;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use ada_event::ThreadId;
+use ada_event::{EventSeq, ProcessId, ThreadId, TraceNanos};
 use ada_format::atf::{RingFigures, SessionWriter, Store, SyncPolicy, ThreadEntry, ThreadWriter};
 
 use super::closed_segment;
@@ -20,17 +20,17 @@ const GENERATION_SHIFT: u32 = 22;
 pub(crate) struct SessionFiles {
     path: PathBuf,
     store: Store,
-    processes: HashMap<u32, SessionWriter>,
-    threads: HashMap<(u32, u32), ThreadWriter>,
-    generations: HashMap<(u32, u32), u32>,
+    processes: HashMap<ProcessId, SessionWriter>,
+    threads: HashMap<(ProcessId, ThreadId), ThreadWriter>,
+    generations: HashMap<(ProcessId, ThreadId), u32>,
     /// The numbers in the session of threads that live.
-    ids: HashMap<(u32, u32), ThreadId>,
+    ids: HashMap<(ProcessId, ThreadId), ThreadId>,
     /// Where the threads are written if only the newest part is kept.
     ring: Option<Segments>,
 }
 
 impl SessionFiles {
-    pub(crate) fn create(output: &Path, pid: u32, store: Store) -> Result<Self, ControlError> {
+    pub(crate) fn create(output: &Path, pid: ProcessId, store: Store) -> Result<Self, ControlError> {
         let mut process = SessionWriter::create(output, SystemTime::now(), pid, PLATFORM, SyncPolicy::Never)?;
         process.set_store(store);
         Ok(Self {
@@ -55,13 +55,13 @@ impl SessionFiles {
     }
 
     /// What was let go of each process, if only the newest part is kept.
-    pub(crate) fn let_go(&self) -> HashMap<u32, RingFigures> {
+    pub(crate) fn let_go(&self) -> HashMap<ProcessId, RingFigures> {
         self.ring.iter().flat_map(|ring| self.pids().map(|pid| (pid, ring.figures(pid)))).collect()
     }
 
     /// All processes that there are or were.
-    pub(crate) fn pids(&self) -> impl Iterator<Item = u32> {
-        let mut pids: Vec<u32> =
+    pub(crate) fn pids(&self) -> impl Iterator<Item = ProcessId> {
+        let mut pids: Vec<ProcessId> =
             self.processes.keys().copied().chain(self.generations.keys().map(|(pid, _)| *pid)).collect();
         pids.sort_unstable();
         pids.dedup();
@@ -74,7 +74,7 @@ impl SessionFiles {
     }
 
     /// A process's files, begun now if this is the first that is heard of it.
-    pub(crate) fn process(&mut self, pid: u32) -> Result<&mut SessionWriter, ControlError> {
+    pub(crate) fn process(&mut self, pid: ProcessId) -> Result<&mut SessionWriter, ControlError> {
         match self.processes.entry(pid) {
             Entry::Occupied(known) => Ok(known.into_mut()),
             Entry::Vacant(new) => {
@@ -87,12 +87,12 @@ impl SessionFiles {
     }
 
     /// A thread's files, begun now if need be.
-    pub(crate) fn thread(&mut self, pid: u32, tid: u32) -> Result<&mut ThreadWriter, ControlError> {
+    pub(crate) fn thread(&mut self, pid: ProcessId, tid: ThreadId) -> Result<&mut ThreadWriter, ControlError> {
         if !self.threads.contains_key(&(pid, tid)) {
             let id = *self.ids.entry((pid, tid)).or_insert_with(|| {
                 let generation = self.generations.entry((pid, tid)).or_default();
                 *generation += 1;
-                ThreadId(tid | (*generation - 1) << GENERATION_SHIFT)
+                ThreadId(tid.0 | (*generation - 1) << GENERATION_SHIFT)
             });
             let process = match &mut self.ring {
                 Some(ring) => ring.process(pid)?,
@@ -105,17 +105,17 @@ impl SessionFiles {
     }
 
     /// A thread's number in the session, while it lives.
-    pub(crate) fn thread_id(&self, pid: u32, tid: u32) -> Option<ThreadId> {
+    pub(crate) fn thread_id(&self, pid: ProcessId, tid: ThreadId) -> Option<ThreadId> {
         self.ids.get(&(pid, tid)).copied()
     }
 
     /// The position that a thread's next event will have in the file that it is writing.
-    pub(crate) fn next_seq(&self, pid: u32, tid: u32) -> Option<u64> {
-        self.threads.get(&(pid, tid)).map(|thread| thread.next_seq().0)
+    pub(crate) fn next_seq(&self, pid: ProcessId, tid: ThreadId) -> Option<EventSeq> {
+        self.threads.get(&(pid, tid)).map(ThreadWriter::next_seq)
     }
 
     /// Finishes the files of a thread that has ended.
-    pub(crate) fn thread_ended(&mut self, pid: u32, tid: u32) -> Result<(), ControlError> {
+    pub(crate) fn thread_ended(&mut self, pid: ProcessId, tid: ThreadId) -> Result<(), ControlError> {
         self.ids.remove(&(pid, tid));
         match (self.threads.remove(&(pid, tid)), &mut self.ring) {
             (Some(writer), Some(ring)) => ring.finish_thread(pid, writer),
@@ -132,7 +132,7 @@ impl SessionFiles {
 
     /// Begins a new segment: all threads go on in new files. Gives the time before which nothing is left, if something
     /// had to go for it.
-    pub(crate) fn turn_segment(&mut self) -> Result<Option<u64>, ControlError> {
+    pub(crate) fn turn_segment(&mut self) -> Result<Option<TraceNanos>, ControlError> {
         let Some(ring) = &mut self.ring else { return Ok(None) };
         for ((pid, _), writer) in self.threads.drain() {
             ring.finish_thread(pid, writer)?;
@@ -141,8 +141,8 @@ impl SessionFiles {
     }
 
     /// A thread's files by its number in the session, for joining segments.
-    fn thread_with_id(&mut self, pid: u32, id: ThreadId) -> Result<&mut ThreadWriter, ControlError> {
-        let key = (pid, id.0);
+    fn thread_with_id(&mut self, pid: ProcessId, id: ThreadId) -> Result<&mut ThreadWriter, ControlError> {
+        let key = (pid, id);
         if !self.threads.contains_key(&key) {
             let writer = self.process(pid)?.thread(id)?;
             self.threads.insert(key, writer);
@@ -151,15 +151,15 @@ impl SessionFiles {
     }
 
     /// Finishes such files.
-    fn finish_joined(&mut self, pid: u32, id: ThreadId) -> Result<(), ControlError> {
-        match self.threads.remove(&(pid, id.0)) {
+    fn finish_joined(&mut self, pid: ProcessId, id: ThreadId) -> Result<(), ControlError> {
+        match self.threads.remove(&(pid, id)) {
             Some(writer) => self.process(pid)?.finish_thread(writer).map_err(ControlError::from),
             None => Ok(()),
         }
     }
 
-    /// A process of whose threads no event is left has one of them all the same.
-    pub(crate) fn name_let_go(&mut self, let_go: &HashMap<u32, ThreadEntry>) -> Result<(), ControlError> {
+    /// A process of whose threads no event remains has one of them all the same.
+    pub(crate) fn name_let_go(&mut self, let_go: &HashMap<ProcessId, ThreadEntry>) -> Result<(), ControlError> {
         for (pid, process) in &mut self.processes {
             let Some(thread) = let_go.get(pid).filter(|_| process.manifest_mut().threads.is_empty()) else { continue };
             let mut writer = process.thread(ThreadId(thread.id))?;
@@ -171,10 +171,10 @@ impl SessionFiles {
         Ok(())
     }
 
-    /// Appends segments, oldest first, and deletes each if told.
+    /// Appends segments, oldest first, and deletes each if `is_moving`.
     pub(crate) fn join(&mut self, segments: &[PathBuf], is_moving: bool) -> Result<(), ControlError> {
         // The files of a thread can be finished with the last segment that has it.
-        let mut last: HashMap<(u32, ThreadId), usize> = HashMap::new();
+        let mut last: HashMap<(ProcessId, ThreadId), usize> = HashMap::new();
         for (number, path) in segments.iter().enumerate() {
             for (pid, thread, _) in closed_segment::threads_of(&closed_segment::open(path)?) {
                 last.insert((pid, thread.id()), number);
@@ -232,7 +232,10 @@ impl SessionFiles {
 
     /// Finishes all files, those of other threads and processes also where some fail; `complete` fills in each process's
     /// manifest.
-    pub(crate) fn finish(mut self, mut complete: impl FnMut(u32, &mut SessionWriter)) -> Result<(), ControlError> {
+    pub(crate) fn finish(
+        mut self,
+        mut complete: impl FnMut(ProcessId, &mut SessionWriter),
+    ) -> Result<(), ControlError> {
         let mut result = self.join_segments();
         for ((pid, _), writer) in std::mem::take(&mut self.threads) {
             let finished =

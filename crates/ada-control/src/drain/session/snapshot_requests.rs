@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::{Condvar, Mutex};
 use std::time::Duration;
 
+use ada_event::ProcessId;
 use ada_format::atf::{RingFigures, ThreadEntry};
 
 use super::session_files::SessionFiles;
@@ -16,8 +17,8 @@ const PATIENCE: Duration = Duration::from_secs(30);
 pub(crate) struct Parts {
     pub(crate) folder: PathBuf,
     pub(crate) segments: Vec<PathBuf>,
-    pub(crate) figures: Vec<(u32, RingFigures)>,
-    pub(crate) let_go: HashMap<u32, ThreadEntry>,
+    pub(crate) figures: Vec<(ProcessId, RingFigures)>,
+    pub(crate) let_go: HashMap<ProcessId, ThreadEntry>,
 }
 
 #[derive(Default)]

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use ada_event::TraceNanos;
+use ada_event::{EventSeq, RuntimeAddr, TraceNanos};
 use ada_process::Clock;
 use ada_ring::RawRecord;
 
@@ -14,21 +14,21 @@ use crate::drain::windows::{Events, Fired};
 pub(crate) struct BatchEvents<'e> {
     pub(crate) remembered: &'e VecDeque<Remembered>,
     /// The position of the batch's first event.
-    pub(crate) base: u64,
+    pub(crate) base: EventSeq,
     /// The times of the batch.
     pub(crate) times: &'e [TraceNanos],
 }
 
 impl Events for BatchEvents<'_> {
-    fn first_from(&self, time: TraceNanos) -> u64 {
+    fn first_from(&self, time: TraceNanos) -> EventSeq {
         let before = self.remembered.partition_point(|event| event.time < time);
         match self.remembered.get(before) {
-            Some(event) => event.seq.0,
+            Some(event) => event.seq,
             None => self.base + self.times.partition_point(|&at| at < time) as u64,
         }
     }
 
-    fn end(&self) -> u64 {
+    fn end(&self) -> EventSeq {
         self.base + self.times.len() as u64
     }
 }
@@ -47,7 +47,7 @@ pub(crate) fn learn_handlers(batch: &[RawRecord], details: &mut ThreadDetails, w
     for record in batch {
         if record.is_probed() && watch.is_signal_action(record.function) {
             let handler = details.take(record.tsc).and_then(|captured| captured.registered_handler());
-            handler.into_iter().for_each(|handler| watch.handler_registered(handler));
+            handler.into_iter().for_each(|handler| watch.handler_registered(RuntimeAddr(handler)));
         }
     }
 }

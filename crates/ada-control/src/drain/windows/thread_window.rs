@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use ada_event::{ThreadId, TraceNanos};
+use ada_event::{EventSeq, ThreadId, TraceNanos};
 use ada_format::atf::Window;
 
 use crate::drain::windows::watch::OpenCalls;
@@ -12,7 +12,7 @@ use crate::roll::Roll;
 /// Where a window ends: in front of an event, or after a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Until {
-    Event(u64),
+    Event(EventSeq),
     Time(TraceNanos),
 }
 
@@ -20,7 +20,7 @@ enum Until {
 #[derive(Debug)]
 pub(crate) struct OpenWindow {
     /// The events whose turn it is.
-    todo: Range<u64>,
+    todo: Range<EventSeq>,
     until: Until,
     opened_by: String,
     triggered: TraceNanos,
@@ -44,21 +44,21 @@ pub(crate) struct ThreadWindow {
 /// A trigger: its name, and the position and time of its event.
 pub(crate) struct Fired {
     pub(crate) name: String,
-    pub(crate) event: u64,
+    pub(crate) event: EventSeq,
     pub(crate) time: TraceNanos,
 }
 
 /// The thread's newest events by position.
 pub(crate) trait Events {
     /// The first event that is not earlier than the time.
-    fn first_from(&self, time: TraceNanos) -> u64;
+    fn first_from(&self, time: TraceNanos) -> EventSeq;
     /// The position behind the last.
-    fn end(&self) -> u64;
+    fn end(&self) -> EventSeq;
 }
 
 impl ThreadWindow {
     /// Whether events that come now may belong to a window.
-    pub(crate) fn is_open(&self, end: u64) -> bool {
+    pub(crate) fn is_open(&self, end: EventSeq) -> bool {
         self.windows.last().is_some_and(|window| {
             window.todo.end == end
                 && match window.until {
@@ -77,17 +77,17 @@ impl ThreadWindow {
         }
         for trigger in fired {
             let start = match pre {
-                Roll::Events(count) => trigger.event.saturating_sub(count),
+                Roll::Events(count) => EventSeq(trigger.event.0.saturating_sub(count)),
                 Roll::Time(time) => {
                     let nanos = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
-                    events.first_from(TraceNanos(trigger.time.0.saturating_sub(nanos)))
+                    events.first_from(trigger.time.saturating_sub(nanos))
                 }
             };
             let until = match post {
-                Roll::Events(count) => Until::Event(trigger.event.saturating_add(count).saturating_add(1)),
+                Roll::Events(count) => Until::Event(trigger.event.saturating_add(count).next()),
                 Roll::Time(time) => {
                     let nanos = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
-                    Until::Time(TraceNanos(trigger.time.0.saturating_add(nanos)))
+                    Until::Time(trigger.time.saturating_add(nanos))
                 }
             };
             match self.windows.last_mut() {
@@ -107,12 +107,12 @@ impl ThreadWindow {
             *newest.triggers.entry(trigger.name).or_default() += 1;
             newest.reach(events);
             // The event of a trigger always belongs to its window.
-            newest.todo.end = newest.todo.end.max((trigger.event + 1).min(events.end()));
+            newest.todo.end = newest.todo.end.max(trigger.event.next().min(events.end()));
         }
     }
 
     /// The events whose turn it is that lie in front of a position, window by window.
-    pub(crate) fn before(&self, end: u64) -> Vec<Range<u64>> {
+    pub(crate) fn before(&self, end: EventSeq) -> Vec<Range<EventSeq>> {
         let clipped = self.windows.iter().map(|window| window.todo.start..window.todo.end.min(end));
         clipped.filter(|range| !range.is_empty()).collect()
     }
@@ -123,7 +123,7 @@ impl ThreadWindow {
     }
 
     /// The window that an event belongs to. Asked for events in their order.
-    pub(crate) fn of(&mut self, event: u64) -> Option<&mut OpenWindow> {
+    pub(crate) fn of(&mut self, event: EventSeq) -> Option<&mut OpenWindow> {
         while self.windows.get(self.cursor).is_some_and(|window| window.todo.end <= event) {
             self.cursor += 1;
         }
@@ -131,13 +131,13 @@ impl ThreadWindow {
     }
 
     /// The thread goes on in a new file; `end` is where the old one ends. A window that goes on does so there.
-    pub(crate) fn begin_file(&mut self, end: u64, thread: ThreadId) -> impl Iterator<Item = Window> + use<> {
+    pub(crate) fn begin_file(&mut self, end: EventSeq, thread: ThreadId) -> impl Iterator<Item = Window> + use<> {
         let is_open = self.is_open(end);
         let finished = self.finished(thread, !is_open);
         if let Some(window) = self.windows.last_mut() {
-            window.todo = 0..0;
+            window.todo = EventSeq(0)..EventSeq(0);
             if let Until::Event(event) = &mut window.until {
-                *event -= end;
+                *event = EventSeq(*event - end);
             }
         }
         finished
@@ -156,7 +156,7 @@ impl OpenWindow {
     fn reach(&mut self, events: &dyn Events) {
         let end = match self.until {
             Until::Event(event) => event.min(events.end()),
-            Until::Time(time) => events.first_from(TraceNanos(time.0.saturating_add(1))),
+            Until::Time(time) => events.first_from(time.saturating_add(1)),
         };
         self.todo.end = self.todo.end.max(end);
     }
@@ -198,21 +198,21 @@ mod tests {
     struct EveryTen(u64);
 
     impl Events for EveryTen {
-        fn first_from(&self, time: TraceNanos) -> u64 {
-            time.0.div_ceil(10).min(self.0)
+        fn first_from(&self, time: TraceNanos) -> EventSeq {
+            EventSeq(time.0.div_ceil(10).min(self.0))
         }
 
-        fn end(&self) -> u64 {
-            self.0
+        fn end(&self) -> EventSeq {
+            EventSeq(self.0)
         }
     }
 
     fn fired(event: u64) -> Fired {
-        Fired { name: "t".into(), event, time: TraceNanos(10 * event) }
+        Fired { name: "t".into(), event: EventSeq(event), time: TraceNanos(10 * event) }
     }
 
     fn todo(window: &ThreadWindow) -> Vec<(u64, u64)> {
-        window.before(u64::MAX).into_iter().map(|range| (range.start, range.end)).collect()
+        window.before(EventSeq(u64::MAX)).into_iter().map(|range| (range.start.0, range.end.0)).collect()
     }
 
     #[test]
@@ -221,10 +221,10 @@ mod tests {
         let (pre, post) = (Roll::Events(3), Roll::Events(5));
         window.advance(vec![fired(10)], &EveryTen(12), pre, post);
         assert_eq!(todo(&window), [(7, 12)]);
-        assert!(window.is_open(12));
+        assert!(window.is_open(EventSeq(12)));
         window.advance(vec![], &EveryTen(20), pre, post);
         assert_eq!(todo(&window), [(12, 16)]);
-        assert!(!window.is_open(20));
+        assert!(!window.is_open(EventSeq(20)));
         window.advance(vec![], &EveryTen(30), pre, post);
         assert!(!window.has_work());
     }
@@ -250,11 +250,11 @@ mod tests {
         let roll = Roll::Events(5);
         window.advance(vec![fired(2), fired(98)], &EveryTen(100), roll, roll);
         assert_eq!(todo(&window), [(0, 8), (93, 100)]);
-        assert_eq!(window.begin_file(100, ThreadId(5)).count(), 1);
+        assert_eq!(window.begin_file(EventSeq(100), ThreadId(5)).count(), 1);
         window.advance(vec![], &EveryTen(50), roll, roll);
         assert_eq!(todo(&window), [(0, 4)]);
-        assert_eq!(window.begin_file(50, ThreadId(5)).count(), 1);
-        assert!(!window.is_open(0));
+        assert_eq!(window.begin_file(EventSeq(50), ThreadId(5)).count(), 1);
+        assert!(!window.is_open(EventSeq(0)));
     }
 
     #[test]
@@ -263,10 +263,10 @@ mod tests {
         let roll = Roll::Time(Duration::from_nanos(25));
         window.advance(vec![fired(10)], &EveryTen(11), roll, roll);
         assert_eq!(todo(&window), [(8, 11)]);
-        assert!(window.is_open(11));
+        assert!(window.is_open(EventSeq(11)));
         window.advance(vec![], &EveryTen(20), roll, roll);
         assert_eq!(todo(&window), [(11, 13)]);
-        assert!(!window.is_open(20));
+        assert!(!window.is_open(EventSeq(20)));
     }
 
     #[test]
@@ -274,11 +274,11 @@ mod tests {
         let mut window = ThreadWindow::default();
         window.advance(vec![fired(10)], &EveryTen(20), Roll::Events(9), Roll::Events(0));
         assert_eq!(todo(&window), [(1, 11)]);
-        assert!(window.of(0).is_none());
-        window.of(1).unwrap().lost();
-        window.of(9).unwrap().wrote(TraceNanos(90));
-        window.of(10).unwrap().wrote(TraceNanos(100));
-        assert!(window.of(11).is_none());
+        assert!(window.of(EventSeq(0)).is_none());
+        window.of(EventSeq(1)).unwrap().lost();
+        window.of(EventSeq(9)).unwrap().wrote(TraceNanos(90));
+        window.of(EventSeq(10)).unwrap().wrote(TraceNanos(100));
+        assert!(window.of(EventSeq(11)).is_none());
         let finished = window.finished(ThreadId(5), true).next().unwrap();
         assert_eq!((finished.start_ns, finished.end_ns, finished.trigger_ns), (90, 100, Some(100)));
         assert_eq!((finished.details, finished.lost), (Some(2), Some(1)));

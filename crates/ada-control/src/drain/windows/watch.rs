@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use ada_event::ImageOffset;
+use ada_event::{ProcessId, RuntimeAddr};
 use ada_image::FunctionTable;
 use ada_patch::Verdict;
 use ada_process::Clock;
@@ -44,10 +44,10 @@ pub(crate) struct Watch {
     /// The modules that were taken up so far; only for handlers.
     loaded: Vec<LoadedModule>,
     /// Handlers that the program has registered, by address.
-    handlers: HashSet<u64>,
+    handlers: HashSet<RuntimeAddr>,
     is_on: bool,
     /// The program that was started: its end is the recorder's to wait for.
-    pub(crate) root: u32,
+    pub(crate) root: ProcessId,
 }
 
 /// What triggers make of the functions of a file.
@@ -97,8 +97,8 @@ impl LoadedModule {
     }
 
     /// The number of the hooked function that begins at an address.
-    fn function_at(&self, address: u64) -> Option<u32> {
-        let index = self.functions.index_at(ImageOffset(address.wrapping_sub(self.bias)))?;
+    fn function_at(&self, address: RuntimeAddr) -> Option<u32> {
+        let index = self.functions.index_at(address.in_image(self.bias))?;
         let is_hooked = !matches!(self.verdicts.get(index), None | Some(Verdict::Skipped(_)));
         is_hooked.then_some(self.first_function + index as u32)
     }
@@ -109,7 +109,7 @@ impl LoadedModule {
 pub(crate) struct OpenCalls(Vec<(u32, u32, u64)>);
 
 impl Watch {
-    pub(crate) fn new(list: Arc<TriggerList>, pool: Pool, clock: Clock, root: u32) -> Self {
+    pub(crate) fn new(list: Arc<TriggerList>, pool: Pool, clock: Clock, root: ProcessId) -> Self {
         Self {
             list,
             pool,
@@ -171,7 +171,7 @@ impl Watch {
             self.begin_anew();
         }
         (self.generation, self.version) = (generation, version);
-        let known: Vec<u64> = self.handlers.iter().copied().collect();
+        let known: Vec<RuntimeAddr> = self.handlers.iter().copied().collect();
         for module in &modules[self.loaded.len()..] {
             self.add_module(module);
             self.loaded.push(LoadedModule::of(module));
@@ -236,21 +236,21 @@ impl Watch {
     }
 
     /// The program has registered a handler.
-    pub(crate) fn handler_registered(&mut self, address: u64) {
+    pub(crate) fn handler_registered(&mut self, address: RuntimeAddr) {
         // 0 and 1 stand for the default and for nothing.
-        if address > 1 && self.handlers.insert(address) {
+        if address.0 > 1 && self.handlers.insert(address) {
             self.mark_handler(address);
         }
     }
 
-    fn mark_handler(&mut self, address: u64) {
+    fn mark_handler(&mut self, address: RuntimeAddr) {
         // Several processes may have a function there.
         for module in 0..self.loaded.len() {
             self.mark_handler_in(module, address);
         }
     }
 
-    fn mark_handler_in(&mut self, module: usize, address: u64) {
+    fn mark_handler_in(&mut self, module: usize, address: RuntimeAddr) {
         let Some(number) = self.loaded[module].function_at(address) else { return };
         self.marks.get_mut(number).is_handler = true;
         let marks = &self.pool.control().marks;
@@ -360,13 +360,13 @@ mod tests {
         let shared = SharedMemory::new(2, OnFull::Wait, DetailMode::Off).unwrap();
         let symbol = Trigger::Symbol(PATTERN.into());
         let list = Arc::new(TriggerList::new(vec![symbol.clone()], Roll::Events(1), Roll::Events(1)));
-        let mut watch = Watch::new(list.clone(), shared.pool(), Clock::begin().finish(), 1);
+        let mut watch = Watch::new(list.clone(), shared.pool(), Clock::begin().finish(), ProcessId(1));
         let skipped = Verdict::Skipped(SkipReason::TooShort);
         let modules = [module(0, &functions, Verdict::Hooked), module(1, &functions, skipped)];
         watch.refresh(&modules, 2);
         let marks = |watch: &Watch| -> Vec<u8> { (0..3).map(|n| watch.marks.get(n * count + index).symbol).collect() };
         assert_eq!(marks(&watch), [1, 0, 0]);
-        let at = |n: u32| (u64::from(n) << 32) + start;
+        let at = |n: u32| RuntimeAddr((u64::from(n) << 32) + start);
         (0..3).for_each(|n| watch.handler_registered(at(n)));
         let modules = [modules, [module(2, &functions, Verdict::Hooked), module(3, &functions, skipped)]];
         let modules = modules.as_flattened();

@@ -4,6 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
+use ada_event::ProcessId;
 use ada_format::atf::{RingFigures, SessionWriter};
 
 use crate::drain::session::{Parts, SessionFiles, SnapshotRequests, store_of};
@@ -20,7 +21,7 @@ pub(crate) struct SnapshotHandler<'r, F> {
     complete: F,
 }
 
-impl<'r, F: Fn(u32, RingFigures, &mut SessionWriter)> SnapshotHandler<'r, F> {
+impl<'r, F: Fn(ProcessId, RingFigures, &mut SessionWriter)> SnapshotHandler<'r, F> {
     pub(crate) fn new(requests: &'r SnapshotRequests, output: &'r Path, complete: F) -> Self {
         Self { requests, busy: Mutex::default(), output, complete }
     }
@@ -49,7 +50,7 @@ impl<'r, F: Fn(u32, RingFigures, &mut SessionWriter)> SnapshotHandler<'r, F> {
     }
 }
 
-impl<F: Fn(u32, RingFigures, &mut SessionWriter) + Sync> Handler for SnapshotHandler<'_, F> {
+impl<F: Fn(ProcessId, RingFigures, &mut SessionWriter) + Sync> Handler for SnapshotHandler<'_, F> {
     fn answer(&self, request: &Request) -> Option<Answer> {
         let Request::Snapshot { output } = request else { return None };
         Some(match self.snapshot(output.as_deref()) {

@@ -4,13 +4,16 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use ada_event::ProcessId;
+use ada_process::this_process;
+
 use crate::live::{Answer, Handler, Request, Status};
 use crate::progress::Progress;
 
 /// Keeps the latest progress for whoever asks, and passes it on.
 pub(crate) struct StatusHandler<'a> {
     next: &'a dyn Progress,
-    pid: u32,
+    pid: ProcessId,
     command: Vec<String>,
     since: SystemTime,
     session: PathBuf,
@@ -21,7 +24,7 @@ pub(crate) struct StatusHandler<'a> {
 
 impl<'a> StatusHandler<'a> {
     /// A trace that begins now.
-    pub(crate) fn new(next: &'a dyn Progress, pid: u32, command: Vec<String>, session: PathBuf) -> Self {
+    pub(crate) fn new(next: &'a dyn Progress, pid: ProcessId, command: Vec<String>, session: PathBuf) -> Self {
         Self {
             next,
             pid,
@@ -57,14 +60,14 @@ impl Handler for StatusHandler<'_> {
     fn answer(&self, request: &Request) -> Option<Answer> {
         let Request::Status = request else { return None };
         Some(Answer::Status(Status {
-            pid: self.pid,
+            pid: self.pid.0,
             command: self.command.clone(),
             since_unix_ms: self.since.duration_since(UNIX_EPOCH).unwrap_or_default().as_millis() as u64,
             events: self.events.load(Ordering::Relaxed),
             threads: self.threads.load(Ordering::Relaxed),
             dropped: self.dropped.load(Ordering::Relaxed),
             session: self.session.clone(),
-            recorder: std::process::id(),
+            recorder: this_process().0,
         }))
     }
 }

@@ -1,5 +1,6 @@
 //! The folder of stored plans: the user's own, bounded, and never in the way.
 
+use ada_process::this_process;
 use std::fs::{self, DirBuilder, File, Metadata, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
@@ -76,7 +77,7 @@ impl Folder {
             return Err(io::ErrorKind::PermissionDenied.into());
         }
         let moment = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_nanos();
-        let unfinished = self.path.join(format!("{}-{moment:x}.{UNFINISHED}", std::process::id()));
+        let unfinished = self.path.join(format!("{}-{moment:x}.{UNFINISHED}", this_process()));
         let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&unfinished)?;
         let written = file.write_all(bytes).and_then(|()| fs::rename(&unfinished, self.path.join(name)));
         if written.is_err() {

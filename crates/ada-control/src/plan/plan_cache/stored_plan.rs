@@ -77,7 +77,7 @@ pub(super) fn decode(stored: &[u8], key: &[u8]) -> Option<ImagePlan> {
     let rest = stored.strip_prefix(&MAGIC)?;
     let (checksum, checked) = rest.split_first_chunk()?;
     let mut lists = Lists { rest: checked };
-    // A stale plan is told before its bytes are read.
+    // A stale plan is detected before its bytes are read.
     if lists.next()? != key || crc32fast::hash(checked) != u32::from_le_bytes(*checksum) {
         return None;
     }
@@ -248,15 +248,15 @@ pub(super) mod tests {
         ranges
     }
 
-    /// Each kind of place: every byte of the header, and of the first and last records of each list, and some between.
-    fn places(stored: &[u8]) -> Vec<usize> {
-        let mut places: Vec<usize> = (0..CHECKED_FROM).collect();
+    /// Each kind of offset: every byte of the header, and of the first and last records of each list, and some between.
+    fn offsets(stored: &[u8]) -> Vec<usize> {
+        let mut offsets: Vec<usize> = (0..CHECKED_FROM).collect();
         for list in lists(stored) {
-            places.extend(list.clone().take(80));
-            places.extend(list.clone().rev().take(72));
-            places.extend(list.clone().step_by(1 + list.len() / 97));
+            offsets.extend(list.clone().take(80));
+            offsets.extend(list.clone().rev().take(72));
+            offsets.extend(list.clone().step_by(1 + list.len() / 97));
         }
-        places
+        offsets
     }
 
     #[test]
@@ -281,7 +281,7 @@ pub(super) mod tests {
     fn damage_anywhere_is_noticed() {
         let mut stored = encode(&plan_of("/bin/ls"), KEY);
         assert_eq!(lists(&stored).len(), 10);
-        for at in places(&stored) {
+        for at in offsets(&stored) {
             stored[at] ^= 0x10;
             assert!(decode(&stored, KEY).is_none(), "byte {at}");
             stored[at] ^= 0x10;
@@ -292,12 +292,12 @@ pub(super) mod tests {
         assert!(decode(&stored, KEY).is_none(), "something behind the end");
     }
 
-    /// With a checksum that is right, only the meaning of the bytes is left to look at.
+    /// With a checksum that is right, only the meaning of the bytes remains to be looked at.
     #[test]
     fn a_forged_plan_does_no_harm_to_the_installer() {
         let good = encode(&plan_of("/bin/ls"), KEY);
         let mut believed = 0;
-        for at in places(&good).into_iter().skip(CHECKED_FROM) {
+        for at in offsets(&good).into_iter().skip(CHECKED_FROM) {
             for change in [0x01, 0x80, 0xff] {
                 let mut stored = good.clone();
                 stored[at] ^= change;

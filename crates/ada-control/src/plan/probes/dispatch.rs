@@ -65,7 +65,7 @@ pub(super) const PROBES: &[Probe] = &[
     probe("dispatch_queue_create_with_target", &[Read::words(Base::Argument1, 0, 6)], &[]),
     probe("dispatch_queue_create_with_target$V2", &[Read::words(Base::Argument1, 0, 6)], &[]),
     probe("dispatch_set_target_queue", &[], &[]),
-    // Blocks: a copy on the heap is what runs, and its release tells that it has.
+    // Blocks: a copy on the heap is what runs, and its release shows that it has.
     probe("_Block_copy", &[block(Base::Argument1)], &[]),
     probe("_Block_release", &[], &[]),
     probe("dispatch_block_create", &[], &[block(Base::Result), wrapped(Base::Result)]),
@@ -99,7 +99,7 @@ pub(super) const RUNTIME: Runtime = Runtime {
 /// Whether a function is a block's own: clang's names for those of C, and Swift's for the shared functions that lead from
 /// a block to a closure (a reabstraction thunk to `@convention(block)`).
 pub(super) fn is_block_invoke(name: &str) -> bool {
-    // LLVM tells functions of one name apart by a number behind a dot.
+    // LLVM distinguishes functions of one name by a number behind a dot.
     let name = name.split('.').next().unwrap_or_default();
     if let Some(rest) = name.strip_prefix("$s") {
         return rest.contains("IeyB") && rest.ends_with("_TR");

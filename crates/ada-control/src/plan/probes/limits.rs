@@ -1,4 +1,4 @@
-//! What a session cannot tell because a runtime lacks functions that other versions of it have.
+//! What a session lacks because a runtime lacks functions that other versions of it have.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use crate::plan::probes::{RUNTIMES, Runtime};
 const NAMELESS_SWIFT: &str = "Swift concurrency: the runtime is inside the program, without names: tasks and blocks, if \
                               it has any, are not told; trace a program that is not stripped";
 
-/// A sentence for each thing that cannot be told of the runtimes that a program has.
+/// A sentence for each thing that cannot be known of the runtimes that a program has.
 pub(crate) fn limits(modules: &[Module]) -> Vec<String> {
     // What many programs have loaded is looked at once.
     let mut seen = HashSet::new();
@@ -24,10 +24,10 @@ pub(crate) fn limits(modules: &[Module]) -> Vec<String> {
         let has = |module: &&Module| runtime.marks.iter().any(|name| module.functions.find(name).is_some());
         modules.iter().copied().find(has).is_some_and(|module| !is_library(&module.file.path))
     };
-    let mut told: Vec<String> =
+    let mut limits: Vec<String> =
         RUNTIMES.iter().flat_map(|it| missing(it, is_linked_in(it), |name| find(modules, name))).collect();
-    told.extend(has_nameless_swift(modules).then(|| NAMELESS_SWIFT.to_owned()));
-    told
+    limits.extend(has_nameless_swift(modules).then(|| NAMELESS_SWIFT.to_owned()));
+    limits
 }
 
 /// Whether there is a program in Swift with the runtime inside and without the names that probes are found by.
@@ -65,7 +65,7 @@ fn find(modules: &[&Module], name: &str) -> Found {
 }
 
 /// Of a runtime that is linked into the program, the linker takes only what the program uses: then what is missing
-/// without being vital is nothing to tell of.
+/// without being vital is not reported.
 fn missing(runtime: &Runtime, is_linked_in: bool, find: impl Fn(&str) -> Found) -> Vec<String> {
     if runtime.marks.iter().all(|name| find(name) == Found::Nowhere) {
         return Vec::new();
@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_is_told_with_its_loss() {
+    fn what_is_missing_is_reported_with_its_loss() {
         let find = |name: &str| match name {
             "swift_task_cancel" => Found::Nowhere,
             "swift_task_enqueue" => Found::NotHooked,
@@ -107,9 +107,9 @@ mod tests {
         };
         // A program that never cancels does not take the function that does.
         assert_eq!(missing(&swift::RUNTIME, true, find).len(), 1);
-        let told = missing(&swift::RUNTIME, false, find);
+        let found = missing(&swift::RUNTIME, false, find);
         assert_eq!(
-            told,
+            found,
             [
                 "Swift concurrency: swift_task_enqueue cannot be hooked: when a waiting task became ready to run is not known",
                 "Swift concurrency: swift_task_cancel is missing: cancellations are not seen",

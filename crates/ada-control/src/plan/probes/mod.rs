@@ -1,5 +1,5 @@
 //! The runtime probes: functions of threading and concurrency libraries of which every session keeps registers and a few
-//! words of memory, so that the analysis can tell what belongs together.
+//! words of memory, so that the analysis can find what belongs together.
 //!
 //! A probe is found by its function's name, in whatever image has it. The table says what is read beside the registers;
 //! the words follow each other in the order of the reads. What they mean is the analysis's business.
@@ -107,10 +107,10 @@ const _: () = assert!(SYSTEM.len() + swift::PROBES.len() + dispatch::PROBES.len(
 
 /// Puts the table where the agent finds it. `follow` says whether other programs are of interest.
 pub(crate) fn publish(pool: Pool, follow: bool) {
-    for (place, probe) in pool.control().probes.iter().zip(rows()) {
+    for (entry, probe) in pool.control().probes.iter().zip(rows()) {
         let role = if probe.role == Role::Exec && !follow { Role::None } else { probe.role };
-        place.role.store(role as u64, Ordering::Relaxed);
-        for (words, reads) in [(&place.call, probe.call), (&place.back, probe.back)] {
+        entry.role.store(role as u64, Ordering::Relaxed);
+        for (words, reads) in [(&entry.call, probe.call), (&entry.back, probe.back)] {
             for (word, read) in words.iter().zip(reads) {
                 word.store(read.packed(), Ordering::Relaxed);
             }

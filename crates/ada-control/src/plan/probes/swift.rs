@@ -1,4 +1,4 @@
-//! Swift's concurrency runtime: libswift_Concurrency and the two functions of libswiftCore that it tells of each task's
+//! Swift's concurrency runtime: libswift_Concurrency and the two functions of libswiftCore that it calls for each task's
 //! running and pausing. Seen with Swift 6.0.3 on Linux; 6.1 and 6.2 have the same functions in their sources.
 
 use ada_ring::probe::{Base, Read};

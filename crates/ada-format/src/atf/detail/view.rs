@@ -42,7 +42,7 @@ impl<'a> DetailView<'a> {
         self.shape.footer.as_ref()
     }
 
-    /// What is wrong with the file, as far as can be told without reading all records.
+    /// What is wrong with the file, as far as can be known without reading all records.
     pub fn damage(&self) -> &[Damage] {
         &self.shape.damage
     }

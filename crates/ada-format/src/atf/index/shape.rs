@@ -89,17 +89,17 @@ impl IndexShape {
             },
         };
         let mut whole = (end - start) / EVENT_SIZE;
-        let mut left_over = (end - start) % EVENT_SIZE;
+        let mut leftover = (end - start) % EVENT_SIZE;
         if stated == 0 {
             if whole > 0 && is_cut_footer(&bytes[(start + (whole - 1) * EVENT_SIZE) as usize..], whole - 1) {
                 whole -= 1;
-                left_over = 0;
+                leftover = 0;
             }
             damage.push(Damage::FooterMissing { offset: start + whole * EVENT_SIZE });
         }
         let events_end = start + whole * EVENT_SIZE;
-        if left_over > 0 {
-            damage.push(Damage::PartialRecord { offset: events_end, len: left_over });
+        if leftover > 0 {
+            damage.push(Damage::PartialRecord { offset: events_end, len: leftover });
         }
         let events = start as usize..events_end as usize;
         Ok(Self { header: Some(header), footer: None, footer_offset: events_end, events, damage })

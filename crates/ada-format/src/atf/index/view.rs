@@ -38,7 +38,7 @@ impl<'a> IndexView<'a> {
         self.shape.footer.as_ref()
     }
 
-    /// What is wrong with the file, as far as can be told without reading the events.
+    /// What is wrong with the file, as far as can be known without reading the events.
     pub fn damage(&self) -> &[Damage] {
         &self.shape.damage
     }

@@ -1,4 +1,4 @@
-//! A place in a thread's events where some are missing, or where the thread had to wait to record one.
+//! A point in a thread's events where some are missing, or where the thread had to wait to record one.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};

@@ -20,6 +20,7 @@ pub use switch::Switch;
 
 use std::collections::BTreeMap;
 
+use ada_event::ProcessId;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -276,14 +277,14 @@ pub struct Window {
 
 impl Manifest {
     /// What a session has while it is being written, so that it is readable if it never is finished.
-    pub fn begun(platform: Platform, pid: u32) -> Self {
+    pub fn begun(platform: Platform, pid: ProcessId) -> Self {
         Self {
             format_version: MANIFEST_VERSION,
             finished: Some(false),
             os: Some(platform.os.to_string()),
             arch: Some(platform.arch.to_string()),
             clock: Some(platform.clock.to_string()),
-            pid: Some(pid),
+            pid: Some(pid.0),
             ..Self::default()
         }
     }
@@ -366,7 +367,7 @@ mod tests {
     }
 
     #[test]
-    fn bad_json_is_an_error_with_its_place() {
+    fn bad_json_is_an_error_with_its_offset() {
         let error = Manifest::parse(b"{\n  \"threads\": 7}").unwrap_err();
         let AtfError::Manifest { offset, line, column, reason } = error else { panic!("{error}") };
         assert_eq!((offset, line, column), (15, 2, 14));

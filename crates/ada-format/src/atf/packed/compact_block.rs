@@ -26,23 +26,23 @@ pub(crate) struct CompactBlock {
     details: Vec<DetailRun>,
 }
 
-/// An event without its link: time since the event before, function by its place in the list, depth and kind.
+/// An event without its link: time since the event before, function by its symbol, depth and kind.
 #[derive(Clone, Copy)]
 struct Word(u64);
 
-const PLACE_SHIFT: u32 = 32;
+const SYMBOL_SHIFT: u32 = 32;
 const DEPTH_SHIFT: u32 = 48;
 const DEPTHS: u32 = 1 << 14;
 const IS_ENTRY: u64 = 1 << 62;
 /// With [`IS_ENTRY`], a tail call.
 const IS_RETURN: u64 = 1 << 63;
-/// In place of a function: the event is one of the others. No list of functions is that long ([`super::model`]).
+/// Instead of a symbol: the event is one of the others. No list of functions is that long ([`super::model`]).
 const OTHER: u16 = u16::MAX;
 
 impl Word {
     #[inline(always)]
-    fn place(self) -> u16 {
-        (self.0 >> PLACE_SHIFT) as u16
+    fn symbol(self) -> u16 {
+        (self.0 >> SYMBOL_SHIFT) as u16
     }
 
     #[inline(always)]
@@ -91,7 +91,7 @@ impl CompactBlock {
     /// Takes whole events: those of the few blocks with links that were written later.
     fn take(&mut self, events: &[[u8; Event::SIZE]]) {
         self.words.clear();
-        self.words.resize(events.len(), Word(u64::from(OTHER) << PLACE_SHIFT));
+        self.words.resize(events.len(), Word(u64::from(OTHER) << SYMBOL_SHIFT));
         self.others.extend(events.iter().map(Event::from_le_bytes));
         self.details.clear();
     }
@@ -100,12 +100,12 @@ impl CompactBlock {
     #[inline]
     pub(crate) fn visit(&self, visitor: &mut impl EventVisitor) {
         visitor.begin(self.first, self.words.len() as u64);
-        let mut cursor = Cursor { others: self.others.iter(), time: 0, place: 0 };
+        let mut cursor = Cursor { others: self.others.iter(), time: 0, position: 0 };
         for run in &self.details {
-            self.visit_stretch(cursor.place..run.events.start, None, &mut cursor, visitor);
+            self.visit_stretch(cursor.position..run.events.start, None, &mut cursor, visitor);
             self.visit_stretch(run.events.clone(), Some(run.first), &mut cursor, visitor);
         }
-        self.visit_stretch(cursor.place..self.words.len(), None, &mut cursor, visitor);
+        self.visit_stretch(cursor.position..self.words.len(), None, &mut cursor, visitor);
     }
 
     /// Visits events that have no detail, or whose detail records are consecutive.
@@ -116,11 +116,11 @@ impl CompactBlock {
         cursor: &mut Cursor<'_>,
         visitor: &mut impl EventVisitor,
     ) {
-        cursor.place = stretch.end;
+        cursor.position = stretch.end;
         let (mut detail, step) = first.map_or((DetailSeq::NONE, 0), |first| (first, 1));
         for &word in &self.words[stretch] {
-            let place = word.place();
-            if place == OTHER {
+            let symbol = word.symbol();
+            if symbol == OTHER {
                 if let Some(&event) = cursor.others.next() {
                     cursor.time = event.timestamp.0;
                     // A detail that was linked later is in the event itself.
@@ -129,15 +129,15 @@ impl CompactBlock {
                 }
             } else {
                 cursor.time += word.since_last();
-                let function = self.functions[usize::from(place)];
+                let function = self.functions[usize::from(symbol)];
                 let (timestamp, thread, depth) = (TraceNanos(cursor.time), self.thread, word.depth());
                 let event = Event { timestamp, function, thread, kind: EventKind::CALL, depth, detail };
                 if word.0 & IS_RETURN != 0 {
                     let kind = if word.0 & IS_ENTRY != 0 { EventKind::TAIL } else { EventKind::RETURN };
-                    visitor.event_of(place, Event { kind, ..event });
+                    visitor.event_of(symbol, Event { kind, ..event });
                 } else {
                     let kind = if word.0 & IS_ENTRY != 0 { EventKind::ENTRY } else { EventKind::CALL };
-                    visitor.event_of(place, Event { kind, ..event });
+                    visitor.event_of(symbol, Event { kind, ..event });
                 }
             }
             detail.0 = detail.0.wrapping_add(step);
@@ -165,7 +165,7 @@ impl PackedShape {
 struct Cursor<'a> {
     others: slice::Iter<'a, Event>,
     time: u64,
-    place: usize,
+    position: usize,
 }
 
 /// Takes a block's events from the decoder.
@@ -181,12 +181,12 @@ impl BlockSink for Filling<'_> {
     #[inline(always)]
     fn event(&mut self, slot: &mut Word, event: Event) {
         self.time = event.timestamp.0;
-        *slot = Word(u64::from(OTHER) << PLACE_SHIFT);
+        *slot = Word(u64::from(OTHER) << SYMBOL_SHIFT);
         push_other(self.others, event);
     }
 
     #[inline(always)]
-    fn event_of(&mut self, slot: &mut Word, place: u16, function: FunctionId, kind: EventKind, depth: u32, time: u64) {
+    fn event_of(&mut self, slot: &mut Word, symbol: u16, function: FunctionId, kind: EventKind, depth: u32, time: u64) {
         let since_last = time.wrapping_sub(self.time);
         if since_last > u64::from(u32::MAX) || depth >= DEPTHS {
             let (timestamp, thread, detail) = (TraceNanos(time), self.thread, DetailSeq::NONE);
@@ -199,7 +199,7 @@ impl BlockSink for Filling<'_> {
             EventKind::TAIL => IS_RETURN | IS_ENTRY,
             _ => 0,
         };
-        *slot = Word(since_last | u64::from(place) << PLACE_SHIFT | u64::from(depth) << DEPTH_SHIFT | kind);
+        *slot = Word(since_last | u64::from(symbol) << SYMBOL_SHIFT | u64::from(depth) << DEPTH_SHIFT | kind);
     }
 }
 

@@ -43,7 +43,7 @@ pub enum ConvertError {
         /// Where.
         offset: u64,
     },
-    /// Blocks are lost: what is left would get other positions.
+    /// Blocks are lost: what remains would get other positions.
     #[error("{0}")]
     Damaged(Damage),
 }

@@ -1,4 +1,4 @@
-//! A thread's file from one form to the other, in its place.
+//! A thread's file from one form to the other, in place.
 
 use std::fs::{self, File};
 use std::io;
@@ -35,7 +35,7 @@ pub fn convert_file(path: &Path, to: Store) -> Result<Option<Sizes>, ConvertErro
     let (new, unfinished) = (path.with_file_name(new_name), path.with_file_name(format!("{new_name}.tmp")));
     let converted = convert(path, &unfinished, is_detail, to);
     if converted.is_err() {
-        // What is left of it is of no use; that there is none is fine.
+        // What remains of it is of no use; that there is none is fine.
         let _ = fs::remove_file(&unfinished);
     }
     let sizes = converted?;

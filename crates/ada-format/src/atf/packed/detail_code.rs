@@ -13,7 +13,7 @@ const ZSTD: u8 = 1;
 /// The level that costs the least.
 const LEVEL: i32 = 1;
 /// Places of the table that finds the last record of the same function.
-const PLACES: usize = 1024;
+const KNOWN: usize = 1024;
 /// The words of a record that are stored as the difference to the record before: its event and thread, and its time.
 const COUNTED_WORDS: std::ops::Range<usize> = record::INDEX_SEQ / 8..record::TIMESTAMP / 8 + 1;
 /// The word that has the function: the first of every payload that ada knows.
@@ -22,7 +22,7 @@ const FUNCTION_WORD: usize = RECORD_HEADER_SIZE / 8;
 /// Packs the records of one block after the other, in the same memory.
 pub(crate) struct RecordPacker {
     compressor: Option<zstd::bulk::Compressor<'static>>,
-    places: Vec<Option<(u64, u64, u32)>>,
+    known: Vec<Option<(u64, u64, u32)>>,
     models: Vec<usize>,
     body: Vec<u8>,
     masks: Vec<u8>,
@@ -34,7 +34,7 @@ impl Default for RecordPacker {
         Self {
             // Without memory for it, blocks are stored as they are.
             compressor: zstd::bulk::Compressor::new(LEVEL).ok(),
-            places: Vec::new(),
+            known: Vec::new(),
             models: Vec::new(),
             body: Vec::new(),
             masks: Vec::new(),
@@ -46,8 +46,8 @@ impl Default for RecordPacker {
 impl RecordPacker {
     /// Makes a payload of whole records.
     pub(crate) fn pack(&mut self, records: &[u8], payload: &mut Vec<u8>) {
-        self.places.clear();
-        self.places.resize(PLACES, None);
+        self.known.clear();
+        self.known.resize(KNOWN, None);
         self.models.clear();
         self.body.clear();
         self.masks.clear();
@@ -93,15 +93,15 @@ impl RecordPacker {
     fn model(&mut self, own: &[u8], at: usize) -> Option<usize> {
         let key = (word(own, 0), if own.len() > RECORD_HEADER_SIZE { word(own, FUNCTION_WORD) } else { 0 });
         let hash = (key.0 ^ key.1.rotate_left(32)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        let place = &mut self.places[(hash >> 54) as usize % PLACES];
-        match *place {
+        let known = &mut self.known[(hash >> 54) as usize % KNOWN];
+        match *known {
             Some((first, second, number)) if (first, second) == key => {
                 number::put(&mut self.body, number.into());
                 Some(std::mem::replace(&mut self.models[number as usize], at))
             }
             _ => {
                 let number = self.models.len() as u32;
-                *place = Some((key.0, key.1, number));
+                *known = Some((key.0, key.1, number));
                 number::put(&mut self.body, number.into());
                 self.models.push(at);
                 None
@@ -116,9 +116,9 @@ impl RecordPacker {
             return self.masks.push(0);
         }
         let mut mask = 0;
-        for (place, byte) in word.to_le_bytes().into_iter().enumerate() {
+        for (byte_index, byte) in word.to_le_bytes().into_iter().enumerate() {
             if byte != 0 {
-                mask |= 1 << place;
+                mask |= 1 << byte_index;
                 self.data.push(byte);
             }
         }
@@ -248,10 +248,10 @@ impl<'a> Parts<'a> {
         let (bytes, data) = self.data.split_at_checked(length).ok_or(BlockFault::Short)?;
         self.data = data;
         let mut word = 0;
-        let mut left = mask;
+        let mut remaining = mask;
         for &byte in bytes {
-            word |= u64::from(byte) << (8 * left.trailing_zeros());
-            left &= left - 1;
+            word |= u64::from(byte) << (8 * remaining.trailing_zeros());
+            remaining &= remaining - 1;
         }
         Ok(word)
     }

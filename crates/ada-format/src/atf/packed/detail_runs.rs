@@ -12,7 +12,7 @@ use crate::atf::BlockFault;
 /// Events of a block whose details follow each other.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct DetailRun {
-    /// By their places in the block.
+    /// By their positions in the block.
     pub(super) events: Range<usize>,
     pub(super) first: DetailSeq,
 }
@@ -20,19 +20,19 @@ pub(super) struct DetailRun {
 /// Reads the runs of a block with so many events; they are in the order of the events.
 pub(super) fn read(mut coded: &[u8], count: usize) -> Result<Vec<DetailRun>, BlockFault> {
     let mut runs = Vec::new();
-    let (mut place, mut detail) = (0_usize, 0_u32);
+    let (mut position, mut detail) = (0_usize, 0_u32);
     while !coded.is_empty() {
         let skipped = number::take(&mut coded)?;
         let length = number::take(&mut coded)?;
         let first = detail.wrapping_add(number::take_signed(&mut coded)? as u32);
-        let start = usize::try_from(skipped).ok().and_then(|skipped| place.checked_add(skipped));
+        let start = usize::try_from(skipped).ok().and_then(|skipped| position.checked_add(skipped));
         let end = start.and_then(|start| start.checked_add(usize::try_from(length).ok()?));
         let (Some(start), Some(end)) = (start, end) else { return Err(BlockFault::Number) };
         if end > count {
             return Err(BlockFault::Short);
         }
         runs.push(DetailRun { events: start..end, first: DetailSeq(first) });
-        (place, detail) = (end, first.wrapping_add(length as u32));
+        (position, detail) = (end, first.wrapping_add(length as u32));
     }
     Ok(runs)
 }
@@ -61,7 +61,7 @@ mod tests {
     }
 
     #[test]
-    fn runs_stand_where_they_are_told() {
+    fn runs_stand_where_they_were_put() {
         assert_eq!(runs(&[], 2), Ok(vec![]));
         assert_eq!(runs(&[(1, 2, 7), (1, 1, -3)], 6), Ok(vec![(1..3, 7), (4..5, 6)]));
         assert_eq!(runs(&[(0, 1, 1), (0, 0, 9)], 1), Ok(vec![(0..1, 1), (1..1, 11)]));

@@ -25,11 +25,11 @@ pub(super) trait BlockSink {
     /// An event with all its fields.
     fn event(&mut self, slot: &mut Self::Slot, event: Event);
 
-    /// An event of the block's thread, with the function at a place in the block's list.
+    /// An event of the block's thread, with its function as a symbol of the block.
     fn event_of(
         &mut self,
         slot: &mut Self::Slot,
-        place: u16,
+        symbol: u16,
         function: FunctionId,
         kind: EventKind,
         depth: u32,
@@ -145,17 +145,17 @@ impl EventDecoder {
                 step => step,
             });
             if op == RETURN {
-                let place = state.top;
-                let Some(symbol) = symbols.get(usize::from(place)) else { return Err(BlockFault::Function) };
+                let number = state.top;
+                let Some(symbol) = symbols.get(usize::from(number)) else { return Err(BlockFault::Function) };
                 let depth = state.height.wrapping_sub(1);
-                state.ended(tables, place, depth);
-                sink.event_of(slot, place, FunctionId(symbol.function), EventKind::RETURN, depth, time);
+                state.ended(tables, number, depth);
+                sink.event_of(slot, number, FunctionId(symbol.function), EventKind::RETURN, depth, time);
                 continue;
             }
-            let places = state.places();
+            let guesses = state.guess_indexes();
             let number = match op {
-                CALL_FAR => tables.far(places),
-                CALL_NEAR => tables.near(places),
+                CALL_FAR => tables.far(guesses),
+                CALL_NEAR => tables.near(guesses),
                 _ => u16::from_le_bytes(*take_one(&mut parts.functions)?),
             };
             if number == ESCAPE {
@@ -167,11 +167,11 @@ impl EventDecoder {
             let Some(symbol) = symbols.get(usize::from(number)) else { return Err(BlockFault::Function) };
             let depth = if symbol.kind == EventKind::TAIL {
                 let depth = state.height.wrapping_sub(1);
-                state.went_on(tables, places, number, depth);
+                state.went_on(tables, guesses, number, depth);
                 depth
             } else {
                 let depth = state.height;
-                state.called(tables, places, number, depth, symbol.pushes);
+                state.called(tables, guesses, number, depth, symbol.pushes);
                 depth
             };
             sink.event_of(slot, number, FunctionId(symbol.function), symbol.kind, depth, time);
@@ -213,7 +213,7 @@ impl BlockSink for WholeEvents {
     }
 }
 
-/// In place of a step: the time is in one of the lists beside the controls.
+/// Instead of a step: the time is in one of the lists beside the controls.
 const LISTED: u64 = u64::MAX;
 
 /// The steps in time that controls stand for.
@@ -256,7 +256,7 @@ fn read_escape(
     let depth = if *flags & HAS_DEPTH != 0 { take_u32(escapes)? } else { implied };
     let thread = if *flags & HAS_THREAD != 0 { ThreadId(take_u32(escapes)?) } else { thread };
     match kind {
-        EventKind::CALL | EventKind::ENTRY => state.called(tables, state.places(), number, depth, symbol.pushes),
+        EventKind::CALL | EventKind::ENTRY => state.called(tables, state.guess_indexes(), number, depth, symbol.pushes),
         _ if kind.is_end() => state.ended(tables, number, depth),
         _ => {}
     }
@@ -265,7 +265,7 @@ fn read_escape(
     Ok(Escaped { event, state })
 }
 
-/// Bytes as numbers of a fixed width; fails where bytes are left over.
+/// Bytes as numbers of a fixed width; fails where bytes remain.
 fn whole<const N: usize>(bytes: &[u8]) -> Result<&[[u8; N]], BlockFault> {
     match bytes.as_chunks() {
         (whole, []) => Ok(whole),

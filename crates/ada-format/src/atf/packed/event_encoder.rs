@@ -169,12 +169,12 @@ impl EventEncoder {
                 return RETURN;
             }
         } else if is_own && (event.kind.is_call() && event.depth == height || is_tail_of(event, height)) {
-            let places = state.places();
+            let guesses = state.guess_indexes();
             let is = |known: Option<&Known>| {
                 known.is_some_and(|it| it.function == event.function.0 && it.kind == event.kind)
             };
-            let far = self.tables.far(places);
-            let near = self.tables.near(places);
+            let far = self.tables.far(guesses);
+            let near = self.tables.near(guesses);
             let (op, symbol) = if is(self.symbols.get(usize::from(far))) {
                 (CALL_FAR, far)
             } else if is(self.symbols.get(usize::from(near))) {
@@ -185,12 +185,12 @@ impl EventEncoder {
                 (EXPLICIT, symbol)
             };
             if event.kind == EventKind::TAIL {
-                state.went_on(&mut self.tables, places, symbol, event.depth);
+                state.went_on(&mut self.tables, guesses, symbol, event.depth);
                 self.before = None;
                 return op;
             }
             let pushes = self.symbols[usize::from(symbol)].pushes;
-            state.called(&mut self.tables, places, symbol, event.depth, pushes);
+            state.called(&mut self.tables, guesses, symbol, event.depth, pushes);
             self.before = Some((symbol, pushes));
             return op;
         }
@@ -226,7 +226,7 @@ impl EventEncoder {
         match event.kind {
             EventKind::CALL | EventKind::ENTRY => {
                 let pushes = self.symbols[usize::from(symbol)].pushes;
-                state.called(&mut self.tables, state.places(), symbol, event.depth, pushes);
+                state.called(&mut self.tables, state.guess_indexes(), symbol, event.depth, pushes);
                 self.before = Some((symbol, pushes));
             }
             kind if kind.is_end() => state.ended(&self.tables, symbol, event.depth),
@@ -270,7 +270,7 @@ impl EventEncoder {
         }
     }
 
-    /// Where the table of symbols has the one that is looked for, or a free place for it.
+    /// Where the table of symbols has the one that is looked for, or a free entry for it.
     fn slot(&self, function: u64, flavour: EventKind, is_it: impl Fn(u16) -> bool) -> usize {
         let hash = (function << 2 | u64::from(flavour.0 & 3)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         let mut slot = (hash >> 50) as usize % SLOTS;
@@ -411,7 +411,7 @@ struct Runs {
 }
 
 impl Runs {
-    fn push(&mut self, place: u64, detail: DetailSeq) {
+    fn push(&mut self, position: u64, detail: DetailSeq) {
         let (_, first) = self.start;
         if self.is_open {
             if detail != DetailSeq::NONE && detail.0 == first.wrapping_add(self.length as u32) {
@@ -425,7 +425,7 @@ impl Runs {
             self.is_open = false;
         }
         if detail != DetailSeq::NONE {
-            (self.is_open, self.start, self.length) = (true, (place, detail.0), 1);
+            (self.is_open, self.start, self.length) = (true, (position, detail.0), 1);
         }
     }
 

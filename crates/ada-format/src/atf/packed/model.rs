@@ -7,9 +7,9 @@ use ada_event::EventKind;
 
 use crate::atf::BlockFault;
 
-/// Frames that are remembered; deeper ones share their places.
+/// Frames that are remembered; deeper ones share their entries.
 const FRAMES: usize = 8192;
-/// Places of a table of guesses.
+/// Entries of a table of guesses.
 const GUESSES: usize = 8192;
 /// No symbol.
 pub(super) const NOTHING: u16 = u16::MAX;
@@ -74,7 +74,7 @@ pub(super) struct State {
 
 /// Where the tables have their guesses for the next call.
 #[derive(Clone, Copy)]
-pub(super) struct Places {
+pub(super) struct GuessIndexes {
     near: usize,
     far: usize,
 }
@@ -100,30 +100,30 @@ impl Tables {
     }
 
     #[inline]
-    pub(super) fn near(&self, places: Places) -> u16 {
-        self.near[places.near]
+    pub(super) fn near(&self, guesses: GuessIndexes) -> u16 {
+        self.near[guesses.near]
     }
 
     #[inline]
-    pub(super) fn far(&self, places: Places) -> u16 {
-        self.far[places.far]
+    pub(super) fn far(&self, guesses: GuessIndexes) -> u16 {
+        self.far[guesses.far]
     }
 }
 
 impl State {
     #[inline]
-    pub(super) fn places(&self) -> Places {
+    pub(super) fn guess_indexes(&self) -> GuessIndexes {
         let context = u32::from(self.top) << 16 | u32::from(self.last);
         let near = context.wrapping_mul(0x9e37_79b1);
         let far = (context ^ self.trail).wrapping_mul(0x85eb_ca6b);
-        Places { near: (near >> 19) as usize % GUESSES, far: (far >> 19) as usize % GUESSES }
+        GuessIndexes { near: (near >> 19) as usize % GUESSES, far: (far >> 19) as usize % GUESSES }
     }
 
-    /// A function was called; `places` are those before.
+    /// A function was called; `guesses` are the indexes before.
     #[inline]
-    pub(super) fn called(&mut self, tables: &mut Tables, places: Places, symbol: u16, depth: u32, pushes: bool) {
-        tables.near[places.near] = symbol;
-        tables.far[places.far] = symbol;
+    pub(super) fn called(&mut self, tables: &mut Tables, guesses: GuessIndexes, symbol: u16, depth: u32, pushes: bool) {
+        tables.near[guesses.near] = symbol;
+        tables.far[guesses.far] = symbol;
         self.trail = self.trail << 8 ^ u32::from(self.newest).wrapping_mul(0x9e37_79b1);
         self.newest = symbol;
         if pushes {
@@ -135,11 +135,11 @@ impl State {
         }
     }
 
-    /// The newest frame went on in another function; `places` are those before.
+    /// The newest frame went on in another function; `guesses` are those before.
     #[inline]
-    pub(super) fn went_on(&mut self, tables: &mut Tables, places: Places, symbol: u16, depth: u32) {
-        tables.near[places.near] = symbol;
-        tables.far[places.far] = symbol;
+    pub(super) fn went_on(&mut self, tables: &mut Tables, guesses: GuessIndexes, symbol: u16, depth: u32) {
+        tables.near[guesses.near] = symbol;
+        tables.far[guesses.far] = symbol;
         self.ended(tables, symbol, depth);
     }
 

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use ada_event::{Event, EventSeq, ThreadId, TraceNanos};
+use ada_event::{Event, EventSeq, FunctionId, ThreadId, TraceNanos};
 
 use super::block::{BLOCK_HEADER_SIZE, BlockHeader, BlockKind, MOST_EVENTS};
 use super::bloom;
@@ -218,7 +218,7 @@ impl PackedShape {
         self.around.as_ref()
     }
 
-    /// What is wrong with the file, as far as can be told without reading its events.
+    /// What is wrong with the file, as far as can be known without reading its events.
     pub fn damage(&self) -> &[Damage] {
         &self.damage
     }
@@ -255,9 +255,9 @@ impl PackedShape {
     }
 
     /// Whether a block may have an event of one of these functions.
-    pub fn may_have(&self, block: usize, functions: &[u64]) -> bool {
+    pub fn may_have(&self, block: usize, functions: &[FunctionId]) -> bool {
         let entry = self.entries.get(block);
-        entry.is_some_and(|entry| functions.iter().any(|&it| bloom::may_have(&entry.functions, it)))
+        entry.is_some_and(|entry| functions.iter().any(|&it| bloom::may_have(&entry.functions, it.0)))
     }
 
     /// Reads a block of events. The file's bytes are those that the shape was made of.

@@ -207,7 +207,7 @@ impl<'a, const V: usize> Tail<'a, V> {
             _ => {
                 let found = u64_at(take(8)?, 0);
                 if found > MAX_PROBES as u64 {
-                    // The count is the eight bytes before the place that `at` has reached.
+                    // The count is the eight bytes before the offset that `at` has reached.
                     return Err(AtfError::ProbeCount { offset: offset + at as u64 - 8, found });
                 }
                 Some(Probes(take(8 * found as usize)?.as_chunks().0))

@@ -32,7 +32,7 @@ impl ThreadWriter {
             piece.clear();
             for event in &*events {
                 let event = Event::from_le_bytes(event);
-                let detail = event.detail.get().and_then(|seq| details.place_of(seq.into()));
+                let detail = event.detail.get().and_then(|seq| details.position_of(seq.into()));
                 let detail = detail.and_then(|seq| u32::try_from(seq).ok()).map_or(DetailSeq::NONE, DetailSeq);
                 let event = Event { detail, thread: self.thread(), ..event };
                 piece.extend_from_slice(&event.to_le_bytes());
@@ -48,7 +48,7 @@ impl ThreadWriter {
         let (mut piece, mut moved) = (Vec::with_capacity(PIECE), Moved::default());
         for held in view.records().map_while(Result::ok) {
             let record = held.get();
-            let Some(position) = events.place_of(record.index_seq.into()) else { continue };
+            let Some(position) = events.position_of(record.index_seq.into()) else { continue };
             let link = u32::try_from(position).map_err(|_| WriteError::LinkOverflow { position })?;
             let length = (RECORD_HEADER_SIZE + record.bytes.len()) as u32;
             piece.extend_from_slice(&encode_header(length, record.kind, link, self.thread(), record.timestamp));
@@ -85,7 +85,7 @@ impl Moved {
         }
     }
 
-    fn place_of(&self, position: u64) -> Option<u64> {
+    fn position_of(&self, position: u64) -> Option<u64> {
         let behind = self.stretches.partition_point(|(from, _)| from.start <= position);
         let (from, to) = self.stretches.get(behind.checked_sub(1)?)?;
         from.contains(&position).then(|| to + (position - from.start))
@@ -97,14 +97,15 @@ mod tests {
     use std::path::Path;
     use std::time::SystemTime;
 
-    use ada_event::{EventKind, FunctionId, ModuleId, ThreadId, TraceNanos};
+    use ada_event::{EventKind, FunctionId, ModuleId, ProcessId, ThreadId, TraceNanos};
 
     use crate::atf::{DetailType, Payload, Platform, Session, SessionWriter, Store, SyncPolicy, ThreadWriter};
 
     use super::*;
 
     fn session(output: &Path) -> SessionWriter {
-        SessionWriter::create(output, SystemTime::UNIX_EPOCH, 7, Platform::LINUX_X86_64, SyncPolicy::Never).unwrap()
+        SessionWriter::create(output, SystemTime::UNIX_EPOCH, ProcessId(7), Platform::LINUX_X86_64, SyncPolicy::Never)
+            .unwrap()
     }
 
     /// Every third event has detail that says which one it is.
@@ -167,10 +168,10 @@ mod tests {
         piece.finish_thread(writer).unwrap();
         let path = piece.finish().unwrap();
         // The first block of each, and another one of events, whose detail can be read.
-        for (name, places) in [("index.atp", &[(0, 1), (2, 3)][..]), ("detail.atp", &[(0, 1)])] {
+        for (name, positions) in [("index.atp", &[(0, 1), (2, 3)][..]), ("detail.atp", &[(0, 1)])] {
             let file = path.join("pid_7/thread_9").join(name);
             let mut bytes = std::fs::read(&file).unwrap();
-            for (numerator, denominator) in places {
+            for (numerator, denominator) in positions {
                 let at = 200 + bytes.len() * numerator / denominator;
                 bytes[at] ^= 1;
             }
@@ -214,8 +215,8 @@ mod tests {
         moved.add(5, 10, 100);
         moved.add(15, 1, 100);
         moved.add(20, 2, 100);
-        let places = [4, 5, 15, 16, 19, 20, 21, 22].map(|position| moved.place_of(position));
-        assert_eq!(places, [None, Some(100), Some(110), None, None, Some(111), Some(112), None]);
-        assert_eq!(Moved::default().place_of(0), None);
+        let positions = [4, 5, 15, 16, 19, 20, 21, 22].map(|position| moved.position_of(position));
+        assert_eq!(positions, [None, Some(100), Some(110), None, None, Some(111), Some(112), None]);
+        assert_eq!(Moved::default().position_of(0), None);
     }
 }

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use ada_event::ThreadId;
+use ada_event::{ProcessId, ThreadId};
 
 use super::name::session_name;
 use super::{SyncPolicy, ThreadWriter};
@@ -29,7 +29,7 @@ impl SessionWriter {
     pub fn create(
         output: &Path,
         now: SystemTime,
-        pid: u32,
+        pid: ProcessId,
         platform: Platform,
         sync: SyncPolicy,
     ) -> Result<Self, WriteError> {
@@ -49,7 +49,7 @@ impl SessionWriter {
     }
 
     /// Adds a process to a session that exists, as a program that starts others needs.
-    pub fn join(session: PathBuf, pid: u32, platform: Platform, sync: SyncPolicy) -> Result<Self, WriteError> {
+    pub fn join(session: PathBuf, pid: ProcessId, platform: Platform, sync: SyncPolicy) -> Result<Self, WriteError> {
         let process = session.join(format!("pid_{pid}"));
         fs::create_dir(&process).map_err(in_file(&process))?;
         let manifest = Manifest::begun(platform, pid);

@@ -40,8 +40,8 @@ impl<T> BlockCache<T> {
 
     fn take(&self, file: u64, block: usize) -> Option<Arc<T>> {
         let mut blocks = self.blocks.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-        let place = blocks.iter().position(|it| (it.0, it.1) == (file, block))?;
-        blocks.remove(place).map(|(_, _, found)| found)
+        let index = blocks.iter().position(|it| (it.0, it.1) == (file, block))?;
+        blocks.remove(index).map(|(_, _, found)| found)
     }
 
     fn keep(&self, file: u64, block: usize, found: Arc<T>) {

@@ -115,7 +115,7 @@ impl<'a> ThreadDetail<'a> {
         self.len() == 0
     }
 
-    /// What is wrong with the file, as far as can be told without reading all records.
+    /// What is wrong with the file, as far as can be known without reading all records.
     pub fn damage(&self) -> &[Damage] {
         match &self.inner {
             Inner::Raw(view) => view.damage(),
@@ -175,8 +175,8 @@ enum Held<'a> {
 
 impl HeldRecord<'_> {
     fn of(block: &Arc<DetailBlock>, position: u64, arch: Arch) -> Option<Self> {
-        let place = usize::try_from(position.checked_sub(block.first)?).ok()?;
-        let start = *block.starts.get(place)? as usize;
+        let index = usize::try_from(position.checked_sub(block.first)?).ok()?;
+        let start = *block.starts.get(index)? as usize;
         Some(Self { position, held: Held::Unpacked { block: block.clone(), start, arch } })
     }
 

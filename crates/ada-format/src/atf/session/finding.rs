@@ -24,7 +24,7 @@ pub struct Finding {
 pub enum Problem {
     /// Something is missing or doubtful; the rest was read.
     Damage(Damage),
-    /// The file contradicts itself; nothing of it, or nothing past this place, was read.
+    /// The file contradicts itself; nothing of it, or nothing past this offset, was read.
     Corrupt(AtfError),
     /// The file system does not let us read it.
     Unreadable(io::Error),

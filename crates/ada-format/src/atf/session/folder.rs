@@ -5,7 +5,7 @@ use std::fs;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-use ada_event::ThreadId;
+use ada_event::{ProcessId, ThreadId};
 
 use super::thread::{Caches, file_in};
 use super::{Finding, Problem, Process, SessionError, ThreadTrace};
@@ -37,7 +37,7 @@ pub(super) fn number_of(path: &Path, prefix: &str) -> Option<u32> {
 /// a finding.
 pub(super) fn open_process(
     path: PathBuf,
-    pid: Option<u32>,
+    pid: Option<ProcessId>,
     caches: &Caches,
     findings: &mut Vec<Finding>,
 ) -> Result<Process, SessionError> {
@@ -51,7 +51,7 @@ pub(super) fn open_process(
     if let Some(manifest) = &manifest {
         compare(&path, manifest, &folders, findings);
     }
-    let pid = pid.or(manifest.as_ref().and_then(|manifest| manifest.pid));
+    let pid = pid.or(manifest.as_ref().and_then(|manifest| manifest.pid).map(ProcessId));
     Ok(Process { path, pid, manifest, threads })
 }
 

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::ops::Range;
 use std::sync::Arc;
 
-use ada_event::{Event, EventSeq, TraceNanos};
+use ada_event::{Event, EventSeq, FunctionId, TraceNanos};
 
 use super::block_cache::BlockCache;
 use crate::atf::chunks::Scratch;
@@ -133,7 +133,7 @@ impl<'a> ThreadEvents<'a> {
         self.len() == 0
     }
 
-    /// What is wrong with the file, as far as can be told without reading the events.
+    /// What is wrong with the file, as far as can be known without reading the events.
     pub fn damage(&self) -> &[Damage] {
         match &self.inner {
             Inner::Raw(view) => view.damage(),
@@ -147,15 +147,15 @@ impl<'a> ThreadEvents<'a> {
         match &self.inner {
             Inner::Raw(view) => view.event(seq),
             Inner::Packed { packed, recent } => {
-                let place = |(first, events): &(u64, Arc<EventBlock>)| {
+                let event_in = |(first, events): &(u64, Arc<EventBlock>)| {
                     events.get(usize::try_from(seq.0.checked_sub(*first)?).ok()?).map(Event::from_le_bytes)
                 };
-                if let Some(event) = recent.borrow().as_ref().and_then(place) {
+                if let Some(event) = recent.borrow().as_ref().and_then(event_in) {
                     return Some(event);
                 }
                 let block = packed.file.shape.block_with(seq.0)?;
                 let read = (packed.file.shape.block_range(block).start, packed.block(block)?);
-                let event = place(&read);
+                let event = event_in(&read);
                 recent.replace(Some(read));
                 event
             }
@@ -164,16 +164,16 @@ impl<'a> ThreadEvents<'a> {
 
     /// The events in the order of the file.
     pub fn events(&self) -> Events<'a> {
-        Events { index: self.clone(), left: 0..self.len() }
+        Events { index: self.clone(), remaining: 0..self.len() }
     }
 
     /// The position of the first event that is not before a time, in a thread whose clock runs forward. A packed file is
-    /// read for that in one place.
-    pub fn first_at(&self, time: TraceNanos) -> u64 {
+    /// read for that in one block.
+    pub fn first_at(&self, time: TraceNanos) -> EventSeq {
         let range = match &self.inner {
             Inner::Raw(view) => 0..view.len(),
             Inner::Packed { packed, .. } => match packed.file.shape.block_not_before(time) {
-                block if block == packed.file.shape.block_count() => return self.len(),
+                block if block == packed.file.shape.block_count() => return EventSeq(self.len()),
                 block => packed.file.shape.block_range(block),
             },
         };
@@ -185,18 +185,18 @@ impl<'a> ThreadEvents<'a> {
                 _ => high = middle,
             }
         }
-        low
+        EventSeq(low)
     }
 
-    /// The first position from `from` on that may have an event of one of these functions: where the file tells, blocks
+    /// The first position from `from` on that may have an event of one of these functions: where the file says so, blocks
     /// without them are passed over.
-    pub fn skip_without(&self, functions: &[u64], from: u64) -> u64 {
+    pub fn skip_without(&self, functions: &[FunctionId], from: EventSeq) -> EventSeq {
         let Inner::Packed { packed, .. } = &self.inner else { return from };
-        let Some(first) = packed.file.shape.block_with(from) else { return from };
+        let Some(first) = packed.file.shape.block_with(from.0) else { return from };
         let may_have = |block: &usize| packed.file.shape.may_have(*block, functions);
         match (first..packed.file.shape.block_count()).find(may_have) {
-            Some(block) => packed.file.shape.block_range(block).start.max(from),
-            None => packed.file.shape.len(),
+            Some(block) => EventSeq(packed.file.shape.block_range(block).start).max(from),
+            None => EventSeq(packed.file.shape.len()),
         }
     }
 
@@ -218,7 +218,7 @@ impl<'a> ThreadEvents<'a> {
 #[derive(Clone, Debug)]
 pub struct Events<'a> {
     index: ThreadEvents<'a>,
-    left: Range<u64>,
+    remaining: Range<u64>,
 }
 
 impl Iterator for Events<'_> {
@@ -226,7 +226,7 @@ impl Iterator for Events<'_> {
 
     fn next(&mut self) -> Option<Event> {
         loop {
-            let seq = self.left.next()?;
+            let seq = self.remaining.next()?;
             if let Some(event) = self.index.event(EventSeq(seq)) {
                 return Some(event);
             }
@@ -237,7 +237,7 @@ impl Iterator for Events<'_> {
 impl DoubleEndedIterator for Events<'_> {
     fn next_back(&mut self) -> Option<Event> {
         loop {
-            let seq = self.left.next_back()?;
+            let seq = self.remaining.next_back()?;
             if let Some(event) = self.index.event(EventSeq(seq)) {
                 return Some(event);
             }

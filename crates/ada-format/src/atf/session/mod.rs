@@ -16,6 +16,8 @@ pub use thread::ThreadTrace;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use ada_event::ProcessId;
+
 use folder::numbered_folders;
 
 use super::{EventChunks, Manifest, Merge, SessionError};
@@ -34,7 +36,7 @@ pub struct Process {
     /// Its folder.
     pub path: PathBuf,
     /// Its id, as the folder's name or the manifest has it.
-    pub pid: Option<u32>,
+    pub pid: Option<ProcessId>,
     /// Its manifest, if there is a readable one.
     pub manifest: Option<Manifest>,
     /// Its threads that could be read, by id.
@@ -47,10 +49,10 @@ impl Session {
     pub fn open(path: impl AsRef<Path>) -> Result<Self, SessionError> {
         let path = path.as_ref();
         let unreadable = |source| SessionError::Io { path: path.to_owned(), source };
-        let mut folders: Vec<(Option<u32>, PathBuf)> = numbered_folders(path, "pid_")
+        let mut folders: Vec<(Option<ProcessId>, PathBuf)> = numbered_folders(path, "pid_")
             .map_err(unreadable)?
             .into_iter()
-            .map(|(pid, folder)| (Some(pid), folder))
+            .map(|(pid, folder)| (Some(ProcessId(pid)), folder))
             .collect();
         if folders.is_empty() {
             let is_process = path.join("manifest.json").is_file()
@@ -58,7 +60,7 @@ impl Session {
             if !is_process {
                 return Err(SessionError::NotASession { path: path.to_owned() });
             }
-            folders.push((folder::number_of(path, "pid_"), path.to_owned()));
+            folders.push((folder::number_of(path, "pid_").map(ProcessId), path.to_owned()));
         }
         let mut session = Self { path: path.to_owned(), processes: Vec::new(), findings: Vec::new() };
         let caches = thread::Caches::default();

@@ -37,7 +37,7 @@ impl Stop {
         self.asked.store(true, Ordering::Relaxed);
     }
 
-    /// Whether to stop once nothing is left to read.
+    /// Whether to stop once nothing remains to be read.
     pub(super) fn is_asked(&self) -> bool {
         if self.deadline.is_some_and(|deadline| Instant::now() >= deadline) {
             self.ask();

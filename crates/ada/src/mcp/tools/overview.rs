@@ -23,7 +23,7 @@ pub(super) fn list_sessions(library: &Library, arguments: &Arguments) -> anyhow:
             let manifest = it.manifest.as_ref();
             let exit = manifest.and_then(|it| it.exit.as_ref());
             json!({
-                "pid": it.pid,
+                "pid": it.pid.map(|pid| pid.0),
                 "command": manifest.map(|it| it.command_line.join(" ")),
                 "exit_code": exit.and_then(|it| it.code),
                 "signal": exit.and_then(|it| it.signal),
@@ -60,8 +60,8 @@ pub(super) fn summary(asked: &Asked, limits: &Limits, arguments: &Arguments) -> 
     let opened = &asked.opened;
     Ok(Answer::list(functions, arguments.first_item()?)
         .fact("session", asked.name.clone())
-        .fact("start_ns", opened.start())
-        .fact("duration_ns", opened.end().saturating_sub(opened.start()))
+        .fact("start_ns", opened.start().0)
+        .fact("duration_ns", opened.end().since(opened.start()))
         .fact("processes", processes)
         .fact("threads", threads)
         .fact("spans_by_status_and_reason", outcomes))

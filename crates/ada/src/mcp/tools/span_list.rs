@@ -1,5 +1,6 @@
 //! `spans`: a list with neighbours that are alike folded into one.
 
+use ada_event::{ProcessId, ThreadId};
 use serde_json::{Value, json};
 
 use crate::analysis::{OpenedSession, Span};
@@ -45,8 +46,8 @@ pub(super) fn spans(asked: &Asked, arguments: &Arguments) -> anyhow::Result<Answ
 struct Key {
     name: String,
     runtime: &'static str,
-    thread: u32,
-    pid: u32,
+    thread: ThreadId,
+    pid: ProcessId,
     status: &'static str,
     reason: &'static str,
 }
@@ -72,9 +73,9 @@ fn first(opened: &OpenedSession, span: &Span, key: &Key) -> Value {
         "span_id": span.reference(opened).to_string(),
         "name": key.name,
         "count": 1,
-        "start_ns": span.start(opened),
+        "start_ns": span.start(opened).0,
         "duration_ns": span.duration(opened),
-        "thread_id": key.thread,
+        "thread_id": key.thread.0,
         "status": key.status,
     });
     if key.reason != "none" {
@@ -89,7 +90,7 @@ fn first(opened: &OpenedSession, span: &Span, key: &Key) -> Value {
     item
 }
 
-/// Adds another one of the same kind: `duration_ns` and `self_ns` become sums, and `max_ns` tells the longest.
+/// Adds another one of the same kind: `duration_ns` and `self_ns` become sums, and `max_ns` is the longest.
 fn fold(opened: &OpenedSession, item: &mut Value, span: &Span) {
     let of = |item: &Value, name: &str| item[name].as_u64().unwrap_or(0);
     let longest = item["max_ns"].as_u64().unwrap_or_else(|| of(item, "duration_ns"));
@@ -99,5 +100,5 @@ fn fold(opened: &OpenedSession, item: &mut Value, span: &Span) {
     if let Some(self_ns) = span.self_ns(opened) {
         item["self_ns"] = of(item, "self_ns").saturating_add(self_ns).into();
     }
-    item["last_start_ns"] = span.start(opened).into();
+    item["last_start_ns"] = span.start(opened).0.into();
 }

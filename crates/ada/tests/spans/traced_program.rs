@@ -1,4 +1,4 @@
-//! A traced program, and what the commands tell of it.
+//! A traced program, and what the commands report of it.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -11,12 +11,12 @@ use crate::program::Program;
 use crate::run;
 
 /// A session of a tiny program.
-pub(crate) struct Told {
+pub(crate) struct TracedProgram {
     folder: TempDir,
     program: String,
 }
 
-impl Told {
+impl TracedProgram {
     /// Traces a program.
     pub(crate) fn trace(program: &Program) -> Self {
         Self::trace_with(program, &[])
@@ -121,7 +121,7 @@ pub(crate) fn outcome(span: &Value) -> String {
     span["reason"].as_str().map_or_else(|| status.to_owned(), |reason| format!("{status} {reason}"))
 }
 
-/// What [`Told::outcomes`] gives where all are alike.
+/// What [`TracedProgram::outcomes`] gives where all are alike.
 pub(crate) fn all(outcome: &str, count: usize) -> BTreeMap<String, usize> {
     BTreeMap::from([(outcome.to_owned(), count)])
 }

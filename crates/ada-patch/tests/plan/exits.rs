@@ -1,0 +1,163 @@
+//! Ways out of functions that have no room as they are.
+
+use ada_image::{FunctionTable, Image, UnwindTable};
+use ada_patch::{CodeScan, ExitPlan, ImageCode, Leaving, PlannedFunctions, Verdict};
+
+use crate::planned::assemble;
+
+struct Exits {
+    verdict: Verdict,
+    entry: Leaving,
+    exits: Vec<ExitPlan>,
+}
+
+/// What is planned for the one function `f` of some assembler text.
+fn exits(text: &str) -> Exits {
+    let bytes = assemble(text);
+    let image = Image::parse(&bytes).unwrap();
+    let unwind = UnwindTable::parse(&image);
+    let functions = FunctionTable::discover(&image, &unwind, &[]);
+    let scan = CodeScan::of(image.code_ranges(), &functions, &unwind, true);
+    let code =
+        ImageCode { image: &image, ranges: image.code_ranges(), functions: &functions, unwind: &unwind, scan: &scan };
+    let planned = PlannedFunctions::of(code, false, true);
+    let index = functions.find("f").unwrap();
+    let entry = planned.plans.iter().find(|(of, _)| *of == index).map(|(_, plan)| plan.leaving).unwrap_or_default();
+    let exits = planned.exits.into_iter().filter(|exit| exit.function as usize == index).collect();
+    Exits { verdict: planned.verdicts[index], entry, exits }
+}
+
+fn function(body: &str) -> String {
+    format!(
+        ".text
+        .globl f
+        .type f, @function
+        f: .cfi_startproc
+            {body}
+        .cfi_endproc
+        .size f, .-f
+        .globl g
+        .type g, @function
+        g: .cfi_startproc
+            mov $1, %eax
+            mov $2, %ecx
+            mov $3, %edx
+            ret
+        .cfi_endproc
+        .size g, .-g"
+    )
+}
+
+/// A `ret` of one byte that two jumps lead to, between instructions that others lead to.
+#[test]
+fn a_lone_return_is_caught_at_the_jumps_to_it() {
+    let planned = exits(&function(
+        "mov $1, %eax
+        cmp $7, %rdi
+        je 1f
+        mov (%rsi), %rax
+        cmp $9, %rdi
+        je 1f
+        jmp 2f
+    1:  ret
+    2:  mov $2, %eax
+        cmp $9, %rsi
+        je 2b
+        mov $4, %ecx
+        ret",
+    ));
+    assert_eq!(planned.verdict, Verdict::Hooked);
+    let jumps = planned.exits.iter().filter(|exit| exit.displaced.leaving().returns != 0);
+    assert_eq!(jumps.count(), 2, "{:?}", planned.exits);
+    assert_eq!(planned.entry, Leaving::default());
+}
+
+/// The entry displaces the jump, and tells of the return.
+#[test]
+fn a_jump_to_a_return_at_the_entry_is_the_entrys_to_tell_of() {
+    let planned = exits(&function(
+        "test %edi, %edi
+        je 1f
+        mov (%rsi), %rax
+        jmp 2f
+    1:  ret
+    2:  mov $2, %eax
+        cmp $9, %rsi
+        je 2b
+        mov $4, %ecx
+        ret",
+    ));
+    assert_eq!(planned.verdict, Verdict::Hooked);
+    assert_eq!(planned.entry, Leaving { returns: 2, ..Leaving::default() });
+}
+
+/// A switch at the height of the returns forbids everything, unless its table is read.
+fn switch(entries: &str) -> String {
+    function(&format!(
+        "cmp $3, %edi
+        ja 9f
+        lea 8f(%rip), %rdx
+        movslq (%rdx,%rdi,4), %rax
+        add %rdx, %rax
+        jmp *%rax
+    1:  mov $1, %eax
+        ret
+    2:  mov $2, %eax
+        ret
+    3:  mov $3, %eax
+        ret
+    9:  mov $9, %eax
+        ret
+        .section .rodata
+        .balign 4
+    8:  {entries}
+        .text"
+    ))
+}
+
+#[test]
+fn the_cases_of_a_switch_are_read_from_its_table() {
+    let planned = exits(&switch(".long 1b - 8b, 2b - 8b, 3b - 8b, 9b - 8b"));
+    assert_eq!(planned.verdict, Verdict::Hooked);
+    assert_eq!(planned.exits.len(), 4);
+}
+
+/// The last case leads to the `ret` alone, which is then the first byte of a block.
+#[test]
+fn a_case_within_an_end_is_not_overwritten() {
+    let planned = exits(&switch(".long 1b - 8b, 2b - 8b, 3b + 5 - 8b, 9b - 8b"));
+    for exit in &planned.exits {
+        let (start, end) = (exit.at.0, exit.at.0 + exit.displaced.bytes().len() as u64);
+        for other in &planned.exits {
+            assert!(other.at.0 == start || !(start..end).contains(&other.at.0), "{:?}", planned.exits);
+        }
+    }
+    let is_third = |exit: &&ExitPlan| exit.displaced.bytes() == [0xb8, 3, 0, 0, 0, 0xc3];
+    assert_eq!(planned.exits.iter().find(is_third), None);
+}
+
+/// No padding, and two bytes before a block that something leads to.
+#[test]
+fn other_instructions_give_way_to_a_relay() {
+    let planned = exits(&function(
+        "mov $1, %eax
+        cmp $7, %rdi
+        mov $5, %ecx
+        mov $6, %edx
+        mov $7, %r8d
+        cmp %rsi, %rdi
+    1:  jne 2f
+        call g
+        pop %rcx
+        ret
+    2:  dec %esi
+        jne 1b
+        mov $2, %eax
+        ret",
+    ));
+    assert_eq!(planned.verdict, Verdict::Hooked);
+    let evicted: Vec<&ExitPlan> = planned.exits.iter().filter(|exit| exit.evicted.is_some()).collect();
+    let [exit] = evicted[..] else { panic!("{:?}", planned.exits) };
+    assert_eq!(exit.displaced.bytes(), [0x59, 0xc3]);
+    assert!(exit.evicted.unwrap().bytes().len() >= 10);
+}
