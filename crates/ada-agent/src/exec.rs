@@ -1,9 +1,11 @@
 //! A thread that is about to run another program waits until the recorder has taken charge of it.
 
+use ada_ring::control::{ExecCall, ExecCalls};
 use ada_ring::{Control, ExecStage};
 use core::sync::atomic::Ordering;
 
 use crate::arch::number::FUTEX;
+use crate::config::{Item, get};
 use crate::memory::pool;
 use crate::recorder::{Patience, WAIT_STEP};
 use crate::syscall;
@@ -15,34 +17,28 @@ pub(crate) fn ask(path: u64) {
     }
     let pool = pool();
     let control = pool.control();
-    let (stage, exec) = (&control.exec.stage, &control.exec);
     let mut patience = Patience::new(control);
-    while let Err(other) = change(control, ExecStage::Free, ExecStage::Taken) {
-        if !patience.is_left() {
+    let thread = syscall::thread();
+    let Some(call) = place(control, thread, &mut patience) else { return };
+    call.pid.store(syscall::process(), Ordering::Relaxed);
+    call.program.store(get(Item::Program) as u32, Ordering::Relaxed);
+    call.path.store(path, Ordering::Relaxed);
+    call.stage.store(ExecStage::Asked as u32, Ordering::Release);
+    control.execs.asked.fetch_add(1, Ordering::Release);
+    syscall::futex_wake(&control.execs.asked);
+    loop {
+        let stage = call.stage.load(Ordering::Acquire);
+        let is_open = stage == ExecStage::Asked as u32 || stage == ExecStage::Heard as u32;
+        // The recorder gives the place back, which may be another's by now, if it does not follow.
+        if !is_open || call.tid.load(Ordering::Acquire) != thread {
             return;
         }
-        syscall::futex_wait(stage, other, WAIT_STEP);
-    }
-    let thread = syscall::thread();
-    exec.pid.store(syscall::process(), Ordering::Relaxed);
-    exec.tid.store(thread, Ordering::Relaxed);
-    exec.path.store(path, Ordering::Relaxed);
-    stage.store(ExecStage::Asked as u32, Ordering::Release);
-    syscall::futex_wake(stage);
-    // Any other stage is an answer, which the recorder may have taken back since, and so is another thread's question.
-    let is_open =
-        || stage.load(Ordering::Acquire) == ExecStage::Asked as u32 && exec.tid.load(Ordering::Relaxed) == thread;
-    while is_open() {
-        if !patience.is_left() {
-            let _ = change(control, ExecStage::Asked, ExecStage::Free);
-            break;
+        if !patience.is_left() && call.advance(ExecStage::Asked, ExecStage::Idle) {
+            give_back(&control.execs, call);
+            return;
         }
-        syscall::futex_wait(stage, ExecStage::Asked as u32, WAIT_STEP);
+        syscall::futex_wait(&call.stage, stage, WAIT_STEP);
     }
-    if exec.tid.load(Ordering::Relaxed) == thread {
-        let _ = change(control, ExecStage::Go, ExecStage::Free);
-    }
-    syscall::futex_wake(stage);
 }
 
 /// The other program could not be run.
@@ -50,9 +46,33 @@ pub(crate) fn failed() {
     if !syscall::may_ask_who() {
         return;
     }
-    pool().control().exec.failed.store(syscall::thread(), Ordering::Release);
+    if let Some(call) = pool().control().execs.of_thread(syscall::thread()) {
+        call.advance(ExecStage::Go, ExecStage::Failed);
+    }
 }
 
-fn change(control: &Control, from: ExecStage, to: ExecStage) -> Result<u32, u32> {
-    control.exec.stage.compare_exchange(from as u32, to as u32, Ordering::AcqRel, Ordering::Relaxed)
+/// The place that a thread has from its last try, or a free one.
+fn place<'c>(control: &'c Control, thread: u32, patience: &mut Patience<'_>) -> Option<&'c ExecCall> {
+    let execs = &control.execs;
+    let tries_again = |call: &&ExecCall| {
+        call.advance(ExecStage::Failed, ExecStage::Idle) || call.advance(ExecStage::Go, ExecStage::Idle)
+    };
+    if let Some(call) = execs.of_thread(thread).filter(tries_again) {
+        return Some(call);
+    }
+    loop {
+        let freed = execs.freed.load(Ordering::Acquire);
+        if let Some(call) = execs.claim(thread) {
+            return Some(call);
+        }
+        if !patience.is_left() {
+            return None;
+        }
+        syscall::futex_wait(&execs.freed, freed, WAIT_STEP);
+    }
+}
+
+fn give_back(execs: &ExecCalls, call: &ExecCall) {
+    execs.give_back(call);
+    syscall::futex_wake(&execs.freed);
 }

@@ -1,21 +1,29 @@
-//! How long hooking may take.
+//! How much work hooking may be.
+//!
+//! What is measured is the processor time of the threads that hook, since a machine that is busy with other things makes a
+//! healthy start take any time, and a start that goes wrong works for ever. Whoever says how long it may take means the clock.
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use ada_process::maps::LoadedFile;
+use ada_process::thread_cpu_time;
 
 use crate::error::ControlError;
 
 /// What planning and patching takes per mapped byte on a slow machine, several times what was ever measured.
 const NANOSECONDS_PER_BYTE: u64 = 100;
-/// For everything else, and for a machine that is busy otherwise.
+/// For everything else.
 const TOLERANCE: Duration = Duration::from_secs(10);
 
-/// The moment at which hooking is given up.
-#[derive(Clone, Copy, Debug)]
+/// When hooking is given up.
+#[derive(Debug)]
 pub(crate) struct Deadline {
     allowed: Duration,
+    /// The moment, where the user has said how long.
     at: Option<Instant>,
+    /// Nanoseconds of processor time that went into it so far.
+    worked: AtomicU64,
 }
 
 impl Deadline {
@@ -23,20 +31,30 @@ impl Deadline {
     pub(crate) fn new(started: Instant, files: &[LoadedFile], allowance: Option<Duration>) -> Self {
         let bytes: u64 = files.iter().map(|file| file.end - file.start).sum();
         let allowed = allowance.unwrap_or(Duration::from_nanos(bytes * NANOSECONDS_PER_BYTE) + TOLERANCE);
-        Self { allowed, at: started.checked_add(allowed) }
+        Self { allowed, at: allowance.and_then(|allowance| started.checked_add(allowance)), worked: AtomicU64::new(0) }
     }
 
     /// None: for a thread that waits for its library there is no way back.
     pub(crate) fn never() -> Self {
-        Self { allowed: Duration::MAX, at: None }
+        Self { allowed: Duration::MAX, at: None, worked: AtomicU64::new(0) }
     }
 
     pub(crate) fn allowed(&self) -> Duration {
         self.allowed
     }
 
+    /// Does a part of the work, on the calling thread.
+    pub(crate) fn work<T>(&self, part: impl FnOnce() -> T) -> T {
+        let before = thread_cpu_time();
+        let done = part();
+        let took = thread_cpu_time().saturating_sub(before);
+        self.worked.fetch_add(took.as_nanos() as u64, Ordering::Relaxed);
+        done
+    }
+
     pub(crate) fn has_passed(&self) -> bool {
-        self.at.is_some_and(|at| Instant::now() >= at)
+        let has_worked_enough = || Duration::from_nanos(self.worked.load(Ordering::Relaxed)) >= self.allowed;
+        self.at.map_or_else(has_worked_enough, |at| Instant::now() >= at)
     }
 
     pub(crate) fn check(&self) -> Result<(), ControlError> {
@@ -58,5 +76,18 @@ mod tests {
         let allowance = Deadline::new(now, &[file(100 << 20)], Some(Duration::ZERO));
         assert!(allowance.has_passed() && matches!(allowance.check(), Err(ControlError::StartUpTimeout { .. })));
         assert!(!Deadline::never().has_passed());
+    }
+
+    #[test]
+    fn time_passes_by_work_and_not_by_the_clock() {
+        let an_hour_ago = Instant::now().checked_sub(Duration::from_secs(3600)).unwrap_or_else(Instant::now);
+        let deadline = Deadline { allowed: Duration::from_millis(20), ..Deadline::new(an_hour_ago, &[], None) };
+        deadline.work(|| std::thread::sleep(Duration::from_millis(40)));
+        assert!(!deadline.has_passed());
+        deadline.work(|| {
+            let start = thread_cpu_time();
+            while thread_cpu_time() < start + Duration::from_millis(25) {}
+        });
+        assert!(deadline.has_passed());
     }
 }

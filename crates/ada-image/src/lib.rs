@@ -41,6 +41,7 @@ mod mini_debug;
 mod name_rank;
 mod note;
 mod padding;
+mod resolvers;
 mod row_program;
 mod segment;
 mod source_lines;

@@ -24,6 +24,14 @@ pub fn cpu_time_of(pid: ProcessId) -> Option<Duration> {
     is_known.then(|| Duration::new(time.tv_sec as u64, time.tv_nsec as u32))
 }
 
+/// The processor time that the calling thread has used, user and system.
+pub fn thread_cpu_time() -> Duration {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: `time` lives through the call.
+    unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &raw mut time) };
+    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -33,13 +33,13 @@ mod x86_64;
 
 pub use address_space::share_memory;
 pub use clock::{Calibration, Clock};
-pub use cpu_time::{CpuTime, cpu_time_of};
+pub use cpu_time::{CpuTime, cpu_time_of, thread_cpu_time};
 pub use end::End;
 pub use existence::{process_exists, thread_exists};
 pub use live_processes::LiveProcesses;
 pub use memfd::MemfdId;
 pub use pidfd::Pidfd;
 pub use proc_connector::{Child, ProcConnector};
-pub use remote::{Remote, system_call_result};
+pub use remote::{Remote, SystemCall, system_call_result};
 pub use this_process::this_process;
 pub use wait::{Halt, wait, wait_with_time};

@@ -1,6 +1,16 @@
 //! Access to another process: its memory, and system calls made by it.
 
 use std::io;
+use std::ops::Range;
+
+/// A system call that a process is to make.
+#[derive(Clone, Copy, Debug)]
+pub struct SystemCall {
+    /// Its number.
+    pub number: i64,
+    /// Its arguments.
+    pub arguments: [u64; 6],
+}
 
 /// A process that can be made to do things: it is stopped, or one of its threads waits in the agent.
 pub trait Remote {
@@ -10,6 +20,14 @@ pub trait Remote {
     fn write(&self, address: u64, bytes: &[u8]) -> io::Result<()>;
     /// Has the process make a system call, and gives the result.
     fn system_call(&self, number: i64, arguments: [u64; 6]) -> io::Result<u64>;
+    /// Has it make several, one after the other, whatever comes of them. Gives what each has returned.
+    fn system_calls(&self, calls: &[SystemCall]) -> io::Result<Vec<io::Result<u64>>> {
+        Ok(calls.iter().map(|call| self.system_call(call.number, call.arguments)).collect())
+    }
+    /// Whether it is certain that nobody has written to a part of a file that the process has mapped privately.
+    fn is_as_in_file(&self, _range: &Range<u64>) -> bool {
+        false
+    }
     /// Puts a path where the process can read it for its next system call, and gives the address.
     fn put_path(&self, path: &str) -> io::Result<u64>;
 }

@@ -85,13 +85,15 @@ pub(crate) fn change(tracee: ThreadId, how: i32) -> io::Result<Option<Halt>> {
     if changed == 0 {
         return Ok(None);
     }
+    let end = match code {
+        libc::CLD_EXITED => Some(Halt::Exited(status)),
+        libc::CLD_KILLED | libc::CLD_DUMPED => Some(Halt::Killed(status)),
+        _ => None,
+    };
     let pid = ProcessId(tracee.0);
-    if ProcessDir::of(pid).parent() == Some(this_process()) {
-        match code {
-            libc::CLD_EXITED => return Ok(Some(Halt::Exited(status))),
-            libc::CLD_KILLED | libc::CLD_DUMPED => return Ok(Some(Halt::Killed(status))),
-            _ => (),
-        }
+    let is_own_child = || ProcessDir::of(pid).parent() == Some(this_process());
+    if end.is_some() && is_own_child() {
+        return Ok(end);
     }
     wait(pid).map(Some)
 }

@@ -95,8 +95,8 @@ pub struct Control {
     pub drops: [AtomicU64; DropReason::ALL.len()],
     /// The thread that waits until the recorder has seen the new libraries.
     pub loader: LoaderCall,
-    /// The thread that is about to run another program.
-    pub exec: ExecCall,
+    /// Threads that are about to run other programs.
+    pub execs: ExecCalls,
     /// What threads record of fatal signals.
     pub crashes: CrashSlots,
     /// Which functions the triggers are about.
@@ -145,18 +145,32 @@ pub enum LoaderStage {
     CallMade = 2,
 }
 
-/// The meeting of a thread that is about to run another program and the recorder, which takes charge of it for as long as
-/// that takes: the new program is hooked before it runs.
+/// How many threads can be about to run other programs at once. Others wait until one of these has got there.
+pub const MAX_EXECS: usize = 64;
+
+/// Threads that are about to run other programs. The recorder takes charge of each for as long as that takes: the new
+/// program is hooked before it runs. None of them waits for another, which may be stopped for as long as its user likes.
+#[repr(C)]
+pub struct ExecCalls {
+    /// Grows with every question. The recorder sleeps on this word.
+    pub asked: AtomicU32,
+    /// Grows whenever a place becomes free. Threads that find none sleep on this word.
+    pub freed: AtomicU32,
+    /// One for each thread.
+    pub calls: [ExecCall; MAX_EXECS],
+}
+
+/// The meeting of a thread that is about to run another program and the recorder.
 #[repr(C)]
 pub struct ExecCall {
-    /// An [`ExecStage`] as a number. Both sides sleep on this word.
+    /// Whose place this is: a thread's id; 0 while it is free.
+    pub tid: AtomicU32,
+    /// An [`ExecStage`] as a number. The thread sleeps on this word.
     pub stage: AtomicU32,
     /// The process.
     pub pid: AtomicU32,
-    /// The thread.
-    pub tid: AtomicU32,
-    /// A thread whose exec has failed since; 0 for none.
-    pub failed: AtomicU32,
+    /// The number of the program that it runs, and will have run.
+    pub program: AtomicU32,
     /// Where the thread has the path of the other program; 0 where it has none.
     pub path: AtomicU64,
 }
@@ -165,14 +179,49 @@ pub struct ExecCall {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum ExecStage {
-    /// Nobody asks.
-    Free = 0,
-    /// A thread fills in who it is.
-    Taken = 1,
-    /// It waits for the recorder.
-    Asked = 2,
-    /// It may go on.
+    /// The thread fills in who it is, or nobody is there.
+    Idle = 0,
+    /// The thread waits for the recorder.
+    Asked = 1,
+    /// The recorder is about to take charge of the thread, which still waits.
+    Heard = 2,
+    /// The thread may go on, and the recorder watches it.
     Go = 3,
+    /// The thread is back: the program could not be run.
+    Failed = 4,
+}
+
+impl ExecCall {
+    /// Goes from one stage to another. False where it is not at that stage.
+    pub fn advance(&self, from: ExecStage, to: ExecStage) -> bool {
+        // Acquire and Release pair with each other: what a side has filled in is seen by the one that goes on.
+        self.stage.compare_exchange(from as u32, to as u32, Ordering::AcqRel, Ordering::Relaxed).is_ok()
+    }
+
+    /// Whether it is at a stage.
+    pub fn is_at(&self, stage: ExecStage) -> bool {
+        self.stage.load(Ordering::Acquire) == stage as u32
+    }
+}
+
+impl ExecCalls {
+    /// The place of a thread, if it has one.
+    pub fn of_thread(&self, tid: u32) -> Option<&ExecCall> {
+        self.calls.iter().find(|call| call.tid.load(Ordering::Acquire) == tid)
+    }
+
+    /// Takes a free place for a thread.
+    pub fn claim(&self, tid: u32) -> Option<&ExecCall> {
+        let take = |call: &&ExecCall| call.tid.compare_exchange(0, tid, Ordering::AcqRel, Ordering::Relaxed).is_ok();
+        self.calls.iter().find(take)
+    }
+
+    /// Gives a place back, whose stage nobody else changes any more. Whoever sleeps on `freed` is to be woken.
+    pub fn give_back(&self, call: &ExecCall) {
+        call.stage.store(ExecStage::Idle as u32, Ordering::Release);
+        call.tid.store(0, Ordering::Release);
+        self.freed.fetch_add(1, Ordering::Release);
+    }
 }
 
 impl Control {

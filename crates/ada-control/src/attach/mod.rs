@@ -36,7 +36,7 @@ use crate::install::loader_notification::{self, LoaderNotification};
 use crate::install::open_in_target::{OpenInTarget, injected};
 use crate::install::shared_memory::SharedMemory;
 use crate::install::sites::Site;
-use crate::install::target_memory::{Program, TargetMemory};
+use crate::install::target_memory::{Program, TargetMemory, WARM_CHUNKS};
 use crate::launch::workshop::{HookedProgram, Workshop, shape};
 use crate::live::Handler;
 use crate::live::handlers::StopSwitch;
@@ -91,8 +91,7 @@ pub fn attach(
         let (sites, known) = {
             let hooked = programs.lock();
             let installers = hooked.installers.values();
-            let sites: Vec<Vec<Site>> =
-                installers.flat_map(|(installer, _)| installer.sites().map(<[Site]>::to_vec)).collect();
+            let sites: Vec<Vec<Site>> = installers.flat_map(|(installer, _)| installer.sites()).collect();
             (sites, hooked.processes.keys().copied().chain([pid]).collect::<BTreeSet<ProcessId>>())
         };
         let Unhooked { stood_still, kept } = unhook(&sites, memfd, known);
@@ -207,6 +206,7 @@ impl Prepared {
                 loader,
                 max_depth: options.max_depth,
                 stubs: StubOptions { owner_by_word, detail: shape(options), by_exits: options.by_exits },
+                warm_chunks: WARM_CHUNKS,
             };
             let covered = workshop.shared.covered_table().doing("making a table of covered pages")?;
             let memory = TargetMemory::set_up(&halted, &open, &workshop.shared, covered.offset, &program)?;
@@ -214,7 +214,7 @@ impl Prepared {
             let files = images.iter().map(|image| image.file.clone()).collect();
             let mut placed = installer.place(&halted, &open, &mut mappings, images);
             if loader.is_some() {
-                installer.place_loader(&halted, &open, &mut mappings, &mut placed)?;
+                installer.place_loader(&halted, &open, &mut mappings, &mut placed, None)?;
             }
             Ok((workshop, installer, placed, memory, files))
         });
@@ -260,13 +260,13 @@ impl Prepared {
                 thread.set_spare(memory.nobodys_state).map_err(|error| target::refused(pid, &error))?;
             }
             let modules = installer.patch(&halted, filled, &|site| in_use.has(site))?;
-            let no_crashes = crash_handlers::obstacle(&modules, options.max_depth.is_some());
+            let no_crashes = crash_handlers::obstacle(installer.signal_facts(), options.max_depth.is_some());
             if no_crashes.is_none() {
                 crash_handlers::install(&halted, &memory)?;
             }
             Ok((modules, loaded, no_crashes, stacks, halted.release()))
         })();
-        let sites: Vec<Vec<Site>> = installer.sites().map(<[Site]>::to_vec).collect();
+        let sites = installer.sites();
         let (modules, files, no_crashes, stacks, stood_still) = match hooked {
             Ok(hooked) => hooked,
             Err(error) => {
@@ -275,7 +275,8 @@ impl Prepared {
             }
         };
         let open_calls = open_calls::of(pid, &stacks, &modules);
-        let program = HookedProgram { installer, modules, files, pool_in_target: memory.pool, no_crashes };
+        let limits = Vec::new();
+        let program = HookedProgram { installer, modules, files, pool_in_target: memory.pool, no_crashes, limits };
         Ok((workshop, Hooked { program, sites, open_calls, stood_still }))
     }
 }

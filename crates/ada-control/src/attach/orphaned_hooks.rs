@@ -61,7 +61,7 @@ pub fn remove_orphaned_hooks(pid: ProcessId) -> Result<Option<HookRemoval>, Cont
     gone.map_err(|error| refused(target::words(&error)))?;
     let users: BTreeSet<ProcessId> = memfd.users().into_iter().collect();
     // Nobody is hooked any more, and whoever is forked has what its parent has.
-    let tables: BTreeMap<u64, Vec<Site>> = users.iter().flat_map(|user| sites_of(*user, memfd)).collect();
+    let tables: BTreeMap<site_table::Place, Vec<Site>> = users.iter().flat_map(|user| sites_of(*user, memfd)).collect();
     let sites: Vec<Vec<Site>> = tables.into_values().collect();
     let processes = users.len();
     let Unhooked { kept, .. } = unhook(&sites, memfd, users);
@@ -69,7 +69,7 @@ pub fn remove_orphaned_hooks(pid: ProcessId) -> Result<Option<HookRemoval>, Cont
 }
 
 /// Everything that was written over the code of a process.
-fn sites_of(pid: ProcessId, memfd: MemfdId) -> Vec<(u64, Vec<Site>)> {
+fn sites_of(pid: ProcessId, memfd: MemfdId) -> Vec<(site_table::Place, Vec<Site>)> {
     let (Ok(mappings), Ok(memory)) = (maps::of_process(pid), ProcessDir::of(pid).memory()) else {
         return Vec::new();
     };

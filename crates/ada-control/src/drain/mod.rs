@@ -166,19 +166,23 @@ impl Drain {
 
     /// Takes up what has changed in the triggers and in the program.
     pub(crate) fn refresh_watch(&mut self, modules: &[Module]) {
-        let functions = self.function_count();
+        let version = self.watched_version();
         if let Some(watch) = &mut self.writer.watch {
-            watch.refresh(modules, functions);
+            watch.refresh(modules, version);
         }
     }
 
     /// Whether anything has: asked each round, without a lock that whoever hooks holds for long.
     pub(crate) fn has_stale_watch(&self) -> bool {
-        self.writer.watch.as_ref().is_some_and(|watch| watch.is_stale(self.function_count()))
+        self.writer.watch.as_ref().is_some_and(|watch| watch.is_stale(self.watched_version()))
     }
 
-    fn function_count(&self) -> u32 {
-        self.writer.numbers.read().expect("nobody panics with the lock").end()
+    /// Another number whenever there is something new to watch for: functions, or another place of functions, which matters
+    /// to handlers.
+    fn watched_version(&self) -> u32 {
+        let numbers = self.writer.numbers.read().expect("nobody panics with the lock");
+        let is_by_place = self.writer.watch.as_ref().is_some_and(Watch::is_by_place);
+        if is_by_place { numbers.added() } else { numbers.end() }
     }
 
     /// Begins a new segment of a ring.

@@ -2,123 +2,205 @@
 //!
 //! A thread that is about to exec waits in the agent until it is seized here. The kernel stops it when the new program is
 //! loaded, and the program goes through the gate like the first one. No process is traced by ptrace for longer than its
-//! exec takes.
+//! exec takes, unless it is stopped meanwhile.
+//!
+//! Each exec is followed by a thread of its own, because only the thread that began to trace may go on, and a process that
+//! somebody has stopped must not keep others waiting.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
-use std::sync::atomic::Ordering;
-use std::time::Duration;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread::Scope;
+use std::time::{Duration, Instant};
 
 use ada_event::{ProcessId, ThreadId};
 use ada_process::procfs::ProcessDir;
-use ada_process::ptrace::{ExecOutcome, Seized};
+use ada_process::ptrace::{ExecOutcome, Seized, Tracee};
 use ada_process::{MemfdId, Pidfd, futex, this_process};
-use ada_ring::control::ExecCall;
+use ada_ring::control::{ExecCall, ExecCalls};
 use ada_ring::{ExecStage, Pool};
 
 use crate::deadline::Deadline;
+use crate::follow::abandoned_calls::AbandonedCalls;
 use crate::follow::retirement::Retirement;
 use crate::launch::gate::Gate;
 use crate::launch::program_file;
 use crate::launch::workshop::Workshop;
 use crate::options::TraceOptions;
+use crate::program_id::ProgramId;
 use crate::tracked::{ProcessFacts, Programs};
 
-/// Serves threads that are about to exec until the recording ends.
-pub(crate) fn follow_execs(programs: &Programs, workshop: &Workshop, options: &TraceOptions, pool: Pool) {
-    let exec = &pool.control().exec;
-    let mut retirement = Retirement::default();
-    while !programs.phase.has_ended() {
-        let stage = exec.stage.load(Ordering::Acquire);
-        if stage != ExecStage::Asked as u32 {
-            futex::wait(&exec.stage, stage, Duration::from_millis(50));
-            continue;
+/// How long a thread without work sleeps before it looks whether the recording has ended.
+const REST: Duration = Duration::from_millis(50);
+
+/// Serves threads that are about to exec.
+pub(crate) struct ExecFollower<'a> {
+    programs: &'a Programs,
+    workshop: &'a Workshop,
+    options: &'a TraceOptions,
+    pool: Pool,
+    /// How many threads wait for work.
+    idle: AtomicUsize,
+    upkeep: Mutex<Upkeep>,
+}
+
+/// What is done now and then, by whoever has time.
+#[derive(Default)]
+struct Upkeep {
+    retirement: Retirement,
+    abandoned: AbandonedCalls,
+}
+
+impl<'a> ExecFollower<'a> {
+    pub(crate) fn new(programs: &'a Programs, workshop: &'a Workshop, options: &'a TraceOptions, pool: Pool) -> Self {
+        Self { programs, workshop, options, pool, idle: AtomicUsize::new(1), upkeep: Mutex::default() }
+    }
+
+    /// Serves until the recording ends, with as many threads as there are execs at once.
+    pub(crate) fn run<'scope>(&'scope self, scope: &'scope Scope<'scope, '_>) {
+        let execs = self.execs();
+        while !self.programs.phase.has_ended() {
+            let asked = execs.asked.load(Ordering::Acquire);
+            let Some(call) = execs.calls.iter().find(|call| call.advance(ExecStage::Asked, ExecStage::Heard)) else {
+                futex::wait(&execs.asked, asked, REST);
+                if let Ok(mut upkeep) = self.upkeep.try_lock() {
+                    upkeep.abandoned.look(execs, Instant::now());
+                }
+                continue;
+            };
+            if self.idle.fetch_sub(1, Ordering::SeqCst) == 1 {
+                // Nobody would hear the next one.
+                self.idle.fetch_add(1, Ordering::SeqCst);
+                scope.spawn(|| self.run(scope));
+            }
+            self.serve(call);
+            self.idle.fetch_add(1, Ordering::SeqCst);
+            if let Ok(mut upkeep) = self.upkeep.try_lock() {
+                upkeep.retirement.look(self.programs, &self.workshop.shared, &self.workshop.ready);
+            }
         }
-        let pid = ProcessId(exec.pid.load(Ordering::Relaxed));
-        let tid = ThreadId(exec.tid.load(Ordering::Relaxed));
+    }
+
+    fn execs(&self) -> &ExecCalls {
+        &self.pool.control().execs
+    }
+
+    fn serve(&self, call: &ExecCall) {
+        let (programs, pid) = (self.programs, ProcessId(call.pid.load(Ordering::Relaxed)));
         programs.execs_under_way.fetch_add(1, Ordering::SeqCst);
         let followed = if programs.phase.is_hooking() {
-            follow(programs, workshop, options, exec, pid, tid)
+            self.follow(call, pid)
         } else {
-            let_go(exec);
+            self.dismiss(call);
             Ok(())
         };
         programs.execs_under_way.fetch_sub(1, Ordering::SeqCst);
         if let Err(reason) = followed {
             programs.lock().limits.push(format!("process {pid} ran a program that is not traced: {reason}"));
         }
-        // Whoever asked has seen the answer by now, or is gone.
-        let (go, free) = (ExecStage::Go as u32, ExecStage::Free as u32);
-        if exec.stage.compare_exchange(go, free, Ordering::AcqRel, Ordering::Relaxed).is_ok() {
-            futex::wake(&exec.stage);
-        }
-        retirement.look(programs, &workshop.shared);
     }
-}
 
-fn follow(
-    programs: &Programs,
-    workshop: &Workshop,
-    options: &TraceOptions,
-    exec: &ExecCall,
-    pid: ProcessId,
-    tid: ThreadId,
-) -> Result<(), String> {
-    let go = || let_go(exec);
-    // A process in a PID namespace of its own does not know the id that it has here.
-    let is_here = |memfd: MemfdId| pid != this_process() && memfd.is_used_by(pid);
-    if !workshop.shared.memfd().is_ok_and(is_here) {
-        go();
-        return Err("it is in a namespace of its own for process ids".to_owned());
-    }
-    if let Some(reason) = refused(pid, exec.path.load(Ordering::Relaxed)) {
-        go();
-        return Err(reason);
-    }
-    let seized = Seized::take(tid);
-    go();
-    let seized = seized.map_err(|error| format!("it cannot be taken charge of: {error}"))?;
-    let has_failed = || {
-        let asks_again =
-            exec.stage.load(Ordering::Acquire) == ExecStage::Asked as u32 && exec.tid.load(Ordering::Relaxed) == tid.0;
-        if asks_again && refused(pid, exec.path.load(Ordering::Relaxed)).is_none() {
-            // It looks for the program in one folder after the other.
-            go();
-            return false;
+    fn follow(&self, call: &ExecCall, pid: ProcessId) -> Result<(), String> {
+        let tid = ThreadId(call.tid.load(Ordering::Relaxed));
+        let asked_in = ProgramId(call.program.load(Ordering::Relaxed));
+        // A process in a PID namespace of its own does not know the id that it has here.
+        let is_here = |memfd: MemfdId| pid != this_process() && memfd.is_used_by(pid);
+        if !self.workshop.shared.memfd().is_ok_and(is_here) {
+            let own_id_of = |other: ProcessId| ProcessDir::of(other).status().ok()?.innermost_id();
+            let is_elsewhere = self.programs.users().into_iter().any(|other| own_id_of(other) == Some(pid));
+            self.dismiss(call);
+            let reason = "it is in a namespace of its own for process ids";
+            // Otherwise it was killed while it waited.
+            return if is_elsewhere { Err(reason.to_owned()) } else { Ok(()) };
         }
-        asks_again || exec.failed.load(Ordering::Acquire) == tid.0
-    };
-    match seized.wait_for_exec(pid, has_failed).map_err(|error| error.to_string())? {
-        ExecOutcome::Failed | ExecOutcome::Ended => Ok(()),
-        ExecOutcome::Loaded(tracee) => {
-            // From here on functions are numbered: one program at a time.
-            let mut hooked = programs.lock();
-            let gate = Gate::of_exec(tracee).map_err(|error| error.to_string())?;
-            let deadline = |files: &[_]| Deadline::new(std::time::Instant::now(), files, options.start_up_timeout);
-            let program = workshop.hook(&gate, options, deadline, &());
-            let process = ProcessDir::of(pid);
-            let facts =
-                ProcessFacts { command_line: process.command_line(), parent: process.parent(), ..Default::default() };
-            if let Ok(descriptor) = Pidfd::open(pid) {
-                programs.followed.lock().expect("nobody panics with the lock").push((pid, descriptor));
-            }
-            if let (Some(connector), Ok(_)) = (&programs.proc_connector, &program) {
-                connector.note_followed(pid);
-            }
-            let released = gate.release();
-            let program = program.map_err(|error| error.to_string())?;
-            programs.add(&mut hooked, pid, program, facts);
-            released.map_err(|error| error.to_string())
+        let refused = || refused(pid, call.path.load(Ordering::Relaxed));
+        if let Some(reason) = refused() {
+            self.dismiss(call);
+            return Err(reason);
         }
+        let seized = match Seized::take(tid) {
+            Ok(seized) => seized,
+            Err(error) => {
+                self.dismiss(call);
+                return Err(format!("it cannot be taken charge of: {error}"));
+            }
+        };
+        let_go(call, ExecStage::Heard);
+        let give_up = || {
+            if call.is_at(ExecStage::Asked) && refused().is_none() {
+                // It looks for the program in one folder after the other.
+                let_go(call, ExecStage::Asked);
+            }
+            call.is_at(ExecStage::Failed) || call.is_at(ExecStage::Asked) || !self.programs.phase.is_hooking()
+        };
+        let outcome = seized.wait_for_exec(pid, give_up);
+        if let Ok(ExecOutcome::Failed) = outcome {
+            // It may have asked again, and finds somebody else to hear it.
+            let is_over =
+                call.advance(ExecStage::Failed, ExecStage::Heard) || call.advance(ExecStage::Go, ExecStage::Heard);
+            if is_over {
+                self.dismiss(call);
+            }
+            return Ok(());
+        }
+        // The thread that asked is gone.
+        self.dismiss(call);
+        match outcome.map_err(|error| error.to_string())? {
+            ExecOutcome::Failed | ExecOutcome::Ended => Ok(()),
+            ExecOutcome::Loaded(tracee) => self.hook(tracee, pid, asked_in),
+        }
+    }
+
+    fn hook(&self, tracee: Tracee, pid: ProcessId, asked_in: ProgramId) -> Result<(), String> {
+        let Self { programs, workshop, options, .. } = *self;
+        if runs_as_another_user(pid) {
+            // Whoever has the memory can have others that have it make system calls.
+            tracee.detach().map_err(|error| error.to_string())?;
+            return Err("it runs as another user, who must not have this trace's memory".to_owned());
+        }
+        let gate = Gate::of_exec(tracee).map_err(|error| error.to_string())?;
+        let deadline = |files: &[_]| Deadline::new(Instant::now(), files, options.start_up_timeout);
+        let taken = programs.lock().modules_taken_by(pid, asked_in);
+        let prepared = workshop.prepare(&gate, options, &taken, deadline, &());
+        // From here on functions are numbered.
+        let mut hooked = programs.lock();
+        let program = prepared.and_then(|prepared| workshop.install(&gate, options, prepared));
+        let process = ProcessDir::of(pid);
+        let facts =
+            ProcessFacts { command_line: process.command_line(), parent: process.parent(), ..Default::default() };
+        hooked.processes.entry(pid).or_default().forked_in.insert(asked_in);
+        if let Ok(descriptor) = Pidfd::open(pid) {
+            programs.followed.lock().expect("nobody panics with the lock").push((pid, descriptor));
+        }
+        if let (Some(connector), Ok(_)) = (&programs.proc_connector, &program) {
+            connector.note_followed(pid);
+        }
+        let released = gate.release();
+        let program = program.map_err(|error| error.to_string())?;
+        programs.add(&mut hooked, pid, program, facts);
+        released.map_err(|error| error.to_string())
+    }
+
+    /// Lets the thread that has asked go its way, without watching it any more.
+    fn dismiss(&self, call: &ExecCall) {
+        let execs = self.execs();
+        execs.give_back(call);
+        futex::wake(&call.stage);
+        futex::wake(&execs.freed);
     }
 }
 
 /// Lets the thread that has asked run its program.
-fn let_go(exec: &ExecCall) {
-    exec.failed.store(0, Ordering::Relaxed);
-    exec.stage.store(ExecStage::Go as u32, Ordering::Release);
-    futex::wake(&exec.stage);
+fn let_go(call: &ExecCall, from: ExecStage) {
+    call.advance(from, ExecStage::Go);
+    futex::wake(&call.stage);
+}
+
+fn runs_as_another_user(pid: ProcessId) -> bool {
+    let user = ProcessDir::of(pid).status().ok().and_then(|status| status.effective_user());
+    user.is_some_and(|user| user != rustix::process::geteuid().as_raw())
 }
 
 /// Why the program that a process is about to run cannot be followed: set-user-ID and capabilities have no effect on a

@@ -8,8 +8,8 @@ use std::io;
 use std::mem::offset_of;
 
 use ada_agent::crash::FLAGS;
-use ada_patch::{EntryOnlyReason, SkipReason, Verdict};
-use ada_process::Remote;
+use ada_patch::{EntryOnlyReason, Verdict};
+use ada_process::{Remote, SystemCall};
 use ada_ring::state::ProcessBlock;
 
 use crate::error::ControlError;
@@ -23,24 +23,38 @@ const SIGNALS: [i32; 7] =
     [libc::SIGILL, libc::SIGTRAP, libc::SIGABRT, libc::SIGBUS, libc::SIGFPE, libc::SIGSEGV, libc::SIGSYS];
 /// Bytes of the kernel's signal mask.
 const MASK_BYTES: u64 = 8;
+/// Bytes of a signal's action, as the kernel has it.
+const ACTION: usize = 32;
+
+/// What an image has to do with signal actions.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct SignalFacts {
+    /// The function that asks for them is in it, and hooked.
+    is_seen_asking: bool,
+    is_go: bool,
+}
+
+impl SignalFacts {
+    pub(crate) fn of(module: &Module) -> Self {
+        let mut verdicts = module.verdicts.iter().enumerate();
+        let is_seen_asking = verdicts.any(|(index, verdict)| {
+            !matches!(verdict, Verdict::Skipped(_)) && probes::is_signal_action(&module.functions, index)
+        });
+        let is_go = module.verdicts.contains(&Verdict::EntryOnly(EntryOnlyReason::MovingFrames));
+        Self { is_seen_asking, is_go }
+    }
+}
 
 /// Why fatal signals are not recorded in this process, if they are not; it would notice.
-pub(crate) fn obstacle(modules: &[Module], has_depth_limit: bool) -> Option<&'static str> {
-    let hooked = |module: &Module| {
-        let mut verdicts = module.verdicts.iter().enumerate();
-        verdicts.any(|(index, verdict)| {
-            !matches!(verdict, Verdict::Skipped(_)) && probes::is_signal_action(&module.functions, index)
-        })
-    };
-    let is_go = |module: &Module| module.verdicts.contains(&Verdict::EntryOnly(EntryOnlyReason::MovingFrames));
-    let uses_gs = |module: &Module| module.verdicts.contains(&Verdict::Skipped(SkipReason::GsInUse));
-    if modules.iter().any(uses_gs) {
-        Some("the program uses the GS base, which ada needs; none of its functions is hooked")
-    } else if has_depth_limit {
+pub(crate) fn obstacle(
+    images: impl Iterator<Item = SignalFacts> + Clone,
+    has_depth_limit: bool,
+) -> Option<&'static str> {
+    if has_depth_limit {
         Some("calls below --max-depth are not seen")
-    } else if modules.iter().any(is_go) {
+    } else if images.clone().any(|image| image.is_go) {
         Some("Go asks for signal actions by system calls of its own")
-    } else if !modules.iter().any(hooked) {
+    } else if !images.clone().any(|image| image.is_seen_asking) {
         Some("the program's function for signal actions is not known")
     } else {
         None
@@ -50,16 +64,27 @@ pub(crate) fn obstacle(modules: &[Module], has_depth_limit: bool) -> Option<&'st
 /// Puts the handler in place for each fatal signal that has its default action.
 pub(crate) fn install(remote: &dyn Remote, memory: &TargetMemory) -> Result<(), ControlError> {
     let scratch = memory.process_block + offset_of!(ProcessBlock, scratch) as u64;
-    let mut caught = 0_u64;
-    for signal in SIGNALS {
-        let current = action(remote, scratch, signal)?;
-        if current[..8] == (libc::SIG_DFL as u64).to_le_bytes() {
-            let saved = memory.process_block + offset_of!(ProcessBlock, default_actions) as u64 + 32 * signal as u64;
-            remote.write(saved, &current).map_err(injected("keeping signal actions"))?;
-            set_action(remote, scratch, signal, [memory.crash.handler, FLAGS, memory.crash.restorer, u64::MAX])?;
-            caught |= 1 << signal;
-        }
-    }
+    let saved = |signal: i32| {
+        memory.process_block + offset_of!(ProcessBlock, default_actions) as u64 + (ACTION * signal as usize) as u64
+    };
+    let sigaction = |signal: i32, new: u64, old: u64| SystemCall {
+        number: libc::SYS_rt_sigaction,
+        arguments: [signal as u64, new, old, MASK_BYTES, 0, 0],
+    };
+    let call = |calls: &[SystemCall]| {
+        let made = remote.system_calls(calls).and_then(|made| made.into_iter().collect::<io::Result<Vec<_>>>());
+        made.map(drop).map_err(injected("catching fatal signals"))
+    };
+    call(&SIGNALS.map(|signal| sigaction(signal, 0, saved(signal))))?;
+    let mut actions = [0; ACTION * 32];
+    remote.read(saved(0), &mut actions).map_err(injected("reading signal actions"))?;
+    let is_default = |signal: &i32| actions[ACTION * *signal as usize..][..8] == (libc::SIG_DFL as u64).to_le_bytes();
+    let caught = SIGNALS.into_iter().filter(is_default);
+    // As the kernel has it: handler, flags, restorer, mask.
+    let action = [memory.crash.handler, FLAGS, memory.crash.restorer, u64::MAX].map(u64::to_le_bytes);
+    remote.write(scratch, action.as_flattened()).map_err(injected("writing signal actions"))?;
+    call(&caught.clone().map(|signal| sigaction(signal, scratch, 0)).collect::<Vec<_>>())?;
+    let caught = caught.fold(0_u64, |caught, signal| caught | 1 << signal);
     let place = memory.process_block + offset_of!(ProcessBlock, crash_signals) as u64;
     remote.write(place, &caught.to_le_bytes()).map_err(injected("noting the handlers"))
 }
@@ -81,23 +106,4 @@ pub(crate) fn remove(remote: &dyn Remote, places: MemoryPlaces) -> io::Result<()
         }
     }
     Ok(())
-}
-
-/// As the kernel has it: handler, flags, restorer, mask.
-fn action(remote: &dyn Remote, scratch: u64, signal: i32) -> Result<[u8; 32], ControlError> {
-    remote
-        .system_call(libc::SYS_rt_sigaction, [signal as u64, 0, scratch, MASK_BYTES, 0, 0])
-        .map_err(injected("asking for signal actions"))?;
-    let mut words = [0; 32];
-    remote.read(scratch, &mut words).map_err(injected("reading signal actions"))?;
-    Ok(words)
-}
-
-fn set_action(remote: &dyn Remote, scratch: u64, signal: i32, words: [u64; 4]) -> Result<(), ControlError> {
-    let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
-    remote.write(scratch, &bytes).map_err(injected("writing signal actions"))?;
-    remote
-        .system_call(libc::SYS_rt_sigaction, [signal as u64, scratch, 0, MASK_BYTES, 0, 0])
-        .map(drop)
-        .map_err(injected("catching fatal signals"))
 }

@@ -14,6 +14,7 @@ pub(crate) const PAGE: u32 = 256;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct FunctionNumbers {
     pages: Vec<Page>,
+    added: u32,
 }
 
 /// Those who hook, and the drain.
@@ -32,11 +33,13 @@ impl FunctionNumbers {
         (functions as u32).next_multiple_of(PAGE)
     }
 
-    /// Notes a module's functions. `first` is a multiple of [`PAGE`], and not below what was noted before.
+    /// Notes a module's functions. `first` is a multiple of [`PAGE`], and not below what was noted before, unless another
+    /// program has the same module.
     pub(crate) fn add(&mut self, module: ModuleId, first: u32, functions: usize) {
         let pages = (first / PAGE) as usize..((first + Self::taken_by(functions)) / PAGE) as usize;
         self.pages.resize(self.pages.len().max(pages.end), Page::default());
         self.pages[pages].fill(Page { module, first });
+        self.added += 1;
     }
 
     /// A number's function; nobody's id for a number that nobody has.
@@ -44,6 +47,11 @@ impl FunctionNumbers {
     pub(crate) fn get(&self, number: u32) -> FunctionId {
         let Some(page) = self.pages.get((number / PAGE) as usize) else { return FunctionId::default() };
         FunctionId::new(page.module, number.wrapping_sub(page.first))
+    }
+
+    /// How often modules were noted, whether or not they were known.
+    pub(crate) fn added(&self) -> u32 {
+        self.added
     }
 
     /// The first number that is not known.

@@ -18,8 +18,11 @@ use ada_process::maps::{self, LoadedFile, Mapping};
 use crate::deadline::Deadline;
 use crate::error::ControlError;
 use crate::install::covered_pages::CoveredPages;
+use crate::install::crash_handlers::SignalFacts;
 use crate::install::function_numbers::FunctionNumbers;
 use crate::install::open_in_target::OpenInTarget;
+use crate::install::ready_arena::{ReadyArena, Shift};
+use crate::install::ready_image::{ReadyImage, ReadyLoader};
 use crate::install::shared_memory::{CoveredTable, SharedMemory};
 use crate::install::site_table;
 use crate::install::sites::{Site, first_bytes, write_jumps};
@@ -45,7 +48,8 @@ pub(crate) struct Installer {
     ids: HashMap<(PathBuf, u64), ModuleId>,
     /// What was written into each file's text, for the case that it is loaded at the same place again.
     written: HashMap<LoadedFile, Written>,
-    loader_site: Option<Site>,
+    /// What leads the loader's notification function to its stub.
+    loader: Option<MappedArena>,
 }
 
 /// Numbers that are unique in a session, whatever programs it traces.
@@ -55,12 +59,21 @@ pub(crate) struct Numbering {
     last_module: AtomicU32,
 }
 
-/// The jumps of an image, and where the stubs are that they lead to: in the process, and in the shared memory.
+/// An image in the process.
 struct Written {
-    table_hash: u64,
-    sites: Vec<Site>,
-    arena: Range<u64>,
-    offset: u64,
+    image: Arc<ReadyImage>,
+    shift: Shift,
+    /// The process's own part of the shared memory.
+    front: Range<u64>,
+    /// All that was planned was done.
+    is_whole: bool,
+}
+
+/// The loader's arena in the process.
+pub(crate) struct MappedArena {
+    arena: Arc<ReadyArena>,
+    shift: Shift,
+    front: Range<u64>,
 }
 
 /// Images with places for their stubs, and those for which there is none.
@@ -70,7 +83,12 @@ pub(crate) struct Placed {
     unplaced: Vec<Module>,
 }
 
-struct PlacedLoader {
+enum PlacedLoader {
+    Ready(MappedArena),
+    Planned(PlannedLoader),
+}
+
+struct PlannedLoader {
     plan: PatchPlan<RuntimeAddr>,
     original: [u8; PATCH_BYTES],
     arena: u64,
@@ -87,7 +105,7 @@ struct PlacedImage {
 /// Images whose stubs are there, and which nothing leads to yet.
 pub(crate) struct Filled {
     images: Vec<FilledImage>,
-    loader: Option<Site>,
+    loader: Option<MappedArena>,
     unplaced: Vec<Module>,
 }
 
@@ -103,6 +121,8 @@ struct FilledImage {
     first_function: u32,
     arena: u64,
     offset: u64,
+    /// The first bytes of the arena.
+    front: Vec<u8>,
     sites: Vec<Site>,
 }
 
@@ -157,7 +177,7 @@ impl Installer {
             numbering,
             ids: HashMap::new(),
             written: HashMap::new(),
-            loader_site: None,
+            loader: None,
         }
     }
 
@@ -203,15 +223,92 @@ impl Installer {
         placed
     }
 
-    /// Gives the stub of the loader's notification function its place, so that libraries loaded later are heard of.
+    /// Hooks an image by what another program has left, if there is room for it. Gives the image's module. `is_same_file`
+    /// where that is certain of what is mapped.
+    pub(crate) fn reuse(
+        &mut self,
+        remote: &dyn Remote,
+        open: &OpenInTarget,
+        mappings: &mut Vec<Mapping>,
+        file: &LoadedFile,
+        image: &Arc<ReadyImage>,
+        is_same_file: bool,
+    ) -> Result<Option<Module>, ControlError> {
+        let shift = image.shift_to(file);
+        let Some(front) = image.arena.map(shift, &self.entries, &self.shared, remote, open, mappings) else {
+            return Ok(None);
+        };
+        let place = image.arena.place(shift);
+        add_mapping(mappings, place.start, place.end - place.start);
+        let mut module = image.module.in_program(self.program, file.clone());
+        self.cover(&image.covered, module.bias, place);
+        let functions = module.functions.len();
+        let known = self.shared.add_switches(front.start, module.id, functions);
+        known.map_err(|source| ControlError::System { doing: "mapping switches", source })?;
+        let different = image
+            .arena
+            .patch(shift, remote, is_same_file)
+            .map_err(crate::install::open_in_target::injected("writing hooks"))?;
+        if !different.is_empty() {
+            let mut verdicts = module.verdicts.to_vec();
+            for site in different.iter().filter(|site| !site.is_exit) {
+                verdicts[site.function] = Verdict::Skipped(SkipReason::TextDiffers);
+            }
+            module.verdicts = verdicts.into();
+        }
+        let written = Written { image: image.clone(), shift, front, is_whole: false };
+        self.written.insert(file.clone(), written);
+        Ok(Some(module))
+    }
+
+    /// The images that other programs can use too, with their files.
+    pub(crate) fn whole_images(&self) -> impl Iterator<Item = (&LoadedFile, &Arc<ReadyImage>)> {
+        self.written.iter().filter(|(_, written)| written.is_whole).map(|(file, written)| (file, &written.image))
+    }
+
+    /// What other programs with this loader can use.
+    pub(crate) fn ready_loader(&self) -> Option<ReadyLoader> {
+        let MappedArena { arena, shift, .. } = self.loader.as_ref()?;
+        Some(ReadyLoader { function: self.loader_function.wrapping_sub(shift.0), arena: arena.clone() })
+    }
+
+    /// What the images have to do with signal actions.
+    pub(crate) fn signal_facts(&self) -> impl Iterator<Item = SignalFacts> + Clone {
+        self.written.values().map(|written| written.image.signals)
+    }
+
+    /// Notes the pages of an image's code with unwind information, and of its stubs: a call that a probed function makes as
+    /// its last returns to that function's stub.
+    fn cover(&mut self, ranges: &[Range<u64>], bias: u64, arena: Range<u64>) {
+        let table = &mut self.covered_table.bytes;
+        for range in ranges {
+            let range = range.start.wrapping_add(bias)..range.end.wrapping_add(bias);
+            self.covered.mark(table, range, true);
+        }
+        self.covered.mark(table, arena, true);
+    }
+
+    /// Gives the stub of the loader's notification function its place, so that libraries loaded later are heard of. It may
+    /// be there from another program.
     pub(crate) fn place_loader(
         &mut self,
         remote: &dyn Remote,
         open: &OpenInTarget,
         mappings: &mut Vec<Mapping>,
         placed: &mut Placed,
+        ready: Option<ReadyLoader>,
     ) -> Result<(), ControlError> {
         let function = self.loader_function;
+        if let Some(ReadyLoader { function: first, arena }) = ready {
+            let shift = Shift(function.wrapping_sub(first));
+            if let Some(front) = arena.map(shift, &self.entries, &self.shared, remote, open, mappings) {
+                let place = arena.place(shift);
+                add_mapping(mappings, place.start, place.end - place.start);
+                self.covered.mark(&mut self.covered_table.bytes, place, true);
+                placed.loader = Some(PlacedLoader::Ready(MappedArena { arena, shift, front }));
+                return Ok(());
+            }
+        }
         let mut code = [0; 16];
         remote.read(function, &mut code).map_err(crate::install::open_in_target::injected("reading the loader"))?;
         let Ok(plan) = PatchPlan::at_runtime(RuntimeAddr(function), &code, StubKind::Loader) else { return Ok(()) };
@@ -219,7 +316,8 @@ impl Installer {
         let file = LoadedFile { path: "loader".into(), start: page, end: page + 4096 };
         let room = self.map_room(remote, open, mappings, &file, room_for(1, 0));
         let original = first_bytes(&code[(plan.at.0 - function) as usize..]);
-        placed.loader = room.map(|(arena, offset)| PlacedLoader { plan, original, arena, offset });
+        placed.loader =
+            room.map(|(arena, offset)| PlacedLoader::Planned(PlannedLoader { plan, original, arena, offset }));
         Ok(())
     }
 
@@ -229,8 +327,9 @@ impl Installer {
         let images = each_in_parallel(placed.images, |image| fill(shared, entries, stubs, image));
         let loader = match placed.loader {
             None => None,
-            Some(PlacedLoader { plan, original, arena, offset }) => {
-                let mut arena = Arena::new(RuntimeAddr(arena), entries, stubs, 1, 0)?;
+            Some(PlacedLoader::Ready(loader)) => Some(loader),
+            Some(PlacedLoader::Planned(PlannedLoader { plan, original, arena: address, offset })) => {
+                let mut arena = Arena::new(RuntimeAddr(address), entries, stubs, 1, 0)?;
                 let site = arena.add(&plan, 0, 0, None).ok();
                 let site = site.map(|site| Site {
                     site,
@@ -239,8 +338,11 @@ impl Installer {
                     is_exit: false,
                     is_shared: false,
                 });
-                write_arena(shared, offset, room_for(1, 0), arena, site.as_slice())?;
-                site
+                let place = address..address + room_for(1, 0);
+                let front = write_arena(shared, offset, &place, 1, arena, site.as_slice())?;
+                let arena = ReadyArena::new(place, offset, 1, front, site.into_iter().collect());
+                let front = arena.first_front();
+                Some(MappedArena { arena: Arc::new(arena), shift: Shift(0), front })
             }
         };
         Ok(Filled { images: images.into_iter().collect::<Result<_, _>>()?, loader, unplaced: placed.unplaced })
@@ -263,39 +365,54 @@ impl Installer {
             for site in different.iter().filter(|site| !site.is_exit) {
                 filled.image.verdicts[site.function] = Verdict::Skipped(SkipReason::TextDiffers);
             }
-            Ok(filled)
+            let is_whole = busy.is_empty() && different.is_empty();
+            Ok((filled, is_whole))
         });
         let mut modules = filled.unplaced;
         for filled in done {
-            let FilledImage { image, first_function, arena, offset, sites } =
+            let (FilledImage { mut image, first_function, arena, offset, front, sites }, is_whole) =
                 filled.map_err(crate::install::open_in_target::injected("writing hooks"))?;
             let id = self.id_of(&image);
-            let known = self.shared.add_switches(offset, id, image.functions.len());
+            let functions = image.functions.len();
+            let known = self.shared.add_switches(offset, id, functions);
             known.map_err(|source| ControlError::System { doing: "mapping switches", source })?;
-            let arena = arena..arena + room_for(image.functions.len(), image.exits.len());
-            let written = Written { table_hash: image.table_hash, sites, arena, offset };
-            self.written.insert(image.file.clone(), written);
-            modules.push(Module::new(self.program, id, first_function, image));
+            let place = arena..arena + room_for(functions, image.exits.len());
+            let arena = ReadyArena::new(place, offset, functions, front, sites);
+            let covered = std::mem::take(&mut image.covered);
+            let module = Module::new(self.program, id, first_function, image);
+            modules.push(module.in_program(self.program, module.file.clone()));
+            let (file, front, signals) = (module.file.clone(), arena.first_front(), SignalFacts::of(&module));
+            let image = Arc::new(ReadyImage { module, covered, arena, signals });
+            self.written.insert(file, Written { image, shift: Shift(0), front, is_whole });
         }
-        if let Some(site) = filled.loader.filter(|site| !is_in_use(site)) {
-            write_jumps(remote, &[site]).map_err(crate::install::open_in_target::injected("hooking the loader"))?;
-            self.loader_site = Some(site);
+        if let Some(loader) = filled.loader.filter(|loader| !loader.arena.sites(loader.shift).any(|it| is_in_use(&it)))
+        {
+            let patched = loader.arena.patch(loader.shift, remote, false);
+            patched.map_err(crate::install::open_in_target::injected("hooking the loader"))?;
+            self.loader = Some(loader);
         }
         modules.sort_by_key(|module| module.first_function);
         Ok(modules)
     }
 
     /// Everything that was written over code, whether it is still there or not.
-    pub(crate) fn sites(&self) -> impl Iterator<Item = &[Site]> {
-        let images = self.written.values().map(|written| &*written.sites);
-        images.chain([self.loader_site.as_slice()])
+    pub(crate) fn sites(&self) -> Vec<Vec<Site>> {
+        let images = self.written.values().map(|written| written.image.arena.sites(written.shift).collect());
+        images.chain(self.loader.iter().map(|loader| loader.arena.sites(loader.shift).collect())).collect()
     }
 
     /// The parts of the shared memory that its processes have mapped for it alone.
     pub(crate) fn parts(&self) -> Vec<Range<u64>> {
         let table = self.covered_table.offset;
-        let arenas = self.written.values().map(|it| it.offset..it.offset + (it.arena.end - it.arena.start));
-        arenas.chain(std::iter::once(table..table + self.covered_table.bytes.len() as u64)).collect()
+        let fronts = self.written.values().map(|written| &written.front);
+        let fronts = fronts.chain(self.loader.iter().map(|loader| &loader.front)).cloned();
+        fronts.chain(std::iter::once(table..table + self.covered_table.bytes.len() as u64)).collect()
+    }
+
+    /// The parts that nobody else has, or can come to have, if this is dropped.
+    pub(crate) fn last_parts(&self) -> impl Iterator<Item = Range<u64>> {
+        let only_here = self.written.values().filter(|written| Arc::strong_count(&written.image) == 1);
+        only_here.map(|written| written.image.arena.common())
     }
 
     fn map_room(
@@ -342,29 +459,29 @@ impl Installer {
         mappings: &[Mapping],
         image: &PlannedImage,
     ) -> bool {
-        let Some(written) = self.written.get(&image.file).filter(|known| known.table_hash == image.table_hash) else {
+        let is_same = |written: &&Written| written.image.module.table_hash == image.table_hash;
+        let Some(Written { image, shift, front, .. }) = self.written.get(&image.file).filter(is_same) else {
             return false;
         };
-        let (arena, offset) = (&written.arena, written.offset);
+        let (place, offset) = (image.arena.common_place(*shift), image.arena.common().start);
         let has_stubs = |mapping: &Mapping| {
             // Neighbours in memory and file are shown as one.
             self.shared.memfd().is_ok_and(|memfd| memfd.is_mapped_by(mapping))
-                && mapping.start <= arena.start
-                && arena.end <= mapping.end
-                && mapping.file_offset.wrapping_add(arena.start - mapping.start) == offset
+                && mapping.start <= place.start
+                && place.end <= mapping.end
+                && mapping.file_offset.wrapping_add(place.start - mapping.start) == offset
         };
-        let protection = libc::PROT_READ | libc::PROT_EXEC;
-        let is_mapped = mappings.iter().any(has_stubs)
-            || open.map(remote, arena.start, arena.end - arena.start, protection, offset).is_ok();
-        is_mapped && write_jumps(remote, &written.sites).is_ok()
+        let is_mapped =
+            mappings.iter().any(has_stubs) || image.arena.map_parts(*shift, front.start, remote, open).is_ok();
+        is_mapped && write_jumps(remote, &image.arena.sites(*shift).collect::<Vec<_>>()).is_ok()
     }
 
     /// The jumps of a function that can be taken out one by one, its start's first, and the bytes that each replaces.
     /// None where the start has no such jump.
     pub(crate) fn jumps_of(&self, file: &LoadedFile, index: usize) -> Vec<(Patch, [u8; PATCH_BYTES])> {
-        let Some(written) = self.written.get(file) else { return Vec::new() };
-        let of_function = written.sites.iter().filter(|site| site.function == index && !site.is_shared);
-        let (mut exits, starts): (Vec<&Site>, Vec<&Site>) = of_function.partition(|site| site.is_exit);
+        let Some(Written { image, shift, .. }) = self.written.get(file) else { return Vec::new() };
+        let of_function = image.arena.sites(*shift).filter(|site| site.function == index && !site.is_shared);
+        let (mut exits, starts): (Vec<Site>, Vec<Site>) = of_function.partition(|site| site.is_exit);
         exits.retain(|site| site.site.relay.is_none());
         let Some(start) = starts.first().filter(|start| start.site.relay.is_none()) else { return Vec::new() };
         [*start].into_iter().chain(exits).map(|site| (site.site.jump, site.originals[0])).collect()
@@ -387,7 +504,8 @@ pub(crate) fn plan(
 ) -> Vec<PlannedImage> {
     files.sort_by_key(|file| std::cmp::Reverse(file.end - file.start));
     let planned = each_in_parallel(files, |file| {
-        if deadline.has_passed() { None } else { PlannedImage::plan(file, cache, loader_function, exclude).ok() }
+        let plan = || PlannedImage::plan(file, cache, loader_function, exclude).ok();
+        if deadline.has_passed() { None } else { deadline.work(plan) }
     });
     let mut planned: Vec<PlannedImage> = planned.into_iter().flatten().collect();
     planned.sort_by_key(|image| image.file.start);
@@ -423,8 +541,9 @@ fn fill(
         }
     }
     sites.sort_unstable_by_key(|site| site.site.jump.at);
-    write_arena(shared, offset, room_for(image.functions.len(), image.exits.len()), arena, &sites)?;
-    Ok(FilledImage { image, first_function, arena: address, offset, sites })
+    let place = address..address + room_for(image.functions.len(), image.exits.len());
+    let front = write_arena(shared, offset, &place, image.functions.len(), arena, &sites)?;
+    Ok(FilledImage { image, first_function, arena: address, offset, front, sites })
 }
 
 /// Bytes of an arena with this many functions and exits, and of the table of its sites.
@@ -432,18 +551,60 @@ fn room_for(functions: usize, exits: usize) -> u64 {
     Arena::room_for(functions, exits) as u64 + site_table::room_for(functions + exits)
 }
 
-/// Writes stubs, and which sites will lead to them.
+/// Writes stubs, and which sites will lead to them. Gives the bytes of the pages that each program has its own of.
 fn write_arena(
     shared: &SharedMemory,
     offset: u64,
-    room: u64,
+    place: &Range<u64>,
+    functions: usize,
     arena: Arena,
     sites: &[Site],
-) -> Result<(), ControlError> {
-    let table = site_table::bytes_of(sites, room);
+) -> Result<Vec<u8>, ControlError> {
+    let room = place.end - place.start;
+    let front = ReadyArena::front_bytes(functions);
+    let table = site_table::bytes_of(sites, place.end, room - front as u64);
     let written = shared.write_code(offset + room - table.len() as u64, &table);
-    let mut parts = arena.finish().into_iter();
+    let mut parts = arena.finish();
     written
-        .and_then(|()| parts.try_for_each(|(distance, bytes)| shared.write_code(offset + distance as u64, &bytes)))
-        .map_err(|source| ControlError::System { doing: "writing stubs", source })
+        .and_then(|()| {
+            let mut parts = parts.iter();
+            parts.try_for_each(|(distance, bytes)| shared.write_code(offset + *distance as u64, bytes))
+        })
+        .map_err(|source| ControlError::System { doing: "writing stubs", source })?;
+    let mut first = std::mem::take(&mut parts[0].1);
+    first.truncate(front);
+    first.shrink_to_fit();
+    Ok(first)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What programs share depends on it.
+    #[test]
+    fn stubs_know_distances_and_no_addresses() {
+        let plans = |by_exits| PlanCache::new(None, by_exits);
+        for (path, by_exits) in ["/bin/dash", "/lib/x86_64-linux-gnu/libc.so.6", "/lib64/ld-linux-x86-64.so.2"]
+            .into_iter()
+            .flat_map(|path| [(path, false), (path, true)])
+        {
+            let options = StubOptions { by_exits, ..StubOptions::default() };
+            let laid_out = |start: u64| {
+                let file = LoadedFile { path: path.into(), start, end: start + (64 << 20) };
+                let image = PlannedImage::plan(file, &plans(by_exits), 0, &|_, _, _| false).unwrap();
+                let base = RuntimeAddr(start - (32 << 20));
+                let (functions, exits) = (image.functions.len(), image.exits.len());
+                let mut arena = Arena::new(base, &AgentEntries::default(), &options, functions, exits).unwrap();
+                for (index, plan) in &image.plans {
+                    let _ = arena.add(&plan.at_bias(image.bias), *index, *index as u32, None);
+                }
+                for (exit, _) in &image.exits {
+                    let _ = arena.add_exit(&exit.at_bias(image.bias));
+                }
+                arena.finish()
+            };
+            assert!(laid_out(0x5555_5000_0000) == laid_out(0x7f12_3456_7000), "{path} {by_exits}");
+        }
+    }
 }

@@ -11,6 +11,8 @@ pub(crate) mod installer;
 pub(crate) mod loader_notification;
 pub(crate) mod memory_places;
 pub(crate) mod open_in_target;
+mod ready_arena;
+pub(crate) mod ready_image;
 pub(crate) mod shared_memory;
 pub(crate) mod site_table;
 pub(crate) mod sites;

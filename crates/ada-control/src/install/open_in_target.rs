@@ -2,7 +2,7 @@
 
 use std::io;
 
-use ada_process::Remote;
+use ada_process::{Remote, SystemCall};
 
 use crate::error::ControlError;
 use crate::install::shared_memory::SharedMemory;
@@ -11,6 +11,14 @@ use crate::install::shared_memory::SharedMemory;
 /// descriptor that stays would be the target's to see, count and close.
 pub(crate) struct OpenInTarget {
     descriptor: u64,
+}
+
+/// A part of the file, and where it is to be.
+pub(crate) struct MappedPart {
+    pub(crate) address: u64,
+    pub(crate) length: u64,
+    pub(crate) protection: i32,
+    pub(crate) offset: u64,
 }
 
 impl OpenInTarget {
@@ -26,6 +34,20 @@ impl OpenInTarget {
     /// A descriptor that the target has already.
     pub(crate) fn known(descriptor: u64) -> Self {
         Self { descriptor }
+    }
+
+    /// Maps parts of the file, each exactly at its address, where nothing is mapped.
+    pub(crate) fn map_all(&self, remote: &dyn Remote, parts: &[MappedPart]) -> io::Result<()> {
+        let flags = (libc::MAP_SHARED | libc::MAP_FIXED_NOREPLACE) as u64;
+        let call = |part: &MappedPart| SystemCall {
+            number: libc::SYS_mmap,
+            arguments: [part.address, part.length, part.protection as u64, flags, self.descriptor, part.offset],
+        };
+        let got = remote.system_calls(&parts.iter().map(call).collect::<Vec<_>>())?;
+        let check = |(part, got): (&MappedPart, io::Result<u64>)| {
+            if got? == part.address { Ok(()) } else { Err(io::Error::from(io::ErrorKind::AddrInUse)) }
+        };
+        parts.iter().zip(got).try_for_each(check)
     }
 
     /// Maps a part of the file exactly at `address`, where nothing is mapped.

@@ -5,8 +5,10 @@
 //!
 //! ```text
 //! …                    entries of 70 bytes, one for each site
-//! end of the arena-32  magic, bytes of the whole arena, number of entries, and of its bytes
+//! end of the arena-32  magic, bytes of what programs share of the arena, number of entries, and of its bytes
 //! ```
+//!
+//! Addresses are distances from the arena's end, because programs that have the arena elsewhere share the table.
 
 use std::io;
 
@@ -28,14 +30,14 @@ pub(crate) fn room_for(sites: usize) -> u64 {
     ((sites * ENTRY + FOOTER) as u64).next_multiple_of(PAGE)
 }
 
-/// The table's bytes, which end where the arena of `room` bytes does.
-pub(crate) fn bytes_of(sites: &[Site], room: u64) -> Vec<u8> {
+/// The table's bytes, which end where the arena does; programs share so many bytes of it.
+pub(crate) fn bytes_of(sites: &[Site], arena_end: u64, common: u64) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(sites.len() * ENTRY + FOOTER);
     for Site { site, originals, .. } in sites {
         let relay = site.relay.as_ref();
         let copy = site.copy.as_ref();
         for address in [Some(site.jump.at), relay.map(|relay| relay.at), copy.map(|copy| copy.at)] {
-            bytes.extend(address.map_or(0, |address| address.0).to_le_bytes());
+            bytes.extend(address.map_or(0, |address| address.0.wrapping_sub(arena_end)).to_le_bytes());
         }
         for (patch, original) in [Some(&site.jump), relay].into_iter().zip(originals) {
             let code = patch.map_or(&[][..], Patch::bytes);
@@ -47,18 +49,21 @@ pub(crate) fn bytes_of(sites: &[Site], room: u64) -> Vec<u8> {
         bytes.push(copy.map_or(0, |copy| copy.length));
         bytes.push(0);
     }
-    for word in [MAGIC, room, sites.len() as u64, (sites.len() * ENTRY) as u64] {
+    for word in [MAGIC, common, sites.len() as u64, (sites.len() * ENTRY) as u64] {
         bytes.extend(word.to_le_bytes());
     }
     bytes
 }
 
-/// The sites that a process has tables of, by their places in the shared memory: forks have the same ones. `mappings` are
-/// those of its arenas, and `read` reads its memory.
+/// Where a table is: its arena's end in the process, and in the shared memory.
+pub(crate) type Place = (u64, u64);
+
+/// The sites that a process has tables of, by their places: forks have the same ones. `mappings` are those of its arenas, and
+/// `read` reads its memory.
 pub(crate) fn find<'m>(
     mappings: impl Iterator<Item = &'m Mapping>,
     read: impl Fn(u64, &mut [u8]) -> io::Result<()>,
-) -> Vec<(u64, Vec<Site>)> {
+) -> Vec<(Place, Vec<Site>)> {
     let mut found = Vec::new();
     for mapping in mappings {
         let mut end = mapping.end;
@@ -68,8 +73,8 @@ pub(crate) fn find<'m>(
                 end -= PAGE;
                 continue;
             };
+            found.push(((end, mapping.file_offset + (end - mapping.start)), sites));
             end -= room;
-            found.push((mapping.file_offset + (end - mapping.start), sites));
         }
     }
     found
@@ -92,13 +97,17 @@ fn table_at(end: u64, most: u64, read: &impl Fn(u64, &mut [u8]) -> io::Result<()
     let mut entries = vec![0; bytes as usize];
     read(end - FOOTER as u64 - bytes, &mut entries).ok()?;
     let (entries, _) = entries.as_chunks::<ENTRY>();
-    Some((entries.iter().map(site_of).collect::<Option<_>>()?, room))
+    let sites = entries.iter().map(|entry| site_of(entry, end)).collect::<Option<_>>();
+    Some((sites?, room))
 }
 
-fn site_of(entry: &[u8; ENTRY]) -> Option<Site> {
+fn site_of(entry: &[u8; ENTRY], arena_end: u64) -> Option<Site> {
     let address = |number: usize| {
         let word = entry[number * 8..][..8].try_into().expect("eight bytes");
-        RuntimeAddr(u64::from_le_bytes(word))
+        RuntimeAddr(match u64::from_le_bytes(word) {
+            0 => 0,
+            distance => arena_end.wrapping_add(distance),
+        })
     };
     let mut originals = [[0; PATCH_BYTES]; 2];
     let mut patches = [None; 2];
@@ -149,7 +158,7 @@ mod tests {
     fn found(pages: u64, ends: &[u64], spoil: impl Fn(&mut [u8])) -> Vec<(u64, usize)> {
         let mut memory = vec![0; (pages * PAGE) as usize];
         for end in ends {
-            let table = bytes_of(&sites(), 2 * PAGE);
+            let table = bytes_of(&sites(), AT + end * PAGE, 2 * PAGE);
             let end = (end * PAGE) as usize;
             memory[end - table.len()..end].copy_from_slice(&table);
             spoil(&mut memory[end - table.len()..end]);
@@ -161,25 +170,25 @@ mod tests {
         };
         let found = find([mapping(pages)].iter(), read);
         let parts = |site: &Site| (site.site, site.originals);
-        let is_same = |(_, these): &(u64, Vec<Site>)| these.iter().map(parts).eq(sites().iter().map(parts));
+        let is_same = |(_, these): &(Place, Vec<Site>)| these.iter().map(parts).eq(sites().iter().map(parts));
         assert!(found.iter().all(is_same), "{found:?}");
-        found.into_iter().map(|(offset, sites)| (offset, sites.len())).collect()
+        found.into_iter().map(|((_, offset), sites)| (offset, sites.len())).collect()
     }
 
     #[test]
     fn sites_come_back_as_they_were_written() {
-        assert_eq!(found(2, &[2], |_| {}), [(0x7000, 2)]);
+        assert_eq!(found(2, &[2], |_| {}), [(0x7000 + 2 * PAGE, 2)]);
     }
 
     #[test]
     fn arenas_that_follow_each_other_are_all_found_and_an_unfinished_one_is_passed_over() {
-        assert_eq!(found(7, &[2, 7], |_| {}), [(0x7000 + 5 * PAGE, 2), (0x7000, 2)]);
+        assert_eq!(found(7, &[2, 7], |_| {}), [(0x7000 + 7 * PAGE, 2), (0x7000 + 2 * PAGE, 2)]);
         assert_eq!(found(7, &[], |_| {}), []);
     }
 
     #[test]
     fn what_is_no_table_is_not_taken_for_one() {
-        let footer = bytes_of(&sites(), PAGE).len() - FOOTER;
+        let footer = bytes_of(&sites(), AT, PAGE).len() - FOOTER;
         for place in [0, 8, 10, 16, 22, 24, 30] {
             assert_eq!(found(2, &[2], |table| table[footer + place] ^= 0x55), [], "{place}");
         }

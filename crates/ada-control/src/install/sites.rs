@@ -28,6 +28,17 @@ impl Site {
         self.site.patches().zip(&self.originals).map(|(patch, original)| (patch, &original[..patch.bytes().len()]))
     }
 
+    /// The same in a program that has everything elsewhere, so far away.
+    pub(crate) fn shifted(&self, by: u64) -> Self {
+        let mut shifted = *self;
+        let HookSite { jump, relay, copy } = &mut shifted.site;
+        let addresses = [&mut jump.at].into_iter().chain(relay.iter_mut().map(|relay| &mut relay.at));
+        for address in addresses.chain(copy.iter_mut().map(|copy| &mut copy.at)) {
+            address.0 = address.0.wrapping_add(by);
+        }
+        shifted
+    }
+
     /// The code that changes.
     pub(crate) fn ranges(&self) -> impl Iterator<Item = Range<u64>> {
         self.site.patches().map(|patch| patch.at.0..patch.at.0 + patch.bytes().len() as u64)
@@ -53,26 +64,10 @@ fn exchange<'s, P>(
 where
     P: Iterator<Item = (&'s Patch, &'s [u8], &'s [u8])>,
 {
-    const WINDOW: u64 = 1 << 20;
     let mut different = Vec::new();
-    let mut rest = sites;
     let mut bytes = Vec::new();
-    while let Some(first) = rest.first() {
-        let first = first.site.jump.at.0;
-        // A window ends where a page would be read and written for nothing.
-        let mut count = 1;
-        while let (Some(last), Some(next)) = (rest.get(count - 1), rest.get(count)) {
-            let (last, next) = (last.site.jump.at.0, next.site.jump.at.0);
-            if next - last > 4096 || next - first > WINDOW {
-                break;
-            }
-            count += 1;
-        }
-        let (window, others) = rest.split_at(count);
-        rest = others;
-        let ranges = || window.iter().flat_map(Site::ranges);
-        let start = ranges().map(|range| range.start).min().unwrap_or(first);
-        let end = ranges().map(|range| range.end).max().unwrap_or(first);
+    for (numbers, Range { start, end }) in windows(sites) {
+        let window = &sites[numbers];
         bytes.resize((end - start) as usize, 0);
         remote.read(start, &mut bytes)?;
         let place = |patch: &Patch| {
@@ -89,6 +84,29 @@ where
         remote.write(start, &bytes)?;
     }
     Ok(different)
+}
+
+/// Sites that are read and written together, and the code that they are in: at most about a mebibyte, and without pages that
+/// would be read and written for nothing. Sites are in the order of their addresses.
+pub(crate) fn windows(sites: &[Site]) -> impl Iterator<Item = (Range<usize>, Range<u64>)> {
+    const WINDOW: u64 = 1 << 20;
+    let mut next = 0;
+    std::iter::from_fn(move || {
+        let from = next;
+        let first = sites.get(from)?.site.jump.at.0;
+        next += 1;
+        while let (last, Some(site)) = (&sites[next - 1], sites.get(next)) {
+            let (last, at) = (last.site.jump.at.0, site.site.jump.at.0);
+            if at - last > 4096 || at - first > WINDOW {
+                break;
+            }
+            next += 1;
+        }
+        let ranges = || sites[from..next].iter().flat_map(Site::ranges);
+        let start = ranges().map(|range| range.start).min().unwrap_or(first);
+        let end = ranges().map(|range| range.end).max().unwrap_or(first);
+        Some((from..next, start..end))
+    })
 }
 
 /// As many bytes as a patch can replace.

@@ -1,5 +1,6 @@
 //! The switches as they lie in the arenas.
 
+use std::collections::HashMap;
 use std::fs::File;
 use std::io;
 use std::ops::Range;
@@ -10,9 +11,16 @@ use ada_event::{FunctionId, ModuleId};
 use ada_patch::Arena;
 use memmap2::{MmapOptions, MmapRaw};
 
-/// The switches of all arenas. A module that is loaded twice has two.
+/// The switches of all arenas. A module that several programs have loaded has several.
 #[derive(Default)]
-pub(crate) struct SwitchArenas(Mutex<Vec<SwitchArena>>);
+pub(crate) struct SwitchArenas(Mutex<State>);
+
+#[derive(Default)]
+struct State {
+    arenas: Vec<SwitchArena>,
+    /// What stands in switches, if it is not 0: the next program that loads the module begins with it.
+    words: HashMap<FunctionId, u32>,
+}
 
 struct SwitchArena {
     /// Where it starts in the shared memory's file.
@@ -27,21 +35,34 @@ impl SwitchArenas {
     pub(crate) fn add(&self, file: &File, offset: u64, module: ModuleId, functions: usize) -> io::Result<()> {
         let memory = MmapOptions::new().offset(offset).len(Arena::switches_end(functions)).map_raw(file)?;
         let arena = SwitchArena { offset, module, functions, memory };
-        self.0.lock().expect("nobody panics with the lock").push(arena);
+        let mut state = self.0.lock().expect("nobody panics with the lock");
+        for (function, word) in state.words.iter().filter(|(function, _)| function.module() == module) {
+            let index = function.symbol_index() as usize;
+            if index < functions {
+                arena.word(index).store(*word, Ordering::Relaxed);
+            }
+        }
+        state.arenas.push(arena);
         Ok(())
     }
 
     /// Forgets the arenas in a part of the file.
     pub(crate) fn forget(&self, part: &Range<u64>) {
-        self.0.lock().expect("nobody panics with the lock").retain(|arena| !part.contains(&arena.offset));
+        self.0.lock().expect("nobody panics with the lock").arenas.retain(|arena| !part.contains(&arena.offset));
     }
 
     /// Sets a function's switch, wherever it is loaded. False where it has none.
     pub(crate) fn set(&self, function: FunctionId, word: u32) -> bool {
         let index = function.symbol_index() as usize;
-        let arenas = self.0.lock().expect("nobody panics with the lock");
-        let its = arenas.iter().filter(|arena| arena.module == function.module() && index < arena.functions);
-        its.map(|arena| arena.word(index).store(word, Ordering::Relaxed)).count() > 0
+        let mut state = self.0.lock().expect("nobody panics with the lock");
+        let its = state.arenas.iter().filter(|arena| arena.module == function.module() && index < arena.functions);
+        let is_there = its.map(|arena| arena.word(index).store(word, Ordering::Relaxed)).count() > 0;
+        match word {
+            0 => drop(state.words.remove(&function)),
+            word if is_there => drop(state.words.insert(function, word)),
+            _ => (),
+        }
+        is_there
     }
 }
 

@@ -19,8 +19,8 @@ use crate::install::open_in_target::{OpenInTarget, injected};
 use crate::install::shared_memory::SharedMemory;
 use crate::program_id::ProgramId;
 
-/// How many chunks are made ready before the target runs.
-const WARM_CHUNKS: usize = 16;
+/// How many chunks are made ready before the first program runs. Those that it runs are many, and most are short.
+pub(crate) const WARM_CHUNKS: usize = 16;
 
 /// The places of ada's memory in a target.
 #[derive(Clone, Copy, Debug)]
@@ -42,6 +42,8 @@ pub(crate) struct Program {
     pub(crate) loader: Option<LoaderNotification>,
     pub(crate) max_depth: Option<u32>,
     pub(crate) stubs: StubOptions,
+    /// How many chunks are made ready before it runs.
+    pub(crate) warm_chunks: usize,
 }
 
 impl TargetMemory {
@@ -53,7 +55,7 @@ impl TargetMemory {
         covered_offset: u64,
         program: &Program,
     ) -> Result<Self, ControlError> {
-        let Program { id, loader, max_depth, stubs } = *program;
+        let Program { id, loader, max_depth, stubs, warm_chunks } = *program;
         let read_write = libc::PROT_READ | libc::PROT_WRITE;
         let parts = shared.first_parts();
         let places = map_first(remote, open, parts[0].end)?;
@@ -70,9 +72,9 @@ impl TargetMemory {
         // The first chunks are the busiest: pages that are there already cost no faults while the target runs. Where
         // the kernel is too old for this, they come by and by.
         const MADV_POPULATE_WRITE: u64 = 23;
-        let warm = ((CHUNKS_AT + WARM_CHUNKS * CHUNK_SIZE) as u64).min(parts[0].end);
+        let warm = ((CHUNKS_AT + warm_chunks * CHUNK_SIZE) as u64).min(parts[0].end);
         let dump = pool + CONTROL_BYTES as u64..pool + CHUNKS_AT as u64;
-        for part in [pool..dump.start, dump.end..pool + warm] {
+        for part in [pool..dump.start, dump.end..pool + warm].into_iter().filter(|_| warm_chunks > 0) {
             let length = part.end - part.start;
             let _ = remote.system_call(libc::SYS_madvise, [part.start, length, MADV_POPULATE_WRITE, 0, 0, 0]);
         }

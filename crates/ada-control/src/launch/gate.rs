@@ -5,12 +5,13 @@
 //! constructor is still to come. A static program has no loader and stops at its entry point.
 
 use std::io;
+use std::ops::Range;
 use std::process::Command;
 
 use ada_event::ProcessId;
 use ada_process::procfs::ProcessDir;
 use ada_process::ptrace::{Tracee, stop_at_exec};
-use ada_process::{End, Halt, Remote};
+use ada_process::{End, Halt, Remote, SystemCall};
 
 use crate::arch::breakpoint::BREAKPOINT;
 use crate::error::{ControlError, Doing};
@@ -130,6 +131,14 @@ impl Remote for Gate {
 
     fn system_call(&self, number: i64, arguments: [u64; 6]) -> io::Result<u64> {
         self.tracee.system_call(number, arguments)
+    }
+
+    fn system_calls(&self, calls: &[SystemCall]) -> io::Result<Vec<io::Result<u64>>> {
+        self.tracee.system_calls(calls)
+    }
+
+    fn is_as_in_file(&self, range: &Range<u64>) -> bool {
+        self.tracee.is_as_in_file(range)
     }
 
     /// Below the stack pointer, past the red zone.

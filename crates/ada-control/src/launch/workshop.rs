@@ -1,11 +1,13 @@
 //! Hooks a program that stands at the gate: completely, or not at all.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use ada_event::ModuleId;
+use ada_image::Image;
 use ada_patch::{AgentEntries, StubOptions};
-use ada_process::maps::{self, LoadedFile};
+use ada_process::maps::{self, LoadedFile, Mapping};
 use ada_ring::detail::MAX_WINDOW;
 use ada_ring::{DetailMode, DetailShape};
 
@@ -16,10 +18,12 @@ use crate::install::heartbeat::Heartbeat;
 use crate::install::inherited_filters::InheritedFilters;
 use crate::install::installer::{self, Installer, Numbering};
 use crate::install::open_in_target::OpenInTarget;
+use crate::install::ready_image::{ReadyImage, ReadyImages, ReadyKey};
 use crate::install::shared_memory::{CoveredTable, SharedMemory};
-use crate::install::target_memory::{Program, TargetMemory};
+use crate::install::target_memory::{Program, TargetMemory, WARM_CHUNKS};
 use crate::launch::gate::Gate;
 use crate::options::TraceOptions;
+use crate::plan::image_file::ImageFile;
 use crate::plan::module::Module;
 use crate::plan::plan_cache::PlanCache;
 use crate::plan::planned_image::PlannedImage;
@@ -32,6 +36,8 @@ pub(crate) struct Workshop {
     pub(crate) heartbeat: Heartbeat,
     pub(crate) shared: Arc<SharedMemory>,
     pub(crate) plans: PlanCache,
+    /// What was made for one program and serves others.
+    pub(crate) ready: ReadyImages,
     numbering: Arc<Numbering>,
     next_program: AtomicU32,
 }
@@ -46,6 +52,26 @@ pub(crate) struct HookedProgram {
     pub(crate) pool_in_target: u64,
     /// Why fatal signals are not recorded, if they are not.
     pub(crate) no_crashes: Option<&'static str>,
+    /// What else is not recorded.
+    pub(crate) limits: Vec<String>,
+}
+
+/// A program that has its memory and its plans, and no hooks yet.
+pub(crate) struct PreparedProgram {
+    open: OpenInTarget,
+    memory: TargetMemory,
+    mappings: Vec<Mapping>,
+    files: HashSet<LoadedFile>,
+    deadline: Deadline,
+    installer: Installer,
+    images: Vec<PlannedImage>,
+    /// Files with what there is of them from other programs.
+    ready: Vec<(LoadedFile, Vec<Arc<ReadyImage>>)>,
+    keys: HashMap<LoadedFile, ReadyKey>,
+    /// The GS base is ada's to use.
+    has_gs: bool,
+    /// Why fatal signals cannot be recorded, as far as that is known.
+    no_crashes: Option<&'static str>,
 }
 
 impl Workshop {
@@ -58,7 +84,8 @@ impl Workshop {
         probes::publish(shared.pool(), options.follow);
         let shared = Arc::new(shared);
         let heartbeat = Heartbeat::start(shared.clone());
-        Self { heartbeat, shared, plans, numbering: Arc::default(), next_program: AtomicU32::new(0) }
+        let ready = ReadyImages::default();
+        Self { heartbeat, shared, plans, ready, numbering: Arc::default(), next_program: AtomicU32::new(0) }
     }
 
     /// The number of the next program.
@@ -80,10 +107,25 @@ impl Workshop {
         deadline: impl FnOnce(&[LoadedFile]) -> Deadline,
         progress: &dyn Progress,
     ) -> Result<HookedProgram, ControlError> {
+        let prepared = self.prepare(gate, options, &HashSet::new(), deadline, progress)?;
+        self.install(gate, options, prepared)
+    }
+
+    /// The first half of hooking: the program gets its memory, and its files are planned, unless they are ready from another
+    /// program. `taken` are the numbers of modules that the process has had. Any number of programs may be prepared at once.
+    pub(crate) fn prepare(
+        &self,
+        gate: &Gate,
+        options: &TraceOptions,
+        taken: &HashSet<ModuleId>,
+        deadline: impl FnOnce(&[LoadedFile]) -> Deadline,
+        progress: &dyn Progress,
+    ) -> Result<PreparedProgram, ControlError> {
         let filters = InheritedFilters::of(&gate.tracee)?;
         let open = OpenInTarget::open(gate, &self.shared)?;
+        let id = self.next_program();
         let program = Program {
-            id: self.next_program(),
+            id,
             loader: gate.loader,
             max_depth: options.max_depth,
             stubs: StubOptions {
@@ -91,43 +133,137 @@ impl Workshop {
                 detail: shape(options),
                 by_exits: options.by_exits,
             },
+            warm_chunks: if id.0 == 0 { WARM_CHUNKS } else { 0 },
         };
         let covered = self.shared.covered_table().doing("making a table of covered pages")?;
         let memory = TargetMemory::set_up(gate, &open, &self.shared, covered.offset, &program)?;
         filters.tell(gate, memory.process_block)?;
-        let mut mappings = maps::of_process(gate.tracee.pid()).doing("reading the program's mappings")?;
+
+        let mappings = maps::of_process(gate.tracee.pid()).doing("reading the program's mappings")?;
         let files = maps::loaded_files(&mappings);
         let deadline = deadline(&files);
         progress.hooking(files.len(), deadline.allowed());
         let known = files.iter().cloned().collect();
-        let mut installer = self.installer(covered, &program, memory.entries);
+        let installer = self.installer(covered, &program, memory.entries);
         let loader_function = gate.loader.map_or(0, |loader| loader.function);
-        let mut images = installer::plan(files, &self.plans, loader_function, &options.exclude, &deadline);
-        deadline.check()?;
+        let owner_by_word = program.stubs.owner_by_word;
+        let mut ready = Vec::new();
+        let mut new = Vec::new();
+        let mut keys = HashMap::new();
+        for file in files {
+            let key = ReadyKey::of(&file, loader_function, owner_by_word);
+            let images = key.as_ref().map_or_else(Vec::new, |key| self.ready.find(key, taken));
+            key.into_iter().for_each(|key| drop(keys.insert(file.clone(), key)));
+            if images.is_empty() {
+                new.push(file);
+            } else {
+                ready.push((file, images));
+            }
+        }
+        let plan =
+            |files: Vec<LoadedFile>| installer::plan(files, &self.plans, loader_function, &options.exclude, &deadline);
+        let mut images = plan(new);
         let has_gs = !images.iter().any(PlannedImage::uses_gs);
         if has_gs {
             let mut registers = gate.tracee.registers().doing("reading registers")?;
             registers.set_spare(memory.nobodys_state);
             gate.tracee.set_registers(&registers).doing("writing registers")?;
         } else {
+            images.extend(plan(ready.drain(..).map(|(file, _)| file).collect()));
             images.iter_mut().for_each(PlannedImage::leave_gs_alone);
         }
-        let mut placed = installer.place(gate, &open, &mut mappings, images);
-        if gate.loader.is_some() && has_gs {
-            installer.place_loader(gate, &open, &mut mappings, &mut placed)?;
-        }
-        let filled = installer.fill(placed)?;
         deadline.check()?;
-        let modules = installer.patch(gate, filled, &|_| false)?;
+        let no_crashes = if !has_gs {
+            Some("the program uses the GS base, which ada needs; none of its functions is hooked")
+        } else if !filters.allow_crash_handlers() {
+            Some("a seccomp filter forbids what is needed")
+        } else {
+            None
+        };
+        let files = known;
+        Ok(PreparedProgram {
+            open,
+            memory,
+            mappings,
+            files,
+            deadline,
+            installer,
+            images,
+            ready,
+            keys,
+            has_gs,
+            no_crashes,
+        })
+    }
+
+    /// The second half: functions are numbered, and hooked. One program at a time, so that whoever knows a number knows all
+    /// below it.
+    pub(crate) fn install(
+        &self,
+        gate: &Gate,
+        options: &TraceOptions,
+        prepared: PreparedProgram,
+    ) -> Result<HookedProgram, ControlError> {
+        let PreparedProgram {
+            open, memory, mut mappings, files, deadline, mut installer, mut images, ready, keys, ..
+        } = prepared;
+        let mut reused = Vec::new();
+        for (file, candidates) in ready {
+            let is_same = keys.get(&file).is_some_and(|key| key.is_mapped(&file, &mappings));
+            // The same file may be loaded twice.
+            let is_taken = |image: &ReadyImage| reused.iter().any(|module: &Module| module.id == image.module.id);
+            let mut module = None;
+            for image in candidates.iter().filter(|image| !is_taken(image)) {
+                module = deadline.work(|| installer.reuse(gate, &open, &mut mappings, &file, image, is_same))?;
+                if module.is_some() {
+                    break;
+                }
+            }
+            match module {
+                Some(module) => reused.push(module),
+                // There is something else where its stubs would be.
+                None => {
+                    let loader_function = gate.loader.map_or(0, |loader| loader.function);
+                    let file = vec![file];
+                    images.extend(installer::plan(file, &self.plans, loader_function, &options.exclude, &deadline));
+                }
+            }
+        }
+        let mut placed = installer.place(gate, &open, &mut mappings, images);
+        if gate.loader.is_some() && prepared.has_gs {
+            let loader = keys.values().find(|key| key.is_loader()).and_then(|key| self.ready.loader(key));
+            installer.place_loader(gate, &open, &mut mappings, &mut placed, loader)?;
+        }
+        let filled = deadline.work(|| installer.fill(placed))?;
+        deadline.check()?;
+        let mut modules = deadline.work(|| installer.patch(gate, filled, &|_| false))?;
         deadline.check()?;
         open.close(gate)?;
-        let no_crashes = crash_handlers::obstacle(&modules, options.max_depth.is_some())
-            .or((!filters.allow_crash_handlers()).then_some("a seccomp filter forbids what is needed"));
+        for (file, image) in installer.whole_images() {
+            keys.get(file).into_iter().for_each(|key| self.ready.keep(key.clone(), image.clone()));
+        }
+        if let Some((loader, key)) = installer.ready_loader().zip(keys.values().find(|key| key.is_loader())) {
+            self.ready.keep_loader(key.clone(), loader);
+        }
+        let limits = modules.iter().filter_map(|module| run_before_hooks(&module.file)).collect();
+        modules.extend(reused);
+        let no_crashes = prepared
+            .no_crashes
+            .or_else(|| crash_handlers::obstacle(installer.signal_facts(), options.max_depth.is_some()));
         if no_crashes.is_none() {
             crash_handlers::install(gate, &memory)?;
         }
-        Ok(HookedProgram { installer, modules, files: known, pool_in_target: memory.pool, no_crashes })
+        Ok(HookedProgram { installer, modules, files, pool_in_target: memory.pool, no_crashes, limits })
     }
+}
+
+/// What of a file has run before the gate, in the words of a limit.
+fn run_before_hooks(file: &LoadedFile) -> Option<String> {
+    let bytes = ImageFile::open(&file.path).ok()?;
+    let resolvers = Image::parse(bytes.bytes()).ok()?.resolvers_at_start();
+    let (path, names) = (file.path.display(), resolvers.join(", "));
+    let says = || format!("the loader ran the IFUNC resolvers of {path} before they were hooked: {names}");
+    (!resolvers.is_empty()).then(says)
 }
 
 /// What the options ask to capture with each call and return.

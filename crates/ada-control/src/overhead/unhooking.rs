@@ -92,8 +92,12 @@ impl Unhooking {
 fn changes(programs: &Programs, processes: &BTreeSet<ProcessId>, functions: &[FunctionId]) -> Vec<Change> {
     let hooked = programs.lock();
     let mut changes = Vec::new();
-    for &function in functions {
-        let Some(module) = hooked.modules.iter().find(|module| module.id == function.module()) else { continue };
+    // Programs that have loaded the same file have the same module.
+    let in_programs = functions.iter().flat_map(|&function| {
+        let modules = hooked.modules.iter().filter(move |module| module.id == function.module());
+        modules.map(move |module| (function, module))
+    });
+    for (function, module) in in_programs {
         let Some((installer, first)) = hooked.installers.get(&module.program) else { continue };
         // A library that was loaded later can be gone at any moment.
         if !first.contains(&module.file) {

@@ -15,7 +15,7 @@ pub(crate) struct ImageFile {
 
 /// A file at one moment of its life. Whoever writes to it changes its modification time, and who sets that back, its
 /// change time. The device is left out: the same container image gets another number at each start.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct FileIdentity {
     pub(crate) inode: u64,
     pub(crate) size: u64,
@@ -44,6 +44,11 @@ impl ImageFile {
 }
 
 impl FileIdentity {
+    /// That of the file at a path.
+    pub(crate) fn of_path(path: &Path) -> io::Result<Self> {
+        Ok(Self::of(&std::fs::metadata(path)?))
+    }
+
     fn of(metadata: &Metadata) -> Self {
         Self {
             inode: metadata.ino(),

@@ -33,6 +33,21 @@ impl Module {
         Self { id, program, file, bias, build_id, functions, table_hash, verdicts, first_function }
     }
 
+    /// The same image in another program, which has it elsewhere.
+    pub(crate) fn in_program(&self, program: ProgramId, file: LoadedFile) -> Self {
+        Self {
+            id: self.id,
+            program,
+            bias: self.bias.wrapping_add(file.start.wrapping_sub(self.file.start)),
+            file,
+            build_id: self.build_id.clone(),
+            functions: self.functions.clone(),
+            table_hash: self.table_hash,
+            verdicts: self.verdicts.clone(),
+            first_function: self.first_function,
+        }
+    }
+
     /// Shares what is the same with another program's module of the same file: tables are large.
     pub(crate) fn share_with(&mut self, other: &Self) {
         if self.table_hash == other.table_hash && self.file.path == other.file.path {

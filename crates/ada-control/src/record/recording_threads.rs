@@ -13,7 +13,7 @@ use super::manifest;
 use crate::drain::Drain;
 use crate::drain::session::{SessionFiles, SnapshotRequests};
 use crate::error::ControlError;
-use crate::follow::{follow_execs, serve_loader};
+use crate::follow::{ExecFollower, serve_loader};
 use crate::launch::workshop::Workshop;
 use crate::live::handlers::StatusHandler;
 use crate::live::{Handler, LiveServer};
@@ -58,6 +58,7 @@ impl RecordingThreads<'_> {
     ) -> Recorded {
         let Self { pid, programs, workshop, options, hook_cost, status, snapshot_requests, live, handlers } = *self;
         let (pool, tally) = (drain.pool(), drain.tally());
+        let follower = ExecFollower::new(programs, workshop, options, pool);
         thread::scope(|scope| {
             let drained = scope.spawn(|| run_drain(drain, files, programs, options, pid, status, snapshot_requests));
             scope.spawn(|| {
@@ -68,7 +69,7 @@ impl RecordingThreads<'_> {
             let seen_cpu = scope.spawn(|| watch_cpu(programs, &tally));
             scope.spawn(|| programs.listen_for_processes());
             if options.follow {
-                scope.spawn(|| follow_execs(programs, workshop, options, pool));
+                scope.spawn(|| follower.run(scope));
             }
             let governed = hook_cost.zip(options.max_overhead).map(|(cost, max_overhead)| {
                 let governor = Governor::new(programs, tally.clone(), cost, max_overhead, options.exact_counts);

@@ -143,6 +143,9 @@ impl Switchboard {
     /// What the manifest of a process says of the functions that `is_its` is true of.
     pub(crate) fn entries(&self, process: ProcessId, is_its: impl Fn(FunctionId) -> bool) -> Vec<atf::Switch> {
         let mut state = self.state.lock().expect("nobody panics with the lock");
+        if !state.closed.iter().chain(state.open.values()).any(|interval| is_its(interval.function)) {
+            return Vec::new();
+        }
         let sums = state.sums(&self.shared);
         let is_exact = are_exact(&self.shared.pool());
         let mut by_function: BTreeMap<FunctionId, Vec<&Interval>> = BTreeMap::new();

@@ -32,6 +32,15 @@ impl HookedPrograms {
         self.modules.iter().filter(is_its).collect()
     }
 
+    /// The numbers of modules that a process has had, which runs a program that it may have been forked with.
+    pub(crate) fn modules_taken_by(&self, pid: ProcessId, program: ProgramId) -> HashSet<ModuleId> {
+        let known = self.processes.get(&pid);
+        let was_run =
+            |it: &ProcessFacts, other: &ProgramId| it.programs.contains(other) || it.forked_in.contains(other);
+        let has_run = |other: ProgramId| other == program || known.is_some_and(|it| was_run(it, &other));
+        self.modules.iter().filter(|module| has_run(module.program)).map(|module| module.id).collect()
+    }
+
     /// A function's name, or its module and offset where it has none.
     pub(crate) fn name_of(&self, function: FunctionId) -> String {
         let module = self.modules.iter().find(|module| module.id == function.module());

@@ -16,6 +16,8 @@ pub(crate) struct ProcessFacts {
     pub(crate) is_attached: bool,
     /// The programs that it has run.
     pub(crate) programs: BTreeSet<ProgramId>,
+    /// Programs that it ran before it ran another, whether or not it was seen to: it may have been forked in them.
+    pub(crate) forked_in: BTreeSet<ProgramId>,
     /// The calls that were open when ada attached to it.
     pub(crate) open_calls: Vec<OpenCalls>,
     /// The manifest does not list it yet.

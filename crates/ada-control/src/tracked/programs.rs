@@ -161,16 +161,22 @@ impl Programs {
     /// Takes a hooked program in. The lock must have been held since before it was hooked, so that numbers come here in their
     /// order: whoever knows one knows all below it.
     pub(crate) fn add(&self, hooked: &mut HookedPrograms, pid: ProcessId, program: HookedProgram, facts: ProcessFacts) {
-        let HookedProgram { installer, modules, files, no_crashes, .. } = program;
+        let HookedProgram { installer, modules, files, no_crashes, limits, .. } = program;
         if let Some(reason) = no_crashes {
             hooked.limits.push(format!("no crash records of process {pid}: {reason}"));
+        }
+        for limit in limits {
+            if !hooked.limits.contains(&limit) {
+                hooked.limits.push(limit);
+            }
         }
         let id = installer.program;
         self.add_modules(hooked, modules);
         hooked.installers.insert(id, (installer, files));
         let process = hooked.processes.entry(pid).or_default();
         process.programs.insert(id);
-        *process = ProcessFacts { programs: std::mem::take(&mut process.programs), is_news: true, ..facts };
+        let (programs, forked_in) = (std::mem::take(&mut process.programs), std::mem::take(&mut process.forked_in));
+        *process = ProcessFacts { programs, forked_in, is_news: true, ..facts };
     }
 
     pub(crate) fn add_modules(&self, hooked: &mut HookedPrograms, modules: Vec<Module>) {
@@ -180,7 +186,7 @@ impl Programs {
             drop(numbers);
             let same = hooked.modules.iter().find(|known| known.file.path == module.file.path);
             same.into_iter().for_each(|known| module.share_with(known));
-            if hooked.modules.iter().all(|known| known.id != module.id) {
+            if hooked.modules.iter().all(|known| (known.id, known.program) != (module.id, module.program)) {
                 hooked.modules.push(module);
             }
         }

@@ -151,21 +151,16 @@ impl Displaced {
             instruction.set_ip(0x10 + number as u64);
         }
         let before = out.len();
-        let mut code_at = at.0;
         if self.end == End::Calls {
-            // A callee that looks at its return address must find the original one: push it, and jump. The address
-            // is pushed from memory in front of the code, which a short jump passes over.
-            out.extend_from_slice(&[0xeb, 0x08]);
-            out.extend_from_slice(&behind.0.to_le_bytes());
-            code_at += 10;
+            // A callee that looks at its return address must find the original one: push it, and jump.
             let call = instructions.pop().ok_or(SkipReason::Unmovable)?;
-            instructions.push(push_from(RuntimeAddr(at.0 + 2))?);
+            instructions.extend(push_address(behind)?);
             instructions.push(jump_of(&call)?);
         } else if self.end == End::FallsThrough {
             instructions
                 .push(Instruction::with_branch(Code::Jmp_rel32_64, behind.0).map_err(|_| SkipReason::Unmovable)?);
         }
-        let block = InstructionBlock::new(&instructions, code_at);
+        let block = InstructionBlock::new(&instructions, at.0);
         let encoded = BlockEncoder::encode(64, block, BlockEncoderOptions::NONE).map_err(|_| SkipReason::Unmovable)?;
         out.extend_from_slice(&encoded.code_buffer);
         if out.len() - before > Self::MOST_BYTES { Err(SkipReason::Unmovable) } else { Ok(()) }
@@ -186,9 +181,20 @@ fn is_movable_call(call: &Instruction) -> bool {
         && !(call.op0_kind() == OpKind::Register && call.op0_register() == Register::RSP)
 }
 
-fn push_from(address: RuntimeAddr) -> Result<Instruction, SkipReason> {
-    Instruction::with1(Code::Push_rm64, MemoryOperand::with_base_displ(Register::RIP, address.0 as i64))
-        .map_err(|_| SkipReason::Unmovable)
+/// Pushes an address, which is told by its distance, so that the code is the same wherever it is as far away. Registers and
+/// flags are kept; what is written below the address is the callee's to write to.
+fn push_address(address: RuntimeAddr) -> Result<[Instruction; 5], SkipReason> {
+    let address = MemoryOperand::with_base_displ(Register::RIP, address.0 as i64);
+    let pushed = MemoryOperand::with_base_displ(Register::RSP, 8);
+    let instructions = [
+        Instruction::with1(Code::Push_r64, Register::RAX),
+        Instruction::with1(Code::Push_r64, Register::RAX),
+        Instruction::with2(Code::Lea_r64_m, Register::RAX, address),
+        Instruction::with2(Code::Mov_rm64_r64, pushed, Register::RAX),
+        Instruction::with1(Code::Pop_r64, Register::RAX),
+    ];
+    let [slot, save, load, store, restore] = instructions.map(|made| made.map_err(|_| SkipReason::Unmovable));
+    Ok([slot?, save?, load?, store?, restore?])
 }
 
 fn jump_of(call: &Instruction) -> Result<Instruction, SkipReason> {
@@ -248,12 +254,8 @@ mod tests {
     #[test]
     fn a_displaced_call_returns_to_the_original() {
         let code = relocated(&[0xe8, 0x00, 0x01, 0x00, 0x00]);
-        assert_eq!(code[0], "Jmp_rel8_64 0x41000a");
+        assert_eq!(code[2], "Lea_r64_m [0x401005]");
         assert_eq!(code.last().unwrap(), "Jmp_rel32_64 0x401105");
-        let mut out = Vec::new();
-        let bytes = [0xe8, 0x00, 0x01, 0x00, 0x00];
-        Displaced::decode(&bytes, JUMP_BYTES).unwrap().relocate(START, COPY, &mut out).unwrap();
-        assert_eq!(out[2..10], 0x40_1005_u64.to_le_bytes());
     }
 
     /// xor eax, eax; ret, then another function's push.

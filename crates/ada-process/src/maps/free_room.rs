@@ -1,5 +1,7 @@
 //! Free addresses near an image.
 
+use std::ops::Range;
+
 use super::loaded_file::LoadedFile;
 use super::mapping::Mapping;
 
@@ -33,6 +35,15 @@ pub fn free_near(mappings: &[Mapping], file: &LoadedFile, length: u64) -> Option
     None
 }
 
+/// Whether nothing is mapped in a range of addresses that programs can have.
+pub fn is_free(mappings: &[Mapping], range: &Range<u64>) -> bool {
+    const END: u64 = 1 << 47;
+    const LOWEST: u64 = 1 << 16;
+    let after = mappings.partition_point(|mapping| mapping.end <= range.start);
+    let is_before_next = mappings.get(after).is_none_or(|mapping| mapping.start >= range.end);
+    is_before_next && LOWEST <= range.start && range.end < END
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -46,6 +57,8 @@ mod tests {
             let start = free_near(&mappings, file, 4 << 20).unwrap();
             assert!(mappings.iter().all(|mapping| start + (4 << 20) <= mapping.start || start >= mapping.end));
             assert!(file.end - start < 1 << 31);
+            assert!(is_free(&mappings, &(start..start + (4 << 20))));
+            assert!(!is_free(&mappings, &(file.start - 1..file.start + 1)));
         }
     }
 }

@@ -3,6 +3,8 @@
 use std::cmp::Ordering;
 use std::fs::{self, File, Metadata, OpenOptions};
 use std::io;
+use std::ops::Range;
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use ada_event::{ProcessId, ThreadId};
@@ -80,6 +82,20 @@ impl ProcessDir {
     /// The list of its mappings, as text.
     pub(crate) fn maps(&self) -> io::Result<String> {
         fs::read(self.path.join("maps")).map(|text| String::from_utf8_lossy(&text).into_owned())
+    }
+
+    /// Whether all pages of a range of addresses, as far as they are there, are those of the file that is mapped: a page that
+    /// was written to is not.
+    pub(crate) fn has_only_file_pages(&self, range: &Range<u64>) -> io::Result<bool> {
+        const PAGE: u64 = 4096;
+        const IS_PRESENT_OR_SWAPPED: u64 = 3 << 62;
+        const IS_OF_FILE: u64 = 1 << 61;
+        let pages = range.start / PAGE..range.end.div_ceil(PAGE);
+        let mut entries = vec![0; (pages.end - pages.start) as usize * 8];
+        File::open(self.path.join("pagemap"))?.read_exact_at(&mut entries, pages.start * 8)?;
+        let (entries, _) = entries.as_chunks::<8>();
+        let is_clean = |entry: u64| entry & IS_PRESENT_OR_SWAPPED == 0 || entry & IS_OF_FILE != 0;
+        Ok(entries.iter().all(|entry| is_clean(u64::from_le_bytes(*entry))))
     }
 
     /// What the kernel says in a line. `None` where there is no such process any more.
@@ -175,6 +191,26 @@ mod tests {
         assert_eq!(words_of(b"echo\0a b\0"), ["echo", "a b"]);
         assert_eq!(words_of(b"echo\0\0"), ["echo", ""]);
         assert_eq!(words_of(b"redis-server *:6379\0\0\0\0\0\0"), ["redis-server *:6379"]);
+    }
+
+    #[test]
+    fn pages_that_were_written_to_are_told_from_those_of_the_file() {
+        let file = File::open("/proc/self/exe").unwrap();
+        let length = 4 * 4096;
+        let protection = libc::PROT_READ | libc::PROT_WRITE;
+        let descriptor = std::os::fd::AsRawFd::as_raw_fd(&file);
+        // SAFETY: a new private mapping of a file.
+        let at = unsafe { libc::mmap(std::ptr::null_mut(), length, protection, libc::MAP_PRIVATE, descriptor, 0) };
+        let all = at as u64..at as u64 + length as u64;
+        let is_clean = |range: &Range<u64>| ProcessDir::own().has_only_file_pages(range).unwrap();
+        assert!(is_clean(&all), "nothing is there yet");
+        let page = at.cast::<u8>().wrapping_add(2 * 4096);
+        // SAFETY: within the mapping, which nobody else knows.
+        let byte = unsafe { page.read_volatile() };
+        assert!(is_clean(&all), "it was read");
+        // SAFETY: as above.
+        unsafe { page.write_volatile(byte) };
+        assert!(!is_clean(&all) && is_clean(&(all.start..all.start + 2 * 4096)));
     }
 
     #[test]

@@ -38,6 +38,16 @@ impl Status {
         self.field("NSpid").split_ascii_whitespace().count()
     }
 
+    /// The id by which it knows itself, in the innermost PID namespace that it is in.
+    pub fn innermost_id(&self) -> Option<ProcessId> {
+        self.field("NSpid").split_ascii_whitespace().next_back()?.parse().ok().map(ProcessId)
+    }
+
+    /// The user whose rights it has.
+    pub fn effective_user(&self) -> Option<u32> {
+        self.field("Uid").split_ascii_whitespace().nth(1)?.parse().ok()
+    }
+
     /// Whether it has this user's id, real, effective, saved or for files.
     pub(crate) fn has_user(&self, user: u32) -> bool {
         self.field("Uid").split_ascii_whitespace().any(|id| id.parse() == Ok(user))
@@ -61,6 +71,7 @@ mod tests {
     fn fields_are_found_by_their_whole_names() {
         let status = Status::of_text(TEXT.to_owned());
         assert_eq!((status.parent(), status.thread_count(), status.id_count()), (Some(ProcessId(42)), Some(7), 2));
+        assert_eq!((status.innermost_id(), status.effective_user()), (Some(ProcessId(1)), Some(5)));
         assert!(status.has_user(5) && !status.has_user(9) && status.has_seccomp());
         assert_eq!(status.pending_signals(), 0x20001);
         assert_eq!((status.field("State"), status.field("Sec")), ("S (sleeping)", ""));

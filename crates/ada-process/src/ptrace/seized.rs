@@ -24,6 +24,11 @@ pub enum ExecOutcome {
     Ended,
 }
 
+/// How often to look at a thread that is about to exec.
+const LOOK: Duration = Duration::from_micros(30);
+/// The same while its process is stopped.
+const LOOK_AT_STOPPED: Duration = Duration::from_millis(2);
+
 const EXEC_STOP: i32 = libc::SIGTRAP | (libc::PTRACE_EVENT_EXEC << 8);
 
 impl Seized {
@@ -32,17 +37,20 @@ impl Seized {
         Ok(Self { thread: TracedThread::seize(tid, libc::PTRACE_O_TRACEEXEC)? })
     }
 
-    /// Waits until the thread's process `pid` has loaded the new program, or has failed to; the thread is then not traced
-    /// any more. Signals that come meanwhile are passed on.
-    pub fn wait_for_exec(self, pid: ProcessId, has_failed: impl Fn() -> bool) -> io::Result<ExecOutcome> {
+    /// Waits until the thread's process `pid` has loaded the new program, has failed to, or `give_up` says to leave it; the
+    /// thread is then not traced any more. Signals that come meanwhile are passed on. A process that is stopped may stay
+    /// so for as long as its user likes, and for its parent's eyes.
+    pub fn wait_for_exec(self, pid: ProcessId, give_up: impl Fn() -> bool) -> io::Result<ExecOutcome> {
         let mut is_interrupted = false;
+        let mut is_stopped = false;
+        sleep_precisely();
         loop {
             let Some((stopped, halt)) = poll_own_tracee([self.thread.tid(), pid.first_thread()])? else {
-                if has_failed() && !is_interrupted {
-                    self.thread.interrupt()?;
+                if !is_interrupted && give_up() {
+                    unless_gone(self.thread.interrupt())?;
                     is_interrupted = true;
                 }
-                std::thread::sleep(Duration::from_micros(50));
+                std::thread::sleep(if is_stopped { LOOK_AT_STOPPED } else { LOOK });
                 continue;
             };
             match halt {
@@ -68,14 +76,21 @@ impl Seized {
                         }
                     }
                     // The kernel reports when the whole process is stopped, and also when it goes on.
-                    let goes_on = stop & 0xff == libc::SIGTRAP;
-                    unless_gone(if goes_on { stopped.resume(0) } else { stopped.listen() })?;
+                    is_stopped = stop & 0xff != libc::SIGTRAP;
+                    unless_gone(if is_stopped { stopped.listen() } else { stopped.resume(0) })?;
                 }
                 Halt::Stopped(signal) => unless_gone(stopped.resume(signal & 0xff))?,
                 Halt::Exited(_) | Halt::Killed(_) => return Ok(ExecOutcome::Ended),
             }
         }
     }
+}
+
+/// Has the calling thread sleep as long as it says: the kernel adds 50 microseconds otherwise.
+fn sleep_precisely() {
+    const NANOSECONDS: libc::c_ulong = 1000;
+    // SAFETY: the kernel takes a number, for the calling thread.
+    unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, NANOSECONDS) };
 }
 
 /// Passes over the failure of a request to a process that has been killed: its end is the next change.

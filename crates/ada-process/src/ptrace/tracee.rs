@@ -1,6 +1,7 @@
 //! A process stopped at its exec: registers, memory, and system calls made in it.
 
 use std::io;
+use std::ops::Range;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -8,9 +9,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use ada_event::ProcessId;
 
 use super::traced_thread::{TracedThread, trace_me};
-use crate::arch::{Registers, SYSTEM_CALL};
+use crate::arch::{Registers, SYSTEM_CALL, SYSTEM_CALLS};
 use crate::procfs::{ProcessDir, ProcessMemory};
-use crate::remote::system_call_result;
+use crate::remote::{SystemCall, system_call_result};
 use crate::wait::{Halt, is_gone, wait, wait_for_change, wait_for_end};
 
 /// A process that this one traces, stopped.
@@ -145,6 +146,44 @@ impl Tracee {
         let returned = made?;
         restored?;
         system_call_result(returned)
+    }
+
+    /// Makes several system calls in the target, one after the other, in one go. Gives what each has returned.
+    pub fn system_calls(&self, calls: &[SystemCall]) -> io::Result<Vec<io::Result<u64>>> {
+        const WORDS: usize = 7;
+        const FAR_BELOW: u64 = 2048;
+        let before = self.registers()?;
+        let at = before.instruction_pointer();
+        let words = calls.iter().flat_map(|call| [call.number as u64].into_iter().chain(call.arguments));
+        let mut table: Vec<u8> = words.flat_map(u64::to_le_bytes).collect();
+        let place = (before.stack_pointer() - FAR_BELOW - table.len() as u64) & !15;
+        let mut code = [0; SYSTEM_CALLS.len()];
+        let mut below = vec![0; table.len()];
+        self.read(at, &mut code)?;
+        self.read(place, &mut below)?;
+        self.write(place, &table)?;
+        self.write(at, &SYSTEM_CALLS)?;
+        self.set_registers(&before.for_system_calls(at, place, calls.len() as u64))?;
+        let made = self.run_to_trap().and_then(|halt| {
+            let now_at = self.registers()?.instruction_pointer();
+            match halt {
+                Halt::Stopped(libc::SIGTRAP) if now_at == at + SYSTEM_CALLS.len() as u64 => {
+                    self.read(place, &mut table)
+                }
+                _ => Err(io::Error::other(format!("the target did not come back from system calls: {halt:?}"))),
+            }
+        });
+        // Whatever came of it: the target may go on.
+        let restored = self.write(at, &code).and(self.write(place, &below)).and(self.set_registers(&before));
+        made?;
+        restored?;
+        let (words, _) = table.as_chunks::<8>();
+        Ok(words.iter().step_by(WORDS).map(|word| system_call_result(u64::from_le_bytes(*word))).collect())
+    }
+
+    /// Whether nobody has written to a part of a file that the target has mapped privately.
+    pub fn is_as_in_file(&self, range: &Range<u64>) -> bool {
+        ProcessDir::of(self.pid()).has_only_file_pages(range).unwrap_or(false)
     }
 
     /// Ends the target, which is our own child, and waits for its end.

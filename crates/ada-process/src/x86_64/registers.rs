@@ -56,6 +56,15 @@ impl Registers {
         self
     }
 
+    /// The same, about to make the system calls of a table with the code at `at`.
+    pub(crate) fn for_system_calls(mut self, at: u64, table: u64, count: u64) -> Self {
+        let call = &mut self.0;
+        call.rip = at;
+        call.orig_rax = u64::MAX;
+        (call.rbx, call.r12) = (table, count);
+        self
+    }
+
     /// What a system call that was just made has left.
     pub(crate) fn system_call_result(&self) -> u64 {
         self.0.rax

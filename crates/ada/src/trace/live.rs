@@ -47,8 +47,11 @@ impl Progress for LiveLine {
     fn hooking(&self, files: usize, allowed: Duration) {
         if let Some(shown) = &self.shown {
             shown.lock().expect("printing does not panic").is_on_screen = true;
-            let limit =
-                if allowed.is_zero() { String::new() } else { format!(", {:.0} s at most", allowed.as_secs_f64()) };
+            let limit = if allowed.is_zero() {
+                String::new()
+            } else {
+                format!(", {:.0} s of work at most", allowed.as_secs_f64())
+            };
             self.show(&format!("ada: hooking {files} files{limit}"));
         }
     }

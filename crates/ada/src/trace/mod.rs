@@ -32,7 +32,7 @@ ada's own words go to stderr; stdin, stdout, signals and the exit code are the p
 pub(crate) struct Args {
     #[command(flatten)]
     recording: RecordingArgs,
-    /// How long hooking may take, such as 10s or 500ms [default: by the amount of code]
+    /// How long hooking may take, such as 10s or 500ms [default: processor time by the amount of code]
     #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
     startup_timeout: Option<Duration>,
     /// Show the trace in a browser while it grows, and until Ctrl-C afterwards

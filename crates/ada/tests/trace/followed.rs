@@ -10,12 +10,17 @@ use crate::run::{self, text};
 
 /// Traces a script of the shell and reads its processes; what it prints must be what it prints alone.
 fn script(lines: &str) -> (tempfile::TempDir, Session) {
+    script_with(&[], lines)
+}
+
+fn script_with(options: &[&str], lines: &str) -> (tempfile::TempDir, Session) {
     let mut alone = std::process::Command::new("/bin/sh");
     alone.args(["-c", lines]);
     let alone = run::bounded(alone, b"");
     let folder = tempfile::tempdir().unwrap();
     let mut traced = run::command();
-    traced.args(["trace", "--quiet", "--output"]).arg(folder.path()).args(["--", "/bin/sh", "-c", lines]);
+    traced.args(["trace", "--quiet"]).args(options).arg("--output").arg(folder.path());
+    traced.args(["--", "/bin/sh", "-c", lines]);
     let traced = run::bounded(traced, b"");
     assert_eq!(text(&traced.stdout), text(&alone.stdout));
     assert_eq!((text(&traced.stderr), traced.status.code()), (text(&alone.stderr), alone.status.code()));
@@ -47,6 +52,27 @@ fn programs_come_and_go_while_a_fork_of_the_first_stays() {
         script("(i=0; while [ $i -lt 30 ]; do /bin/true; i=$((i+1)); done; echo $i) & exec /bin/true");
     assert_eq!(session.processes().iter().filter(|process| ran(process, "/true")).count(), 31);
     assert_eq!(session.processes().len(), 32);
+}
+
+/// What was made for a program serves the next one that runs the same files: each runs, and is recorded, as the first.
+#[test]
+fn a_program_that_is_run_again_and_again_is_recorded_each_time() {
+    for options in [&["--returns", "slots"], &["--returns", "exits"]] {
+        let lines = "for i in 1 2 3 4 5; do sh -c \"echo $i; exit $i\"; echo $?; ls / | sort | head -n 2; done";
+        let (_folder, session) = script_with(options, lines);
+        let events = |process: &Process| process.threads.iter().map(|thread| thread.index().events().count()).sum();
+        for (program, runs) in [("/sort", 5), ("/ls", 5), ("/head", 5)] {
+            let all = session.processes().iter().filter(|process| ran(process, program));
+            let counts: Vec<usize> = all.map(events).collect();
+            let (least, most) = (counts.iter().min().unwrap(), counts.iter().max().unwrap());
+            assert!(counts.len() == runs && most - least < most / 5, "{program}: {counts:?}");
+        }
+        for process in session.processes() {
+            let modules = &process.manifest.as_ref().expect("it has one").modules;
+            let ids: std::collections::HashSet<u32> = modules.iter().map(|module| module.module_id).collect();
+            assert_eq!(ids.len(), modules.len(), "a process has each module once");
+        }
+    }
 }
 
 /// A program that is half prepared has no handlers, and what is made in it must not be interrupted.
@@ -119,4 +145,54 @@ print(expired)
 ";
     let tracing = Tracing::of(Path::new("/usr/bin/python3")).argument("-c").argument(script);
     tracing.option(&["--no-plan-cache", "--detail", "off"]).check_output();
+}
+
+/// Whoever has a trace's memory has power over all that it traces.
+#[test]
+fn a_program_that_runs_as_another_user_is_told_of_and_not_traced() {
+    for (lines, program) in [
+        ("setpriv --reuid=65534 --clear-groups /bin/echo done; /bin/true", "/echo"),
+        ("su -s /bin/sh nobody -c '/bin/echo done'; /bin/true", "/echo"),
+    ] {
+        let (_folder, session) = script(lines);
+        assert!(session.processes().iter().all(|process| !ran(process, program)), "{lines}");
+        assert!(session.processes().iter().any(|process| ran(process, "/true")), "{lines}");
+        let limits = session.processes().iter().filter_map(|it| it.manifest.as_ref()).flat_map(|it| &it.limits);
+        let told = limits.filter_map(|limit| limit.as_str()).filter(|limit| limit.contains("as another user")).count();
+        assert!(told > 0, "{lines}");
+    }
+}
+
+/// A shell's job that is stopped on its way into its program: others go on, its parent sees one stop, and it goes on when it
+/// is told to.
+#[test]
+fn a_child_that_is_stopped_in_the_middle_of_an_exec_keeps_nobody_waiting() {
+    let script = "
+import os, signal, subprocess, time
+seen = []
+for milliseconds in (0, 0, 0, 0.1, 0.2, 0.5, 0.7, 1, 2, 4, 8, 15, 30):
+    pid = os.fork()
+    if pid == 0:
+        os.execv('/bin/sleep', ['sleep', '60'])
+    until = time.monotonic() + milliseconds / 1000
+    while time.monotonic() < until:
+        pass
+    os.kill(pid, signal.SIGSTOP)
+    stop = os.waitpid(pid, os.WUNTRACED)[1]
+    others = [subprocess.run(['/bin/true']).returncode, subprocess.run(['/bin/false']).returncode]
+    again = os.waitpid(pid, os.WUNTRACED | os.WNOHANG)
+    os.kill(pid, signal.SIGCONT)
+    goes_on = os.WIFCONTINUED(os.waitpid(pid, os.WCONTINUED)[1])
+    os.kill(pid, signal.SIGTERM)
+    end = os.waitpid(pid, 0)[1]
+    seen.append((os.WIFSTOPPED(stop) and os.WSTOPSIG(stop), others, again, goes_on, end))
+print(len(seen), set(map(str, seen)))
+";
+    let tracing = Tracing::of(Path::new("/usr/bin/python3")).argument("-c").argument(script);
+    tracing.option(&["--detail", "off"]).check_output();
+    for _ in 0..4 {
+        self::script(
+            "sleep 60 & p=$!; kill -STOP $p; echo a; ls / | wc -l; kill -CONT $p; kill $p; wait $p 2> /dev/null; echo $?",
+        );
+    }
 }

@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use ada_format::atf::Session;
+
 use super::program::Program;
 use super::recorded::{Counts, RecordedProcess};
 use super::tracing::Tracing;
@@ -88,4 +90,29 @@ fn a_library_that_is_loaded_again_is_one_module() {
     let modules: Vec<&str> = traced.recorded.process().modules.iter().map(|module| module.path.as_str()).collect();
     let plugins = modules.iter().filter(|path| path.ends_with("/plugin")).count();
     assert_eq!(plugins, 1, "{modules:?}");
+}
+
+#[test]
+fn a_program_that_the_loader_is_told_to_run_is_traced() {
+    let program = Program::new("recursion.c").build();
+    let traced = Tracing::of(Path::new("/lib64/ld-linux-x86-64.so.2")).argument(&program).check();
+    let process = traced.recorded.process();
+    let own = |name: &str| process.counts_of(|module, row| Path::new(&module.path) == program && row.name == name);
+    assert_eq!((own("main"), own("fib")), (balanced(1), balanced(1973)));
+}
+
+/// Resolvers run while the loader binds a program, before it can be hooked. Those that run at first use are hooked.
+#[test]
+fn resolvers_that_run_before_the_hooks_are_told_of() {
+    for (flag, is_told) in [("-Wl,-z,now", true), ("-Wl,-z,lazy", false)] {
+        let traced = Tracing::new(&Program::new("resolver.c").flags(&["-fPIE", "-pie", flag])).check();
+        let process = &Session::open(traced.recorded.path()).unwrap();
+        let limits = process.processes().iter().filter_map(|it| it.manifest.as_ref()).flat_map(|it| &it.limits);
+        let mut limits = limits.filter_map(|limit| limit.as_str());
+        assert_eq!(
+            limits.any(|limit| limit.contains("IFUNC resolvers") && limit.contains("chosen")),
+            is_told,
+            "{flag}"
+        );
+    }
 }

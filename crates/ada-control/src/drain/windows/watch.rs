@@ -35,7 +35,7 @@ pub(crate) struct Watch {
     pool: Pool,
     clock: Clock,
     generation: u64,
-    functions: u32,
+    version: u32,
     triggers: Vec<Trigger>,
     marks: ByNumber<Mark>,
     /// What is known of the functions of each file, by the address of its table: programs come by the thousand, and have
@@ -115,7 +115,7 @@ impl Watch {
             pool,
             clock,
             generation: 0,
-            functions: 0,
+            version: 0,
             triggers: Vec::new(),
             marks: ByNumber::default(),
             files: HashMap::new(),
@@ -154,18 +154,23 @@ impl Watch {
         self.triggers.get(usize::from(trigger).wrapping_sub(1)).map(ToString::to_string).unwrap_or_default()
     }
 
-    /// Whether triggers have changed, or there are more functions than were known.
-    pub(crate) fn is_stale(&self, functions: u32) -> bool {
-        (self.list.generation(), functions) != (self.generation, self.functions)
+    /// Whether it matters where functions are: handlers are known by their addresses.
+    pub(crate) fn is_by_place(&self) -> bool {
+        self.triggers.contains(&Trigger::Signal)
+    }
+
+    /// Whether triggers have changed, or there are more functions than were known, by another version of them.
+    pub(crate) fn is_stale(&self, version: u32) -> bool {
+        (self.list.generation(), version) != (self.generation, self.version)
     }
 
     /// Takes up what has changed: triggers, and libraries that were loaded. `modules` only ever grows.
-    pub(crate) fn refresh(&mut self, modules: &[Module], functions: u32) {
+    pub(crate) fn refresh(&mut self, modules: &[Module], version: u32) {
         let generation = self.list.generation();
         if generation != self.generation || self.loaded.is_empty() {
             self.begin_anew();
         }
-        (self.generation, self.functions) = (generation, functions);
+        (self.generation, self.version) = (generation, version);
         let known: Vec<RuntimeAddr> = self.handlers.iter().copied().collect();
         for module in &modules[self.loaded.len()..] {
             self.add_module(module);

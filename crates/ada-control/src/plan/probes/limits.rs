@@ -1,5 +1,8 @@
 //! What a session lacks because a runtime lacks functions that other versions of it have.
 
+use std::collections::HashSet;
+use std::sync::Arc;
+
 use ada_image::Image;
 use ada_patch::Verdict;
 
@@ -12,9 +15,14 @@ const NAMELESS_SWIFT: &str = "Swift concurrency: the runtime is inside the progr
 
 /// A sentence for each thing that cannot be known of the runtimes that a program has.
 pub(crate) fn limits(modules: &[Module]) -> Vec<String> {
+    // What many programs have loaded is looked at once.
+    let mut seen = HashSet::new();
+    let is_first = |module: &&Module| seen.insert((Arc::as_ptr(&module.functions), Arc::as_ptr(&module.verdicts)));
+    let modules: Vec<&Module> = modules.iter().filter(is_first).collect();
+    let modules = modules.as_slice();
     let is_linked_in = |runtime: &Runtime| {
         let has = |module: &&Module| runtime.marks.iter().any(|name| module.functions.find(name).is_some());
-        modules.iter().find(has).is_some_and(|module| !is_library(&module.file.path))
+        modules.iter().copied().find(has).is_some_and(|module| !is_library(&module.file.path))
     };
     let mut limits: Vec<String> =
         RUNTIMES.iter().flat_map(|it| missing(it, is_linked_in(it), |name| find(modules, name))).collect();
@@ -23,7 +31,7 @@ pub(crate) fn limits(modules: &[Module]) -> Vec<String> {
 }
 
 /// Whether there is a program in Swift with the runtime inside and without the names that probes are found by.
-fn has_nameless_swift(modules: &[Module]) -> bool {
+fn has_nameless_swift(modules: &[&Module]) -> bool {
     let has = |name: &str| modules.iter().any(|module| module.functions.find(name).is_some());
     // Every program in Swift counts references.
     !has("swift_retain") && modules.iter().any(|module| !is_library(&module.file.path) && uses_swift(module))
@@ -47,7 +55,7 @@ enum Found {
     Hooked,
 }
 
-fn find(modules: &[Module], name: &str) -> Found {
+fn find(modules: &[&Module], name: &str) -> Found {
     let verdicts = modules.iter().filter_map(|module| Some(module.verdicts[module.functions.find(name)?]));
     verdicts.fold(Found::Nowhere, |found, verdict| match verdict {
         _ if found == Found::Hooked => found,

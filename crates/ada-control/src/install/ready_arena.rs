@@ -1,0 +1,173 @@
+//! Stubs and patched code that were made once, for every program that has the same code.
+//!
+//! Stubs address their image and each other by distances, so that an arena serves wherever it is as far from its image as it
+//! was. What differs from program to program are the agent's entry points and the switches, in the first pages: these are
+//! copied, and all others shared.
+
+use std::io;
+use std::ops::Range;
+use std::sync::OnceLock;
+
+use ada_patch::{AgentEntries, Arena};
+use ada_process::Remote;
+use ada_process::maps::{self, Mapping};
+
+use crate::install::open_in_target::{MappedPart, OpenInTarget};
+use crate::install::shared_memory::SharedMemory;
+use crate::install::sites::{Site, windows, write_jumps};
+
+const PAGE: u64 = 4096;
+
+/// An arena, and the code that leads to it, as the first program has them.
+pub(crate) struct ReadyArena {
+    /// Where the program has the arena.
+    place: Range<u64>,
+    /// Where the arena is in the shared memory.
+    offset: u64,
+    /// The first pages, as they were before the program ran.
+    front: Vec<u8>,
+    sites: Vec<Site>,
+    /// The code, once a second program has come.
+    text: OnceLock<Vec<Text>>,
+}
+
+/// Code before and after it was patched.
+struct Text {
+    /// Where the first program has it.
+    at: u64,
+    /// Which sites are in it.
+    sites: Range<usize>,
+    original: Vec<u8>,
+    patched: Vec<u8>,
+}
+
+/// How far a program's image is from where the first program has it: added to each address, wrapping.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Shift(pub(crate) u64);
+
+impl ReadyArena {
+    /// Of an arena that was written to `offset` of the shared memory and starts with the bytes of `front`.
+    pub(crate) fn new(place: Range<u64>, offset: u64, functions: usize, mut front: Vec<u8>, sites: Vec<Site>) -> Self {
+        front.resize(Self::front_bytes(functions), 0);
+        Self { place, offset, front, sites, text: OnceLock::new() }
+    }
+
+    /// Bytes of the pages that each program has its own of.
+    pub(crate) fn front_bytes(functions: usize) -> usize {
+        Arena::switches_end(functions).next_multiple_of(PAGE as usize)
+    }
+
+    /// The part of the shared memory that is the first program's own.
+    pub(crate) fn first_front(&self) -> Range<u64> {
+        self.offset..self.offset + self.front.len() as u64
+    }
+
+    /// The part of the shared memory that all programs have mapped.
+    pub(crate) fn common(&self) -> Range<u64> {
+        self.offset + self.front.len() as u64..self.offset + (self.place.end - self.place.start)
+    }
+
+    /// Where a program has it.
+    pub(crate) fn place(&self, shift: Shift) -> Range<u64> {
+        self.place.start.wrapping_add(shift.0)..self.place.end.wrapping_add(shift.0)
+    }
+
+    /// Where a program has the part that all have.
+    pub(crate) fn common_place(&self, shift: Shift) -> Range<u64> {
+        let place = self.place(shift);
+        place.start + self.front.len() as u64..place.end
+    }
+
+    /// The sites that lead to it.
+    pub(crate) fn sites(&self, shift: Shift) -> impl Iterator<Item = Site> {
+        self.sites.iter().map(move |site| site.shifted(shift.0))
+    }
+
+    /// Maps it into another program. Gives that program's own part of the shared memory; none where there is no room.
+    pub(crate) fn map(
+        &self,
+        shift: Shift,
+        entries: &AgentEntries,
+        shared: &SharedMemory,
+        remote: &dyn Remote,
+        open: &OpenInTarget,
+        mappings: &[Mapping],
+    ) -> Option<Range<u64>> {
+        let place = self.place(shift);
+        if place.start > place.end || !maps::is_free(mappings, &place) {
+            return None;
+        }
+        let length = self.front.len() as u64;
+        let offset = shared.reserve(length)?;
+        let mut front = self.front.clone();
+        for (word, entry) in front.chunks_exact_mut(8).zip(entries.to_words()) {
+            word.copy_from_slice(&entry.to_le_bytes());
+        }
+        shared.write_code(offset, &front).ok()?;
+        let is_mapped = self.map_parts(shift, offset, remote, open).is_ok();
+        if !is_mapped {
+            shared.release(offset..offset + length);
+        }
+        is_mapped.then_some(offset..offset + length)
+    }
+
+    /// Maps it into a program whose own part is at `front`.
+    pub(crate) fn map_parts(
+        &self,
+        shift: Shift,
+        front: u64,
+        remote: &dyn Remote,
+        open: &OpenInTarget,
+    ) -> io::Result<()> {
+        let (start, common, protection) =
+            (self.place(shift).start, self.common_place(shift), libc::PROT_READ | libc::PROT_EXEC);
+        let front = MappedPart { address: start, length: common.start - start, protection, offset: front };
+        let (address, length, offset) = (common.start, common.end - common.start, self.common().start);
+        open.map_all(remote, &[front, MappedPart { address, length, protection, offset }])
+    }
+
+    /// Leads the code of another program to it. Gives the sites where the code is not what it was in the first one; these
+    /// are left alone. Code that is certain to be of the same file need not be looked at, unless it was written to.
+    pub(crate) fn patch(&self, shift: Shift, remote: &dyn Remote, is_same_file: bool) -> io::Result<Vec<Site>> {
+        let Some(text) = self.text.get() else { return self.patch_and_keep(shift, remote) };
+        let mut different = Vec::new();
+        let mut bytes = Vec::new();
+        for part in text {
+            let at = part.at.wrapping_add(shift.0);
+            let mut is_same = is_same_file && remote.is_as_in_file(&(at..at + part.original.len() as u64));
+            if !is_same {
+                bytes.resize(part.original.len(), 0);
+                remote.read(at, &mut bytes)?;
+                is_same = bytes == part.original;
+            }
+            if is_same {
+                remote.write(at, &part.patched)?;
+            } else {
+                let sites: Vec<Site> = self.sites[part.sites.clone()].iter().map(|it| it.shifted(shift.0)).collect();
+                different.extend(write_jumps(remote, &sites)?.into_iter().copied());
+            }
+        }
+        Ok(different)
+    }
+
+    /// The same with the jumps one by one. Keeps what came of it for the next program.
+    fn patch_and_keep(&self, shift: Shift, remote: &dyn Remote) -> io::Result<Vec<Site>> {
+        let sites: Vec<Site> = self.sites(shift).collect();
+        let read = |window: &(Range<usize>, Range<u64>)| {
+            let mut bytes = vec![0; (window.1.end - window.1.start) as usize];
+            remote.read(window.1.start, &mut bytes).map(|()| bytes)
+        };
+        let windows: Vec<_> = windows(&sites).collect();
+        let originals = windows.iter().map(read).collect::<io::Result<Vec<_>>>()?;
+        let different: Vec<Site> = write_jumps(remote, &sites)?.into_iter().copied().collect();
+        if different.is_empty() {
+            let patched = windows.iter().map(read).collect::<io::Result<Vec<_>>>()?;
+            let text = windows.into_iter().zip(originals).zip(patched).map(|(((sites, range), original), patched)| {
+                Text { at: range.start.wrapping_sub(shift.0), sites, original, patched }
+            });
+            // Somebody else may have kept the same meanwhile.
+            let _ = self.text.set(text.collect());
+        }
+        Ok(different)
+    }
+}
