@@ -5,7 +5,8 @@ use std::ops::Range;
 use ada_event::{ImageOffset, RuntimeAddr};
 
 use crate::arch::{self, Displaced, JUMP_BYTES, SHORT_JUMP_BYTES};
-use crate::{Leaving, SkipReason, StubKind};
+use crate::leaving::Leaving;
+use crate::{SkipReason, StubKind};
 
 /// In a stored plan, beside the kind.
 const FLAGS_ARE_DEAD: u8 = 1 << 7;

@@ -6,7 +6,8 @@ use ada_image::Function;
 use crate::arch::{self, Relays, Site};
 use crate::code_scan::PieceEnd;
 use crate::image_code::ImageCode;
-use crate::{EntryOnlyReason, Leaving, PatchPlan, SkipReason, StubKind, Verdict};
+use crate::leaving::Leaving;
+use crate::{EntryOnlyReason, PatchPlan, SkipReason, StubKind, Verdict};
 
 /// Functions after which the stack is not what it was, by the names that the Itanium C++ ABI, C and POSIX give them;
 /// found wherever an image has one of its own.

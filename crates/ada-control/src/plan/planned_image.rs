@@ -118,6 +118,7 @@ impl PlannedImage {
     pub(crate) fn leave_gs_alone(&mut self) {
         self.verdicts.fill(Verdict::Skipped(SkipReason::GsInUse));
         self.drop_plans_of_skipped();
+        self.exits.clear();
     }
 
     fn drop_plans_of_skipped(&mut self) {

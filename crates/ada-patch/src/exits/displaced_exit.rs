@@ -1,6 +1,6 @@
 //! The instructions that a jump at a way out overwrites.
 
-use super::leaving::Leaving;
+use crate::leaving::Leaving;
 
 /// Four bytes are short of a jump, and the instruction that completes it has at most fifteen.
 pub(crate) const MOST_BYTES: usize = 19;

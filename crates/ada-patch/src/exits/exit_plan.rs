@@ -5,8 +5,8 @@ use std::ops::Range;
 use ada_event::{ImageOffset, RuntimeAddr};
 
 use super::displaced_exit::DisplacedExit;
-use super::leaving::Leaving;
 use crate::arch::{JUMP_BYTES, SHORT_JUMP_BYTES};
+use crate::leaving::Leaving;
 
 /// How one way out is caught.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -8,11 +8,9 @@ mod body;
 mod displaced_exit;
 mod exit_plan;
 mod extent;
-mod leaving;
 mod occupied;
 mod planner;
 
 pub use displaced_exit::DisplacedExit;
 pub use exit_plan::ExitPlan;
-pub use leaving::Leaving;
 pub use planner::{ExitPlanner, Exits};

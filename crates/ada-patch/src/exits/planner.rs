@@ -14,12 +14,12 @@ use super::body::{Body, height};
 use super::displaced_exit::{DisplacedExit, MOST_BYTES};
 use super::exit_plan::ExitPlan;
 use super::extent::{Extent, Follower, OwnPiece};
-use super::leaving::Leaving;
 use super::occupied::Occupied;
 use crate::PatchPlan;
 use crate::arch::{JUMP_BYTES, MOST_INSTRUCTIONS, SHORT_JUMP_BYTES, instruction_number, padding_lengths, short_jump};
 use crate::image_code::ImageCode;
 use crate::leave::{Leave, LeaveKind, Listed, Listing};
+use crate::leaving::Leaving;
 
 /// Padding behind a leaving instruction is not longer.
 const LONGEST_PADDING: u64 = 64;

@@ -6,7 +6,8 @@ use iced_x86::{
     MemoryOperand, Mnemonic, OpKind, Register,
 };
 
-use crate::{Leaving, SkipReason};
+use crate::SkipReason;
+use crate::leaving::Leaving;
 
 /// Where the code lies that records how a function is left.
 #[derive(Clone, Copy, Debug)]
