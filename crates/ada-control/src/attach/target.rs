@@ -94,7 +94,8 @@ pub(crate) fn while_one_program_runs<T>(
             Ok(begun) => return Ok(begun),
             Err(error) => error,
         };
-        if !running.is_over() && !(running.is_loading && tried < TRIES) {
+        let is_worth_a_try = running.is_over() || running.is_loading && tried < TRIES;
+        if !is_worth_a_try {
             return Err(error);
         }
         if ProcessDir::of(pid).is_gone() {
