@@ -8,8 +8,14 @@ fuzz_target!(|bytes: &[u8]| {
     let unwind = UnwindTable::parse(&image);
     let functions = FunctionTable::discover(&image, &unwind, &[]);
     for by_exits in [false, true] {
-        let scan = CodeScan::of(image.code_ranges(), &functions, &unwind, by_exits);
-        let code = ImageCode { image: &image, ranges: image.code_ranges(), functions: &functions, unwind: &unwind, scan: &scan };
+        let scan = CodeScan::of(&image, &functions, &unwind, by_exits);
+        let code = ImageCode {
+            image: &image,
+            ranges: image.code_ranges(),
+            functions: &functions,
+            unwind: &unwind,
+            scan: &scan,
+        };
         let planned = PlannedFunctions::of(code, false, by_exits);
         let entries = planned.plans.iter().flat_map(|(_, plan)| plan.patched());
         let mut patched: Vec<_> = entries.chain(planned.exits.iter().flat_map(|exit| exit.patched())).collect();

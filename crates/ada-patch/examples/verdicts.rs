@@ -23,7 +23,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let unwinding = begun.elapsed();
         let functions = FunctionTable::discover(&image, &unwind, &[]);
         let begun = Instant::now();
-        let scan = CodeScan::of(image.code_ranges(), &functions, &unwind, by_exits);
+        let scan = CodeScan::of(&image, &functions, &unwind, by_exits);
         let scanning = begun.elapsed();
         let code = ImageCode {
             image: &image,

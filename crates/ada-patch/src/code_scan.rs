@@ -18,6 +18,8 @@ impl Landing {
     pub(crate) const CONDITIONAL_FROM_OUTSIDE: u8 = 4;
     pub(crate) const JUMP_FROM_INSIDE: u8 = 8;
     pub(crate) const PAD: u8 = 16;
+    /// Code or data has the address: an indirect jump may lead here, or it is data in the text.
+    pub(crate) const NAMED: u8 = 32;
 
     pub(crate) fn any(self) -> bool {
         self.0 != 0
@@ -25,6 +27,11 @@ impl Landing {
 
     pub(crate) fn jumped_to_from_inside(self) -> bool {
         self.0 & Self::JUMP_FROM_INSIDE != 0
+    }
+
+    /// Somebody has the address.
+    pub(crate) fn is_named(self) -> bool {
+        self.0 & Self::NAMED != 0
     }
 
     /// Unwinders go on here, in the middle of a frame.
@@ -88,6 +95,8 @@ pub struct CodeScan {
     pub(crate) leaves: Vec<Leave>,
     /// Sorted by address.
     pub(crate) outgoing: Vec<Outgoing>,
+    /// The addresses of code in the image's data, sorted, if they are known.
+    pub(crate) pointers: Option<Vec<ImageOffset>>,
     /// Code that other code reads, sorted by address.
     pub(crate) reads: Vec<Range<u64>>,
     /// Code between two fences, sorted by address.
@@ -116,12 +125,23 @@ impl CodeScan {
 
     /// Whether anything is known to lead to an address of `from..=to` from elsewhere than the instruction before it.
     pub(crate) fn is_led_to(&self, from: u64, to: u64) -> bool {
+        self.has_landing(from, to, !Landing::NAMED)
+    }
+
+    /// The same where something may lead there, because its address is known to somebody.
+    pub(crate) fn may_be_led_to(&self, from: u64, to: u64) -> bool {
+        self.has_landing(from, to, u8::MAX)
+    }
+
+    fn has_landing(&self, from: u64, to: u64, of: u8) -> bool {
         let Some(range) = self.landings.partition_point(|(start, _)| *start <= from).checked_sub(1) else {
             return false;
         };
         let (start, landings) = &self.landings[range];
         let end = (to - start + 1).min(landings.len() as u64) as usize;
-        landings.get((from - start) as usize..end).is_some_and(|landings| landings.iter().any(|&landing| landing != 0))
+        landings
+            .get((from - start) as usize..end)
+            .is_some_and(|landings| landings.iter().any(|&landing| landing & of != 0))
     }
 
     /// Where the landing at an image's address is kept.

@@ -10,12 +10,14 @@ pub(crate) enum LeaveKind {
     Return(u16),
     /// Jumps to an address.
     Jump(u64),
-    /// Jumps through a pointer at a fixed place, as the linker makes for functions of other images.
+    /// Jumps through a pointer at a fixed address, as the linker makes for functions of other images.
     JumpThroughLinker,
     /// Jumps through a pointer in an object: a method, or the next word of an interpreter's program.
     JumpThroughPointer,
     /// Jumps to an address in a register.
     JumpToRegister,
+    /// The same, with an address that was just taken off the stack.
+    JumpToPopped,
     /// Jumps through a table of cases.
     Switch,
     /// Ends the program.
@@ -46,8 +48,10 @@ impl Leave {
     /// Whether it may lead to another place of the same function that no branch names.
     pub(crate) fn may_stay(&self) -> bool {
         match self.kind {
-            LeaveKind::Switch => true,
-            LeaveKind::JumpThroughPointer | LeaveKind::JumpToRegister => !self.is_behind_epilogue(),
+            LeaveKind::Switch | LeaveKind::JumpToPopped => true,
+            LeaveKind::JumpThroughLinker | LeaveKind::JumpThroughPointer | LeaveKind::JumpToRegister => {
+                !self.is_behind_epilogue()
+            }
             _ => false,
         }
     }

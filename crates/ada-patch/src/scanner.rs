@@ -1,6 +1,6 @@
 //! One pass over all code of an image.
 
-use ada_image::{CodeRange, FunctionTable, UnwindTable};
+use ada_image::{CodeRange, FunctionTable, Image, UnwindTable};
 
 use crate::arch::{Branch, CodeReads, fenced, read_piece};
 use crate::code_scan::{CodeScan, Landing, PieceUse};
@@ -8,7 +8,8 @@ use crate::code_scan::{CodeScan, Landing, PieceUse};
 impl CodeScan {
     /// Decodes every instruction of `ranges`, starting anew at each known function and unwind entry, since what
     /// lies between them may be data. Where functions are left is noted only if it is asked for, because it takes time.
-    pub fn of(ranges: &[CodeRange<'_>], functions: &FunctionTable, unwind: &UnwindTable, with_exits: bool) -> Self {
+    pub fn of(image: &Image<'_>, functions: &FunctionTable, unwind: &UnwindTable, with_exits: bool) -> Self {
+        let ranges = image.code_ranges();
         let mut scan = Self {
             landings: ranges.iter().map(|range| (range.start.0, vec![0; range.bytes.len()])).collect(),
             uses: vec![PieceUse::default(); unwind.fdes().len()],
@@ -16,6 +17,7 @@ impl CodeScan {
             ends: Vec::new(),
             leaves: Vec::new(),
             outgoing: Vec::new(),
+            pointers: None,
             reads: Vec::new(),
             fenced: ranges.iter().flat_map(|range| fenced(range.start.0, range.bytes)).collect(),
         };
@@ -29,6 +31,18 @@ impl CodeScan {
         // A loop reads the same again and again.
         scan.reads.sort_unstable_by_key(|read| (read.start, read.end));
         scan.reads.dedup();
+        if with_exits {
+            scan.pointers = image.code_pointers();
+            let pointers = scan.pointers.take();
+            pointers.iter().flatten().for_each(|pointer| scan.note_address(pointer.0));
+            scan.pointers = pointers;
+            // Whoever has the address of a function calls it.
+            for function in functions.functions() {
+                if let Some(landing) = scan.landing_mut(function.start.0) {
+                    *landing &= !Landing::NAMED;
+                }
+            }
+        }
         for pad in unwind.landing_pads() {
             if let Some(landing) = scan.landing_mut(pad.0) {
                 *landing |= Landing::PAD;
@@ -78,6 +92,12 @@ impl CodeScan {
         self.reads.extend(reads.found());
     }
 
+    fn note_address(&mut self, address: u64) {
+        if let Some(landing) = self.landing_mut(address) {
+            *landing |= Landing::NAMED;
+        }
+    }
+
     fn note_branch(&mut self, branch: Branch, target: u64, from_inside: bool) {
         let Some(landing) = self.landing_mut(target) else { return };
         *landing |= match branch {
@@ -85,6 +105,7 @@ impl CodeScan {
             Branch::Jump | Branch::ConditionalJump if from_inside => Landing::JUMP | Landing::JUMP_FROM_INSIDE,
             Branch::ConditionalJump => Landing::JUMP | Landing::CONDITIONAL_FROM_OUTSIDE,
             Branch::Jump => Landing::JUMP,
+            Branch::Address => Landing::NAMED,
         };
     }
 }

@@ -40,7 +40,7 @@ impl ImagePlan {
         let extra: Vec<DebugImage<'_>> =
             debug_file.into_iter().filter_map(|bytes| DebugImage::parse(bytes).ok()).collect();
         let functions = FunctionTable::discover(image, &unwind, &extra);
-        let scan = CodeScan::of(image.code_ranges(), &functions, &unwind, by_exits);
+        let scan = CodeScan::of(image, &functions, &unwind, by_exits);
         let code =
             ImageCode { image, ranges: image.code_ranges(), functions: &functions, unwind: &unwind, scan: &scan };
         let PlannedFunctions { verdicts, plans, exits } = PlannedFunctions::of(code, image.uses_go(), by_exits);

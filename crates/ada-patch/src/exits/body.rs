@@ -9,10 +9,12 @@ use ada_image::Cfa;
 
 use super::extent::{Extent, Follower};
 use crate::image_code::ImageCode;
-use crate::leave::{Leave, Listing, Through};
+use crate::leave::{Leave, LeaveKind, Listing, Through};
 
 /// No table of cases is longer.
 const MOST_CASES: usize = 65_536;
+/// Behind so many entries that lead elsewhere, a table is over. What is read beyond its end only forbids a little more.
+const MOST_ELSEWHERE: usize = 256;
 
 /// What is known of where a function's own jumps lead.
 #[derive(Default)]
@@ -23,44 +25,46 @@ pub(crate) struct Body {
     jumps_at_any_height: bool,
     /// Where the other indirect jumps may lead, sorted.
     labels: Vec<u64>,
+    /// Those whose targets are not known.
+    unknown_jumps: Vec<u64>,
+    /// Somebody has the address of a place within the function, and may jump there through a pointer.
+    pub(crate) names_labels: bool,
+    /// A table leads to a part of the function that nothing else leads to.
+    pub(crate) leads_elsewhere: bool,
 }
 
 impl Body {
-    /// By the stack heights of the jumps among a function's leaving instructions alone.
-    pub(crate) fn by_heights(code: &ImageCode<'_>, leaves: &[Leave]) -> Self {
+    /// By the tables that the jumps can go by.
+    pub(crate) fn by_tables(follower: &Follower<'_>, extent: &Extent, jumps: &[Leave], listing: &Listing) -> Self {
         let mut body = Self::default();
-        leaves.iter().filter(|leave| leave.may_stay()).for_each(|leave| body.note_jump(code, leave.at));
-        body
-    }
-
-    /// By the tables that the jumps can go by. `pointers` are all addresses of code in the image's data.
-    pub(crate) fn by_tables(
-        follower: &Follower<'_>,
-        extent: &Extent,
-        leaves: &[Leave],
-        listing: &Listing,
-        pointers: Option<&[ImageOffset]>,
-    ) -> Self {
-        let mut body = Self::default();
+        let pointers = follower.code.scan.pointers.as_deref();
         let cases = Cases::of(follower, extent, listing);
-        for leave in leaves.iter().filter(|leave| leave.may_stay()) {
+        body.leads_elsewhere = cases.leads_elsewhere;
+        for leave in jumps {
             let through = listing.jumps.iter().find(|(at, _)| *at == leave.at).map(|(_, through)| *through);
             let is_known = match through {
-                Some(Through::Pointer) => pointers.is_some(),
-                Some(Through::Sum) => cases.are_complete && !cases.labels.is_empty(),
+                Some(Through::Pointer) => pointers.is_some() && !cases.names_labels,
+                Some(Through::Sum) => !cases.names_labels && !cases.labels.is_empty(),
                 Some(Through::Unknown) | None => false,
             };
             if !is_known {
+                body.unknown_jumps.push(leave.at);
                 body.note_jump(&follower.code, leave.at);
             }
         }
         body.labels = cases.labels;
+        let tables_of_addresses = jumps.iter().any(|leave| leave.kind == LeaveKind::Switch);
         for own in &extent.pieces {
             let pointers = pointers.unwrap_or_default();
-            let from = pointers.partition_point(|pointer| pointer.0 < own.piece.start);
-            body.labels.extend(pointers[from..].iter().map(|it| it.0).take_while(|&it| it < own.piece.end));
+            let from = pointers.partition_point(|pointer| pointer.0 <= own.piece.start);
+            let inner = pointers[from..].iter().map(|it| it.0).take_while(|&it| it < own.piece.end);
+            let before = body.labels.len();
+            body.labels.extend(inner);
+            body.names_labels |= body.labels.len() > before && !tables_of_addresses;
         }
+        body.names_labels |= cases.names_labels;
         body.labels.sort_unstable();
+        body.labels.dedup();
         body
     }
 
@@ -71,9 +75,15 @@ impl Body {
         }
     }
 
-    /// Whether an instruction behind another of its block may be overwritten.
-    pub(crate) fn may_be_inner(&self, code: &ImageCode<'_>, at: u64) -> bool {
-        if code.scan.landing(ImageOffset(at)).any() || self.labels.binary_search(&at).is_ok() {
+    /// Whether it is known where an indirect jump leads.
+    pub(crate) fn knows(&self, jump: u64) -> bool {
+        !self.unknown_jumps.contains(&jump)
+    }
+
+    /// Whether bytes that begin with an instruction of a block, behind its first, may be overwritten.
+    pub(crate) fn may_be_inner(&self, code: &ImageCode<'_>, at: u64, length: u8) -> bool {
+        let last = at + u64::from(length.max(1)) - 1;
+        if code.scan.may_be_led_to(at, last) || self.has_label(at, last) {
             return false;
         }
         let heights = &self.heights;
@@ -81,9 +91,10 @@ impl Body {
             && (heights.is_empty() || height(code, at).is_some_and(|height| !heights.contains(&height)))
     }
 
-    /// Whether an indirect jump may lead to an address.
-    pub(crate) fn is_label(&self, at: u64) -> bool {
-        self.labels.binary_search(&at).is_ok()
+    /// Whether an indirect jump may lead to an address of `from..=to`.
+    pub(crate) fn has_label(&self, from: u64, to: u64) -> bool {
+        let first = self.labels.partition_point(|&label| label < from);
+        self.labels.get(first).is_some_and(|&label| label <= to)
     }
 }
 
@@ -92,35 +103,44 @@ pub(crate) fn height(code: &ImageCode<'_>, at: u64) -> Option<Cfa> {
     code.unwind.row_at(ImageOffset(at)).map(|row| row.cfa).filter(|cfa| *cfa != Cfa::Other)
 }
 
-/// Where a function's tables of distances lead, and what other places of its own it names.
+/// Where a function's tables of distances lead, and what other addresses of its own it has.
 struct Cases {
     labels: Vec<u64>,
-    /// Whether all of the tables stay within the function.
-    are_complete: bool,
+    /// The code has addresses within the function, from which others may be computed.
+    names_labels: bool,
+    leads_elsewhere: bool,
 }
 
 impl Cases {
     fn of(follower: &Follower<'_>, extent: &Extent, listing: &Listing) -> Self {
         let is_own = |at: u64| extent.pieces.iter().any(|own| (own.piece.start..own.piece.end).contains(&at));
-        let mut cases = Self { labels: Vec::new(), are_complete: true };
+        // Where a case cannot occur, a table leads to the end of the function.
+        let is_end = |at: u64| extent.pieces.iter().any(|own| own.piece.end == at);
+        let mut cases = Self { labels: Vec::new(), names_labels: false, leads_elsewhere: false };
+        let has_tables = listing.jumps.iter().any(|(_, through)| *through != Through::Pointer);
         for &address in &listing.addresses {
             if is_own(address) {
-                // A label, from which others may be computed.
-                cases.labels.push(address);
-                cases.are_complete = false;
+                if !extent.pieces.iter().any(|own| own.piece.start == address) {
+                    cases.labels.push(address);
+                    cases.names_labels = true;
+                }
                 continue;
             }
-            let Some(bytes) = follower.code.image.bytes_from(ImageOffset(address)) else { continue };
-            for (number, distance) in bytes.as_chunks().0.iter().take(MOST_CASES).enumerate() {
+            let bytes = has_tables.then(|| follower.code.image.bytes_from(ImageOffset(address))).flatten();
+            let Some(bytes) = bytes else { continue };
+            let mut elsewhere = 0;
+            for distance in bytes.as_chunks().0.iter().take(MOST_CASES) {
                 let target = address.wrapping_add_signed(i32::from_le_bytes(*distance).into());
-                if !is_own(target) {
-                    // The table has ended, unless it goes on with a part of the function that nothing else leads to.
-                    let is_part =
-                        follower.code.scan.piece_at(target).is_some_and(|piece| !follower.is_entry(piece.start));
-                    cases.are_complete &= number == 0 || !is_part;
-                    break;
+                if is_own(target) {
+                    cases.labels.push(target);
+                } else if !is_end(target) {
+                    let part = follower.code.scan.piece_at(target).filter(|piece| !follower.is_entry(piece.start));
+                    cases.leads_elsewhere |= elsewhere == 0 && part.is_some();
+                    elsewhere += 1;
+                    if elsewhere == MOST_ELSEWHERE {
+                        break;
+                    }
                 }
-                cases.labels.push(target);
             }
         }
         cases

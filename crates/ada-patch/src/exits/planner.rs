@@ -6,7 +6,6 @@
 
 use ada_event::ImageOffset;
 use ada_image::Cfa;
-use std::cell::OnceCell;
 use std::collections::HashMap;
 use std::ops::Range;
 
@@ -68,8 +67,6 @@ pub struct ExitPlanner<'a> {
     by_leave: HashMap<u64, Option<u32>>,
     /// Padding that can take a jump.
     paddings: Vec<(u64, u64)>,
-    /// The addresses of code in the image's data, once somebody has asked for them.
-    pointers: OnceCell<Option<Vec<ImageOffset>>>,
     /// Code of other functions gives way to relays too.
     asks_neighbours: bool,
     /// How many more leaving instructions are looked at. In a hostile image every function may lead into the same code.
@@ -110,7 +107,6 @@ impl<'a> ExitPlanner<'a> {
             plans: Vec::new(),
             by_leave: HashMap::new(),
             paddings: Vec::new(),
-            pointers: OnceCell::new(),
             asks_neighbours: false,
             patience,
         };
@@ -140,9 +136,24 @@ impl<'a> ExitPlanner<'a> {
             return exits;
         };
         self.patience = patience;
-        let leaves = self.reached(&extent);
-        let body = Body::by_heights(&self.code, &leaves);
-        let ways = self.ways_out(&extent, &leaves, &mut exits);
+        let jumps: Vec<Leave> = extent
+            .pieces
+            .iter()
+            .flat_map(|own| self.follower.leaves(&own.piece))
+            .filter(|it| it.may_stay())
+            .copied()
+            .collect();
+        let mut listing = None;
+        let body = match jumps.is_empty() {
+            true => Body::default(),
+            false => {
+                let listing = listing.insert(self.list(&extent));
+                Body::by_tables(&self.follower, &extent, &jumps, listing)
+            }
+        };
+        exits.is_open |= body.leads_elsewhere;
+        let leaves = self.reached(&extent, &body, &mut exits);
+        let ways = self.ways_out(&extent, &leaves, &body, &mut exits);
         let mut missed = Vec::new();
         for &(leave, kind) in &ways {
             if entry.contains(&leave.at) {
@@ -157,8 +168,9 @@ impl<'a> ExitPlanner<'a> {
             }
         }
         if !missed.is_empty() {
-            let look = CloseLook { index, extent: &extent, leaves: &leaves, ways: &ways, entry };
-            self.look_closely(look, &missed, &mut exits);
+            let listing = listing.unwrap_or_else(|| self.list(&extent));
+            let look = CloseLook { index, extent: &extent, ways: &ways, entry };
+            self.look_closely(look, &listing, &body, &missed, &mut exits);
         }
         exits
     }
@@ -171,10 +183,10 @@ impl<'a> ExitPlanner<'a> {
     }
 
     /// What leaves a function, and how.
-    fn ways_out(&self, extent: &Extent, leaves: &[Leave], exits: &mut Exits) -> Vec<(Leave, ExitKind)> {
+    fn ways_out(&self, extent: &Extent, leaves: &[Leave], body: &Body, exits: &mut Exits) -> Vec<(Leave, ExitKind)> {
         let mut ways = Vec::with_capacity(leaves.len());
         for leave in leaves {
-            match self.exit_kind(leave, extent) {
+            match self.exit_kind(leave, extent, body) {
                 Way::Out(kind) => ways.push((*leave, kind)),
                 Way::Inside => {}
                 Way::Unknown => exits.is_open = true,
@@ -194,26 +206,25 @@ impl<'a> ExitPlanner<'a> {
     }
 
     /// The leaving instructions of a function that run.
-    fn reached(&self, extent: &Extent) -> Vec<Leave> {
+    fn reached(&self, extent: &Extent, body: &Body, exits: &mut Exits) -> Vec<Leave> {
         let mut reached = Vec::new();
         for own in &extent.pieces {
             let piece = &own.piece;
-            let by_case = self.has_cases(extent, own);
+            let has_rows = self.code.unwind.fde_at(ImageOffset(piece.start)).is_some();
+            let leaves = self.follower.leaves(piece);
+            // Any code may be a case of a switch whose table is not known; with unwind rows there is no data among it.
+            let is_unknown = |leave: &Leave| leave.kind == LeaveKind::Switch && !body.knows(leave.at);
+            let by_case = extent.pieces.iter().any(|own| self.follower.leaves(&own.piece).iter().any(is_unknown));
+            exits.is_open |= by_case && !has_rows;
             let mut from = piece.start;
-            for leave in self.follower.leaves(piece) {
-                if by_case || self.is_reached(from, leave.at, own) {
+            for leave in leaves {
+                if by_case && has_rows || self.is_reached(from, leave.at, own) || body.has_label(from, leave.at) {
                     reached.push(*leave);
                 }
                 from = leave.end();
             }
         }
         reached
-    }
-
-    /// Whether any code of a piece may be reached by a table of cases: it has unwind rows, and so no data.
-    fn has_cases(&self, extent: &Extent, own: &OwnPiece) -> bool {
-        self.code.unwind.fde_at(ImageOffset(own.piece.start)).is_some()
-            && extent.pieces.iter().any(|own| self.follower.leaves(&own.piece).iter().any(Leave::may_stay))
     }
 
     /// Whether something is known to lead to the straight code `from..=to` of a piece.
@@ -230,21 +241,26 @@ impl<'a> ExitPlanner<'a> {
     }
 
     /// Where a leaving instruction leads.
-    fn exit_kind(&self, leave: &Leave, extent: &Extent) -> Way {
+    fn exit_kind(&self, leave: &Leave, extent: &Extent, body: &Body) -> Way {
         let is_own = |target: u64| extent.pieces.iter().any(|own| (own.piece.start..own.piece.end).contains(&target));
         match leave.kind {
             LeaveKind::Return(_) => Way::Out(ExitKind::Return),
             LeaveKind::Jump(target) if self.follower.is_entry(target) && !is_own(target) => Way::Out(ExitKind::Tail),
-            LeaveKind::JumpThroughLinker => Way::Out(ExitKind::Tail),
-            LeaveKind::JumpThroughPointer | LeaveKind::JumpToRegister if leave.is_behind_epilogue() => {
-                Way::Out(ExitKind::Tail)
+            LeaveKind::JumpThroughLinker | LeaveKind::JumpThroughPointer | LeaveKind::JumpToRegister => {
+                match height(&self.code, leave.at) {
+                    _ if leave.is_behind_epilogue() => Way::Out(ExitKind::Tail),
+                    // Somebody may have stored the address of one of the function's own labels.
+                    Some(Cfa::Rsp(8)) if body.names_labels => Way::Unknown,
+                    Some(Cfa::Rsp(8)) => Way::Out(ExitKind::Tail),
+                    None if leave.kind == LeaveKind::JumpThroughLinker && !body.names_labels => {
+                        Way::Out(ExitKind::Tail)
+                    }
+                    // With a frame still there, it is a computed goto.
+                    Some(_) if body.knows(leave.at) => Way::Inside,
+                    Some(_) | None => Way::Unknown,
+                }
             }
-            LeaveKind::JumpThroughPointer | LeaveKind::JumpToRegister => match height(&self.code, leave.at) {
-                Some(Cfa::Rsp(8)) => Way::Out(ExitKind::Tail),
-                // With a frame still there, it is a computed goto.
-                Some(_) => Way::Inside,
-                None => Way::Unknown,
-            },
+            LeaveKind::JumpToPopped => Way::Unknown,
             LeaveKind::Jump(_) | LeaveKind::Switch | LeaveKind::Trap => Way::Inside,
         }
     }
@@ -286,6 +302,11 @@ impl<'a> ExitPlanner<'a> {
         self.first_fit(index, room, padding)
     }
 
+    /// Whether something may lead into instructions, behind the first byte: also into the middle of one, behind a prefix.
+    fn is_entered(&self, run: &Range<u64>) -> bool {
+        run.end - run.start > 1 && self.code.scan.may_be_led_to(run.start + 1, run.end - 1)
+    }
+
     /// The first of some runs of instructions that has room for a jump to the stub, or for one to a relay.
     fn first_fit(
         &self,
@@ -296,6 +317,7 @@ impl<'a> ExitPlanner<'a> {
         let has_room = |run: &Range<u64>, jump: u64| {
             run.end.saturating_add(padding) >= run.start.saturating_add(jump)
                 && self.occupied.is_free(run.start, (run.end - run.start).max(jump))
+                && !self.is_entered(run)
         };
         let plan = |run: Range<u64>, leaving: Leaving, relay: Option<ImageOffset>| {
             let bytes = self.code.bytes_from(ImageOffset(run.start))?.get(..(run.end - run.start) as usize)?;
@@ -323,12 +345,14 @@ impl<'a> ExitPlanner<'a> {
     /// Where a jump may go that catches a leaving instruction: there, or further up.
     fn starts(&self, leave: &Leave, body: &Body) -> Vec<u64> {
         let mut starts = vec![leave.at];
-        let mut at = leave.at;
+        let (mut at, mut inner) = (leave.at, 0);
         for before in leave.before {
-            if before.length == 0 || !before.is_plain || !body.may_be_inner(&self.code, at) {
+            let length = if at == leave.at { leave.length } else { inner };
+            if before.length == 0 || !before.is_plain || !body.may_be_inner(&self.code, at, length) {
                 break;
             }
             at -= u64::from(before.length);
+            inner = before.length;
             starts.push(at);
             if leave.end() - at >= JUMP_BYTES as u64 {
                 break;
@@ -363,7 +387,8 @@ impl<'a> ExitPlanner<'a> {
         let mut length = 0;
         for bytes in padding_lengths(bytes) {
             let at = start + length;
-            if self.code.scan.is_led_to(at, at + bytes as u64 - 1)
+            if self.code.scan.may_be_led_to(at, at + bytes as u64 - 1)
+                || self.code.scan.is_read(at..at + bytes as u64)
                 || self.code.functions.index_at(ImageOffset(at)).is_some()
             {
                 break;
@@ -378,7 +403,6 @@ impl<'a> ExitPlanner<'a> {
 struct CloseLook<'l> {
     index: usize,
     extent: &'l Extent,
-    leaves: &'l [Leave],
     ways: &'l [(Leave, ExitKind)],
     /// The bytes that its entry displaces.
     entry: Range<u64>,
@@ -386,21 +410,26 @@ struct CloseLook<'l> {
 
 impl ExitPlanner<'_> {
     /// Catches what was missed, as far as possible, with all instructions of the function at hand.
-    fn look_closely(&mut self, look: CloseLook<'_>, missed: &[(Leave, ExitKind)], exits: &mut Exits) {
-        let listing = self.list(look.extent);
-        let pointers = self.pointers.get_or_init(|| self.code.image.code_pointers()).as_deref();
-        let body = Body::by_tables(&self.follower, look.extent, look.leaves, &listing, pointers);
+    fn look_closely(
+        &mut self,
+        look: CloseLook<'_>,
+        listing: &Listing,
+        body: &Body,
+        missed: &[(Leave, ExitKind)],
+        exits: &mut Exits,
+    ) {
         for (leave, kind) in missed {
             let Ok(number) = listing.instructions.binary_search_by_key(&leave.at, |listed| listed.at) else {
                 exits.missed += 1;
                 continue;
             };
             let run = Run { first: number, last: number, leaver: number, then_returns: false };
-            let is_caught = self.catch_in_run(&look, &listing, run, &body, exits)
+            let is_caught = self.catch_in_run(&look, listing, run, body, exits)
                 || *kind == ExitKind::Return
                     && listing.instructions[number].is_return
-                    && !body.is_label(leave.at)
-                    && self.catch_before(&look, &listing, number, &body, exits);
+                    && !body.has_label(leave.at, leave.at)
+                    && !self.code.scan.landing(ImageOffset(leave.at)).is_named()
+                    && self.catch_before(&look, listing, number, body, exits);
             exits.missed += u32::from(!is_caught);
         }
     }
@@ -434,7 +463,7 @@ impl ExitPlanner<'_> {
             if listed.target != Some(at) && !runs_on {
                 return true;
             }
-            if !self.is_proven(look.extent, instructions, number) {
+            if !self.is_proven(look.extent, body, instructions, number) {
                 return false;
             }
             let run = Run { first: number, last: number, leaver: number, then_returns: runs_on };
@@ -450,14 +479,14 @@ impl ExitPlanner<'_> {
     }
 
     /// Whether something is known to lead to an instruction's block, so that it is one.
-    fn is_proven(&self, extent: &Extent, instructions: &[Listed], number: usize) -> bool {
+    fn is_proven(&self, extent: &Extent, body: &Body, instructions: &[Listed], number: usize) -> bool {
         let at = instructions[number].at;
         let Some(own) = extent.pieces.iter().find(|own| (own.piece.start..own.piece.end).contains(&at)) else {
             return false;
         };
         let leaver = instructions[..number].iter().rev().find(|listed| !listed.falls_through);
         let from = leaver.map_or(own.piece.start, |leaver| leaver.end().max(own.piece.start));
-        self.is_reached(from, at, own) || self.has_cases(extent, own)
+        self.is_reached(from, at, own) || body.has_label(from, at)
     }
 
     /// Whether an instruction is the end of padding that nothing runs.
@@ -513,14 +542,18 @@ impl ExitPlanner<'_> {
         };
         let mut runs = vec![start];
         let mut run = start;
-        while let Some(longer) = run.with_one_before(instructions, |at| body.may_be_inner(&self.code, at)) {
+        while let Some(longer) =
+            run.with_one_before(instructions, |inner| body.may_be_inner(&self.code, inner.at, inner.length))
+        {
             run = longer;
             runs.push(run);
         }
         if !ends {
             for number in 0..runs.len() {
                 let mut run = runs[number];
-                while let Some(longer) = run.with_one_behind(instructions, |at| body.may_be_inner(&self.code, at)) {
+                while let Some(longer) =
+                    run.with_one_behind(instructions, |inner| body.may_be_inner(&self.code, inner.at, inner.length))
+                {
                     run = longer;
                     runs.push(run);
                 }
@@ -561,7 +594,7 @@ impl ExitPlanner<'_> {
         let jump = SHORT_JUMP_BYTES as u64;
         runs.find_map(|(run, leaving)| {
             let (room, taken) = (run.end - run.start + padding, (run.end - run.start).max(jump));
-            if room < jump || !self.occupied.is_free(run.start, taken) {
+            if room < jump || !self.occupied.is_free(run.start, taken) || self.is_entered(&run) {
                 return None;
             }
             let used = run.start..run.start + taken;
@@ -635,15 +668,16 @@ impl ExitPlanner<'_> {
         }
         let mut run = Run { first: number, last: number, leaver: number, then_returns: false };
         while instructions[run.last].end() - start < EVICTED_BYTES {
-            run = run.with_one_behind(instructions, |at| body.may_be_inner(&self.code, at))?;
+            run = run.with_one_behind(instructions, |inner| body.may_be_inner(&self.code, inner.at, inner.length))?;
         }
         let range = start..instructions[run.last].end();
         let is_apart = range.end <= used.start || used.end <= range.start;
         let is_looped = |listed: &Listed| listed.target.is_some_and(|target| target <= start) && listed.at >= start;
         let leaves = |listed: &Listed| listed.target.is_some_and(|target| self.follower.is_entry(target));
         if !is_apart
+            || self.is_entered(&range)
             || instructions[run.first..=run.last].iter().any(leaves)
-            || !self.is_proven(extent, instructions, number)
+            || !self.is_proven(extent, body, instructions, number)
             || !run.leaving(instructions, &[]).is_empty()
             || !self.occupied.is_free(start, range.end - start)
             || !in_loops && instructions.iter().any(is_looped)
@@ -672,16 +706,16 @@ struct Run {
 }
 
 impl Run {
-    fn with_one_before(self, instructions: &[Listed], may_be_inner: impl Fn(u64) -> bool) -> Option<Self> {
+    fn with_one_before(self, instructions: &[Listed], may_be_inner: impl Fn(&Listed) -> bool) -> Option<Self> {
         let (before, first) = (instructions.get(self.first.checked_sub(1)?)?, &instructions[self.first]);
-        let joins = before.is_plain && before.end() == first.at && may_be_inner(first.at);
+        let joins = before.is_plain && before.end() == first.at && may_be_inner(first);
         let run = Self { first: self.first - 1, ..self };
         (joins && run.fits(instructions)).then_some(run)
     }
 
-    fn with_one_behind(self, instructions: &[Listed], may_be_inner: impl Fn(u64) -> bool) -> Option<Self> {
+    fn with_one_behind(self, instructions: &[Listed], may_be_inner: impl Fn(&Listed) -> bool) -> Option<Self> {
         let (last, behind) = (&instructions[self.last], instructions.get(self.last + 1)?);
-        let joins = behind.is_plain && last.end() == behind.at && may_be_inner(behind.at);
+        let joins = behind.is_plain && last.end() == behind.at && may_be_inner(behind);
         let run = Self { last: self.last + 1, ..self };
         (joins && run.fits(instructions)).then_some(run)
     }

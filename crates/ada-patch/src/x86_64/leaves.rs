@@ -10,6 +10,8 @@ pub(crate) struct Recent {
     before: [Before; REMEMBERED],
     /// The registers that a table of cases was added up in.
     summed: [Register; 2],
+    /// What the instruction before took off the stack.
+    popped: Register,
 }
 
 impl Recent {
@@ -26,6 +28,7 @@ impl Recent {
             raises_stack: raises_stack(instruction),
             is_plain: is_plain(instruction),
         };
+        self.popped = if instruction.mnemonic() == Mnemonic::Pop { instruction.op0_register() } else { Register::None };
         let is_sum = match instruction.mnemonic() {
             Mnemonic::Add => instruction.op1_kind() == OpKind::Register,
             Mnemonic::Lea => instruction.memory_index() != Register::None,
@@ -54,6 +57,7 @@ impl Recent {
         match jump.op0_kind() {
             OpKind::Memory if jump.is_ip_rel_memory_operand() => LeaveKind::JumpThroughLinker,
             OpKind::Memory if !is_case => LeaveKind::JumpThroughPointer,
+            OpKind::Register if self.popped == jump.op0_register() => LeaveKind::JumpToPopped,
             OpKind::Register if !is_case && !self.summed.contains(&jump.op0_register()) => LeaveKind::JumpToRegister,
             _ => LeaveKind::Switch,
         }

@@ -3,6 +3,7 @@
 use iced_x86::{Code, Decoder, DecoderOptions, FlowControl, Instruction, Mnemonic, OpKind, Register};
 
 use super::leaves::is_plain;
+use super::pieces::named_address;
 use crate::leave::{Listed, Listing, Through};
 
 /// What was last written to a register.
@@ -52,14 +53,7 @@ impl Listing {
                 is_return: instruction.mnemonic() == Mnemonic::Ret && instruction.op_count() == 0,
                 target,
             });
-            if instruction.is_ip_rel_memory_operand() && instruction.mnemonic() == Mnemonic::Lea {
-                self.addresses.push(instruction.ip_rel_memory_address());
-            }
-            for operand in 0..instruction.op_count() {
-                if matches!(instruction.op_kind(operand), OpKind::Immediate32 | OpKind::Immediate32to64) {
-                    self.addresses.push(u64::from(instruction.immediate32()));
-                }
-            }
+            self.addresses.extend(named_address(&instruction));
             if flow == FlowControl::IndirectBranch {
                 self.jumps.push((at, through(&instruction, &registers)));
             }

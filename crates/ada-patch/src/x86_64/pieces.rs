@@ -14,6 +14,8 @@ pub(crate) enum Branch {
     Call,
     Jump,
     ConditionalJump,
+    /// No branch: the instruction has the address.
+    Address,
 }
 
 /// Decodes a piece of code at the image's address `from`, gives each direct branch to `branches`, and adds what leaves the
@@ -42,6 +44,9 @@ pub(crate) fn read_piece(
         }
         if let Some(leaves) = &mut leaves {
             leaves.extend(recent.note(&instruction));
+            if let Some(target) = named_address(&instruction) {
+                branches(Branch::Address, Outgoing { at: instruction.ip(), length: instruction.len() as u8, target });
+            }
         }
         let Some(rows) = rows else { continue };
         if instruction.mnemonic() == Mnemonic::Ret && instruction.op_count() == 1 {
@@ -60,6 +65,23 @@ pub(crate) fn read_piece(
     }
     found.end = end_of(&instruction);
     found
+}
+
+/// An address that an instruction puts together, or a constant that may be one.
+#[inline]
+pub(super) fn named_address(instruction: &Instruction) -> Option<u64> {
+    if instruction.mnemonic() == Mnemonic::Lea {
+        return instruction.is_ip_rel_memory_operand().then(|| instruction.ip_rel_memory_address());
+    }
+    match instruction.op_count() {
+        0 => None,
+        count => match instruction.op_kind(count - 1) {
+            OpKind::Immediate32 => Some(instruction.immediate32().into()),
+            OpKind::Immediate32to64 => Some(instruction.immediate32to64() as u64),
+            OpKind::Immediate64 => Some(instruction.immediate64()),
+            _ => None,
+        },
+    }
 }
 
 #[inline]

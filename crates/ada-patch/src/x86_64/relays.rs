@@ -75,7 +75,7 @@ fn padding_behind(fde: &Fde, next_fde: Option<u64>, code: &ImageCode<'_>) -> Opt
     let is_padding = Decoder::new(64, bytes, DecoderOptions::NONE)
         .iter()
         .all(|instruction| matches!(instruction.mnemonic(), Mnemonic::Nop | Mnemonic::Int3));
-    if !is_padding || (start..end).any(|byte| scan.landing(ImageOffset(byte)).any()) {
+    if !is_padding || scan.is_read(start..end) || (start..end).any(|byte| scan.landing(ImageOffset(byte)).any()) {
         return None;
     }
     let before = functions[..next_function].last().map_or(0, |function| function.start.0.saturating_add(OWN_PATCH));

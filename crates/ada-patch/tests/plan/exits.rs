@@ -17,7 +17,7 @@ fn exits(text: &str) -> Exits {
     let image = Image::parse(&bytes).unwrap();
     let unwind = UnwindTable::parse(&image);
     let functions = FunctionTable::discover(&image, &unwind, &[]);
-    let scan = CodeScan::of(image.code_ranges(), &functions, &unwind, true);
+    let scan = CodeScan::of(&image, &functions, &unwind, true);
     let code =
         ImageCode { image: &image, ranges: image.code_ranges(), functions: &functions, unwind: &unwind, scan: &scan };
     let planned = PlannedFunctions::of(code, false, true);

@@ -20,7 +20,7 @@ pub(crate) fn plan(bytes: &[u8]) -> Vec<Planned> {
     let image = Image::parse(bytes).unwrap();
     let unwind = UnwindTable::parse(&image);
     let functions = FunctionTable::discover(&image, &unwind, &[]);
-    let scan = CodeScan::of(image.code_ranges(), &functions, &unwind, false);
+    let scan = CodeScan::of(&image, &functions, &unwind, false);
     let mut planner = Planner {
         code: ImageCode {
             image: &image,

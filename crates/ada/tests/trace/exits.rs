@@ -57,3 +57,21 @@ fn exceptions_end_the_calls_that_they_go_through() {
     }
     traced.recorded.assert_balanced("outer", 4);
 }
+
+/// No hook is written over a place that an indirect jump leads to, however it finds it.
+#[test]
+fn cases_and_labels_are_reached_by_whatever_means() {
+    let gcc = [
+        &["-O2"][..],
+        &["-Os"],
+        &["-O1", "-no-pie"],
+        &["-O2", "-fno-align-labels", "-fno-align-jumps", "-fno-align-loops"],
+        &["-O2", "-fno-asynchronous-unwind-tables"],
+    ];
+    let clang = [&["-O2"][..], &["-Os"], &["-Oz"]];
+    let builds = gcc.map(|flags| ("gcc", flags)).into_iter().chain(clang.map(|flags| ("clang", flags)));
+    for (compiler, flags) in builds {
+        let program = Program::new("indirect_jumps.c").compiler(compiler).flags(&[flags, &["-w"]].concat());
+        Tracing::new(&program).check_output();
+    }
+}
