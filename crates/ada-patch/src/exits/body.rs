@@ -29,8 +29,8 @@ pub(crate) struct Body {
     unknown_jumps: Vec<u64>,
     /// Somebody has the address of a place within the function, and may jump there through a pointer.
     pub(crate) names_labels: bool,
-    /// A table leads to a part of the function that nothing else leads to.
-    pub(crate) leads_elsewhere: bool,
+    /// Where tables lead to parts of the function that nothing else leads to.
+    pub(crate) parts: Vec<u64>,
 }
 
 impl Body {
@@ -39,7 +39,7 @@ impl Body {
         let mut body = Self::default();
         let pointers = follower.code.scan.pointers.as_deref();
         let cases = Cases::of(follower, extent, listing);
-        body.leads_elsewhere = cases.leads_elsewhere;
+        body.parts = cases.parts;
         for leave in jumps {
             let through = listing.jumps.iter().find(|(at, _)| *at == leave.at).map(|(_, through)| *through);
             let is_known = match through {
@@ -108,7 +108,7 @@ struct Cases {
     labels: Vec<u64>,
     /// The code has addresses within the function, from which others may be computed.
     names_labels: bool,
-    leads_elsewhere: bool,
+    parts: Vec<u64>,
 }
 
 impl Cases {
@@ -116,7 +116,7 @@ impl Cases {
         let is_own = |at: u64| extent.pieces.iter().any(|own| (own.piece.start..own.piece.end).contains(&at));
         // Where a case cannot occur, a table leads to the end of the function.
         let is_end = |at: u64| extent.pieces.iter().any(|own| own.piece.end == at);
-        let mut cases = Self { labels: Vec::new(), names_labels: false, leads_elsewhere: false };
+        let mut cases = Self { labels: Vec::new(), names_labels: false, parts: Vec::new() };
         let has_tables = listing.jumps.iter().any(|(_, through)| *through != Through::Pointer);
         for &address in &listing.addresses {
             if is_own(address) {
@@ -135,7 +135,10 @@ impl Cases {
                     cases.labels.push(target);
                 } else if !is_end(target) {
                     let part = follower.code.scan.piece_at(target).filter(|piece| !follower.is_entry(piece.start));
-                    cases.leads_elsewhere |= elsewhere == 0 && part.is_some();
+                    if elsewhere == 0 && part.is_some() {
+                        cases.parts.push(target);
+                        continue;
+                    }
                     elsewhere += 1;
                     if elsewhere == MOST_ELSEWHERE {
                         break;

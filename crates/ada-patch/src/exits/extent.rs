@@ -46,7 +46,12 @@ impl Follower<'_> {
 
     pub(crate) fn extent_of(&self, start: u64) -> Extent {
         let mut extent = Extent { pieces: Vec::new(), is_open: false };
-        let mut to_do = vec![start];
+        self.extend(&mut extent, vec![start]);
+        extent
+    }
+
+    /// Adds the pieces that some addresses lie in, and those that they lead to.
+    pub(crate) fn extend(&self, extent: &mut Extent, mut to_do: Vec<u64>) {
         while let Some(at) = to_do.pop() {
             let Some(piece) = self.code.scan.piece_at(at) else {
                 extent.is_open = true;
@@ -58,7 +63,7 @@ impl Follower<'_> {
             }
             if extent.pieces.len() == MOST_PIECES {
                 extent.is_open = true;
-                return extent;
+                return;
             }
             extent.pieces.push(OwnPiece { piece, starts: at == piece.start });
             for leave in self.leaves(&piece) {
@@ -79,7 +84,6 @@ impl Follower<'_> {
                 PieceEnd::Unknown | PieceEnd::Calls | PieceEnd::Leaves => (),
             }
         }
-        extent
     }
 
     /// The leaving instructions of a piece, reached or not.

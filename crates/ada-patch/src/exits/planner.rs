@@ -128,30 +128,21 @@ impl<'a> ExitPlanner<'a> {
     /// Plans the exits of function `index`, whose entry displaces these bytes.
     pub fn plan(&mut self, index: usize, entry: Range<u64>) -> Exits {
         let start = self.code.functions.functions()[index].start;
-        let extent = self.follower.extent_of(start.0);
-        let mut exits = Exits { is_open: extent.is_open, ..Exits::default() };
+        let mut extent = self.follower.extent_of(start.0);
+        let mut exits = Exits::default();
         let to_look_at: usize = extent.pieces.iter().map(|own| self.follower.leaves(&own.piece).len()).sum();
         let Some(patience) = self.patience.checked_sub(to_look_at) else {
             exits.is_open = true;
             return exits;
         };
         self.patience = patience;
-        let jumps: Vec<Leave> = extent
-            .pieces
-            .iter()
-            .flat_map(|own| self.follower.leaves(&own.piece))
-            .filter(|it| it.may_stay())
-            .copied()
-            .collect();
-        let mut listing = None;
-        let body = match jumps.is_empty() {
-            true => Body::default(),
-            false => {
-                let listing = listing.insert(self.list(&extent));
-                Body::by_tables(&self.follower, &extent, &jumps, listing)
-            }
-        };
-        exits.is_open |= body.leads_elsewhere;
+        let (mut body, mut listing) = self.body_of(&extent);
+        if !body.parts.is_empty() {
+            let parts = std::mem::take(&mut body.parts);
+            self.follower.extend(&mut extent, parts);
+            (body, listing) = self.body_of(&extent);
+        }
+        exits.is_open = extent.is_open || !body.parts.is_empty();
         let leaves = self.reached(&extent, &body, &mut exits);
         let ways = self.ways_out(&extent, &leaves, &body, &mut exits);
         let mut missed = Vec::new();
@@ -173,6 +164,17 @@ impl<'a> ExitPlanner<'a> {
             self.look_closely(look, &listing, &body, &missed, &mut exits);
         }
         exits
+    }
+
+    /// Where a function's own jumps lead, and its instructions if they were needed for that.
+    fn body_of(&self, extent: &Extent) -> (Body, Option<Listing>) {
+        let leaves = extent.pieces.iter().flat_map(|own| self.follower.leaves(&own.piece));
+        let jumps: Vec<Leave> = leaves.filter(|leave| leave.may_stay()).copied().collect();
+        if jumps.is_empty() {
+            return (Body::default(), None);
+        }
+        let listing = self.list(extent);
+        (Body::by_tables(&self.follower, extent, &jumps, &listing), Some(listing))
     }
 
     /// The number of an instruction among those of a range.

@@ -44,7 +44,11 @@ impl Story {
         assert!(story.tasks.iter().all(|task| task["uncertain"].is_null()), "{source} {how:?}: nothing is in doubt");
         let report = story.json("report", &[]);
         assert_eq!(report["run"]["drops"], serde_json::json!({}), "{source} {how:?}");
-        assert_eq!(&report["run"]["limit"], limit, "{source} {how:?}");
+        // Swift's programs are bound before they run, so that some resolvers have run by then.
+        let is_of_loader = |it: &str| it.starts_with("the loader ran the IFUNC resolvers");
+        let found = &report["run"]["limit"];
+        let found = if found.as_str().is_some_and(is_of_loader) { &Value::Null } else { found };
+        assert_eq!(found, limit, "{source} {how:?}");
         let oddities = list(report["anomalies"].clone(), "");
         assert!(oddities.iter().all(|it| it["kind"] != "orphaned_resume"), "{source} {how:?}");
         story
