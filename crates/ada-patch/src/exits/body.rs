@@ -14,7 +14,9 @@ use crate::leave::{Leave, LeaveKind, Listing, Through};
 /// No table of cases is longer.
 const MOST_CASES: usize = 65_536;
 /// Behind so many entries that lead elsewhere, a table is over. What is read beyond its end only forbids a little more.
-const MOST_ELSEWHERE: usize = 256;
+const MOST_ELSEWHERE: usize = 8;
+/// No function has so many cases in parts of its own.
+const MOST_PARTS: usize = 64;
 
 /// What is known of where a function's own jumps lead.
 #[derive(Default)]
@@ -128,15 +130,19 @@ impl Cases {
             }
             let bytes = has_tables.then(|| follower.code.image.bytes_from(ImageOffset(address))).flatten();
             let Some(bytes) = bytes else { continue };
-            let mut elsewhere = 0;
+            let (mut elsewhere, known) = (0, cases.labels.len());
+            let mut parts = Vec::new();
             for distance in bytes.as_chunks().0.iter().take(MOST_CASES) {
                 let target = address.wrapping_add_signed(i32::from_le_bytes(*distance).into());
                 if is_own(target) {
                     cases.labels.push(target);
                 } else if !is_end(target) {
-                    let part = follower.code.scan.piece_at(target).filter(|piece| !follower.is_entry(piece.start));
-                    if elsewhere == 0 && part.is_some() {
-                        cases.parts.push(target);
+                    let is_part = || {
+                        let piece = follower.code.scan.piece_at(target);
+                        piece.is_some_and(|piece| !follower.is_entry(piece.start))
+                    };
+                    if elsewhere == 0 && parts.len() < MOST_PARTS && is_part() {
+                        parts.push(target);
                         continue;
                     }
                     elsewhere += 1;
@@ -144,6 +150,10 @@ impl Cases {
                         break;
                     }
                 }
+            }
+            // What leads nowhere into the function is no table of its.
+            if cases.labels.len() - known >= parts.len() {
+                cases.parts.append(&mut parts);
             }
         }
         cases

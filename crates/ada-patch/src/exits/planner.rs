@@ -22,6 +22,8 @@ use crate::leaving::Leaving;
 
 /// Padding behind a leaving instruction is not longer.
 const LONGEST_PADDING: u64 = 64;
+/// Instructions of a function times exits that have no room, at most.
+const MOST_LOOKS: usize = 1 << 20;
 /// How far a short jump reaches, its own bytes included.
 const REACH: u64 = 130;
 
@@ -204,6 +206,7 @@ impl<'a> ExitPlanner<'a> {
                 (leave, ExitKind::ConditionalTail)
             }));
         }
+        ways.sort_by_key(|(leave, _)| leave.at);
         ways
     }
 
@@ -420,6 +423,11 @@ impl ExitPlanner<'_> {
         missed: &[(Leave, ExitKind)],
         exits: &mut Exits,
     ) {
+        // Of the largest functions, some exits are not looked for: a start must not take minutes.
+        if missed.len() * listing.instructions.len() > MOST_LOOKS {
+            exits.missed += missed.len() as u32;
+            return;
+        }
         for (leave, kind) in missed {
             let Ok(number) = listing.instructions.binary_search_by_key(&leave.at, |listed| listed.at) else {
                 exits.missed += 1;
@@ -587,18 +595,22 @@ impl ExitPlanner<'_> {
     fn fit_by_eviction(
         &self,
         index: usize,
-        mut runs: impl Iterator<Item = (Range<u64>, Leaving)>,
+        runs: impl Iterator<Item = (Range<u64>, Leaving)>,
         padding: u64,
         extent: &Extent,
         instructions: &[Listed],
         body: &Body,
     ) -> Option<ExitPlan> {
         let jump = SHORT_JUMP_BYTES as u64;
-        runs.find_map(|(run, leaving)| {
-            let (room, taken) = (run.end - run.start + padding, (run.end - run.start).max(jump));
-            if room < jump || !self.occupied.is_free(run.start, taken) || self.is_entered(&run) {
-                return None;
-            }
+        let taken = |run: &Range<u64>| (run.end - run.start).max(jump);
+        let has_room = |run: &Range<u64>| {
+            run.end - run.start + padding >= jump
+                && self.occupied.is_free(run.start, taken(run))
+                && !self.is_entered(run)
+        };
+        // They start so near to each other that a relay which one cannot reach is seldom within the others' reach.
+        runs.filter(|(run, _)| has_room(run)).take(2).find_map(|(run, leaving)| {
+            let taken = taken(&run);
             let used = run.start..run.start + taken;
             let own = |in_loops: bool| self.evict_any(&used, extent, instructions, body, in_loops);
             let (relay, evicted) = match self.asks_neighbours {
@@ -731,7 +743,8 @@ impl Run {
     fn leaving(self, instructions: &[Listed], ways: &[(Leave, ExitKind)]) -> Leaving {
         let mut leaving = Leaving { runs_into_return: self.then_returns, ..Leaving::default() };
         for (number, listed) in instructions[self.first..=self.last].iter().enumerate() {
-            if ways.iter().any(|(leave, kind)| leave.at == listed.at && *kind != ExitKind::Return) {
+            let way = ways.binary_search_by_key(&listed.at, |(leave, _)| leave.at);
+            if way.is_ok_and(|way| ways[way].1 != ExitKind::Return) {
                 leaving.tails |= 1 << number;
             } else if let Some(target) = listed.target
                 && let Ok(target) = instructions.binary_search_by_key(&target, |listed| listed.at)
