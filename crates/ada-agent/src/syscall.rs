@@ -1,5 +1,6 @@
 //! System calls, made directly: libc's wrappers are hooked, and set errno.
 
+use ada_ring::ThreadState;
 use ada_ring::state::{ProcessBlock, private};
 use core::sync::atomic::Ordering;
 
@@ -67,20 +68,29 @@ enum Blocked {
     Here { before: u64 },
     /// The stub that has called the agent on a stack of its own. The program's stack ends here.
     ByStub { program_stack: u64 },
+    /// Somebody further up the agent's own stack, who is in the middle of something that no handler may see.
+    ByCaller,
 }
 
 impl SignalsBlocked {
     /// Blocks them all.
     #[must_use]
     pub fn new() -> Self {
-        let blocked = match program_stack() {
-            Some(program_stack) => Blocked::ByStub { program_stack },
+        let blocked = match state_on_own_stack() {
+            // SAFETY: the thread's own state.
+            Some(state) => unsafe {
+                match core::mem::replace(&mut (*state).holds_signals, 1) {
+                    0 => Blocked::ByStub { program_stack: (*state).program_stack },
+                    _ => Blocked::ByCaller,
+                }
+            },
             None => Blocked::Here { before: exchange_signal_mask(u64::MAX) },
         };
         Self { blocked }
     }
 
-    /// Lets signals in for as long as a sleep lasts. Handlers run on the program's stack.
+    /// Lets signals in for as long as a sleep lasts, unless a caller has blocked them too. Handlers run on the program's
+    /// stack.
     pub fn sleep(&mut self, nanoseconds: u32) {
         match &mut self.blocked {
             Blocked::Here { before } => {
@@ -89,6 +99,7 @@ impl SignalsBlocked {
                 *before = exchange_signal_mask(u64::MAX);
             }
             Blocked::ByStub { program_stack } => let_signals_in(*program_stack, || sleep_nanoseconds(nanoseconds)),
+            Blocked::ByCaller => sleep_nanoseconds(nanoseconds),
         }
     }
 }
@@ -101,20 +112,28 @@ impl Default for SignalsBlocked {
 
 impl Drop for SignalsBlocked {
     fn drop(&mut self) {
-        if let Blocked::Here { before } = self.blocked {
-            exchange_signal_mask(before);
+        match self.blocked {
+            Blocked::Here { before } => {
+                exchange_signal_mask(before);
+            }
+            Blocked::ByStub { .. } => {
+                if let Some(state) = state_on_own_stack() {
+                    // SAFETY: the thread's own state.
+                    unsafe { (*state).holds_signals = 0 };
+                }
+            }
+            Blocked::ByCaller => {}
         }
     }
 }
 
-/// Where the program's stack ends, if the agent runs on its own.
-fn program_stack() -> Option<u64> {
+/// The thread's state, if the agent runs on its own stack.
+fn state_on_own_stack() -> Option<*mut ThreadState> {
     let here = 0_u64;
     // In tests there are no states.
     let number = (get(Item::OwnStacks) != 0).then(|| state_number(current_state())).flatten()?;
     let stack = agent_stack(number) - private::STACK_BYTES as u64..agent_stack(number);
-    // SAFETY: a state in mapped memory, and the thread's own if it runs on this stack.
-    stack.contains(&(&raw const here as u64)).then(|| unsafe { (*state(number)).program_stack })
+    stack.contains(&(&raw const here as u64)).then(|| state(number))
 }
 
 /// Waits on the program's stack, with signals let in that the stub has blocked.
@@ -179,9 +198,13 @@ const SHORT_WAIT: u64 = 100_000;
 
 /// Sleeps while the word holds `value`, at most for the time.
 pub fn futex_wait(word: &core::sync::atomic::AtomicU32, value: u32, nanoseconds: u32) {
-    match program_stack() {
-        Some(stack) => let_signals_in(stack, || wait_for_change(word, value, nanoseconds)),
-        None => wait_for_change(word, value, nanoseconds),
+    let wait = || wait_for_change(word, value, nanoseconds);
+    match state_on_own_stack() {
+        // SAFETY: the thread's own state.
+        Some(state) if unsafe { (*state).holds_signals == 0 } => {
+            let_signals_in(unsafe { (*state).program_stack }, wait)
+        }
+        _ => wait(),
     }
 }
 

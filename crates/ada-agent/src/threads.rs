@@ -215,6 +215,7 @@ unsafe fn prepare(fresh: *mut ThreadState, number: usize, thread: u32, slot: u64
         (*fresh).lost = 0;
         (*fresh).is_left = 0;
         (*fresh).agent_stack_busy = 0;
+        (*fresh).holds_signals = 0;
         (*fresh).agent_stack = stack_of(number);
         (*fresh).buried = 0;
         (*fresh).probe_calls = 0;

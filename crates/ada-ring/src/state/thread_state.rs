@@ -84,6 +84,8 @@ pub struct ThreadState {
     pub agent_stack_busy: u64,
     /// Where the program's stack ends meanwhile. The signals that were blocked before are in the second word there.
     pub program_stack: u64,
+    /// 1 while the agent, on its own stack, is in the middle of something that no handler may see.
+    pub holds_signals: u64,
     /// The thread that owns this state.
     pub tid: u32,
     /// Its process. A child of vfork runs as its parent's thread until it runs another program.
