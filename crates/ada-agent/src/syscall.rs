@@ -199,12 +199,12 @@ const SHORT_WAIT: u64 = 100_000;
 /// Sleeps while the word holds `value`, at most for the time.
 pub fn futex_wait(word: &core::sync::atomic::AtomicU32, value: u32, nanoseconds: u32) {
     let wait = || wait_for_change(word, value, nanoseconds);
-    match state_on_own_stack() {
-        // SAFETY: the thread's own state.
-        Some(state) if unsafe { (*state).holds_signals == 0 } => {
-            let_signals_in(unsafe { (*state).program_stack }, wait)
-        }
-        _ => wait(),
+    // SAFETY: the thread's own state.
+    let program_stack = state_on_own_stack()
+        .and_then(|state| unsafe { ((*state).holds_signals == 0).then_some((*state).program_stack) });
+    match program_stack {
+        Some(stack) => let_signals_in(stack, wait),
+        None => wait(),
     }
 }
 
