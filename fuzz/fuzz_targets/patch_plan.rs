@@ -7,25 +7,23 @@ fuzz_target!(|bytes: &[u8]| {
     let Ok(image) = Image::parse(bytes) else { return };
     let unwind = UnwindTable::parse(&image);
     let functions = FunctionTable::discover(&image, &unwind, &[]);
-    for by_exits in [false, true] {
-        let scan = CodeScan::of(&image, &functions, &unwind, by_exits);
-        let code = ImageCode {
-            image: &image,
-            ranges: image.code_ranges(),
-            functions: &functions,
-            unwind: &unwind,
-            scan: &scan,
-        };
-        let planned = PlannedFunctions::of(code, false, by_exits);
-        let entries = planned.plans.iter().flat_map(|(_, plan)| plan.patched());
-        let mut patched: Vec<_> = entries.chain(planned.exits.iter().flat_map(|exit| exit.patched())).collect();
-        patched.sort_unstable_by_key(|range| range.start);
-        for pair in patched.windows(2) {
-            assert!(pair[0].end <= pair[1].start, "{pair:x?}");
-        }
-        for range in patched {
-            let code = image.code_range_at(range.start).expect("a patch is in code");
-            assert!(range.end <= code.end());
-        }
+    let scan = CodeScan::of(&image, &functions, &unwind);
+    let code = ImageCode {
+        image: &image,
+        ranges: image.code_ranges(),
+        functions: &functions,
+        unwind: &unwind,
+        scan: &scan,
+    };
+    let planned = PlannedFunctions::of(code, false);
+    let entries = planned.plans.iter().flat_map(|(_, plan)| plan.patched());
+    let mut patched: Vec<_> = entries.chain(planned.exits.iter().flat_map(|exit| exit.patched())).collect();
+    patched.sort_unstable_by_key(|range| range.start);
+    for pair in patched.windows(2) {
+        assert!(pair[0].end <= pair[1].start, "{pair:x?}");
+    }
+    for range in patched {
+        let code = image.code_range_at(range.start).expect("a patch is in code");
+        assert!(range.end <= code.end());
     }
 });

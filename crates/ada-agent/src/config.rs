@@ -10,8 +10,6 @@ pub enum Item {
     Pool,
     /// The private memory: thread states and shadow stacks.
     Private,
-    /// The table of pages with unwind information.
-    Covered,
     /// The loader's `r_debug`; 0 in a static program.
     LoaderDebug,
     /// The most frames of a thread that are recorded; 0 for no limit.
@@ -29,7 +27,7 @@ pub enum Item {
 }
 
 /// How many entries there are.
-pub const ITEMS: usize = 10;
+pub const ITEMS: usize = 9;
 
 /// The table. Its memory is not writable in the target, and need not be.
 #[unsafe(no_mangle)]

@@ -10,7 +10,7 @@ use ada_ring::{RawDetail, RawRecord, StackChange, ThreadState};
 
 use crate::arch::{bases_at_call, current_state, owner_mark};
 use crate::memory::pool;
-use crate::{chunks, details, exits, frames, jumps, loader, probes, shadow_stack, threads, unwinding};
+use crate::{chunks, details, exits, frames, jumps, loader, probes, threads};
 
 /// The table that the recorder reads.
 #[unsafe(no_mangle)]
@@ -18,13 +18,11 @@ static ADA_ENTRIES: AgentEntries<AgentEntry> = AgentEntries {
     thread,
     chunk,
     fix,
-    returned,
     stack_change,
     loader,
     detail_chunk,
     stack,
     probe_call,
-    probe_returned,
     exited,
     exiting,
     goes_on,
@@ -47,27 +45,16 @@ extern "C" fn chunk(_: *mut u64, _: u64, _: u64) -> u64 {
 extern "C" fn fix(slot: *mut u64, _: u64, _: u64) -> u64 {
     // SAFETY: as above; the stub passes its own return slot.
     unsafe {
-        let state = current_state() as *mut ThreadState;
-        // Tail calls are common, and nobody else has the same slot.
-        let is_tail_call = shadow_stack::is_caught_at(shadow_stack::top(state), slot as u64);
-        let state = if is_tail_call { Some(state) } else { threads::own(state, slot as u64) };
-        if let Some(state) = state {
-            frames::prepare_entry(state, slot);
+        if let Some(state) = threads::own(current_state() as *mut ThreadState, slot as u64) {
+            frames::prepare_entry(state, slot as u64);
         }
     }
     0
 }
 
-/// Finishes a return that the fast path could not.
-extern "C" fn returned(slot: *mut u64, _: u64, _: u64) -> u64 {
-    // SAFETY: the thread's own state, and the slot that its return path has made again.
-    unsafe { frames::finish_return(state_on_return(slot), slot) };
-    0
-}
-
-/// The state of a thread that returns. Without one of its own it borrows nobody's: state 0 has no frames, and its records
+/// The state of a thread that leaves a function. Without one of its own it borrows nobody's: state 0 has no frames, and its records
 /// go nowhere.
-fn state_on_return(slot: *mut u64) -> *mut ThreadState {
+fn state_at_exit(slot: *mut u64) -> *mut ThreadState {
     let state = current_state() as *mut ThreadState;
     // SAFETY: GS always points at a state, and its owner word lies below it.
     let owner = unsafe { *((state as u64 - OWNER_DISTANCE as u64) as *const u64) };
@@ -84,31 +71,24 @@ extern "C" fn probe_call(slot: *mut u64, record: u64, probe: u64) -> u64 {
     0
 }
 
-/// The same for a return.
-extern "C" fn probe_returned(slot: *mut u64, _: u64, _: u64) -> u64 {
-    // SAFETY: as in `returned`.
-    unsafe { probes::returned(state_on_return(slot), slot) };
-    0
-}
-
 /// Finishes an exit by `ret` that the fast path could not.
 extern "C" fn exited(slot: *mut u64, _: u64, _: u64) -> u64 {
     // SAFETY: the thread's own state, and the slot on top of its stack.
-    unsafe { exits::returned(state_on_return(slot), slot) };
+    unsafe { exits::returned(state_at_exit(slot), slot) };
     0
 }
 
 /// Records an exit by other means.
 extern "C" fn exiting(_: *mut u64, slot: u64, _: u64) -> u64 {
     // SAFETY: as in `exited`.
-    unsafe { exits::returns(state_on_return(slot as *mut u64), slot) };
+    unsafe { exits::returns(state_at_exit(slot as *mut u64), slot) };
     0
 }
 
 /// Ends a frame that goes on in another function.
 extern "C" fn goes_on(_: *mut u64, slot: u64, _: u64) -> u64 {
     // SAFETY: as in `exited`.
-    unsafe { exits::goes_on(state_on_return(slot as *mut u64), slot) };
+    unsafe { exits::goes_on(state_at_exit(slot as *mut u64), slot) };
     0
 }
 
@@ -118,8 +98,6 @@ extern "C" fn stack_change(slot: *mut u64, change: u64, _: u64) -> u64 {
     // SAFETY: as in `fix`; the stubs of such functions pass the change.
     unsafe {
         match StackChange::from_number(change) {
-            Some(StackChange::Unwind) => unwinding::begin(state, slot, false),
-            Some(StackChange::Walk) => unwinding::begin(state, slot, true),
             Some(StackChange::LongJump) => jumps::long_jump(state, slot as u64, argument(slot, Base::Argument1)),
             Some(StackChange::SwapContext) => jumps::switch_context(state, argument(slot, Base::Argument2)),
             Some(StackChange::SetContext) => jumps::switch_context(state, argument(slot, Base::Argument1)),

@@ -4,9 +4,10 @@
 //! wrong guess can cost is a record.
 
 use ada_ring::record::{IS_TAIL, RecordKind};
+use ada_ring::shadow_frame::FRAME_GOES_ON;
 use ada_ring::{ShadowFrame, ThreadState};
 
-use crate::burial::{LivenessCheck, bury, take_out};
+use crate::dead_frames::{LivenessCheck, end_unwound, take_out};
 use crate::shadow_stack::top;
 use crate::syscall::SignalsBlocked;
 use crate::{chunks, open_probes, probes};
@@ -50,9 +51,10 @@ pub(crate) unsafe fn goes_on(state: *mut ThreadState, slot: u64) {
     let _blocked = SignalsBlocked::new();
     // SAFETY: the thread's own shadow stack.
     unsafe {
-        if let Some((frame, lives_above)) = uncover(state, slot)
-            && !open_probes::is_open(state, frame)
-        {
+        let Some((frame, lives_above)) = uncover(state, slot) else { return };
+        if open_probes::is_open(state, frame) {
+            (*frame).record_and_flags |= FRAME_GOES_ON;
+        } else {
             let tail = frame as u32 | RecordKind::Return as u32 | IS_TAIL;
             chunks::write(state, (*frame).function, tail);
             take_out(state, frame, lives_above);
@@ -96,7 +98,7 @@ unsafe fn uncover(state: *mut ThreadState, slot: u64) -> Option<(*mut ShadowFram
                 (*state).other_stacks = 1;
             } else {
                 if is_known {
-                    bury(state, newer);
+                    end_unwound(state, newer);
                 }
                 take_out(state, newer, lives_above);
             }

@@ -7,11 +7,10 @@ use ada_ring::shadow_frame::FRAME_PARKED;
 use ada_ring::{ShadowFrame, ThreadState};
 
 use crate::arch::{CONTEXT_STACK_POINTER, JUMP_STACK_POINTER, jump_stack_pointers};
-use crate::burial::{bury, take_out};
+use crate::dead_frames::{end_unwound, take_out};
 use crate::shadow_stack::top;
 use crate::stretch::Stretch;
 use crate::syscall::{self, SignalsBlocked};
-use crate::unwinding;
 
 /// `longjmp` with this `jmp_buf`, called with the return slot `slot`: the frames that it jumps over end here.
 ///
@@ -22,9 +21,6 @@ pub(crate) unsafe fn long_jump(state: *mut ThreadState, slot: u64, buffer: u64) 
     let Some(mut target) = jump_target(slot, buffer) else { return };
     // SAFETY: the thread's own shadow stack.
     unsafe {
-        if (*state).unwinder_slot != 0 {
-            unwinding::end(state, target.stack_pointer - 8);
-        }
         let base = (*state).shadow_base as *mut ShadowFrame;
         let mut frame = top(state);
         let mut lives_above = false;
@@ -37,7 +33,7 @@ pub(crate) unsafe fn long_jump(state: *mut ThreadState, slot: u64, buffer: u64) 
                 lives_above = true;
             } else {
                 if is_known {
-                    bury(state, frame);
+                    end_unwound(state, frame);
                 }
                 take_out(state, frame, lives_above);
             }

@@ -12,11 +12,11 @@
 
 mod arch;
 pub mod bpf;
-mod burial;
 pub mod chunks;
 mod code_edits;
 pub mod config;
 pub mod crash;
+mod dead_frames;
 pub mod details;
 mod entries;
 mod exec;
@@ -37,7 +37,6 @@ mod shadow_stack;
 mod stretch;
 pub mod syscall;
 pub mod threads;
-mod unwinding;
 pub mod windows;
 #[cfg(target_arch = "x86_64")]
 mod x86_64;

@@ -12,8 +12,8 @@ use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use crate::arch::number::{CLONE, CLONE3, PRCTL};
 use crate::filters::Afterwards;
 use crate::memory::pool;
-use crate::syscall::{self, SignalsBlocked};
-use crate::{arch, chunks, crash, details, exec, filters, frames, shadow_stack, threads};
+use crate::syscall;
+use crate::{arch, chunks, crash, details, exec, filters, threads};
 
 /// Of the flags of `clone`.
 const CLONE_VM: u64 = 0x100;
@@ -125,29 +125,11 @@ unsafe fn note_exit(state: *mut ThreadState, status: u32) {
     }
 }
 
-/// The same for a return; puts the real return address into the slot.
-///
-/// # Safety
-/// `state` is the calling thread's own, `slot` what the return path passed.
-pub(crate) unsafe fn returned(state: *mut ThreadState, slot: *mut u64) {
-    // SAFETY: the caller's promise.
-    unsafe {
-        let frame = shadow_stack::top(state);
-        let blocked = SignalsBlocked::new();
-        if (*frame).slot() == slot as u64 && finish(state, slot, frame) {
-            frames::give_back(frame, slot);
-            return;
-        }
-        drop(blocked);
-        // Not the newest frame, or too many probed calls are open: the event has to do.
-        frames::finish_return(state, slot);
-    }
-}
-
 /// Keeps what a probe sees of the return of the newest frame, and takes it out. False where nothing is known of its call.
 ///
 /// # Safety
-/// As [`returned`], with signals blocked; `frame` is the newest, and its slot is this one.
+/// `state` is the calling thread's own, with signals blocked; `frame` is the newest, and its slot is `slot`, with the
+/// registers below it.
 pub(crate) unsafe fn finish(state: *mut ThreadState, slot: *mut u64, frame: *mut ShadowFrame) -> bool {
     // SAFETY: the caller's promise.
     unsafe {

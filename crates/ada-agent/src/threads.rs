@@ -204,10 +204,8 @@ unsafe fn prepare(fresh: *mut ThreadState, number: usize, thread: u32, slot: u64
             frames => (base as u64).saturating_add(frames.saturating_mul(ShadowFrame::SIZE as u64)),
         };
         (*fresh).shadow_limit = (*fresh).shadow_limit.min((*fresh).record_limit);
-        (*fresh).unwinder_slot = 0;
         (*fresh).other_stacks = 0;
         learn_stack(fresh, slot);
-        (*fresh).covered = get(Item::Covered);
         (*fresh).tid = thread;
         (*fresh).pid = syscall::process();
         (*fresh).number = number as u32;
@@ -217,7 +215,6 @@ unsafe fn prepare(fresh: *mut ThreadState, number: usize, thread: u32, slot: u64
         (*fresh).agent_stack_busy = 0;
         (*fresh).holds_signals = 0;
         (*fresh).agent_stack = stack_of(number);
-        (*fresh).buried = 0;
         (*fresh).probe_calls = 0;
         (*fresh).open_probes = [ProbeCall::default(); PROBE_CALLS];
         give_counters(fresh);

@@ -51,8 +51,6 @@ pub struct TraceOptions {
     pub max_overhead: Option<f64>,
     /// Whether functions are counted even where that alone takes more than the share.
     pub exact_counts: bool,
-    /// Whether returns are caught at the functions' exits, and the program's stack is left alone.
-    pub by_exits: bool,
     /// Which modules (by path) or functions (by name) to leave alone.
     pub exclude: Box<Exclusion>,
 }

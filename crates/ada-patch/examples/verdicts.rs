@@ -1,5 +1,5 @@
 //! How the functions of images would be hooked, and how long it takes to decide:  verdicts FILE…  (`-v` first: with each
-//! function that would not be hooked fully; `--exits`: returns caught at exits)
+//! function that would not be hooked fully)
 
 use std::collections::BTreeMap;
 use std::time::Instant;
@@ -13,7 +13,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let found = arguments.iter().position(|argument| argument == name);
         found.map(|at| arguments.remove(at)).is_some()
     };
-    let (verbose, by_exits) = (option("-v"), option("--exits"));
+    let verbose = option("-v");
     println!("  found  share | unwind   scan   plan (ms) | pads   file: verdicts");
     for path in arguments {
         let bytes = std::fs::read(&path)?;
@@ -23,7 +23,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let unwinding = begun.elapsed();
         let functions = FunctionTable::discover(&image, &unwind, &[]);
         let begun = Instant::now();
-        let scan = CodeScan::of(&image, &functions, &unwind, by_exits);
+        let scan = CodeScan::of(&image, &functions, &unwind);
         let scanning = begun.elapsed();
         let code = ImageCode {
             image: &image,
@@ -33,7 +33,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             scan: &scan,
         };
         let begun = Instant::now();
-        let PlannedFunctions { verdicts, .. } = PlannedFunctions::of(code, image.uses_go(), by_exits);
+        let PlannedFunctions { verdicts, .. } = PlannedFunctions::of(code, image.uses_go());
         let planning = begun.elapsed();
         let mut counts: BTreeMap<Verdict, usize> = BTreeMap::new();
         verdicts.iter().for_each(|verdict| *counts.entry(*verdict).or_default() += 1);

@@ -70,7 +70,6 @@ pub struct Arena {
     exits: Vec<u8>,
     /// Exits' stubs by the bytes that they stand for, and whether a `ret` comes behind: most functions end alike.
     exits_by_bytes: HashMap<(Vec<u8>, bool), RuntimeAddr>,
-    by_exits: bool,
     room: usize,
     shared: SharedCode,
     templates: Vec<StubTemplate>,
@@ -127,7 +126,6 @@ impl Arena {
             exits_at: Self::exits_at(functions),
             exits: Vec::new(),
             exits_by_bytes: HashMap::new(),
-            by_exits: options.by_exits,
             room: Self::room_for(functions, exits),
             shared,
             templates: templates?,
@@ -176,7 +174,7 @@ impl Arena {
         };
         template.counter.emit(counter, function, probe, address_of, front);
         template.recorder.emit(recorder, function, probe, address_of, recorders);
-        let leaves = self.by_exits && (!plan.leaving.is_empty() || plan.displaced.leaves());
+        let leaves = !plan.leaving.is_empty() || plan.displaced.leaves();
         if leaves {
             relocate(plan.displaced.bytes(), plan.at, displaced, plan.leaving, &shared.exit_code(), front)?;
         } else {
@@ -243,9 +241,7 @@ mod tests {
     fn every_template_assembles_and_is_small() {
         for (kind, owner_by_word) in StubKind::ALL.into_iter().flat_map(|kind| [(kind, true), (kind, false)]) {
             let detail = owner_by_word.then_some(DetailShape { window: 128, vectors: true });
-            let template =
-                StubTemplate::new(kind, owner_by_word, &StubOptions { owner_by_word, detail, by_exits: false })
-                    .unwrap();
+            let template = StubTemplate::new(kind, owner_by_word, &StubOptions { owner_by_word, detail }).unwrap();
             let (counter, recorder) = (template.counter.code.len(), template.recorder.code.len());
             assert!(counter <= COUNTER_BYTES && recorder <= RECORDER_BYTES, "{kind:?}: {counter} and {recorder} bytes");
         }

@@ -48,12 +48,6 @@ impl Landing {
 /// What the code of an unwind entry does.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct PieceUse {
-    /// It reads or writes its own return slot.
-    pub(crate) reads_slot: bool,
-    pub(crate) pops_arguments: bool,
-    /// It moves the stack pointer by a distance that it has computed, upwards. No compiler does that; Python's greenlet
-    /// does, whose switch exchanges pieces of the stack for copies.
-    pub(crate) moves_stack: bool,
     /// It uses the base at which stubs find a thread's state.
     pub(crate) uses_gs: bool,
     pub(crate) end: PieceEnd,

@@ -12,24 +12,21 @@ pub struct PlannedFunctions {
     pub verdicts: Vec<Verdict>,
     /// The plans, by function number; none for skipped ones.
     pub plans: Vec<(usize, PatchPlan)>,
-    /// The exits, where returns are caught there.
+    /// Their exits.
     pub exits: Vec<ExitPlan>,
 }
 
 impl PlannedFunctions {
-    /// Plans every function. `moving_frames` where frames of the image change threads, so that no return is caught;
-    /// `by_exits` where returns are caught at the functions' exits.
-    pub fn of(code: ImageCode<'_>, moving_frames: bool, by_exits: bool) -> Self {
-        let mut planner = Planner { code, moving_frames, by_exits, relays: Relays::default() };
+    /// Plans every function. `moving_frames` where frames of the image change threads, so that no exit is caught.
+    pub fn of(code: ImageCode<'_>, moving_frames: bool) -> Self {
+        let mut planner = Planner { code, moving_frames, relays: Relays::default() };
         let mut planned = Self::default();
         for index in 0..code.functions.len() {
             let (verdict, plan) = planner.plan(index);
             planned.verdicts.push(verdict);
             planned.plans.extend(plan.map(|plan| (index, plan)));
         }
-        if by_exits {
-            planned.plan_exits(code);
-        }
+        planned.plan_exits(code);
         planned
     }
 

@@ -9,14 +9,10 @@ use crate::image_code::ImageCode;
 use crate::leaving::Leaving;
 use crate::{EntryOnlyReason, PatchPlan, SkipReason, StubKind, Verdict};
 
-/// Functions after which the stack is not what it was, by the names that the Itanium C++ ABI, C and POSIX give them;
-/// found wherever an image has one of its own.
+/// Functions after which the stack is not what it was, by the names that C and POSIX give them; found wherever an image
+/// has one of its own.
 fn stack_change(name: &str) -> Option<StubKind> {
     match name {
-        "_Unwind_RaiseException" | "_Unwind_Resume" | "_Unwind_Resume_or_Rethrow" | "_Unwind_ForcedUnwind" => {
-            Some(StubKind::Unwinder)
-        }
-        "_Unwind_Backtrace" => Some(StubKind::Walker),
         "longjmp" | "_longjmp" | "siglongjmp" | "__longjmp_chk" => Some(StubKind::LongJump),
         "swapcontext" => Some(StubKind::SwapContext),
         "setcontext" => Some(StubKind::SetContext),
@@ -33,8 +29,6 @@ pub struct Planner<'a> {
     pub code: ImageCode<'a>,
     /// Frames of this image change threads, so no return is caught.
     pub moving_frames: bool,
-    /// Returns are caught at the functions' exits, and return slots are never touched.
-    pub by_exits: bool,
     /// The padding that plans use.
     pub relays: Relays,
 }
@@ -55,9 +49,6 @@ impl Planner<'_> {
         let site = Site::find(&self.code, &mut self.relays, index, bytes)?;
         let kind = match entry_only {
             None => StubKind::Full,
-            // What exchanges pieces of the stack for copies of others, as greenlet's switch does, must not find trampolines
-            // in them.
-            Some(EntryOnlyReason::ChangesStack) => self.stack_change(index).unwrap_or(StubKind::Walker),
             Some(_) => self.stack_change(index).unwrap_or(StubKind::EntryOnly),
         };
         let flags_are_dead = arch::flags_are_dead(bytes);
@@ -125,28 +116,10 @@ impl Planner<'_> {
         if starts_with_pad || is_part && !function.sources.has_symbol() {
             return Err(SkipReason::ColdPart);
         }
-        match self.stack_change(index) {
-            Some(StubKind::Unwinder | StubKind::Walker) if self.by_exits => {}
-            Some(StubKind::Unwinder | StubKind::Walker) => return Ok(Some(EntryOnlyReason::Unwinder)),
-            Some(_) => return Ok(Some(EntryOnlyReason::ChangesStack)),
-            None => {}
-        }
-        if self.moving_frames {
-            return Ok(Some(EntryOnlyReason::MovingFrames));
-        }
-        if self.by_exits {
-            return Ok(None);
-        }
-        let Some(fde) = fde else { return Ok(Some(EntryOnlyReason::NoUnwindInfo)) };
-        let use_of = self.code.scan.use_of(self.code.unwind, fde);
-        Ok(if use_of.moves_stack {
+        Ok(if self.stack_change(index).is_some() {
             Some(EntryOnlyReason::ChangesStack)
-        } else if use_of.pops_arguments {
-            Some(EntryOnlyReason::PopsArguments)
-        } else if use_of.reads_slot {
-            Some(EntryOnlyReason::ReadsReturnSlot)
         } else {
-            None
+            self.moving_frames.then_some(EntryOnlyReason::MovingFrames)
         })
     }
 

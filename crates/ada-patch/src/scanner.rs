@@ -7,8 +7,8 @@ use crate::code_scan::{CodeScan, Landing, PieceUse};
 
 impl CodeScan {
     /// Decodes every instruction of `ranges`, starting anew at each known function and unwind entry, since what
-    /// lies between them may be data. Where functions are left is noted only if it is asked for, because it takes time.
-    pub fn of(image: &Image<'_>, functions: &FunctionTable, unwind: &UnwindTable, with_exits: bool) -> Self {
+    /// lies between them may be data.
+    pub fn of(image: &Image<'_>, functions: &FunctionTable, unwind: &UnwindTable) -> Self {
         let ranges = image.code_ranges();
         let mut scan = Self {
             landings: ranges.iter().map(|range| (range.start.0, vec![0; range.bytes.len()])).collect(),
@@ -26,21 +26,18 @@ impl CodeScan {
         starts.sort_unstable();
         starts.dedup();
         for range in ranges {
-            scan.scan_range(range, &starts, unwind, with_exits);
+            scan.scan_range(range, &starts, unwind);
         }
         // A loop reads the same again and again.
         scan.reads.sort_unstable_by_key(|read| (read.start, read.end));
         scan.reads.dedup();
-        if with_exits {
-            scan.pointers = image.code_pointers();
-            let pointers = scan.pointers.take();
-            pointers.iter().flatten().for_each(|pointer| scan.note_address(pointer.0));
-            scan.pointers = pointers;
-            // Whoever has the address of a function calls it.
-            for function in functions.functions() {
-                if let Some(landing) = scan.landing_mut(function.start.0) {
-                    *landing &= !Landing::NAMED;
-                }
+        let pointers = image.code_pointers();
+        pointers.iter().flatten().for_each(|pointer| scan.note_address(pointer.0));
+        scan.pointers = pointers;
+        // Whoever has the address of a function calls it.
+        for function in functions.functions() {
+            if let Some(landing) = scan.landing_mut(function.start.0) {
+                *landing &= !Landing::NAMED;
             }
         }
         for pad in unwind.landing_pads() {
@@ -51,7 +48,7 @@ impl CodeScan {
         scan
     }
 
-    fn scan_range(&mut self, range: &CodeRange<'_>, starts: &[u64], unwind: &UnwindTable, with_exits: bool) {
+    fn scan_range(&mut self, range: &CodeRange<'_>, starts: &[u64], unwind: &UnwindTable) {
         let (low, high) = (range.start.0, range.start.0 + range.bytes.len() as u64);
         let inner = &starts[starts.partition_point(|&at| at <= low)..starts.partition_point(|&at| at < high)];
         let fdes = unwind.fdes();
@@ -65,25 +62,18 @@ impl CodeScan {
             let fde = fdes.get(next_fde).filter(|fde| fde.start.0 <= from && from < fde.end.0);
             let bytes = &range.bytes[(from - low) as usize..(to - low) as usize];
             let inside = fde.map_or(from..to, |fde| fde.start.0..fde.end.0);
-            let rows = fde.map(|fde| unwind.rows(fde));
             let mut leaves = std::mem::take(&mut self.leaves);
-            let leaving = with_exits.then_some(&mut leaves);
-            let found = read_piece(bytes, from, rows, leaving, &mut reads, |branch, outgoing| {
+            let found = read_piece(bytes, from, &mut leaves, &mut reads, |branch, outgoing| {
                 self.note_branch(branch, outgoing.target, inside.contains(&outgoing.target));
-                if with_exits && branch == Branch::ConditionalJump && !(from..to).contains(&outgoing.target) {
+                if branch == Branch::ConditionalJump && !(from..to).contains(&outgoing.target) {
                     self.outgoing.push(outgoing);
                 }
             });
             self.leaves = leaves;
-            if with_exits {
-                self.starts.push(from);
-                self.ends.push(found.end);
-            }
+            self.starts.push(from);
+            self.ends.push(found.end);
             if fde.is_some() {
                 let known = &mut self.uses[next_fde];
-                known.reads_slot |= found.reads_slot;
-                known.pops_arguments |= found.pops_arguments;
-                known.moves_stack |= found.moves_stack;
                 known.uses_gs |= found.uses_gs;
                 known.end = found.end;
             }

@@ -5,14 +5,10 @@ use ada_ring::{DetailShape, StackChange};
 /// What a stub does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StubKind {
-    /// Records the call and catches the return.
+    /// Records the call, and the exit.
     Full,
     /// Records the call.
     EntryOnly,
-    /// Records the call after all return addresses have been put back: frames may be unwound.
-    Unwinder,
-    /// The same for a function that only looks at the frames.
-    Walker,
     /// Records the call, and that the stack goes back to where a `jmp_buf` says.
     LongJump,
     /// Records the call, and that another stack takes over, as the `ucontext_t` in the second argument says.
@@ -28,11 +24,9 @@ pub enum StubKind {
 }
 
 impl StubKind {
-    pub(crate) const ALL: [Self; 10] = [
+    pub(crate) const ALL: [Self; 8] = [
         Self::Full,
         Self::EntryOnly,
-        Self::Unwinder,
-        Self::Walker,
         Self::LongJump,
         Self::SwapContext,
         Self::SetContext,
@@ -61,8 +55,6 @@ impl StubKind {
     /// What the agent is told of the call, where it has to hear of it.
     pub(crate) const fn stack_change(self) -> Option<StackChange> {
         match self {
-            Self::Unwinder => Some(StackChange::Unwind),
-            Self::Walker => Some(StackChange::Walk),
             Self::LongJump => Some(StackChange::LongJump),
             Self::SwapContext => Some(StackChange::SwapContext),
             Self::SetContext => Some(StackChange::SetContext),
@@ -79,6 +71,4 @@ pub struct StubOptions {
     pub owner_by_word: bool,
     /// What is captured with each call and return; `None` for nothing.
     pub detail: Option<DetailShape>,
-    /// Returns are caught where they happen, at each way out of a function, and not by another return address.
-    pub by_exits: bool,
 }

@@ -7,7 +7,7 @@ use std::fmt;
 pub enum Verdict {
     /// Calls and returns are recorded.
     Hooked,
-    /// Calls are recorded; the return slot is left alone.
+    /// Calls are recorded.
     EntryOnly(EntryOnlyReason),
     /// The function runs untouched.
     Skipped(SkipReason),
@@ -17,16 +17,7 @@ pub enum Verdict {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum EntryOnlyReason {
-    /// It reads or moves its own return address (setjmp, swapcontext, vfork, dlopen …).
-    ReadsReturnSlot,
-    /// It pops its own arguments (`ret n`). Swift's async functions do, and move their return address: every Swift task
-    /// would trap.
-    PopsArguments,
-    /// It has no unwind information, so nothing is known of its return slot: all of musl's libc.
-    NoUnwindInfo,
-    /// It unwinds: the real return addresses are put back before it runs.
-    Unwinder,
-    /// It goes on with another stack, or further up its own: longjmp, setcontext, the switch of Python's greenlet.
+    /// It goes on with another stack, or further up its own: longjmp, setcontext.
     ChangesStack,
     /// Its frames change threads: Go's goroutines.
     MovingFrames,
@@ -104,24 +95,11 @@ impl Verdict {
 
 impl EntryOnlyReason {
     /// All reasons, in the order of their declaration.
-    const ALL: [Self; 8] = [
-        Self::ReadsReturnSlot,
-        Self::PopsArguments,
-        Self::NoUnwindInfo,
-        Self::Unwinder,
-        Self::ChangesStack,
-        Self::MovingFrames,
-        Self::PushedArguments,
-        Self::UnseenExits,
-    ];
+    const ALL: [Self; 4] = [Self::ChangesStack, Self::MovingFrames, Self::PushedArguments, Self::UnseenExits];
 
     /// The reason's name in sessions.
     pub const fn name(self) -> &'static str {
         match self {
-            Self::ReadsReturnSlot => "reads_return_slot",
-            Self::PopsArguments => "pops_arguments",
-            Self::NoUnwindInfo => "no_unwind_info",
-            Self::Unwinder => "unwinder",
             Self::ChangesStack => "changes_stack",
             Self::MovingFrames => "moving_frames",
             Self::PushedArguments => "pushed_arguments",

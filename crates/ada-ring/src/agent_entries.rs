@@ -8,11 +8,9 @@ pub struct AgentEntries<Entry = u64> {
     pub thread: Entry,
     /// Reserves a record when the chunk is full.
     pub chunk: Entry,
-    /// Removes dead frames, and undoes a tail caller's catch.
+    /// Removes dead frames.
     pub fix: Entry,
-    /// Finds the frame of a return that is not the newest one's.
-    pub returned: Entry,
-    /// Hears of calls after which the stack is not what it was: unwinding, `longjmp`, another context.
+    /// Hears of calls after which the stack is not what it was: `longjmp`, another context.
     pub stack_change: Entry,
     /// Waits until the recorder has seen the new libraries.
     pub loader: Entry,
@@ -22,8 +20,6 @@ pub struct AgentEntries<Entry = u64> {
     pub stack: Entry,
     /// Keeps what a runtime probe sees of a call, and publishes the record.
     pub probe_call: Entry,
-    /// Finishes the return of a runtime probe.
-    pub probe_returned: Entry,
     /// Finishes an exit by `ret` that is not the newest frame's, or a probed call's.
     pub exited: Entry,
     /// Records an exit by other means than a plain `ret`; its slot is the first word of the stub's.

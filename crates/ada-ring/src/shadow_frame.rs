@@ -1,34 +1,30 @@
-//! The shadow stack's frames: where each open call returns to.
+//! The shadow stack's frames: the calls that are open, and where they return to.
 
-/// A traced frame whose return is caught. 32 bytes, so that five bits of its address are free.
+/// A call whose exit is yet to come. 32 bytes, so that five bits of its address are free.
 ///
 /// A stub fills the entry above the newest frame first, and then moves the top over it. A handler that comes in
 /// between leaves another slot word there, by which the stub sees that it has to fill the entry once more.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[repr(C)]
+#[repr(C, align(32))]
 pub struct ShadowFrame {
     /// Complement of the address of the frame's return slot; 0 for none. Complemented so that an older frame, whose
     /// slot lies higher, compares lower, and zeroed memory lowest.
     pub slot_complement: u64,
-    /// Where the function really returns to.
+    /// Where the function returns to.
     pub return_address: u64,
     /// The function's number in its process.
     pub function: u32,
     /// The low half of the address of the frame's newest record, which may not be written yet; `FRAME_…` flags in the
     /// bits that its alignment leaves free.
     pub record_and_flags: u32,
-    /// What the return slot holds while the frame is caught: the address behind the stub's call.
-    pub trampoline: u64,
 }
 
-/// The frame's real return address was put back for an unwinder, and the frame is not caught at the moment.
-pub const FRAME_RESTORED: u32 = 1;
+/// The function of a probed call has gone on in another one, with which it will return.
+pub const FRAME_GOES_ON: u32 = 1;
 /// The function has returned, and its frame is about to be popped; the record is that of the return.
 pub const FRAME_RETURNING: u32 = 2;
 /// The frame's stack was switched away from: "below the stack pointer" means nothing for it.
 pub const FRAME_PARKED: u32 = 4;
-/// With [`FRAME_RESTORED`]: it was put back for a function that only looks, so that a frame that is gone has returned.
-pub const FRAME_WALKED: u32 = 8;
 
 impl ShadowFrame {
     /// Bytes of a frame.

@@ -6,7 +6,6 @@
 
 mod code_in_use;
 mod open_calls;
-mod open_frames;
 mod orphaned_hooks;
 mod target;
 mod unhook;
@@ -121,7 +120,7 @@ fn begin(
     let loader = find_loader(pid)?;
     let files = maps::loaded_files(&mappings);
     progress.hooking(files.len(), Duration::ZERO);
-    let plans = PlanCache::new(options.plan_folder.clone(), options.by_exits);
+    let plans = PlanCache::new(options.plan_folder.clone());
     let loader_function = loader.map_or(0, |loader| loader.function);
     let images = installer::plan(files, &plans, loader_function, &options.exclude, &Deadline::never());
     if images.iter().any(PlannedImage::uses_gs) {
@@ -205,12 +204,11 @@ impl Prepared {
                 id: workshop.next_program(),
                 loader,
                 max_depth: options.max_depth,
-                stubs: StubOptions { owner_by_word, detail: shape(options), by_exits: options.by_exits },
+                stubs: StubOptions { owner_by_word, detail: shape(options) },
                 warm_chunks: WARM_CHUNKS,
             };
-            let covered = workshop.shared.covered_table().doing("making a table of covered pages")?;
-            let memory = TargetMemory::set_up(&halted, &open, &workshop.shared, covered.offset, &program)?;
-            let mut installer = workshop.installer(covered, &program, memory.entries);
+            let memory = TargetMemory::set_up(&halted, &open, &workshop.shared, &program)?;
+            let mut installer = workshop.installer(&program, memory.entries);
             let files = images.iter().map(|image| image.file.clone()).collect();
             let mut placed = installer.place(&halted, &open, &mut mappings, images);
             if loader.is_some() {

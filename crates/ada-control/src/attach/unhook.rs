@@ -15,7 +15,6 @@ use ada_process::{MemfdId, Remote, share_memory, this_process};
 use ada_ring::state::ProcessBlock;
 
 use crate::attach::code_in_use::is_within;
-use crate::attach::open_frames;
 use crate::install::crash_handlers;
 use crate::install::memory_places::MemoryPlaces;
 use crate::install::sites::{Site, write_originals};
@@ -115,7 +114,7 @@ fn unhook_process(
             is_written = true;
         }
         let is_clean = match with_states {
-            Some(places) => leave(&halted, places, mappings, &code, &copies)?,
+            Some(_) => leave(&halted, mappings, &code, &copies)?,
             None => true,
         };
         let is_forbidden = match with_states {
@@ -150,14 +149,8 @@ fn unhook_process(
 }
 
 /// Sees to it that threads do not come back to ada's code. False where one is in there: it needs time to leave.
-fn leave(
-    halted: &Halted,
-    places: MemoryPlaces,
-    mappings: &[Mapping],
-    code: &[Range<u64>],
-    copies: &[(u64, &Site)],
-) -> io::Result<bool> {
-    let mut within = BTreeSet::new();
+fn leave(halted: &Halted, mappings: &[Mapping], code: &[Range<u64>], copies: &[(u64, &Site)]) -> io::Result<bool> {
+    let mut is_free = true;
     for thread in halted.threads() {
         let mut registers = thread.registers()?;
         // Displaced instructions do the same where they were before: the thread may be waiting in one.
@@ -165,12 +158,9 @@ fn leave(
             thread.set_instruction_pointer(original)?;
             registers.set_instruction_pointer(original);
         }
-        if is_within(halted, mappings, &registers, code) {
-            within.insert(thread.tid());
-        }
+        is_free &= !is_within(halted, mappings, &registers, code);
     }
-    open_frames::put_back(halted, places, |thread| within.contains(&thread))?;
-    Ok(within.is_empty())
+    Ok(is_free)
 }
 
 /// Whether the process would be killed for what is left to do in it: see `ada_agent::own_calls`.

@@ -38,18 +38,8 @@ pub(crate) fn serve_loader(programs: &Programs, plans: &PlanCache, options: &Tra
         let own = (thread.pid(), thread.program());
         let before = known.entry(own).or_insert_with(|| first.clone());
         let new: Vec<LoadedFile> = now.difference(before).cloned().collect();
-        let gone: Vec<LoadedFile> = before.difference(&now).cloned().collect();
         *before = now;
         known.retain(|(pid, _), _| ProcessDir::of(*pid).exists());
-        for gone in gone {
-            // Forks have the same libraries at the same places, and one table of them.
-            let has_it = |((_, program), files): (&(ProcessId, ProgramId), &HashSet<LoadedFile>)| {
-                *program == thread.program() && files.contains(&gone)
-            };
-            if !known.iter().any(has_it) {
-                installer.unloaded(&gone);
-            }
-        }
         if new.is_empty() {
             continue;
         }

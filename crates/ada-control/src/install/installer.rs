@@ -1,6 +1,6 @@
 //! Puts hooks into a target: lays stubs out near each image and writes the jumps.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::io;
 use std::ops::Range;
 use std::path::PathBuf;
@@ -17,13 +17,12 @@ use ada_process::maps::{self, LoadedFile, Mapping};
 
 use crate::deadline::Deadline;
 use crate::error::ControlError;
-use crate::install::covered_pages::CoveredPages;
 use crate::install::crash_handlers::SignalFacts;
 use crate::install::function_numbers::FunctionNumbers;
 use crate::install::open_in_target::OpenInTarget;
 use crate::install::ready_arena::{ReadyArena, Shift};
 use crate::install::ready_image::{ReadyImage, ReadyLoader};
-use crate::install::shared_memory::{CoveredTable, SharedMemory};
+use crate::install::shared_memory::SharedMemory;
 use crate::install::site_table;
 use crate::install::sites::{Site, first_bytes, write_jumps};
 use crate::install::target_memory::Program;
@@ -41,8 +40,6 @@ pub(crate) struct Installer {
     entries: AgentEntries,
     stubs: StubOptions,
     pub(crate) loader_function: u64,
-    covered: CoveredPages,
-    covered_table: CoveredTable,
     numbering: Arc<Numbering>,
     /// The number of each image, so that one that is unloaded and loaded again keeps it.
     ids: HashMap<(PathBuf, u64), ModuleId>,
@@ -162,7 +159,6 @@ impl Installer {
     pub(crate) fn new(
         shared: Arc<SharedMemory>,
         numbering: Arc<Numbering>,
-        covered_table: CoveredTable,
         program: &Program,
         entries: AgentEntries,
     ) -> Self {
@@ -172,8 +168,6 @@ impl Installer {
             entries,
             stubs: program.stubs,
             loader_function: program.loader.map_or(0, |loader| loader.function),
-            covered: CoveredPages::default(),
-            covered_table,
             numbering,
             ids: HashMap::new(),
             written: HashMap::new(),
@@ -204,10 +198,6 @@ impl Installer {
     ) -> Placed {
         let mut placed = Placed { images: Vec::new(), loader: None, unplaced: Vec::new() };
         for image in images {
-            for range in &image.covered {
-                let range = range.start.wrapping_add(image.bias)..range.end.wrapping_add(image.bias);
-                self.covered.mark(&mut self.covered_table.bytes, range, true);
-            }
             if self.write_again(remote, open, mappings, &image) {
                 continue;
             }
@@ -241,7 +231,6 @@ impl Installer {
         let place = image.arena.place(shift);
         add_mapping(mappings, place.start, place.end - place.start);
         let mut module = image.module.in_program(self.program, file.clone());
-        self.cover(&image.covered, module.bias, place);
         let functions = module.functions.len();
         let known = self.shared.add_switches(front.start, module.id, functions);
         known.map_err(|source| ControlError::System { doing: "mapping switches", source })?;
@@ -277,17 +266,6 @@ impl Installer {
         self.written.values().map(|written| written.image.signals)
     }
 
-    /// Notes the pages of an image's code with unwind information, and of its stubs: a call that a probed function makes as
-    /// its last returns to that function's stub.
-    fn cover(&mut self, ranges: &[Range<u64>], bias: u64, arena: Range<u64>) {
-        let table = &mut self.covered_table.bytes;
-        for range in ranges {
-            let range = range.start.wrapping_add(bias)..range.end.wrapping_add(bias);
-            self.covered.mark(table, range, true);
-        }
-        self.covered.mark(table, arena, true);
-    }
-
     /// Gives the stub of the loader's notification function its place, so that libraries loaded later are heard of. It may
     /// be there from another program.
     pub(crate) fn place_loader(
@@ -304,7 +282,6 @@ impl Installer {
             if let Some(front) = arena.map(shift, &self.entries, &self.shared, remote, open, mappings) {
                 let place = arena.place(shift);
                 add_mapping(mappings, place.start, place.end - place.start);
-                self.covered.mark(&mut self.covered_table.bytes, place, true);
                 placed.loader = Some(PlacedLoader::Ready(MappedArena { arena, shift, front }));
                 return Ok(());
             }
@@ -356,7 +333,11 @@ impl Installer {
         is_in_use: &(dyn Fn(&Site) -> bool + Sync),
     ) -> Result<Vec<Module>, ControlError> {
         let done = each_in_parallel(filled.images, |mut filled| {
-            let (busy, free): (Vec<Site>, Vec<Site>) = filled.sites.into_iter().partition(is_in_use);
+            // A function that is entered and left unseen would seem to go on for ever.
+            let in_use: HashSet<usize> =
+                filled.sites.iter().filter(|site| is_in_use(site)).map(|site| site.function).collect();
+            let is_busy = |site: &Site| is_in_use(site) || !site.is_shared && in_use.contains(&site.function);
+            let (busy, free): (Vec<Site>, Vec<Site>) = filled.sites.into_iter().partition(is_busy);
             for site in busy.iter().filter(|site| !site.is_exit) {
                 filled.image.verdicts[site.function] = Verdict::Skipped(SkipReason::InUse);
             }
@@ -370,7 +351,7 @@ impl Installer {
         });
         let mut modules = filled.unplaced;
         for filled in done {
-            let (FilledImage { mut image, first_function, arena, offset, front, sites }, is_whole) =
+            let (FilledImage { image, first_function, arena, offset, front, sites }, is_whole) =
                 filled.map_err(crate::install::open_in_target::injected("writing hooks"))?;
             let id = self.id_of(&image);
             let functions = image.functions.len();
@@ -378,11 +359,10 @@ impl Installer {
             known.map_err(|source| ControlError::System { doing: "mapping switches", source })?;
             let place = arena..arena + room_for(functions, image.exits.len());
             let arena = ReadyArena::new(place, offset, functions, front, sites);
-            let covered = std::mem::take(&mut image.covered);
             let module = Module::new(self.program, id, first_function, image);
             modules.push(module.in_program(self.program, module.file.clone()));
             let (file, front, signals) = (module.file.clone(), arena.first_front(), SignalFacts::of(&module));
-            let image = Arc::new(ReadyImage { module, covered, arena, signals });
+            let image = Arc::new(ReadyImage { module, arena, signals });
             self.written.insert(file, Written { image, shift: Shift(0), front, is_whole });
         }
         if let Some(loader) = filled.loader.filter(|loader| !loader.arena.sites(loader.shift).any(|it| is_in_use(&it)))
@@ -403,10 +383,8 @@ impl Installer {
 
     /// The parts of the shared memory that its processes have mapped for it alone.
     pub(crate) fn parts(&self) -> Vec<Range<u64>> {
-        let table = self.covered_table.offset;
         let fronts = self.written.values().map(|written| &written.front);
-        let fronts = fronts.chain(self.loader.iter().map(|loader| &loader.front)).cloned();
-        fronts.chain(std::iter::once(table..table + self.covered_table.bytes.len() as u64)).collect()
+        fronts.chain(self.loader.iter().map(|loader| &loader.front)).cloned().collect()
     }
 
     /// The parts that nobody else has, or can come to have, if this is dropped.
@@ -428,8 +406,6 @@ impl Installer {
             self.shared.release(offset..offset + room);
             return None;
         };
-        // A call that a probed function makes as its last returns to that function's stub.
-        self.covered.mark(&mut self.covered_table.bytes, address..address + room, true);
         add_mapping(mappings, address, room);
         Some((address, offset))
     }
@@ -485,11 +461,6 @@ impl Installer {
         exits.retain(|site| site.site.relay.is_none());
         let Some(start) = starts.first().filter(|start| start.site.relay.is_none()) else { return Vec::new() };
         [*start].into_iter().chain(exits).map(|site| (site.site.jump, site.originals[0])).collect()
-    }
-
-    /// Forgets that the pages of an unloaded file had code: something else may come there.
-    pub(crate) fn unloaded(&mut self, file: &LoadedFile) {
-        self.covered.mark(&mut self.covered_table.bytes, file.start..file.end, false);
     }
 }
 
@@ -584,15 +555,11 @@ mod tests {
     /// What programs share depends on it.
     #[test]
     fn stubs_know_distances_and_no_addresses() {
-        let plans = |by_exits| PlanCache::new(None, by_exits);
-        for (path, by_exits) in ["/bin/dash", "/lib/x86_64-linux-gnu/libc.so.6", "/lib64/ld-linux-x86-64.so.2"]
-            .into_iter()
-            .flat_map(|path| [(path, false), (path, true)])
-        {
-            let options = StubOptions { by_exits, ..StubOptions::default() };
+        for path in ["/bin/dash", "/lib/x86_64-linux-gnu/libc.so.6", "/lib64/ld-linux-x86-64.so.2"] {
+            let (plans, options) = (PlanCache::new(None), StubOptions::default());
             let laid_out = |start: u64| {
                 let file = LoadedFile { path: path.into(), start, end: start + (64 << 20) };
-                let image = PlannedImage::plan(file, &plans(by_exits), 0, &|_, _, _| false).unwrap();
+                let image = PlannedImage::plan(file, &plans, 0, &|_, _, _| false).unwrap();
                 let base = RuntimeAddr(start - (32 << 20));
                 let (functions, exits) = (image.functions.len(), image.exits.len());
                 let mut arena = Arena::new(base, &AgentEntries::default(), &options, functions, exits).unwrap();
@@ -604,7 +571,7 @@ mod tests {
                 }
                 arena.finish()
             };
-            assert!(laid_out(0x5555_5000_0000) == laid_out(0x7f12_3456_7000), "{path} {by_exits}");
+            assert!(laid_out(0x5555_5000_0000) == laid_out(0x7f12_3456_7000), "{path}");
         }
     }
 }

@@ -16,7 +16,7 @@ use ada_ring::chunk::MAX_CHUNKS;
 use ada_ring::control::CONTROL_BYTES;
 use ada_ring::counters::{BLOCK_BYTES, MAX_BLOCKS};
 use ada_ring::pool::CHUNKS_AT;
-use ada_ring::state::{MAX_REGIONS, STATE_STRIDE, covered, private};
+use ada_ring::state::{MAX_REGIONS, STATE_STRIDE, private};
 
 const GIB: u64 = 1 << 30;
 /// What lies behind the rings, from their start: the agent, …
@@ -99,6 +99,6 @@ fn kernels_choice(remote: &dyn Remote, length: u64) -> io::Result<u64> {
 const _: () = {
     assert!((ALIGNMENT as usize + CONTROL_BYTES).is_multiple_of(CHUNK_SIZE));
     assert!((CHUNKS_AT + MAX_CHUNKS * CHUNK_SIZE) as u64 <= ALIGNMENT);
-    assert!((CHUNKS_AT + MAX_CHUNKS * CHUNK_SIZE + MAX_BLOCKS * BLOCK_BYTES + covered::BYTES) as u64 <= AGENT);
+    assert!((CHUNKS_AT + MAX_CHUNKS * CHUNK_SIZE + MAX_BLOCKS * BLOCK_BYTES) as u64 <= AGENT);
     assert!(private::STATES_AT.is_multiple_of(STATE_STRIDE));
 };

@@ -2,7 +2,6 @@
 //! ([`Remote`](ada_process::Remote)).
 
 mod agent_image;
-mod covered_pages;
 pub(crate) mod crash_handlers;
 pub(crate) mod function_numbers;
 pub(crate) mod heartbeat;

@@ -18,7 +18,6 @@ use crate::plan::module::Module;
 pub(crate) struct ReadyImage {
     pub(crate) module: Module,
     /// Addresses of code with unwind information, before the bias.
-    pub(crate) covered: Vec<Range<u64>>,
     pub(crate) arena: ReadyArena,
     pub(crate) signals: SignalFacts,
 }

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! 0        control block, dump, chunks, blocks of counters: as many as there can be, of which few are ever used
-//! …        for each program a table of covered pages, the agent, then arenas, as they are made
+//! …        for each program the agent, then arenas, as they are made
 //! ```
 
 use std::fs::File;
@@ -17,7 +17,6 @@ use ada_process::{MemfdId, this_process};
 use ada_ring::chunk::MAX_CHUNKS;
 use ada_ring::counters::{BLOCK_BYTES, FIRST_BLOCKS, MAX_BLOCKS};
 use ada_ring::pool::CHUNKS_AT;
-use ada_ring::state::covered;
 use ada_ring::{CHUNK_SIZE, DetailMode, OnFull, Pool};
 use memmap2::{MmapMut, MmapOptions};
 use rustix::fs::{FallocateFlags, MemfdFlags, fallocate, memfd_create};
@@ -37,12 +36,6 @@ pub(crate) struct SharedMemory {
     /// The switches of the arenas in here.
     pub(crate) switches: SwitchArenas,
     code_used: AtomicU64,
-}
-
-/// A table of covered pages: one for each program that is traced.
-pub(crate) struct CoveredTable {
-    pub(crate) offset: u64,
-    pub(crate) bytes: MmapMut,
 }
 
 impl SharedMemory {
@@ -88,11 +81,6 @@ impl SharedMemory {
         ProcessDir::of(this_process()).descriptor(self.file.as_raw_fd() as u64).display().to_string()
     }
 
-    /// How many bytes of the file are the pool's.
-    pub(crate) fn pool_bytes(&self) -> u64 {
-        self.pool_bytes
-    }
-
     /// The parts of the pool that a process has mapped from the start: the chunks that all share with what lies before
     /// them, and the first counters.
     pub(crate) fn first_parts(&self) -> [Range<u64>; 2] {
@@ -100,14 +88,6 @@ impl SharedMemory {
         let counters = self.pool.counters_at() as u64;
         let blocks = FIRST_BLOCKS.min(self.pool.most_blocks()) * BLOCK_BYTES;
         [0..chunks, counters..counters + blocks as u64]
-    }
-
-    /// A table of covered pages, all zero.
-    pub(crate) fn covered_table(&self) -> io::Result<CoveredTable> {
-        let offset = self.reserve(covered::BYTES as u64).ok_or(io::ErrorKind::OutOfMemory)?;
-        // SAFETY: the file is ours; nobody but us writes here.
-        let bytes = unsafe { MmapOptions::new().offset(offset).len(covered::BYTES).map_mut(&self.file)? };
-        Ok(CoveredTable { offset, bytes })
     }
 
     /// Sets a whole number of pages aside, and gives their place in the file.
@@ -156,8 +136,6 @@ fn map_pool(file: &File, chunks: usize) -> io::Result<(MmapMut, usize, usize)> {
         }
     }
 }
-
-const _: () = assert!(covered::BYTES.is_multiple_of(4096));
 
 #[cfg(test)]
 mod tests {

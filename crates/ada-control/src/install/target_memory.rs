@@ -8,7 +8,7 @@ use ada_patch::{AgentEntries, StubOptions};
 use ada_process::Remote;
 use ada_ring::control::CONTROL_BYTES;
 use ada_ring::pool::CHUNKS_AT;
-use ada_ring::state::{NO_CHUNK, covered, private};
+use ada_ring::state::{NO_CHUNK, private};
 use ada_ring::{CHUNK_SIZE, ThreadState};
 
 use crate::error::ControlError;
@@ -52,7 +52,6 @@ impl TargetMemory {
         remote: &dyn Remote,
         open: &OpenInTarget,
         shared: &SharedMemory,
-        covered_offset: u64,
         program: &Program,
     ) -> Result<Self, ControlError> {
         let Program { id, loader, max_depth, stubs, warm_chunks } = *program;
@@ -64,9 +63,6 @@ impl TargetMemory {
             open.map(remote, pool + part.start, part.end - part.start, read_write, part.start)
                 .map_err(injected("mapping the rings"))?;
         }
-        let covered_at = pool + shared.pool_bytes();
-        open.map(remote, covered_at, covered::BYTES as u64, libc::PROT_READ, covered_offset)
-            .map_err(injected("mapping the table of covered pages"))?;
         let private_at = places.private().start;
         map_private(remote, private_at)?;
         // The first chunks are the busiest: pages that are there already cost no faults while the target runs. Where
@@ -82,14 +78,13 @@ impl TargetMemory {
         let config = [
             (Item::Pool, pool),
             (Item::Private, private_at),
-            (Item::Covered, covered_at),
             (Item::LoaderDebug, loader.map_or(0, |loader| loader.debug)),
             (Item::MaxDepth, max_depth.map_or(0, u64::from)),
             (Item::OwnerByWord, u64::from(stubs.owner_by_word)),
             (Item::StackWindow, shape.window as u64),
             (Item::DetailStride, shape.stride() as u64),
             (Item::Program, id.0.into()),
-            (Item::OwnStacks, u64::from(stubs.by_exits)),
+            (Item::OwnStacks, 1),
         ];
         let agent = AgentImage::at(places.agent(), &config)?;
         let length = agent.bytes.len() as u64;

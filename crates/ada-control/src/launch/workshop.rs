@@ -19,7 +19,7 @@ use crate::install::inherited_filters::InheritedFilters;
 use crate::install::installer::{self, Installer, Numbering};
 use crate::install::open_in_target::OpenInTarget;
 use crate::install::ready_image::{ReadyImage, ReadyImages, ReadyKey};
-use crate::install::shared_memory::{CoveredTable, SharedMemory};
+use crate::install::shared_memory::SharedMemory;
 use crate::install::target_memory::{Program, TargetMemory, WARM_CHUNKS};
 use crate::launch::gate::Gate;
 use crate::options::TraceOptions;
@@ -76,7 +76,7 @@ pub(crate) struct PreparedProgram {
 
 impl Workshop {
     pub(crate) fn new(shared: SharedMemory, options: &TraceOptions) -> Self {
-        Self::with_plans(shared, PlanCache::new(options.plan_folder.clone(), options.by_exits), options)
+        Self::with_plans(shared, PlanCache::new(options.plan_folder.clone()), options)
     }
 
     /// The same with plans that were made before.
@@ -94,8 +94,8 @@ impl Workshop {
     }
 
     /// What hooks a program whose memory is set up.
-    pub(crate) fn installer(&self, covered: CoveredTable, program: &Program, entries: AgentEntries) -> Installer {
-        Installer::new(self.shared.clone(), self.numbering.clone(), covered, program, entries)
+    pub(crate) fn installer(&self, program: &Program, entries: AgentEntries) -> Installer {
+        Installer::new(self.shared.clone(), self.numbering.clone(), program, entries)
     }
 
     /// Hooks the program. Where that fails it can still be let go as it is: a program that has its GS base and its
@@ -128,15 +128,10 @@ impl Workshop {
             id,
             loader: gate.loader,
             max_depth: options.max_depth,
-            stubs: StubOptions {
-                owner_by_word: gate.has_thread_pointer()?,
-                detail: shape(options),
-                by_exits: options.by_exits,
-            },
+            stubs: StubOptions { owner_by_word: gate.has_thread_pointer()?, detail: shape(options) },
             warm_chunks: if id.0 == 0 { WARM_CHUNKS } else { 0 },
         };
-        let covered = self.shared.covered_table().doing("making a table of covered pages")?;
-        let memory = TargetMemory::set_up(gate, &open, &self.shared, covered.offset, &program)?;
+        let memory = TargetMemory::set_up(gate, &open, &self.shared, &program)?;
         filters.tell(gate, memory.process_block)?;
 
         let mappings = maps::of_process(gate.tracee.pid()).doing("reading the program's mappings")?;
@@ -144,7 +139,7 @@ impl Workshop {
         let deadline = deadline(&files);
         progress.hooking(files.len(), deadline.allowed());
         let known = files.iter().cloned().collect();
-        let installer = self.installer(covered, &program, memory.entries);
+        let installer = self.installer(&program, memory.entries);
         let loader_function = gate.loader.map_or(0, |loader| loader.function);
         let owner_by_word = program.stubs.owner_by_word;
         let mut ready = Vec::new();

@@ -16,7 +16,7 @@ use ada_event::RuntimeAddr;
 use ada_format::atf::HookCost;
 use ada_patch::{AgentEntries, Arena, ExitPlan, HookSite, PatchPlan, StubKind, StubOptions};
 use ada_process::arch::time_stamp;
-use ada_ring::state::{OWNER_DISTANCE, covered};
+use ada_ring::state::OWNER_DISTANCE;
 use ada_ring::{CHUNK_SIZE, RECORDS_END, RawRecord, ShadowFrame, ThreadState, counters};
 
 use crate::arch::calls;
@@ -86,7 +86,6 @@ struct Rig {
     state: Mapping,
     shadow: Mapping,
     chunks: Mapping,
-    covered: Mapping,
     _counters: Mapping,
 }
 
@@ -118,7 +117,6 @@ impl Rig {
             state: Mapping::new(OWNER_DISTANCE + size_of::<ThreadState>())?,
             shadow: Mapping::new(16 * ShadowFrame::SIZE)?,
             chunks: Mapping::new(3 * CHUNK_SIZE)?,
-            covered: Mapping::new(covered::BYTES)?,
             _counters: Mapping::new(counters::BLOCK_BYTES)?,
         };
         rig.fill().map_err(|()| io::ErrorKind::Other)?;
@@ -141,14 +139,9 @@ impl Rig {
         for (index, number) in [RECORDED].into_iter().chain(COUNTED..ROWS).enumerate() {
             let address = self.function(number);
             let plan = PatchPlan::at_runtime(RuntimeAddr(address), &calls::FUNCTION, StubKind::Full).map_err(drop)?;
-            let mut sites = vec![arena.add(&plan, index, 0, None).map_err(drop)?];
-            if self.stubs.by_exits {
-                let exit = ExitPlan::at_runtime(
-                    RuntimeAddr(address + calls::EXIT.start as u64),
-                    &calls::FUNCTION[calls::EXIT],
-                );
-                sites.push(arena.add_exit(&exit.ok_or(())?).map_err(drop)?);
-            }
+            let exit_at = RuntimeAddr(address + calls::EXIT.start as u64);
+            let exit = ExitPlan::at_runtime(exit_at, &calls::FUNCTION[calls::EXIT]).ok_or(())?;
+            let sites = [arena.add(&plan, index, 0, None).map_err(drop)?, arena.add_exit(&exit).map_err(drop)?];
             for patch in sites.iter().flat_map(HookSite::patches) {
                 self.code.write_bytes((patch.at.0 - base.0) as usize, patch.bytes());
             }
@@ -161,7 +154,7 @@ impl Rig {
         }
         self.write_row(0, MANY_BARE);
         self.write_row(1, COUNTED);
-        let (top, covered, counters) = (self.shadow.address(0), self.covered.address(0), self._counters.address(0));
+        let (top, counters) = (self.shadow.address(0), self._counters.address(0));
         let mut set = |field: usize, value: u64| self.state.write(OWNER_DISTANCE + field, value);
         use std::mem::offset_of;
         set(offset_of!(ThreadState, shadow_top), top);
@@ -169,10 +162,8 @@ impl Rig {
         set(offset_of!(ThreadState, shadow_limit), top + 8 * ShadowFrame::SIZE as u64);
         set(offset_of!(ThreadState, record_limit), u64::MAX);
         set(offset_of!(ThreadState, stack_high), u64::MAX);
-        set(offset_of!(ThreadState, covered), covered);
         set(offset_of!(ThreadState, counters), counters);
         self.state.write(0, calls::own_thread_pointer());
-        self.cover_own_code();
         Ok(())
     }
 
@@ -190,17 +181,6 @@ impl Rig {
 
     fn row(&self, row: usize) -> u64 {
         self.code.address(self.functions_at + ROWS * FUNCTION_ALIGN + row * ROW_BYTES)
-    }
-
-    /// Has the calls below return to covered code: the pages of this function, or of what it is inlined in.
-    fn cover_own_code(&mut self) {
-        let here = calls::run as *const () as u64;
-        let leaf = covered::LEAVES;
-        for address in [here.saturating_sub(4096), here, here + 4096] {
-            let entry = covered::FIRST_LEVEL + (address >> covered::LEAF_SHIFT) as usize * 4;
-            self.covered.write(entry, leaf as u32);
-            self.covered.write(leaf + (address >> 12) as usize % covered::LEAF_BYTES, 1_u8);
-        }
     }
 
     /// The first chunk-aligned address of the chunks.
@@ -280,8 +260,8 @@ mod tests {
     fn a_hook_costs_more_than_nothing_and_counting_less_than_recording() {
         let shape = DetailShape { window: 128, vectors: false };
         let details = [None, Some(shape), Some(DetailShape { vectors: true, ..shape })];
-        for (detail, by_exits) in details.into_iter().flat_map(|detail| [(detail, false), (detail, true)]) {
-            let cost = calibrate(&StubOptions { owner_by_word: true, detail, by_exits }).expect("this machine traces");
+        for detail in details {
+            let cost = calibrate(&StubOptions { owner_by_word: true, detail }).expect("this machine traces");
             assert!(cost.pair > 0.0 && cost.count < cost.pair && cost.inside < cost.pair, "{detail:?} {cost:?}");
         }
     }

@@ -21,34 +21,30 @@ pub(crate) struct ImagePlan {
     pub(crate) plans: Vec<(usize, PatchPlan)>,
     /// The bytes that each plan's patches will replace, in the order of the plans.
     pub(crate) originals: Vec<Originals>,
-    /// The exits at which returns are caught, if they are.
+    /// The exits.
     pub(crate) exits: Vec<ExitPlan>,
     /// The bytes that each exit's patches will replace.
     pub(crate) exit_originals: Vec<Originals>,
-    /// Addresses of code with unwind information.
-    pub(crate) covered: Vec<Range<u64>>,
 }
 
 /// The bytes at each patch of a plan, in the order of the patches.
 pub(crate) type Originals = [[u8; PATCH_BYTES]; 2];
 
 impl ImagePlan {
-    /// Plans an image, with the symbols of its separate debug file where there is one. Returns are caught at exits if
-    /// `by_exits` says so.
-    pub(crate) fn make(image: &Image<'_>, debug_file: Option<&[u8]>, by_exits: bool) -> Self {
+    /// Plans an image, with the symbols of its separate debug file where there is one.
+    pub(crate) fn make(image: &Image<'_>, debug_file: Option<&[u8]>) -> Self {
         let unwind = UnwindTable::parse(image);
         let extra: Vec<DebugImage<'_>> =
             debug_file.into_iter().filter_map(|bytes| DebugImage::parse(bytes).ok()).collect();
         let functions = FunctionTable::discover(image, &unwind, &extra);
-        let scan = CodeScan::of(image, &functions, &unwind, by_exits);
+        let scan = CodeScan::of(image, &functions, &unwind);
         let code =
             ImageCode { image, ranges: image.code_ranges(), functions: &functions, unwind: &unwind, scan: &scan };
-        let PlannedFunctions { verdicts, plans, exits } = PlannedFunctions::of(code, image.uses_go(), by_exits);
+        let PlannedFunctions { verdicts, plans, exits } = PlannedFunctions::of(code, image.uses_go());
         Self {
             first_address: image.load_segments().first().map_or(0, |segment| segment.start.0 & !4095),
             build_id: image.build_id().map(<[u8]>::to_vec),
             table_hash: functions.hash(),
-            covered: covered_ranges(image, &unwind),
             originals: plans.iter().map(|(_, plan)| original_bytes(image, plan.patched())).collect(),
             exit_originals: exits.iter().map(|exit| original_bytes(image, exit.patched())).collect(),
             functions,
@@ -69,21 +65,4 @@ fn original_bytes(image: &Image<'_>, patched: impl Iterator<Item = Range<ImageOf
         }
     }
     originals
-}
-
-/// Without unwind tables (a hand-made or stripped-down image) all of its code counts: it was compiled ahead of time, and
-/// nothing generated looks at its return slots.
-fn covered_ranges(image: &Image<'_>, unwind: &UnwindTable) -> Vec<Range<u64>> {
-    if unwind.fdes().len() < 2 {
-        return image.code_ranges().iter().map(|range| range.start.0..range.end().0).collect();
-    }
-    let mut ranges: Vec<Range<u64>> = Vec::new();
-    for fde in unwind.fdes() {
-        let end = fde.end.0.saturating_add(1);
-        match ranges.last_mut() {
-            Some(last) if fde.start.0 <= last.end.saturating_add(4096) => last.end = last.end.max(end),
-            _ => ranges.push(fde.start.0..end),
-        }
-    }
-    ranges
 }

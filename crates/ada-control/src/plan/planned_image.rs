@@ -26,10 +26,8 @@ pub(crate) struct PlannedImage {
     pub(crate) plans: Vec<(usize, PatchPlan)>,
     /// The bytes that each plan's patches will replace, in the order of the plans.
     pub(crate) originals: Vec<Originals>,
-    /// The exits at which returns are caught, if they are, and the bytes that each one's patches will replace.
+    /// The exits, and the bytes that each one's patches will replace.
     pub(crate) exits: Vec<(ExitPlan, Originals)>,
-    /// Addresses of code with unwind information, before the bias.
-    pub(crate) covered: Vec<Range<u64>>,
 }
 
 /// Which functions the user does not want.
@@ -47,9 +45,9 @@ impl PlannedImage {
         let on_disk = ImageFile::open(&file.path).ok();
         let image = Image::parse(on_disk.as_ref().map_or(&[], ImageFile::bytes))?;
         let debug_file = image.build_id().and_then(|id| ImageFile::open(separate_debug_file(id)?).ok());
-        let key = on_disk.as_ref().map(|on_disk| PlanKey::new(on_disk, &image, debug_file.as_ref(), cache.by_exits));
+        let key = on_disk.as_ref().map(|on_disk| PlanKey::new(on_disk, &image, debug_file.as_ref()));
         let plan = key.as_ref().and_then(|key| cache.load(key)).unwrap_or_else(|| {
-            let plan = ImagePlan::make(&image, debug_file.as_ref().map(ImageFile::bytes), cache.by_exits);
+            let plan = ImagePlan::make(&image, debug_file.as_ref().map(ImageFile::bytes));
             if let Some(key) = &key {
                 cache.keep(key, &plan);
             }
@@ -60,29 +58,11 @@ impl PlannedImage {
 
     /// Applies a plan to the address where its file is loaded, and to what the user wants.
     pub(crate) fn of_run(plan: ImagePlan, file: LoadedFile, loader_function: u64, exclude: Exclude<'_>) -> Self {
-        let ImagePlan { first_address, build_id, functions, table_hash, verdicts, plans, originals, covered, .. } =
-            plan;
+        let ImagePlan { first_address, build_id, functions, table_hash, verdicts, plans, originals, .. } = plan;
         let exits = plan.exits.into_iter().zip(plan.exit_originals).collect();
         let bias = file.start.wrapping_sub(first_address);
         let loaded = first_address..first_address.saturating_add(file.end - file.start);
-        let mut image = Self {
-            file,
-            bias,
-            build_id,
-            functions,
-            table_hash,
-            verdicts,
-            plans,
-            originals,
-            exits,
-            covered: Vec::new(),
-        };
-        // Unwind tables can claim the whole address space.
-        image.covered = covered
-            .into_iter()
-            .map(|range| range.start.max(loaded.start)..range.end.min(loaded.end))
-            .filter(|range| range.start < range.end)
-            .collect();
+        let mut image = Self { file, bias, build_id, functions, table_hash, verdicts, plans, originals, exits };
         let is_within = |range: &Range<ImageOffset>| loaded.start <= range.start.0 && range.end.0 <= loaded.end;
         let is_loaded = |plan: &PatchPlan| plan.patched().all(|range| is_within(&range));
         let is_loaded_exit = |exit: &ExitPlan| exit.patched().all(|range| is_within(&range));

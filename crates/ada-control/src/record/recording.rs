@@ -37,7 +37,7 @@ pub(crate) struct Beginning {
 
 impl Beginning {
     pub(crate) fn now(options: &TraceOptions) -> Self {
-        let stubs = StubOptions { owner_by_word: true, detail: shape(options), by_exits: options.by_exits };
+        let stubs = StubOptions { owner_by_word: true, detail: shape(options) };
         let (started, calibration) = (Instant::now(), Clock::begin());
         Self { started, calibration, calibrating: std::thread::spawn(move || calibrate(&stubs)) }
     }

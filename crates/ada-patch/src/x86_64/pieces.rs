@@ -1,6 +1,5 @@
 //! What the instructions of a piece of code do.
 
-use ada_image::{Cfa, Row};
 use iced_x86::{Code, Decoder, DecoderOptions, FlowControl, Instruction, Mnemonic, OpKind, Register};
 
 use super::code_reads::CodeReads;
@@ -19,17 +18,15 @@ pub(crate) enum Branch {
 }
 
 /// Decodes a piece of code at the image's address `from`, gives each direct branch to `branches`, and adds what leaves the
-/// straight way to `leaves`, if anybody wants it. What it does to its frame is found out where there are unwind `rows` for it.
+/// straight way to `leaves`.
 pub(crate) fn read_piece(
     bytes: &[u8],
     from: u64,
-    rows: Option<&[Row]>,
-    mut leaves: Option<&mut Vec<Leave>>,
+    leaves: &mut Vec<Leave>,
     reads: &mut CodeReads,
     mut branches: impl FnMut(Branch, Outgoing),
 ) -> PieceUse {
     let mut found = PieceUse::default();
-    let mut row = 0;
     let mut instruction = Instruction::default();
     let mut decoder = Decoder::with_ip(64, bytes, from, DecoderOptions::NONE);
     let mut recent = Recent::default();
@@ -42,26 +39,11 @@ pub(crate) fn read_piece(
             let branch = Outgoing { at: instruction.ip(), length: instruction.len() as u8, target };
             branches(kind_of(&instruction), branch);
         }
-        if let Some(leaves) = &mut leaves {
-            leaves.extend(recent.note(&instruction));
-            if let Some(target) = named_address(&instruction) {
-                branches(Branch::Address, Outgoing { at: instruction.ip(), length: instruction.len() as u8, target });
-            }
-        }
-        let Some(rows) = rows else { continue };
-        if instruction.mnemonic() == Mnemonic::Ret && instruction.op_count() == 1 {
-            found.pops_arguments = true;
-        }
-        if instruction.code() == Code::Add_rm64_r64 || instruction.code() == Code::Add_r64_rm64 {
-            found.moves_stack |= instruction.op0_register() == Register::RSP;
+        leaves.extend(recent.note(&instruction));
+        if let Some(target) = named_address(&instruction) {
+            branches(Branch::Address, Outgoing { at: instruction.ip(), length: instruction.len() as u8, target });
         }
         found.uses_gs |= uses_gs(&instruction);
-        while row < rows.len() && rows[row].end.0 <= instruction.ip() {
-            row += 1;
-        }
-        if let Some(row) = rows.get(row) {
-            found.reads_slot |= touches_return_slot(&instruction, row.cfa);
-        }
     }
     found.end = end_of(&instruction);
     found
@@ -113,23 +95,4 @@ fn end_of(last: &Instruction) -> PieceEnd {
 fn uses_gs(instruction: &Instruction) -> bool {
     instruction.segment_prefix() == Register::GS && instruction.mnemonic() != Mnemonic::Nop
         || matches!(instruction.mnemonic(), Mnemonic::Rdgsbase | Mnemonic::Wrgsbase)
-}
-
-/// A memory operand at CFA − 8, or a pop where nothing but the return address is on the stack.
-fn touches_return_slot(instruction: &Instruction, cfa: Cfa) -> bool {
-    let (base, offset) = match cfa {
-        Cfa::Rsp(offset) => (Register::RSP, offset),
-        Cfa::Rbp(offset) => (Register::RBP, offset),
-        Cfa::Other => return false,
-    };
-    if base == Register::RSP && offset == 8 && instruction.mnemonic() == Mnemonic::Pop {
-        return true;
-    }
-    instruction.memory_base() == base
-        && instruction.memory_index() == Register::None
-        && instruction.memory_displacement64() as i64 == i64::from(offset) - 8
-        && (0..instruction.op_count()).any(|operand| instruction.op_kind(operand) == OpKind::Memory)
-        && instruction.mnemonic() != Mnemonic::Nop
-        // A stack probe: `or [rsp], 0` changes nothing.
-        && !(instruction.mnemonic() == Mnemonic::Or && instruction.op1_kind() == OpKind::Immediate8to64)
 }

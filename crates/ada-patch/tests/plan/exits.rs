@@ -17,10 +17,10 @@ fn exits(text: &str) -> Exits {
     let image = Image::parse(&bytes).unwrap();
     let unwind = UnwindTable::parse(&image);
     let functions = FunctionTable::discover(&image, &unwind, &[]);
-    let scan = CodeScan::of(&image, &functions, &unwind, true);
+    let scan = CodeScan::of(&image, &functions, &unwind);
     let code =
         ImageCode { image: &image, ranges: image.code_ranges(), functions: &functions, unwind: &unwind, scan: &scan };
-    let planned = PlannedFunctions::of(code, false, true);
+    let planned = PlannedFunctions::of(code, false);
     let index = functions.find("f").unwrap();
     let entry = planned.plans.iter().find(|(of, _)| *of == index).map(|(_, plan)| plan.leaving).unwrap_or_default();
     let exits = planned.exits.into_iter().filter(|exit| exit.function as usize == index).collect();

@@ -20,7 +20,7 @@ pub(crate) fn plan(bytes: &[u8]) -> Vec<Planned> {
     let image = Image::parse(bytes).unwrap();
     let unwind = UnwindTable::parse(&image);
     let functions = FunctionTable::discover(&image, &unwind, &[]);
-    let scan = CodeScan::of(&image, &functions, &unwind, false);
+    let scan = CodeScan::of(&image, &functions, &unwind);
     let mut planner = Planner {
         code: ImageCode {
             image: &image,
@@ -30,7 +30,6 @@ pub(crate) fn plan(bytes: &[u8]) -> Vec<Planned> {
             scan: &scan,
         },
         moving_frames: false,
-        by_exits: false,
         relays: Relays::default(),
     };
     let mut plan = |index| {

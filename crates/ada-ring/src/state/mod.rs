@@ -4,11 +4,10 @@
 //! of [`ThreadState`]. The owner word lies [`OWNER_DISTANCE`] below the state, in pages that the kernel zeroes in a fork
 //! child: the child's first event then fails the owner check and takes a state of its own.
 
-pub mod covered;
 pub mod private;
 mod process_block;
 mod thread_state;
 
 pub use private::{MAX_REGIONS, OWNER_DISTANCE, STATE_STRIDE, STATES};
 pub use process_block::ProcessBlock;
-pub use thread_state::{Buried, GRAVES, NO_CHUNK, PROBE_CALLS, ProbeCall, SLOW_CALLS, SlowCall, ThreadState};
+pub use thread_state::{NO_CHUNK, PROBE_CALLS, ProbeCall, SLOW_CALLS, SlowCall, ThreadState};

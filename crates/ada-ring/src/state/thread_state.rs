@@ -4,22 +4,6 @@ use crate::chunk::ThreadKey;
 use crate::probe::BASES_AT_CALL;
 use crate::state::private::STATE_STRIDE;
 
-/// A frame that was taken for dead while its slot held something else than its trampoline's address. Should it come
-/// back (its stack was copied away and back, or its stub was interrupted before the call), this says where it returns.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[repr(C)]
-pub struct Buried {
-    /// The address of the return slot.
-    pub slot: u64,
-    /// What the slot held while the frame was caught.
-    pub trampoline: u64,
-    /// Where the function really returns to.
-    pub return_address: u64,
-}
-
-/// How many buried frames a thread remembers.
-pub const GRAVES: usize = 96;
-
 /// What is remembered of a probed call until it returns.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
@@ -71,8 +55,6 @@ pub struct ThreadState {
     pub shadow_limit: u64,
     /// With the shadow stack's top at or above this address no call is recorded: the user's depth limit.
     pub record_limit: u64,
-    /// The table of pages whose code has unwind information: see [`covered`].
-    pub covered: u64,
     /// The thread's own counters: see [`crate::counters`].
     pub counters: u64,
     /// 1 once frames on more than one stack have been seen: a newest frame above a slot is then no proof that the call was
@@ -104,12 +86,6 @@ pub struct ThreadState {
     pub detail_chunks: [u32; 2],
     /// Records given up since the last chunk was taken.
     pub lost: u64,
-    /// The return slot of the call that unwinds the stack; 0 when none does.
-    pub unwinder_slot: u64,
-    /// The frame whose slot word is set to the highest value, so that every entry looks whether the unwinding is over.
-    pub alarm_frame: u64,
-    /// That frame's own slot word.
-    pub alarm_saved: u64,
     /// Where the next record of a runtime probe goes.
     pub probe_position: u64,
     /// How many chunks of the probes' lane the thread has had.
@@ -128,10 +104,6 @@ pub struct ThreadState {
     pub slow_calls: [SlowCall; SLOW_CALLS],
     /// 1 while the thread has no state, because a thread that it makes must not have this one.
     pub is_left: u64,
-    /// How many frames have been buried.
-    pub buried: u64,
-    /// The newest of them; number n is at n modulo [`GRAVES`].
-    pub graves: [Buried; GRAVES],
 }
 
 impl ThreadState {

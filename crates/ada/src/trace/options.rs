@@ -74,9 +74,6 @@ pub(crate) struct RecordingArgs {
     /// share. Without this the hooks of its hottest functions are removed, and the session says so
     #[arg(long, requires = "max_overhead")]
     exact_counts: bool,
-    /// How returns are caught
-    #[arg(long, value_enum, value_name = "HOW", default_value_t = Returns::Exits, env = "ADA_RETURNS", hide_env = true)]
-    returns: Returns,
     /// Say nothing unless something goes wrong
     #[arg(long, short)]
     pub(crate) quiet: bool,
@@ -111,14 +108,6 @@ pub(crate) enum WhenFull {
     Drop,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Returns {
-    /// At the functions' exits: nothing is ever written to the program's stack
-    Exits,
-    /// By an address of ada's in each call's return slot: how ada did it before, for comparison
-    Slots,
-}
-
 impl RecordingArgs {
     /// ada's defaults, without a word.
     pub(crate) fn quiet(output: PathBuf) -> Self {
@@ -141,7 +130,6 @@ impl RecordingArgs {
             max_overhead: None,
             exact_counts: false,
             no_plan_cache: false,
-            returns: Returns::Exits,
             quiet: true,
         }
     }
@@ -176,7 +164,6 @@ impl RecordingArgs {
             post_roll: self.post_roll,
             max_overhead: self.max_overhead,
             exact_counts: self.exact_counts,
-            by_exits: self.returns == Returns::Exits,
             vectors: self.vectors,
             follow: !self.no_follow,
             until_exit: self.until_exit,

@@ -7,7 +7,7 @@ use super::tracing::{Traced, Tracing};
 
 /// Runs a program alone and traced so, and compares.
 fn check(program: &Program) -> Traced {
-    Tracing::new(program).option(&["--returns", "exits"]).check()
+    Tracing::new(program).check()
 }
 
 #[test]
@@ -38,7 +38,7 @@ fn stacks_that_are_copied_away_and_back_are_the_programs_own() {
 #[test]
 fn contexts_that_a_signal_handler_leaves_go_on_where_they_were() {
     let program = Program::new("preempted_contexts.c").flags(&["-O1"]);
-    Tracing::new(&program).option(&["--returns", "exits"]).check_output();
+    Tracing::new(&program).check_output();
 }
 
 #[test]

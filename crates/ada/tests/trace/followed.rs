@@ -10,16 +10,12 @@ use crate::run::{self, text};
 
 /// Traces a script of the shell and reads its processes; what it prints must be what it prints alone.
 fn script(lines: &str) -> (tempfile::TempDir, Session) {
-    script_with(&[], lines)
-}
-
-fn script_with(options: &[&str], lines: &str) -> (tempfile::TempDir, Session) {
     let mut alone = std::process::Command::new("/bin/sh");
     alone.args(["-c", lines]);
     let alone = run::bounded(alone, b"");
     let folder = tempfile::tempdir().unwrap();
     let mut traced = run::command();
-    traced.args(["trace", "--quiet"]).args(options).arg("--output").arg(folder.path());
+    traced.args(["trace", "--quiet", "--output"]).arg(folder.path());
     traced.args(["--", "/bin/sh", "-c", lines]);
     let traced = run::bounded(traced, b"");
     assert_eq!(text(&traced.stdout), text(&alone.stdout));
@@ -57,21 +53,19 @@ fn programs_come_and_go_while_a_fork_of_the_first_stays() {
 /// What was made for a program serves the next one that runs the same files: each runs, and is recorded, as the first.
 #[test]
 fn a_program_that_is_run_again_and_again_is_recorded_each_time() {
-    for options in [&["--returns", "slots"], &["--returns", "exits"]] {
-        let lines = "for i in 1 2 3 4 5; do sh -c \"echo $i; exit $i\"; echo $?; ls / | sort | head -n 2; done";
-        let (_folder, session) = script_with(options, lines);
-        let events = |process: &Process| process.threads.iter().map(|thread| thread.index().events().count()).sum();
-        for (program, runs) in [("/sort", 5), ("/ls", 5), ("/head", 5)] {
-            let all = session.processes().iter().filter(|process| ran(process, program));
-            let counts: Vec<usize> = all.map(events).collect();
-            let (least, most) = (counts.iter().min().unwrap(), counts.iter().max().unwrap());
-            assert!(counts.len() == runs && most - least < most / 5, "{program}: {counts:?}");
-        }
-        for process in session.processes() {
-            let modules = &process.manifest.as_ref().expect("it has one").modules;
-            let ids: std::collections::HashSet<u32> = modules.iter().map(|module| module.module_id).collect();
-            assert_eq!(ids.len(), modules.len(), "a process has each module once");
-        }
+    let lines = "for i in 1 2 3 4 5; do sh -c \"echo $i; exit $i\"; echo $?; ls / | sort | head -n 2; done";
+    let (_folder, session) = script(lines);
+    let events = |process: &Process| process.threads.iter().map(|thread| thread.index().events().count()).sum();
+    for (program, runs) in [("/sort", 5), ("/ls", 5), ("/head", 5)] {
+        let all = session.processes().iter().filter(|process| ran(process, program));
+        let counts: Vec<usize> = all.map(events).collect();
+        let (least, most) = (counts.iter().min().unwrap(), counts.iter().max().unwrap());
+        assert!(counts.len() == runs && most - least < most / 5, "{program}: {counts:?}");
+    }
+    for process in session.processes() {
+        let modules = &process.manifest.as_ref().expect("it has one").modules;
+        let ids: std::collections::HashSet<u32> = modules.iter().map(|module| module.module_id).collect();
+        assert_eq!(ids.len(), modules.len(), "a process has each module once");
     }
 }
 

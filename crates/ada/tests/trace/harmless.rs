@@ -3,9 +3,9 @@
 use super::program::Program;
 use super::tracing::{Traced, Tracing};
 
-/// Runs a program alone and traced, with returns caught at exits, and compares.
+/// Runs a program alone and traced and compares.
 fn check(program: &Program) -> Traced {
-    Tracing::new(program).option(&["--returns", "exits"]).check()
+    Tracing::new(program).check()
 }
 
 #[test]
@@ -19,7 +19,7 @@ fn addresses_that_a_program_asks_for_are_free() {
 fn sanitizers_find_the_address_space_that_they_need() {
     for sanitizer in ["-fsanitize=address,undefined", "-fsanitize=thread", "-fsanitize=leak"] {
         let program = Program::new("sanitized.c").flags(&["-O1", "-pthread", "-Wno-unused-result", sanitizer]);
-        Tracing::new(&program).option(&["--returns", "exits"]).check_output();
+        Tracing::new(&program).check_output();
     }
 }
 
@@ -31,7 +31,7 @@ fn programs_that_forbid_themselves_system_calls_live() {
     let is_privileged = std::fs::read_to_string("/proc/self/status").unwrap().contains("\nUid:\t0\t0\t");
     let ways = ["prctl", "system call", "strict", "fork", "crash", "exec"];
     for way in ways.into_iter().filter(|way| is_privileged || *way != "exec") {
-        let tracing = Tracing::new(&program).argument(way).option(&["--returns", "exits"]);
+        let tracing = Tracing::new(&program).argument(way);
         let traced = tracing.check_output();
         let calls = match way {
             // The kernel takes the clock away too, and there is nothing to record.
@@ -57,14 +57,14 @@ fn threads_that_share_a_thread_pointer_are_told_apart() {
     // fib(10) to fib(13) fifty times each, and fib(9) four times.
     traced.recorded.assert_balanced("fib", 50 * (177 + 287 + 465 + 753) + 4 * 109);
     // What is told of the first calls of these may be wrong.
-    Tracing::new(&program).argument("instruction").option(&["--returns", "exits"]).check_output();
+    Tracing::new(&program).argument("instruction").check_output();
 }
 
 /// The calls of sixteen stacks are told in one another's depth.
 #[test]
 fn stacks_that_are_almost_full_are_enough() {
     let program = Program::new("tiny_stacks.c").flags(&["-O1", "-fno-stack-protector"]);
-    for options in [&["--returns", "exits"][..], &["--returns", "exits", "--detail", "all"]] {
+    for options in [&[][..], &["--detail", "all"]] {
         Tracing::new(&program).option(options).check_output();
     }
 }

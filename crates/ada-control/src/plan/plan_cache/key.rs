@@ -13,20 +13,19 @@ pub(crate) struct PlanKey {
     inode: u64,
     /// A checksum of the build-id, or of everything.
     content: u32,
-    by_exits: bool,
     planner: &'static str,
     bytes: Vec<u8>,
 }
 
 impl PlanKey {
-    /// The key of a file as it is now, with the debug file that was found for it, and how returns are caught.
-    pub(crate) fn new(file: &ImageFile, image: &Image<'_>, debug_file: Option<&ImageFile>, by_exits: bool) -> Self {
+    /// The key of a file as it is now, with the debug file that was found for it.
+    pub(crate) fn new(file: &ImageFile, image: &Image<'_>, debug_file: Option<&ImageFile>) -> Self {
         // Without an id from the linker the content has to do.
         let content = match image.build_id() {
             Some(id) => Content::BuildId(id),
             None => Content::Checksum(crc32fast::hash(file.bytes())),
         };
-        Self::from_parts(PLANNER, file.identity(), content, debug_file.map(ImageFile::identity), by_exits)
+        Self::from_parts(PLANNER, file.identity(), content, debug_file.map(ImageFile::identity))
     }
 
     fn from_parts(
@@ -34,11 +33,9 @@ impl PlanKey {
         file: FileIdentity,
         content: Content<'_>,
         debug_file: Option<FileIdentity>,
-        by_exits: bool,
     ) -> Self {
         let mut bytes = planner.as_bytes().to_vec();
         push_identity(&mut bytes, &file);
-        bytes.push(u8::from(by_exits));
         match debug_file {
             Some(identity) => {
                 bytes.push(1);
@@ -59,7 +56,7 @@ impl PlanKey {
                 checksum
             }
         };
-        Self { inode: file.inode, content, by_exits, planner, bytes }
+        Self { inode: file.inode, content, planner, bytes }
     }
 
     pub(crate) fn bytes(&self) -> &[u8] {
@@ -69,8 +66,7 @@ impl PlanKey {
     /// A later plan for the same file replaces the earlier one. Two versions of ada, or two files of the same number on
     /// different devices, do not get in each other's way.
     pub(crate) fn file_name(&self) -> String {
-        let way = if self.by_exits { "-exits" } else { "" };
-        format!("{:x}-{:08x}-{}{way}.plan", self.inode, self.content, self.planner)
+        format!("{:x}-{:08x}-{}.plan", self.inode, self.content, self.planner)
     }
 }
 
@@ -99,7 +95,7 @@ mod tests {
 
     #[test]
     fn whatever_changes_makes_another_key() {
-        let key = |planner, file, content, debug| PlanKey::from_parts(planner, file, content, debug, false);
+        let key = |planner, file, content, debug| PlanKey::from_parts(planner, file, content, debug);
         let id = Content::BuildId(&[1, 2, 3, 4]);
         let keys = [
             key("a", FILE, id, None),
@@ -112,7 +108,6 @@ mod tests {
             key("a", FILE, Content::Checksum(0x0403_0201), None),
             key("a", FILE, id, Some(FILE)),
             key("a", FILE, id, Some(FileIdentity { size: 101, ..FILE })),
-            PlanKey::from_parts("a", FILE, id, None, true),
         ];
         for (number, one) in keys.iter().enumerate() {
             for other in &keys[..number] {

@@ -21,8 +21,6 @@ pub(crate) use key::PlanKey;
 
 /// Plans of earlier starts, and those of this one that are still to be written.
 pub(crate) struct PlanCache {
-    /// Whether returns are caught at exits.
-    pub(crate) by_exits: bool,
     folder: Option<Folder>,
     /// By file name.
     kept: Mutex<HashMap<String, Vec<u8>>>,
@@ -30,8 +28,8 @@ pub(crate) struct PlanCache {
 
 impl PlanCache {
     /// The cache in this folder; without one, nothing is found and nothing kept.
-    pub(crate) fn new(folder: Option<PathBuf>, by_exits: bool) -> Self {
-        Self { by_exits, folder: folder.map(Folder::new), kept: Mutex::default() }
+    pub(crate) fn new(folder: Option<PathBuf>) -> Self {
+        Self { folder: folder.map(Folder::new), kept: Mutex::default() }
     }
 
     /// The plan that was kept under this key.

@@ -5,12 +5,10 @@
 //! 8    CRC-32 of all that follows
 //! 12   ten lists, each behind its length in bytes (8 bytes):
 //!      key · first address, hash of the function table · build-id · functions · names · text of the names ·
-//!      verdicts · plans · covered ranges · exits
+//!      verdicts · plans · exits
 //! ```
 //!
 //! Nothing here depends on alignment, and no list has to be parsed to find the next.
-
-use std::ops::Range;
 
 use ada_image::{Function, FunctionTable, StoredTable};
 use ada_patch::{ExitPlan, PatchPlan, Verdict};
@@ -26,7 +24,7 @@ const SITE_BYTES: usize = 4 + size_of::<Originals>() + PatchPlan::STORED_BYTES;
 
 /// Stores a plan under a key.
 pub(super) fn encode(plan: &ImagePlan, key: &[u8]) -> Vec<u8> {
-    let ImagePlan { first_address, build_id, functions, table_hash, verdicts, plans, originals, covered, .. } = plan;
+    let ImagePlan { first_address, build_id, functions, table_hash, verdicts, plans, originals, .. } = plan;
     let table = functions.store();
     let verdicts: Vec<u8> = verdicts.iter().flat_map(|verdict| verdict.store()).collect();
     let mut sites = Vec::with_capacity(plans.len() * SITE_BYTES);
@@ -43,7 +41,6 @@ pub(super) fn encode(plan: &ImagePlan, key: &[u8]) -> Vec<u8> {
     let words = |words: &[u64]| words.iter().flat_map(|word| word.to_le_bytes()).collect::<Vec<u8>>();
     let mut id = vec![u8::from(build_id.is_some())];
     id.extend_from_slice(build_id.as_deref().unwrap_or_default());
-    let covered: Vec<u64> = covered.iter().flat_map(|range| [range.start, range.end]).collect();
     let lists = [
         key,
         &words(&[*first_address, *table_hash]),
@@ -53,7 +50,6 @@ pub(super) fn encode(plan: &ImagePlan, key: &[u8]) -> Vec<u8> {
         &table.text,
         &verdicts,
         &sites,
-        &words(&covered),
         &exits,
     ];
     let mut stored = Vec::with_capacity(CHECKED_FROM + lists.iter().map(|list| 8 + list.len()).sum::<usize>());
@@ -91,20 +87,9 @@ pub(super) fn decode(stored: &[u8], key: &[u8]) -> Option<ImagePlan> {
     let functions = FunctionTable::restore(table)?;
     let verdicts = verdicts(lists.next()?)?;
     let (plans, originals) = sites(lists.next()?)?;
-    let covered = covered(lists.next()?)?;
     let (exits, exit_originals) = exits(lists.next()?)?;
-    let plan = ImagePlan {
-        first_address,
-        build_id,
-        functions,
-        table_hash,
-        verdicts,
-        plans,
-        originals,
-        exits,
-        exit_originals,
-        covered,
-    };
+    let plan =
+        ImagePlan { first_address, build_id, functions, table_hash, verdicts, plans, originals, exits, exit_originals };
     (lists.rest.is_empty() && is_coherent(&plan)).then_some(plan)
 }
 
@@ -163,12 +148,6 @@ fn exits(list: &[u8]) -> Option<(Vec<ExitPlan>, Vec<Originals>)> {
     rest.is_empty().then(|| restored.collect::<Option<_>>())?
 }
 
-fn covered(list: &[u8]) -> Option<Vec<Range<u64>>> {
-    let words = words(list)?;
-    let (pairs, rest) = words.as_chunks::<2>();
-    rest.is_empty().then(|| pairs.iter().map(|&[start, end]| start..end).collect())
-}
-
 /// Whether every function has a verdict, and every function that is to be hooked a plan.
 fn is_coherent(plan: &ImagePlan) -> bool {
     let wanted = plan.verdicts.iter().filter(|verdict| !matches!(verdict, Verdict::Skipped(_))).count();
@@ -214,12 +193,13 @@ pub(super) mod tests {
     use ada_image::Image;
     use ada_patch::{AgentEntries, Arena, StubOptions};
     use ada_process::maps::LoadedFile;
+    use std::ops::Range;
 
     const KEY: &[u8] = b"key";
 
     fn plan_of(path: &str) -> ImagePlan {
         let bytes = std::fs::read(path).unwrap();
-        ImagePlan::make(&Image::parse(&bytes).unwrap(), None, true)
+        ImagePlan::make(&Image::parse(&bytes).unwrap(), None)
     }
 
     pub(in super::super) fn assert_same(one: &ImagePlan, other: &ImagePlan) {
@@ -233,7 +213,6 @@ pub(super) mod tests {
         assert_eq!(one.plans, other.plans);
         assert_eq!(one.originals, other.originals);
         assert_eq!((&one.exits, &one.exit_originals), (&other.exits, &other.exit_originals));
-        assert_eq!(one.covered, other.covered);
     }
 
     /// Where each list begins, with its length.
@@ -280,7 +259,7 @@ pub(super) mod tests {
     #[test]
     fn damage_anywhere_is_noticed() {
         let mut stored = encode(&plan_of("/bin/ls"), KEY);
-        assert_eq!(lists(&stored).len(), 10);
+        assert_eq!(lists(&stored).len(), 9);
         for at in offsets(&stored) {
             stored[at] ^= 0x10;
             assert!(decode(&stored, KEY).is_none(), "byte {at}");
@@ -315,7 +294,7 @@ pub(super) mod tests {
         let (start, base) = (0x5555_5555_0000, RuntimeAddr(0x5555_5000_0000));
         let file = LoadedFile { path: "/bin/ls".into(), start, end: start + (1 << 20) };
         let image = PlannedImage::of_run(plan, file, 0, &|_, name, _| name == Some("main"));
-        let (entries, options) = (AgentEntries::default(), StubOptions { by_exits: true, ..StubOptions::default() });
+        let (entries, options) = (AgentEntries::default(), StubOptions::default());
         let mut arena = Arena::new(base, &entries, &options, image.functions.len(), image.exits.len()).unwrap();
         for (index, patch) in &image.plans {
             let _ = arena.add(&patch.at_bias(image.bias), *index, *index as u32, None);
@@ -327,6 +306,5 @@ pub(super) mod tests {
             let ends = exit.patched().flat_map(|range| [range.start, range.end]);
             assert!(ends.into_iter().all(|at| (start..=start + (1 << 20)).contains(&at.at_bias(image.bias).0)));
         }
-        assert!(image.covered.iter().all(|range| range.end - range.start <= 1 << 20));
     }
 }

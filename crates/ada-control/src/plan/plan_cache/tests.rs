@@ -16,11 +16,11 @@ use crate::plan::planned_image::PlannedImage;
 fn key_of(path: &Path, debug_file: Option<&Path>) -> PlanKey {
     let file = ImageFile::open(path).unwrap();
     let debug_file = debug_file.map(|path| ImageFile::open(path).unwrap());
-    PlanKey::new(&file, &Image::parse(file.bytes()).unwrap(), debug_file.as_ref(), true)
+    PlanKey::new(&file, &Image::parse(file.bytes()).unwrap(), debug_file.as_ref())
 }
 
 fn plan_of(path: &Path) -> ImagePlan {
-    ImagePlan::make(&Image::parse(&fs::read(path).unwrap()).unwrap(), None, true)
+    ImagePlan::make(&Image::parse(&fs::read(path).unwrap()).unwrap(), None)
 }
 
 fn git() -> PathBuf {
@@ -39,13 +39,13 @@ fn a_second_start_finds_the_plan_of_the_first() {
     let folder = tempfile::tempdir().unwrap();
     let path = git();
     let (key, plan) = (key_of(&path, None), plan_of(&path));
-    let first = PlanCache::new(Some(folder.path().join("plans")), true);
+    let first = PlanCache::new(Some(folder.path().join("plans")));
     assert!(first.load(&key).is_none());
     first.keep(&key, &plan);
     assert_same(&plan, &first.load(&key).unwrap());
     first.write_kept();
     assert_same(&plan, &first.load(&key).unwrap());
-    let second = PlanCache::new(Some(folder.path().join("plans")), true);
+    let second = PlanCache::new(Some(folder.path().join("plans")));
     assert_same(&plan, &second.load(&key).unwrap());
 }
 
@@ -53,7 +53,7 @@ fn a_second_start_finds_the_plan_of_the_first() {
 fn a_file_that_was_touched_or_got_a_debug_file_is_planned_anew() {
     let folder = tempfile::tempdir().unwrap();
     let path = copy_of_ls(folder.path());
-    let cache = PlanCache::new(Some(folder.path().join("plans")), true);
+    let cache = PlanCache::new(Some(folder.path().join("plans")));
     let key = key_of(&path, None);
     cache.keep(&key, &plan_of(&path));
     cache.write_kept();
@@ -78,7 +78,7 @@ fn a_file_without_an_id_is_known_by_its_content() {
     let key = |bytes: &[u8]| {
         fs::write(&path, bytes).unwrap();
         let file = ImageFile::open(&path).unwrap();
-        let key = PlanKey::new(&file, &Image::parse(file.bytes()).unwrap(), None, true);
+        let key = PlanKey::new(&file, &Image::parse(file.bytes()).unwrap(), None);
         key.bytes()[key.bytes().len() - 4..].to_vec()
     };
     let before = key(&bytes);
@@ -95,11 +95,11 @@ fn what_this_run_excludes_is_not_what_the_next_one_does() {
         let file = LoadedFile { path: path.into(), start: 0x10_0000, end: 0x40_0000 };
         PlannedImage::plan(file, cache, loader_function, &|_, name, _| name == Some(unwanted)).unwrap()
     };
-    let fresh = plan(&PlanCache::new(None, true), 0, "");
+    let fresh = plan(&PlanCache::new(None), 0, "");
     let index = |name| fresh.functions.find(name).unwrap();
     let qsort = fresh.functions.functions()[index("qsort")].start.0 + 0x10_0000;
 
-    let cache = PlanCache::new(Some(folder.path().into()), true);
+    let cache = PlanCache::new(Some(folder.path().into()));
     let first = plan(&cache, qsort, "malloc");
     cache.write_kept();
     assert_eq!(first.verdicts[index("malloc")], Verdict::Skipped(SkipReason::Excluded));

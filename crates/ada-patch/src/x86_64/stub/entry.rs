@@ -1,10 +1,8 @@
 //! The part of a stub that records a call: it runs where the function is entered.
 
-use ada_ring::arch::ADDRESS_BITS;
 use ada_ring::record::{HAS_DETAIL, IS_PROBED, RecordKind};
-use ada_ring::state::covered;
 use iced_x86::IcedError;
-use iced_x86::code_asm::{CodeAssembler, CodeLabel, ax, byte_ptr, dword_ptr, eax, ecx, qword_ptr, rax, rcx, rdx, rsp};
+use iced_x86::code_asm::{CodeAssembler, CodeLabel, dword_ptr, eax, ecx, qword_ptr, rax, rcx, rdx, rsp};
 
 use super::external::External;
 use super::frame::{self, FRAME, RECORD};
@@ -12,7 +10,7 @@ use super::record::{FUNCTION, TOP_AND_KIND, reserve, stamp};
 use super::saved::{SLOT, restore, save, save_rest};
 use super::switch::{count, load_switch};
 use super::template::{FUNCTION_PLACEHOLDER, PROBE_PLACEHOLDER};
-use super::thread_state::{COVERED, RECORD_LIMIT, SHADOW_LIMIT, SHADOW_TOP, compare_owner, field};
+use super::thread_state::{RECORD_LIMIT, SHADOW_LIMIT, SHADOW_TOP, compare_owner, field};
 use crate::{StubKind, StubOptions};
 
 /// The places in a recorder that something leads to.
@@ -21,7 +19,7 @@ pub(super) struct Ways {
     pub(super) recording: CodeLabel,
 }
 
-/// Records a call, and catches its return where the kind says so.
+/// Records a call, and pushes a frame where the kind says that its exit is caught.
 pub(super) fn recorder(
     a: &mut CodeAssembler,
     ways: &mut Ways,
@@ -31,8 +29,7 @@ pub(super) fn recorder(
 ) -> Result<(), IcedError> {
     let (mut off, mut owned, mut fixed, mut reserved) =
         (a.create_label(), a.create_label(), a.create_label(), a.create_label());
-    let (mut fix, mut no_room, mut uncaught, mut after) =
-        (a.create_label(), a.create_label(), a.create_label(), a.create_label());
+    let (mut fix, mut no_room, mut uncaught) = (a.create_label(), a.create_label(), a.create_label());
     let (mut overwritten, mut counted, mut unrecorded) = (a.create_label(), a.create_label(), a.create_label());
     let Ways { no_state, recording } = ways;
 
@@ -82,7 +79,7 @@ pub(super) fn recorder(
     }
     a.set_label(&mut owned)?;
 
-    // A newest frame at or below our slot is dead, a tail caller, or on another stack.
+    // A newest frame at or below our slot is dead, a probed call that goes on here, or on another stack.
     a.mov(rdx, field(SHADOW_TOP))?;
     a.lea(rax, qword_ptr(rsp + SLOT))?;
     a.not(rax)?;
@@ -90,9 +87,9 @@ pub(super) fn recorder(
     a.jae(fix)?;
     a.set_label(&mut fixed)?;
     if kind.catches_return() {
-        check_catchable(a, uncaught, options)?;
+        a.cmp(rdx, field(SHADOW_LIMIT))?;
+        a.jae(uncaught)?;
     } else {
-        // Not before this: such a function may look at its return slot, which has to be a real one by then.
         load_switch(a, eax)?;
         a.test(eax, eax)?;
         a.jne(counted)?;
@@ -104,7 +101,7 @@ pub(super) fn recorder(
     a.set_label(&mut reserved)?;
     let mut bits = RecordKind::EntryOnly as i32;
     if kind.catches_return() {
-        push_frame(a, (!options.by_exits).then_some(after), kind, overwritten)?;
+        push_frame(a, kind, overwritten)?;
         // The record tells of the stack before the frame was pushed.
         bits = RecordKind::Call as i32 - FRAME;
     }
@@ -125,13 +122,6 @@ pub(super) fn recorder(
         stamp(a)?;
     }
 
-    if kind.catches_return() && !options.by_exits {
-        restore(a)?;
-        a.lea(rsp, qword_ptr(rsp + 8))?;
-        a.call(External::Displaced.placeholder())?;
-        a.set_label(&mut after)?;
-        a.jmp(if kind.is_probed() { External::ProbeReturn } else { External::Return }.placeholder())?;
-    }
     if let Some(change) = kind.stack_change() {
         a.set_label(&mut unrecorded)?;
         a.mov(ecx, change as i32)?;
@@ -148,17 +138,12 @@ pub(super) fn recorder(
 /// The record is written after this, so that a handler which comes in between works above the frame. Should it jump
 /// away, the frame tells whoever clears it up where the unwritten record is.
 ///
-/// Where returns are caught at exits, there is no address `after`, and the slot word of a probed call is one more than that
-/// of others: it is equal to nobody's, and so the agent hears of the exit.
-fn push_frame(
-    a: &mut CodeAssembler,
-    after: Option<CodeLabel>,
-    kind: StubKind,
-    overwritten: CodeLabel,
-) -> Result<(), IcedError> {
+/// The slot word of a probed call is one more than that of others: it is equal to nobody's, and so the agent hears of the
+/// exit.
+fn push_frame(a: &mut CodeAssembler, kind: StubKind, overwritten: CodeLabel) -> Result<(), IcedError> {
     let slot_word = |a: &mut CodeAssembler| {
         a.lea(rax, qword_ptr(rsp + SLOT))?;
-        if after.is_none() && kind.is_probed() { a.neg(rax) } else { a.not(rax) }
+        if kind.is_probed() { a.neg(rax) } else { a.not(rax) }
     };
     // The slot word comes first, and is looked at last: whoever used the place meanwhile has written another.
     slot_word(a)?;
@@ -167,10 +152,6 @@ fn push_frame(
     a.mov(qword_ptr(rdx + FRAME + frame::RETURN_ADDRESS), rax)?;
     a.mov(dword_ptr(rdx + FRAME + frame::FUNCTION), FUNCTION_PLACEHOLDER)?;
     a.mov(dword_ptr(rdx + FRAME + RECORD), ecx)?;
-    if let Some(after) = after {
-        a.lea(rax, qword_ptr(after))?;
-    }
-    a.mov(qword_ptr(rdx + FRAME + frame::TRAMPOLINE), rax)?;
     slot_word(a)?;
     a.add(rdx, FRAME)?;
     a.mov(field(SHADOW_TOP), rdx)?;
@@ -186,27 +167,4 @@ pub(super) fn loader_stub(a: &mut CodeAssembler, ways: &mut Ways) -> Result<(), 
     a.set_label(&mut ways.no_state)?;
     restore(a)?;
     a.jmp(External::Displaced.placeholder())
-}
-
-/// Leaves for `uncaught` where the shadow stack is full, or where the return address lies in code without unwind
-/// information, unless returns are caught at exits. Expects the shadow stack's top in rdx, and keeps it.
-fn check_catchable(a: &mut CodeAssembler, uncaught: CodeLabel, options: &StubOptions) -> Result<(), IcedError> {
-    a.cmp(rdx, field(SHADOW_LIMIT))?;
-    a.jae(uncaught)?;
-    if options.by_exits {
-        return Ok(());
-    }
-    a.mov(rax, qword_ptr(rsp + SLOT))?;
-    a.mov(rcx, field(COVERED))?;
-    // A return slot can hold anything: keep the index within the table.
-    a.shl(rax, 64 - ADDRESS_BITS as i32)?;
-    a.shr(rax, 64 - ADDRESS_BITS as i32 + covered::LEAF_SHIFT as i32)?;
-    a.mov(eax, dword_ptr(rcx + rax * 4 + covered::FIRST_LEVEL as i32))?;
-    a.add(rcx, rax)?;
-    // The page within the leaf: bits 12 to 27 of the address, from a load that starts at bit 8.
-    a.mov(eax, dword_ptr(rsp + SLOT + 1))?;
-    a.shr(eax, 4)?;
-    a.movzx(eax, ax)?;
-    a.cmp(byte_ptr(rcx + rax), 0)?;
-    a.je(uncaught)
 }

@@ -1,85 +1,163 @@
-//! The return path: where caught functions come back to.
+//! The code at the ways out of functions, which all of an arena's exits share.
+//!
+//! Where it begins, the stack is as the function leaves it: the return slot is on top, or one word further up where the
+//! code was called. Whose return it is the newest shadow frame tells. A newest frame that is older than this one says that
+//! the call was not recorded, and there is nothing to do; one that is newer is dead, or on another stack, and the agent
+//! looks. The program's stack is only read.
 
 use ada_event::RuntimeAddr;
-use ada_ring::RecordKind;
+use ada_ring::record::{IS_TAIL, RecordKind};
 use ada_ring::shadow_frame::FRAME_RETURNING;
 use iced_x86::IcedError;
 use iced_x86::code_asm::{CodeAssembler, CodeLabel, dword_ptr, eax, qword_ptr, rax, rcx, rdx, rsp};
 
+use super::super::exits::RED_ZONE;
 use super::agent_call::way_into_agent;
 use super::capture::Details;
 use super::frame::{self, FRAME, RECORD};
 use super::record::{FUNCTION, TOP_AND_KIND, kind_bits, reserve, stamp};
 use super::saved::{SLOT, restore, save};
-use super::thread_state::{SHADOW_TOP, compare_owner, field};
+use super::thread_state::{OTHER_STACKS, SHADOW_TOP, compare_owner, field};
 use crate::StubOptions;
 
-/// Where a caught function comes back to: records the return and goes to the real return address.
-///
-/// rsp is what the callee left. The slot is below it, and is made again so that the final `ret` is predicted.
-pub(super) fn return_path(
+/// Where the return slot is for code that was called: the way back lies below it.
+const SLOT_OF_CALLED: i32 = SLOT + 8;
+/// The same for code that was called below what a function may keep under its stack pointer.
+const SLOT_OF_CALLED_BELOW: i32 = SLOT_OF_CALLED + RED_ZONE;
+
+/// Jumped to in place of a `ret`. `agent` is where the arena has the address of the agent's part.
+pub(super) fn returns(
     a: &mut CodeAssembler,
     chunk: CodeLabel,
-    returned: RuntimeAddr,
+    agent: RuntimeAddr,
     details: &Details,
     options: &StubOptions,
 ) -> Result<(), IcedError> {
-    let (mut rare, mut no_room, mut reserved) = (a.create_label(), a.create_label(), a.create_label());
-    a.lea(rsp, qword_ptr(rsp - 8))?;
+    let (mut other, mut no_room, mut reserved) = (a.create_label(), a.create_label(), a.create_label());
+    let (mut rare, mut pass, mut detail) = (a.create_label(), a.create_label(), a.create_label());
+    let mut into_agent = a.create_label();
     save(a)?;
     compare_owner(a, rax, options)?;
     a.jne(rare)?;
-    a.mov(rdx, field(SHADOW_TOP))?;
-    a.lea(rax, qword_ptr(rsp + SLOT))?;
-    a.not(rax)?;
-    a.cmp(qword_ptr(rdx + frame::SLOT_WORD), rax)?;
-    a.jne(rare)?;
+    compare_newest(a, SLOT)?;
+    a.jne(other)?;
     reserve(a, no_room)?;
     a.set_label(&mut reserved)?;
-    // From here on the frame tells where its return's record is, should a handler jump away before it is written.
-    a.lea(eax, dword_ptr(rcx + FRAME_RETURNING as i32))?;
-    a.mov(dword_ptr(rdx + RECORD), eax)?;
-    a.mov(eax, dword_ptr(rdx + frame::FUNCTION))?;
-    a.mov(dword_ptr(rcx + FUNCTION), eax)?;
-    a.lea(eax, dword_ptr(rdx + kind_bits(RecordKind::Return, options)))?;
-    a.mov(dword_ptr(rcx + TOP_AND_KIND), eax)?;
-    a.mov(rax, qword_ptr(rdx + frame::RETURN_ADDRESS))?;
-    a.mov(qword_ptr(rsp + SLOT), rax)?;
-    a.sub(rdx, FRAME)?;
-    a.mov(field(SHADOW_TOP), rdx)?;
-    let mut detail = a.create_label();
+    end_newest(a, kind_bits(RecordKind::Return, options))?;
     if options.detail.is_some() {
         a.call(detail)?;
     } else {
         stamp(a)?;
     }
+    // A probed call that went on in this function returns with it.
+    compare_newest(a, SLOT)?;
+    a.ja(rare)?;
+    a.set_label(&mut pass)?;
     restore(a)?;
     a.ret()?;
-    if let Some(shape) = options.detail {
-        a.set_label(&mut detail)?;
-        details.back(a, &shape)?;
-    }
+
+    a.set_label(&mut other)?;
+    skip_if_unrecorded(a, pass)?;
+    a.set_label(&mut rare)?;
+    a.call(into_agent)?;
+    a.jmp(pass)?;
     a.set_label(&mut no_room)?;
     a.call(chunk)?;
     a.mov(rdx, field(SHADOW_TOP))?;
     a.jmp(reserved)?;
-    a.set_label(&mut rare)?;
-    leave_to_agent(a, returned)
+    a.set_label(&mut into_agent)?;
+    way_into_agent(a, agent, false)?;
+    if let Some(shape) = options.detail {
+        a.set_label(&mut detail)?;
+        details.back(a, &shape)?;
+    }
+    Ok(())
 }
 
-/// A return path that is the agent's alone.
-pub(super) fn agent_return(a: &mut CodeAssembler, returned: RuntimeAddr) -> Result<(), IcedError> {
-    a.lea(rsp, qword_ptr(rsp - 8))?;
+/// Called before a `ret n`. The agent does all that is to be done.
+pub(super) fn before_return(a: &mut CodeAssembler, agent: RuntimeAddr, options: &StubOptions) -> Result<(), IcedError> {
+    let (mut pass, mut rare, mut into_agent) = (a.create_label(), a.create_label(), a.create_label());
+    let mut other = a.create_label();
     save(a)?;
-    leave_to_agent(a, returned)
-}
-
-/// Has the agent put the real return address into the slot, and goes there.
-fn leave_to_agent(a: &mut CodeAssembler, returned: RuntimeAddr) -> Result<(), IcedError> {
-    let mut agent = a.create_label();
-    a.call(agent)?;
+    compare_owner(a, rax, options)?;
+    a.jne(rare)?;
+    compare_newest(a, SLOT_OF_CALLED)?;
+    a.jne(other)?;
+    a.set_label(&mut rare)?;
+    a.lea(rcx, qword_ptr(rsp + SLOT_OF_CALLED))?;
+    a.call(into_agent)?;
+    a.set_label(&mut pass)?;
     restore(a)?;
     a.ret()?;
-    a.set_label(&mut agent)?;
-    way_into_agent(a, returned, false)
+    a.set_label(&mut other)?;
+    skip_if_unrecorded(a, pass)?;
+    a.jmp(rare)?;
+    a.set_label(&mut into_agent)?;
+    way_into_agent(a, agent, false)
+}
+
+/// Called before a jump into another function: the frame ends here.
+pub(super) fn before_tail(
+    a: &mut CodeAssembler,
+    chunk: CodeLabel,
+    agent: RuntimeAddr,
+    options: &StubOptions,
+) -> Result<(), IcedError> {
+    let (mut pass, mut rare, mut into_agent) = (a.create_label(), a.create_label(), a.create_label());
+    let (mut other, mut no_room, mut reserved) = (a.create_label(), a.create_label(), a.create_label());
+    save(a)?;
+    compare_owner(a, rax, options)?;
+    a.jne(rare)?;
+    compare_newest(a, SLOT_OF_CALLED_BELOW)?;
+    a.jne(other)?;
+    reserve(a, no_room)?;
+    a.set_label(&mut reserved)?;
+    end_newest(a, RecordKind::Return as i32 + IS_TAIL as i32)?;
+    stamp(a)?;
+    a.set_label(&mut pass)?;
+    restore(a)?;
+    a.ret()?;
+    a.set_label(&mut other)?;
+    skip_if_unrecorded(a, pass)?;
+    a.set_label(&mut rare)?;
+    a.lea(rcx, qword_ptr(rsp + SLOT_OF_CALLED_BELOW))?;
+    a.call(into_agent)?;
+    a.jmp(pass)?;
+    a.set_label(&mut no_room)?;
+    a.call(chunk)?;
+    a.mov(rdx, field(SHADOW_TOP))?;
+    a.jmp(reserved)?;
+    a.set_label(&mut into_agent)?;
+    way_into_agent(a, agent, false)
+}
+
+/// Takes the newest frame, in rdx, off the shadow stack, and fills the record in rcx but for the time.
+fn end_newest(a: &mut CodeAssembler, kind: i32) -> Result<(), IcedError> {
+    // From here on the frame tells where its return's record is, should a handler jump away before it is written.
+    a.lea(eax, dword_ptr(rcx + FRAME_RETURNING as i32))?;
+    a.mov(dword_ptr(rdx + RECORD), eax)?;
+    a.mov(eax, dword_ptr(rdx + frame::FUNCTION))?;
+    a.mov(dword_ptr(rcx + FUNCTION), eax)?;
+    a.lea(eax, dword_ptr(rdx + kind))?;
+    a.mov(dword_ptr(rcx + TOP_AND_KIND), eax)?;
+    a.sub(rdx, FRAME)?;
+    a.mov(field(SHADOW_TOP), rdx)
+}
+
+/// Compares the newest frame's slot word with that of the slot at rsp + `slot`; leaves the frame's address in rdx.
+fn compare_newest(a: &mut CodeAssembler, slot: i32) -> Result<(), IcedError> {
+    a.mov(rdx, field(SHADOW_TOP))?;
+    a.lea(rax, qword_ptr(rsp + slot))?;
+    a.not(rax)?;
+    a.cmp(qword_ptr(rdx + frame::SLOT_WORD), rax)
+}
+
+/// After [`compare_newest`]: goes to `pass` where the newest frame is an older call, on the only stack that there is.
+fn skip_if_unrecorded(a: &mut CodeAssembler, pass: CodeLabel) -> Result<(), IcedError> {
+    let mut newer = a.create_label();
+    a.ja(newer)?;
+    a.cmp(field(OTHER_STACKS), 0)?;
+    a.je(pass)?;
+    a.set_label(&mut newer)?;
+    a.nop()
 }

@@ -9,13 +9,10 @@ pub(crate) enum External {
     StackChange,
     Loader,
     RecordEntryOnly,
-    Return,
     /// Captures registers and stack, and publishes the record.
     DetailCall,
     /// The same for a runtime probe.
     ProbeCall,
-    /// The return path of a runtime probe.
-    ProbeReturn,
     /// Jumped to in place of a `ret`.
     Returns,
     /// Called before a `ret n`.
@@ -33,17 +30,15 @@ pub(crate) enum External {
 }
 
 impl External {
-    pub(super) const ALL: [Self; 17] = [
+    pub(super) const ALL: [Self; 15] = [
         Self::Thread,
         Self::Chunk,
         Self::Fix,
         Self::StackChange,
         Self::Loader,
         Self::RecordEntryOnly,
-        Self::Return,
         Self::DetailCall,
         Self::ProbeCall,
-        Self::ProbeReturn,
         Self::Returns,
         Self::BeforeReturn,
         Self::BeforeTail,

@@ -3,7 +3,7 @@
 //! On entry the stack is as the caller left it; the stub saves what it needs below:
 //!
 //! ```text
-//! rsp+32  return slot        <- moved to the shadow stack; the call below pushes the stub's own address here
+//! rsp+32  return slot        <- copied to the shadow stack, and left alone
 //! rsp+24  rax
 //! rsp+16  rcx
 //! rsp+8   rdx
@@ -19,8 +19,7 @@
 //!
 //! Every register and flag is as it was when the function itself runs: with inter-procedural register allocation (gcc's
 //! `-fipa-ra`, part of `-O2`), callers rely on r8 to r11, rsi and rdi surviving the call of a function that does not use
-//! them; most programs break where a stub changes one. The return is caught by a *balanced* call of the relocated
-//! prologue, so that the processor's return predictor stays right.
+//! them; most programs break where a stub changes one. The function's exits have patches of their own: see [`exit`].
 //!
 //! A signal can arrive between any two instructions, and its handler may never come back. The handler's own events use
 //! the same thread state: hence the position is advanced by one `xadd`, a frame is complete before the top is moved
@@ -30,7 +29,6 @@ mod agent_call;
 mod capture;
 mod entry;
 mod exit;
-mod exit_site;
 mod external;
 mod frame;
 mod record;

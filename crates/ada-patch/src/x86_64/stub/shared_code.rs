@@ -1,4 +1,4 @@
-//! The code that the stubs of one arena share: the ways into the agent, and the return paths.
+//! The code that the stubs of one arena share: the ways into the agent, and what happens at exits.
 
 use std::mem::offset_of;
 
@@ -9,8 +9,7 @@ use iced_x86::{BlockEncoderOptions, IcedError};
 
 use super::agent_call::way_into_agent;
 use super::capture::Details;
-use super::exit::{agent_return, return_path};
-use super::exit_site;
+use super::exit;
 use super::external::External;
 use super::uncaught::record_entry_only;
 use crate::StubOptions;
@@ -48,16 +47,12 @@ impl SharedCode {
         }
         a.set_label(&mut labels[External::RecordEntryOnly as usize])?;
         record_entry_only(&mut a, chunk, &details, options)?;
-        a.set_label(&mut labels[External::Return as usize])?;
-        return_path(&mut a, chunk, entry(offset_of!(AgentEntries, returned)), &details, options)?;
-        a.set_label(&mut labels[External::ProbeReturn as usize])?;
-        agent_return(&mut a, entry(offset_of!(AgentEntries, probe_returned)))?;
         a.set_label(&mut labels[External::Returns as usize])?;
-        exit_site::returns(&mut a, chunk, entry(offset_of!(AgentEntries, exited)), &details, options)?;
+        exit::returns(&mut a, chunk, entry(offset_of!(AgentEntries, exited)), &details, options)?;
         a.set_label(&mut labels[External::BeforeReturn as usize])?;
-        exit_site::before_return(&mut a, entry(offset_of!(AgentEntries, exiting)), options)?;
+        exit::before_return(&mut a, entry(offset_of!(AgentEntries, exiting)), options)?;
         a.set_label(&mut labels[External::BeforeTail as usize])?;
-        exit_site::before_tail(&mut a, chunk, entry(offset_of!(AgentEntries, goes_on)), options)?;
+        exit::before_tail(&mut a, chunk, entry(offset_of!(AgentEntries, goes_on)), options)?;
         let assembled = a.assemble_options(at.0, BlockEncoderOptions::RETURN_NEW_INSTRUCTION_OFFSETS)?;
         let mut addresses = [RuntimeAddr(0); EXTERNALS];
         for (address, label) in addresses.iter_mut().zip(&labels) {

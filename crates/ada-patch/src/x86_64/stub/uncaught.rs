@@ -1,4 +1,4 @@
-//! Calls of a function whose returns are caught, from a caller to which they are not.
+//! Calls that the shadow stack has no room for.
 
 use ada_ring::RecordKind;
 use ada_ring::record::IS_UNCAUGHT;

@@ -1,11 +1,9 @@
 //! Frames that end without returning: whether they are dead, and how they are taken from the shadow stack.
 
 use ada_ring::record::RecordKind;
-use ada_ring::shadow_frame::{FRAME_PARKED, FRAME_RESTORED, FRAME_RETURNING, FRAME_WALKED};
-use ada_ring::state::{Buried, GRAVES};
+use ada_ring::shadow_frame::{FRAME_PARKED, FRAME_RETURNING};
 use ada_ring::{ChunkState, RawRecord, ShadowFrame, ThreadState};
 use core::ops::Range;
-use core::sync::atomic::{AtomicU64, Ordering};
 
 use crate::config::{Item, get};
 use crate::memory::pool;
@@ -34,10 +32,8 @@ impl LivenessCheck {
     pub(crate) unsafe fn is_dead(&mut self, state: *mut ThreadState, frame: *mut ShadowFrame) -> bool {
         // SAFETY: frames between base and top are initialised.
         unsafe {
-            // The slot may be gone: posix_spawn unmaps its child's stack. The real return address is there while an
-            // unwinder looks, and between the push of the frame and the stub's call: then the stacks have to tell.
-            let word = syscall::read_word((*frame).slot());
-            if word != Some((*frame).trampoline) && word != Some((*frame).return_address) {
+            // The slot may be gone: posix_spawn unmaps its child's stack.
+            if syscall::read_word((*frame).slot()) != Some((*frame).return_address) {
                 return true;
             }
             if (*frame).has(FRAME_PARKED) {
@@ -75,22 +71,17 @@ impl LivenessCheck {
     }
 }
 
-/// Records that a frame was unwound, and leaves its slot as if it had never been caught. A frame whose return was cut
-/// off by a jump out of a signal handler has returned all the same, and so has one that was let go for a look at it.
+/// Records that a frame was unwound. One whose return was cut off by a jump out of a signal handler has returned all the
+/// same.
 ///
 /// # Safety
 /// As [`LivenessCheck::is_dead`], with signals blocked.
-pub(crate) unsafe fn bury(state: *mut ThreadState, frame: *mut ShadowFrame) {
+pub(crate) unsafe fn end_unwound(state: *mut ThreadState, frame: *mut ShadowFrame) {
     // SAFETY: the caller's promise.
     unsafe {
-        if !release_slot(frame) && !(*frame).has(FRAME_RESTORED) {
-            remember(state, frame);
-        }
         write_cut_off_record(state, frame);
         if !(*frame).has(FRAME_RETURNING) {
-            let walked = (*frame).has(FRAME_RESTORED) && (*frame).has(FRAME_WALKED);
-            let kind = if walked { RecordKind::Return } else { RecordKind::Unwound };
-            chunks::write(state, (*frame).function, frame as u32 | kind as u32);
+            chunks::write(state, (*frame).function, frame as u32 | RecordKind::Unwound as u32);
         }
     }
 }
@@ -107,54 +98,6 @@ pub(crate) unsafe fn take_out(state: *mut ThreadState, frame: *mut ShadowFrame, 
         if !lives_above {
             (*state).shadow_top = frame.sub(1) as u64;
         }
-    }
-}
-
-/// Puts the real return address back. False where the slot does not hold the trampoline's.
-///
-/// # Safety
-/// As [`LivenessCheck::is_dead`].
-pub(crate) unsafe fn release_slot(frame: *mut ShadowFrame) -> bool {
-    // SAFETY: the slot was readable a moment ago, and lies on a stack; if its memory is used otherwise by now, the
-    // comparison fails.
-    unsafe {
-        let slot = (*frame).slot();
-        if (*frame).trampoline == (*frame).return_address {
-            // Its exit is caught, and its slot was never touched.
-            return true;
-        }
-        syscall::read_word(slot) == Some((*frame).trampoline)
-            && AtomicU64::from_ptr(slot as *mut u64)
-                .compare_exchange((*frame).trampoline, (*frame).return_address, Ordering::Relaxed, Ordering::Relaxed)
-                .is_ok()
-    }
-}
-
-/// # Safety
-/// As [`LivenessCheck::is_dead`].
-unsafe fn remember(state: *mut ThreadState, frame: *mut ShadowFrame) {
-    // SAFETY: the caller's promise.
-    unsafe {
-        let ShadowFrame { trampoline, return_address, .. } = *frame;
-        let grave = (*state).buried as usize % GRAVES;
-        (*state).graves[grave] = Buried { slot: (*frame).slot(), trampoline, return_address };
-        (*state).buried += 1;
-    }
-}
-
-/// Where a buried frame that comes back to life returns to; its slot still holds its trampoline's address.
-///
-/// # Safety
-/// `state` is the calling thread's own, and `slot` the return slot that was just used.
-pub(crate) unsafe fn return_of_buried(state: *mut ThreadState, slot: *mut u64) -> Option<u64> {
-    // SAFETY: the caller's promise.
-    unsafe {
-        let (newest, trampoline) = ((*state).buried as usize, *slot);
-        (newest.saturating_sub(GRAVES)..newest)
-            .rev()
-            .map(|number| (*state).graves[number % GRAVES])
-            .find(|grave| grave.slot == slot as u64 && grave.trampoline == trampoline)
-            .map(|grave| grave.return_address)
     }
 }
 
