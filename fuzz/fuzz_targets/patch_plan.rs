@@ -8,13 +8,8 @@ fuzz_target!(|bytes: &[u8]| {
     let unwind = UnwindTable::parse(&image);
     let functions = FunctionTable::discover(&image, &unwind, &[]);
     let scan = CodeScan::of(&image, &functions, &unwind);
-    let code = ImageCode {
-        image: &image,
-        ranges: image.code_ranges(),
-        functions: &functions,
-        unwind: &unwind,
-        scan: &scan,
-    };
+    let code =
+        ImageCode { image: &image, ranges: image.code_ranges(), functions: &functions, unwind: &unwind, scan: &scan };
     let planned = PlannedFunctions::of(code, false);
     let entries = planned.plans.iter().flat_map(|(_, plan)| plan.patched());
     let mut patched: Vec<_> = entries.chain(planned.exits.iter().flat_map(|exit| exit.patched())).collect();
