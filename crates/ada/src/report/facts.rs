@@ -46,10 +46,11 @@ pub(super) fn gather(opened: &OpenedSession) -> Vec<Item> {
         }
         for limit in &manifest.limits {
             let words = limit.as_str().map_or_else(|| limit.to_string(), str::to_owned);
-            items.push(Item::fact("limit", words, limit.clone()));
+            items.push(Item::fact("limit", words, json!([limit])));
         }
     }
     merge_processes(&mut items);
+    merge_limits(&mut items);
     let threads = || opened.processes().iter().flat_map(|process| &process.tables.meta().threads);
     let duration = opened.end().since(opened.start());
     let events: u64 = threads().map(|thread| thread.facts.events).sum();
@@ -113,6 +114,13 @@ fn merge_processes(items: &mut [Item]) {
     if all.len() > 1 {
         items.iter_mut().filter(|item| item.name == "process").for_each(|item| item.json = all.clone().into());
     }
+}
+
+/// The same for limits, which are always a list.
+fn merge_limits(items: &mut [Item]) {
+    let limits = items.iter().filter(|item| item.name == "limit");
+    let all: Vec<Value> = limits.flat_map(|item| item.json.as_array().cloned().unwrap_or_default()).collect();
+    items.iter_mut().filter(|item| item.name == "limit").for_each(|item| item.json = all.clone().into());
 }
 
 /// Logical spans by runtime and outcome.

@@ -246,3 +246,12 @@ fn pairs_that_do_not_match_are_told_once_and_only_where_all_calls_are_known() {
     change_manifest(&traced, |manifest| manifest["ring"] = json!({ "limit_bytes": 1, "let_go_events": 5 }));
     assert_eq!(imbalances(&traced), HashSet::new());
 }
+
+#[test]
+fn the_report_has_every_limit() {
+    let traced = TracedProgram::trace(&Program::new("tree.c"));
+    let limits = json!(["the first", { "second": 2 }]);
+    change_manifest(&traced, |manifest| manifest["limits"] = limits.clone());
+    assert_eq!(traced.json("report", &[])["run"]["limit"], limits);
+    assert!(traced.text("report", &[]).lines().any(|line| line.starts_with("limit") && line.ends_with("the first")));
+}
