@@ -14,10 +14,11 @@ use core::sync::atomic::{AtomicU64, Ordering};
 use crate::arch::number::{RT_SIGACTION, RT_TGSIGQUEUEINFO, TGKILL};
 use crate::arch::{ada_crash_restorer, clock, current_state, signal_registers, thread_pointer};
 use crate::config::{Item, get};
-use crate::memory::{owner, process_block, shadow_base, state, state_number};
+use crate::memory::{owner, process_block, shadow_base, state, state_number, states};
 use crate::syscall;
 
 const SIG_DFL: u64 = 0;
+const SIG_IGN: u64 = 1;
 const SA_SIGINFO: u64 = 4;
 const SA_ONSTACK: u64 = 0x0800_0000;
 const SA_RESTORER: u64 = 0x0400_0000;
@@ -82,6 +83,26 @@ pub(crate) fn withdraw(signal: u64) {
 pub(crate) fn withdraw_all() {
     (1..32).for_each(withdraw);
     process_block().crash_signals.store(0, Ordering::Relaxed);
+}
+
+/// The program has changed a signal's action: where its handlers return to is known from now on.
+pub(crate) fn learn_signal_return(signal: u64) {
+    let Some(action) = exchange(signal, None).filter(|action| action.handler > SIG_IGN) else { return };
+    if action.flags & SA_RESTORER == 0 || action.handler == Action::ours().handler {
+        return;
+    }
+    process_block().signal_return.store(action.restorer, Ordering::Relaxed);
+    for number in 1..states() {
+        // SAFETY: states are mapped, and a stub reads this once for each of its calls.
+        unsafe {
+            AtomicU64::from_ptr(&raw mut (*state(number)).signal_return).store(action.restorer, Ordering::Relaxed)
+        };
+    }
+}
+
+/// Whether the handler of a signal is told why it was sent.
+pub(crate) fn asks_for_information(signal: u64) -> bool {
+    exchange(signal, None).is_none_or(|action| action.flags & SA_SIGINFO != 0)
 }
 
 /// The program has done so: where the default is in place, the handler stands for it again.

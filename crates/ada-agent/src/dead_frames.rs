@@ -8,7 +8,7 @@ use core::ops::Range;
 use crate::config::{Item, get};
 use crate::memory::pool;
 use crate::stretch::Stretch;
-use crate::{arch, chunks, open_probes, syscall};
+use crate::{arch, chunks, handlers, open_probes, syscall};
 
 /// Looks which frames are dead where a call or return is happening with the return slot `slot`. There may be thousands of
 /// them, and what is found out of the stacks for one holds for the others.
@@ -94,6 +94,7 @@ pub(crate) unsafe fn take_out(state: *mut ThreadState, frame: *mut ShadowFrame, 
     // SAFETY: the caller's promise.
     unsafe {
         open_probes::close(state, frame);
+        handlers::forget(state, frame);
         (*frame).slot_complement = 0;
         if !lives_above {
             (*state).shadow_top = frame.sub(1) as u64;

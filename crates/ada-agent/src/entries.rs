@@ -10,7 +10,7 @@ use ada_ring::{RawDetail, RawRecord, StackChange, ThreadState};
 
 use crate::arch::{bases_at_call, current_state, owner_mark};
 use crate::memory::pool;
-use crate::{chunks, details, exits, frames, jumps, loader, probes, threads};
+use crate::{chunks, details, exits, frames, handlers, jumps, loader, probes, threads};
 
 /// The table that the recorder reads.
 #[unsafe(no_mangle)]
@@ -26,6 +26,7 @@ static ADA_ENTRIES: AgentEntries<AgentEntry> = AgentEntries {
     exited,
     exiting,
     goes_on,
+    handles,
 };
 
 /// Gives the thread a state. 0 where none is to be had; the call then goes unrecorded.
@@ -89,6 +90,13 @@ extern "C" fn exiting(_: *mut u64, slot: u64, _: u64) -> u64 {
 extern "C" fn goes_on(_: *mut u64, slot: u64, _: u64) -> u64 {
     // SAFETY: as in `exited`.
     unsafe { exits::goes_on(state_at_exit(slot as *mut u64), slot) };
+    0
+}
+
+/// Puts right what a signal handler sees.
+extern "C" fn handles(slot: *mut u64, _: u64, _: u64) -> u64 {
+    // SAFETY: as in `fix`.
+    unsafe { handlers::entered(current_state() as *mut ThreadState, slot) };
     0
 }
 

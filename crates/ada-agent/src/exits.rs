@@ -10,7 +10,7 @@ use ada_ring::{ShadowFrame, ThreadState};
 use crate::dead_frames::{LivenessCheck, end_unwound, take_out};
 use crate::shadow_stack::top;
 use crate::syscall::SignalsBlocked;
-use crate::{chunks, open_probes, probes};
+use crate::{chunks, handlers, open_probes, probes};
 
 /// Records the return of the frame with this slot, if there is one, and of probed calls that went on in it.
 ///
@@ -21,6 +21,7 @@ pub(crate) unsafe fn returned(state: *mut ThreadState, slot: *mut u64) {
     // SAFETY: the thread's own shadow stack.
     unsafe {
         while let Some((frame, lives_above)) = uncover(state, slot as u64) {
+            handlers::leaves(state, frame);
             if !lives_above && probes::finish(state, slot, frame) {
                 continue;
             }
@@ -38,6 +39,7 @@ pub(crate) unsafe fn returns(state: *mut ThreadState, slot: u64) {
     // SAFETY: the thread's own shadow stack.
     unsafe {
         while let Some((frame, lives_above)) = uncover(state, slot) {
+            handlers::leaves(state, frame);
             end(state, frame, lives_above);
         }
     }
@@ -52,6 +54,8 @@ pub(crate) unsafe fn goes_on(state: *mut ThreadState, slot: u64) {
     // SAFETY: the thread's own shadow stack.
     unsafe {
         let Some((frame, lives_above)) = uncover(state, slot) else { return };
+        // Whoever goes on returns to the end of the signal too, and is shown the same.
+        handlers::leaves(state, frame);
         if open_probes::is_open(state, frame) {
             (*frame).record_and_flags |= FRAME_GOES_ON;
         } else {

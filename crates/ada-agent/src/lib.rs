@@ -26,10 +26,12 @@ pub mod frames;
 #[cfg(ada_freestanding)]
 mod freestanding;
 mod growth;
+mod handlers;
 mod jumps;
 mod loader;
 pub mod memory;
 mod open_probes;
+mod origins;
 pub mod own_calls;
 mod probes;
 mod recorder;

@@ -159,7 +159,9 @@ pub(crate) unsafe fn finish(state: *mut ThreadState, slot: *mut u64, frame: *mut
         chunks::write_at(state, (*frame).function, frame as u32 | kind, time);
         (*state).shadow_top = frame.sub(1) as u64;
         if has_role(probe, Role::SignalAction) {
-            crash::put_back(registers[Base::Argument1 as usize] & 0xffff_ffff);
+            let signal = registers[Base::Argument1 as usize] & 0xffff_ffff;
+            crash::learn_signal_return(signal);
+            crash::put_back(signal);
         }
         true
     }

@@ -1,6 +1,6 @@
 //! Giving a thread its state.
 
-use ada_ring::state::{NO_CHUNK, PROBE_CALLS, ProbeCall, STATES, private};
+use ada_ring::state::{HANDLER_FRAMES, INTERRUPTIONS, Interruption, NO_CHUNK, PROBE_CALLS, ProbeCall, STATES, private};
 use ada_ring::{DropReason, ShadowFrame, ThreadState};
 use core::sync::atomic::{AtomicU64, Ordering};
 
@@ -198,7 +198,7 @@ unsafe fn prepare(fresh: *mut ThreadState, number: usize, thread: u32, slot: u64
         base.write(ShadowFrame::default());
         (*fresh).shadow_base = base as u64;
         (*fresh).shadow_top = base as u64;
-        (*fresh).shadow_limit = base as u64 + (private::SHADOW_BYTES - 2 * ShadowFrame::SIZE) as u64;
+        (*fresh).shadow_limit = base as u64 + (private::SHADOW_BYTES - (2 + HANDLER_FRAMES) * ShadowFrame::SIZE) as u64;
         (*fresh).record_limit = match get(Item::MaxDepth) {
             0 => u64::MAX,
             frames => (base as u64).saturating_add(frames.saturating_mul(ShadowFrame::SIZE as u64)),
@@ -215,6 +215,8 @@ unsafe fn prepare(fresh: *mut ThreadState, number: usize, thread: u32, slot: u64
         (*fresh).agent_stack_busy = 0;
         (*fresh).holds_signals = 0;
         (*fresh).agent_stack = stack_of(number);
+        (*fresh).signal_return = process_block().signal_return.load(Ordering::Relaxed);
+        (*fresh).interruptions = [Interruption::default(); INTERRUPTIONS];
         (*fresh).probe_calls = 0;
         (*fresh).open_probes = [ProbeCall::default(); PROBE_CALLS];
         give_counters(fresh);

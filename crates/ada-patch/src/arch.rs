@@ -3,9 +3,8 @@
 #[cfg(target_arch = "x86_64")]
 pub(crate) use crate::x86_64::{
     AssemblyError, Branch, CodeReads, External, JUMP_BYTES, MOST_INSTRUCTIONS, SHORT_JUMP_BYTES, SharedCode, Site,
-    StubTemplate, fenced, flags_are_dead, has_pushed_arguments, instruction_number, is_import_stub,
-    is_position_independent, is_signal_return, marker_bytes, nop_bytes, padding_lengths, push_jump, read_piece,
-    relocate, short_jump,
+    StubTemplate, can_be_shared, fenced, flags_are_dead, has_pushed_arguments, instruction_number, is_import_stub,
+    is_signal_return, marker_bytes, nop_bytes, padding_lengths, push_jump, read_piece, relocate, short_jump,
 };
 #[cfg(target_arch = "x86_64")]
 pub use crate::x86_64::{Displaced, Relays};

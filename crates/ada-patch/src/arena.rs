@@ -8,14 +8,18 @@
 //! …       per function: what records its calls
 //! …       what is run at the functions' exits
 //! ```
+//!
+//! Where its code comes from is told by a table of its own: see [`ada_ring::origins`].
 
 use std::collections::HashMap;
 
 use ada_event::RuntimeAddr;
 use ada_ring::AgentEntries;
+use ada_ring::origins::{self, Origin, StubDepth};
 
-use crate::arch::{AssemblyError, External, JUMP_BYTES, SharedCode, StubTemplate, is_position_independent, relocate};
+use crate::arch::{AssemblyError, External, JUMP_BYTES, SharedCode, StubTemplate, can_be_shared, relocate};
 use crate::hook_site::{CopiedCode, HookSite};
+use crate::moved_code::MovedCode;
 use crate::{DisplacedExit, ExitPlan, PatchPlan, SkipReason, StubKind, StubOptions};
 
 /// Where the switches start: behind the copy of the agent's entry points.
@@ -70,6 +74,8 @@ pub struct Arena {
     exits: Vec<u8>,
     /// Exits' stubs by the bytes that they stand for, and whether a `ret` comes behind: most functions end alike.
     exits_by_bytes: HashMap<(Vec<u8>, bool), RuntimeAddr>,
+    /// Where the code of each of the three parts comes from.
+    origins: [Vec<Origin>; 3],
     room: usize,
     shared: SharedCode,
     templates: Vec<StubTemplate>,
@@ -126,6 +132,7 @@ impl Arena {
             exits_at: Self::exits_at(functions),
             exits: Vec::new(),
             exits_by_bytes: HashMap::new(),
+            origins: Default::default(),
             room: Self::room_for(functions, exits),
             shared,
             templates: templates?,
@@ -174,17 +181,28 @@ impl Arena {
         };
         template.counter.emit(counter, function, probe, address_of, front);
         template.recorder.emit(recorder, function, probe, address_of, recorders);
+        let mut moved = Vec::new();
         let leaves = !plan.leaving.is_empty() || plan.displaced.leaves();
         if leaves {
-            relocate(plan.displaced.bytes(), plan.at, displaced, plan.leaving, &shared.exit_code(), front)?;
+            relocate(plan.displaced.bytes(), plan.at, displaced, plan.leaving, &shared.exit_code(), front, &mut moved)?;
         } else {
-            plan.displaced.relocate(plan.at, displaced, front)?;
+            plan.displaced.relocate(plan.at, displaced, front, &mut moved)?;
         }
         if front.len() > self.recorders_at || self.recorders_at + recorders.len() > self.exits_at {
             return Err(SkipReason::NoRoom);
         }
         let stub = template.entry(counter, recorder);
         let mut site = HookSite::leading_to(stub, plan.at, plan.relay)?;
+        let list = 2 * (2 * kind as usize + usize::from(!plan.flags_are_dead)) as u32;
+        let of_stub = |at: RuntimeAddr, list: u32| Origin {
+            at: (at.0 - base.0) as u32,
+            original: plan.at.0.wrapping_sub(base.0) as i32,
+            what: Origin::STUB | list,
+        };
+        let [fronts, recorders, _] = &mut self.origins;
+        fronts.push(of_stub(counter, list));
+        fronts.extend(moved.iter().map(|run| origin_of(*base, run)));
+        recorders.push(of_stub(recorder, list + 1));
         let length = plan.displaced.bytes().len() as u8;
         site.copy = (plan.displaced.moves_as_bytes() && !leaves).then_some(CopiedCode { at: displaced, length });
         Ok(site)
@@ -193,7 +211,7 @@ impl Arena {
     /// Adds a stub for a function's exit, unless there is one for the same instructions. Gives the jump that leads to it.
     pub fn add_exit(&mut self, plan: &ExitPlan<RuntimeAddr>) -> Result<HookSite, SkipReason> {
         let (bytes, leaving) = (plan.displaced.bytes(), plan.displaced.leaving());
-        let is_shared = is_position_independent(bytes);
+        let is_shared = can_be_shared(bytes);
         let key = (bytes.to_vec(), leaving.runs_into_return);
         let stub = match self.exits_by_bytes.get(&key).filter(|_| is_shared) {
             Some(&stub) => stub,
@@ -218,18 +236,70 @@ impl Arena {
         self.exits.resize(before.next_multiple_of(8), 0xcc);
         let stub = RuntimeAddr(self.base.0 + (self.exits_at + self.exits.len()) as u64);
         let code = self.shared.exit_code();
-        let relocated = relocate(moved.bytes(), from, stub, moved.leaving(), &code, &mut self.exits);
+        let mut runs = Vec::new();
+        let relocated = relocate(moved.bytes(), from, stub, moved.leaving(), &code, &mut self.exits, &mut runs);
         if relocated.is_err() || self.exits_at + self.exits.len() > self.room {
             self.exits.truncate(before);
             return Err(relocated.err().unwrap_or(SkipReason::NoRoom));
         }
+        if !can_be_shared(moved.bytes()) {
+            self.origins[2].extend(runs.iter().map(|run| origin_of(self.base, run)));
+        }
         Ok(stub)
+    }
+
+    /// The most bytes that [`Self::origin_table`] has for so many functions and exits.
+    pub fn origins_room(functions: usize, exits: usize) -> usize {
+        /// A part that counts, one that records, and displaced instructions.
+        const OF_FUNCTION: usize = 2 + 6;
+        /// Instructions that leave, and some that gave way to a relay.
+        const OF_EXIT: usize = 8 + 8;
+        /// Of all kinds of stubs.
+        const DEPTHS: usize = 4096;
+        let origins = functions * OF_FUNCTION + exits * OF_EXIT;
+        (origins::HEADER + origins * Origin::SIZE + DEPTHS).next_multiple_of(4096)
+    }
+
+    /// Where the arena's code comes from, as bytes.
+    pub fn origin_table(&self) -> Vec<u8> {
+        let of_stubs = self.templates.iter().flat_map(|template| &template.depths);
+        let depths: Vec<StubDepth> = of_stubs
+            .chain(self.shared.called.iter().map(|called| &called.depths))
+            .enumerate()
+            .flat_map(|(list, changes)| changes.iter().map(move |change| (list as u16, change)))
+            .map(|(list, &(from, depth))| StubDepth { list, from, depth: depth.unwrap_or(StubDepth::UNKNOWN) })
+            .collect();
+        let first = 2 * self.templates.len() as u32;
+        let called = (first..).zip(&self.shared.called).map(|(list, called)| Origin {
+            at: (called.at.0 - self.base.0) as u32,
+            original: 0,
+            what: Origin::CALLED | list,
+        });
+        // The code that all stubs share comes before theirs.
+        let origins = || called.clone().chain(self.origins.iter().flatten().copied());
+        let mut bytes = Vec::with_capacity(origins::HEADER + origins().count() * Origin::SIZE);
+        for count in [origins().count() as u32, depths.len() as u32] {
+            bytes.extend(count.to_le_bytes());
+        }
+        for Origin { at, original, what } in origins() {
+            bytes.extend([at.to_le_bytes(), original.to_le_bytes(), what.to_le_bytes()].into_iter().flatten());
+        }
+        for StubDepth { list, from, depth } in depths {
+            bytes.extend([list.to_le_bytes(), from.to_le_bytes()].into_iter().flatten());
+            bytes.extend(depth.to_le_bytes());
+        }
+        bytes
     }
 
     /// The arena's bytes, in pieces with their distance from its base address.
     pub fn finish(self) -> [(usize, Vec<u8>); 3] {
         [(0, self.front), (self.recorders_at, self.recorders), (self.exits_at, self.exits)]
     }
+}
+
+fn origin_of(base: RuntimeAddr, run: &MovedCode) -> Origin {
+    let distance = |address: RuntimeAddr| address.0.wrapping_sub(base.0);
+    Origin { at: distance(run.at) as u32, original: distance(run.from) as i32, what: run.length }
 }
 
 #[cfg(test)]

@@ -23,6 +23,7 @@ mod image_code;
 mod image_planner;
 mod leave;
 mod leaving;
+mod moved_code;
 mod patch_plan;
 mod planner;
 mod scanner;

@@ -26,6 +26,8 @@ pub struct AgentEntries<Entry = u64> {
     pub exiting: Entry,
     /// Ends a frame that goes on in another function; its slot is the first word of the stub's.
     pub goes_on: Entry,
+    /// Puts right what a signal handler is about to see of the code that it interrupts.
+    pub handles: Entry,
 }
 
 /// An entry point. It takes the return slot and two words of the stub's, which mean something to some of them.

@@ -23,6 +23,7 @@ pub mod counters;
 pub mod crash;
 pub mod detail;
 pub mod marks;
+pub mod origins;
 pub mod pool;
 pub mod probe;
 pub mod record;

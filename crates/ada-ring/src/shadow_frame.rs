@@ -26,6 +26,9 @@ pub const FRAME_RETURNING: u32 = 2;
 /// The frame's stack was switched away from: "below the stack pointer" means nothing for it.
 pub const FRAME_PARKED: u32 = 4;
 
+/// The function is a signal handler, and what it sees of the interrupted code was put right: see [`crate::origins`].
+pub const FRAME_HANDLES: u32 = 8;
+
 impl ShadowFrame {
     /// Bytes of a frame.
     pub const SIZE: usize = 32;

@@ -25,6 +25,15 @@ pub(crate) unsafe fn signal_registers<'a>(context: *const u8) -> &'a [u64; CRASH
     unsafe { &*context.add(REGISTERS_AT).cast() }
 }
 
+/// Where a signal's context has the stack pointer and the instruction pointer, in this order.
+///
+/// # Safety
+/// As [`signal_registers`], and the context may be changed.
+pub(crate) unsafe fn interrupted_at<'a>(context: *mut u8) -> &'a mut [u64; 2] {
+    // SAFETY: the caller's promise.
+    unsafe { &mut *context.add(CONTEXT_STACK_POINTER as usize).cast() }
+}
+
 /// What glibc hides the pointers in a `jmp_buf` with.
 fn pointer_guard() -> u64 {
     let guard: u64;

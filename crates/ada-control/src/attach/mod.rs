@@ -208,7 +208,7 @@ impl Prepared {
                 warm_chunks: WARM_CHUNKS,
             };
             let memory = TargetMemory::set_up(&halted, &open, &workshop.shared, &program)?;
-            let mut installer = workshop.installer(&program, memory.entries);
+            let mut installer = workshop.installer(&program, &memory);
             let files = images.iter().map(|image| image.file.clone()).collect();
             let mut placed = installer.place(&halted, &open, &mut mappings, images);
             if loader.is_some() {

@@ -78,6 +78,12 @@ pub(crate) fn install(remote: &dyn Remote, memory: &TargetMemory) -> Result<(), 
     call(&SIGNALS.map(|signal| sigaction(signal, 0, saved(signal))))?;
     let mut actions = [0; ACTION * 32];
     remote.read(saved(0), &mut actions).map_err(injected("reading signal actions"))?;
+    // Handlers that there are already return to where the next ones will.
+    let words: Vec<u64> = actions.as_chunks().0.iter().map(|word| u64::from_le_bytes(*word)).collect();
+    if let Some(action) = words.chunks_exact(ACTION / 8).find(|action| action[0] > libc::SIG_IGN as u64) {
+        let place = memory.process_block + offset_of!(ProcessBlock, signal_return) as u64;
+        remote.write(place, &action[2].to_le_bytes()).map_err(injected("noting where handlers return to"))?;
+    }
     let is_default = |signal: &i32| actions[ACTION * *signal as usize..][..8] == (libc::SIG_DFL as u64).to_le_bytes();
     let caught = SIGNALS.into_iter().filter(is_default);
     // As the kernel has it: handler, flags, restorer, mask.

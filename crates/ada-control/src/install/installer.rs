@@ -17,6 +17,7 @@ use ada_process::maps::{self, LoadedFile, Mapping};
 
 use crate::deadline::Deadline;
 use crate::error::ControlError;
+use crate::install::arena_list;
 use crate::install::crash_handlers::SignalFacts;
 use crate::install::function_numbers::FunctionNumbers;
 use crate::install::open_in_target::OpenInTarget;
@@ -25,7 +26,7 @@ use crate::install::ready_image::{ReadyImage, ReadyLoader};
 use crate::install::shared_memory::SharedMemory;
 use crate::install::site_table;
 use crate::install::sites::{Site, first_bytes, write_jumps};
-use crate::install::target_memory::Program;
+use crate::install::target_memory::{Program, TargetMemory};
 use crate::plan::module::Module;
 use crate::plan::plan_cache::PlanCache;
 use crate::plan::planned_image::{Exclude, PlannedImage};
@@ -40,6 +41,10 @@ pub(crate) struct Installer {
     entries: AgentEntries,
     stubs: StubOptions,
     pub(crate) loader_function: u64,
+    /// What the agent keeps for the process.
+    process_block: u64,
+    /// How many images have been given their stubs.
+    arenas: usize,
     numbering: Arc<Numbering>,
     /// The number of each image, so that one that is unloaded and loaded again keeps it.
     ids: HashMap<(PathBuf, u64), ModuleId>,
@@ -62,6 +67,8 @@ struct Written {
     shift: Shift,
     /// The process's own part of the shared memory.
     front: Range<u64>,
+    /// The number of its arena.
+    number: usize,
     /// All that was planned was done.
     is_whole: bool,
 }
@@ -160,12 +167,14 @@ impl Installer {
         shared: Arc<SharedMemory>,
         numbering: Arc<Numbering>,
         program: &Program,
-        entries: AgentEntries,
+        memory: &TargetMemory,
     ) -> Self {
         Self {
             shared,
             program: program.id,
-            entries,
+            entries: memory.entries,
+            process_block: memory.process_block,
+            arenas: 0,
             stubs: program.stubs,
             loader_function: program.loader.map_or(0, |loader| loader.function),
             numbering,
@@ -245,7 +254,8 @@ impl Installer {
             }
             module.verdicts = verdicts.into();
         }
-        let written = Written { image: image.clone(), shift, front, is_whole: false };
+        let number = self.list(remote, image.arena.code(shift))?;
+        let written = Written { image: image.clone(), shift, front, number, is_whole: false };
         self.written.insert(file.clone(), written);
         Ok(Some(module))
     }
@@ -316,8 +326,8 @@ impl Installer {
                     is_shared: false,
                 });
                 let place = address..address + room_for(1, 0);
-                let front = write_arena(shared, offset, &place, 1, arena, site.as_slice())?;
-                let arena = ReadyArena::new(place, offset, 1, front, site.into_iter().collect());
+                let front = write_arena(shared, offset, &place, (1, 0), arena, site.as_slice())?;
+                let arena = ReadyArena::new(place, offset, (1, 0), front, site.into_iter().collect());
                 let front = arena.first_front();
                 Some(MappedArena { arena: Arc::new(arena), shift: Shift(0), front })
             }
@@ -357,13 +367,15 @@ impl Installer {
             let functions = image.functions.len();
             let known = self.shared.add_switches(offset, id, functions);
             known.map_err(|source| ControlError::System { doing: "mapping switches", source })?;
-            let place = arena..arena + room_for(functions, image.exits.len());
-            let arena = ReadyArena::new(place, offset, functions, front, sites);
+            let counts = (functions, image.exits.len());
+            let place = arena..arena + room_for(counts.0, counts.1);
+            let arena = ReadyArena::new(place, offset, counts, front, sites);
+            let number = self.list(remote, arena.code(Shift(0)))?;
             let module = Module::new(self.program, id, first_function, image);
             modules.push(module.in_program(self.program, module.file.clone()));
             let (file, front, signals) = (module.file.clone(), arena.first_front(), SignalFacts::of(&module));
             let image = Arc::new(ReadyImage { module, arena, signals });
-            self.written.insert(file, Written { image, shift: Shift(0), front, is_whole });
+            self.written.insert(file, Written { image, shift: Shift(0), front, number, is_whole });
         }
         if let Some(loader) = filled.loader.filter(|loader| !loader.arena.sites(loader.shift).any(|it| is_in_use(&it)))
         {
@@ -373,6 +385,15 @@ impl Installer {
         }
         modules.sort_by_key(|module| module.first_function);
         Ok(modules)
+    }
+
+    /// Tells the agent of another arena's code. Gives its number.
+    fn list(&mut self, remote: &dyn Remote, code: Range<u64>) -> Result<usize, ControlError> {
+        let number = self.arenas;
+        self.arenas += 1;
+        arena_list::add(remote, self.process_block, number, &code)
+            .map_err(crate::install::open_in_target::injected("listing stubs"))?;
+        Ok(number)
     }
 
     /// Everything that was written over code, whether it is still there or not.
@@ -436,7 +457,7 @@ impl Installer {
         image: &PlannedImage,
     ) -> bool {
         let is_same = |written: &&Written| written.image.module.table_hash == image.table_hash;
-        let Some(Written { image, shift, front, .. }) = self.written.get(&image.file).filter(is_same) else {
+        let Some(Written { image, shift, front, number, .. }) = self.written.get(&image.file).filter(is_same) else {
             return false;
         };
         let (place, offset) = (image.arena.common_place(*shift), image.arena.common().start);
@@ -449,7 +470,9 @@ impl Installer {
         };
         let is_mapped =
             mappings.iter().any(has_stubs) || image.arena.map_parts(*shift, front.start, remote, open).is_ok();
-        is_mapped && write_jumps(remote, &image.arena.sites(*shift).collect::<Vec<_>>()).is_ok()
+        is_mapped
+            && arena_list::add(remote, self.process_block, *number, &image.arena.code(*shift)).is_ok()
+            && write_jumps(remote, &image.arena.sites(*shift).collect::<Vec<_>>()).is_ok()
     }
 
     /// The jumps of a function that can be taken out one by one, its start's first, and the bytes that each replaces.
@@ -512,14 +535,16 @@ fn fill(
         }
     }
     sites.sort_unstable_by_key(|site| site.site.jump.at);
-    let place = address..address + room_for(image.functions.len(), image.exits.len());
-    let front = write_arena(shared, offset, &place, image.functions.len(), arena, &sites)?;
+    let counts = (image.functions.len(), image.exits.len());
+    let place = address..address + room_for(counts.0, counts.1);
+    let front = write_arena(shared, offset, &place, counts, arena, &sites)?;
     Ok(FilledImage { image, first_function, arena: address, offset, front, sites })
 }
 
-/// Bytes of an arena with this many functions and exits, and of the table of its sites.
+/// Bytes of an arena with this many functions and exits, and of its tables: where its code comes from, and its sites.
 fn room_for(functions: usize, exits: usize) -> u64 {
-    Arena::room_for(functions, exits) as u64 + site_table::room_for(functions + exits)
+    let arena = Arena::room_for(functions, exits) + Arena::origins_room(functions, exits);
+    arena as u64 + site_table::room_for(functions + exits)
 }
 
 /// Writes stubs, and which sites will lead to them. Gives the bytes of the pages that each program has its own of.
@@ -527,14 +552,20 @@ fn write_arena(
     shared: &SharedMemory,
     offset: u64,
     place: &Range<u64>,
-    functions: usize,
+    (functions, exits): (usize, usize),
     arena: Arena,
     sites: &[Site],
 ) -> Result<Vec<u8>, ControlError> {
     let room = place.end - place.start;
     let front = ReadyArena::front_bytes(functions);
     let table = site_table::bytes_of(sites, place.end, room - front as u64);
-    let written = shared.write_code(offset + room - table.len() as u64, &table);
+    let mut origins = arena.origin_table();
+    if origins.len() > Arena::origins_room(functions, exits) {
+        origins = vec![0; ada_ring::origins::HEADER];
+    }
+    let written = shared
+        .write_code(offset + room - table.len() as u64, &table)
+        .and_then(|()| shared.write_code(offset + Arena::room_for(functions, exits) as u64, &origins));
     let mut parts = arena.finish();
     written
         .and_then(|()| {

@@ -24,6 +24,8 @@ pub(crate) struct ReadyArena {
     place: Range<u64>,
     /// Where the arena is in the shared memory.
     offset: u64,
+    /// Bytes of stubs and displaced code.
+    code_bytes: u64,
     /// The first pages, as they were before the program ran.
     front: Vec<u8>,
     sites: Vec<Site>,
@@ -46,10 +48,18 @@ struct Text {
 pub(crate) struct Shift(pub(crate) u64);
 
 impl ReadyArena {
-    /// Of an arena that was written to `offset` of the shared memory and starts with the bytes of `front`.
-    pub(crate) fn new(place: Range<u64>, offset: u64, functions: usize, mut front: Vec<u8>, sites: Vec<Site>) -> Self {
+    /// Of an arena for so many functions and exits that was written to `offset` of the shared memory and starts with the
+    /// bytes of `front`.
+    pub(crate) fn new(
+        place: Range<u64>,
+        offset: u64,
+        (functions, exits): (usize, usize),
+        mut front: Vec<u8>,
+        sites: Vec<Site>,
+    ) -> Self {
         front.resize(Self::front_bytes(functions), 0);
-        Self { place, offset, front, sites, text: OnceLock::new() }
+        let code_bytes = Arena::room_for(functions, exits) as u64;
+        Self { place, offset, code_bytes, front, sites, text: OnceLock::new() }
     }
 
     /// Bytes of the pages that each program has its own of.
@@ -70,6 +80,12 @@ impl ReadyArena {
     /// Where a program has it.
     pub(crate) fn place(&self, shift: Shift) -> Range<u64> {
         self.place.start.wrapping_add(shift.0)..self.place.end.wrapping_add(shift.0)
+    }
+
+    /// Where a program has its code.
+    pub(crate) fn code(&self, shift: Shift) -> Range<u64> {
+        let start = self.place(shift).start;
+        start..start + self.code_bytes
     }
 
     /// Where a program has the part that all have.

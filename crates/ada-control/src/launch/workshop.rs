@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use ada_event::ModuleId;
 use ada_image::Image;
-use ada_patch::{AgentEntries, StubOptions};
+use ada_patch::StubOptions;
 use ada_process::maps::{self, LoadedFile, Mapping};
 use ada_ring::detail::MAX_WINDOW;
 use ada_ring::{DetailMode, DetailShape};
@@ -94,8 +94,8 @@ impl Workshop {
     }
 
     /// What hooks a program whose memory is set up.
-    pub(crate) fn installer(&self, program: &Program, entries: AgentEntries) -> Installer {
-        Installer::new(self.shared.clone(), self.numbering.clone(), program, entries)
+    pub(crate) fn installer(&self, program: &Program, memory: &TargetMemory) -> Installer {
+        Installer::new(self.shared.clone(), self.numbering.clone(), program, memory)
     }
 
     /// Hooks the program. Where that fails it can still be let go as it is: a program that has its GS base and its
@@ -139,7 +139,7 @@ impl Workshop {
         let deadline = deadline(&files);
         progress.hooking(files.len(), deadline.allowed());
         let known = files.iter().cloned().collect();
-        let installer = self.installer(&program, memory.entries);
+        let installer = self.installer(&program, &memory);
         let loader_function = gate.loader.map_or(0, |loader| loader.function);
         let owner_by_word = program.stubs.owner_by_word;
         let mut ready = Vec::new();

@@ -8,6 +8,7 @@ use iced_x86::{
 
 use super::jump::{JUMP_BYTES, push_jump};
 use crate::SkipReason;
+use crate::moved_code::MovedCode;
 
 /// How a displaced sequence ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,10 +63,7 @@ impl Displaced {
             kept = length;
             movable_as_bytes &= is_movable_as_bytes(&instruction);
             end = match instruction.flow_control() {
-                FlowControl::Return
-                | FlowControl::UnconditionalBranch
-                | FlowControl::IndirectBranch
-                | FlowControl::Exception => End::Leaves,
+                FlowControl::Return | FlowControl::UnconditionalBranch | FlowControl::IndirectBranch => End::Leaves,
                 // What a call returns to must not be overwritten.
                 FlowControl::Call | FlowControl::IndirectCall
                     if length < jump && instruction.mnemonic() != Mnemonic::Syscall =>
@@ -77,7 +75,11 @@ impl Displaced {
                 FlowControl::Call => End::Calls,
                 FlowControl::IndirectCall if is_movable_call(&instruction) => End::Calls,
                 FlowControl::IndirectCall | FlowControl::XbeginXabortXend => return Err(SkipReason::Unmovable),
-                FlowControl::Next | FlowControl::ConditionalBranch | FlowControl::Interrupt => End::FallsThrough,
+                // A handler may go on behind an instruction that traps.
+                FlowControl::Next
+                | FlowControl::ConditionalBranch
+                | FlowControl::Interrupt
+                | FlowControl::Exception => End::FallsThrough,
             };
             if matches!(
                 instruction.mnemonic(),
@@ -135,16 +137,25 @@ impl Displaced {
     pub(crate) const MOST_BYTES: usize = 128;
 
     /// Appends code for address `at` that does what the instructions did at `start`, and goes on behind them.
-    pub(crate) fn relocate(&self, start: RuntimeAddr, at: RuntimeAddr, out: &mut Vec<u8>) -> Result<(), SkipReason> {
+    /// Notes which instructions are where.
+    pub(crate) fn relocate(
+        &self,
+        start: RuntimeAddr,
+        at: RuntimeAddr,
+        out: &mut Vec<u8>,
+        moved: &mut Vec<MovedCode>,
+    ) -> Result<(), SkipReason> {
         let behind = RuntimeAddr(start.0 + u64::from(self.length));
         if self.moves_as_bytes() {
             out.extend_from_slice(self.bytes());
+            MovedCode::push(moved, at, start, self.length.into());
             if self.end == End::FallsThrough {
                 push_jump(RuntimeAddr(at.0 + u64::from(self.length)), behind, out)?;
             }
             return Ok(());
         }
         let mut instructions = self.instructions(start.0);
+        let mut originals: Vec<(u64, usize)> = instructions.iter().map(|it| (it.ip(), it.len())).collect();
         // Invented addresses, or the encoder takes `lea rax, [rip → own entry]` for a reference within the block and
         // makes it point at the copy: function pointers then compare unequal (python and gdb looped for ever).
         for (number, instruction) in instructions.iter_mut().enumerate() {
@@ -154,6 +165,7 @@ impl Displaced {
         if self.end == End::Calls {
             // A callee that looks at its return address must find the original one: push it, and jump.
             let call = instructions.pop().ok_or(SkipReason::Unmovable)?;
+            originals.pop();
             instructions.extend(push_address(behind)?);
             instructions.push(jump_of(&call)?);
         } else if self.end == End::FallsThrough {
@@ -161,8 +173,14 @@ impl Displaced {
                 .push(Instruction::with_branch(Code::Jmp_rel32_64, behind.0).map_err(|_| SkipReason::Unmovable)?);
         }
         let block = InstructionBlock::new(&instructions, at.0);
-        let encoded = BlockEncoder::encode(64, block, BlockEncoderOptions::NONE).map_err(|_| SkipReason::Unmovable)?;
+        let encoded = BlockEncoder::encode(64, block, BlockEncoderOptions::RETURN_NEW_INSTRUCTION_OFFSETS)
+            .map_err(|_| SkipReason::Unmovable)?;
         out.extend_from_slice(&encoded.code_buffer);
+        for ((from, length), offset) in originals.into_iter().zip(encoded.new_instruction_offsets) {
+            if offset != u32::MAX {
+                MovedCode::push(moved, RuntimeAddr(at.0 + u64::from(offset)), RuntimeAddr(from), length);
+            }
+        }
         if out.len() - before > Self::MOST_BYTES { Err(SkipReason::Unmovable) } else { Ok(()) }
     }
 }
@@ -218,7 +236,7 @@ mod tests {
         let mut padded = bytes.to_vec();
         padded.resize(32, 0x90);
         let mut out = Vec::new();
-        Displaced::decode(&padded, JUMP_BYTES).unwrap().relocate(START, COPY, &mut out).unwrap();
+        Displaced::decode(&padded, JUMP_BYTES).unwrap().relocate(START, COPY, &mut out, &mut Vec::new()).unwrap();
         Decoder::with_ip(64, &out, COPY.0, DecoderOptions::NONE)
             .iter()
             .map(|i| format!("{:?} {}", i.code(), show(&i)))
@@ -272,7 +290,7 @@ mod tests {
         let bytes = [0xeb, 0x00, 0x48, 0x83, 0xec, 0x18];
         assert_eq!(Displaced::decode(&bytes, JUMP_BYTES).unwrap_err(), SkipReason::TooShort);
         let mut out = Vec::new();
-        Displaced::decode(&bytes, SHORT_JUMP_BYTES).unwrap().relocate(START, COPY, &mut out).unwrap();
+        Displaced::decode(&bytes, SHORT_JUMP_BYTES).unwrap().relocate(START, COPY, &mut out, &mut Vec::new()).unwrap();
         let jump = Decoder::with_ip(64, &out, COPY.0, DecoderOptions::NONE).decode();
         assert_eq!((jump.code(), jump.near_branch64()), (Code::Jmp_rel32_64, START.0 + 2));
     }

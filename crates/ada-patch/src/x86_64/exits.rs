@@ -8,6 +8,7 @@ use iced_x86::{
 
 use crate::SkipReason;
 use crate::leaving::Leaving;
+use crate::moved_code::MovedCode;
 
 /// Where the code lies that records how a function is left.
 #[derive(Clone, Copy, Debug)]
@@ -39,6 +40,7 @@ pub(crate) fn relocate(
     leaving: Leaving,
     code: &ExitCode,
     out: &mut Vec<u8>,
+    runs: &mut Vec<MovedCode>,
 ) -> Result<(), SkipReason> {
     let unmovable = |_| SkipReason::Unmovable;
     let originals: Vec<Instruction> = Decoder::with_ip(64, bytes, start.0, DecoderOptions::NONE).iter().collect();
@@ -49,6 +51,8 @@ pub(crate) fn relocate(
     // Conditional jumps into other functions: where they stand in `moved`, and where they lead.
     let mut conditional = Vec::new();
     let mut leaves = false;
+    // Where each original instruction stands in `moved`.
+    let mut places = Vec::new();
     for (number, instruction) in originals.iter().enumerate() {
         let is_tail = leaving.tails & (1 << number) != 0;
         let returns = leaving.returns & (1 << number) != 0;
@@ -83,16 +87,16 @@ pub(crate) fn relocate(
                 }
                 moved.push(*instruction);
             }
-            FlowControl::Exception => {
-                leaves = true;
-                moved.push(*instruction);
+            FlowControl::Next | FlowControl::ConditionalBranch | FlowControl::Interrupt | FlowControl::Exception => {
+                moved.push(*instruction)
             }
-            FlowControl::Next | FlowControl::ConditionalBranch | FlowControl::Interrupt => moved.push(*instruction),
             FlowControl::Call if instruction.mnemonic() == Mnemonic::Syscall => moved.push(*instruction),
             FlowControl::Call | FlowControl::IndirectCall | FlowControl::XbeginXabortXend => {
                 return Err(SkipReason::Unmovable);
             }
         }
+        // What tells of the exit comes before the instruction itself.
+        places.push(moved.len() - 1);
         if leaves {
             break;
         }
@@ -111,8 +115,15 @@ pub(crate) fn relocate(
         instruction.set_ip(INVENTED + number as u64);
     }
     let block = InstructionBlock::new(&moved, at.0);
-    let encoded = BlockEncoder::encode(64, block, BlockEncoderOptions::NONE).map_err(unmovable)?;
+    let encoded =
+        BlockEncoder::encode(64, block, BlockEncoderOptions::RETURN_NEW_INSTRUCTION_OFFSETS).map_err(unmovable)?;
     out.extend_from_slice(&encoded.code_buffer);
+    for (original, place) in originals.iter().zip(places) {
+        let offset = encoded.new_instruction_offsets[place];
+        if offset != u32::MAX {
+            MovedCode::push(runs, RuntimeAddr(at.0 + u64::from(offset)), RuntimeAddr(original.ip()), original.len());
+        }
+    }
     Ok(())
 }
 
@@ -121,11 +132,19 @@ pub(crate) fn instruction_number(bytes: &[u8], offset: usize) -> usize {
     Decoder::new(64, bytes, DecoderOptions::NONE).iter().take_while(|it| (it.ip() as usize) < offset).count()
 }
 
-/// Whether moved code is the same wherever it was before, but for how far it is to the exit code.
-pub(crate) fn is_position_independent(bytes: &[u8]) -> bool {
-    Decoder::new(64, bytes, DecoderOptions::NONE)
-        .iter()
-        .all(|instruction| !instruction.is_ip_rel_memory_operand() && instruction.op0_kind() != OpKind::NearBranch64)
+/// Whether moved code is the same wherever it was before, but for how far it is to the exit code, and cannot fault: whose
+/// fault it was could not be told.
+pub(crate) fn can_be_shared(bytes: &[u8]) -> bool {
+    let is_harmless = |instruction: &Instruction| {
+        let has_memory = (0..instruction.op_count()).any(|operand| instruction.op_kind(operand) == OpKind::Memory);
+        let is_address = matches!(instruction.mnemonic(), Mnemonic::Lea | Mnemonic::Nop);
+        (!has_memory || is_address)
+            && !instruction.is_ip_rel_memory_operand()
+            && instruction.op0_kind() != OpKind::NearBranch64
+            && !matches!(instruction.mnemonic(), Mnemonic::Div | Mnemonic::Idiv)
+            && instruction.flow_control() != FlowControl::Exception
+    };
+    Decoder::new(64, bytes, DecoderOptions::NONE).iter().all(|instruction| is_harmless(&instruction))
 }
 
 /// Calls what hears of a tail call, from below the red zone.
@@ -166,7 +185,7 @@ mod tests {
 
     fn relocated_as(bytes: &[u8], leaving: Leaving) -> Vec<(Code, u64)> {
         let mut out = Vec::new();
-        relocate(bytes, RuntimeAddr(START), RuntimeAddr(COPY), leaving, &CODE, &mut out).unwrap();
+        relocate(bytes, RuntimeAddr(START), RuntimeAddr(COPY), leaving, &CODE, &mut out, &mut Vec::new()).unwrap();
         let instructions = Decoder::with_ip(64, &out, COPY, DecoderOptions::NONE);
         instructions.into_iter().map(|it| (it.code(), it.near_branch_target())).collect()
     }
@@ -229,7 +248,7 @@ mod tests {
     fn a_jump_through_the_linkers_table_goes_the_same_way() {
         let mut out = Vec::new();
         let (bytes, leaving) = ([0xff, 0x25, 0x10, 0x00, 0x00, 0x00], Leaving { tails: 1, ..Leaving::default() });
-        relocate(&bytes, RuntimeAddr(START), RuntimeAddr(COPY), leaving, &CODE, &mut out).unwrap();
+        relocate(&bytes, RuntimeAddr(START), RuntimeAddr(COPY), leaving, &CODE, &mut out, &mut Vec::new()).unwrap();
         let all: Vec<Instruction> = Decoder::with_ip(64, &out, COPY, DecoderOptions::NONE).iter().collect();
         assert_eq!(all[1].near_branch_target(), BEFORE_TAIL);
         assert_eq!(all[3].ip_rel_memory_address(), START + 6 + 0x10);

@@ -15,7 +15,7 @@ mod stub;
 
 pub(crate) use code_reads::CodeReads;
 pub use displaced::Displaced;
-pub(crate) use exits::{MOST_INSTRUCTIONS, instruction_number, is_position_independent, relocate};
+pub(crate) use exits::{MOST_INSTRUCTIONS, can_be_shared, instruction_number, relocate};
 pub(crate) use flags::flags_are_dead;
 pub(crate) use jump::{JUMP_BYTES, SHORT_JUMP_BYTES, push_jump, short_jump};
 pub(crate) use known_code::{

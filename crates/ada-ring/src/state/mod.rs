@@ -10,4 +10,6 @@ mod thread_state;
 
 pub use private::{MAX_REGIONS, OWNER_DISTANCE, STATE_STRIDE, STATES};
 pub use process_block::ProcessBlock;
-pub use thread_state::{NO_CHUNK, PROBE_CALLS, ProbeCall, SLOW_CALLS, SlowCall, ThreadState};
+pub use thread_state::{
+    HANDLER_FRAMES, INTERRUPTIONS, Interruption, NO_CHUNK, PROBE_CALLS, ProbeCall, SLOW_CALLS, SlowCall, ThreadState,
+};

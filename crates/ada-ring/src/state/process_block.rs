@@ -2,6 +2,7 @@
 
 use core::sync::atomic::{AtomicU32, AtomicU64};
 
+use crate::origins::{ARENAS, ArenaPlace};
 use crate::state::private::{PROCESS_BYTES, STATES};
 
 /// What the agent keeps for a process, in private memory behind the thread states. Of the one behind those of a further
@@ -39,6 +40,10 @@ pub struct ProcessBlock {
     pub left_states: AtomicU32,
     /// System calls that the program has forbidden itself, by number: a bit for each.
     pub forbidden: [AtomicU64; 8],
+    /// Where signal handlers return to; 0 where nothing is known.
+    pub signal_return: AtomicU64,
+    /// The arenas, in no order.
+    pub arenas: [ArenaPlace; ARENAS],
     /// Room for the arguments of system calls that the recorder has made.
     pub scratch: [AtomicU64; 8],
 }

@@ -19,6 +19,24 @@ pub struct ProbeCall {
 /// How many probed calls of a thread can be open at one time.
 pub const PROBE_CALLS: usize = 16;
 
+/// What a signal handler sees of the code that it interrupts, and what is there.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(C)]
+pub struct Interruption {
+    /// The address of the handler's shadow frame; 0 for none.
+    pub frame: u64,
+    /// The stack pointer and the instruction pointer: as they are, …
+    pub real: [u64; 2],
+    /// … and as the handler sees them.
+    pub shown: [u64; 2],
+}
+
+/// For how many handlers of a thread, one within the other, this is done.
+pub const INTERRUPTIONS: usize = 4;
+
+/// How many frames of signal handlers a shadow stack has room for when it is full.
+pub const HANDLER_FRAMES: usize = 8;
+
 /// A call that opens a window if it takes long.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
@@ -60,6 +78,8 @@ pub struct ThreadState {
     /// 1 once frames on more than one stack have been seen: a newest frame above a slot is then no proof that the call was
     /// not recorded.
     pub other_stacks: u64,
+    /// Where signal handlers return to.
+    pub signal_return: u64,
     /// The end of the stack that the agent runs on, with all signals blocked; 0 where it runs on the program's.
     pub agent_stack: u64,
     /// 1 while it is in use.
@@ -102,6 +122,8 @@ pub struct ThreadState {
     pub slow_count: u64,
     /// The oldest of them.
     pub slow_calls: [SlowCall; SLOW_CALLS],
+    /// What was put right for the handlers that are running.
+    pub interruptions: [Interruption; INTERRUPTIONS],
     /// 1 while the thread has no state, because a thread that it makes must not have this one.
     pub is_left: u64,
 }

@@ -75,3 +75,22 @@ fn programs_that_read_their_own_code_find_what_they_have() {
     // What lies right behind the copied function is read with it, and left alone too.
     traced.recorded.assert_balanced("behind", 0);
 }
+
+/// What they see is where the program's own instructions are, and they can go on from there.
+#[test]
+fn handlers_of_faults_see_the_addresses_that_the_program_has() {
+    for flags in [&["-O1"][..], &["-O2"], &["-O2", "-static"], &["-O1", "-no-pie"]] {
+        let program = Program::new("fault_handlers.c").flags(flags);
+        for options in [&[][..], &["--detail", "all"]] {
+            Tracing::new(&program).option(options).check_output();
+        }
+    }
+}
+
+/// A handler throws from where the fault was.
+#[test]
+fn exceptions_come_out_of_faults() {
+    for level in ["-O1", "-O2", "-Os"] {
+        check(&Program::new("fault_exceptions.cpp").flags(&[level, "-fnon-call-exceptions"]));
+    }
+}

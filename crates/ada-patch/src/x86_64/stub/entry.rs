@@ -1,6 +1,7 @@
 //! The part of a stub that records a call: it runs where the function is entered.
 
 use ada_ring::record::{HAS_DETAIL, IS_PROBED, RecordKind};
+use ada_ring::state::HANDLER_FRAMES;
 use iced_x86::IcedError;
 use iced_x86::code_asm::{CodeAssembler, CodeLabel, dword_ptr, eax, ecx, qword_ptr, rax, rcx, rdx, rsp};
 
@@ -10,7 +11,7 @@ use super::record::{FUNCTION, TOP_AND_KIND, reserve, stamp};
 use super::saved::{SLOT, restore, save, save_rest};
 use super::switch::{count, load_switch};
 use super::template::{FUNCTION_PLACEHOLDER, PROBE_PLACEHOLDER};
-use super::thread_state::{RECORD_LIMIT, SHADOW_LIMIT, SHADOW_TOP, compare_owner, field};
+use super::thread_state::{RECORD_LIMIT, SHADOW_LIMIT, SHADOW_TOP, SIGNAL_RETURN, compare_owner, field};
 use crate::{StubKind, StubOptions};
 
 /// The places in a recorder that something leads to.
@@ -29,7 +30,9 @@ pub(super) fn recorder(
 ) -> Result<(), IcedError> {
     let (mut off, mut owned, mut fixed, mut reserved) =
         (a.create_label(), a.create_label(), a.create_label(), a.create_label());
-    let (mut fix, mut no_room, mut uncaught) = (a.create_label(), a.create_label(), a.create_label());
+    let (mut fix, mut no_room, mut uncaught, mut handles) =
+        (a.create_label(), a.create_label(), a.create_label(), a.create_label());
+    let (mut plain, mut caught) = (a.create_label(), a.create_label());
     let (mut overwritten, mut counted, mut unrecorded) = (a.create_label(), a.create_label(), a.create_label());
     let Ways { no_state, recording } = ways;
 
@@ -60,12 +63,26 @@ pub(super) fn recorder(
     a.jmp(reserved)?;
     if kind.catches_return() {
         a.set_label(&mut uncaught)?;
+        // There is room for a few signal handlers: what they see is to be put right, and so their exits have to be seen.
+        a.mov(rax, qword_ptr(rsp + SLOT))?;
+        a.cmp(rax, field(SIGNAL_RETURN))?;
+        a.jne(plain)?;
+        a.cmp(rdx, field(RECORD_LIMIT))?;
+        a.jae(plain)?;
+        a.mov(rax, field(SHADOW_LIMIT))?;
+        a.add(rax, HANDLER_FRAMES as i32 * FRAME)?;
+        a.cmp(rdx, rax)?;
+        a.jb(caught)?;
+        a.set_label(&mut plain)?;
         a.mov(eax, FUNCTION_PLACEHOLDER)?;
         a.call(External::RecordEntryOnly.placeholder())?;
         a.jmp(off)?;
         a.set_label(&mut overwritten)?;
         a.sub(rdx, FRAME)?;
         a.jmp(reserved)?;
+        a.set_label(&mut handles)?;
+        a.call(External::Handles.placeholder())?;
+        a.jmp(off)?;
         a.set_label(recording)?;
         save_rest(a, keeps_flags)?;
     } else {
@@ -89,6 +106,7 @@ pub(super) fn recorder(
     if kind.catches_return() {
         a.cmp(rdx, field(SHADOW_LIMIT))?;
         a.jae(uncaught)?;
+        a.set_label(&mut caught)?;
     } else {
         load_switch(a, eax)?;
         a.test(eax, eax)?;
@@ -122,6 +140,11 @@ pub(super) fn recorder(
         stamp(a)?;
     }
 
+    if kind.catches_return() {
+        a.mov(rax, qword_ptr(rsp + SLOT))?;
+        a.cmp(rax, field(SIGNAL_RETURN))?;
+        a.je(handles)?;
+    }
     if let Some(change) = kind.stack_change() {
         a.set_label(&mut unrecorded)?;
         a.mov(ecx, change as i32)?;

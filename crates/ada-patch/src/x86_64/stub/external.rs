@@ -19,6 +19,8 @@ pub(crate) enum External {
     BeforeReturn,
     /// Called before a jump into another function.
     BeforeTail,
+    /// Puts right what a signal handler sees.
+    Handles,
     /// The word that switches the function: see `Arena`.
     Switch,
     /// In the function's recorder: what is done where the thread has no state yet.
@@ -30,7 +32,7 @@ pub(crate) enum External {
 }
 
 impl External {
-    pub(super) const ALL: [Self; 15] = [
+    pub(super) const ALL: [Self; 16] = [
         Self::Thread,
         Self::Chunk,
         Self::Fix,
@@ -42,6 +44,7 @@ impl External {
         Self::Returns,
         Self::BeforeReturn,
         Self::BeforeTail,
+        Self::Handles,
         Self::Switch,
         Self::NoState,
         Self::Recording,

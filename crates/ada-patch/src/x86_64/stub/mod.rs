@@ -27,6 +27,7 @@
 
 mod agent_call;
 mod capture;
+mod depths;
 mod entry;
 mod exit;
 mod external;
@@ -47,6 +48,7 @@ use iced_x86::code_asm::CodeAssembler;
 use iced_x86::{BlockEncoderOptions, IcedError};
 
 use crate::{StubKind, StubOptions};
+use depths::depths;
 use entry::{Ways, loader_stub, recorder};
 use external::TEMPLATE_IP;
 use switch::counting_way;
@@ -59,6 +61,8 @@ pub(crate) struct StubTemplate {
     pub(crate) counter: Template,
     /// Records the call.
     pub(crate) recorder: Template,
+    /// How much each part has on the stack, from which of its bytes on.
+    pub(crate) depths: [Vec<(u16, Option<u32>)>; 2],
     /// Where in the recorder it goes on, by way.
     no_state: usize,
     recording: usize,
@@ -80,9 +84,19 @@ impl StubTemplate {
         if kind.catches_return() {
             counting_way(&mut counter, keeps_flags, options)?;
         }
+        let counter = counter.assemble(TEMPLATE_IP)?;
+        let pushed = if !kind.catches_return() {
+            0
+        } else if keeps_flags {
+            16
+        } else {
+            8
+        };
+        let recorder = assembled.inner.code_buffer;
         Ok(Self {
-            counter: Template::with_holes(counter.assemble(TEMPLATE_IP)?),
-            recorder: Template::with_holes(assembled.inner.code_buffer),
+            depths: [depths(&counter, &[(0, 0)]), depths(&recorder, &[(recording, pushed), (no_state, pushed)])],
+            counter: Template::with_holes(counter),
+            recorder: Template::with_holes(recorder),
             no_state,
             recording,
         })

@@ -9,6 +9,7 @@ use iced_x86::{BlockEncoderOptions, IcedError};
 
 use super::agent_call::way_into_agent;
 use super::capture::Details;
+use super::depths::depths;
 use super::exit;
 use super::external::External;
 use super::uncaught::record_entry_only;
@@ -18,7 +19,15 @@ use crate::x86_64::exits::ExitCode;
 /// The shared code at its final address.
 pub(crate) struct SharedCode {
     pub(crate) code: Vec<u8>,
+    /// What stubs call: from where to where it reaches, and how much of the stack it takes.
+    pub(crate) called: Vec<CalledCode>,
     addresses: [RuntimeAddr; EXTERNALS],
+}
+
+/// Code that stubs call.
+pub(crate) struct CalledCode {
+    pub(crate) at: RuntimeAddr,
+    pub(crate) depths: Vec<(u16, Option<u32>)>,
 }
 
 impl SharedCode {
@@ -34,6 +43,7 @@ impl SharedCode {
             (External::StackChange, offset_of!(AgentEntries, stack_change), false),
             (External::Loader, offset_of!(AgentEntries, loader), false),
             (External::ProbeCall, offset_of!(AgentEntries, probe_call), false),
+            (External::Handles, offset_of!(AgentEntries, handles), false),
         ] {
             a.set_label(&mut labels[external as usize])?;
             way_into_agent(&mut a, entry(offset), into_rcx)?;
@@ -58,7 +68,16 @@ impl SharedCode {
         for (address, label) in addresses.iter_mut().zip(&labels) {
             *address = RuntimeAddr(assembled.label_ip(label)?);
         }
-        Ok(Self { code: assembled.inner.code_buffer, addresses })
+        let code = assembled.inner.code_buffer;
+        let called = |external: External| {
+            let start = addresses[external as usize];
+            let end = addresses.iter().map(|other| other.0).filter(|other| *other > start.0).min();
+            let end = end.map_or(code.len(), |end| (end - at.0) as usize);
+            CalledCode { at: start, depths: depths(&code[(start.0 - at.0) as usize..end], &[(0, 0)]) }
+        };
+        let mut called: Vec<CalledCode> = CALLED.into_iter().map(called).collect();
+        called.sort_by_key(|it| it.at);
+        Ok(Self { code, called, addresses })
     }
 
     /// Where exits are recorded.
@@ -74,6 +93,17 @@ impl SharedCode {
         self.addresses[external as usize]
     }
 }
+
+/// What recorders call.
+const CALLED: [External; 7] = [
+    External::Thread,
+    External::Chunk,
+    External::Fix,
+    External::StackChange,
+    External::RecordEntryOnly,
+    External::DetailCall,
+    External::ProbeCall,
+];
 
 /// How many externals are code.
 const EXTERNALS: usize = External::Switch as usize;

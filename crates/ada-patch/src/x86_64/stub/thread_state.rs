@@ -16,6 +16,7 @@ pub(super) const INDEX_POSITION: i32 = offset_of!(ThreadState, index_position) a
 pub(super) const DETAIL_POSITION: i32 = offset_of!(ThreadState, detail_position) as i32;
 pub(super) const STACK_LOW: i32 = offset_of!(ThreadState, stack_low) as i32;
 pub(super) const STACK_HIGH: i32 = offset_of!(ThreadState, stack_high) as i32;
+pub(super) const SIGNAL_RETURN: i32 = offset_of!(ThreadState, signal_return) as i32;
 pub(super) const OTHER_STACKS: i32 = offset_of!(ThreadState, other_stacks) as i32;
 pub(super) const COUNTERS: i32 = offset_of!(ThreadState, counters) as i32;
 pub(super) const AGENT_STACK: i32 = offset_of!(ThreadState, agent_stack) as i32;
