@@ -1,7 +1,7 @@
 //! All functions of an image, planned together: their entries first, and then their exits, which take the room that is left.
 
 use crate::arch::Relays;
-use crate::exits::{ExitPlan, ExitPlanner, Exits};
+use crate::exits::{ExitPlan, ExitPlanner, FunctionExits};
 use crate::image_code::ImageCode;
 use crate::{EntryOnlyReason, PatchPlan, Planner, SkipReason, StubKind, Verdict};
 
@@ -39,7 +39,7 @@ impl PlannedFunctions {
         let parts: Vec<bool> = self.verdicts.iter().map(is_part).collect();
         let hooked: Vec<bool> = self.verdicts.iter().map(|verdict| *verdict == Verdict::Hooked).collect();
         let mut planner = ExitPlanner::new(code, &parts, &hooked, self.plans.iter().map(|(_, plan)| plan));
-        let mut planned: Vec<Option<Exits>> = Vec::with_capacity(self.plans.len());
+        let mut planned: Vec<Option<FunctionExits>> = Vec::with_capacity(self.plans.len());
         let entry = |plan: &PatchPlan| plan.at.0..plan.at.0 + plan.displaced.bytes().len() as u64;
         for (index, plan) in &self.plans {
             planned.push(hooked[*index].then(|| planner.plan(*index, entry(plan))));

@@ -1,8 +1,9 @@
 //! Where the indirect jumps of a function may lead within it.
 //!
-//! Without a closer look, all that is known of such a jump is that it leads to places of its own stack height. A closer look
-//! finds the tables that it can go by: distances from an address that the function names, or addresses that the image's data
-//! holds.
+//! They go by an address that somebody has stored, or by one that is computed. Those that are stored lie in the image's data,
+//! or are named by an instruction. Those that are computed are sums of an address that the function names and a distance from
+//! a table there: each such table is read. A jump that neither explains leads to any place of its own stack height, which
+//! is all that is known of it.
 
 use ada_event::ImageOffset;
 use ada_image::Cfa;
@@ -71,7 +72,7 @@ impl Body {
     }
 
     fn note_jump(&mut self, code: &ImageCode<'_>, at: u64) {
-        match height(code, at) {
+        match code.height(at) {
             Some(height) => self.heights.push(height),
             None => self.jumps_at_any_height = true,
         }
@@ -90,7 +91,7 @@ impl Body {
         }
         let heights = &self.heights;
         !self.jumps_at_any_height
-            && (heights.is_empty() || height(code, at).is_some_and(|height| !heights.contains(&height)))
+            && (heights.is_empty() || code.height(at).is_some_and(|height| !heights.contains(&height)))
     }
 
     /// Whether an indirect jump may lead to an address of `from..=to`.
@@ -98,11 +99,6 @@ impl Body {
         let first = self.labels.partition_point(|&label| label < from);
         self.labels.get(first).is_some_and(|&label| label <= to)
     }
-}
-
-/// The stack's height at an instruction.
-pub(crate) fn height(code: &ImageCode<'_>, at: u64) -> Option<Cfa> {
-    code.unwind.row_at(ImageOffset(at)).map(|row| row.cfa).filter(|cfa| *cfa != Cfa::Other)
 }
 
 /// Where a function's tables of distances lead, and what other addresses of its own it has.
@@ -115,13 +111,12 @@ struct Cases {
 
 impl Cases {
     fn of(follower: &Follower<'_>, extent: &Extent, listing: &Listing) -> Self {
-        let is_own = |at: u64| extent.pieces.iter().any(|own| (own.piece.start..own.piece.end).contains(&at));
         // Where a case cannot occur, a table leads to the end of the function.
         let is_end = |at: u64| extent.pieces.iter().any(|own| own.piece.end == at);
         let mut cases = Self { labels: Vec::new(), names_labels: false, parts: Vec::new() };
         let has_tables = listing.jumps.iter().any(|(_, through)| *through != Through::Pointer);
         for &address in &listing.addresses {
-            if is_own(address) {
+            if extent.contains(address) {
                 if !extent.pieces.iter().any(|own| own.piece.start == address) {
                     cases.labels.push(address);
                     cases.names_labels = true;
@@ -134,7 +129,7 @@ impl Cases {
             let mut parts = Vec::new();
             for distance in bytes.as_chunks().0.iter().take(MOST_CASES) {
                 let target = address.wrapping_add_signed(i32::from_le_bytes(*distance).into());
-                if is_own(target) {
+                if extent.contains(target) {
                     cases.labels.push(target);
                 } else if !is_end(target) {
                     let is_part = || {

@@ -1,0 +1,70 @@
+//! The code of one function, and what is known of its jumps.
+
+use ada_event::ImageOffset;
+
+use super::body::Body;
+use super::extent::{Extent, Follower, OwnPiece};
+use crate::leave::{Leave, Listed, Listing};
+
+/// The code of a function.
+pub(crate) struct FunctionCode {
+    pub(crate) extent: Extent,
+    pub(crate) body: Body,
+    /// Sorted by address; none before somebody has asked for them, since most functions are planned without.
+    pub(crate) instructions: Vec<Listed>,
+}
+
+impl FunctionCode {
+    /// The code of an extent, and of the parts that only its tables lead to.
+    pub(crate) fn of(mut extent: Extent, follower: &Follower<'_>) -> Self {
+        let (mut body, mut instructions) = body_of(&extent, follower);
+        if !body.parts.is_empty() {
+            follower.extend(&mut extent, std::mem::take(&mut body.parts));
+            (body, instructions) = body_of(&extent, follower);
+            extent.is_open |= !body.parts.is_empty();
+        }
+        Self { extent, body, instructions }
+    }
+
+    /// Lists the instructions, unless that is done.
+    pub(crate) fn list(&mut self, follower: &Follower<'_>) {
+        if self.instructions.is_empty() {
+            self.instructions = list(&self.extent, follower).instructions;
+        }
+    }
+
+    /// Whether something is known to lead to an instruction's block, so that it is one.
+    pub(crate) fn is_proven(&self, number: usize, follower: &Follower<'_>) -> bool {
+        let at = self.instructions[number].at;
+        let Some(own) = self.extent.piece_at(at) else { return false };
+        let leaver = self.leaver_before(number);
+        let from = leaver.map_or(own.piece.start, |leaver| leaver.end().max(own.piece.start));
+        follower.is_reached(from, at, own) || self.body.has_label(from, at)
+    }
+
+    /// The last instruction before one behind which the next does not run.
+    pub(crate) fn leaver_before(&self, number: usize) -> Option<&Listed> {
+        self.instructions[..number].iter().rev().find(|listed| !listed.falls_through)
+    }
+}
+
+/// Where a function's own jumps lead, and its instructions if they were needed for that.
+fn body_of(extent: &Extent, follower: &Follower<'_>) -> (Body, Vec<Listed>) {
+    let leaves = extent.pieces.iter().flat_map(|own| follower.leaves(&own.piece));
+    let jumps: Vec<Leave> = leaves.filter(|leave| leave.may_stay()).copied().collect();
+    if jumps.is_empty() {
+        return (Body::default(), Vec::new());
+    }
+    let listing = list(extent, follower);
+    (Body::by_tables(follower, extent, &jumps, &listing), listing.instructions)
+}
+
+fn list(extent: &Extent, follower: &Follower<'_>) -> Listing {
+    let mut listing = Listing::default();
+    for OwnPiece { piece, starts } in &extent.pieces {
+        let bytes = follower.code.bytes(&(piece.start..piece.end)).unwrap_or_default();
+        listing.add(bytes, piece.start, *starts, |at| follower.code.scan.landing(ImageOffset(at)).any());
+    }
+    listing.instructions.sort_unstable_by_key(|listed| listed.at);
+    listing
+}
