@@ -10,7 +10,9 @@ pub(crate) enum LeaveKind {
     Return(u16),
     /// Jumps to an address.
     Jump(u64),
-    /// Jumps through a pointer at a fixed address, as the linker makes for functions of other images.
+    /// Jumps through a word at a fixed address.
+    JumpThroughWord(u64),
+    /// The same where the loader has written the address of a function there, by its name.
     JumpThroughLinker,
     /// Jumps through a pointer in an object: a method, or the next word of an interpreter's program.
     JumpThroughPointer,
@@ -49,7 +51,7 @@ impl Leave {
     pub(crate) fn may_stay(&self) -> bool {
         match self.kind {
             LeaveKind::Switch | LeaveKind::JumpToPopped => true,
-            LeaveKind::JumpThroughLinker | LeaveKind::JumpThroughPointer | LeaveKind::JumpToRegister => {
+            LeaveKind::JumpThroughWord(_) | LeaveKind::JumpThroughPointer | LeaveKind::JumpToRegister => {
                 !self.is_behind_epilogue()
             }
             _ => false,

@@ -156,6 +156,10 @@ impl<'a> Room<'a> {
 
     /// Bytes behind the end of a leaving instruction that nothing can run.
     pub(crate) fn padding_behind(&self, start: u64) -> Option<(u64, u64)> {
+        // Behind most, a block begins that something leads to.
+        if self.code.scan.may_be_led_to(start, start) {
+            return None;
+        }
         let bytes = self.code.bytes_from(ImageOffset(start))?;
         let bytes = &bytes[..bytes.len().min(LONGEST_PADDING as usize)];
         let mut length = 0;

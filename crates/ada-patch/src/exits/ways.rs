@@ -88,16 +88,21 @@ fn target(leave: &Leave, function: &FunctionCode, follower: &Follower<'_>) -> Ta
     let body = &function.body;
     match leave.kind {
         LeaveKind::Return(_) => Target::Outside(ExitKind::Return),
-        LeaveKind::Jump(target) if follower.is_entry(target) && !function.extent.contains(target) => {
+        LeaveKind::Jump(target) if !function.extent.contains(target) && follower.is_entry(target) => {
             Target::Outside(ExitKind::Tail)
         }
-        LeaveKind::JumpThroughLinker | LeaveKind::JumpThroughPointer | LeaveKind::JumpToRegister => {
+        // With a frame still there, it is a call: what it returns to has been pushed.
+        LeaveKind::JumpThroughLinker => match follower.code.height(leave.at) {
+            Some(height) if height != Cfa::Rsp(8) && !leave.is_behind_epilogue() => Target::Inside,
+            _ => Target::Outside(ExitKind::Tail),
+        },
+        LeaveKind::JumpThroughWord(_) | LeaveKind::JumpThroughPointer | LeaveKind::JumpToRegister => {
             match follower.code.height(leave.at) {
                 _ if leave.is_behind_epilogue() => Target::Outside(ExitKind::Tail),
                 // Somebody may have stored the address of one of the function's own labels.
                 Some(Cfa::Rsp(8)) if body.names_labels => Target::Unknown,
                 Some(Cfa::Rsp(8)) => Target::Outside(ExitKind::Tail),
-                None if leave.kind == LeaveKind::JumpThroughLinker && !body.names_labels => {
+                None if matches!(leave.kind, LeaveKind::JumpThroughWord(_)) && !body.names_labels => {
                     Target::Outside(ExitKind::Tail)
                 }
                 // With a frame still there, it is a computed goto.
