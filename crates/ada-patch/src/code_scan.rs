@@ -76,6 +76,8 @@ pub(crate) enum PieceEnd {
 /// A run of code between two addresses at which something is known to start or to end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Piece {
+    /// Among all, by address.
+    pub(crate) number: u32,
     pub(crate) start: u64,
     pub(crate) end: u64,
     pub(crate) after: PieceEnd,
@@ -120,7 +122,7 @@ impl CodeScan {
         let (range, landings) = &self.landings[self.landings.partition_point(|(range, _)| *range <= start) - 1];
         let range_end = range + landings.len() as u64;
         let end = self.starts.get(number + 1).map_or(range_end, |&next| next.min(range_end));
-        (address < end).then_some(Piece { start, end, after: self.ends[number] })
+        (address < end).then_some(Piece { number: number as u32, start, end, after: self.ends[number] })
     }
 
     /// Whether anything is known to lead to an address of `from..=to` from elsewhere than the instruction before it.

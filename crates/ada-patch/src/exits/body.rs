@@ -12,7 +12,7 @@ use super::extent::{Extent, Follower};
 use crate::image_code::ImageCode;
 use crate::leave::{Leave, LeaveKind, Listing, Through};
 
-/// No table of cases is longer.
+/// No function has more cases.
 const MOST_CASES: usize = 65_536;
 /// Behind so many entries that lead elsewhere, a table is over. What is read beyond its end only forbids a little more.
 const MOST_ELSEWHERE: usize = 8;
@@ -47,7 +47,7 @@ impl Body {
             let through = listing.jumps.iter().find(|(at, _)| *at == leave.at).map(|(_, through)| *through);
             let is_known = match through {
                 Some(Through::Pointer) => pointers.is_some() && !cases.names_labels,
-                Some(Through::Sum) => !cases.names_labels && !cases.labels.is_empty(),
+                Some(Through::Sum) => !cases.names_labels && !cases.labels.is_empty() && !cases.are_cut,
                 Some(Through::Unknown) | None => false,
             };
             if !is_known {
@@ -76,6 +76,16 @@ impl Body {
             Some(height) => self.heights.push(height),
             None => self.jumps_at_any_height = true,
         }
+    }
+
+    /// Whether it is known where all jumps lead.
+    pub(crate) fn knows_all(&self) -> bool {
+        self.unknown_jumps.is_empty()
+    }
+
+    /// Where they may lead, sorted.
+    pub(crate) fn labels(&self) -> &[u64] {
+        &self.labels
     }
 
     /// Whether it is known where an indirect jump leads.
@@ -107,13 +117,15 @@ struct Cases {
     /// The code has addresses within the function, from which others may be computed.
     names_labels: bool,
     parts: Vec<u64>,
+    /// There are more tables than were read.
+    are_cut: bool,
 }
 
 impl Cases {
     fn of(follower: &Follower<'_>, extent: &Extent, listing: &Listing) -> Self {
         // Where a case cannot occur, a table leads to the end of the function.
         let is_end = |at: u64| extent.pieces.iter().any(|own| own.piece.end == at);
-        let mut cases = Self { labels: Vec::new(), names_labels: false, parts: Vec::new() };
+        let mut cases = Self { labels: Vec::new(), names_labels: false, parts: Vec::new(), are_cut: false };
         let has_tables = listing.jumps.iter().any(|(_, through)| *through != Through::Pointer);
         for &address in &listing.addresses {
             if extent.contains(address) {
@@ -127,7 +139,11 @@ impl Cases {
             let Some(bytes) = bytes else { continue };
             let (mut elsewhere, known) = (0, cases.labels.len());
             let mut parts = Vec::new();
-            for distance in bytes.as_chunks().0.iter().take(MOST_CASES) {
+            for distance in bytes.as_chunks().0 {
+                if cases.labels.len() == MOST_CASES || !follower.patience.spend(1) {
+                    cases.are_cut = true;
+                    return cases;
+                }
                 let target = address.wrapping_add_signed(i32::from_le_bytes(*distance).into());
                 if extent.contains(target) {
                     cases.labels.push(target);

@@ -13,6 +13,7 @@ use super::exit_plan::ExitPlan;
 use super::extent::Follower;
 use super::function_code::FunctionCode;
 use super::function_exits::FunctionExits;
+use super::neighbours::Neighbours;
 use super::room::{Candidate, Room};
 use super::run::Run;
 use super::ways::{ExitKind, WayOut};
@@ -31,7 +32,7 @@ pub(crate) struct CloseLook<'l, 'a> {
     pub(crate) entry: Range<u64>,
     pub(crate) follower: &'l Follower<'a>,
     /// As in [`Eviction`].
-    pub(crate) neighbours: Option<&'a [bool]>,
+    pub(crate) neighbours: Option<&'l Neighbours>,
     pub(crate) room: &'l mut Room<'a>,
     pub(crate) exits: &'l mut FunctionExits,
 }
@@ -41,7 +42,8 @@ impl CloseLook<'_, '_> {
     pub(crate) fn catch(&mut self, missed: &[WayOut]) {
         let instructions = &self.function.instructions;
         // Of the largest functions, some exits are not looked for: a start must not take minutes.
-        if missed.len() * instructions.len() > MOST_LOOKS {
+        let looks = missed.len() * instructions.len();
+        if looks > MOST_LOOKS || !self.follower.patience.spend(looks) {
             self.exits.missed += missed.len() as u32;
             return;
         }

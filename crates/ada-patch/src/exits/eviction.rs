@@ -11,10 +11,11 @@ use super::displaced_exit::{DisplacedExit, MOST_BYTES};
 use super::exit_plan::ExitPlan;
 use super::extent::{Follower, OwnPiece};
 use super::function_code::FunctionCode;
+use super::neighbours::Neighbours;
 use super::room::{Candidate, REACH, Room};
 use super::run::Run;
 use crate::arch::{JUMP_BYTES, SHORT_JUMP_BYTES, short_jump};
-use crate::leave::{Leave, Listed};
+use crate::leave::Listed;
 use crate::leaving::Leaving;
 
 /// How many bytes give way to a relay, at the least: room for their own jump, and for the relay.
@@ -24,8 +25,8 @@ const EVICTED_BYTES: u64 = 2 * JUMP_BYTES as u64;
 pub(crate) struct Eviction<'e, 'a> {
     pub(crate) room: &'e Room<'a>,
     pub(crate) follower: &'e Follower<'a>,
-    /// By function number: its code may give way to relays of others. Nobody's, before all have had their choice.
-    pub(crate) neighbours: Option<&'a [bool]>,
+    /// The code of others that may give way. None, before all have had their choice.
+    pub(crate) neighbours: Option<&'e Neighbours>,
 }
 
 /// A place for a relay, and what gives way to it.
@@ -50,8 +51,8 @@ impl Eviction<'_, '_> {
             let used = start..start + candidate.taken_by(SHORT_JUMP_BYTES);
             let place = match self.neighbours {
                 None => self.in_function(&used, function, false),
-                Some(may_change) => {
-                    self.in_neighbour(&used, function, may_change).or_else(|| self.in_function(&used, function, true))
+                Some(neighbours) => {
+                    self.in_neighbour(&used, function, neighbours).or_else(|| self.in_function(&used, function, true))
                 }
             }?;
             let plan = self.room.plan_for(index, &candidate, Some(place.relay))?;
@@ -68,25 +69,19 @@ impl Eviction<'_, '_> {
         numbers.find_map(|number| self.from(number, used, function, in_loops))
     }
 
-    /// The same in functions nearby that make no indirect jumps.
-    fn in_neighbour(&self, used: &Range<u64>, function: &FunctionCode, may_change: &[bool]) -> Option<Place> {
+    /// The same in code nearby of other functions.
+    fn in_neighbour(&self, used: &Range<u64>, function: &FunctionCode, neighbours: &Neighbours) -> Option<Place> {
         let code = &self.follower.code;
         let near = near(used);
         let mut at = near.start;
         while at < near.end {
             let piece = code.scan.piece_at(at)?;
             at = piece.end;
-            let is_own = function.extent.pieces.iter().any(|own| own.piece == piece);
-            let other = code.functions.index_at(ImageOffset(piece.start));
-            if is_own || !other.is_some_and(|index| may_change[index]) {
+            if function.extent.pieces.iter().any(|own| own.piece == piece) || !neighbours.may_change(&piece) {
                 continue;
             }
-            let extent = self.follower.extent_of(piece.start);
-            let jumps = |own: &OwnPiece| self.follower.leaves(&own.piece).iter().any(Leave::may_stay);
-            if extent.is_open || extent.pieces.iter().any(jumps) {
-                continue;
-            }
-            let mut neighbour = FunctionCode::of(extent, self.follower);
+            let starts = code.functions.index_at(ImageOffset(piece.start)).is_some();
+            let mut neighbour = FunctionCode::of_piece(OwnPiece { piece, starts });
             neighbour.list(self.follower);
             let place = self.in_function(used, &neighbour, false);
             if place.is_some() {
@@ -120,6 +115,9 @@ impl Eviction<'_, '_> {
             || !function.is_proven(number, self.follower)
             || !run.leaving(instructions, &[]).is_empty()
             || !self.room.occupied.is_free(start, range.end - start)
+            || code.scan.is_read(range.clone())
+            || self.neighbours.is_some_and(|neighbours| neighbours.has_label(start + 1, range.end - 1))
+            || !self.follower.patience.spend(instructions.len())
             || !in_loops && instructions.iter().any(is_looped)
         {
             return None;

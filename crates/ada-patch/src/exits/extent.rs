@@ -7,6 +7,7 @@ use std::ops::Range;
 
 use ada_event::ImageOffset;
 
+use super::patience::Patience;
 use crate::arch::instruction_number;
 use crate::code_scan::{Piece, PieceEnd};
 use crate::image_code::ImageCode;
@@ -46,6 +47,7 @@ pub(crate) struct Follower<'a> {
     pub(crate) code: ImageCode<'a>,
     /// By function number: it is part of another, and nobody calls it.
     pub(crate) is_part: &'a [bool],
+    pub(crate) patience: Patience,
 }
 
 impl Follower<'_> {

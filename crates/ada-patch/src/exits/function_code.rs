@@ -15,21 +15,27 @@ pub(crate) struct FunctionCode {
 }
 
 impl FunctionCode {
-    /// The code of an extent, and of the parts that only its tables lead to.
-    pub(crate) fn of(mut extent: Extent, follower: &Follower<'_>) -> Self {
-        let (mut body, mut instructions) = body_of(&extent, follower);
+    /// The code of an extent, and of the parts that only its tables lead to. Nothing where that takes too long.
+    pub(crate) fn of(mut extent: Extent, follower: &Follower<'_>) -> Option<Self> {
+        let (mut body, mut instructions) = body_of(&extent, follower)?;
         if !body.parts.is_empty() {
             follower.extend(&mut extent, std::mem::take(&mut body.parts));
-            (body, instructions) = body_of(&extent, follower);
+            (body, instructions) = body_of(&extent, follower)?;
             extent.is_open |= !body.parts.is_empty();
         }
-        Self { extent, body, instructions }
+        Some(Self { extent, body, instructions })
     }
 
-    /// Lists the instructions, unless that is done.
+    /// One piece of a function none of whose jumps leads into it.
+    pub(crate) fn of_piece(own: OwnPiece) -> Self {
+        let extent = Extent { pieces: vec![own], is_open: false };
+        Self { extent, body: Body::default(), instructions: Vec::new() }
+    }
+
+    /// Lists the instructions, unless that is done or takes too long.
     pub(crate) fn list(&mut self, follower: &Follower<'_>) {
         if self.instructions.is_empty() {
-            self.instructions = list(&self.extent, follower).instructions;
+            self.instructions = list(&self.extent, follower).unwrap_or_default().instructions;
         }
     }
 
@@ -49,22 +55,26 @@ impl FunctionCode {
 }
 
 /// Where a function's own jumps lead, and its instructions if they were needed for that.
-fn body_of(extent: &Extent, follower: &Follower<'_>) -> (Body, Vec<Listed>) {
+fn body_of(extent: &Extent, follower: &Follower<'_>) -> Option<(Body, Vec<Listed>)> {
     let leaves = extent.pieces.iter().flat_map(|own| follower.leaves(&own.piece));
     let jumps: Vec<Leave> = leaves.filter(|leave| leave.may_stay()).copied().collect();
     if jumps.is_empty() {
-        return (Body::default(), Vec::new());
+        return Some((Body::default(), Vec::new()));
     }
-    let listing = list(extent, follower);
-    (Body::by_tables(follower, extent, &jumps, &listing), listing.instructions)
+    let listing = list(extent, follower)?;
+    Some((Body::by_tables(follower, extent, &jumps, &listing), listing.instructions))
 }
 
-fn list(extent: &Extent, follower: &Follower<'_>) -> Listing {
+fn list(extent: &Extent, follower: &Follower<'_>) -> Option<Listing> {
+    let bytes: u64 = extent.pieces.iter().map(|own| own.piece.end - own.piece.start).sum();
+    if !follower.patience.spend(bytes as usize) {
+        return None;
+    }
     let mut listing = Listing::default();
     for OwnPiece { piece, starts } in &extent.pieces {
         let bytes = follower.code.bytes(&(piece.start..piece.end)).unwrap_or_default();
         listing.add(bytes, piece.start, *starts, |at| follower.code.scan.landing(ImageOffset(at)).any());
     }
     listing.instructions.sort_unstable_by_key(|listed| listed.at);
-    listing
+    Some(listing)
 }

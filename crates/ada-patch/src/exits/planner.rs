@@ -8,9 +8,11 @@ use std::ops::Range;
 
 use super::close_look::CloseLook;
 use super::exit_plan::ExitPlan;
-use super::extent::Follower;
+use super::extent::{Extent, Follower};
 use super::function_code::FunctionCode;
 use super::function_exits::FunctionExits;
+use super::neighbours::Neighbours;
+use super::patience::Patience;
 use super::room::{Candidate, Room};
 use super::ways::{ExitKind, WayOut, Ways};
 use crate::PatchPlan;
@@ -19,15 +21,17 @@ use crate::image_code::ImageCode;
 use crate::leave::Leave;
 use crate::leaving::Leaving;
 
+/// A leaving instruction takes as long as so many bytes of code.
+const LEAVE_PATIENCE: usize = 16;
+
 /// Plans the exits of one image's functions.
 pub(crate) struct ExitPlanner<'a> {
     follower: Follower<'a>,
     room: Room<'a>,
     is_hooked: &'a [bool],
+    neighbours: Neighbours,
     /// Code of other functions gives way to relays too.
     asks_neighbours: bool,
-    /// How many more leaving instructions are looked at. In a hostile image every function may lead into the same code.
-    patience: usize,
 }
 
 impl<'a> ExitPlanner<'a> {
@@ -39,10 +43,13 @@ impl<'a> ExitPlanner<'a> {
         is_hooked: &'a [bool],
         entries: impl Iterator<Item = &'p PatchPlan>,
     ) -> Self {
-        // Most functions have their code to themselves.
-        let patience = 16 * code.scan.leaves.len() + 65_536;
-        let (follower, room) = (Follower { code, is_part }, Room::beside(entries, code));
-        Self { follower, room, is_hooked, asks_neighbours: false, patience }
+        Self {
+            follower: Follower { code, is_part, patience: Patience::for_code(code.ranges) },
+            room: Room::beside(entries, code),
+            is_hooked,
+            neighbours: Neighbours::new(&code),
+            asks_neighbours: false,
+        }
     }
 
     /// All exits that are caught.
@@ -53,20 +60,37 @@ impl<'a> ExitPlanner<'a> {
     /// From now on code of other functions gives way too, where one has no room for its exits. To be said when all have
     /// been planned, so that they have had the first choice.
     pub(crate) fn ask_neighbours(&mut self) {
+        let functions = self.follower.code.functions.functions();
+        for (index, function) in functions.iter().enumerate() {
+            if !self.is_hooked[index] && !self.follower.is_part[index] {
+                let extent = self.follower.extent_of(function.start.0);
+                self.understand(extent, false);
+            }
+        }
         self.asks_neighbours = true;
+    }
+
+    /// The code of a function, unless it takes too long to understand. Whether it `may_change` is noted for its neighbours.
+    fn understand(&mut self, extent: Extent, may_change: bool) -> Option<FunctionCode> {
+        let leaves: usize = extent.pieces.iter().map(|own| self.follower.leaves(&own.piece).len()).sum();
+        let is_short = self.follower.patience.spend(LEAVE_PATIENCE * leaves);
+        let function = is_short.then(|| FunctionCode::of(extent, &self.follower)).flatten()?;
+        if !self.asks_neighbours {
+            self.neighbours.note(&function, may_change);
+        }
+        Some(function)
     }
 
     /// Plans the exits of function `index`, whose entry displaces these bytes.
     pub(crate) fn plan(&mut self, index: usize, entry: Range<u64>) -> FunctionExits {
-        let follower = &self.follower;
-        let extent = follower.extent_of(follower.code.functions.functions()[index].start.0);
-        let to_look_at: usize = extent.pieces.iter().map(|own| follower.leaves(&own.piece).len()).sum();
-        let Some(patience) = self.patience.checked_sub(to_look_at) else {
-            return FunctionExits { is_open: true, ..FunctionExits::default() };
-        };
-        self.patience = patience;
-        let mut function = FunctionCode::of(extent, follower);
-        let ways = Ways::out_of(&function, follower);
+        let not_understood = FunctionExits { is_open: true, ..FunctionExits::default() };
+        if self.follower.patience.is_over() {
+            return not_understood;
+        }
+        let start = self.follower.code.functions.functions()[index].start;
+        let extent = self.follower.extent_of(start.0);
+        let Some(mut function) = self.understand(extent, true) else { return not_understood };
+        let ways = Ways::out_of(&function, &self.follower);
         let is_open = function.extent.is_open || ways.is_open;
         let mut exits = FunctionExits { is_open, ..FunctionExits::default() };
         let mut missed = Vec::new();
@@ -84,7 +108,7 @@ impl<'a> ExitPlanner<'a> {
         }
         if !missed.is_empty() {
             function.list(&self.follower);
-            let neighbours = self.asks_neighbours.then_some(self.is_hooked);
+            let neighbours = self.asks_neighbours.then_some(&self.neighbours);
             CloseLook {
                 index,
                 function: &function,
