@@ -118,11 +118,22 @@ impl CodeScan {
     /// The piece of code that an address lies in.
     pub(crate) fn piece_at(&self, address: u64) -> Option<Piece> {
         let number = self.starts.partition_point(|&start| start <= address).checked_sub(1)?;
+        Some(self.piece(number)).filter(|piece| address < piece.end)
+    }
+
+    /// The pieces that have some of these addresses.
+    pub(crate) fn pieces_in(&self, addresses: Range<u64>) -> impl Iterator<Item = Piece> {
+        let first = self.starts.partition_point(|&start| start <= addresses.start).saturating_sub(1);
+        let behind = self.starts.partition_point(|&start| start < addresses.end);
+        (first..behind).map(|number| self.piece(number)).filter(move |piece| addresses.start < piece.end)
+    }
+
+    fn piece(&self, number: usize) -> Piece {
         let start = self.starts[number];
         let (range, landings) = &self.landings[self.landings.partition_point(|(range, _)| *range <= start) - 1];
         let range_end = range + landings.len() as u64;
         let end = self.starts.get(number + 1).map_or(range_end, |&next| next.min(range_end));
-        (address < end).then_some(Piece { number: number as u32, start, end, after: self.ends[number] })
+        Piece { number: number as u32, start, end, after: self.ends[number] }
     }
 
     /// Whether anything is known to lead to an address of `from..=to` from elsewhere than the instruction before it.

@@ -111,10 +111,10 @@ pub(crate) enum Through {
 /// A function's instructions.
 #[derive(Debug, Default)]
 pub(crate) struct Listing {
-    /// Sorted by address within each piece.
+    /// Sorted by address.
     pub(crate) instructions: Vec<Listed>,
-    /// Addresses and constants in the code, of which some may be addresses of tables and labels.
+    /// Addresses and constants in the code, of which some may be addresses of tables and labels; each once.
     pub(crate) addresses: Vec<u64>,
-    /// The indirect jumps.
+    /// The indirect jumps, sorted by address.
     pub(crate) jumps: Vec<(u64, Through)>,
 }

@@ -44,8 +44,8 @@ impl Body {
         let cases = Cases::of(follower, extent, listing);
         body.parts = cases.parts;
         for leave in jumps {
-            let through = listing.jumps.iter().find(|(at, _)| *at == leave.at).map(|(_, through)| *through);
-            let is_known = match through {
+            let through = listing.jumps.binary_search_by_key(&leave.at, |(at, _)| *at).ok();
+            let is_known = match through.map(|number| listing.jumps[number].1) {
                 Some(Through::Pointer) => pointers.is_some() && !cases.names_labels,
                 Some(Through::Sum) => !cases.names_labels && !cases.labels.is_empty() && !cases.are_cut,
                 Some(Through::Unknown) | None => false,

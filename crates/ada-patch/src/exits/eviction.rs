@@ -72,11 +72,7 @@ impl Eviction<'_, '_> {
     /// The same in code nearby of other functions.
     fn in_neighbour(&self, used: &Range<u64>, function: &FunctionCode, neighbours: &Neighbours) -> Option<Place> {
         let code = &self.follower.code;
-        let near = near(used);
-        let mut at = near.start;
-        while at < near.end {
-            let piece = code.scan.piece_at(at)?;
-            at = piece.end;
+        for piece in code.scan.pieces_in(near(used)) {
             if function.extent.pieces.iter().any(|own| own.piece == piece) || !neighbours.may_change(&piece) {
                 continue;
             }

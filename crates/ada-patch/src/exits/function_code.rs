@@ -70,11 +70,15 @@ fn list(extent: &Extent, follower: &Follower<'_>) -> Option<Listing> {
     if !follower.patience.spend(bytes as usize) {
         return None;
     }
+    let mut pieces = extent.pieces.clone();
+    pieces.sort_unstable_by_key(|own| own.piece.start);
     let mut listing = Listing::default();
-    for OwnPiece { piece, starts } in &extent.pieces {
+    for OwnPiece { piece, starts } in &pieces {
         let bytes = follower.code.bytes(&(piece.start..piece.end)).unwrap_or_default();
         listing.add(bytes, piece.start, *starts, |at| follower.code.scan.landing(ImageOffset(at)).any());
     }
-    listing.instructions.sort_unstable_by_key(|listed| listed.at);
+    // The same strings and tables are named again and again.
+    listing.addresses.sort_unstable();
+    listing.addresses.dedup();
     Some(listing)
 }

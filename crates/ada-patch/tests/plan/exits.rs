@@ -1,7 +1,7 @@
 //! Ways out of functions that have no room as they are.
 
 use ada_image::{FunctionTable, Image, UnwindTable};
-use ada_patch::{CodeScan, ExitPlan, ImageCode, Leaving, PlannedFunctions, Verdict};
+use ada_patch::{CodeScan, EntryOnlyReason, ExitPlan, ImageCode, Leaving, PlannedFunctions, Verdict};
 
 use crate::planned::assemble;
 
@@ -13,18 +13,22 @@ struct Exits {
 
 /// What is planned for the one function `f` of some assembler text.
 fn exits(text: &str) -> Exits {
-    let bytes = assemble(text);
-    let image = Image::parse(&bytes).unwrap();
+    plan_with_exits(&assemble(text), |functions, planned| {
+        let index = functions.find("f").unwrap();
+        let entry = planned.plans.iter().find(|(of, _)| *of == index).map(|(_, plan)| plan.leaving);
+        let exits = planned.exits.into_iter().filter(|exit| exit.function as usize == index).collect();
+        Exits { verdict: planned.verdicts[index], entry: entry.unwrap_or_default(), exits }
+    })
+}
+
+fn plan_with_exits<R>(bytes: &[u8], then: impl FnOnce(&FunctionTable, PlannedFunctions) -> R) -> R {
+    let image = Image::parse(bytes).unwrap();
     let unwind = UnwindTable::parse(&image);
     let functions = FunctionTable::discover(&image, &unwind, &[]);
     let scan = CodeScan::of(&image, &functions, &unwind, true);
     let code =
         ImageCode { image: &image, ranges: image.code_ranges(), functions: &functions, unwind: &unwind, scan: &scan };
-    let planned = PlannedFunctions::of(code, false, true);
-    let index = functions.find("f").unwrap();
-    let entry = planned.plans.iter().find(|(of, _)| *of == index).map(|(_, plan)| plan.leaving).unwrap_or_default();
-    let exits = planned.exits.into_iter().filter(|exit| exit.function as usize == index).collect();
-    Exits { verdict: planned.verdicts[index], entry, exits }
+    then(&functions, PlannedFunctions::of(code, false, true))
 }
 
 fn function(body: &str) -> String {
@@ -160,4 +164,83 @@ fn other_instructions_give_way_to_a_relay() {
     let [exit] = evicted[..] else { panic!("{:?}", planned.exits) };
     assert_eq!(exit.displaced.bytes(), [0x59, 0xc3]);
     assert!(exit.evicted.unwrap().bytes().len() >= 10);
+}
+
+/// A part that only a branch leads to, among others like it, with no padding near: code of another part gives way.
+#[test]
+fn parts_of_other_functions_give_way_to_a_relay() {
+    let planned = exits(
+        ".text
+        .globl f
+        .type f, @function
+        f: .cfi_startproc
+            mov (%rdi), %rax
+            mov 8(%rdi), %rcx
+            cmp %rax, %rcx
+            je f.cold
+            mov $1, %eax
+            ret
+        .cfi_endproc
+        .size f, .-f
+        .skip 512, 0x50
+        .globl g
+        .type g, @function
+        g: .cfi_startproc
+            mov (%rdi), %rax
+            mov 8(%rdi), %rcx
+            cmp %rax, %rcx
+            je g.cold
+            mov $1, %eax
+            ret
+        .cfi_endproc
+        .size g, .-g
+        .section .text.unlikely, \"ax\", @progbits
+        .type g.cold, @function
+        g.cold: .cfi_startproc
+            mov $2, %eax
+            mov $3, %ecx
+            mov $4, %edx
+            ud2
+        .cfi_endproc
+        .size g.cold, .-g.cold
+        .type f.cold, @function
+        f.cold: .cfi_startproc
+            xor %eax, %eax
+            ret
+        .cfi_endproc
+        .size f.cold, .-f.cold",
+    );
+    assert_eq!(planned.verdict, Verdict::Hooked, "{:?}", planned.exits);
+    let evicted: Vec<&ExitPlan> = planned.exits.iter().filter(|exit| exit.evicted.is_some()).collect();
+    let [exit] = evicted[..] else { panic!("{:?}", planned.exits) };
+    assert_eq!(exit.displaced.bytes(), [0x31, 0xc0, 0xc3]);
+    assert_eq!(exit.evicted.unwrap().bytes()[..5], [0xb8, 2, 0, 0, 0]);
+}
+
+/// Three hundred functions lead into the same code, which names the same long table three hundred times.
+#[test]
+fn a_hostile_image_does_not_take_for_ever() {
+    let functions: String = (0..300).map(|number| format!(".type f{number}, @function\nf{number}: jmp 1f\n")).collect();
+    let text = format!(
+        ".text
+        {functions}
+    1:  .rept 300
+        lea 8f(%rip), %rdx
+        .endr
+        movslq (%rdx,%rdi,4), %rax
+        add %rdx, %rax
+        jmp *%rax
+        .section .rodata
+        .balign 4
+    8:  .rept 65536
+        .long 1b - 8b
+        .endr"
+    );
+    let begun = std::time::Instant::now();
+    plan_with_exits(&assemble(&text), |_, planned| {
+        let verdicts = &planned.verdicts;
+        assert!(verdicts.contains(&Verdict::EntryOnly(EntryOnlyReason::UnseenExits)), "{verdicts:?}");
+    });
+    // It took some minutes, and gigabytes, where each table was read each time.
+    assert!(begun.elapsed().as_secs() < 30, "{:?}", begun.elapsed());
 }
