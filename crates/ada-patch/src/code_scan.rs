@@ -95,8 +95,10 @@ pub struct CodeScan {
     pub(crate) ends: Vec<PieceEnd>,
     /// Sorted by address.
     pub(crate) leaves: Vec<Leave>,
-    /// Sorted by address.
+    /// Conditional jumps out of their piece, sorted by address.
     pub(crate) outgoing: Vec<Outgoing>,
+    /// The first of both in each piece: there are too many to search for them.
+    pub(crate) firsts: Vec<[u32; 2]>,
     /// The addresses of code in the image's data, sorted, if they are known.
     pub(crate) pointers: Option<Vec<ImageOffset>>,
     /// Code that other code reads, sorted by address.
@@ -126,6 +128,31 @@ impl CodeScan {
         let first = self.starts.partition_point(|&start| start <= addresses.start).saturating_sub(1);
         let behind = self.starts.partition_point(|&start| start < addresses.end);
         (first..behind).map(|number| self.piece(number)).filter(move |piece| addresses.start < piece.end)
+    }
+
+    /// The leaving instructions of a piece, reached or not.
+    pub(crate) fn leaves_of(&self, piece: &Piece) -> &[Leave] {
+        let [first, _] = self.firsts[piece.number as usize];
+        let [behind, _] = self.firsts[piece.number as usize + 1];
+        &self.leaves[first as usize..behind as usize]
+    }
+
+    /// The conditional jumps out of a piece.
+    pub(crate) fn outgoing_of(&self, piece: &Piece) -> &[Outgoing] {
+        let [_, first] = self.firsts[piece.number as usize];
+        let [_, behind] = self.firsts[piece.number as usize + 1];
+        &self.outgoing[first as usize..behind as usize]
+    }
+
+    /// Finds the first of each piece.
+    pub(crate) fn index_pieces(&mut self) {
+        let (mut leave, mut outgoing) = (0, 0);
+        self.firsts = Vec::with_capacity(self.starts.len() + 1);
+        for &start in self.starts.iter().chain([&u64::MAX]) {
+            leave += self.leaves[leave..].iter().take_while(|it| it.at < start).count();
+            outgoing += self.outgoing[outgoing..].iter().take_while(|it| it.at < start).count();
+            self.firsts.push([leave as u32, outgoing as u32]);
+        }
     }
 
     fn piece(&self, number: usize) -> Piece {

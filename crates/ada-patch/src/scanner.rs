@@ -19,6 +19,7 @@ impl CodeScan {
             ends: Vec::new(),
             leaves: Vec::new(),
             outgoing: Vec::new(),
+            firsts: Vec::new(),
             pointers: None,
             reads: Vec::new(),
             fenced: ranges.iter().flat_map(|range| fenced(range.start.0, range.bytes)).collect(),
@@ -39,6 +40,7 @@ impl CodeScan {
             pointers.iter().flatten().for_each(|pointer| scan.note_address(pointer.0));
             scan.pointers = pointers;
             scan.find_linker_jumps(&image.linker_slots());
+            scan.index_pieces();
             // Whoever has the address of a function calls it.
             for function in functions.functions() {
                 if let Some(landing) = scan.landing_mut(function.start.0) {

@@ -11,7 +11,7 @@ use super::patience::Patience;
 use crate::arch::instruction_number;
 use crate::code_scan::{Piece, PieceEnd};
 use crate::image_code::ImageCode;
-use crate::leave::{Leave, LeaveKind, Outgoing};
+use crate::leave::LeaveKind;
 
 /// No function has more pieces; one that seems to is not understood.
 const MOST_PIECES: usize = 64;
@@ -82,7 +82,7 @@ impl Follower<'_> {
                 return;
             }
             extent.pieces.push(OwnPiece { piece, starts: at == piece.start });
-            for leave in self.leaves(&piece) {
+            for leave in self.code.scan.leaves_of(&piece) {
                 if let LeaveKind::Jump(target) = leave.kind
                     && !(piece.start..piece.end).contains(&target)
                     && !self.is_entry(target)
@@ -90,7 +90,7 @@ impl Follower<'_> {
                     to_do.push(target);
                 }
             }
-            let targets = self.outgoing(&piece).iter().map(|branch| branch.target);
+            let targets = self.code.scan.outgoing_of(&piece).iter().map(|branch| branch.target);
             to_do.extend(targets.filter(|&target| !self.is_entry(target)));
             match piece.after {
                 PieceEnd::FallsThrough if self.is_entry(piece.end) => extent.is_open = true,
@@ -98,22 +98,6 @@ impl Follower<'_> {
                 PieceEnd::Unknown | PieceEnd::Calls | PieceEnd::Leaves => (),
             }
         }
-    }
-
-    /// The leaving instructions of a piece, reached or not.
-    pub(crate) fn leaves(&self, piece: &Piece) -> &[Leave] {
-        let leaves = &self.code.scan.leaves;
-        let first = leaves.partition_point(|leave| leave.at < piece.start);
-        let count = leaves[first..].partition_point(|leave| leave.at < piece.end);
-        &leaves[first..first + count]
-    }
-
-    /// The conditional jumps out of a piece.
-    pub(crate) fn outgoing(&self, piece: &Piece) -> &[Outgoing] {
-        let outgoing = &self.code.scan.outgoing;
-        let first = outgoing.partition_point(|branch| branch.at < piece.start);
-        let count = outgoing[first..].partition_point(|branch| branch.at < piece.end);
-        &outgoing[first..first + count]
     }
 
     /// Whether something is known to lead to the straight code `from..=to` of a piece.

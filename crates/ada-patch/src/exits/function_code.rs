@@ -56,7 +56,7 @@ impl FunctionCode {
 
 /// Where a function's own jumps lead, and its instructions if they were needed for that.
 fn body_of(extent: &Extent, follower: &Follower<'_>) -> Option<(Body, Vec<Listed>)> {
-    let leaves = extent.pieces.iter().flat_map(|own| follower.leaves(&own.piece));
+    let leaves = extent.pieces.iter().flat_map(|own| follower.code.scan.leaves_of(&own.piece));
     let jumps: Vec<Leave> = leaves.filter(|leave| leave.may_stay()).copied().collect();
     if jumps.is_empty() {
         return Some((Body::default(), Vec::new()));

@@ -72,7 +72,7 @@ impl<'a> ExitPlanner<'a> {
 
     /// The code of a function, unless it takes too long to understand. Whether it `may_change` is noted for its neighbours.
     fn understand(&mut self, extent: Extent, may_change: bool) -> Option<FunctionCode> {
-        let leaves: usize = extent.pieces.iter().map(|own| self.follower.leaves(&own.piece).len()).sum();
+        let leaves: usize = extent.pieces.iter().map(|own| self.follower.code.scan.leaves_of(&own.piece).len()).sum();
         let is_short = self.follower.patience.spend(LEAVE_PATIENCE * leaves);
         let function = is_short.then(|| FunctionCode::of(extent, &self.follower)).flatten()?;
         if !self.asks_neighbours {

@@ -51,7 +51,8 @@ impl Ways {
             }
         }
         for own in &function.extent.pieces {
-            let branches = follower.outgoing(&own.piece).iter().filter(|branch| follower.is_entry(branch.target));
+            let branches =
+                follower.code.scan.outgoing_of(&own.piece).iter().filter(|branch| follower.is_entry(branch.target));
             ways.out.extend(branches.map(|branch| {
                 let kind = LeaveKind::Jump(branch.target);
                 let leave = Leave { at: branch.at, length: branch.length, kind, before: Default::default() };
@@ -67,13 +68,13 @@ impl Ways {
         let FunctionCode { extent, body, .. } = function;
         // Any code may be a case of a switch whose table is not known; with unwind rows there is no data among it.
         let is_unknown = |leave: &Leave| leave.kind == LeaveKind::Switch && !body.knows(leave.at);
-        let by_case = extent.pieces.iter().any(|own| follower.leaves(&own.piece).iter().any(is_unknown));
+        let by_case = extent.pieces.iter().any(|own| follower.code.scan.leaves_of(&own.piece).iter().any(is_unknown));
         let mut reached = Vec::new();
         for own in &extent.pieces {
             let has_rows = follower.code.unwind.fde_at(ImageOffset(own.piece.start)).is_some();
             self.is_open |= by_case && !has_rows;
             let mut from = own.piece.start;
-            for leave in follower.leaves(&own.piece) {
+            for leave in follower.code.scan.leaves_of(&own.piece) {
                 if by_case && has_rows || follower.is_reached(from, leave.at, own) || body.has_label(from, leave.at) {
                     reached.push(*leave);
                 }
