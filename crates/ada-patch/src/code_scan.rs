@@ -20,9 +20,17 @@ impl Landing {
     pub(crate) const PAD: u8 = 16;
     /// Code or data has the address: an indirect jump may lead here, or it is data in the text.
     pub(crate) const NAMED: u8 = 32;
+    /// The same at the start of a function: whoever has its address calls it.
+    pub(crate) const POINTED_TO: u8 = 64;
 
+    /// Something may lead here, beside calls through a pointer.
     pub(crate) fn any(self) -> bool {
-        self.0 != 0
+        self.0 & !Self::POINTED_TO != 0
+    }
+
+    /// Nothing is known to lead here.
+    pub(crate) fn is_unknown(self) -> bool {
+        self.0 == 0
     }
 
     pub(crate) fn jumped_to_from_inside(self) -> bool {
@@ -165,12 +173,12 @@ impl CodeScan {
 
     /// Whether anything is known to lead to an address of `from..=to` from elsewhere than the instruction before it.
     pub(crate) fn is_led_to(&self, from: u64, to: u64) -> bool {
-        self.has_landing(from, to, !Landing::NAMED)
+        self.has_landing(from, to, !(Landing::NAMED | Landing::POINTED_TO))
     }
 
     /// The same where something may lead there, because its address is known to somebody.
     pub(crate) fn may_be_led_to(&self, from: u64, to: u64) -> bool {
-        self.has_landing(from, to, u8::MAX)
+        self.has_landing(from, to, !Landing::POINTED_TO)
     }
 
     fn has_landing(&self, from: u64, to: u64, of: u8) -> bool {

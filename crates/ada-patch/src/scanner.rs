@@ -41,10 +41,11 @@ impl CodeScan {
             scan.pointers = pointers;
             scan.find_linker_jumps(&image.linker_slots());
             scan.index_pieces();
-            // Whoever has the address of a function calls it.
             for function in functions.functions() {
-                if let Some(landing) = scan.landing_mut(function.start.0) {
-                    *landing &= !Landing::NAMED;
+                if let Some(landing) = scan.landing_mut(function.start.0)
+                    && *landing & Landing::NAMED != 0
+                {
+                    *landing = *landing & !Landing::NAMED | Landing::POINTED_TO;
                 }
             }
         }

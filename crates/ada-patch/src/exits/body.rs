@@ -150,7 +150,9 @@ impl Cases {
                 } else if !is_end(target) {
                     let is_part = || {
                         let piece = follower.code.scan.piece_at(target);
-                        piece.is_some_and(|piece| !follower.is_entry(piece.start))
+                        piece.is_some_and(|piece| {
+                            !follower.is_entry(piece.start) || follower.unknown_part(piece.start).is_some()
+                        })
                     };
                     if elsewhere == 0 && parts.len() < MOST_PARTS && is_part() {
                         parts.push(target);

@@ -60,6 +60,14 @@ impl Follower<'_> {
         }
     }
 
+    /// The number of the function at an address that may be a part of another: it has no name, and nothing is known to lead
+    /// there.
+    pub(crate) fn unknown_part(&self, address: u64) -> Option<usize> {
+        let start = ImageOffset(address);
+        let index = self.code.functions.index_at(start).filter(|_| self.code.scan.landing(start).is_unknown())?;
+        (!self.is_part[index] && !self.code.functions.functions()[index].sources.has_symbol()).then_some(index)
+    }
+
     pub(crate) fn extent_of(&self, start: u64) -> Extent {
         let mut extent = Extent { pieces: Vec::new(), is_open: false };
         self.extend(&mut extent, vec![start]);

@@ -6,6 +6,9 @@ use super::body::Body;
 use super::extent::{Extent, Follower, OwnPiece};
 use crate::leave::{Leave, Listed, Listing};
 
+/// A leaving instruction takes as long as so many bytes of code.
+const LEAVE_PATIENCE: usize = 16;
+
 /// The code of a function.
 pub(crate) struct FunctionCode {
     pub(crate) extent: Extent,
@@ -56,8 +59,11 @@ impl FunctionCode {
 
 /// Where a function's own jumps lead, and its instructions if they were needed for that.
 fn body_of(extent: &Extent, follower: &Follower<'_>) -> Option<(Body, Vec<Listed>)> {
-    let leaves = extent.pieces.iter().flat_map(|own| follower.code.scan.leaves_of(&own.piece));
-    let jumps: Vec<Leave> = leaves.filter(|leave| leave.may_stay()).copied().collect();
+    let leaves = || extent.pieces.iter().flat_map(|own| follower.code.scan.leaves_of(&own.piece));
+    if !follower.patience.spend(LEAVE_PATIENCE * leaves().count()) {
+        return None;
+    }
+    let jumps: Vec<Leave> = leaves().filter(|leave| leave.may_stay()).copied().collect();
     if jumps.is_empty() {
         return Some((Body::default(), Vec::new()));
     }

@@ -23,5 +23,8 @@ mod ways;
 
 pub use displaced_exit::DisplacedExit;
 pub use exit_plan::ExitPlan;
+pub(crate) use extent::Follower;
 pub(crate) use function_exits::FunctionExits;
+pub(crate) use neighbours::Neighbours;
+pub(crate) use patience::Patience;
 pub(crate) use planner::ExitPlanner;

@@ -8,48 +8,35 @@ use std::ops::Range;
 
 use super::close_look::CloseLook;
 use super::exit_plan::ExitPlan;
-use super::extent::{Extent, Follower};
+use super::extent::Follower;
 use super::function_code::FunctionCode;
 use super::function_exits::FunctionExits;
 use super::neighbours::Neighbours;
-use super::patience::Patience;
 use super::room::{Candidate, Room};
 use super::ways::{ExitKind, WayOut, Ways};
 use crate::PatchPlan;
 use crate::arch::JUMP_BYTES;
-use crate::image_code::ImageCode;
 use crate::leave::Leave;
 use crate::leaving::Leaving;
-
-/// A leaving instruction takes as long as so many bytes of code.
-const LEAVE_PATIENCE: usize = 16;
 
 /// Plans the exits of one image's functions.
 pub(crate) struct ExitPlanner<'a> {
     follower: Follower<'a>,
     room: Room<'a>,
-    is_hooked: &'a [bool],
-    neighbours: Neighbours,
+    neighbours: &'a Neighbours,
     /// Code of other functions gives way to relays too.
     asks_neighbours: bool,
 }
 
 impl<'a> ExitPlanner<'a> {
-    /// `is_part` says of each function whether it is part of another, and `is_hooked` whether its code may change; `entries`
-    /// are the jumps at functions' starts.
+    /// `entries` are the jumps at functions' starts.
     pub(crate) fn new<'p>(
-        code: ImageCode<'a>,
-        is_part: &'a [bool],
-        is_hooked: &'a [bool],
+        follower: Follower<'a>,
+        neighbours: &'a Neighbours,
         entries: impl Iterator<Item = &'p PatchPlan>,
     ) -> Self {
-        Self {
-            follower: Follower { code, is_part, patience: Patience::for_code(code.ranges) },
-            room: Room::beside(entries, code),
-            is_hooked,
-            neighbours: Neighbours::new(&code),
-            asks_neighbours: false,
-        }
+        let room = Room::beside(entries, follower.code);
+        Self { follower, room, neighbours, asks_neighbours: false }
     }
 
     /// All exits that are caught.
@@ -60,25 +47,7 @@ impl<'a> ExitPlanner<'a> {
     /// From now on code of other functions gives way too, where one has no room for its exits. To be said when all have
     /// been planned, so that they have had the first choice.
     pub(crate) fn ask_neighbours(&mut self) {
-        let functions = self.follower.code.functions.functions();
-        for (index, function) in functions.iter().enumerate() {
-            if !self.is_hooked[index] && !self.follower.is_part[index] {
-                let extent = self.follower.extent_of(function.start.0);
-                self.understand(extent, false);
-            }
-        }
         self.asks_neighbours = true;
-    }
-
-    /// The code of a function, unless it takes too long to understand. Whether it `may_change` is noted for its neighbours.
-    fn understand(&mut self, extent: Extent, may_change: bool) -> Option<FunctionCode> {
-        let leaves: usize = extent.pieces.iter().map(|own| self.follower.code.scan.leaves_of(&own.piece).len()).sum();
-        let is_short = self.follower.patience.spend(LEAVE_PATIENCE * leaves);
-        let function = is_short.then(|| FunctionCode::of(extent, &self.follower)).flatten()?;
-        if !self.asks_neighbours {
-            self.neighbours.note(&function, may_change);
-        }
-        Some(function)
     }
 
     /// Plans the exits of function `index`, whose entry displaces these bytes.
@@ -88,8 +57,9 @@ impl<'a> ExitPlanner<'a> {
             return not_understood;
         }
         let start = self.follower.code.functions.functions()[index].start;
-        let extent = self.follower.extent_of(start.0);
-        let Some(mut function) = self.understand(extent, true) else { return not_understood };
+        let Some(mut function) = FunctionCode::of(self.follower.extent_of(start.0), &self.follower) else {
+            return not_understood;
+        };
         let ways = Ways::out_of(&function, &self.follower);
         let is_open = function.extent.is_open || ways.is_open;
         let mut exits = FunctionExits { is_open, ..FunctionExits::default() };
@@ -108,7 +78,7 @@ impl<'a> ExitPlanner<'a> {
         }
         if !missed.is_empty() {
             function.list(&self.follower);
-            let neighbours = self.asks_neighbours.then_some(&self.neighbours);
+            let neighbours = self.asks_neighbours.then_some(self.neighbours);
             CloseLook {
                 index,
                 function: &function,

@@ -1,7 +1,8 @@
 //! Ways out of functions that have no room as they are.
 
+use ada_event::ImageOffset;
 use ada_image::{FunctionTable, Image, UnwindTable};
-use ada_patch::{CodeScan, EntryOnlyReason, ExitPlan, ImageCode, Leaving, PlannedFunctions, Verdict};
+use ada_patch::{CodeScan, EntryOnlyReason, ExitPlan, ImageCode, Leaving, PlannedFunctions, SkipReason, Verdict};
 
 use crate::planned::assemble;
 
@@ -215,6 +216,48 @@ fn parts_of_other_functions_give_way_to_a_relay() {
     let [exit] = evicted[..] else { panic!("{:?}", planned.exits) };
     assert_eq!(exit.displaced.bytes(), [0x31, 0xc0, 0xc3]);
     assert_eq!(exit.evicted.unwrap().bytes()[..5], [0xb8, 2, 0, 0, 0]);
+}
+
+/// Cases that hardly ever occur, in a part with an unwind entry like a function's and no name. Only the table leads there.
+#[test]
+fn a_part_that_only_a_table_leads_to_is_no_function() {
+    let text = function(
+        "cmp $4, %edi
+        ja 9f
+        lea 8f(%rip), %rdx
+        movslq (%rdx,%rdi,4), %rax
+        add %rdx, %rax
+        jmp *%rax
+    1:  mov $1, %eax
+        ret
+    2:  mov $2, %eax
+        ret
+    9:  mov $9, %eax
+        ret
+        .section .rodata
+        .balign 4
+    8:  .long 1b - 8b, 2b - 8b, 3f - 8b, inner - 8b, 9b - 8b
+        .text",
+    );
+    let part = "
+        .section .text.unlikely, \"ax\", @progbits
+        .skip 21, 0xcc
+        .cfi_startproc
+    3:  inc %esi
+        inner: mov %esi, %eax
+        inc %eax
+        ret
+        .cfi_endproc";
+    let bytes = assemble(&(text + part));
+    let inner = Image::parse(&bytes).unwrap().symbol("inner").unwrap();
+    plan_with_exits(&bytes, |functions, planned| {
+        let part = functions.index_at(ImageOffset(inner.0 - 2)).unwrap();
+        assert_eq!(planned.verdicts[part], Verdict::Skipped(SkipReason::ColdPart));
+        let entries = planned.plans.iter().flat_map(|(_, plan)| plan.patched());
+        for patched in entries.chain(planned.exits.iter().flat_map(|exit| exit.patched())) {
+            assert!(patched.start >= inner || patched.end <= inner, "{patched:?}");
+        }
+    });
 }
 
 /// Three hundred functions lead into the same code, which names the same long table three hundred times.
