@@ -53,23 +53,29 @@ fn function(body: &str) -> String {
     )
 }
 
-/// A `ret` of one byte that two jumps lead to, between instructions that others lead to.
-#[test]
-fn a_lone_return_is_caught_at_the_jumps_to_it() {
-    let planned = exits(&function(
-        "mov $1, %eax
-        cmp $7, %rdi
-        je 1f
-        mov (%rsi), %rax
-        cmp $9, %rdi
-        je 1f
+/// A function that begins so, with a `ret` of one byte at `1` between instructions that others lead to.
+fn with_lone_return(begin: &str) -> String {
+    function(&format!(
+        "{begin}
         jmp 2f
     1:  ret
     2:  mov $2, %eax
         cmp $9, %rsi
         je 2b
         mov $4, %ecx
-        ret",
+        ret"
+    ))
+}
+
+#[test]
+fn a_lone_return_is_caught_at_the_jumps_to_it() {
+    let planned = exits(&with_lone_return(
+        "mov $1, %eax
+        cmp $7, %rdi
+        je 1f
+        mov (%rsi), %rax
+        cmp $9, %rdi
+        je 1f",
     ));
     assert_eq!(planned.verdict, Verdict::Hooked);
     let jumps = planned.exits.iter().filter(|exit| exit.displaced.leaving().returns != 0);
@@ -80,17 +86,10 @@ fn a_lone_return_is_caught_at_the_jumps_to_it() {
 /// The entry displaces the jump, and tells of the return.
 #[test]
 fn a_jump_to_a_return_at_the_entry_is_the_entrys_to_tell_of() {
-    let planned = exits(&function(
+    let planned = exits(&with_lone_return(
         "test %edi, %edi
         je 1f
-        mov (%rsi), %rax
-        jmp 2f
-    1:  ret
-    2:  mov $2, %eax
-        cmp $9, %rsi
-        je 2b
-        mov $4, %ecx
-        ret",
+        mov (%rsi), %rax",
     ));
     assert_eq!(planned.verdict, Verdict::Hooked);
     assert_eq!(planned.entry, Leaving { returns: 2, ..Leaving::default() });
@@ -170,48 +169,44 @@ fn other_instructions_give_way_to_a_relay() {
 /// A part that only a branch leads to, among others like it, with no padding near: code of another part gives way.
 #[test]
 fn parts_of_other_functions_give_way_to_a_relay() {
-    let planned = exits(
+    let hot = |name: &str| {
+        format!(
+            ".globl {name}
+            .type {name}, @function
+            {name}: .cfi_startproc
+                mov (%rdi), %rax
+                mov 8(%rdi), %rcx
+                cmp %rax, %rcx
+                je {name}.cold
+                mov $1, %eax
+                ret
+            .cfi_endproc
+            .size {name}, .-{name}
+            .skip 512, 0x50
+            "
+        )
+    };
+    let cold = |name: &str, body: &str| {
+        format!(
+            ".type {name}.cold, @function
+            {name}.cold: .cfi_startproc
+                {body}
+            .cfi_endproc
+            .size {name}.cold, .-{name}.cold
+            "
+        )
+    };
+    let planned = exits(&format!(
         ".text
-        .globl f
-        .type f, @function
-        f: .cfi_startproc
-            mov (%rdi), %rax
-            mov 8(%rdi), %rcx
-            cmp %rax, %rcx
-            je f.cold
-            mov $1, %eax
-            ret
-        .cfi_endproc
-        .size f, .-f
-        .skip 512, 0x50
-        .globl g
-        .type g, @function
-        g: .cfi_startproc
-            mov (%rdi), %rax
-            mov 8(%rdi), %rcx
-            cmp %rax, %rcx
-            je g.cold
-            mov $1, %eax
-            ret
-        .cfi_endproc
-        .size g, .-g
+        {}{}
         .section .text.unlikely, \"ax\", @progbits
-        .type g.cold, @function
-        g.cold: .cfi_startproc
-            mov $2, %eax
-            mov $3, %ecx
-            mov $4, %edx
-            ud2
-        .cfi_endproc
-        .size g.cold, .-g.cold
-        .type f.cold, @function
-        f.cold: .cfi_startproc
-            xor %eax, %eax
-            ret
-        .cfi_endproc
-        .size f.cold, .-f.cold",
-    );
-    assert_eq!(planned.verdict, Verdict::Hooked, "{:?}", planned.exits);
+        {}{}",
+        hot("f"),
+        hot("g"),
+        cold("g", "mov $2, %eax; mov $3, %ecx; mov $4, %edx; ud2"),
+        cold("f", "xor %eax, %eax; ret"),
+    ));
+    assert_eq!(planned.verdict, Verdict::Hooked);
     let evicted: Vec<&ExitPlan> = planned.exits.iter().filter(|exit| exit.evicted.is_some()).collect();
     let [exit] = evicted[..] else { panic!("{:?}", planned.exits) };
     assert_eq!(exit.displaced.bytes(), [0x31, 0xc0, 0xc3]);
@@ -221,29 +216,12 @@ fn parts_of_other_functions_give_way_to_a_relay() {
 /// Cases that hardly ever occur, in a part with an unwind entry like a function's and no name. Only the table leads there.
 #[test]
 fn a_part_that_only_a_table_leads_to_is_no_function() {
-    let text = function(
-        "cmp $4, %edi
-        ja 9f
-        lea 8f(%rip), %rdx
-        movslq (%rdx,%rdi,4), %rax
-        add %rdx, %rax
-        jmp *%rax
-    1:  mov $1, %eax
-        ret
-    2:  mov $2, %eax
-        ret
-    9:  mov $9, %eax
-        ret
-        .section .rodata
-        .balign 4
-    8:  .long 1b - 8b, 2b - 8b, 3f - 8b, inner - 8b, 9b - 8b
-        .text",
-    );
+    let text = switch(".long 1b - 8b, 2b - 8b, 3b - 8b, 6f - 8b, inner - 8b, 9b - 8b");
     let part = "
         .section .text.unlikely, \"ax\", @progbits
         .skip 21, 0xcc
         .cfi_startproc
-    3:  inc %esi
+    6:  inc %esi
         inner: mov %esi, %eax
         inc %eax
         ret
