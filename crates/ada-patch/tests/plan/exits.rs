@@ -238,6 +238,40 @@ fn a_part_that_only_a_table_leads_to_is_no_function() {
     });
 }
 
+/// Whatever else the function names, such a jump leads to another.
+#[test]
+fn a_jump_through_the_linkers_slot_is_a_tail_call() {
+    let planned = exits(&function(
+        "lea 1f(%rip), %rax
+        mov %rax, (%rsi)
+    1:  mov $2, %eax
+        jmp *elsewhere@GOTPCREL(%rip)",
+    ));
+    assert_eq!(planned.verdict, Verdict::Hooked);
+    let [exit] = planned.exits[..] else { panic!("{:?}", planned.exits) };
+    assert_eq!(exit.displaced.leaving(), Leaving { tails: 1, ..Leaving::default() });
+}
+
+/// A word of the data has the address by a relocation against the function's symbol.
+#[test]
+fn an_address_that_a_relocation_names_is_not_overwritten() {
+    let body = "mov $1, %eax
+        mov %edi, %ecx
+        mov %esi, %edx
+        inc %eax
+        ret
+        .data
+        .quad f + 9
+        .text";
+    let bytes = assemble(&function(body));
+    let named = ImageOffset(Image::parse(&bytes).unwrap().symbol("f").unwrap().0 + 9);
+    plan_with_exits(&bytes, |_, planned| {
+        for patched in planned.exits.iter().flat_map(ExitPlan::patched) {
+            assert!(patched.start >= named || patched.end <= named, "{patched:?}");
+        }
+    });
+}
+
 /// Six hundred functions lead into the same code, which names the same long table six hundred times.
 #[test]
 fn a_hostile_image_does_not_take_for_ever() {
