@@ -1,13 +1,11 @@
 //! Addresses of code that an image's data holds: tables of functions and of labels.
 
 use ada_event::ImageOffset;
-use object::LittleEndian;
-use object::elf::{DT_RELA, DT_RELASZ, PT_DYNAMIC, R_X86_64_RELATIVE, Rela64};
-use object::read::elf::{Dyn, ProgramHeader};
 
-use crate::image::{Image, ImageKind, program_headers};
+use crate::code_range;
+use crate::image::Image;
+use crate::relocations::Relocations;
 use crate::segment::bytes_from;
-use crate::{code_range, header};
 
 const WORD: usize = 8;
 
@@ -19,9 +17,11 @@ impl<'d> Image<'d> {
 
     /// Every address of code that a word of the image holds once it is loaded, sorted. Nothing where that is not known.
     pub fn code_pointers(&self) -> Option<Vec<ImageOffset>> {
-        let is_code = |address: &ImageOffset| code_range::find(self.code_ranges(), *address).is_some();
-        let mut pointers = self.relocated_addresses()?;
-        pointers.retain(is_code);
+        let code = self.code_ranges();
+        // Most words are no addresses at all.
+        let all = code.first().zip(code.last()).map(|(first, last)| first.start..last.end()).unwrap_or_default();
+        let is_code = |address: &ImageOffset| all.contains(address) && code_range::find(code, *address).is_some();
+        let mut pointers: Vec<ImageOffset> = Relocations::of(self)?.addresses().filter(is_code).collect();
         // Segments of a hostile image may all be the whole file.
         let mut patience = 2 * self.file.len();
         for segment in self.load_segments() {
@@ -38,21 +38,11 @@ impl<'d> Image<'d> {
         Some(pointers)
     }
 
-    /// What the loader writes into words that are zero in the file.
-    fn relocated_addresses(&self) -> Option<Vec<ImageOffset>> {
-        let (header, _) = header::read(self.file).ok()?;
-        let mut headers = program_headers(header, self.file).ok()?.iter();
-        let Some(dynamic) = headers.find(|header| header.p_type(LittleEndian) == PT_DYNAMIC) else {
-            return (self.kind() == ImageKind::Executable).then(Vec::new);
-        };
-        let dynamic = dynamic.dynamic(LittleEndian, self.file).ok()??;
-        let value = |tag| dynamic.iter().find(|entry| entry.tag(LittleEndian) == tag).map(|it| it.val(LittleEndian));
-        let Some(at) = value(DT_RELA) else { return Some(Vec::new()) };
-        let size = usize::try_from(value(DT_RELASZ)?).ok()?;
-        let bytes = bytes_from(self.load_segments(), self.file, at)?.get(..size)?;
-        let count = size / size_of::<Rela64<LittleEndian>>();
-        let (relocations, _) = object::pod::slice_from_bytes::<Rela64<LittleEndian>>(bytes, count).ok()?;
-        let relative = relocations.iter().filter(|it| it.r_type(LittleEndian, false) == R_X86_64_RELATIVE);
-        Some(relative.map(|it| ImageOffset(it.r_addend.get(LittleEndian) as u64)).collect())
+    /// The words into which the loader writes where a symbol of the same name is, sorted. Code calls functions of other images
+    /// through them; what is jumped to is never a place within a function.
+    pub fn linker_slots(&self) -> Vec<ImageOffset> {
+        let mut slots: Vec<ImageOffset> = Relocations::of(self).iter().flat_map(Relocations::slots).collect();
+        slots.sort_unstable();
+        slots
     }
 }

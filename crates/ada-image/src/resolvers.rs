@@ -1,11 +1,10 @@
 //! Functions that the loader calls before a program runs.
 
 use object::LittleEndian;
-use object::elf::{DF_1_NOW, DF_BIND_NOW, DT_BIND_NOW, DT_FLAGS, DT_FLAGS_1, PT_DYNAMIC};
-use object::read::elf::{Dyn, ProgramHeader};
+use object::elf::{DF_1_NOW, DF_BIND_NOW, DT_BIND_NOW, DT_FLAGS, DT_FLAGS_1};
+use object::read::elf::Dyn;
 
-use crate::header;
-use crate::image::{Image, program_headers};
+use crate::image::Image;
 use crate::symbol_table::SymbolKind;
 
 impl Image<'_> {
@@ -24,13 +23,7 @@ impl Image<'_> {
     }
 
     fn binds_at_once(&self) -> bool {
-        let dynamic = || {
-            let (header, _) = header::read(self.file).ok()?;
-            let mut headers = program_headers(header, self.file).ok()?.iter();
-            let dynamic = headers.find(|header| header.p_type(LittleEndian) == PT_DYNAMIC)?;
-            dynamic.dynamic(LittleEndian, self.file).ok()?
-        };
-        dynamic().unwrap_or_default().iter().any(|entry| {
+        self.dynamic().flatten().unwrap_or_default().iter().any(|entry| {
             let value = entry.val(LittleEndian);
             match entry.tag(LittleEndian) {
                 DT_BIND_NOW => true,

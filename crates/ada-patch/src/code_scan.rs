@@ -20,9 +20,17 @@ impl Landing {
     pub(crate) const PAD: u8 = 16;
     /// Code or data has the address: an indirect jump may lead here, or it is data in the text.
     pub(crate) const NAMED: u8 = 32;
+    /// The same at the start of a function: whoever has its address calls it.
+    pub(crate) const POINTED_TO: u8 = 64;
 
+    /// Something may lead here, beside calls through a pointer.
     pub(crate) fn any(self) -> bool {
-        self.0 != 0
+        self.0 & !Self::POINTED_TO != 0
+    }
+
+    /// Nothing is known to lead here.
+    pub(crate) fn is_unknown(self) -> bool {
+        self.0 == 0
     }
 
     pub(crate) fn jumped_to_from_inside(self) -> bool {
@@ -70,6 +78,8 @@ pub(crate) enum PieceEnd {
 /// A run of code between two addresses at which something is known to start or to end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Piece {
+    /// Among all, by address.
+    pub(crate) number: u32,
     pub(crate) start: u64,
     pub(crate) end: u64,
     pub(crate) after: PieceEnd,
@@ -87,8 +97,10 @@ pub struct CodeScan {
     pub(crate) ends: Vec<PieceEnd>,
     /// Sorted by address.
     pub(crate) leaves: Vec<Leave>,
-    /// Sorted by address.
+    /// Conditional jumps out of their piece, sorted by address.
     pub(crate) outgoing: Vec<Outgoing>,
+    /// The first of both in each piece: there are too many to search for them.
+    pub(crate) firsts: Vec<[u32; 2]>,
     /// The addresses of code in the image's data, sorted, if they are known.
     pub(crate) pointers: Option<Vec<ImageOffset>>,
     /// Code that other code reads, sorted by address.
@@ -110,21 +122,57 @@ impl CodeScan {
     /// The piece of code that an address lies in.
     pub(crate) fn piece_at(&self, address: u64) -> Option<Piece> {
         let number = self.starts.partition_point(|&start| start <= address).checked_sub(1)?;
+        Some(self.piece(number)).filter(|piece| address < piece.end)
+    }
+
+    /// The pieces that have some of these addresses.
+    pub(crate) fn pieces_in(&self, addresses: Range<u64>) -> impl Iterator<Item = Piece> {
+        let first = self.starts.partition_point(|&start| start <= addresses.start).saturating_sub(1);
+        let behind = self.starts.partition_point(|&start| start < addresses.end);
+        (first..behind).map(|number| self.piece(number)).filter(move |piece| addresses.start < piece.end)
+    }
+
+    /// The leaving instructions of a piece, reached or not.
+    pub(crate) fn leaves_of(&self, piece: &Piece) -> &[Leave] {
+        let [first, _] = self.firsts[piece.number as usize];
+        let [behind, _] = self.firsts[piece.number as usize + 1];
+        &self.leaves[first as usize..behind as usize]
+    }
+
+    /// The conditional jumps out of a piece.
+    pub(crate) fn outgoing_of(&self, piece: &Piece) -> &[Outgoing] {
+        let [_, first] = self.firsts[piece.number as usize];
+        let [_, behind] = self.firsts[piece.number as usize + 1];
+        &self.outgoing[first as usize..behind as usize]
+    }
+
+    /// Finds the first of each piece.
+    pub(crate) fn index_pieces(&mut self) {
+        let (mut leave, mut outgoing) = (0, 0);
+        self.firsts = Vec::with_capacity(self.starts.len() + 1);
+        for &start in self.starts.iter().chain([&u64::MAX]) {
+            leave += self.leaves[leave..].iter().take_while(|it| it.at < start).count();
+            outgoing += self.outgoing[outgoing..].iter().take_while(|it| it.at < start).count();
+            self.firsts.push([leave as u32, outgoing as u32]);
+        }
+    }
+
+    fn piece(&self, number: usize) -> Piece {
         let start = self.starts[number];
         let (range, landings) = &self.landings[self.landings.partition_point(|(range, _)| *range <= start) - 1];
         let range_end = range + landings.len() as u64;
         let end = self.starts.get(number + 1).map_or(range_end, |&next| next.min(range_end));
-        (address < end).then_some(Piece { start, end, after: self.ends[number] })
+        Piece { number: number as u32, start, end, after: self.ends[number] }
     }
 
     /// Whether anything is known to lead to an address of `from..=to` from elsewhere than the instruction before it.
     pub(crate) fn is_led_to(&self, from: u64, to: u64) -> bool {
-        self.has_landing(from, to, !Landing::NAMED)
+        self.has_landing(from, to, !(Landing::NAMED | Landing::POINTED_TO))
     }
 
     /// The same where something may lead there, because its address is known to somebody.
     pub(crate) fn may_be_led_to(&self, from: u64, to: u64) -> bool {
-        self.has_landing(from, to, u8::MAX)
+        self.has_landing(from, to, !Landing::POINTED_TO)
     }
 
     fn has_landing(&self, from: u64, to: u64, of: u8) -> bool {

@@ -1,7 +1,9 @@
 //! Everything that is known of an image's code before it is planned.
 
+use std::ops::Range;
+
 use ada_event::ImageOffset;
-use ada_image::{CodeRange, FunctionTable, Image, UnwindTable};
+use ada_image::{Cfa, CodeRange, FunctionTable, Image, UnwindTable};
 
 use crate::code_scan::CodeScan;
 
@@ -24,5 +26,14 @@ impl<'a> ImageCode<'a> {
     /// The bytes from an address to the end of its code range.
     pub(crate) fn bytes_from(&self, start: ImageOffset) -> Option<&'a [u8]> {
         self.ranges.iter().find_map(|range| range.bytes_from(start))
+    }
+
+    pub(crate) fn bytes(&self, range: &Range<u64>) -> Option<&'a [u8]> {
+        self.bytes_from(ImageOffset(range.start))?.get(..(range.end - range.start) as usize)
+    }
+
+    /// The stack's height at an instruction, if it is known.
+    pub(crate) fn height(&self, at: u64) -> Option<Cfa> {
+        self.unwind.row_at(ImageOffset(at)).map(|row| row.cfa).filter(|cfa| *cfa != Cfa::Other)
     }
 }

@@ -1,7 +1,7 @@
 //! All functions of an image, planned together: their entries first, and then their exits, which take the room that is left.
 
 use crate::arch::Relays;
-use crate::exits::{ExitPlan, ExitPlanner, Exits};
+use crate::exits::{ExitPlan, ExitPlanner, Follower, FunctionExits, Neighbours, Patience};
 use crate::image_code::ImageCode;
 use crate::{EntryOnlyReason, PatchPlan, Planner, SkipReason, StubKind, Verdict};
 
@@ -30,13 +30,28 @@ impl PlannedFunctions {
         planned
     }
 
+    /// Gives up functions that turn out to be parts of others.
+    fn leave_alone(&mut self, parts: &[usize]) {
+        for &part in parts {
+            self.verdicts[part] = Verdict::Skipped(SkipReason::ColdPart);
+        }
+        self.plans.retain(|(index, _)| !matches!(self.verdicts[*index], Verdict::Skipped(_)));
+    }
+
     fn plan_exits(&mut self, code: ImageCode<'_>) {
         let is_part =
             |verdict: &Verdict| matches!(verdict, Verdict::Skipped(SkipReason::ColdPart | SkipReason::OddFirstRow));
+        let is_hooked = |verdict: &Verdict| *verdict == Verdict::Hooked;
+        let follower = |is_part| Follower { code, is_part, patience: Patience::for_code(code.ranges) };
+        let known_parts: Vec<bool> = self.verdicts.iter().map(is_part).collect();
+        let known_hooked: Vec<bool> = self.verdicts.iter().map(is_hooked).collect();
+        let neighbours = Neighbours::of(&follower(&known_parts), &known_hooked);
+        self.leave_alone(&neighbours.parts);
         let parts: Vec<bool> = self.verdicts.iter().map(is_part).collect();
-        let hooked: Vec<bool> = self.verdicts.iter().map(|verdict| *verdict == Verdict::Hooked).collect();
-        let mut planner = ExitPlanner::new(code, &parts, &hooked, self.plans.iter().map(|(_, plan)| plan));
-        let mut planned: Vec<Option<Exits>> = Vec::with_capacity(self.plans.len());
+        let hooked: Vec<bool> = self.verdicts.iter().map(is_hooked).collect();
+        let entries = self.plans.iter().map(|(_, plan)| plan);
+        let mut planner = ExitPlanner::new(follower(&parts), &neighbours, entries);
+        let mut planned: Vec<Option<FunctionExits>> = Vec::with_capacity(self.plans.len());
         let entry = |plan: &PatchPlan| plan.at.0..plan.at.0 + plan.displaced.bytes().len() as u64;
         for (index, plan) in &self.plans {
             planned.push(hooked[*index].then(|| planner.plan(*index, entry(plan))));

@@ -10,7 +10,9 @@ pub(crate) enum LeaveKind {
     Return(u16),
     /// Jumps to an address.
     Jump(u64),
-    /// Jumps through a pointer at a fixed address, as the linker makes for functions of other images.
+    /// Jumps through a word at a fixed address.
+    JumpThroughWord(u64),
+    /// The same where the loader has written the address of a function there, by its name.
     JumpThroughLinker,
     /// Jumps through a pointer in an object: a method, or the next word of an interpreter's program.
     JumpThroughPointer,
@@ -49,7 +51,7 @@ impl Leave {
     pub(crate) fn may_stay(&self) -> bool {
         match self.kind {
             LeaveKind::Switch | LeaveKind::JumpToPopped => true,
-            LeaveKind::JumpThroughLinker | LeaveKind::JumpThroughPointer | LeaveKind::JumpToRegister => {
+            LeaveKind::JumpThroughWord(_) | LeaveKind::JumpThroughPointer | LeaveKind::JumpToRegister => {
                 !self.is_behind_epilogue()
             }
             _ => false,
@@ -109,10 +111,10 @@ pub(crate) enum Through {
 /// A function's instructions.
 #[derive(Debug, Default)]
 pub(crate) struct Listing {
-    /// Sorted by address within each piece.
+    /// Sorted by address.
     pub(crate) instructions: Vec<Listed>,
-    /// Addresses and constants in the code, of which some may be addresses of tables and labels.
+    /// Addresses and constants in the code, of which some may be addresses of tables and labels; each once.
     pub(crate) addresses: Vec<u64>,
-    /// The indirect jumps.
+    /// The indirect jumps, sorted by address.
     pub(crate) jumps: Vec<(u64, Through)>,
 }

@@ -36,7 +36,7 @@ pub use ada_ring::AgentEntries;
 pub use arch::{Displaced, Relays};
 pub use arena::{Arena, ArenaError};
 pub use code_scan::CodeScan;
-pub use exits::{DisplacedExit, ExitPlan, ExitPlanner, Exits};
+pub use exits::{DisplacedExit, ExitPlan};
 pub use hook_site::{CopiedCode, HookSite, PATCH_BYTES, Patch};
 pub use image_code::ImageCode;
 pub use image_planner::PlannedFunctions;

@@ -1,9 +1,11 @@
 //! One pass over all code of an image.
 
+use ada_event::ImageOffset;
 use ada_image::{CodeRange, FunctionTable, Image, UnwindTable};
 
 use crate::arch::{Branch, CodeReads, fenced, read_piece};
 use crate::code_scan::{CodeScan, Landing, PieceUse};
+use crate::leave::LeaveKind;
 
 impl CodeScan {
     /// Decodes every instruction of `ranges`, starting anew at each known function and unwind entry, since what
@@ -17,6 +19,7 @@ impl CodeScan {
             ends: Vec::new(),
             leaves: Vec::new(),
             outgoing: Vec::new(),
+            firsts: Vec::new(),
             pointers: None,
             reads: Vec::new(),
             fenced: ranges.iter().flat_map(|range| fenced(range.start.0, range.bytes)).collect(),
@@ -34,10 +37,13 @@ impl CodeScan {
         let pointers = image.code_pointers();
         pointers.iter().flatten().for_each(|pointer| scan.note_address(pointer.0));
         scan.pointers = pointers;
-        // Whoever has the address of a function calls it.
+        scan.find_linker_jumps(&image.linker_slots());
+        scan.index_pieces();
         for function in functions.functions() {
-            if let Some(landing) = scan.landing_mut(function.start.0) {
-                *landing &= !Landing::NAMED;
+            if let Some(landing) = scan.landing_mut(function.start.0)
+                && *landing & Landing::NAMED != 0
+            {
+                *landing = *landing & !Landing::NAMED | Landing::POINTED_TO;
             }
         }
         for pad in unwind.landing_pads() {
@@ -80,6 +86,17 @@ impl CodeScan {
             from = to;
         }
         self.reads.extend(reads.found());
+    }
+
+    /// Tells jumps through the linker's slots, which end a function, from those through any other word.
+    fn find_linker_jumps(&mut self, slots: &[ImageOffset]) {
+        for leave in &mut self.leaves {
+            if let LeaveKind::JumpThroughWord(word) = leave.kind
+                && slots.binary_search(&ImageOffset(word)).is_ok()
+            {
+                leave.kind = LeaveKind::JumpThroughLinker;
+            }
+        }
     }
 
     fn note_address(&mut self, address: u64) {

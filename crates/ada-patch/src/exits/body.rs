@@ -1,8 +1,9 @@
 //! Where the indirect jumps of a function may lead within it.
 //!
-//! Without a closer look, all that is known of such a jump is that it leads to places of its own stack height. A closer look
-//! finds the tables that it can go by: distances from an address that the function names, or addresses that the image's data
-//! holds.
+//! They go by an address that somebody has stored, or by one that is computed. Those that are stored lie in the image's data,
+//! or are named by an instruction. Those that are computed are sums of an address that the function names and a distance from
+//! a table there: each such table is read. A jump that neither explains leads to any place of its own stack height, which
+//! is all that is known of it.
 
 use ada_event::ImageOffset;
 use ada_image::Cfa;
@@ -11,7 +12,7 @@ use super::extent::{Extent, Follower};
 use crate::image_code::ImageCode;
 use crate::leave::{Leave, LeaveKind, Listing, Through};
 
-/// No table of cases is longer.
+/// No function has more cases.
 const MOST_CASES: usize = 65_536;
 /// Behind so many entries that lead elsewhere, a table is over. What is read beyond its end only forbids a little more.
 const MOST_ELSEWHERE: usize = 8;
@@ -43,10 +44,10 @@ impl Body {
         let cases = Cases::of(follower, extent, listing);
         body.parts = cases.parts;
         for leave in jumps {
-            let through = listing.jumps.iter().find(|(at, _)| *at == leave.at).map(|(_, through)| *through);
-            let is_known = match through {
+            let through = listing.jumps.binary_search_by_key(&leave.at, |(at, _)| *at).ok();
+            let is_known = match through.map(|number| listing.jumps[number].1) {
                 Some(Through::Pointer) => pointers.is_some() && !cases.names_labels,
-                Some(Through::Sum) => !cases.names_labels && !cases.labels.is_empty(),
+                Some(Through::Sum) => !cases.names_labels && !cases.labels.is_empty() && !cases.are_cut,
                 Some(Through::Unknown) | None => false,
             };
             if !is_known {
@@ -71,10 +72,20 @@ impl Body {
     }
 
     fn note_jump(&mut self, code: &ImageCode<'_>, at: u64) {
-        match height(code, at) {
+        match code.height(at) {
             Some(height) => self.heights.push(height),
             None => self.jumps_at_any_height = true,
         }
+    }
+
+    /// Whether it is known where all jumps lead.
+    pub(crate) fn knows_all(&self) -> bool {
+        self.unknown_jumps.is_empty()
+    }
+
+    /// Where they may lead, sorted.
+    pub(crate) fn labels(&self) -> &[u64] {
+        &self.labels
     }
 
     /// Whether it is known where an indirect jump leads.
@@ -90,7 +101,7 @@ impl Body {
         }
         let heights = &self.heights;
         !self.jumps_at_any_height
-            && (heights.is_empty() || height(code, at).is_some_and(|height| !heights.contains(&height)))
+            && (heights.is_empty() || code.height(at).is_some_and(|height| !heights.contains(&height)))
     }
 
     /// Whether an indirect jump may lead to an address of `from..=to`.
@@ -100,28 +111,24 @@ impl Body {
     }
 }
 
-/// The stack's height at an instruction.
-pub(crate) fn height(code: &ImageCode<'_>, at: u64) -> Option<Cfa> {
-    code.unwind.row_at(ImageOffset(at)).map(|row| row.cfa).filter(|cfa| *cfa != Cfa::Other)
-}
-
 /// Where a function's tables of distances lead, and what other addresses of its own it has.
 struct Cases {
     labels: Vec<u64>,
     /// The code has addresses within the function, from which others may be computed.
     names_labels: bool,
     parts: Vec<u64>,
+    /// There are more tables than were read.
+    are_cut: bool,
 }
 
 impl Cases {
     fn of(follower: &Follower<'_>, extent: &Extent, listing: &Listing) -> Self {
-        let is_own = |at: u64| extent.pieces.iter().any(|own| (own.piece.start..own.piece.end).contains(&at));
         // Where a case cannot occur, a table leads to the end of the function.
         let is_end = |at: u64| extent.pieces.iter().any(|own| own.piece.end == at);
-        let mut cases = Self { labels: Vec::new(), names_labels: false, parts: Vec::new() };
+        let mut cases = Self { labels: Vec::new(), names_labels: false, parts: Vec::new(), are_cut: false };
         let has_tables = listing.jumps.iter().any(|(_, through)| *through != Through::Pointer);
         for &address in &listing.addresses {
-            if is_own(address) {
+            if extent.contains(address) {
                 if !extent.pieces.iter().any(|own| own.piece.start == address) {
                     cases.labels.push(address);
                     cases.names_labels = true;
@@ -132,14 +139,20 @@ impl Cases {
             let Some(bytes) = bytes else { continue };
             let (mut elsewhere, known) = (0, cases.labels.len());
             let mut parts = Vec::new();
-            for distance in bytes.as_chunks().0.iter().take(MOST_CASES) {
+            for distance in bytes.as_chunks().0 {
+                if cases.labels.len() == MOST_CASES || !follower.patience.spend(1) {
+                    cases.are_cut = true;
+                    return cases;
+                }
                 let target = address.wrapping_add_signed(i32::from_le_bytes(*distance).into());
-                if is_own(target) {
+                if extent.contains(target) {
                     cases.labels.push(target);
                 } else if !is_end(target) {
                     let is_part = || {
                         let piece = follower.code.scan.piece_at(target);
-                        piece.is_some_and(|piece| !follower.is_entry(piece.start))
+                        piece.is_some_and(|piece| {
+                            !follower.is_entry(piece.start) || follower.unknown_part(piece.start).is_some()
+                        })
                     };
                     if elsewhere == 0 && parts.len() < MOST_PARTS && is_part() {
                         parts.push(target);

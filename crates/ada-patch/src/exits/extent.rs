@@ -3,11 +3,15 @@
 //! Its piece of code from the start on; pieces that it falls into or jumps into, unless a function starts there that others
 //! call: compilers split off what hardly ever runs, and hand-written functions share their ends.
 
+use std::ops::Range;
+
 use ada_event::ImageOffset;
 
+use super::patience::Patience;
+use crate::arch::instruction_number;
 use crate::code_scan::{Piece, PieceEnd};
 use crate::image_code::ImageCode;
-use crate::leave::{Leave, LeaveKind};
+use crate::leave::LeaveKind;
 
 /// No function has more pieces; one that seems to is not understood.
 const MOST_PIECES: usize = 64;
@@ -17,6 +21,17 @@ pub(crate) struct Extent {
     pub(crate) pieces: Vec<OwnPiece>,
     /// Whether it runs on into what may be another function, or is not understood.
     pub(crate) is_open: bool,
+}
+
+impl Extent {
+    /// The piece that has an address.
+    pub(crate) fn piece_at(&self, address: u64) -> Option<&OwnPiece> {
+        self.pieces.iter().find(|own| (own.piece.start..own.piece.end).contains(&address))
+    }
+
+    pub(crate) fn contains(&self, address: u64) -> bool {
+        self.piece_at(address).is_some()
+    }
 }
 
 /// A piece of a function.
@@ -32,6 +47,7 @@ pub(crate) struct Follower<'a> {
     pub(crate) code: ImageCode<'a>,
     /// By function number: it is part of another, and nobody calls it.
     pub(crate) is_part: &'a [bool],
+    pub(crate) patience: Patience,
 }
 
 impl Follower<'_> {
@@ -42,6 +58,14 @@ impl Follower<'_> {
             Some(index) => !self.is_part[index],
             None => self.code.scan.piece_at(address).is_none(),
         }
+    }
+
+    /// The number of the function at an address that may be a part of another: it has no name, and nothing is known to lead
+    /// there.
+    pub(crate) fn unknown_part(&self, address: u64) -> Option<usize> {
+        let start = ImageOffset(address);
+        let index = self.code.functions.index_at(start).filter(|_| self.code.scan.landing(start).is_unknown())?;
+        (!self.is_part[index] && !self.code.functions.functions()[index].sources.has_symbol()).then_some(index)
     }
 
     pub(crate) fn extent_of(&self, start: u64) -> Extent {
@@ -66,7 +90,7 @@ impl Follower<'_> {
                 return;
             }
             extent.pieces.push(OwnPiece { piece, starts: at == piece.start });
-            for leave in self.leaves(&piece) {
+            for leave in self.code.scan.leaves_of(&piece) {
                 if let LeaveKind::Jump(target) = leave.kind
                     && !(piece.start..piece.end).contains(&target)
                     && !self.is_entry(target)
@@ -74,10 +98,8 @@ impl Follower<'_> {
                     to_do.push(target);
                 }
             }
-            let outgoing = &self.code.scan.outgoing;
-            let first = outgoing.partition_point(|branch| branch.at < piece.start);
-            let branches = outgoing[first..].iter().take_while(|branch| branch.at < piece.end);
-            to_do.extend(branches.map(|branch| branch.target).filter(|&target| !self.is_entry(target)));
+            let targets = self.code.scan.outgoing_of(&piece).iter().map(|branch| branch.target);
+            to_do.extend(targets.filter(|&target| !self.is_entry(target)));
             match piece.after {
                 PieceEnd::FallsThrough if self.is_entry(piece.end) => extent.is_open = true,
                 PieceEnd::FallsThrough => to_do.push(piece.end),
@@ -86,11 +108,21 @@ impl Follower<'_> {
         }
     }
 
-    /// The leaving instructions of a piece, reached or not.
-    pub(crate) fn leaves(&self, piece: &Piece) -> &[Leave] {
-        let leaves = &self.code.scan.leaves;
-        let first = leaves.partition_point(|leave| leave.at < piece.start);
-        let count = leaves[first..].partition_point(|leave| leave.at < piece.end);
-        &leaves[first..first + count]
+    /// Whether something is known to lead to the straight code `from..=to` of a piece.
+    pub(crate) fn is_reached(&self, from: u64, to: u64, own: &OwnPiece) -> bool {
+        from == own.piece.start && own.starts || self.code.scan.is_led_to(from, to) || self.has_row(from, to)
+    }
+
+    /// Whether the unwind table has something to say of `from..=to`, as it has of code only.
+    fn has_row(&self, from: u64, to: u64) -> bool {
+        let Some(fde) = self.code.unwind.fde_at(ImageOffset(from)) else { return false };
+        let rows = self.code.unwind.rows(fde);
+        let first = rows.partition_point(|row| row.start.0 < from);
+        rows.get(first).is_some_and(|row| row.start.0 <= to)
+    }
+
+    /// The number of an instruction among those of a range.
+    pub(crate) fn number_in(&self, range: &Range<u64>, at: u64) -> usize {
+        instruction_number(self.code.bytes(range).unwrap_or_default(), (at - range.start) as usize) & 7
     }
 }

@@ -1,67 +1,104 @@
 //! Leaving instructions, as they are decoded.
 
-use iced_x86::{Code, FlowControl, Instruction, Mnemonic, OpKind, Register};
+use iced_x86::{Code, Decoder, FlowControl, Instruction, Mnemonic, OpKind, Register};
 
 use crate::leave::{Before, Leave, LeaveKind, REMEMBERED};
 
-/// Remembers the instructions of a piece of code as they are decoded.
-#[derive(Default)]
+/// Remembers the instructions of a piece of code as they are decoded. Most are never asked for again, so they are kept as
+/// they are.
 pub(crate) struct Recent {
-    before: [Before; REMEMBERED],
+    /// The newest ones, in a circle.
+    instructions: [Instruction; KEPT],
+    /// How many have been decoded.
+    count: usize,
+    /// How many had been when the last leaving one was.
+    left: usize,
     /// The registers that a table of cases was added up in.
     summed: [Register; 2],
-    /// What the instruction before took off the stack.
-    popped: Register,
 }
 
+/// Those before a leaving one, and itself.
+const KEPT: usize = (REMEMBERED + 1).next_power_of_two();
+
 impl Recent {
-    /// Notes an instruction; gives the leaving one that it is.
-    pub(crate) fn note(&mut self, instruction: &Instruction) -> Option<Leave> {
-        if let Some(kind) = self.kind_of(instruction) {
-            let leave = Leave { at: instruction.ip(), length: instruction.len() as u8, kind, before: self.before };
-            *self = Self::default();
-            return Some(leave);
-        }
-        self.before.rotate_right(1);
-        self.before[0] = Before {
-            length: instruction.len() as u8,
-            raises_stack: raises_stack(instruction),
-            is_plain: is_plain(instruction),
-        };
-        self.popped = if instruction.mnemonic() == Mnemonic::Pop { instruction.op0_register() } else { Register::None };
-        let is_sum = match instruction.mnemonic() {
-            Mnemonic::Add => instruction.op1_kind() == OpKind::Register,
-            Mnemonic::Lea => instruction.memory_index() != Register::None,
-            _ => false,
+    pub(crate) fn new() -> Self {
+        Self { instructions: [Instruction::default(); KEPT], count: 0, left: 0, summed: [Register::None; 2] }
+    }
+
+    /// The next instruction.
+    #[inline]
+    pub(crate) fn decode(&mut self, decoder: &mut Decoder<'_>) -> &Instruction {
+        self.count += 1;
+        let next = &mut self.instructions[self.count % KEPT];
+        decoder.decode_out(next);
+        next
+    }
+
+    /// The last one that was decoded.
+    #[inline]
+    pub(crate) fn newest(&self) -> &Instruction {
+        &self.instructions[self.count % KEPT]
+    }
+
+    /// The newest instruction as a leaving one, if it is.
+    #[inline]
+    pub(crate) fn leave(&mut self) -> Option<Leave> {
+        let newest = self.newest();
+        let is_sum = match (newest.flow_control(), newest.mnemonic()) {
+            (FlowControl::Next, Mnemonic::Add) => newest.op1_kind() == OpKind::Register,
+            (FlowControl::Next, Mnemonic::Lea) => newest.memory_index() != Register::None,
+            (FlowControl::Next, Mnemonic::Hlt) => return Some(self.leave_by(LeaveKind::Trap)),
+            (FlowControl::Next, _) => false,
+            (flow, _) => return self.kind_of(newest, flow).map(|kind| self.leave_by(kind)),
         };
         if is_sum {
-            self.summed = [instruction.op0_register(), self.summed[0]];
+            self.summed = [newest.op0_register(), self.summed[0]];
         }
         None
     }
 
-    fn kind_of(&self, instruction: &Instruction) -> Option<LeaveKind> {
-        Some(match instruction.flow_control() {
+    fn leave_by(&mut self, kind: LeaveKind) -> Leave {
+        let newest = self.newest();
+        let before = std::array::from_fn(|number| self.before(number + 1).map_or(Before::default(), remembered));
+        let leave = Leave { at: newest.ip(), length: newest.len() as u8, kind, before };
+        (self.left, self.summed) = (self.count, [Register::None; 2]);
+        leave
+    }
+
+    /// The instruction so many before the newest, up to the last leaving one.
+    fn before(&self, number: usize) -> Option<&Instruction> {
+        let count = self.count.checked_sub(number).filter(|&count| count > self.left)?;
+        Some(&self.instructions[count % KEPT])
+    }
+
+    fn kind_of(&self, instruction: &Instruction, flow: FlowControl) -> Option<LeaveKind> {
+        Some(match flow {
             FlowControl::Return if instruction.op_count() == 1 => LeaveKind::Return(instruction.immediate16()),
             FlowControl::Return => LeaveKind::Return(0),
             FlowControl::UnconditionalBranch => LeaveKind::Jump(instruction.near_branch64()),
             FlowControl::IndirectBranch => self.indirect(instruction),
             FlowControl::Exception => LeaveKind::Trap,
-            FlowControl::Next if instruction.mnemonic() == Mnemonic::Hlt => LeaveKind::Trap,
             _ => return None,
         })
     }
 
     fn indirect(&self, jump: &Instruction) -> LeaveKind {
         let is_case = jump.memory_index() != Register::None || jump.segment_prefix() == Register::DS;
+        let popped = self.before(1).filter(|it| it.mnemonic() == Mnemonic::Pop).map(Instruction::op0_register);
         match jump.op0_kind() {
-            OpKind::Memory if jump.is_ip_rel_memory_operand() => LeaveKind::JumpThroughLinker,
+            OpKind::Memory if jump.is_ip_rel_memory_operand() => {
+                LeaveKind::JumpThroughWord(jump.ip_rel_memory_address())
+            }
             OpKind::Memory if !is_case => LeaveKind::JumpThroughPointer,
-            OpKind::Register if self.popped == jump.op0_register() => LeaveKind::JumpToPopped,
+            OpKind::Register if popped == Some(jump.op0_register()) => LeaveKind::JumpToPopped,
             OpKind::Register if !is_case && !self.summed.contains(&jump.op0_register()) => LeaveKind::JumpToRegister,
             _ => LeaveKind::Switch,
         }
     }
+}
+
+fn remembered(instruction: &Instruction) -> Before {
+    Before { length: instruction.len() as u8, raises_stack: raises_stack(instruction), is_plain: is_plain(instruction) }
 }
 
 /// Whether an instruction can be run in another place: it goes on behind itself, or by a jump that can be made longer.

@@ -27,25 +27,24 @@ pub(crate) fn read_piece(
     mut branches: impl FnMut(Branch, Outgoing),
 ) -> PieceUse {
     let mut found = PieceUse::default();
-    let mut instruction = Instruction::default();
     let mut decoder = Decoder::with_ip(64, bytes, from, DecoderOptions::NONE);
-    let mut recent = Recent::default();
+    let mut recent = Recent::new();
     reads.start_piece();
     while decoder.can_decode() {
-        decoder.decode_out(&mut instruction);
-        reads.note(&instruction);
+        let instruction = recent.decode(&mut decoder);
+        reads.note(instruction);
         if instruction.op0_kind() == OpKind::NearBranch64 {
             let target = instruction.near_branch64();
             let branch = Outgoing { at: instruction.ip(), length: instruction.len() as u8, target };
-            branches(kind_of(&instruction), branch);
+            branches(kind_of(instruction), branch);
         }
-        leaves.extend(recent.note(&instruction));
-        if let Some(target) = named_address(&instruction) {
+        if let Some(target) = named_address(instruction) {
             branches(Branch::Address, Outgoing { at: instruction.ip(), length: instruction.len() as u8, target });
         }
-        found.uses_gs |= uses_gs(&instruction);
+        found.uses_gs |= uses_gs(instruction);
+        leaves.extend(recent.leave());
     }
-    found.end = end_of(&instruction);
+    found.end = end_of(recent.newest());
     found
 }
 
@@ -55,15 +54,13 @@ pub(super) fn named_address(instruction: &Instruction) -> Option<u64> {
     if instruction.mnemonic() == Mnemonic::Lea {
         return instruction.is_ip_rel_memory_operand().then(|| instruction.ip_rel_memory_address());
     }
-    match instruction.op_count() {
-        0 => None,
-        count => match instruction.op_kind(count - 1) {
-            OpKind::Immediate32 => Some(instruction.immediate32().into()),
-            OpKind::Immediate32to64 => Some(instruction.immediate32to64() as u64),
-            OpKind::Immediate64 => Some(instruction.immediate64()),
-            _ => None,
-        },
-    }
+    // A constant is the last operand; which one that is takes longer to find out.
+    [instruction.op1_kind(), instruction.op0_kind(), instruction.op2_kind()].into_iter().find_map(|kind| match kind {
+        OpKind::Immediate32 => Some(instruction.immediate32().into()),
+        OpKind::Immediate32to64 => Some(instruction.immediate32to64() as u64),
+        OpKind::Immediate64 => Some(instruction.immediate64()),
+        _ => None,
+    })
 }
 
 #[inline]

@@ -1,7 +1,8 @@
 //! Ways out of functions that have no room as they are.
 
+use ada_event::ImageOffset;
 use ada_image::{FunctionTable, Image, UnwindTable};
-use ada_patch::{CodeScan, ExitPlan, ImageCode, Leaving, PlannedFunctions, Verdict};
+use ada_patch::{CodeScan, EntryOnlyReason, ExitPlan, ImageCode, Leaving, PlannedFunctions, SkipReason, Verdict};
 
 use crate::planned::assemble;
 
@@ -13,18 +14,22 @@ struct Exits {
 
 /// What is planned for the one function `f` of some assembler text.
 fn exits(text: &str) -> Exits {
-    let bytes = assemble(text);
-    let image = Image::parse(&bytes).unwrap();
+    plan_with_exits(&assemble(text), |functions, planned| {
+        let index = functions.find("f").unwrap();
+        let entry = planned.plans.iter().find(|(of, _)| *of == index).map(|(_, plan)| plan.leaving);
+        let exits = planned.exits.into_iter().filter(|exit| exit.function as usize == index).collect();
+        Exits { verdict: planned.verdicts[index], entry: entry.unwrap_or_default(), exits }
+    })
+}
+
+fn plan_with_exits<R>(bytes: &[u8], then: impl FnOnce(&FunctionTable, PlannedFunctions) -> R) -> R {
+    let image = Image::parse(bytes).unwrap();
     let unwind = UnwindTable::parse(&image);
     let functions = FunctionTable::discover(&image, &unwind, &[]);
     let scan = CodeScan::of(&image, &functions, &unwind);
     let code =
         ImageCode { image: &image, ranges: image.code_ranges(), functions: &functions, unwind: &unwind, scan: &scan };
-    let planned = PlannedFunctions::of(code, false);
-    let index = functions.find("f").unwrap();
-    let entry = planned.plans.iter().find(|(of, _)| *of == index).map(|(_, plan)| plan.leaving).unwrap_or_default();
-    let exits = planned.exits.into_iter().filter(|exit| exit.function as usize == index).collect();
-    Exits { verdict: planned.verdicts[index], entry, exits }
+    then(&functions, PlannedFunctions::of(code, false))
 }
 
 fn function(body: &str) -> String {
@@ -48,23 +53,29 @@ fn function(body: &str) -> String {
     )
 }
 
-/// A `ret` of one byte that two jumps lead to, between instructions that others lead to.
-#[test]
-fn a_lone_return_is_caught_at_the_jumps_to_it() {
-    let planned = exits(&function(
-        "mov $1, %eax
-        cmp $7, %rdi
-        je 1f
-        mov (%rsi), %rax
-        cmp $9, %rdi
-        je 1f
+/// A function that begins so, with a `ret` of one byte at `1` between instructions that others lead to.
+fn with_lone_return(begin: &str) -> String {
+    function(&format!(
+        "{begin}
         jmp 2f
     1:  ret
     2:  mov $2, %eax
         cmp $9, %rsi
         je 2b
         mov $4, %ecx
-        ret",
+        ret"
+    ))
+}
+
+#[test]
+fn a_lone_return_is_caught_at_the_jumps_to_it() {
+    let planned = exits(&with_lone_return(
+        "mov $1, %eax
+        cmp $7, %rdi
+        je 1f
+        mov (%rsi), %rax
+        cmp $9, %rdi
+        je 1f",
     ));
     assert_eq!(planned.verdict, Verdict::Hooked);
     let jumps = planned.exits.iter().filter(|exit| exit.displaced.leaving().returns != 0);
@@ -75,17 +86,10 @@ fn a_lone_return_is_caught_at_the_jumps_to_it() {
 /// The entry displaces the jump, and tells of the return.
 #[test]
 fn a_jump_to_a_return_at_the_entry_is_the_entrys_to_tell_of() {
-    let planned = exits(&function(
+    let planned = exits(&with_lone_return(
         "test %edi, %edi
         je 1f
-        mov (%rsi), %rax
-        jmp 2f
-    1:  ret
-    2:  mov $2, %eax
-        cmp $9, %rsi
-        je 2b
-        mov $4, %ecx
-        ret",
+        mov (%rsi), %rax",
     ));
     assert_eq!(planned.verdict, Verdict::Hooked);
     assert_eq!(planned.entry, Leaving { returns: 2, ..Leaving::default() });
@@ -160,4 +164,138 @@ fn other_instructions_give_way_to_a_relay() {
     let [exit] = evicted[..] else { panic!("{:?}", planned.exits) };
     assert_eq!(exit.displaced.bytes(), [0x59, 0xc3]);
     assert!(exit.evicted.unwrap().bytes().len() >= 10);
+}
+
+/// A part that only a branch leads to, among others like it, with no padding near: code of another part gives way.
+#[test]
+fn parts_of_other_functions_give_way_to_a_relay() {
+    let hot = |name: &str| {
+        format!(
+            ".globl {name}
+            .type {name}, @function
+            {name}: .cfi_startproc
+                mov (%rdi), %rax
+                mov 8(%rdi), %rcx
+                cmp %rax, %rcx
+                je {name}.cold
+                mov $1, %eax
+                ret
+            .cfi_endproc
+            .size {name}, .-{name}
+            .skip 512, 0x50
+            "
+        )
+    };
+    let cold = |name: &str, body: &str| {
+        format!(
+            ".type {name}.cold, @function
+            {name}.cold: .cfi_startproc
+                {body}
+            .cfi_endproc
+            .size {name}.cold, .-{name}.cold
+            "
+        )
+    };
+    let planned = exits(&format!(
+        ".text
+        {}{}
+        .section .text.unlikely, \"ax\", @progbits
+        {}{}",
+        hot("f"),
+        hot("g"),
+        cold("g", "mov $2, %eax; mov $3, %ecx; mov $4, %edx; ud2"),
+        cold("f", "xor %eax, %eax; ret"),
+    ));
+    assert_eq!(planned.verdict, Verdict::Hooked);
+    let evicted: Vec<&ExitPlan> = planned.exits.iter().filter(|exit| exit.evicted.is_some()).collect();
+    let [exit] = evicted[..] else { panic!("{:?}", planned.exits) };
+    assert_eq!(exit.displaced.bytes(), [0x31, 0xc0, 0xc3]);
+    assert_eq!(exit.evicted.unwrap().bytes()[..5], [0xb8, 2, 0, 0, 0]);
+}
+
+/// Cases that hardly ever occur, in a part with an unwind entry like a function's and no name. Only the table leads there.
+#[test]
+fn a_part_that_only_a_table_leads_to_is_no_function() {
+    let text = switch(".long 1b - 8b, 2b - 8b, 3b - 8b, 6f - 8b, inner - 8b, 9b - 8b");
+    let part = "
+        .section .text.unlikely, \"ax\", @progbits
+        .skip 21, 0xcc
+        .cfi_startproc
+    6:  inc %esi
+        inner: mov %esi, %eax
+        inc %eax
+        ret
+        .cfi_endproc";
+    let bytes = assemble(&(text + part));
+    let inner = Image::parse(&bytes).unwrap().symbol("inner").unwrap();
+    plan_with_exits(&bytes, |functions, planned| {
+        let part = functions.index_at(ImageOffset(inner.0 - 2)).unwrap();
+        assert_eq!(planned.verdicts[part], Verdict::Skipped(SkipReason::ColdPart));
+        let entries = planned.plans.iter().flat_map(|(_, plan)| plan.patched());
+        for patched in entries.chain(planned.exits.iter().flat_map(|exit| exit.patched())) {
+            assert!(patched.start >= inner || patched.end <= inner, "{patched:?}");
+        }
+    });
+}
+
+/// Whatever else the function names, such a jump leads to another.
+#[test]
+fn a_jump_through_the_linkers_slot_is_a_tail_call() {
+    let planned = exits(&function(
+        "lea 1f(%rip), %rax
+        mov %rax, (%rsi)
+    1:  mov $2, %eax
+        jmp *elsewhere@GOTPCREL(%rip)",
+    ));
+    assert_eq!(planned.verdict, Verdict::Hooked);
+    let [exit] = planned.exits[..] else { panic!("{:?}", planned.exits) };
+    assert_eq!(exit.displaced.leaving(), Leaving { tails: 1, ..Leaving::default() });
+}
+
+/// A word of the data has the address by a relocation against the function's symbol.
+#[test]
+fn an_address_that_a_relocation_names_is_not_overwritten() {
+    let body = "mov $1, %eax
+        mov %edi, %ecx
+        mov %esi, %edx
+        inc %eax
+        ret
+        .data
+        .quad f + 9
+        .text";
+    let bytes = assemble(&function(body));
+    let named = ImageOffset(Image::parse(&bytes).unwrap().symbol("f").unwrap().0 + 9);
+    plan_with_exits(&bytes, |_, planned| {
+        for patched in planned.exits.iter().flat_map(ExitPlan::patched) {
+            assert!(patched.start >= named || patched.end <= named, "{patched:?}");
+        }
+    });
+}
+
+/// Six hundred functions lead into the same code, which names the same long table six hundred times.
+#[test]
+fn a_hostile_image_does_not_take_for_ever() {
+    let functions: String = (0..600).map(|number| format!(".type f{number}, @function\nf{number}: jmp 1f\n")).collect();
+    let text = format!(
+        ".text
+        {functions}
+    1:  .rept 600
+        lea 8f(%rip), %rdx
+        .endr
+        movslq (%rdx,%rdi,4), %rax
+        add %rdx, %rax
+        jmp *%rax
+        .section .rodata
+        .balign 4
+    8:  .rept 65536
+        .long 1b - 8b
+        .endr"
+    );
+    let begun = std::time::Instant::now();
+    plan_with_exits(&assemble(&text), |_, planned| {
+        let verdicts = &planned.verdicts;
+        assert!(verdicts.contains(&Verdict::EntryOnly(EntryOnlyReason::UnseenExits)), "{verdicts:?}");
+    });
+    // Where each table is read each time, half as many of both take 50 s.
+    assert!(begun.elapsed().as_secs() < 30, "{:?}", begun.elapsed());
 }
