@@ -86,6 +86,8 @@ impl PlannedImage {
         if is_excluded {
             image.drop_plans_of_skipped();
         }
+        // Several functions may be left at one exit.
+        image.exits.dedup_by_key(|(exit, _)| exit.at);
         image
     }
 
@@ -106,7 +108,7 @@ impl PlannedImage {
         let verdicts = &self.verdicts;
         let is_skipped = |index: usize| matches!(verdicts[index], Verdict::Skipped(_));
         (self.plans, self.originals) = sites.filter(|((index, _), _)| !is_skipped(*index)).unzip();
-        self.exits.retain(|(exit, _)| exit.is_shared || !is_skipped(exit.function as usize));
+        self.exits.retain(|(exit, _)| !is_skipped(exit.function as usize));
         // The code of a function that is left alone does not give way to others' relays either.
         let is_alone = |at: ImageOffset| self.functions.index_containing(at).is_some_and(is_skipped);
         let mut unseen = HashSet::new();
