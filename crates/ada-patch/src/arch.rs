@@ -8,4 +8,4 @@ pub(crate) use crate::x86_64::{
     relocate, short_jump,
 };
 #[cfg(target_arch = "x86_64")]
-pub use crate::x86_64::{Displaced, Relays};
+pub use crate::x86_64::{CodeFacts, Displaced, Relays};
