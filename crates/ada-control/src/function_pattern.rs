@@ -5,16 +5,14 @@ use std::path::Path;
 use ada_event::ImageOffset;
 use ada_image::{demangle, glob};
 
-/// Whether a pattern matches the function's name, or the module's path or file name. A function without a name is known
-/// by its module and offset, as `ada hooks` shows it.
+/// Whether a pattern matches the function's name, its module and offset (`libc.so.6+0x1234`), or the module's path or file name.
 pub fn matches_function(pattern: &str, path: &Path, name: Option<&str>, start: ImageOffset) -> bool {
     let file = path.file_name().map(|file| file.to_string_lossy()).unwrap_or_default();
     glob(pattern, &file)
         || glob(pattern, &path.to_string_lossy())
-        || match name {
-            Some(name) => glob(pattern, name) || glob(pattern, &demangle(name)),
-            None => glob(pattern, &format!("{file}+{:#x}", start.0)),
-        }
+        || name.is_some_and(|name| glob(pattern, name) || glob(pattern, &demangle(name)))
+        // Most patterns are names, and most functions have one.
+        || (name.is_none() || pattern.contains("+0x")) && glob(pattern, &format!("{file}+{:#x}", start.0))
 }
 
 /// Whether a function's name matches a pattern, as the linker or as the source has it.
@@ -35,6 +33,7 @@ mod tests {
         assert!(matches("a::b()", Some("_ZN1a1bEv")));
         assert!(matches("sort+0x1234", None));
         assert!(!matches("sort+0x1235", None));
-        assert!(!matches("sort+0x1234", Some("compare")));
+        assert!(matches("sort+0x1234", Some("compare")));
+        assert!(!matches("sort+0x123", None) && !matches("tsort+0x1234", None));
     }
 }

@@ -19,6 +19,7 @@
 //! What depends on the processor is in `x86_64`, which everybody calls `arch`.
 
 mod attach;
+mod cache_folder;
 mod deadline;
 mod drain;
 mod error;
@@ -33,6 +34,7 @@ mod overhead;
 mod plan;
 mod program_id;
 mod progress;
+mod quarantine;
 mod record;
 mod roll;
 mod switches;
@@ -51,11 +53,14 @@ pub use drain::session::save_orphaned_ring;
 pub use error::ControlError;
 pub use live::handlers::{StopSwitch, stop_on_signals};
 pub use machine::{Check, check_machine};
-pub use options::{Exclusion, TraceOptions};
+pub use options::{Exclusion, LeftAlone, TraceOptions};
 pub use overhead::{Advice, Governed};
 pub use plan::module::Module;
 pub use plan::plan_cache::plan_folder;
+pub use plan::relied_on::relied_on;
+pub use plan::suspicion::suspicions;
 pub use progress::Progress;
+pub use quarantine::{FileId, Quarantine, QuarantineEntry, QuarantineFolder, QuarantinedFile, QuarantinedFunction};
 pub use record::{CrashSummary, StoodStill, TraceReport, outlive_terminal_signals, trace};
 pub use roll::Roll;
 pub use switches::{SwitchMode, SwitchedFunction};

@@ -7,11 +7,27 @@ use ada_event::ImageOffset;
 use ada_format::atf::Store;
 use ada_ring::{DetailMode, OnFull};
 
+use crate::quarantine::Quarantine;
 use crate::roll::Roll;
 use crate::trigger::Trigger;
 
 /// Says of a module's path, a function's name, where it has one, and its module and offset, whether to leave it alone.
 pub type Exclusion = dyn Fn(&Path, Option<&str>, ImageOffset) -> bool + Send + Sync;
+
+/// Which functions are left alone.
+pub struct LeftAlone {
+    /// What the user does not want.
+    pub excluded: Box<Exclusion>,
+    /// What did harm before.
+    pub quarantine: Quarantine,
+}
+
+impl LeftAlone {
+    /// What the user does not want, and nothing else.
+    pub fn excluded(excluded: impl Fn(&Path, Option<&str>, ImageOffset) -> bool + Send + Sync + 'static) -> Self {
+        Self { excluded: Box::new(excluded), quarantine: Quarantine::default() }
+    }
+}
 
 /// How to trace.
 pub struct TraceOptions {
@@ -51,6 +67,6 @@ pub struct TraceOptions {
     pub max_overhead: Option<f64>,
     /// Whether functions are counted even where that alone takes more than the share.
     pub exact_counts: bool,
-    /// Which modules (by path) or functions (by name) to leave alone.
-    pub exclude: Box<Exclusion>,
+    /// Which modules or functions to leave alone.
+    pub exclude: LeftAlone,
 }

@@ -7,4 +7,4 @@ pub(crate) use crate::x86_64::{
     is_signal_return, marker_bytes, nop_bytes, padding_lengths, push_jump, read_piece, relocate, short_jump,
 };
 #[cfg(target_arch = "x86_64")]
-pub use crate::x86_64::{Displaced, Relays};
+pub use crate::x86_64::{CodeFacts, Displaced, Relays};

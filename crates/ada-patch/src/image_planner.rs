@@ -12,7 +12,7 @@ pub struct PlannedFunctions {
     pub verdicts: Vec<Verdict>,
     /// The plans, by function number; none for skipped ones.
     pub plans: Vec<(usize, PatchPlan)>,
-    /// Their exits.
+    /// Their exits: an entry for each function that is left at one, those of one exit in a row.
     pub exits: Vec<ExitPlan>,
 }
 
@@ -71,11 +71,14 @@ impl PlannedFunctions {
             plan.leaving = exits.at_entry;
             exits.caught.sort_unstable();
             exits.caught.dedup();
-            used.extend(exits.caught);
+            used.extend(exits.caught.into_iter().map(|exit| (exit, *index as u32)));
         }
         used.sort_unstable();
         let all = planner.into_plans();
-        let exit = |users: &[u32]| ExitPlan { is_shared: users.len() > 1, ..all[users[0] as usize] };
-        self.exits = used.chunk_by(|one, other| one == other).map(exit).collect();
+        for users in used.chunk_by(|one, other| one.0 == other.0) {
+            let is_shared = users.len() > 1;
+            let exit = |&(exit, function): &(u32, u32)| ExitPlan { function, is_shared, ..all[exit as usize] };
+            self.exits.extend(users.iter().map(exit));
+        }
     }
 }

@@ -33,7 +33,7 @@ pub mod verdict;
 mod x86_64;
 
 pub use ada_ring::AgentEntries;
-pub use arch::{Displaced, Relays};
+pub use arch::{CodeFacts, Displaced, Relays};
 pub use arena::{Arena, ArenaError};
 pub use code_scan::CodeScan;
 pub use exits::{DisplacedExit, ExitPlan};

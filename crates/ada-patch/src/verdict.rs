@@ -69,6 +69,8 @@ pub enum SkipReason {
     /// Its author has fenced it off with traps: it is meant to be run by other means than the processor. Valgrind has
     /// functions for the programs that it runs among its own.
     Fenced,
+    /// Its hooks have changed what a program does: `ada bisect --keep` has found that out.
+    Quarantined,
 }
 
 impl Verdict {
@@ -110,7 +112,7 @@ impl EntryOnlyReason {
 
 impl SkipReason {
     /// All reasons, in the order of their declaration.
-    const ALL: [Self; 17] = [
+    const ALL: [Self; 18] = [
         Self::SignalTrampoline,
         Self::OddFirstRow,
         Self::ColdPart,
@@ -128,6 +130,7 @@ impl SkipReason {
         Self::ReadAsData,
         Self::ImportStub,
         Self::Fenced,
+        Self::Quarantined,
     ];
 
     /// The reason's name in sessions.
@@ -150,6 +153,7 @@ impl SkipReason {
             Self::ReadAsData => "read_as_data",
             Self::ImportStub => "import_stub",
             Self::Fenced => "fenced",
+            Self::Quarantined => "quarantined",
         }
     }
 }
@@ -167,7 +171,7 @@ impl fmt::Display for Verdict {
 // A reason that is declared among the others breaks this; who declares one behind the last extends the list, and this.
 const _: () = {
     assert!(EntryOnlyReason::ALL.len() == EntryOnlyReason::UnseenExits as usize + 1);
-    assert!(SkipReason::ALL.len() == SkipReason::Fenced as usize + 1);
+    assert!(SkipReason::ALL.len() == SkipReason::Quarantined as usize + 1);
 };
 
 #[cfg(test)]

@@ -7,8 +7,9 @@ use clap::{Parser, Subcommand};
 
 use crate::exit::say;
 use crate::{
-    ask, atf, attach, completions, demo, doctor, export, filter, heph, hooks, import, mcp, pack, ps, query, queues,
-    report, show, snapshot, spans, symbols, tasks, threads, top, trace, tree, trigger, view, workload,
+    ask, atf, attach, bisect, completions, demo, doctor, export, filter, heph, hooks, import, mcp, pack, ps,
+    quarantine, query, queues, report, show, snapshot, spans, symbols, tasks, threads, top, trace, tree, trigger, view,
+    workload,
 };
 
 const EXIT_CODES: &str = "\
@@ -18,6 +19,8 @@ Exit codes:
   2  the command line is wrong
   3  the input cannot be read, or is not what it should be
   4  the output or a connection failed
+
+ada bisect ends with 0 if traced runs are as untraced, 1 if they differ, 3 if that cannot be told.
 
 ada trace ends with the traced program's own exit code (128+n where signal n killed it), or
   124  hooking took too long, and the program was ended before it ran
@@ -39,6 +42,10 @@ pub(crate) enum Command {
     Demo(demo::Args),
     /// Run a program with every function traced
     Trace(trace::Args),
+    /// Find the hooks that change what a program does
+    Bisect(bisect::Args),
+    /// List the functions that traces leave alone because their hooks did harm
+    Quarantine(quarantine::Args),
     /// Record a process that runs already, and leave it as it was
     Attach(attach::Args),
     /// End the recording of a process that was attached to

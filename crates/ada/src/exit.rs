@@ -13,6 +13,8 @@ pub(crate) enum Outcome {
     Clean,
     /// The command did its work, and what it looked at is damaged or incomplete.
     Findings,
+    /// What was asked cannot be said of this input.
+    Undecided,
     /// The exit code of the program that was traced.
     Traced(u8),
 }
@@ -81,6 +83,7 @@ pub(crate) fn report(end: anyhow::Result<Outcome>) -> ExitCode {
     match end {
         Ok(Outcome::Clean) => ExitCode::SUCCESS,
         Ok(Outcome::Findings) => ExitCode::from(1),
+        Ok(Outcome::Undecided) => ExitCode::from(3),
         Ok(Outcome::Traced(code)) => ExitCode::from(code),
         // The reader of our output has seen enough (`ada … | head`): not worth a word.
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,

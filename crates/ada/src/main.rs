@@ -5,6 +5,7 @@ mod analysis;
 mod ask;
 mod atf;
 mod attach;
+mod bisect;
 mod cli;
 mod completions;
 mod demo;
@@ -14,12 +15,14 @@ mod export;
 mod filter;
 mod format;
 mod heph;
+mod hook_list;
 mod hooks;
 mod import;
 mod mcp;
 mod pack;
 mod ps;
 mod quantity;
+mod quarantine;
 mod query;
 mod queues;
 mod report;
@@ -49,6 +52,8 @@ fn main() -> std::process::ExitCode {
     exit::report(match command {
         cli::Command::Demo(args) => demo::run(&args),
         cli::Command::Trace(args) => trace::run(args),
+        cli::Command::Bisect(args) => bisect::run(args),
+        cli::Command::Quarantine(args) => quarantine::run(&args),
         cli::Command::Attach(args) => attach::run(args),
         cli::Command::Detach(args) => attach::detach(&args),
         cli::Command::Ps(args) => ps::run(&args),

@@ -2,6 +2,7 @@
 
 mod atf;
 mod attach;
+mod bisect;
 mod cli;
 mod heph;
 mod live;

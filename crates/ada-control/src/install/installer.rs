@@ -590,7 +590,8 @@ mod tests {
             let (plans, options) = (PlanCache::new(None), StubOptions::default());
             let laid_out = |start: u64| {
                 let file = LoadedFile { path: path.into(), start, end: start + (64 << 20) };
-                let image = PlannedImage::plan(file, &plans, 0, &|_, _, _| false).unwrap();
+                let nothing = crate::options::LeftAlone::excluded(|_, _, _| false);
+                let image = PlannedImage::plan(file, &plans, 0, &nothing).unwrap();
                 let base = RuntimeAddr(start - (32 << 20));
                 let (functions, exits) = (image.functions.len(), image.exits.len());
                 let mut arena = Arena::new(base, &AgentEntries::default(), &options, functions, exits).unwrap();

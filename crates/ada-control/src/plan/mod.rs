@@ -6,3 +6,5 @@ pub(crate) mod module;
 pub(crate) mod plan_cache;
 pub(crate) mod planned_image;
 pub(crate) mod probes;
+pub(crate) mod relied_on;
+pub(crate) mod suspicion;

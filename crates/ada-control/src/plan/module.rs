@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use ada_event::ModuleId;
 use ada_image::FunctionTable;
-use ada_patch::Verdict;
+use ada_patch::{SkipReason, Verdict};
 use ada_process::maps::LoadedFile;
 
 use crate::plan::planned_image::PlannedImage;
@@ -66,6 +66,11 @@ impl Module {
             format!("{file}+{start:#x}")
         };
         self.functions.name(index).map_or_else(module_and_offset, |name| ada_image::demangle(name).into_owned())
+    }
+
+    /// How many functions are left alone because they did harm before.
+    pub(crate) fn quarantined(&self) -> usize {
+        self.verdicts.iter().filter(|verdict| **verdict == Verdict::Skipped(SkipReason::Quarantined)).count()
     }
 
     /// How many functions record their calls.

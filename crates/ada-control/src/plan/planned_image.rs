@@ -9,6 +9,7 @@ use ada_image::{FunctionTable, Image, ImageError};
 use ada_patch::{EntryOnlyReason, ExitPlan, PatchPlan, SkipReason, StubKind, Verdict};
 use ada_process::maps::LoadedFile;
 
+use crate::options::LeftAlone;
 use crate::plan::image_file::ImageFile;
 use crate::plan::image_plan::{ImagePlan, Originals};
 use crate::plan::plan_cache::{PlanCache, PlanKey};
@@ -30,8 +31,8 @@ pub(crate) struct PlannedImage {
     pub(crate) exits: Vec<(ExitPlan, Originals)>,
 }
 
-/// Which functions the user does not want.
-pub(crate) type Exclude<'a> = &'a (dyn Fn(&Path, Option<&str>, ImageOffset) -> bool + Sync);
+/// Which functions are left alone.
+pub(crate) type Exclude<'a> = &'a LeftAlone;
 
 impl PlannedImage {
     /// Reads and plans a file, unless the cache has done so before. `loader_function` is the runtime address of the
@@ -53,11 +54,21 @@ impl PlannedImage {
             }
             plan
         });
-        Ok(Self::of_run(plan, file, loader_function, exclude))
+        let quarantined = exclude.quarantine.of(image.build_id(), on_disk.as_ref().map_or(&[], ImageFile::bytes));
+        Ok(Self::of_run(plan, file, loader_function, |path, name, start| {
+            let is_quarantined = quarantined.is_some_and(|quarantined| quarantined.has(start));
+            let is_excluded = || (exclude.excluded)(path, name, start);
+            if is_quarantined { Some(SkipReason::Quarantined) } else { is_excluded().then_some(SkipReason::Excluded) }
+        }))
     }
 
-    /// Applies a plan to the address where its file is loaded, and to what the user wants.
-    pub(crate) fn of_run(plan: ImagePlan, file: LoadedFile, loader_function: u64, exclude: Exclude<'_>) -> Self {
+    /// Applies a plan to the address where its file is loaded, and to what is left alone, for a reason.
+    pub(crate) fn of_run(
+        plan: ImagePlan,
+        file: LoadedFile,
+        loader_function: u64,
+        left_alone: impl Fn(&Path, Option<&str>, ImageOffset) -> Option<SkipReason>,
+    ) -> Self {
         let ImagePlan { first_address, build_id, functions, table_hash, verdicts, plans, originals, .. } = plan;
         let exits = plan.exits.into_iter().zip(plan.exit_originals).collect();
         let bias = file.start.wrapping_sub(first_address);
@@ -74,8 +85,8 @@ impl PlannedImage {
         }
         for index in 0..image.functions.len() {
             let start = image.functions.functions()[index].start;
-            if exclude(&image.file.path, image.functions.name(index), start) {
-                image.verdicts[index] = Verdict::Skipped(SkipReason::Excluded);
+            if let Some(reason) = left_alone(&image.file.path, image.functions.name(index), start) {
+                image.verdicts[index] = Verdict::Skipped(reason);
                 is_excluded = true;
             }
         }
@@ -86,6 +97,8 @@ impl PlannedImage {
         if is_excluded {
             image.drop_plans_of_skipped();
         }
+        // Several functions may be left at one exit.
+        image.exits.dedup_by_key(|(exit, _)| exit.at);
         image
     }
 
@@ -106,7 +119,7 @@ impl PlannedImage {
         let verdicts = &self.verdicts;
         let is_skipped = |index: usize| matches!(verdicts[index], Verdict::Skipped(_));
         (self.plans, self.originals) = sites.filter(|((index, _), _)| !is_skipped(*index)).unzip();
-        self.exits.retain(|(exit, _)| exit.is_shared || !is_skipped(exit.function as usize));
+        self.exits.retain(|(exit, _)| !is_skipped(exit.function as usize));
         // The code of a function that is left alone does not give way to others' relays either.
         let is_alone = |at: ImageOffset| self.functions.index_containing(at).is_some_and(is_skipped);
         let mut unseen = HashSet::new();
@@ -123,7 +136,7 @@ impl PlannedImage {
 }
 
 /// Where Debian and others put symbols that were split off, by build-id.
-fn separate_debug_file(build_id: &[u8]) -> Option<PathBuf> {
+pub(crate) fn separate_debug_file(build_id: &[u8]) -> Option<PathBuf> {
     let hex: String = build_id.iter().map(|byte| format!("{byte:02x}")).collect();
     let (folder, name) = hex.split_at_checked(2)?;
     Some(format!("/usr/lib/debug/.build-id/{folder}/{name}.debug").into())

@@ -1,8 +1,10 @@
 //! What remains to be done once a recording is over: manifests, and the report.
 
+use std::collections::HashSet;
 use std::time::Duration;
 
 use ada_event::ProcessId;
+use ada_patch::{SkipReason, Verdict};
 use ada_process::End;
 
 use super::drain_loop::save_news;
@@ -13,11 +15,39 @@ use super::report::{CrashSummary, TraceReport};
 use crate::error::ControlError;
 use crate::options::TraceOptions;
 use crate::overhead::{Calibrated, advise};
+use crate::plan::module::Module;
 use crate::plan::probes;
 use crate::tracked::Programs;
 
 /// Budget assumed for the advice when none was set.
 const USUAL_BUDGET: f64 = 0.1;
+
+/// What was left alone because it did harm before, in the words of limits.
+fn quarantine_limits(modules: &[Module]) -> Vec<String> {
+    const NAMED: usize = 5;
+    let mut limits = Vec::new();
+    for module in modules {
+        let is_quarantined = |index: &usize| module.verdicts[*index] == Verdict::Skipped(SkipReason::Quarantined);
+        let indexes: Vec<usize> = (0..module.verdicts.len()).filter(is_quarantined).collect();
+        if indexes.is_empty() {
+            continue;
+        }
+        let mut names: Vec<String> = indexes.iter().take(NAMED).map(|&index| module.name_of(index)).collect();
+        names.extend((indexes.len() > NAMED).then(|| format!("{} more", indexes.len() - NAMED)));
+        let (path, names) = (module.file.path.display(), names.join(", "));
+        limits.push(format!("functions in quarantine are not hooked: {names} of {path}; `ada quarantine` says why"));
+    }
+    limits.sort();
+    // Programs share files.
+    limits.dedup();
+    limits
+}
+
+/// How many functions that is: programs share files.
+fn distinct_quarantined(modules: &[Module]) -> usize {
+    let mut seen = HashSet::new();
+    modules.iter().filter(|module| seen.insert(&module.file.path)).map(Module::quarantined).sum()
+}
 
 /// What is known of a recording beside what its threads have come to.
 pub(super) struct Finish<'a> {
@@ -55,6 +85,8 @@ impl Finish<'_> {
         }
         let missing = probes::limits(&hooked.modules);
         hooked.limits.extend(missing);
+        let quarantined = quarantine_limits(&hooked.modules);
+        hooked.limits.extend(quarantined);
         let drops = drain.drops();
         drain.flush(&mut files);
         let (threads, processes) = (files.thread_count(), files.process_count());
@@ -109,6 +141,7 @@ impl Finish<'_> {
             stood_still: None,
             switched: switches.summary(|function| hooked.name_of(function)),
             let_go,
+            quarantined: distinct_quarantined(&hooked.modules),
             crashes: drain.crashes(pid).iter().map(|crash| CrashSummary::of(crash, &hooked.modules)).collect(),
         })
     }

@@ -31,6 +31,8 @@ pub struct TraceReport {
     pub hooked: usize,
     /// Functions found.
     pub found: usize,
+    /// Functions that were left alone because they did harm before.
+    pub quarantined: usize,
     /// From the start of the program to its first instruction.
     pub start_up: Duration,
     /// How long threads waited for room in the rings.

@@ -19,7 +19,7 @@ pub struct ExitPlan<Address = ImageOffset> {
     pub relay: Option<Address>,
     /// Where there is no padding: the instructions that give way to the relay. Their own jump is right before it.
     pub evicted: Option<DisplacedExit>,
-    /// The number of the first function that is left here.
+    /// The number of a function that is left here.
     pub function: u32,
     /// Other functions are left here too.
     pub is_shared: bool,

@@ -1,5 +1,6 @@
 //! What is x86-64 in planning and patching.
 
+mod code_facts;
 mod code_reads;
 mod displaced;
 mod exits;
@@ -13,6 +14,7 @@ mod relays;
 mod site;
 mod stub;
 
+pub use code_facts::CodeFacts;
 pub(crate) use code_reads::CodeReads;
 pub use displaced::Displaced;
 pub(crate) use exits::{MOST_INSTRUCTIONS, can_be_shared, instruction_number, relocate};

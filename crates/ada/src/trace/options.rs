@@ -1,12 +1,16 @@
 //! The options that all recordings have.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use ada_control::{DetailMode, OnFull, Roll, TraceOptions, Trigger, function_pattern};
+use ada_control::{
+    DetailMode, LeftAlone, OnFull, Quarantine, QuarantineFolder, Roll, TraceOptions, Trigger, function_pattern,
+};
 use ada_format::atf::Store;
+use anyhow::Context;
 use clap::ValueEnum;
 
-use crate::exit::Blame;
+use crate::exit::{Blame, say};
+use crate::hook_list::HookList;
 use crate::quantity;
 
 /// Bytes of a chunk of the rings.
@@ -18,9 +22,15 @@ pub(crate) struct RecordingArgs {
     #[arg(long, value_name = "DIR", default_value = "ada_traces")]
     pub(crate) output: PathBuf,
     /// Leave functions or modules alone whose name matches; `*` and `?` are wild. May be given several times.
-    /// A function without a name is `module+0x1234`, as `ada hooks` shows it
+    /// Any function is also `module+0x1234`, as `ada hooks` shows those without a name
     #[arg(long, value_name = "PATTERN")]
     exclude: Vec<String>,
+    /// Hook functions in quarantine too: those whose hooks did harm before, as `ada bisect --keep` found
+    #[arg(long)]
+    no_quarantine: bool,
+    /// Hook the functions of this list and no others
+    #[arg(long, value_name = "FILE", hide = true)]
+    only_hooks: Option<PathBuf>,
     /// Record no calls that are nested deeper than this
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     max_depth: Option<u32>,
@@ -114,6 +124,8 @@ impl RecordingArgs {
         Self {
             output,
             exclude: Vec::new(),
+            no_quarantine: false,
+            only_hooks: None,
             max_depth: None,
             detail: Detail::Windows,
             stack_window: 128,
@@ -137,6 +149,7 @@ impl RecordingArgs {
     /// The options of a recording whose threads do as `when_full` says unless the user says otherwise.
     pub(crate) fn into_options(self, when_full: WhenFull) -> anyhow::Result<TraceOptions> {
         let exclude = self.exclude;
+        let only_hooks = self.only_hooks.as_deref().map(read_list).transpose()?;
         let mut triggers = self.trigger;
         if !triggers.is_empty() && self.detail != Detail::Windows {
             return Err(anyhow::anyhow!("--trigger needs --detail windows")).not_traced(2);
@@ -174,9 +187,26 @@ impl RecordingArgs {
             },
             stack_window: self.stack_window.into(),
             plan_folder: if self.no_plan_cache { None } else { ada_control::plan_folder() },
-            exclude: Box::new(move |path, name, start| {
-                exclude.iter().any(|pattern| function_pattern::matches_function(pattern, path, name, start))
-            }),
+            exclude: LeftAlone {
+                excluded: Box::new(move |path, name, start| {
+                    let matches = |pattern: &String| function_pattern::matches_function(pattern, path, name, start);
+                    only_hooks.as_ref().is_some_and(|list| !list.has(path, start)) || exclude.iter().any(matches)
+                }),
+                quarantine: if self.no_quarantine { Quarantine::default() } else { quarantine() },
+            },
         })
     }
+}
+
+fn read_list(path: &Path) -> anyhow::Result<HookList> {
+    let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()));
+    text.and_then(|text| HookList::parse(&text)).not_traced(125)
+}
+
+/// What did harm before. Lists that cannot be read are named: what they say would do harm again.
+fn quarantine() -> Quarantine {
+    let Some(folder) = QuarantineFolder::by_default() else { return Quarantine::default() };
+    let (quarantine, problems) = folder.load();
+    problems.iter().for_each(|problem| say(format_args!("ada: {problem}\n")));
+    quarantine
 }

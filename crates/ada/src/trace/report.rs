@@ -33,6 +33,11 @@ pub(crate) fn print(report: &TraceReport) {
         let kept = report.events.saturating_sub(report.let_go);
         say(format_args!("ada: the newest {kept} events are kept, {} were let go\n", report.let_go));
     }
+    if report.quarantined > 0 {
+        let functions =
+            if report.quarantined == 1 { "1 function is" } else { &format!("{} functions are", report.quarantined) };
+        say(format_args!("ada: {functions} in quarantine and not hooked; `ada quarantine` says why\n"));
+    }
     if let Some(failure) = &report.failure {
         say(format_args!("ada: the trace is incomplete: {failure}\n"));
     }

@@ -293,7 +293,8 @@ pub(super) mod tests {
     fn lay_out(plan: ImagePlan) {
         let (start, base) = (0x5555_5555_0000, RuntimeAddr(0x5555_5000_0000));
         let file = LoadedFile { path: "/bin/ls".into(), start, end: start + (1 << 20) };
-        let image = PlannedImage::of_run(plan, file, 0, &|_, name, _| name == Some("main"));
+        let is_main = |name: Option<&str>| (name == Some("main")).then_some(ada_patch::SkipReason::Excluded);
+        let image = PlannedImage::of_run(plan, file, 0, |_, name, _| is_main(name));
         let (entries, options) = (AgentEntries::default(), StubOptions::default());
         let mut arena = Arena::new(base, &entries, &options, image.functions.len(), image.exits.len()).unwrap();
         for (index, patch) in &image.plans {

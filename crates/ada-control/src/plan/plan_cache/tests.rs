@@ -9,6 +9,7 @@ use ada_patch::{SkipReason, Verdict};
 use ada_process::maps::LoadedFile;
 
 use super::*;
+use crate::options::LeftAlone;
 use crate::plan::image_file::ImageFile;
 use crate::plan::plan_cache::stored_plan::tests::assert_same;
 use crate::plan::planned_image::PlannedImage;
@@ -93,7 +94,9 @@ fn what_this_run_excludes_is_not_what_the_next_one_does() {
     let path = Path::new("/lib/x86_64-linux-gnu/libc.so.6");
     let plan = |cache: &PlanCache, loader_function: u64, unwanted: &str| {
         let file = LoadedFile { path: path.into(), start: 0x10_0000, end: 0x40_0000 };
-        PlannedImage::plan(file, cache, loader_function, &|_, name, _| name == Some(unwanted)).unwrap()
+        let unwanted = unwanted.to_owned();
+        let exclude = LeftAlone::excluded(move |_, name, _| name == Some(&unwanted));
+        PlannedImage::plan(file, cache, loader_function, &exclude).unwrap()
     };
     let fresh = plan(&PlanCache::new(None), 0, "");
     let index = |name| fresh.functions.find(name).unwrap();
@@ -114,4 +117,21 @@ fn what_this_run_excludes_is_not_what_the_next_one_does() {
     assert_eq!(second.verdicts[index("free")], Verdict::Skipped(SkipReason::Excluded));
     assert_eq!(second.plans.len(), fresh.plans.len() - 1);
     assert_eq!(plan(&cache, 0, "").plans, fresh.plans);
+}
+
+#[test]
+fn what_is_left_alone_has_no_exits_either() {
+    let path = Path::new("/lib/x86_64-linux-gnu/libc.so.6");
+    let plan = |excluded: fn(Option<&str>) -> bool| {
+        let file = LoadedFile { path: path.into(), start: 0x10_0000, end: 0x40_0000 };
+        let exclude = LeftAlone::excluded(move |_, name, _| excluded(name));
+        PlannedImage::plan(file, &PlanCache::new(None), 0, &exclude).unwrap()
+    };
+    let all = plan(|_| false);
+    assert!(all.exits.iter().any(|(exit, _)| exit.is_shared), "functions share exits");
+    assert!(all.exits.is_sorted_by(|one, other| one.0.at != other.0.at), "each is there once");
+    let none = plan(|_| true);
+    assert_eq!((none.plans.len(), none.exits.len()), (0, 0));
+    let one = plan(|name| name != Some("qsort"));
+    assert!(one.exits.iter().all(|(exit, _)| one.functions.name(exit.function as usize) == Some("qsort")));
 }

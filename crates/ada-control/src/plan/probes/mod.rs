@@ -136,7 +136,15 @@ pub(crate) fn number_of(functions: &FunctionTable, index: usize) -> Option<u32> 
 
 /// Whether a function is one by which programs change and ask for the actions of signals.
 pub(crate) fn is_signal_action(functions: &FunctionTable, index: usize) -> bool {
-    number_of(functions, index)
-        .and_then(|number| rows().nth(number as usize))
-        .is_some_and(|probe| probe.role == Role::SignalAction)
+    role_of(functions, index) == Role::SignalAction
+}
+
+/// Whether the agent acts on calls of a function, and does not only keep what it sees.
+pub(crate) fn is_relied_on(functions: &FunctionTable, index: usize) -> bool {
+    role_of(functions, index) != Role::None
+}
+
+fn role_of(functions: &FunctionTable, index: usize) -> Role {
+    let probe = number_of(functions, index).and_then(|number| rows().nth(number as usize));
+    probe.map_or(Role::None, |probe| probe.role)
 }
