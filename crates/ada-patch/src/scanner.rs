@@ -85,7 +85,9 @@ impl CodeScan {
             }
             from = to;
         }
-        self.reads.extend(reads.found());
+        let (read, summed) = reads.found();
+        self.reads.extend(read);
+        summed.into_iter().for_each(|address| self.note_address(address));
     }
 
     /// Tells jumps through the linker's slots, which end a function, from those through any other word.

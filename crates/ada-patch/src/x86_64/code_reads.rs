@@ -11,16 +11,20 @@ pub(crate) struct CodeReads {
     /// Registers that hold addresses of code.
     pointers: [Option<(Register, u64)>; 2],
     found: Vec<Range<u64>>,
+    /// Addresses that are some way behind one that was loaded.
+    summed: Vec<u64>,
 }
 
 impl CodeReads {
     /// Of reads within `code`.
     pub(crate) fn of(code: Range<u64>) -> Self {
-        Self { code, pointers: [None; 2], found: Vec::new() }
+        Self { code, pointers: [None; 2], found: Vec::new(), summed: Vec::new() }
     }
 
-    pub(crate) fn found(self) -> Vec<Range<u64>> {
-        self.found
+    /// What is read, and the addresses that are made by adding to those that were loaded: Go has goroutines return to the
+    /// second byte of a function.
+    pub(crate) fn found(self) -> (Vec<Range<u64>>, Vec<u64>) {
+        (self.found, self.summed)
     }
 
     pub(super) fn start_piece(&mut self) {
@@ -63,6 +67,10 @@ impl CodeReads {
                 self.found.push(at..at.saturating_add(1));
             }
         }
+        if let Some((register, distance)) = added(instruction) {
+            let held = self.pointers.into_iter().flatten().filter(|(held, _)| *held == register);
+            self.summed.extend(held.map(|(_, target)| target.wrapping_add_signed(distance)));
+        }
         match instruction.flow_control() {
             FlowControl::Next | FlowControl::ConditionalBranch => {}
             FlowControl::Call | FlowControl::IndirectCall => {
@@ -88,6 +96,26 @@ impl CodeReads {
     }
 }
 
+/// The register that an instruction adds a constant to, or whose sum with one it computes, and the constant.
+fn added(instruction: &Instruction) -> Option<(Register, i64)> {
+    let constant = || match instruction.op1_kind() {
+        OpKind::Immediate8to64 => Some(instruction.immediate8to64()),
+        OpKind::Immediate32to64 => Some(instruction.immediate32to64()),
+        _ => None,
+    };
+    let is_register = instruction.op_count() > 0 && instruction.op0_kind() == OpKind::Register;
+    match instruction.mnemonic() {
+        Mnemonic::Lea if instruction.memory_index() == Register::None => {
+            Some((instruction.memory_base(), instruction.memory_displacement64() as i64))
+        }
+        Mnemonic::Inc if is_register => Some((instruction.op0_register(), 1)),
+        Mnemonic::Dec if is_register => Some((instruction.op0_register(), -1)),
+        Mnemonic::Add if is_register => Some((instruction.op0_register(), constant()?)),
+        Mnemonic::Sub if is_register => Some((instruction.op0_register(), constant()?.wrapping_neg())),
+        _ => None,
+    }
+}
+
 fn outlives_calls(register: Register) -> bool {
     use Register::{R12, R13, R14, R15, RBP, RBX};
     [RBX, RBP, R12, R13, R14, R15].contains(&register)
@@ -101,7 +129,19 @@ mod tests {
     fn reads(bytes: &[u8]) -> Vec<(u64, u64)> {
         let mut reads = CodeReads::of(0x1000..0x2000);
         Decoder::with_ip(64, bytes, 0x1100, DecoderOptions::NONE).iter().for_each(|it| reads.note(&it));
-        reads.found().into_iter().map(|read| (read.start, read.end)).collect()
+        reads.found().0.into_iter().map(|read| (read.start, read.end)).collect()
+    }
+
+    #[test]
+    fn sums_of_an_address_and_a_constant_are_addresses() {
+        let mut reads = CodeReads::of(0x1000..0x2000);
+        // lea rdx, [rip - 7]; inc rdx; lea rcx, [rip - 0x11]; add rcx, 4; lea rax, [rcx - 2]; inc rbx
+        let code = [
+            0x48, 0x8d, 0x15, 0xf9, 0xff, 0xff, 0xff, 0x48, 0xff, 0xc2, 0x48, 0x8d, 0x0d, 0xef, 0xff, 0xff, 0xff, 0x48,
+            0x83, 0xc1, 4, 0x48, 0x8d, 0x41, 0xfe, 0x48, 0xff, 0xc3,
+        ];
+        Decoder::with_ip(64, &code, 0x1100, DecoderOptions::NONE).iter().for_each(|it| reads.note(&it));
+        assert_eq!(reads.found().1, [0x1101, 0x1104, 0x10fe]);
     }
 
     #[test]
