@@ -10,7 +10,10 @@ fuzz_target!(|bytes: &[u8]| {
     let scan = CodeScan::of(&image, &functions, &unwind);
     let code =
         ImageCode { image: &image, ranges: image.code_ranges(), functions: &functions, unwind: &unwind, scan: &scan };
-    let planned = PlannedFunctions::of(code, false);
+    let mut planned = PlannedFunctions::of(code, false);
+    // Each function that leaves at a shared exit has it.
+    planned.exits.sort_by_key(|exit| exit.at);
+    planned.exits.dedup_by(|one, other| one.at == other.at && one.displaced == other.displaced);
     let entries = planned.plans.iter().flat_map(|(_, plan)| plan.patched());
     let mut patched: Vec<_> = entries.chain(planned.exits.iter().flat_map(|exit| exit.patched())).collect();
     patched.sort_unstable_by_key(|range| range.start);

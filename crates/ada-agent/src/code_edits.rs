@@ -7,7 +7,7 @@ use crate::arch::clock;
 use crate::arch::number::MPROTECT;
 use crate::config::{Item, get};
 use crate::memory::{pool, process_block};
-use crate::syscall;
+use crate::{handlers, syscall};
 
 const READ_AND_RUN: u64 = 1 | 4;
 const WRITE: u64 = 2;
@@ -24,6 +24,7 @@ pub(crate) fn make() {
         return;
     }
     let done = block.edits_done.load(Ordering::Relaxed) as usize;
+    handlers::forget_all();
     for edit in (done..added).filter_map(|number| edits.get(number)) {
         let is_ours = edit.program.load(Ordering::Relaxed) == get(Item::Program) as u32;
         if !is_ours || clock() > edit.until.load(Ordering::Relaxed) {

@@ -20,12 +20,17 @@ pub(crate) unsafe fn returned(state: *mut ThreadState, slot: *mut u64) {
     let _blocked = SignalsBlocked::new();
     // SAFETY: the thread's own shadow stack.
     unsafe {
+        let mut is_known = false;
         while let Some((frame, lives_above)) = uncover(state, slot as u64) {
+            is_known = true;
             handlers::leaves(state, frame);
             if !lives_above && probes::finish(state, slot, frame) {
                 continue;
             }
             end(state, frame, lives_above);
+        }
+        if !is_known && (*state).signal_return != 0 && *slot == (*state).signal_return {
+            handlers::leaves_elsewhere(slot);
         }
     }
 }

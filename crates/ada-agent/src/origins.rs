@@ -48,7 +48,8 @@ impl Table {
         let (origin, inside) = self.origin_of(instruction)?;
         match origin.what & (Origin::STUB | Origin::CALLED) {
             0 => {
-                let is_copied = inside < origin.what;
+                // Behind the last one goes on who was told the next instruction: a breakpoint's handler.
+                let is_copied = inside <= origin.what;
                 is_copied.then(|| Place { instruction: self.original(origin) + u64::from(inside), depth: 0 })
             }
             Origin::STUB => Some(Place { instruction: self.original(origin), depth: self.depth(origin, inside)? }),

@@ -8,6 +8,8 @@ use ada_ring::arch::CRASH_REGISTERS;
 pub(crate) const JUMP_STACK_POINTER: u64 = 48;
 /// Where a `ucontext_t` has it.
 pub(crate) const CONTEXT_STACK_POINTER: u64 = 160;
+/// How far behind a signal's `ucontext_t` the kernel puts its `siginfo_t`.
+pub(crate) const INFORMATION_AT: u64 = 304;
 /// Bytes of `ucontext_t` before the registers.
 const REGISTERS_AT: usize = 40;
 
@@ -25,13 +27,9 @@ pub(crate) unsafe fn signal_registers<'a>(context: *const u8) -> &'a [u64; CRASH
     unsafe { &*context.add(REGISTERS_AT).cast() }
 }
 
-/// Where a signal's context has the stack pointer and the instruction pointer, in this order.
-///
-/// # Safety
-/// As [`signal_registers`], and the context may be changed.
-pub(crate) unsafe fn interrupted_at<'a>(context: *mut u8) -> &'a mut [u64; 2] {
-    // SAFETY: the caller's promise.
-    unsafe { &mut *context.add(CONTEXT_STACK_POINTER as usize).cast() }
+/// Where the `ucontext_t` at an address has the stack pointer and the instruction pointer, in this order.
+pub(crate) fn interrupted_at(context: u64) -> *mut [u64; 2] {
+    (context + CONTEXT_STACK_POINTER) as *mut [u64; 2]
 }
 
 /// What glibc hides the pointers in a `jmp_buf` with.

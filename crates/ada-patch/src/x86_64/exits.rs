@@ -136,7 +136,8 @@ pub(crate) fn instruction_number(bytes: &[u8], offset: usize) -> usize {
 /// fault it was could not be told.
 pub(crate) fn can_be_shared(bytes: &[u8]) -> bool {
     let is_harmless = |instruction: &Instruction| {
-        let has_memory = (0..instruction.op_count()).any(|operand| instruction.op_kind(operand) == OpKind::Memory);
+        // Those of string instructions too.
+        let has_memory = instruction.op_kinds().any(|kind| kind >= OpKind::MemorySegSI);
         let is_address = matches!(instruction.mnemonic(), Mnemonic::Lea | Mnemonic::Nop);
         (!has_memory || is_address)
             && !instruction.is_ip_rel_memory_operand()

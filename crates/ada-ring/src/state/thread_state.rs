@@ -23,8 +23,8 @@ pub const PROBE_CALLS: usize = 16;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
 pub struct Interruption {
-    /// The address of the handler's shadow frame; 0 for none.
-    pub frame: u64,
+    /// The handler's return slot, above which the kernel has put the context; 0 for none.
+    pub slot: u64,
     /// The stack pointer and the instruction pointer: as they are, …
     pub real: [u64; 2],
     /// … and as the handler sees them.
@@ -32,7 +32,7 @@ pub struct Interruption {
 }
 
 /// For how many handlers of a thread, one within the other, this is done.
-pub const INTERRUPTIONS: usize = 4;
+pub const INTERRUPTIONS: usize = 16;
 
 /// How many frames of signal handlers a shadow stack has room for when it is full.
 pub const HANDLER_FRAMES: usize = 8;

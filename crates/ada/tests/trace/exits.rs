@@ -75,3 +75,11 @@ fn cases_and_labels_are_reached_by_whatever_means() {
         Tracing::new(&program).check_output();
     }
 }
+
+/// Whoever has a function's address has those behind it, too.
+#[test]
+fn functions_that_are_entered_at_their_second_byte_are_left_alone_there() {
+    for flags in [&["-O1"][..], &["-O1", "-no-pie"]] {
+        Tracing::new(&Program::new("second_byte.c").flags(flags)).check();
+    }
+}
