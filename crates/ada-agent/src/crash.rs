@@ -88,7 +88,7 @@ pub(crate) fn withdraw_all() {
 /// The program has changed a signal's action: where its handlers return to is known from now on.
 pub(crate) fn learn_signal_return(signal: u64) {
     let Some(action) = exchange(signal, None).filter(|action| action.handler > SIG_IGN) else { return };
-    if action.flags & SA_RESTORER == 0 || action.handler == Action::ours().handler {
+    if action.flags & SA_RESTORER == 0 || action.restorer == 0 || action.handler == Action::ours().handler {
         return;
     }
     process_block().signal_return.store(action.restorer, Ordering::Relaxed);

@@ -29,7 +29,7 @@ pub(crate) unsafe fn returned(state: *mut ThreadState, slot: *mut u64) {
             }
             end(state, frame, lives_above);
         }
-        if !is_known && (*state).signal_return != 0 && *slot == (*state).signal_return {
+        if !is_known && *slot == (*state).signal_return {
             handlers::leaves_elsewhere(slot);
         }
     }

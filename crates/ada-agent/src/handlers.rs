@@ -37,6 +37,9 @@ pub(crate) unsafe fn entered(state: *mut ThreadState, slot: *mut u64) {
     let _blocked = SignalsBlocked::new();
     // SAFETY: the kernel has put a context above the slot, and information above that; the thread's own shadow stack.
     unsafe {
+        if *slot != (*state).signal_return {
+            return;
+        }
         let frame = top(state);
         let of = |slot: u64| (0..INTERRUPTIONS).find(|&number| (*state).interruptions[number].slot == slot);
         let Some(number) = of(slot as u64).or_else(|| of(0)).filter(|_| (*frame).slot() == slot as u64) else { return };

@@ -215,7 +215,8 @@ unsafe fn prepare(fresh: *mut ThreadState, number: usize, thread: u32, slot: u64
         (*fresh).agent_stack_busy = 0;
         (*fresh).holds_signals = 0;
         (*fresh).agent_stack = stack_of(number);
-        (*fresh).signal_return = process_block().signal_return.load(Ordering::Relaxed);
+        // Nobody returns to address 1; the outermost function of a stack may have 0 in its slot.
+        (*fresh).signal_return = process_block().signal_return.load(Ordering::Relaxed).max(1);
         (*fresh).interruptions = [Interruption::default(); INTERRUPTIONS];
         (*fresh).probe_calls = 0;
         (*fresh).open_probes = [ProbeCall::default(); PROBE_CALLS];

@@ -78,7 +78,7 @@ pub struct ThreadState {
     /// 1 once frames on more than one stack have been seen: a newest frame above a slot is then no proof that the call was
     /// not recorded.
     pub other_stacks: u64,
-    /// Where signal handlers return to.
+    /// Where signal handlers return to; 1 where nothing is known.
     pub signal_return: u64,
     /// The end of the stack that the agent runs on, with all signals blocked; 0 where it runs on the program's.
     pub agent_stack: u64,
