@@ -53,8 +53,8 @@ extern "C" fn fix(slot: *mut u64, _: u64, _: u64) -> u64 {
     0
 }
 
-/// The state of a thread that leaves a function. Without one of its own it borrows nobody's: state 0 has no frames, and its records
-/// go nowhere.
+/// The state of a thread that leaves a function. Without one of its own it borrows nobody's: state 0 has no frames, and
+/// its records go nowhere.
 fn state_at_exit(slot: *mut u64) -> *mut ThreadState {
     let state = current_state() as *mut ThreadState;
     // SAFETY: GS always points at a state, and its owner word lies below it.

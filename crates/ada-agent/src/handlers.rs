@@ -47,10 +47,10 @@ pub(crate) unsafe fn entered(state: *mut ThreadState, slot: *mut u64) {
         let interrupted = interrupted_at(context);
         let real = *interrupted;
         let mut shown = real;
-        if let Some(place) = origins::place_of(real[1], real[0])
+        if let Some(unhooked) = origins::unhooked_at(real[1], real[0])
             && is_fault(slot, context + INFORMATION_AT)
         {
-            shown = [real[0] + place.depth, place.instruction];
+            shown = [real[0] + unhooked.depth, unhooked.instruction];
             *interrupted = shown;
             // Of some signals it is the instruction.
             let address = (context + INFORMATION_AT + 16) as *mut u64;

@@ -1,6 +1,6 @@
 //! Which of the program's addresses an address in an arena stands for, and the other way round.
 
-use ada_ring::origins::{ArenaPlace, HEADER, Origin, StubDepth};
+use ada_ring::origins::{HEADER, ListedArena, Origin, StubDepth};
 use core::sync::atomic::Ordering;
 
 use crate::memory::process_block;
@@ -14,14 +14,14 @@ struct Table {
 }
 
 /// Where an interrupted thread would be without hooks.
-pub(crate) struct Place {
+pub(crate) struct Unhooked {
     pub(crate) instruction: u64,
     /// How many bytes a stub has on the stack.
     pub(crate) depth: u64,
 }
 
 impl Table {
-    fn of(place: &ArenaPlace) -> Option<Self> {
+    fn of(place: &ListedArena) -> Option<Self> {
         let arena = place.start.load(Ordering::Acquire);
         let table = place.table.load(Ordering::Relaxed);
         if arena == 0 {
@@ -44,21 +44,21 @@ impl Table {
     }
 
     /// `stack` is the stack pointer there.
-    fn place_of(&self, instruction: u64, stack: u64) -> Option<Place> {
+    fn unhooked_at(&self, instruction: u64, stack: u64) -> Option<Unhooked> {
         let (origin, inside) = self.origin_of(instruction)?;
         match origin.what & (Origin::STUB | Origin::CALLED) {
             0 => {
                 // Behind the last one goes on who was told the next instruction: a breakpoint's handler.
                 let is_copied = inside <= origin.what;
-                is_copied.then(|| Place { instruction: self.original(origin) + u64::from(inside), depth: 0 })
+                is_copied.then(|| Unhooked { instruction: self.original(origin) + u64::from(inside), depth: 0 })
             }
-            Origin::STUB => Some(Place { instruction: self.original(origin), depth: self.depth(origin, inside)? }),
+            Origin::STUB => Some(Unhooked { instruction: self.original(origin), depth: self.depth(origin, inside)? }),
             _ => {
                 let depth = self.depth(origin, inside)?;
                 let caller = syscall::read_word(stack.checked_add(depth)?)?;
                 let (stub, inside) = self.origin_of(caller).filter(|(origin, _)| origin.what & Origin::STUB != 0)?;
                 let depth = depth + 8 + self.depth(stub, inside)?;
-                Some(Place { instruction: self.original(stub), depth })
+                Some(Unhooked { instruction: self.original(stub), depth })
             }
         }
     }
@@ -93,12 +93,12 @@ fn tables() -> impl Iterator<Item = Table> {
 }
 
 /// What the code at an address stands for, if it is an arena's; the stack pointer is `stack` there.
-pub(crate) fn place_of(instruction: u64, stack: u64) -> Option<Place> {
-    let holds = |place: &&ArenaPlace| {
+pub(crate) fn unhooked_at(instruction: u64, stack: u64) -> Option<Unhooked> {
+    let holds = |place: &&ListedArena| {
         let start = place.start.load(Ordering::Acquire);
         start != 0 && (start..place.table.load(Ordering::Relaxed)).contains(&instruction)
     };
-    Table::of(process_block().arenas.iter().find(holds)?)?.place_of(instruction, stack)
+    Table::of(process_block().arenas.iter().find(holds)?)?.unhooked_at(instruction, stack)
 }
 
 /// Where the instruction at one of the program's addresses runs, if it was displaced.

@@ -2,7 +2,7 @@
 //!
 //! Pure: bytes and tables in, verdicts and bytes out; nothing here touches a process. The order of work is
 //!
-//! 1. [`CodeScan`] decodes the image once and notes where branches land and who touches its own return slot,
+//! 1. [`CodeScan`] decodes the image once and notes where branches land and where functions are left,
 //! 2. [`Planner`] gives every function a [`Verdict`], and the displaced instructions where it can be hooked,
 //! 3. [`Arena`] lays stubs and relocated instructions out for one place in memory.
 //!

@@ -54,7 +54,7 @@ pub const HEADER: usize = 8;
 /// An arena of a process that has such a table.
 #[derive(Debug, Default)]
 #[repr(C)]
-pub struct ArenaPlace {
+pub struct ListedArena {
     /// Where the arena starts; 0 for none.
     pub start: core::sync::atomic::AtomicU64,
     /// Where its code ends, and its table begins.

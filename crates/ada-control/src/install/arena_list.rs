@@ -5,7 +5,7 @@ use std::mem::offset_of;
 use std::ops::Range;
 
 use ada_process::Remote;
-use ada_ring::origins::{ARENAS, ArenaPlace};
+use ada_ring::origins::{ARENAS, ListedArena};
 use ada_ring::state::ProcessBlock;
 
 /// Puts an arena's code on the list, as this number; its table lies behind it. What the list has no room for, signal
@@ -14,7 +14,7 @@ pub(crate) fn add(remote: &dyn Remote, process_block: u64, number: usize, code: 
     if number >= ARENAS {
         return Ok(());
     }
-    let place = process_block + (offset_of!(ProcessBlock, arenas) + number * size_of::<ArenaPlace>()) as u64;
+    let place = process_block + (offset_of!(ProcessBlock, arenas) + number * size_of::<ListedArena>()) as u64;
     // As the entry has them: where the arena starts, and the table.
     remote.write(place, [code.start, code.end].map(u64::to_le_bytes).as_flattened())
 }

@@ -2,7 +2,7 @@
 
 use core::sync::atomic::{AtomicU32, AtomicU64};
 
-use crate::origins::{ARENAS, ArenaPlace};
+use crate::origins::{ARENAS, ListedArena};
 use crate::state::private::{PROCESS_BYTES, STATES};
 
 /// What the agent keeps for a process, in private memory behind the thread states. Of the one behind those of a further
@@ -43,7 +43,7 @@ pub struct ProcessBlock {
     /// Where signal handlers return to; 0 where nothing is known.
     pub signal_return: AtomicU64,
     /// The arenas, in no order.
-    pub arenas: [ArenaPlace; ARENAS],
+    pub arenas: [ListedArena; ARENAS],
     /// Room for the arguments of system calls that the recorder has made.
     pub scratch: [AtomicU64; 8],
 }
