@@ -22,7 +22,7 @@ fn main() {
 
     compile(&out, &ring.join("lib.rs"), "ada_ring", "rlib", &[]);
     let library = format!("ada_ring={}", out.join("libada_ring.rlib").display());
-    let link = "link-arg=-Wl,--build-id=none,-z,norelro,-z,noseparate-code,--hash-style=sysv,-Bsymbolic";
+    let link = "link-arg=-Wl,--build-id=none,-z,norelro,-z,noseparate-code,-z,defs,--hash-style=sysv,-Bsymbolic";
     let options = ["--extern", &library, "-C", "link-arg=-nostdlib", "-C", "link-arg=-nostartfiles", "-C", link];
     compile(&out, &agent.join("lib.rs"), "ada_agent", "cdylib", &options);
 }

@@ -12,7 +12,7 @@ use crate::arch::{clock, thread_pointer};
 use crate::code_edits;
 use crate::config::{Item, get};
 use crate::growth;
-use crate::memory::pool;
+use crate::memory::{pool, shadow_base};
 use crate::recorder::{self, Patience};
 use crate::syscall::SignalsBlocked;
 
@@ -246,7 +246,7 @@ pub(crate) unsafe fn label(pool: &Pool, chunk: usize, state: *mut ThreadState, l
         header.has_handed_over_others.store(0, Ordering::Relaxed);
         header.program.store(get(Item::Program) as u32, Ordering::Relaxed);
         header.thread_pointer.store(thread_pointer(), Ordering::Relaxed);
-        header.shadow_base_low.store((*state).shadow_base as u32, Ordering::Relaxed);
+        header.shadow_base_low.store(shadow_base((*state).number as usize) as u32, Ordering::Relaxed);
         header.lost_before.store((*state).lost, Ordering::Relaxed);
         header.waited_ticks.store(waited, Ordering::Relaxed);
         header.drained.store(0, Ordering::Relaxed);

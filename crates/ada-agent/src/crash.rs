@@ -7,14 +7,13 @@
 //! as ever, with a record.
 
 use ada_ring::crash::{CRASH_FRAMES, CrashSlot};
-use ada_ring::state::private;
 use ada_ring::{Control, ShadowFrame, ThreadState};
 use core::sync::atomic::{AtomicU64, Ordering};
 
 use crate::arch::number::{RT_SIGACTION, RT_TGSIGQUEUEINFO, TGKILL};
 use crate::arch::{ada_crash_restorer, clock, current_state, signal_registers, thread_pointer};
 use crate::config::{Item, get};
-use crate::memory::{owner, process_block, shadow_base, state, state_number, states};
+use crate::memory::{owner, process_block, shadow_base, shadow_end, state, state_number, states};
 use crate::syscall;
 
 const SIG_DFL: u64 = 0;
@@ -205,23 +204,22 @@ fn record_frames(slot: &CrashSlot) {
     }
     let state: *const ThreadState = state(number);
     // SAFETY: a state is always mapped; this one is the thread's own.
-    let top = unsafe { (*state).shadow_top } as *const ShadowFrame;
-    let bottom = shadow_base(number).cast_const();
-    if top < bottom || top as u64 >= bottom as u64 + private::SHADOW_BYTES as u64 || !top.is_aligned() {
+    let (top, stack) = unsafe { ((*state).shadow_top as *const ShadowFrame, (*state).stack_number as usize) };
+    let stack = if stack < states() { stack } else { number };
+    let bottom = shadow_base(stack).cast_const();
+    if top < bottom || top as u64 >= shadow_end(stack) || !top.is_aligned() {
         return;
     }
     let (mut depth, mut recorded) = (0, 0);
     let mut frame = top;
     while frame > bottom {
         // SAFETY: between the shadow stack's ends.
-        let (is_open, function) = unsafe { ((*frame).slot_complement != 0, (*frame).function) };
-        if is_open {
-            if recorded < CRASH_FRAMES {
-                slot.frames[recorded].store(function, Ordering::Relaxed);
-                recorded += 1;
-            }
-            depth += 1;
+        let function = unsafe { (*frame).function };
+        if recorded < CRASH_FRAMES {
+            slot.frames[recorded].store(function, Ordering::Relaxed);
+            recorded += 1;
         }
+        depth += 1;
         frame = frame.wrapping_sub(1);
     }
     slot.depth.store(depth, Ordering::Relaxed);

@@ -1,73 +1,40 @@
 //! Frames that end without returning: whether they are dead, and how they are taken from the shadow stack.
 
 use ada_ring::record::RecordKind;
-use ada_ring::shadow_frame::{FRAME_PARKED, FRAME_RETURNING};
+use ada_ring::shadow_frame::FRAME_RETURNING;
 use ada_ring::{ChunkState, RawRecord, ShadowFrame, ThreadState};
 use core::ops::Range;
 
 use crate::config::{Item, get};
 use crate::memory::pool;
-use crate::stretch::Stretch;
 use crate::{arch, chunks, handlers, open_probes, syscall};
 
-/// Looks which frames are dead where a call or return is happening with the return slot `slot`. There may be thousands of
-/// them, and what is found out of the stacks for one holds for the others.
+/// Looks which frames of a stack are dead where something happens at an address of it.
 pub(crate) struct LivenessCheck {
-    slot: u64,
+    address: u64,
     signal_stack: Option<Option<Range<u64>>>,
-    /// The newest frame above the slot, or the sentinel where there is none.
-    survivor: *mut ShadowFrame,
-    stretch: Stretch,
 }
 
 impl LivenessCheck {
-    pub(crate) fn at(slot: u64) -> Self {
-        Self { slot, signal_stack: None, survivor: core::ptr::null_mut(), stretch: Stretch::default() }
+    pub(crate) fn at(address: u64) -> Self {
+        Self { address, signal_stack: None }
     }
 
-    /// Whether a frame whose slot is not above ours is dead.
+    /// Whether the newest frame is dead, if the thread is on its stack.
     ///
     /// # Safety
-    /// `frame` is a frame of the state's shadow stack. Of one look to the next, frames may be taken out, and nothing else.
-    pub(crate) unsafe fn is_dead(&mut self, state: *mut ThreadState, frame: *mut ShadowFrame) -> bool {
+    /// `frame` is a frame of the thread's shadow stack.
+    pub(crate) unsafe fn is_dead(&mut self, frame: *mut ShadowFrame) -> bool {
         // SAFETY: frames between base and top are initialised.
-        unsafe {
-            // The slot may be gone: posix_spawn unmaps its child's stack.
-            if syscall::read_word((*frame).slot()) != Some((*frame).return_address) {
-                return true;
-            }
-            if (*frame).has(FRAME_PARKED) {
-                return false;
-            }
-            // A handler on a stack of its own comes to its end before the thread goes on elsewhere, unless it jumps there.
-            let signal_stack = self.signal_stack.get_or_insert_with(syscall::signal_stack);
-            let is_left = |stack: &Range<u64>| stack.contains(&(*frame).slot()) && !stack.contains(&self.slot);
-            if signal_stack.as_ref().is_some_and(is_left) {
-                return true;
-            }
-            let base = (*state).shadow_base as *mut ShadowFrame;
-            let survivor = self.survivor_below(base, frame);
-            // Above the outermost frame nothing is known, but a call cannot come from below a live frame of its own stack
-            // either.
-            let above = if survivor > base { (*survivor).slot() } else { self.slot };
-            self.stretch.leads((*frame).slot(), above)
+        let slot = unsafe { (*frame).slot() };
+        if slot >= self.address {
+            return false;
         }
-    }
-
-    /// The newest frame older than this one whose slot is not below ours.
-    unsafe fn survivor_below(&mut self, base: *mut ShadowFrame, frame: *mut ShadowFrame) -> *mut ShadowFrame {
-        if self.survivor.is_null() || self.survivor >= frame {
-            let mut older = frame.wrapping_sub(1);
-            // SAFETY: the caller's promise.
-            let is_below = |older: *mut ShadowFrame| unsafe {
-                (*older).slot_complement == 0 || (*older).has(FRAME_PARKED) || (*older).slot() < self.slot
-            };
-            while older > base && is_below(older) {
-                older = older.wrapping_sub(1);
-            }
-            self.survivor = older.max(base);
-        }
-        self.survivor
+        // A handler may have a stack of its own. It comes to its end before the thread goes on elsewhere, unless it jumps
+        // there.
+        let signal_stack = self.signal_stack.get_or_insert_with(syscall::signal_stack);
+        let is_handlers = |address: u64| signal_stack.as_ref().is_some_and(|stack| stack.contains(&address));
+        is_handlers(slot) || !is_handlers(self.address)
     }
 }
 
@@ -86,19 +53,16 @@ pub(crate) unsafe fn end_unwound(state: *mut ThreadState, frame: *mut ShadowFram
     }
 }
 
-/// Takes a frame out of the shadow stack; it keeps its place where newer ones live.
+/// Takes the newest frame off the shadow stack.
 ///
 /// # Safety
-/// As [`LivenessCheck::is_dead`], with signals blocked; all newer frames have been taken out unless `lives_above`.
-pub(crate) unsafe fn take_out(state: *mut ThreadState, frame: *mut ShadowFrame, lives_above: bool) {
+/// As [`LivenessCheck::is_dead`], with signals blocked.
+pub(crate) unsafe fn take_out(state: *mut ThreadState, frame: *mut ShadowFrame) {
     // SAFETY: the caller's promise.
     unsafe {
         open_probes::close(state, frame);
         handlers::forget(state, frame);
-        (*frame).slot_complement = 0;
-        if !lives_above {
-            (*state).shadow_top = frame.sub(1) as u64;
-        }
+        (*state).shadow_top = frame.sub(1) as u64;
     }
 }
 

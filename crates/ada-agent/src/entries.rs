@@ -106,7 +106,7 @@ extern "C" fn stack_change(slot: *mut u64, change: u64, _: u64) -> u64 {
     // SAFETY: as in `fix`; the stubs of such functions pass the change.
     unsafe {
         match StackChange::from_number(change) {
-            Some(StackChange::LongJump) => jumps::long_jump(state, slot as u64, argument(slot, Base::Argument1)),
+            Some(StackChange::LongJump) => jumps::long_jump(state, argument(slot, Base::Argument1)),
             Some(StackChange::SwapContext) => jumps::switch_context(state, argument(slot, Base::Argument2)),
             Some(StackChange::SetContext) => jumps::switch_context(state, argument(slot, Base::Argument1)),
             None => {}

@@ -8,9 +8,9 @@ use ada_ring::shadow_frame::FRAME_GOES_ON;
 use ada_ring::{ShadowFrame, ThreadState};
 
 use crate::dead_frames::{LivenessCheck, end_unwound, take_out};
-use crate::shadow_stack::top;
+use crate::shadow_stack::newest;
 use crate::syscall::SignalsBlocked;
-use crate::{chunks, handlers, open_probes, probes};
+use crate::{chunks, handlers, open_probes, probes, stacks};
 
 /// Records the return of the frame with this slot, if there is one, and of probed calls that went on in it.
 ///
@@ -21,13 +21,13 @@ pub(crate) unsafe fn returned(state: *mut ThreadState, slot: *mut u64) {
     // SAFETY: the thread's own shadow stack.
     unsafe {
         let mut is_known = false;
-        while let Some((frame, lives_above)) = uncover(state, slot as u64) {
+        while let Some(frame) = uncover(state, slot as u64) {
             is_known = true;
             handlers::leaves(state, frame);
-            if !lives_above && probes::finish(state, slot, frame) {
+            if probes::finish(state, slot, frame) {
                 continue;
             }
-            end(state, frame, lives_above);
+            end(state, frame);
         }
         if !is_known && *slot == (*state).signal_return {
             handlers::leaves_elsewhere(slot);
@@ -43,9 +43,9 @@ pub(crate) unsafe fn returns(state: *mut ThreadState, slot: u64) {
     let _blocked = SignalsBlocked::new();
     // SAFETY: the thread's own shadow stack.
     unsafe {
-        while let Some((frame, lives_above)) = uncover(state, slot) {
+        while let Some(frame) = uncover(state, slot) {
             handlers::leaves(state, frame);
-            end(state, frame, lives_above);
+            end(state, frame);
         }
     }
 }
@@ -58,7 +58,7 @@ pub(crate) unsafe fn goes_on(state: *mut ThreadState, slot: u64) {
     let _blocked = SignalsBlocked::new();
     // SAFETY: the thread's own shadow stack.
     unsafe {
-        let Some((frame, lives_above)) = uncover(state, slot) else { return };
+        let Some(frame) = uncover(state, slot) else { return };
         // Whoever goes on returns to the end of the signal too, and is shown the same.
         handlers::leaves(state, frame);
         if open_probes::is_open(state, frame) {
@@ -66,53 +66,40 @@ pub(crate) unsafe fn goes_on(state: *mut ThreadState, slot: u64) {
         } else {
             let tail = frame as u32 | RecordKind::Return as u32 | IS_TAIL;
             chunks::write(state, (*frame).function, tail);
-            take_out(state, frame, lives_above);
+            take_out(state, frame);
         }
     }
 }
 
 /// # Safety
 /// As [`returns`], with signals blocked; `frame` is the newest with its slot.
-unsafe fn end(state: *mut ThreadState, frame: *mut ShadowFrame, lives_above: bool) {
+unsafe fn end(state: *mut ThreadState, frame: *mut ShadowFrame) {
     // SAFETY: the caller's promise.
     unsafe {
         chunks::write(state, (*frame).function, frame as u32 | RecordKind::Return as u32);
-        take_out(state, frame, lives_above);
+        take_out(state, frame);
     }
 }
 
-/// Finds the newest frame with this slot. Of the newer ones, the dead go and those on other stacks stay: whether there are
-/// such is said with it. Where there is no such frame, the dead go all the same.
+/// Finds the frame with this slot, on whatever stack that is; newer ones are dead, and go.
 ///
 /// # Safety
 /// As [`returns`], with signals blocked.
-unsafe fn uncover(state: *mut ThreadState, slot: u64) -> Option<(*mut ShadowFrame, bool)> {
+unsafe fn uncover(state: *mut ThreadState, slot: u64) -> Option<*mut ShadowFrame> {
+    let mut liveness = LivenessCheck::at(slot);
     // SAFETY: the thread's own shadow stack.
     unsafe {
-        let base = (*state).shadow_base as *mut ShadowFrame;
-        let mut found = top(state);
-        while found > base && !((*found).slot_complement != 0 && (*found).slot() == slot) {
-            found = found.sub(1);
-        }
-        let mut liveness = LivenessCheck::at(slot);
-        let mut lives_above = false;
-        let mut newer = top(state);
-        while newer > found {
-            let is_known = (*newer).slot_complement != 0;
-            if is_known && !((*newer).slot() < slot && liveness.is_dead(state, newer)) {
-                if found <= base {
-                    return None;
-                }
-                lives_above = true;
-                (*state).other_stacks = 1;
-            } else {
-                if is_known {
-                    end_unwound(state, newer);
-                }
-                take_out(state, newer, lives_above);
+        stacks::settle(state, slot, None);
+        loop {
+            let frame = newest(state)?;
+            if (*frame).slot() == slot {
+                return Some(frame);
             }
-            newer = newer.sub(1);
+            if !liveness.is_dead(frame) {
+                return None;
+            }
+            end_unwound(state, frame);
+            take_out(state, frame);
         }
-        (found > base).then_some((found, lives_above))
     }
 }

@@ -13,6 +13,7 @@ use core::sync::atomic::{AtomicU32, Ordering};
 
 use crate::arch::number::{MADVISE, MMAP, MREMAP, MUNMAP};
 use crate::config::{Item, get};
+use crate::lock::Lock;
 use crate::memory::{pool, process_block, region_address, regions};
 use crate::syscall;
 
@@ -21,8 +22,6 @@ const READ_AND_WRITE: u64 = 1 | 2;
 const PRIVATE_MEMORY: u64 = 0x2 | 0x20 | 0x4000 | 0x10_0000;
 const WIPE_ON_FORK: u64 = 18;
 const PAGE: u64 = 4096;
-/// How long to wait for a thread that maps already.
-const WAIT_STEP: u32 = 100_000;
 
 /// A row of equal pieces in the shared memory, of which the process has mapped the first ones.
 struct Row {
@@ -148,26 +147,6 @@ pub(crate) fn add_region(known: usize) -> bool {
     }
     process_block().further_regions.fetch_add(1, Ordering::Release);
     true
-}
-
-/// One thread of a process maps at a time.
-struct Lock<'a> {
-    growing: &'a AtomicU32,
-}
-
-impl<'a> Lock<'a> {
-    fn take(growing: &'a AtomicU32) -> Self {
-        while growing.compare_exchange(0, 1, Ordering::Acquire, Ordering::Relaxed).is_err() {
-            syscall::sleep_nanoseconds(WAIT_STEP);
-        }
-        Self { growing }
-    }
-}
-
-impl Drop for Lock<'_> {
-    fn drop(&mut self) {
-        self.growing.store(0, Ordering::Release);
-    }
 }
 
 #[cfg(test)]

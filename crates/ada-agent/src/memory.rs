@@ -1,7 +1,7 @@
 //! Typed access to the process's side of the shared layout.
 
-use ada_ring::state::{MAX_REGIONS, ProcessBlock, STATE_STRIDE, STATES, private};
-use ada_ring::{Pool, ShadowFrame, ThreadState};
+use ada_ring::state::{KnownStack, MAX_KNOWN_STACKS, MAX_REGIONS, ProcessBlock, STATE_STRIDE, STATES, private};
+use ada_ring::{Pool, ShadowFrame, ThreadState, shadow_stack};
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use crate::config::{Item, get};
@@ -76,8 +76,23 @@ pub fn agent_stack(number: usize) -> u64 {
     region_address(number / STATES) + within as u64
 }
 
-/// The sentinel below a state's first shadow frame.
+/// The sentinel below the first frame of a shadow stack.
 pub fn shadow_base(number: usize) -> *mut ShadowFrame {
+    let start = shadow_start(number);
+    (start + u64::from(shadow_stack::sentinel_at(start as u32))) as *mut ShadowFrame
+}
+
+/// The end of a shadow stack's memory.
+pub fn shadow_end(number: usize) -> u64 {
+    shadow_start(number) + private::SHADOW_BYTES as u64
+}
+
+fn shadow_start(number: usize) -> u64 {
     let within = private::SHADOWS_AT + number % STATES * private::SHADOW_BYTES;
-    (region_address(number / STATES) + within as u64) as *mut ShadowFrame
+    region_address(number / STATES) + within as u64
+}
+
+/// What is known of the process's stacks.
+pub fn known_stacks() -> *mut [KnownStack; MAX_KNOWN_STACKS] {
+    (region_address(0) + private::KNOWN_STACKS_AT as u64) as *mut _
 }

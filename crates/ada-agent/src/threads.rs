@@ -1,6 +1,6 @@
 //! Giving a thread its state.
 
-use ada_ring::state::{HANDLER_FRAMES, INTERRUPTIONS, Interruption, NO_CHUNK, PROBE_CALLS, ProbeCall, STATES, private};
+use ada_ring::state::{HANDLER_FRAMES, INTERRUPTIONS, Interruption, NO_CHUNK, PROBE_CALLS, ProbeCall, STATES};
 use ada_ring::{DropReason, ShadowFrame, ThreadState};
 use core::sync::atomic::{AtomicU64, Ordering};
 
@@ -10,11 +10,13 @@ use crate::config::{Item, get};
 use crate::details::learn_stack;
 use crate::growth;
 use crate::memory::{
-    agent_stack, owner, pool, process_block, regions, shadow_base, state, state_address, state_number, state_threads,
-    states,
+    agent_stack, owner, pool, process_block, regions, shadow_base, shadow_end, state, state_address, state_number,
+    state_threads, states,
 };
-use crate::syscall;
+use crate::{stacks, syscall};
 
+/// Stands for a thread where only the shadow stack is in use.
+const A_STACK: u32 = u32::MAX;
 /// No thread is known by this.
 const NOBODY: u64 = 1;
 /// How often to look for states of threads that have ended, in ticks of the clock: some milliseconds.
@@ -47,6 +49,7 @@ pub fn acquire(slot: u64) -> Option<*mut ThreadState> {
             // Whoever was at it is not here.
             process_block().edits_busy.store(0, Ordering::Relaxed);
             process_block().growing.store(0, Ordering::Relaxed);
+            process_block().stacks_busy.store(0, Ordering::Relaxed);
             // SAFETY: the only thread of a new process, and this is its copy of the state.
             unsafe {
                 (*current).tid = thread;
@@ -136,6 +139,23 @@ pub(crate) fn disown(number: usize) {
     owner(number).store(NOBODY, Ordering::Relaxed);
 }
 
+/// Claims the shadow stack of a state that no thread gets.
+pub(crate) fn claim_for_stack() -> Option<usize> {
+    claim(A_STACK)
+}
+
+/// The same, given back.
+pub(crate) fn give_back(number: usize) {
+    if number != 0 && number < states() {
+        let _ = state_threads(number / STATES)[number % STATES].compare_exchange(
+            A_STACK,
+            0,
+            Ordering::AcqRel,
+            Ordering::Relaxed,
+        );
+    }
+}
+
 fn claim(thread: u32) -> Option<usize> {
     let holder = |number: usize| &state_threads(number / STATES)[number % STATES];
     let take = |number: usize, from: u32| {
@@ -145,7 +165,7 @@ fn claim(thread: u32) -> Option<usize> {
     // A dead thread's chunks are the drain's to find: by now they may already belong to others.
     let take_over = |number: &usize| {
         let from = holder(*number).load(Ordering::Relaxed);
-        syscall::is_thread_gone(process, from) && take(*number, from)
+        from != A_STACK && syscall::is_thread_gone(process, from) && take(*number, from)
     };
     loop {
         let (regions, states) = (regions(), states());
@@ -192,19 +212,17 @@ pub(crate) fn give_up_stacks() {
 /// # Safety
 /// The caller owns the state.
 unsafe fn prepare(fresh: *mut ThreadState, number: usize, thread: u32, slot: u64) {
+    stacks::forget(number);
     let base = shadow_base(number);
     // SAFETY: the state and its shadow stack are mapped, and the caller's.
     unsafe {
-        base.write(ShadowFrame::default());
+        // Nothing is known of the stack but that this is on it.
+        base.write(ShadowFrame { slot_complement: !(slot + 8), ..ShadowFrame::default() });
+        (*fresh).floor_complement = !slot;
+        (*fresh).stack_number = number as u32;
         (*fresh).shadow_base = base as u64;
         (*fresh).shadow_top = base as u64;
-        (*fresh).shadow_limit = base as u64 + (private::SHADOW_BYTES - (2 + HANDLER_FRAMES) * ShadowFrame::SIZE) as u64;
-        (*fresh).record_limit = match get(Item::MaxDepth) {
-            0 => u64::MAX,
-            frames => (base as u64).saturating_add(frames.saturating_mul(ShadowFrame::SIZE as u64)),
-        };
-        (*fresh).shadow_limit = (*fresh).shadow_limit.min((*fresh).record_limit);
-        (*fresh).other_stacks = 0;
+        set_limits(fresh);
         learn_stack(fresh, slot);
         (*fresh).tid = thread;
         (*fresh).pid = syscall::process();
@@ -222,6 +240,23 @@ unsafe fn prepare(fresh: *mut ThreadState, number: usize, thread: u32, slot: u64
         (*fresh).open_probes = [ProbeCall::default(); PROBE_CALLS];
         give_counters(fresh);
         start_without_chunk(fresh);
+    }
+}
+
+/// Says how many frames fit on the shadow stack that a thread has.
+///
+/// # Safety
+/// The caller owns the state.
+pub(crate) unsafe fn set_limits(state: *mut ThreadState) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let (base, end) = ((*state).shadow_base, shadow_end((*state).stack_number as usize));
+        (*state).record_limit = match get(Item::MaxDepth) {
+            0 => u64::MAX,
+            frames => base.saturating_add(frames.saturating_mul(ShadowFrame::SIZE as u64)),
+        };
+        let limit = end - ((2 + HANDLER_FRAMES) * ShadowFrame::SIZE) as u64;
+        (*state).shadow_limit = limit.min((*state).record_limit);
     }
 }
 

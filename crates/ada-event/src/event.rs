@@ -20,6 +20,9 @@ impl EventKind {
     pub const ENTRY: Self = Self(4);
     /// A RETURN, with a bit that says how: the function went on in another one, whose call is the next event at its depth.
     pub const TAIL: Self = Self(1 << 16 | 2);
+    /// The thread goes on with another of its stacks. The function id is the stack's number, 0 for the thread's own, and the
+    /// depth says how many frames are open there.
+    pub const STACK: Self = Self(5);
 
     /// Whether a function was entered.
     #[inline]
@@ -41,6 +44,7 @@ impl EventKind {
             Self::EXCEPTION => Some("exception"),
             Self::ENTRY => Some("entry"),
             Self::TAIL => Some("tail"),
+            Self::STACK => Some("stack"),
             _ => None,
         }
     }

@@ -28,6 +28,7 @@ pub mod pool;
 pub mod probe;
 pub mod record;
 pub mod shadow_frame;
+pub mod shadow_stack;
 pub mod stack_change;
 pub mod state;
 #[cfg(target_arch = "x86_64")]

@@ -4,7 +4,7 @@
 use core::mem::offset_of;
 use core::sync::atomic::{AtomicU64, Ordering};
 
-use crate::ShadowFrame;
+use crate::shadow_stack;
 
 /// A record as the stubs write it: the time stamp last, which publishes it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -30,6 +30,8 @@ pub enum RecordKind {
     Unwound = 2,
     /// A function was entered whose return is not caught.
     EntryOnly = 3,
+    /// The thread goes on with another stack. No stub writes it: the drain does, where records tell of another shadow stack.
+    Stack = 18,
 }
 
 /// Set beside the kind where a [`crate::RawDetail`] with the same time stamp was written.
@@ -43,6 +45,9 @@ pub const IS_UNCAUGHT: u32 = 16;
 
 /// Set beside [`RecordKind::Return`] where the function went on in another one.
 pub const IS_TAIL: u32 = 16;
+
+/// The bits of [`RawRecord::top_and_kind`] that are not the address.
+const BITS: u32 = 31;
 
 impl RawRecord {
     /// Bytes of a record.
@@ -91,19 +96,31 @@ impl RawRecord {
         match self.top_and_kind & 3 {
             0 => RecordKind::Call,
             1 => RecordKind::Return,
+            2 if self.top_and_kind & BITS == RecordKind::Stack as u32 => RecordKind::Stack,
             2 => RecordKind::Unwound,
             _ => RecordKind::EntryOnly,
         }
     }
 
-    /// How many frames were open below the one that the record is about, given the low half of the address of the
-    /// shadow stack's sentinel. A call is recorded before its frame is pushed, an end before its frame is popped.
-    pub const fn depth(self, shadow_base_low: u32) -> u32 {
-        let frames = (self.top_and_kind & !31).wrapping_sub(shadow_base_low) / ShadowFrame::SIZE as u32;
+    /// How many frames were open below the one that the record is about. A call is recorded before its frame is pushed, an
+    /// end before its frame is popped.
+    pub const fn depth(self) -> u32 {
+        let frames = shadow_stack::frames(self.top_and_kind & !BITS);
         match self.kind() {
-            RecordKind::Call | RecordKind::EntryOnly => frames,
+            RecordKind::Call | RecordKind::EntryOnly | RecordKind::Stack => frames,
             RecordKind::Return | RecordKind::Unwound => frames.saturating_sub(1),
         }
+    }
+
+    /// Which shadow stack it is about: see [`shadow_stack::number`].
+    pub const fn stack(self) -> u32 {
+        shadow_stack::number(self.top_and_kind)
+    }
+
+    /// The record that says that a thread is on another stack before this one.
+    pub const fn stack_before(self) -> Self {
+        let top_and_kind = self.top_and_kind & !BITS | RecordKind::Stack as u32;
+        Self { tsc: self.tsc, function: 0, top_and_kind }
     }
 }
 
@@ -118,30 +135,34 @@ const _: () = {
 mod tests {
     use super::*;
 
+    const BASE: u32 = 0x4000_0000;
+
     #[test]
     fn call_and_return_of_one_frame_have_one_depth() {
-        let base = 0xffff_ff00;
-        let call = RawRecord { tsc: 1, function: 7, top_and_kind: base + 64 };
-        let back = RawRecord { tsc: 2, function: 7, top_and_kind: (base + 96) | RecordKind::Return as u32 };
-        assert_eq!((call.kind(), call.depth(base)), (RecordKind::Call, 2));
-        assert_eq!((back.kind(), back.depth(base)), (RecordKind::Return, 2));
+        let call = RawRecord { tsc: 1, function: 7, top_and_kind: BASE + 64 };
+        let back = RawRecord { tsc: 2, function: 7, top_and_kind: (BASE + 96) | RecordKind::Return as u32 };
+        assert_eq!((call.kind(), call.depth()), (RecordKind::Call, 2));
+        assert_eq!((back.kind(), back.depth()), (RecordKind::Return, 2));
     }
 
     #[test]
     fn only_calls_can_be_uncaught_and_their_depth_does_not_change() {
-        let base = 0x1000;
         let entry =
-            RawRecord { tsc: 1, function: 7, top_and_kind: (base + 64) | RecordKind::EntryOnly as u32 | IS_UNCAUGHT };
+            RawRecord { tsc: 1, function: 7, top_and_kind: (BASE + 64) | RecordKind::EntryOnly as u32 | IS_UNCAUGHT };
         assert!(entry.is_uncaught());
-        assert_eq!((entry.kind(), entry.depth(base)), (RecordKind::EntryOnly, 2));
-        let call = RawRecord { top_and_kind: base + 64, ..entry };
+        assert_eq!((entry.kind(), entry.depth()), (RecordKind::EntryOnly, 2));
+        let call = RawRecord { top_and_kind: BASE + 64, ..entry };
         assert!(!call.is_uncaught());
     }
 
     #[test]
-    fn depth_survives_a_wrap_of_the_low_half() {
-        let base = 0xffff_ffe0_u32;
-        let call = RawRecord { tsc: 1, function: 0, top_and_kind: base.wrapping_add(96) };
-        assert_eq!(call.depth(base), 3);
+    fn another_stack_has_as_many_frames_as_the_record_behind_says() {
+        for (bits, frames) in [(RecordKind::Call as u32 | HAS_DETAIL, 2), (RecordKind::Return as u32 | IS_TAIL, 2)] {
+            let record = RawRecord { tsc: 5, function: 7, top_and_kind: (BASE + 64) | bits };
+            let before = record.stack_before();
+            assert_eq!((before.kind(), before.depth(), before.tsc), (RecordKind::Stack, frames, 5));
+            assert_eq!(before.stack(), BASE >> 20);
+            assert!(!before.has_detail() && !before.is_probed());
+        }
     }
 }

@@ -7,8 +7,8 @@
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C, align(32))]
 pub struct ShadowFrame {
-    /// Complement of the address of the frame's return slot; 0 for none. Complemented so that an older frame, whose
-    /// slot lies higher, compares lower, and zeroed memory lowest.
+    /// Complement of the address of the frame's return slot; that of the sentinel is where the stack ends, as far as is known.
+    /// Complemented so that an older frame, whose slot lies higher, compares lower, and zeroed memory lowest.
     pub slot_complement: u64,
     /// Where the function returns to.
     pub return_address: u64,
@@ -23,9 +23,6 @@ pub struct ShadowFrame {
 pub const FRAME_GOES_ON: u32 = 1;
 /// The function has returned, and its frame is about to be popped; the record is that of the return.
 pub const FRAME_RETURNING: u32 = 2;
-/// The frame's stack was switched away from: "below the stack pointer" means nothing for it.
-pub const FRAME_PARKED: u32 = 4;
-
 /// The function is a signal handler, and what it sees of the interrupted code was put right: see [`crate::origins`].
 pub const FRAME_HANDLES: u32 = 8;
 

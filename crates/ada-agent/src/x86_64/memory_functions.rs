@@ -19,3 +19,23 @@ pub unsafe extern "C" fn memcpy(to: *mut u8, from: *const u8, count: usize) -> *
     unsafe { asm!("rep movsb", inout("rcx") count => _, inout("rdi") to => _, inout("rsi") from => _) };
     to
 }
+
+/// # Safety
+/// As C's `memmove`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn memmove(to: *mut u8, from: *const u8, count: usize) -> *mut u8 {
+    if (to as usize).wrapping_sub(from as usize) >= count {
+        // SAFETY: the caller's promise; what is written was read before.
+        return unsafe { memcpy(to, from, count) };
+    }
+    // SAFETY: the caller's promise; from the end on, and the direction flag is as it was.
+    unsafe {
+        asm!(
+            "std", "rep movsb", "cld",
+            inout("rcx") count => _,
+            inout("rdi") to.add(count).wrapping_sub(1) => _,
+            inout("rsi") from.add(count).wrapping_sub(1) => _,
+        );
+    }
+    to
+}

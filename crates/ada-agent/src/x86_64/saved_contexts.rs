@@ -8,6 +8,10 @@ use ada_ring::arch::CRASH_REGISTERS;
 pub(crate) const JUMP_STACK_POINTER: u64 = 48;
 /// Where a `ucontext_t` has it.
 pub(crate) const CONTEXT_STACK_POINTER: u64 = 160;
+/// Where it has its stack's address, …
+pub(crate) const CONTEXT_STACK: u64 = 16;
+/// … and the length.
+pub(crate) const CONTEXT_STACK_SIZE: u64 = 32;
 /// How far behind a signal's `ucontext_t` the kernel puts its `siginfo_t`.
 pub(crate) const INFORMATION_AT: u64 = 304;
 /// Bytes of `ucontext_t` before the registers.

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use ada_event::{DetailSeq, Event, EventKind, EventSeq, ThreadId, TraceNanos};
+use ada_event::{DetailSeq, Event, EventKind, EventSeq, FunctionId, ThreadId, TraceNanos};
 use ada_process::Clock;
 use ada_ring::RawRecord;
 use ada_ring::record::RecordKind;
@@ -19,7 +19,8 @@ pub(super) struct BatchAsEvents<'a> {
     /// The time of the thread's last event before.
     pub(super) not_before: TraceNanos,
     pub(super) thread: ThreadId,
-    pub(super) shadow_base_low: u32,
+    /// The thread's own stack: see [`RawRecord::stack`].
+    pub(super) own_stack: u32,
     /// Which function each number stands for.
     pub(super) known: &'a FunctionNumbers,
 }
@@ -38,7 +39,10 @@ impl<'a> BatchAsEvents<'a> {
         let record = &self.records[number];
         Event {
             timestamp: self.time(number),
-            function: self.known.get(record.function),
+            function: match record.kind() {
+                RecordKind::Stack => stack_number(record, self.own_stack),
+                _ => self.known.get(record.function),
+            },
             thread: self.thread,
             kind: match record.kind() {
                 RecordKind::EntryOnly if record.is_uncaught() => EventKind::ENTRY,
@@ -46,8 +50,9 @@ impl<'a> BatchAsEvents<'a> {
                 RecordKind::Return if record.is_tail() => EventKind::TAIL,
                 RecordKind::Return => EventKind::RETURN,
                 RecordKind::Unwound => EventKind::EXCEPTION,
+                RecordKind::Stack => EventKind::STACK,
             },
-            depth: record.depth(self.shadow_base_low),
+            depth: record.depth(),
             detail: DetailSeq::NONE,
         }
     }
@@ -65,6 +70,11 @@ impl<'a> BatchAsEvents<'a> {
             details.remember(Remembered { tsc: record.tsc, seq, time, function: record.function });
         }
     }
+}
+
+/// How a stack is called in events: 0 is the thread's own.
+fn stack_number(record: &RawRecord, own: u32) -> FunctionId {
+    FunctionId(if record.stack() == own { 0 } else { u64::from(record.stack()) + 1 })
 }
 
 /// Events of a batch that follow each other.
@@ -88,7 +98,7 @@ impl Iterator for EventRange<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ada_event::{FunctionId, ModuleId};
+    use ada_event::ModuleId;
 
     #[test]
     fn records_become_events_by_their_functions_kinds_depths_and_times() {
@@ -108,7 +118,7 @@ mod tests {
             clock: Clock::in_nanoseconds(1000),
             not_before: TraceNanos(1006),
             thread: ThreadId(4),
-            shadow_base_low: BASE,
+            own_stack: BASE >> 20,
             known: &known,
         };
         let second = FunctionId::new(ModuleId(7), 1);

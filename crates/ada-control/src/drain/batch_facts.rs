@@ -1,13 +1,15 @@
 //! What is known of a batch of records as a whole, by looking at each of them once.
 
-use ada_ring::RawRecord;
 use ada_ring::record::{HAS_DETAIL, IS_PROBED};
+use ada_ring::{RawRecord, shadow_stack};
 
 /// Facts of a batch.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct BatchFacts {
     /// The bits that any record has beside its depth.
     bits: u32,
+    /// The bits that all of them have.
+    common: u32,
     /// The highest number of a function; 0 where there are no records.
     pub(super) highest_function: u32,
     /// The latest time stamp; 0 where there are no records.
@@ -18,14 +20,20 @@ pub(super) struct BatchFacts {
 
 impl BatchFacts {
     pub(super) fn of(records: &[RawRecord]) -> Self {
-        let mut facts = Self { bits: 0, highest_function: 0, latest: 0, is_in_order: true };
+        let mut facts = Self { bits: 0, common: u32::MAX, highest_function: 0, latest: 0, is_in_order: true };
         for record in records {
             facts.bits |= record.top_and_kind;
+            facts.common &= record.top_and_kind;
             facts.highest_function = facts.highest_function.max(record.function);
             facts.is_in_order &= facts.latest <= record.tsc;
             facts.latest = facts.latest.max(record.tsc);
         }
         facts
+    }
+
+    /// Whether all of them are of one stack.
+    pub(super) fn are_of_one_stack(&self) -> bool {
+        shadow_stack::number(self.bits) == shadow_stack::number(self.common)
     }
 
     /// Whether registers were captured with any of them.
@@ -68,6 +76,9 @@ mod tests {
         // The last is behind its neighbour, but before the first.
         let facts = BatchFacts::of(&[record(50, 1, 0), record(10, 1, 0), record(20, 1, 0)]);
         assert_eq!((facts.is_in_order, facts.latest), (false, 50));
-        assert_eq!(BatchFacts::of(&[]), BatchFacts { bits: 0, highest_function: 0, latest: 0, is_in_order: true });
+        assert_eq!(
+            BatchFacts::of(&[]),
+            BatchFacts { bits: 0, common: u32::MAX, highest_function: 0, latest: 0, is_in_order: true }
+        );
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering;
 
 use ada_ring::chunk::IS_EXITING;
-use ada_ring::{ChunkReader, ChunkState};
+use ada_ring::{ChunkReader, ChunkState, shadow_stack};
 
 use super::Drain;
 use super::batch_facts::BatchFacts;
@@ -11,7 +11,6 @@ use super::detail_lane::ThreadChunks;
 use super::gap_log::Wait;
 use super::pending_chunk::PendingChunk;
 use super::session::SessionFiles;
-use super::signal_order::add_interrupting;
 use super::thread_progress::BatchGaps;
 
 impl Drain {
@@ -56,7 +55,7 @@ impl Drain {
             self.read_interrupting(pending);
         }
         let first = self.batch.iter().map(|record| record.tsc).find(|tsc| *tsc > 0);
-        let shadow_base_low = header.shadow_base_low.load(Ordering::Relaxed);
+        let own_stack = shadow_stack::number(header.shadow_base_low.load(Ordering::Relaxed));
         let progress = self.writer.threads.entry((pending.pid, pending.tid)).or_default();
         if progress.begin_chunk(pending, used, &self.batch, &mut gaps) {
             gaps.without_chunk = lost;
@@ -69,7 +68,7 @@ impl Drain {
             header.has_handed_over_others.store(1, Ordering::Relaxed);
         }
         if self.failure.is_none()
-            && let Err(error) = self.writer.write(&mut self.batch, pending, &facts, &others, shadow_base_low, files)
+            && let Err(error) = self.writer.write(&mut self.batch, pending, &facts, &others, own_stack, files)
         {
             self.failure = Some(error);
         }
@@ -142,11 +141,16 @@ impl Drain {
         }
     }
 
-    /// Reads on in the next chunk as far as its records were written before the last of this one.
+    /// Reads on in the next chunks as far as their records were written before the last of this one. These are a handler's,
+    /// or what came after it: a handler may leave for another context, and come back when others have filled many chunks.
     fn read_interrupting(&mut self, pending: &PendingChunk) {
         let pool = self.pool;
-        let Some(next) = pending.next(&pool) else { return };
-        let Some(mut reader) = ChunkReader::begin(&pool, next.chunk) else { return };
-        add_interrupting(&mut self.batch, |limit| reader.next_record_before(limit));
+        let Some(limit) = self.batch.iter().map(|record| record.tsc).max() else { return };
+        let mut next = pending.next(&pool);
+        while let Some(chunk) = next {
+            let Some(mut reader) = ChunkReader::begin(&pool, chunk.chunk) else { return };
+            self.batch.extend(std::iter::from_fn(|| reader.next_record_before(limit)));
+            next = if reader.is_at_end() { chunk.next(&pool) } else { None };
+        }
     }
 }

@@ -92,13 +92,13 @@ impl EventWriter {
         pending: &PendingChunk,
         facts: &BatchFacts,
         others: &ThreadChunks<'_>,
-        shadow_base_low: u32,
+        own_stack: u32,
         files: &mut SessionFiles,
     ) -> Result<(), ControlError> {
         if batch.is_empty() {
             return Ok(());
         }
-        let times = if facts.is_in_order { Vec::new() } else { put_in_order(batch) };
+        let mut times = if facts.is_in_order { Vec::new() } else { put_in_order(batch) };
         if facts.highest_function >= self.known.end() {
             self.known.clone_from(&self.numbers.read().expect("nobody panics with the lock"));
         }
@@ -107,6 +107,8 @@ impl EventWriter {
         thread.entry_mut().tid = Some(pending.tid.0);
         thread.entry_mut().handle = Some(HexAddr(pending.thread_pointer));
         let progress = self.threads.entry((pending.pid, pending.tid)).or_default();
+        let with_changes = progress.stacks.changes(batch, &mut times, own_stack, facts.are_of_one_stack());
+        let batch = with_changes.as_deref().unwrap_or(batch);
         let base = thread.next_seq();
         if let Some(watch) = self.watch.as_mut().filter(|_| facts.has_probes()) {
             learn_handlers(batch, &mut progress.details, watch);
@@ -116,7 +118,7 @@ impl EventWriter {
             let times = event_times(batch, &times, &self.clock, progress.last);
             let events = BatchEvents { remembered: progress.details.remembered(), base, times: &times };
             let open_calls = &mut progress.window.open_calls;
-            let fired = triggers_among(batch, &events, shadow_base_low, watch, open_calls);
+            let fired = triggers_among(batch, &events, watch, open_calls);
             progress.window.advance(fired, &events, watch.pre_roll(), watch.post_roll());
             has_windows = progress.window.has_work();
         }
@@ -138,7 +140,7 @@ impl EventWriter {
             clock: self.clock,
             not_before: progress.last,
             thread: thread.thread(),
-            shadow_base_low,
+            own_stack,
             known: &self.known,
         };
         let may_want_detail =

@@ -18,6 +18,7 @@ mod pending_chunk;
 mod seen_processes;
 pub(crate) mod session;
 mod signal_order;
+mod stack_changes;
 mod thread_progress;
 mod to_read;
 pub(crate) mod windows;

@@ -28,21 +28,15 @@ pub(crate) fn put_in_order(records: &mut [RawRecord]) -> Vec<u64> {
     timed.into_iter().map(|(time, _)| time).collect()
 }
 
-/// A handler that interrupted the stub of one of a chunk's last records goes on in the next chunk, with earlier times
-/// than the interrupted one. Adds these; `next_before` gives the next chunk's next record if its time is below a limit.
-pub(crate) fn add_interrupting(records: &mut Vec<RawRecord>, mut next_before: impl FnMut(u64) -> Option<RawRecord>) {
-    let Some(limit) = records.iter().map(|record| record.tsc).max() else { return };
-    records.extend(std::iter::from_fn(|| next_before(limit)));
-}
-
 /// Whether a record comes before one that was reserved after it and written before it.
 fn stays_before(record: &RawRecord, behind: &RawRecord) -> bool {
-    // Depths of one thread compare as the addresses that they follow from.
-    let (depth, behind) = (record.depth(0), behind.depth(0));
+    let (depth, behind_depth) = (record.depth(), behind.depth());
     match record.kind() {
-        RecordKind::Call => behind > depth,
-        RecordKind::Return => behind <= depth,
-        RecordKind::Unwound | RecordKind::EntryOnly => false,
+        // Depths of several stacks say nothing of each other.
+        _ if record.stack() != behind.stack() => false,
+        RecordKind::Call => behind_depth > depth,
+        RecordKind::Return => behind_depth <= depth,
+        RecordKind::Unwound | RecordKind::EntryOnly | RecordKind::Stack => false,
     }
 }
 
@@ -106,16 +100,5 @@ mod tests {
             record(85, 2, Return, 1),
         ]);
         assert_eq!((functions, times), (vec![1, 2, 3, 3, 2], vec![30, 30, 30, 40, 85]));
-    }
-
-    #[test]
-    fn a_handler_that_goes_on_in_the_next_chunk_is_read_to_its_end() {
-        let mut records = vec![record(50, 1, Return, 3), record(10, 2, Call, 4), record(20, 3, Call, 5)];
-        let next = [record(30, 3, Return, 5), record(40, 2, Return, 4), record(60, 4, Call, 3)];
-        let mut next = next.into_iter().peekable();
-        add_interrupting(&mut records, |limit| next.next_if(|record| record.tsc < limit));
-        assert_eq!(next.count(), 1, "what came after the interrupted return waits for later");
-        let (functions, _) = ordered(records);
-        assert_eq!(functions, [2, 3, 3, 2, 1]);
     }
 }

@@ -7,6 +7,7 @@ use ada_ring::{DetailShape, RECORDS_END, RECORDS_PER_CHUNK, RawRecord};
 use crate::drain::detail_lane::ThreadDetails;
 use crate::drain::gap_log::Wait;
 use crate::drain::pending_chunk::PendingChunk;
+use crate::drain::stack_changes::StackChanges;
 use crate::drain::windows::ThreadWindow;
 use crate::error::ControlError;
 use crate::install::function_numbers::FunctionNumbers;
@@ -21,6 +22,7 @@ pub(super) struct ThreadProgress {
     pub(super) is_cut: bool,
     pub(super) details: ThreadDetails,
     pub(super) window: ThreadWindow,
+    pub(super) stacks: StackChanges,
 }
 
 /// How far the chunk of a thread that was read last has got.

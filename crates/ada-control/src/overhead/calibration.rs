@@ -162,6 +162,8 @@ impl Rig {
         set(offset_of!(ThreadState, shadow_limit), top + 8 * ShadowFrame::SIZE as u64);
         set(offset_of!(ThreadState, record_limit), u64::MAX);
         set(offset_of!(ThreadState, stack_high), u64::MAX);
+        // All that happens is on one stack.
+        set(offset_of!(ThreadState, floor_complement), u64::MAX);
         set(offset_of!(ThreadState, counters), counters);
         self.state.write(0, calls::own_thread_pointer());
         Ok(())

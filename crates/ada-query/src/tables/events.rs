@@ -178,7 +178,8 @@ pub(super) fn wanted_range(trace: &Trace, process: &TraceProcess, thread: Thread
 }
 
 fn kind_number(word: &str) -> u32 {
-    let known = [EventKind::CALL, EventKind::RETURN, EventKind::EXCEPTION, EventKind::ENTRY, EventKind::TAIL];
+    let known =
+        [EventKind::CALL, EventKind::RETURN, EventKind::EXCEPTION, EventKind::ENTRY, EventKind::TAIL, EventKind::STACK];
     known.into_iter().find(|kind| kind.name() == Some(word)).map_or(u32::MAX, |kind| kind.0)
 }
 

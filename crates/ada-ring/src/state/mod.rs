@@ -4,10 +4,12 @@
 //! of [`ThreadState`]. The owner word lies [`OWNER_DISTANCE`] below the state, in pages that the kernel zeroes in a fork
 //! child: the child's first event then fails the owner check and takes a state of its own.
 
+mod known_stack;
 pub mod private;
 mod process_block;
 mod thread_state;
 
+pub use known_stack::{KnownStack, MAX_KNOWN_STACKS};
 pub use private::{MAX_REGIONS, OWNER_DISTANCE, STATE_STRIDE, STATES};
 pub use process_block::ProcessBlock;
 pub use thread_state::{

@@ -17,9 +17,11 @@ pub const STATES_AT: usize = OWNER_DISTANCE;
 pub const PROCESS_AT: usize = STATES_AT + STATES * STATE_STRIDE;
 /// Bytes of the process block.
 pub const PROCESS_BYTES: usize = 4096;
-/// The shadow stacks.
-pub const SHADOWS_AT: usize = PROCESS_AT + PROCESS_BYTES;
-/// Bytes of one shadow stack: 32,767 frames.
+/// What is known of the process's stacks; only in the first region.
+pub const KNOWN_STACKS_AT: usize = PROCESS_AT + PROCESS_BYTES;
+/// The shadow stacks, each at a multiple of its length: see [`crate::shadow_stack`].
+pub const SHADOWS_AT: usize = KNOWN_STACKS_AT.next_multiple_of(SHADOW_BYTES);
+/// Bytes of one shadow stack: some 32,700 frames.
 pub const SHADOW_BYTES: usize = 1 << 20;
 /// The stacks that the agent runs on.
 pub const STACKS_AT: usize = SHADOWS_AT + STATES * SHADOW_BYTES;
@@ -35,4 +37,5 @@ pub const WIPED_BYTES: usize = OWNER_DISTANCE;
 const _: () = {
     assert!(OWNER_DISTANCE <= i32::MAX as usize);
     assert!(BYTES <= REGION_STRIDE);
+    assert!(REGION_STRIDE.is_multiple_of(SHADOW_BYTES));
 };

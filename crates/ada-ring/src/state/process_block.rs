@@ -42,6 +42,10 @@ pub struct ProcessBlock {
     pub forbidden: [AtomicU64; 8],
     /// Where signal handlers return to; 0 where nothing is known.
     pub signal_return: AtomicU64,
+    /// How many stacks are known: see [`super::KnownStack`].
+    pub known_stacks: AtomicU32,
+    /// 1 while one of the process's threads looks at them.
+    pub stacks_busy: AtomicU32,
     /// The arenas, in no order.
     pub arenas: [ListedArena; ARENAS],
     /// Room for the arguments of system calls that the recorder has made.

@@ -67,7 +67,7 @@ pub struct ThreadState {
     pub stack_low: u64,
     /// … to here are known to be mapped: a stack window within them is read without asking.
     pub stack_high: u64,
-    /// The sentinel: an all-zero frame below the first.
+    /// The sentinel, a frame below the first. Its slot is where the stack ends, as far as is known.
     pub shadow_base: u64,
     /// With its top at or above this address the shadow stack is full, and no return is caught.
     pub shadow_limit: u64,
@@ -75,9 +75,9 @@ pub struct ThreadState {
     pub record_limit: u64,
     /// The thread's own counters: see [`crate::counters`].
     pub counters: u64,
-    /// 1 once frames on more than one stack have been seen: a newest frame above a slot is then no proof that the call was
-    /// not recorded.
-    pub other_stacks: u64,
+    /// Complement of the lowest address that is known to be of the stack that the thread is on: what happens below may happen
+    /// on another one.
+    pub floor_complement: u64,
     /// Where signal handlers return to; 1 where nothing is known.
     pub signal_return: u64,
     /// The end of the stack that the agent runs on, with all signals blocked; 0 where it runs on the program's.
@@ -92,8 +92,10 @@ pub struct ThreadState {
     pub tid: u32,
     /// Its process. A child of vfork runs as its parent's thread until it runs another program.
     pub pid: u32,
-    /// This state's number.
+    /// This state's number, and that of the shadow stack of the thread's own stack.
     pub number: u32,
+    /// The number of the shadow stack of the stack that it is on.
+    pub stack_number: u32,
     /// The process that this one is a fork of, if the thread is the one that was forked; 0 for none.
     pub forked_by: u32,
     /// 1 where it is known that nothing can be read from `stack_high` on.

@@ -6,6 +6,7 @@
 
 mod feed;
 mod options;
+mod parked;
 mod span_sink;
 
 pub(crate) use feed::Feed;
@@ -13,6 +14,8 @@ pub use options::{ProcessEnd, ReplayOptions};
 pub use span_sink::{Closed, FunctionNumber, KnownFunction, Opened, SpanHandle, SpanSink};
 
 use std::mem;
+
+use parked::{Parked, ParkedStacks};
 
 use ada_event::{DetailSeq, Event, EventKind, EventSeq, FunctionId, TraceNanos};
 
@@ -68,7 +71,12 @@ pub struct Replay<S> {
     take_stock_at: TraceNanos,
     /// The time of the last one that is past; 0 where there is none.
     last_loss: TraceNanos,
+    /// The open calls of the stack that the thread is on.
     stack: Vec<Frame>,
+    /// Which one it is: 0 is the thread's own.
+    stack_number: u64,
+    /// The others, which wait.
+    parked: ParkedStacks,
     next_seq: EventSeq,
     /// Whether events are missing before the next one.
     has_jumped: bool,
@@ -109,6 +117,8 @@ impl<S: SpanSink> Replay<S> {
             take_stock_at: TraceNanos(0),
             last_loss: TraceNanos(0),
             stack: Vec::new(),
+            stack_number: 0,
+            parked: ParkedStacks::default(),
             next_seq: EventSeq(0),
             has_jumped: false,
             has_begun: false,
@@ -135,7 +145,7 @@ impl<S: SpanSink> Replay<S> {
         if !self.has_begun {
             self.has_begun = true;
             (self.first_time, self.time_before) = (self.time, self.time);
-            self.unknown_below = event.depth.saturating_add(u32::from(!event.kind.is_call()));
+            self.unknown_below = event.depth.saturating_add(u32::from(event.kind.is_end()));
             self.begun_at_depth = self.unknown_below;
         }
         while let Some(loss) = self.losses.pop_if(|loss| *loss <= self.time) {
@@ -186,6 +196,7 @@ impl<S: SpanSink> Replay<S> {
             EventKind::RETURN => self.end(seq, event, true),
             EventKind::EXCEPTION => self.end(seq, event, false),
             EventKind::TAIL => self.end_by_tail_call(seq, event),
+            EventKind::STACK => self.change_stack(event),
             _ => self.odd(AnomalyKind::UnknownEvent, seq),
         }
     }
@@ -299,6 +310,7 @@ impl<S: SpanSink> Replay<S> {
         while self.stack.last().is_some_and(|top| top.depth >= depth) {
             self.give_up_top(outcome);
         }
+        self.give_up_parked(outcome);
         self.time = now;
         self.cause = None;
     }
@@ -358,6 +370,31 @@ impl<S: SpanSink> Replay<S> {
             self.close_top(Some(seq), event.detail, outcome, None);
         } else {
             self.end_of_unknown(seq, &event);
+        }
+    }
+
+    /// The thread goes on with another stack. What was open on this one waits, and is not busy meanwhile.
+    #[inline(never)]
+    fn change_stack(&mut self, event: Event) {
+        let number = event.function.0;
+        if number == self.stack_number {
+            return;
+        }
+        let next = self.parked.take(number).unwrap_or_else(|| Parked {
+            frames: Vec::new(),
+            since: self.time,
+            unknown_below: event.depth,
+            cause: None,
+        });
+        let left = Parked {
+            frames: mem::replace(&mut self.stack, next.frames),
+            since: self.time,
+            unknown_below: mem::replace(&mut self.unknown_below, next.unknown_below),
+            cause: mem::replace(&mut self.cause, next.cause),
+        };
+        self.parked.put(mem::replace(&mut self.stack_number, number), left);
+        if let Some(top) = self.stack.last_mut() {
+            top.children_ns += self.time - next.since;
         }
     }
 
@@ -491,11 +528,31 @@ impl<S: SpanSink> Replay<S> {
     }
 
     fn move_open(&mut self) {
-        let mut handles = self.stack.iter_mut().rev().take_while(|frame| !frame.is_moved).map(|frame| {
+        let unmoved = |frames| <[Frame]>::iter_mut(frames).rev().take_while(|frame| !frame.is_moved);
+        let mut open: Vec<&mut Frame> = unmoved(&mut self.stack).collect();
+        if !self.parked.is_empty() {
+            open.extend(self.parked.stacks().flat_map(|parked| unmoved(&mut parked.frames)));
+            open.sort_unstable_by_key(|frame| std::cmp::Reverse(frame.seq));
+        }
+        let mut handles = open.into_iter().map(|frame| {
             frame.is_moved = true;
             &mut frame.handle
         });
         self.sink.move_open(&mut handles);
+    }
+
+    /// Ends what is open on the stacks that wait.
+    fn give_up_parked(&mut self, outcome: Outcome) {
+        for parked in self.parked.take_all() {
+            let left = mem::replace(&mut self.stack, parked.frames);
+            if let Some(top) = self.stack.last_mut() {
+                top.children_ns += self.time - parked.since;
+            }
+            while !self.stack.is_empty() {
+                self.give_up_top(outcome);
+            }
+            self.stack = left;
+        }
     }
 
     #[cold]
@@ -527,6 +584,7 @@ impl<S: SpanSink> Replay<S> {
         while !self.stack.is_empty() {
             self.give_up_top(outcome);
         }
+        self.give_up_parked(outcome);
         (self.sink, facts)
     }
 }

@@ -63,8 +63,22 @@ impl Summary {
 
     fn add_thread(&mut self, thread: &ThreadTrace, uses: &mut HashMap<FunctionId, (u64, u64)>) {
         let mut stack: Vec<Frame> = Vec::new();
+        let (mut number, mut others) = (0, HashMap::<u64, (Vec<Frame>, TraceNanos)>::new());
+        let mut add = |event: Event| {
+            if event.kind != EventKind::STACK {
+                self.add_event(&event, &mut stack, uses);
+            } else if event.function.0 != number {
+                let (next, since) = others.remove(&event.function.0).unwrap_or((Vec::new(), event.timestamp));
+                let left = std::mem::replace(&mut stack, next);
+                others.insert(std::mem::replace(&mut number, event.function.0), (left, event.timestamp));
+                // Nobody is busy who waits.
+                if let Some(frame) = stack.last_mut() {
+                    frame.callees_ns = frame.callees_ns.saturating_add(event.timestamp.since(since));
+                }
+            }
+        };
         for chunk in thread.chunks() {
-            chunk.iter().map(Event::from_le_bytes).for_each(|event| self.add_event(&event, &mut stack, uses));
+            chunk.iter().map(Event::from_le_bytes).for_each(&mut add);
         }
     }
 

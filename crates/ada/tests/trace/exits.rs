@@ -34,7 +34,7 @@ fn stacks_that_are_copied_away_and_back_are_the_programs_own() {
     check(&Program::new("copied_stack.c").flags(&["-O1"]));
 }
 
-/// The records are those of one stack, and do not nest.
+/// A record that was interrupted may come a few events too early: see docs/exits.md.
 #[test]
 fn contexts_that_a_signal_handler_leaves_go_on_where_they_were() {
     let program = Program::new("preempted_contexts.c").flags(&["-O1"]);

@@ -40,6 +40,8 @@ pub(crate) struct RecordedEvent {
     pub(crate) function: FunctionId,
     pub(crate) kind: EventKind,
     pub(crate) depth: u32,
+    /// Which of the thread's stacks it was on; 0 is its own.
+    pub(crate) stack: u64,
 }
 
 /// How often a function was entered, returned, and was unwound.
@@ -123,9 +125,7 @@ impl RecordedProcess {
             })
             .collect();
         let own = modules.iter().find(|module| Path::new(&module.path) == program).map(|module| module.id);
-        let to_recorded =
-            |event: Event| RecordedEvent { function: event.function, kind: event.kind, depth: event.depth };
-        let threads = process.threads.iter().map(|thread| thread.index().events().map(to_recorded).collect()).collect();
+        let threads = process.threads.iter().map(|thread| on_stacks(thread.index().events())).collect();
         let drops = process.manifest.iter().flat_map(|manifest| manifest.drops.clone()).collect();
         let gaps = process.manifest.iter().flat_map(|manifest| &manifest.gaps);
         let gaps_with_losses = gaps.filter(|gap| gap.lost > 0).count();
@@ -177,10 +177,14 @@ impl RecordedProcess {
     /// Depths of the events of one of the program's functions, counted from `main`'s.
     pub(crate) fn depths(&self, name: &str, kind: EventKind) -> Vec<i64> {
         let main = self.main_depth();
-        let wanted = |event: &&RecordedEvent| {
-            event.kind == kind && self.is_own(event.function) && is_named(self.row(event.function), name)
-        };
-        self.threads.iter().flatten().filter(wanted).map(|event| i64::from(event.depth) - main).collect()
+        let events = self.events(name).into_iter();
+        events.filter(|event| event.kind == kind).map(|event| i64::from(event.depth) - main).collect()
+    }
+
+    /// The events of one of the program's functions.
+    pub(crate) fn events(&self, name: &str) -> Vec<RecordedEvent> {
+        let wanted = |event: &&RecordedEvent| self.is_own(event.function) && is_named(self.row(event.function), name);
+        self.threads.iter().flatten().filter(wanted).copied().collect()
     }
 
     fn main_depth(&self) -> i64 {
@@ -210,6 +214,20 @@ impl RecordedProcess {
         }
         tree
     }
+}
+
+/// A thread's events, each with the stack that it was on.
+fn on_stacks(events: impl Iterator<Item = Event>) -> Vec<RecordedEvent> {
+    let mut stack = 0;
+    let mut recorded = Vec::new();
+    for Event { function, kind, depth, .. } in events {
+        if kind == EventKind::STACK {
+            stack = function.0;
+        } else {
+            recorded.push(RecordedEvent { function, kind, depth, stack });
+        }
+    }
+    recorded
 }
 
 fn names(modules: &[RecordedModule]) -> usize {

@@ -1,5 +1,7 @@
 //! Threads: many at once, many in a row, and ways for them to end.
 
+use std::collections::HashSet;
+
 use ada_event::EventKind;
 
 use super::program::Program;
@@ -90,7 +92,7 @@ fn cancellation_unwinds_the_threads_frames() {
 #[test]
 fn coroutines_run_and_no_call_is_missing() {
     for stacks in ["static", "mapped"] {
-        let traced = Tracing::new(&Program::new("swapcontext.c")).argument(stacks).check_output();
+        let traced = Tracing::new(&Program::new("swapcontext.c")).argument(stacks).check();
         assert_eq!(traced.recorded.counts("work").calls, coroutine_calls(), "{stacks}");
         traced.recorded.assert_balanced("after", 1);
         traced.recorded.assert_balanced("main", 1);
@@ -110,12 +112,32 @@ fn coroutines_on_static_stacks_keep_their_frames() {
 /// Nothing was unwound: each coroutine goes on where it was. The last call of the right one is never gone back to,
 /// because the left one has ended by then.
 fn check_coroutines(stacks: &str) {
-    let traced = Tracing::new(&Program::new("swapcontext.c")).argument(stacks).check_output();
+    let traced = Tracing::new(&Program::new("swapcontext.c")).argument(stacks).check();
     let calls = coroutine_calls();
     assert_eq!(traced.recorded.counts("work"), Counts { calls, returns: calls - 1, unwound: 0 });
     traced.recorded.assert_balanced("run_left", 1);
     assert_eq!(traced.recorded.counts("run_right"), Counts { calls: 1, returns: 0, unwound: 0 });
     traced.recorded.assert_balanced("main", 1);
+}
+
+/// Coroutines that nobody says anything about: each has its own calls, at depths of its own.
+#[test]
+fn coroutines_with_a_switch_of_their_own_have_their_own_depths() {
+    const ROUNDS: u64 = 10;
+    for (count, stacks) in [(2_u64, "mapped"), (40, "mapped"), (2, "side"), (40, "side")] {
+        let tracing = Tracing::new(&Program::new("own_coroutines.c"));
+        let traced = tracing.argument(count.to_string()).argument(ROUNDS.to_string()).argument(stacks).check();
+        let process = traced.recorded.process();
+        let expected = (0..count).flat_map(|number| (0..ROUNDS).map(move |round| 1 + (number + round) % 5)).sum();
+        traced.recorded.assert_balanced("descend", expected);
+        let bodies = process.events("body");
+        assert_eq!(bodies.len() as u64, count, "{stacks}: none returns");
+        assert!(bodies.iter().all(|event| event.depth == bodies[0].depth), "{stacks}");
+        let own_stacks: HashSet<u64> = bodies.iter().map(|event| event.stack).collect();
+        assert_eq!(own_stacks.len() as u64, count, "{stacks}: each has a stack of its own");
+        let deepest = process.events("descend").iter().map(|event| event.depth).max();
+        assert_eq!(deepest, Some(bodies[0].depth + 5), "{stacks}");
+    }
 }
 
 fn coroutine_calls() -> u64 {

@@ -56,13 +56,12 @@ pub(crate) fn learn_handlers(batch: &[RawRecord], details: &mut ThreadDetails, w
 pub(crate) fn triggers_among(
     batch: &[RawRecord],
     events: &BatchEvents<'_>,
-    shadow_base_low: u32,
     watch: &Watch,
     open_calls: &mut OpenCalls,
 ) -> Vec<Fired> {
     let mut fired = Vec::new();
     for (number, record) in batch.iter().enumerate() {
-        if let Some(trigger) = watch.fires(record, record.depth(shadow_base_low), open_calls) {
+        if let Some(trigger) = watch.fires(record, open_calls) {
             let (event, time) = (events.base + number as u64, events.times[number]);
             fired.push(Fired { name: watch.name(trigger), event, time });
         }

@@ -104,9 +104,17 @@ impl LoadedModule {
     }
 }
 
-/// Calls of one thread that may turn out to take long: depth, function, time.
+/// Calls of one thread that may turn out to take long.
 #[derive(Default)]
-pub(crate) struct OpenCalls(Vec<(u32, u32, u64)>);
+pub(crate) struct OpenCalls(Vec<OpenCall>);
+
+struct OpenCall {
+    stack: u32,
+    depth: u32,
+    function: u32,
+    /// By the time-stamp counter.
+    began: u64,
+}
 
 impl Watch {
     pub(crate) fn new(list: Arc<TriggerList>, pool: Pool, clock: Clock, root: ProcessId) -> Self {
@@ -260,9 +268,9 @@ impl Watch {
     }
 
     /// The trigger that a record is, if it is one.
-    pub(crate) fn fires(&self, record: &RawRecord, depth: u32, open: &mut OpenCalls) -> Option<u8> {
+    pub(crate) fn fires(&self, record: &RawRecord, open: &mut OpenCalls) -> Option<u8> {
         let mark = self.marks.get(record.function);
-        if mark == Mark::default() {
+        if mark == Mark::default() || record.kind() == RecordKind::Stack {
             return None;
         }
         let is_call = matches!(record.kind(), RecordKind::Call | RecordKind::EntryOnly);
@@ -274,11 +282,11 @@ impl Watch {
         if mark.slow > 0 {
             let began = match record.kind() {
                 RecordKind::Call => {
-                    open.push(depth, record);
+                    open.push(record);
                     None
                 }
-                RecordKind::Return | RecordKind::Unwound => open.pop(depth, record.function),
-                RecordKind::EntryOnly => None,
+                RecordKind::Return | RecordKind::Unwound => open.pop(record),
+                RecordKind::EntryOnly | RecordKind::Stack => None,
             };
             let limit = self.triggers.get(usize::from(mark.slow) - 1).and_then(slow_limit);
             if let (Some(began), Some(limit)) = (began, limit)
@@ -299,19 +307,19 @@ fn slow_limit(trigger: &Trigger) -> Option<Duration> {
 }
 
 impl OpenCalls {
-    fn push(&mut self, depth: u32, record: &RawRecord) {
-        while self.0.last().is_some_and(|(deeper, ..)| *deeper >= depth) {
-            self.0.pop();
-        }
-        self.0.push((depth, record.function, record.tsc));
+    fn push(&mut self, record: &RawRecord) {
+        let (stack, depth) = (record.stack(), record.depth());
+        self.0.retain(|call| call.stack != stack || call.depth < depth);
+        self.0.push(OpenCall { stack, depth, function: record.function, began: record.tsc });
     }
 
-    fn pop(&mut self, depth: u32, function: u32) -> Option<u64> {
-        while self.0.last().is_some_and(|(deeper, ..)| *deeper > depth) {
-            self.0.pop();
-        }
-        let (_, _, began) = self.0.pop_if(|(same, caller, _)| *same == depth && *caller == function)?;
-        Some(began)
+    /// Ends a call, and says when it began.
+    fn pop(&mut self, record: &RawRecord) -> Option<u64> {
+        let (stack, depth) = (record.stack(), record.depth());
+        let is_ended = |call: &OpenCall| call.stack == stack && call.depth == depth && call.function == record.function;
+        let ended = self.0.iter().rposition(is_ended).map(|at| self.0[at].began);
+        self.0.retain(|call| call.stack != stack || call.depth < depth);
+        ended
     }
 }
 

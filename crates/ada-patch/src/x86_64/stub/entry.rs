@@ -11,7 +11,9 @@ use super::record::{FUNCTION, TOP_AND_KIND, reserve, stamp};
 use super::saved::{SLOT, restore, save, save_rest};
 use super::switch::{count, load_switch};
 use super::template::{FUNCTION_PLACEHOLDER, PROBE_PLACEHOLDER};
-use super::thread_state::{RECORD_LIMIT, SHADOW_LIMIT, SHADOW_TOP, SIGNAL_RETURN, compare_owner, field};
+use super::thread_state::{
+    FLOOR_COMPLEMENT, RECORD_LIMIT, SHADOW_LIMIT, SHADOW_TOP, SIGNAL_RETURN, compare_owner, field,
+};
 use crate::{StubKind, StubOptions};
 
 /// The places in a recorder that something leads to.
@@ -102,6 +104,9 @@ pub(super) fn recorder(
     a.not(rax)?;
     a.cmp(qword_ptr(rdx + frame::SLOT_WORD), rax)?;
     a.jae(fix)?;
+    // What is below all that was seen of this stack may be on another one too.
+    a.cmp(rax, field(FLOOR_COMPLEMENT))?;
+    a.ja(fix)?;
     a.set_label(&mut fixed)?;
     if kind.catches_return() {
         a.cmp(rdx, field(SHADOW_LIMIT))?;

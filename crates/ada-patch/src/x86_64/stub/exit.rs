@@ -17,7 +17,7 @@ use super::capture::Details;
 use super::frame::{self, FRAME, RECORD};
 use super::record::{FUNCTION, TOP_AND_KIND, kind_bits, reserve, stamp};
 use super::saved::{SLOT, restore, save};
-use super::thread_state::{OTHER_STACKS, SHADOW_TOP, compare_owner, field};
+use super::thread_state::{FLOOR_COMPLEMENT, SHADOW_TOP, compare_owner, field};
 use crate::StubOptions;
 
 /// Where the return slot is for code that was called: the way back lies below it.
@@ -152,12 +152,12 @@ fn compare_newest(a: &mut CodeAssembler, slot: i32) -> Result<(), IcedError> {
     a.cmp(qword_ptr(rdx + frame::SLOT_WORD), rax)
 }
 
-/// After [`compare_newest`]: goes to `pass` where the newest frame is an older call, on the only stack that there is.
+/// After [`compare_newest`]: goes to `pass` where the newest frame is an older call of the stack that the thread is on.
 fn skip_if_unrecorded(a: &mut CodeAssembler, pass: CodeLabel) -> Result<(), IcedError> {
     let mut newer = a.create_label();
     a.ja(newer)?;
-    a.cmp(field(OTHER_STACKS), 0)?;
-    a.je(pass)?;
+    a.cmp(rax, field(FLOOR_COMPLEMENT))?;
+    a.jbe(pass)?;
     a.set_label(&mut newer)?;
     a.nop()
 }

@@ -1,0 +1,231 @@
+//! Which of a process's stacks a thread is on.
+//!
+//! Each stack has a shadow stack of its own, and a thread's state points at that of the stack it is on. A program changes
+//! stacks by means of its own: `swapcontext` says where it goes, a library's assembly does not. But what happens next
+//! happens at an address, and addresses tell stacks apart. A stub looks whether it is below what is known of the stack that
+//! the thread is on, or above the newest frame. Then it is looked up here, and a place that belongs to no stack that is
+//! known is a new one.
+//!
+//! Memory that can be read all the way is one stack. Two that lie side by side, without a page between them that cannot, are
+//! told apart by what is known of them: what the program has said of their length, and how far they were used.
+//!
+//! A wrong guess costs depths, and nothing else.
+
+use ada_ring::state::{KnownStack, STATES};
+use ada_ring::{ShadowFrame, ThreadState};
+use core::ops::Range;
+use core::sync::atomic::Ordering;
+
+use crate::arch::number::PROCESS_VM_READV;
+use crate::known_stacks::KnownStacks;
+use crate::lock::Lock;
+use crate::memory::{known_stacks, process_block, shadow_base, shadow_end, state as state_at, state_threads, states};
+use crate::shadow_stack::{ceiling, set_ceiling};
+use crate::stretch::is_one_stack;
+use crate::{syscall, threads};
+
+const PAGE: u64 = 4096;
+/// How far below what was used of a thread's own stack it is looked whether it goes on, so that not each page is asked for.
+const AHEAD: u64 = 16 * PAGE;
+/// How far another stack is taken to reach below what was used of it, while a thread is on it, …
+const REACH: u64 = 16 * PAGE;
+/// … and while none is, …
+const REACH_OF_LEFT: u64 = 4 * PAGE;
+/// … and above.
+const REACH_UP: u64 = PAGE;
+
+/// Sees to it that a thread is on the stack that has an address: its state points at the shadow stack of that. `bounds` is
+/// what the program says of it, if anything.
+///
+/// # Safety
+/// `state` is the calling thread's own, with signals blocked.
+pub(crate) unsafe fn settle(state: *mut ThreadState, address: u64, bounds: Option<Range<u64>>) {
+    // SAFETY: the caller's promise; the lock is held while the list is used.
+    unsafe {
+        if (*state).number == 0 || extent(state).contains(&address) {
+            return;
+        }
+        let _lock = Lock::take(&process_block().stacks_busy);
+        let mut list = list();
+        if list.containing(address).is_none() && bounds.is_none() {
+            if let Some(stack) = syscall::signal_stack().filter(|stack| stack.contains(&address)) {
+                // A handler's calls are calls of what it interrupts.
+                (*state).floor_complement = (*state).floor_complement.max(!stack.start);
+                return;
+            }
+            if reaches(&list, state, address) {
+                return;
+            }
+        }
+        leave(&mut list, state);
+        if let Some(at) = find(&mut list, address, bounds) {
+            enter(&mut list, at, state);
+        }
+        process_block().known_stacks.store(list.count() as u32, Ordering::Relaxed);
+    }
+}
+
+/// Forgets the stack whose shadow stack somebody else gets.
+pub(crate) fn forget(number: usize) {
+    if process_block().known_stacks.load(Ordering::Relaxed) == 0 {
+        return;
+    }
+    let _lock = Lock::take(&process_block().stacks_busy);
+    // SAFETY: the lock is held.
+    let mut list = unsafe { list() };
+    if let Some(at) = list.with_number(number as u32, 0) {
+        list.remove(at);
+        process_block().known_stacks.store(list.count() as u32, Ordering::Relaxed);
+    }
+}
+
+/// # Safety
+/// The caller holds the lock.
+unsafe fn list() -> KnownStacks<'static> {
+    let count = process_block().known_stacks.load(Ordering::Relaxed) as usize;
+    // SAFETY: mapped with the first region, and nobody else's for now.
+    KnownStacks::new(unsafe { &mut *known_stacks() }, count)
+}
+
+/// The addresses that are known to be of the stack that a thread is on.
+unsafe fn extent(state: *mut ThreadState) -> Range<u64> {
+    // SAFETY: the thread's own state.
+    unsafe { !(*state).floor_complement..ceiling(state) }
+}
+
+/// Whether the stack that a thread is on goes on as far as an address, which no other has; takes note of it.
+unsafe fn reaches(list: &KnownStacks<'_>, state: *mut ThreadState, address: u64) -> bool {
+    // SAFETY: the thread's own state.
+    unsafe {
+        let (Range { start, end }, current) = (extent(state), (*state).stack_number);
+        let is_own = current == (*state).number;
+        let own = list.with_number(current, start).and_then(|at| list.get(at));
+        let at = list.first_above(address);
+        let other = |at: Option<usize>| at.and_then(|at| list.get(at)).filter(|it| it.number != current);
+        let (above, below) = (other(Some(at)), other(at.checked_sub(1)));
+        let (lowest, highest) = (below.map_or(0, |it| it.high), above.map_or(u64::MAX & !7, |it| it.low));
+        if own.is_some_and(|it| it.is_exact != 0) {
+            return false;
+        }
+        if address < start {
+            if highest < start || !is_own && start - address > REACH || !is_connected(address, start) {
+                return false;
+            }
+            let page = (address & !(PAGE - 1)).max(lowest);
+            let ahead = page.saturating_sub(AHEAD).max(lowest);
+            let goes_on = is_own && ahead < page && is_connected(ahead, page);
+            (*state).floor_complement = !(if goes_on { ahead } else { page });
+        } else {
+            if lowest > end || !is_own && address - end >= REACH_UP || !is_connected(end, address) {
+                return false;
+            }
+            set_ceiling(state, page_behind(address).min(highest));
+        }
+        true
+    }
+}
+
+/// Notes how things stand with the stack that a thread leaves.
+unsafe fn leave(list: &mut KnownStacks<'_>, state: *mut ThreadState) {
+    // SAFETY: the thread's own state.
+    unsafe {
+        let (extent, number, top) = (extent(state), (*state).stack_number, (*state).shadow_top);
+        match list.with_number(number, extent.start) {
+            Some(at) => {
+                if list.get(at).is_some_and(|it| it.is_exact == 0) {
+                    list.extend(at, extent);
+                }
+                // Unless another thread has taken it over.
+                if let Some(known) = list.get_mut(at).filter(|it| it.user == (*state).tid || it.user == 0) {
+                    (known.top, known.user) = (top, 0);
+                }
+            }
+            None => {
+                list.add(KnownStack { low: extent.start, high: extent.end, top, number, user: 0, is_exact: 0 });
+            }
+        }
+    }
+}
+
+/// The stack that has an address, or seems to; a new one where there is none. `None` where there is no room for another
+/// one: its calls are told as those of the stack before.
+fn find(list: &mut KnownStacks<'_>, address: u64, bounds: Option<Range<u64>>) -> Option<usize> {
+    if let Some(at) = list.containing(address) {
+        let known = *list.get(at)?;
+        if let Some(bounds) = bounds.filter(|bounds| (known.low..known.high) != *bounds) {
+            list.remove(at);
+            list.make_room(&bounds, |number| threads::give_back(number as usize));
+            return list.add(KnownStack { low: bounds.start, high: bounds.end, is_exact: 1, ..known });
+        }
+        return Some(at);
+    }
+    if let Some(bounds) = bounds {
+        list.make_room(&bounds, |number| threads::give_back(number as usize));
+        return add(list, bounds, 1);
+    }
+    let at = list.first_above(address);
+    let is_near = |stack: &KnownStack| {
+        let (low, high, reach) = match address < stack.low {
+            true => (address, stack.low, REACH_OF_LEFT),
+            false => (stack.high, address, REACH_UP),
+        };
+        stack.is_exact == 0 && high - low < reach && is_connected(low, high)
+    };
+    let near = [Some(at), at.checked_sub(1)].into_iter().flatten().find(|&at| list.get(at).is_some_and(is_near));
+    if let Some(at) = near {
+        list.extend(at, page_of(address));
+        return Some(at);
+    }
+    add(list, page_of(address), 0)
+}
+
+fn add(list: &mut KnownStacks<'_>, bounds: Range<u64>, is_exact: u64) -> Option<usize> {
+    let number = threads::claim_for_stack()?;
+    let top = shadow_base(number) as u64;
+    let stack = KnownStack { low: bounds.start, high: bounds.end, top, number: number as u32, user: 0, is_exact };
+    let at = list.add(stack);
+    if at.is_none() {
+        threads::give_back(number);
+    }
+    at
+}
+
+/// Has a thread go on with a stack.
+unsafe fn enter(list: &mut KnownStacks<'_>, at: usize, state: *mut ThreadState) {
+    let Some(known) = list.get_mut(at).filter(|it| (1..states()).contains(&(it.number as usize))) else { return };
+    let (base, end) = (shadow_base(known.number as usize), shadow_end(known.number as usize));
+    // SAFETY: the thread's own state; the shadow stack is mapped.
+    unsafe {
+        let top = if known.user == 0 { known.top } else { top_of_user(known).unwrap_or(known.top) };
+        let is_sound = (base as u64..end).contains(&top) && top.is_multiple_of(ShadowFrame::SIZE as u64);
+        known.user = (*state).tid;
+        base.write(ShadowFrame { slot_complement: !known.high, ..ShadowFrame::default() });
+        (*state).stack_number = known.number;
+        (*state).shadow_base = base as u64;
+        (*state).shadow_top = if is_sound { top } else { base as u64 };
+        (*state).floor_complement = !known.low;
+        threads::set_limits(state);
+    }
+}
+
+/// The newest frame of a stack that another thread was on last, and has had nothing to record since.
+unsafe fn top_of_user(known: &KnownStack) -> Option<u64> {
+    let is_user =
+        |number: &usize| state_threads(number / STATES)[number % STATES].load(Ordering::Relaxed) == known.user;
+    let user = state_at((1..states()).find(is_user)?);
+    // SAFETY: states are mapped.
+    unsafe { ((*user).stack_number == known.number).then(|| (*user).shadow_top) }
+}
+
+/// Whether memory can be read all the way. Who may not ask believes it.
+fn is_connected(low: u64, high: u64) -> bool {
+    !syscall::may(PROCESS_VM_READV) || is_one_stack(low, high)
+}
+
+fn page_of(address: u64) -> Range<u64> {
+    address & !(PAGE - 1)..page_behind(address)
+}
+
+fn page_behind(address: u64) -> u64 {
+    (address | (PAGE - 1)).saturating_add(1)
+}

@@ -1,0 +1,48 @@
+//! The stacks of a thread that it is not on: what is open there waits until it comes back.
+
+use std::collections::HashMap;
+
+use ada_event::TraceNanos;
+
+use super::{Cause, Frame};
+
+/// A stack that the thread has left.
+pub(super) struct Parked {
+    /// Its open calls.
+    pub(super) frames: Vec<Frame>,
+    /// When it was left.
+    pub(super) since: TraceNanos,
+    /// Frames below this depth may have been open before its first event.
+    pub(super) unknown_below: u32,
+    /// The unwinding that is under way there, or was the last.
+    pub(super) cause: Option<Cause>,
+}
+
+/// All of them, by number.
+#[derive(Default)]
+pub(super) struct ParkedStacks(HashMap<u64, Parked>);
+
+impl ParkedStacks {
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    pub(super) fn take(&mut self, number: u64) -> Option<Parked> {
+        self.0.remove(&number)
+    }
+
+    pub(super) fn put(&mut self, number: u64, parked: Parked) {
+        self.0.insert(number, parked);
+    }
+
+    pub(super) fn stacks(&mut self) -> impl Iterator<Item = &mut Parked> {
+        self.0.values_mut()
+    }
+
+    /// Empties the list, in the order of the stacks' numbers.
+    pub(super) fn take_all(&mut self) -> Vec<Parked> {
+        let mut all: Vec<(u64, Parked)> = self.0.drain().collect();
+        all.sort_unstable_by_key(|(number, _)| *number);
+        all.into_iter().map(|(_, parked)| parked).collect()
+    }
+}
