@@ -3,7 +3,7 @@
 //! All vector registers are saved by then; errno, signals and the stack's other frames are never touched.
 
 use ada_ring::agent_entries::{AgentEntries, AgentEntry};
-use ada_ring::arch::SavedRegisters;
+use ada_ring::arch::{RETURN_POPS, SavedRegisters};
 use ada_ring::probe::Base;
 use ada_ring::state::OWNER_DISTANCE;
 use ada_ring::{RawDetail, RawRecord, StackChange, ThreadState};
@@ -100,15 +100,17 @@ extern "C" fn handles(slot: *mut u64, _: u64, _: u64) -> u64 {
     0
 }
 
-/// Hears that the function about to run changes the stack.
-extern "C" fn stack_change(slot: *mut u64, change: u64, _: u64) -> u64 {
+/// Hears that the function about to run changes the stack; for a context, where the stack pointer will be.
+extern "C" fn stack_change(slot: *mut u64, change: u64, pointer: u64) -> u64 {
     let state = current_state() as *mut ThreadState;
     // SAFETY: as in `fix`; the stubs of such functions pass the change.
     unsafe {
         match StackChange::from_number(change) {
             Some(StackChange::LongJump) => jumps::long_jump(state, argument(slot, Base::Argument1)),
-            Some(StackChange::SwapContext) => jumps::switch_context(state, argument(slot, Base::Argument2)),
-            Some(StackChange::SetContext) => jumps::switch_context(state, argument(slot, Base::Argument1)),
+            Some(StackChange::SwapContext) => {
+                jumps::switch_context(state, argument(slot, Base::Argument2), pointer, slot as u64 + RETURN_POPS);
+            }
+            Some(StackChange::SetContext) => jumps::switch_context(state, argument(slot, Base::Argument1), pointer, 0),
             None => {}
         }
     }

@@ -89,7 +89,7 @@ unsafe fn uncover(state: *mut ThreadState, slot: u64) -> Option<*mut ShadowFrame
     let mut liveness = LivenessCheck::at(slot);
     // SAFETY: the thread's own shadow stack.
     unsafe {
-        stacks::settle(state, slot, None);
+        stacks::settle(state, slot, None, 0);
         loop {
             let frame = newest(state)?;
             if (*frame).slot() == slot {

@@ -19,7 +19,7 @@ pub(crate) unsafe fn prepare_entry(state: *mut ThreadState, slot: u64) {
     let mut liveness = LivenessCheck::at(slot);
     // SAFETY: the thread's own shadow stack; frames between base and top are initialised.
     unsafe {
-        stacks::settle(state, slot, None);
+        stacks::settle(state, slot, None, 0);
         while let Some(frame) = newest(state) {
             let goes_on = (*frame).slot() == slot && (*frame).has(FRAME_GOES_ON);
             if goes_on || (*frame).slot() != slot && !liveness.is_dead(frame) {

@@ -35,11 +35,11 @@ const REACH_OF_LEFT: u64 = 4 * PAGE;
 const REACH_UP: u64 = PAGE;
 
 /// Sees to it that a thread is on the stack that has an address: its state points at the shadow stack of that. `bounds` is
-/// what the program says of it, if anything.
+/// what the program says of it, if anything, and `left_at` the stack pointer with which that goes on that is left for it.
 ///
 /// # Safety
 /// `state` is the calling thread's own, with signals blocked.
-pub(crate) unsafe fn settle(state: *mut ThreadState, address: u64, bounds: Option<Range<u64>>) {
+pub(crate) unsafe fn settle(state: *mut ThreadState, address: u64, bounds: Option<Range<u64>>, left_at: u64) {
     // SAFETY: the caller's promise; the lock is held while the list is used.
     unsafe {
         if (*state).number == 0 || extent(state).contains(&address) {
@@ -57,11 +57,36 @@ pub(crate) unsafe fn settle(state: *mut ThreadState, address: u64, bounds: Optio
                 return;
             }
         }
-        leave(&mut list, state);
+        leave(&mut list, state, left_at);
         if let Some(at) = find(&mut list, address, bounds) {
             enter(&mut list, at, state);
         }
         process_block().known_stacks.store(list.count() as u32, Ordering::Relaxed);
+    }
+}
+
+/// The same for a stack that was left with this very stack pointer, and so goes on as it was. False where there is none.
+///
+/// # Safety
+/// As [`settle`].
+pub(crate) unsafe fn go_back(state: *mut ThreadState, stack_pointer: u64, left_at: u64) -> bool {
+    // SAFETY: as there.
+    unsafe {
+        if (*state).number == 0 {
+            return false;
+        }
+        let _lock = Lock::take(&process_block().stacks_busy);
+        let mut list = list();
+        let is_left = |at: &usize| list.get(*at).is_some_and(|it| it.left_at == stack_pointer && it.user == 0);
+        let Some(at) = list.containing(stack_pointer).filter(|at| stack_pointer != 0 && is_left(at)) else { return false };
+        // Where the one that is left is not in the list yet, this moves.
+        let is_listed = leave(&mut list, state, left_at);
+        let at = if is_listed { Some(at) } else { list.containing(stack_pointer) };
+        if let Some(at) = at {
+            enter(&mut list, at, state);
+        }
+        process_block().known_stacks.store(list.count() as u32, Ordering::Relaxed);
+        true
     }
 }
 
@@ -125,8 +150,8 @@ unsafe fn reaches(list: &KnownStacks<'_>, state: *mut ThreadState, address: u64)
     }
 }
 
-/// Notes how things stand with the stack that a thread leaves.
-unsafe fn leave(list: &mut KnownStacks<'_>, state: *mut ThreadState) {
+/// Notes how things stand with the stack that a thread leaves. True where it was in the list.
+unsafe fn leave(list: &mut KnownStacks<'_>, state: *mut ThreadState, left_at: u64) -> bool {
     // SAFETY: the thread's own state.
     unsafe {
         let (extent, number, top) = (extent(state), (*state).stack_number, (*state).shadow_top);
@@ -137,11 +162,14 @@ unsafe fn leave(list: &mut KnownStacks<'_>, state: *mut ThreadState) {
                 }
                 // Unless another thread has taken it over.
                 if let Some(known) = list.get_mut(at).filter(|it| it.user == (*state).tid || it.user == 0) {
-                    (known.top, known.user) = (top, 0);
+                    (known.top, known.user, known.left_at) = (top, 0, left_at);
                 }
+                true
             }
             None => {
-                list.add(KnownStack { low: extent.start, high: extent.end, top, number, user: 0, is_exact: 0 });
+                let (low, high) = (extent.start, extent.end);
+                list.add(KnownStack { low, high, top, left_at, number, user: 0, is_exact: 0 });
+                false
             }
         }
     }
@@ -182,7 +210,8 @@ fn find(list: &mut KnownStacks<'_>, address: u64, bounds: Option<Range<u64>>) ->
 fn add(list: &mut KnownStacks<'_>, bounds: Range<u64>, is_exact: u64) -> Option<usize> {
     let number = threads::claim_for_stack()?;
     let top = shadow_base(number) as u64;
-    let stack = KnownStack { low: bounds.start, high: bounds.end, top, number: number as u32, user: 0, is_exact };
+    let known = KnownStack { low: bounds.start, high: bounds.end, top, is_exact, ..KnownStack::default() };
+    let stack = KnownStack { number: number as u32, ..known };
     let at = list.add(stack);
     if at.is_none() {
         threads::give_back(number);

@@ -13,7 +13,7 @@ mod trap;
 pub(crate) use probed_registers::{bases_at_call, call_context, call_registers, return_context, return_registers};
 pub(crate) use registers::{clock, current_state, owner_mark, set_current_state, thread_pointer};
 pub(crate) use saved_contexts::{
-    CONTEXT_STACK, CONTEXT_STACK_POINTER, CONTEXT_STACK_SIZE, INFORMATION_AT, JUMP_STACK_POINTER, interrupted_at,
+    CONTEXT_STACK, CONTEXT_STACK_SIZE, INFORMATION_AT, JUMP_STACK_POINTER, interrupted_at,
     jump_stack_pointers, signal_registers,
 };
 pub(crate) use stacks::call_on_stack;

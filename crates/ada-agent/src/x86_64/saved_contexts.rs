@@ -7,7 +7,7 @@ use ada_ring::arch::CRASH_REGISTERS;
 /// Where a `jmp_buf` has the stack pointer, in glibc and in musl.
 pub(crate) const JUMP_STACK_POINTER: u64 = 48;
 /// Where a `ucontext_t` has it.
-pub(crate) const CONTEXT_STACK_POINTER: u64 = 160;
+pub(crate) const CONTEXT_STACK_POINTER: u64 = ada_ring::arch::CONTEXT_STACK_POINTER as u64;
 /// Where it has its stack's address, …
 pub(crate) const CONTEXT_STACK: u64 = 16;
 /// … and the length.

@@ -12,6 +12,8 @@ pub struct KnownStack {
     pub high: u64,
     /// The newest frame of its shadow stack, while no thread is on it.
     pub top: u64,
+    /// The stack pointer that it goes on with, if `swapcontext` has left it; else 0.
+    pub left_at: u64,
     /// The number of its shadow stack.
     pub number: u32,
     /// The thread that is on it; 0 for none.

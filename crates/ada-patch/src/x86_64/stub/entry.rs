@@ -1,9 +1,11 @@
 //! The part of a stub that records a call: it runs where the function is entered.
 
+use ada_ring::StackChange;
+use ada_ring::arch::CONTEXT_STACK_POINTER;
 use ada_ring::record::{HAS_DETAIL, IS_PROBED, RecordKind};
 use ada_ring::state::HANDLER_FRAMES;
 use iced_x86::IcedError;
-use iced_x86::code_asm::{CodeAssembler, CodeLabel, dword_ptr, eax, ecx, qword_ptr, rax, rcx, rdx, rsp};
+use iced_x86::code_asm::{CodeAssembler, CodeLabel, dword_ptr, eax, ecx, qword_ptr, rax, rcx, rdi, rdx, rsi, rsp};
 
 use super::external::External;
 use super::frame::{self, FRAME, RECORD};
@@ -153,6 +155,12 @@ pub(super) fn recorder(
     if let Some(change) = kind.stack_change() {
         a.set_label(&mut unrecorded)?;
         a.mov(ecx, change as i32)?;
+        // The function is about to read it too: if it cannot be read, the program has its fault here.
+        match change {
+            StackChange::LongJump => a.xor(eax, eax)?,
+            StackChange::SwapContext => a.mov(rax, qword_ptr(rsi + CONTEXT_STACK_POINTER as i32))?,
+            StackChange::SetContext => a.mov(rax, qword_ptr(rdi + CONTEXT_STACK_POINTER as i32))?,
+        }
         a.call(External::StackChange.placeholder())?;
     }
     a.set_label(&mut off)?;
