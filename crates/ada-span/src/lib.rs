@@ -21,6 +21,7 @@ mod function_traits;
 pub mod gcd;
 mod histogram;
 mod observer;
+mod open_chains;
 mod outcome;
 pub mod pthread;
 mod replay;
@@ -41,6 +42,7 @@ pub use error::SpanError;
 pub use function_stats::FunctionStats;
 pub use function_traits::{FunctionTrait, FunctionTraits};
 pub use histogram::Histogram;
+pub use open_chains::{OpenCall, OpenChains};
 pub use outcome::{Outcome, Reason, Status};
 pub use replay::{
     Closed, FunctionNumber, KnownFunction, Opened, ProcessEnd, Replay, ReplayOptions, SpanHandle, SpanSink, ThreadFacts,

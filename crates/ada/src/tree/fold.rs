@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use ada_event::{EventSeq, TraceNanos};
 use ada_span::table::{Column, Columns, FunctionIndex, Tables};
-use ada_span::{Correction, Costs, SelfCosts, SpanEnds, SpanError, ThreadIndex};
+use ada_span::{Correction, Costs, OpenCall, OpenChains, SelfCosts, SpanEnds, SpanError, ThreadIndex};
 
 /// Call paths that are distinguished; beyond, calls are only counted.
 const MOST_NODES: usize = 1 << 20;
@@ -58,6 +58,16 @@ struct Open {
     shown: Option<(usize, usize)>,
 }
 
+impl OpenCall for Open {
+    fn seq(&self) -> EventSeq {
+        self.ends.seq
+    }
+
+    fn end(&self) -> TraceNanos {
+        self.ends.end
+    }
+}
+
 impl Folded {
     pub(super) fn is_empty(&self) -> bool {
         self.nodes.is_empty()
@@ -78,7 +88,7 @@ impl Folded {
         thread: ThreadIndex,
         wanted: &Wanted<'_>,
     ) -> Result<(), SpanError> {
-        let mut open: Vec<Open> = Vec::new();
+        let mut open = OpenChains::<Open>::default();
         let mut columns = Columns::new();
         for block in tables.blocks_of(thread) {
             let entry = tables.block(block);
@@ -96,7 +106,7 @@ impl Folded {
             }
         }
         let events = EventSeq(tables.meta().threads[thread.as_usize()].facts.events);
-        open.drain(..).for_each(|it| self.end(&it, events));
+        open.end_all(|it| self.end(&it, events));
         Ok(())
     }
 
@@ -114,16 +124,15 @@ impl Folded {
         thread: ThreadIndex,
         tables: &Tables,
         wanted: &Wanted<'_>,
-        open: &mut Vec<Open>,
+        chains: &mut OpenChains<Open>,
     ) {
         let at = |column: Column| columns.at(column, row);
         let ends = SpanEnds::read(columns, row);
         let (seq, function, start) = (ends.seq, ends.function, ends.start);
         // A function that went on in this one is shown above it, though it is over.
         let went_on = |it: &SpanEnds| it.is_tail_call && it.close.is_some_and(|close| close + 1 == seq);
-        while let Some(last) = open.pop_if(|top| ends.parent != Some(top.ends.seq) && !went_on(&top.ends)) {
-            self.end(&last, seq);
-        }
+        chains.go_to(ends.parent, start, |top| went_on(&top.ends), |last| self.end(&last, seq));
+        let open = chains.current();
         let tail_callers = match open.last() {
             Some(top) if ends.parent != Some(top.ends.seq) => {
                 open.iter().rev().take_while(|it| ends.parent != Some(it.ends.seq)).count()
