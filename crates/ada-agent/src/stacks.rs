@@ -78,7 +78,9 @@ pub(crate) unsafe fn go_back(state: *mut ThreadState, stack_pointer: u64, left_a
         let _lock = Lock::take(&process_block().stacks_busy);
         let mut list = list();
         let is_left = |at: &usize| list.get(*at).is_some_and(|it| it.left_at == stack_pointer && it.user == 0);
-        let Some(at) = list.containing(stack_pointer).filter(|at| stack_pointer != 0 && is_left(at)) else { return false };
+        let Some(at) = list.containing(stack_pointer).filter(|at| stack_pointer != 0 && is_left(at)) else {
+            return false;
+        };
         // Where the one that is left is not in the list yet, this moves.
         let is_listed = leave(&mut list, state, left_at);
         let at = if is_listed { Some(at) } else { list.containing(stack_pointer) };

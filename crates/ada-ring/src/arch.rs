@@ -3,6 +3,6 @@
 
 #[cfg(target_arch = "x86_64")]
 pub use crate::x86_64::{
-    ADDRESS_BITS, CONTEXT_STACK_POINTER, CRASH_REGISTER_NAMES, CRASH_REGISTERS, CallRegisters, RETURN_POPS, ReturnRegisters, SavedRegisters,
-    StubFrame, VECTOR_BYTES,
+    ADDRESS_BITS, CONTEXT_STACK_POINTER, CRASH_REGISTER_NAMES, CRASH_REGISTERS, CallRegisters, RETURN_POPS,
+    ReturnRegisters, SavedRegisters, StubFrame, VECTOR_BYTES,
 };

@@ -1,6 +1,6 @@
 //! Single situations, and what the replay says of them.
 
-use ada_event::{Event, EventKind, EventSeq, TraceNanos};
+use ada_event::{Event, EventKind, EventSeq, FunctionId, TraceNanos};
 use ada_span::{AnomalyKind, Outcome, ProcessEnd, Reason, Replay, ReplayOptions, Role, Status};
 
 use crate::collected::{Collected, replay, replay_with_losses};
@@ -244,4 +244,68 @@ fn time_does_not_run_backwards_in_spans() {
     let collected = replay(&events, &traits(), ALIVE);
     assert_eq!(kinds(&collected), [AnomalyKind::TimeBackwards]);
     assert_eq!(collected.spans[1].closed().duration, 0);
+}
+
+/// Two stacks take turns in the middle of their calls. Who waits is not busy.
+#[test]
+fn each_stack_has_calls_of_its_own() {
+    const OTHER: u64 = 7;
+    let event = |time, kind, function, depth| Event {
+        timestamp: TraceNanos(time),
+        function: FunctionId(function),
+        kind,
+        depth,
+        ..Event::default()
+    };
+    let (call, back, stack) = (EventKind::CALL, EventKind::RETURN, EventKind::STACK);
+    let events = [
+        event(0, call, 0, 0),
+        event(10, call, 1, 1),
+        event(20, stack, OTHER, 0),
+        event(20, call, 2, 0),
+        event(30, call, 1, 1),
+        event(40, stack, 0, 2),
+        event(40, back, 1, 1),
+        event(45, stack, 0, 1),
+        event(50, stack, OTHER, 2),
+        event(50, back, 1, 1),
+        event(60, back, 2, 0),
+        event(60, stack, 0, 1),
+        event(70, back, 0, 0),
+    ];
+    let collected = replay(&events, &traits(), ALIVE);
+    assert_eq!(outcomes(&collected), [(Status::Completed, Reason::None); 4]);
+    assert_eq!(kinds(&collected), []);
+    let found: Vec<_> = collected
+        .spans
+        .iter()
+        .map(|it| (it.opened.parent.map(|parent| parent.0), it.opened.depth, it.closed().duration, it.closed().self_ns))
+        .collect();
+    // The first one is busy from 0 to 10, from 40 to 50 and from 60 on; the call within waits from 20 to 40.
+    assert_eq!(found, [(None, 0, 70, 30), (Some(0), 1, 30, 10), (None, 0, 40, 20), (Some(3), 1, 20, 10)]);
+}
+
+/// A stack that is met in the middle, and calls that nobody goes back to.
+#[test]
+fn what_waits_at_the_end_is_open() {
+    let event = |time, kind, function, depth| Event {
+        timestamp: TraceNanos(time),
+        function: FunctionId(function),
+        kind,
+        depth,
+        ..Event::default()
+    };
+    let events = [
+        event(0, EventKind::CALL, 0, 0),
+        event(10, EventKind::STACK, 9, 3),
+        event(10, EventKind::RETURN, 1, 2),
+        event(20, EventKind::CALL, 2, 2),
+        event(30, EventKind::STACK, 0, 1),
+    ];
+    let collected = replay(&events, &traits(), ALIVE);
+    assert_eq!(
+        outcomes(&collected),
+        [(Status::Open, Reason::None), (Status::Unmatched, Reason::AttachedMidway), (Status::Open, Reason::None)]
+    );
+    assert_eq!(kinds(&collected), []);
 }
