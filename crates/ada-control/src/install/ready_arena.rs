@@ -148,9 +148,16 @@ impl ReadyArena {
         let Some(text) = self.text.get() else { return self.patch_and_keep(shift, remote) };
         let mut different = Vec::new();
         let mut bytes = Vec::new();
-        for part in text {
+        let range_of = |part: &Text| {
             let at = part.at.wrapping_add(shift.0);
-            let mut is_same = is_same_file && remote.is_as_in_file(&(at..at + part.original.len() as u64));
+            at..at + part.original.len() as u64
+        };
+        // One question for all of it, as a rule.
+        let whole = text.first().zip(text.last()).map(|(first, last)| range_of(first).start..range_of(last).end);
+        let is_unwritten = is_same_file && whole.is_none_or(|whole| remote.is_as_in_file(&whole));
+        for part in text {
+            let at = range_of(part).start;
+            let mut is_same = is_unwritten || is_same_file && remote.is_as_in_file(&range_of(part));
             if !is_same {
                 bytes.resize(part.original.len(), 0);
                 remote.read(at, &mut bytes)?;
