@@ -127,14 +127,14 @@ unsafe fn obtain(
     blocked: &mut SignalsBlocked,
 ) -> Option<(usize, u64)> {
     let pool = pool();
-    if let Some(chunk) = pool.claim() {
-        return Some((chunk, 0));
-    }
     let control = pool.control();
-    control.exhausted.fetch_add(1, Ordering::Relaxed);
     if recorder::is_gone(control, || blocked.sleep(recorder::WAIT_STEP)) {
         return None;
     }
+    if let Some(chunk) = pool.claim() {
+        return Some((chunk, 0));
+    }
+    control.exhausted.fetch_add(1, Ordering::Relaxed);
     if control.on_full.load(Ordering::Relaxed) == OnFull::Drop as u32 {
         // What it has filled just now is worth keeping, as long as there is room for everybody's newest.
         let newest = handed_over.map(|full| full.chunk);

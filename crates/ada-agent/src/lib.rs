@@ -35,6 +35,7 @@ pub mod memory;
 mod open_probes;
 mod origins;
 pub mod own_calls;
+mod passing;
 mod probes;
 mod recorder;
 mod shadow_stack;

@@ -4,7 +4,7 @@ use ada_ring::Control;
 use core::sync::atomic::Ordering;
 
 use crate::memory::process_block;
-use crate::syscall;
+use crate::{passing, syscall};
 
 /// How long one wait lasts, in nanoseconds.
 pub(crate) const WAIT_STEP: u32 = 100_000_000;
@@ -30,19 +30,24 @@ impl<'c> Patience<'c> {
         if rounds != self.rounds {
             (self.rounds, self.seen) = (rounds, now);
         } else if now - self.seen >= PATIENCE {
-            self.control.recorder_gone.store(1, Ordering::Relaxed);
+            self.control.recorder_gone.store(1, Ordering::SeqCst);
         }
         self.control.recorder_gone.load(Ordering::Relaxed) == 0
     }
 }
 
 /// Whether the recorder has given no sign of life since one was last looked for, by any thread of this process, and that
-/// was long ago. For those that do not wait, and could take memory for ever that nobody reads. `pause` gives it the time to
-/// give one: both may have been stopped for long.
+/// was long ago. From then on calls pass unrecorded. `pause` gives it the time to give one: both may have been stopped for
+/// long. Called with signals blocked.
 pub(crate) fn is_gone(control: &Control, pause: impl FnOnce()) -> bool {
-    if control.recorder_gone.load(Ordering::Relaxed) != 0 {
-        return true;
+    let is_gone = control.recorder_gone.load(Ordering::Relaxed) != 0 || is_found_gone(control, pause);
+    if is_gone {
+        passing::let_calls_pass(control);
     }
+    is_gone
+}
+
+fn is_found_gone(control: &Control, pause: impl FnOnce()) -> bool {
     let (block, now) = (process_block(), syscall::now());
     let beats = control.heartbeats.load(Ordering::Relaxed);
     let is_news = block.heartbeats_seen.swap(beats, Ordering::Relaxed) != beats;
@@ -52,7 +57,7 @@ pub(crate) fn is_gone(control: &Control, pause: impl FnOnce()) -> bool {
     } else if now.saturating_sub(block.seen_at.load(Ordering::Relaxed)) >= PATIENCE {
         pause();
         if control.heartbeats.load(Ordering::Relaxed) == beats {
-            control.recorder_gone.store(1, Ordering::Relaxed);
+            control.recorder_gone.store(1, Ordering::SeqCst);
         }
     }
     control.recorder_gone.load(Ordering::Relaxed) != 0

@@ -43,7 +43,8 @@ pub fn in_parallel_with<S: Send, E: Send>(
             job(&mut state, number)?;
         }
     };
-    let workers = std::thread::available_parallelism().map_or(1, usize::from).min(count);
+    // Asking how many there are reads several files.
+    let workers = if count < 2 { 1 } else { std::thread::available_parallelism().map_or(1, usize::from).min(count) };
     std::thread::scope(|scope| {
         let others: Vec<_> = (1..workers).map(|_| scope.spawn(work)).collect();
         let own = work();

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! 0       addresses of the agent's entry points
+//! 120     how many switches there are
 //! 128     one switch per function: 0 to record, else where calls are counted
 //! …       code that all stubs share
 //! …       per function: what counts its calls, then its displaced instructions
@@ -15,6 +16,7 @@ use std::collections::HashMap;
 
 use ada_event::RuntimeAddr;
 use ada_ring::AgentEntries;
+use ada_ring::arena_front::{SWITCH_BYTES, SWITCH_COUNT_AT, SWITCHES_AT};
 use ada_ring::origins::{self, Origin, StubDepth};
 
 use crate::arch::{AssemblyError, External, JUMP_BYTES, SharedCode, StubTemplate, can_be_shared, relocate};
@@ -22,16 +24,8 @@ use crate::hook_site::{CopiedCode, HookSite};
 use crate::moved_code::MovedCode;
 use crate::{DisplacedExit, ExitPlan, PatchPlan, SkipReason, StubKind, StubOptions};
 
-/// Where the switches start: behind the copy of the agent's entry points.
-const SWITCHES: usize = 128;
-const _: () = assert!(size_of::<AgentEntries>() <= SWITCHES);
-
 /// Where the parts of stubs start.
 const ALIGN: usize = 16;
-
-/// A switch is a word: 0 records calls and returns; anything else is the place of the function's counter, in bytes from
-/// the start of a thread's counters, and calls are counted only.
-const SWITCH_BYTES: usize = 4;
 
 /// No template is longer: what counts, and what records.
 const COUNTER_BYTES: usize = 64;
@@ -99,7 +93,7 @@ impl Arena {
 
     /// Where the switch of function number `index` is, from the arena's start.
     pub const fn switch_offset(index: usize) -> usize {
-        SWITCHES + index * SWITCH_BYTES
+        SWITCHES_AT + index * SWITCH_BYTES
     }
 
     /// Where the switches of so many functions end.
@@ -119,6 +113,8 @@ impl Arena {
         for address in entries.to_words() {
             front.extend_from_slice(&address.to_le_bytes());
         }
+        front.resize(SWITCH_COUNT_AT, 0);
+        front.extend_from_slice(&(functions as u64).to_le_bytes());
         front.resize(Self::switches_end(functions).next_multiple_of(64), 0);
         let shared = SharedCode::new(RuntimeAddr(base.0 + front.len() as u64), base, options)?;
         front.extend_from_slice(&shared.code);

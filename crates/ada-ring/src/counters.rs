@@ -20,8 +20,10 @@ pub const SLOTS: usize = 8192;
 pub const BLOCK_BYTES: usize = SLOTS * size_of::<u64>();
 /// The slot of all functions whose calls nobody wants to know of; slot 0 is none.
 pub const UNWANTED: usize = 1;
+/// The slot of all functions that would be recorded, if there were a recorder.
+pub const PASSED: usize = 2;
 /// The first slot that is a function's own.
-pub const FIRST: usize = 2;
+pub const FIRST: usize = 3;
 
 /// What a function's switch holds for its calls to be counted in a slot; 0 is for recording them.
 pub const fn switch_word(slot: usize) -> u32 {

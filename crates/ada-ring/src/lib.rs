@@ -14,6 +14,7 @@
 
 pub mod agent_entries;
 pub mod arch;
+pub mod arena_front;
 pub mod chunk;
 pub mod chunk_reader;
 pub mod code_edits;

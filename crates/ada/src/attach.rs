@@ -68,7 +68,7 @@ pub(crate) fn detach(args: &DetachArgs) -> anyhow::Result<Outcome> {
         Ok(Answer::Detached) => format!("process {pid} goes on without hooks"),
         Ok(_) => anyhow::bail!("the trace of process {pid} gave another answer than asked for"),
         Err(error @ (LiveError::NotTraced { .. } | LiveError::NotAllowed { .. })) => {
-            let Some(HookRemoval { processes, kept }) = ada_control::remove_orphaned_hooks(pid)? else {
+            let Some(HookRemoval { processes, passing, kept }) = ada_control::remove_orphaned_hooks(pid)? else {
                 return Err(error.into());
             };
             if !kept.is_empty() {
@@ -76,7 +76,8 @@ pub(crate) fn detach(args: &DetachArgs) -> anyhow::Result<Outcome> {
                 return Ok(Outcome::Findings);
             }
             let others = if processes > 1 { format!(" (and {} more)", processes - 1) } else { String::new() };
-            format!("process {pid}{others} had the hooks of an ada that was killed; it goes on without")
+            let state = if passing == processes { ", which let its calls pass" } else { "" };
+            format!("process {pid}{others} had the hooks of an ada that was killed{state}; it goes on without")
         }
         Err(error) => return Err(error.into()),
     };

@@ -144,7 +144,7 @@ fn take_over(pid: ProcessId, progress: &dyn Progress) -> Result<(), ControlError
         ControlError::NotDetached { pid, reason } => ControlError::NotAttached { pid, reason },
         other => other,
     })?;
-    let Some(HookRemoval { processes, kept }) = removed else { return Ok(()) };
+    let Some(HookRemoval { processes, kept, .. }) = removed else { return Ok(()) };
     if !kept.is_empty() {
         let reason = format!("it has the hooks of an ada that was killed: {}", kept.join("; "));
         return Err(ControlError::NotAttached { pid, reason });

@@ -17,6 +17,7 @@ use ada_ring::Control;
 use crate::attach::target;
 use crate::attach::unhook::{Unhooked, unhook};
 use crate::error::ControlError;
+use crate::install::arena_list;
 use crate::install::memory_places::MemoryPlaces;
 use crate::install::site_table;
 use crate::install::sites::Site;
@@ -29,6 +30,8 @@ const PATIENCE: Duration = Duration::from_secs(2);
 pub struct HookRemoval {
     /// How many processes had them.
     pub processes: usize,
+    /// How many of these had found that nobody records them, and let their calls pass.
+    pub passing: usize,
     /// Processes that keep theirs, and why.
     pub kept: Vec<String>,
 }
@@ -64,8 +67,18 @@ pub fn remove_orphaned_hooks(pid: ProcessId) -> Result<Option<HookRemoval>, Cont
     let tables: BTreeMap<site_table::Place, Vec<Site>> = users.iter().flat_map(|user| sites_of(*user, memfd)).collect();
     let sites: Vec<Vec<Site>> = tables.into_values().collect();
     let processes = users.len();
+    let passing = users.iter().filter(|user| lets_calls_pass(**user)).count();
     let Unhooked { kept, .. } = unhook(&sites, memfd, users);
-    Ok(Some(HookRemoval { processes, kept }))
+    Ok(Some(HookRemoval { processes, passing, kept }))
+}
+
+/// Whether nothing of ada's in a process does more than to pass calls on.
+fn lets_calls_pass(pid: ProcessId) -> bool {
+    let only_passes = || {
+        let (places, _) = MemoryPlaces::find(&maps::of_process(pid).ok()?)?;
+        arena_list::only_passes(&ProcessDir::of(pid).memory().ok()?, places.process_block())
+    };
+    only_passes() == Some(true)
 }
 
 /// Everything that was written over the code of a process.

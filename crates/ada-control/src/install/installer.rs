@@ -479,7 +479,7 @@ impl Installer {
     /// None where the start has no such jump.
     pub(crate) fn jumps_of(&self, file: &LoadedFile, index: usize) -> Vec<(Patch, [u8; PATCH_BYTES])> {
         let Some(Written { image, shift, .. }) = self.written.get(file) else { return Vec::new() };
-        let of_function = image.arena.sites(*shift).filter(|site| site.function == index && !site.is_shared);
+        let of_function = image.arena.sites_of(index, *shift).filter(|site| !site.is_shared);
         let (mut exits, starts): (Vec<Site>, Vec<Site>) = of_function.partition(|site| site.is_exit);
         exits.retain(|site| site.site.relay.is_none());
         let Some(start) = starts.first().filter(|start| start.site.relay.is_none()) else { return Vec::new() };

@@ -10,7 +10,7 @@ use std::io;
 use std::ops::Range;
 
 use ada_process::maps::Mapping;
-use ada_process::{MemfdId, Remote};
+use ada_process::{MemfdId, Remote, SystemCall};
 use ada_ring::CHUNK_SIZE;
 use ada_ring::chunk::MAX_CHUNKS;
 use ada_ring::control::CONTROL_BYTES;
@@ -44,8 +44,9 @@ pub(crate) struct MemoryPlaces {
 impl MemoryPlaces {
     /// The places to try in a target, the best one first.
     pub(crate) fn candidates(remote: &dyn Remote) -> io::Result<impl Iterator<Item = Self> + use<>> {
-        let next = kernels_choice(remote, PAGE)?;
-        let best = kernels_choice(remote, END + DISTANCE + ALIGNMENT).ok().map(|room| {
+        let [next, room] = kernels_choices(remote, [PAGE, END + DISTANCE + ALIGNMENT])?;
+        let next = next?;
+        let best = room.ok().map(|room| {
             // A kernel that hands out addresses upwards comes to the block's end first.
             let lowest = if next < room { room + DISTANCE } else { room };
             lowest.next_multiple_of(ALIGNMENT)
@@ -87,13 +88,25 @@ impl MemoryPlaces {
     }
 }
 
-/// Where the kernel would put a mapping of this length.
-fn kernels_choice(remote: &dyn Remote, length: u64) -> io::Result<u64> {
+/// Where the kernel would put mappings of these lengths, one after the other.
+fn kernels_choices(remote: &dyn Remote, lengths: [u64; 2]) -> io::Result<[io::Result<u64>; 2]> {
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
-    let arguments = [0, length, libc::PROT_NONE as u64, flags as u64, u64::MAX, 0];
-    let address = remote.system_call(libc::SYS_mmap, arguments)?;
-    remote.system_call(libc::SYS_munmap, [address, length, 0, 0, 0, 0])?;
-    Ok(address)
+    let map = |length: u64| SystemCall {
+        number: libc::SYS_mmap,
+        arguments: [0, length, libc::PROT_NONE as u64, flags as u64, u64::MAX, 0],
+    };
+    let unmap = |(address, length): (u64, u64)| SystemCall {
+        number: libc::SYS_munmap,
+        arguments: [address, length, 0, 0, 0, 0],
+    };
+    let mut made = remote.system_calls(&lengths.map(map))?.into_iter();
+    let mut next = || made.next().unwrap_or_else(|| Err(io::Error::from(io::ErrorKind::UnexpectedEof)));
+    let made = [next(), next()];
+    let there = made.iter().zip(lengths).filter_map(|(made, length)| Some((*made.as_ref().ok()?, length)));
+    for unmapped in remote.system_calls(&there.map(unmap).collect::<Vec<_>>())? {
+        unmapped?;
+    }
+    Ok(made)
 }
 
 const _: () = {

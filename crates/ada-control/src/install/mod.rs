@@ -2,7 +2,7 @@
 //! ([`Remote`](ada_process::Remote)).
 
 mod agent_image;
-mod arena_list;
+pub(crate) mod arena_list;
 pub(crate) mod crash_handlers;
 pub(crate) mod function_numbers;
 pub(crate) mod heartbeat;

@@ -38,16 +38,28 @@ impl OpenInTarget {
 
     /// Maps parts of the file, each exactly at its address, where nothing is mapped.
     pub(crate) fn map_all(&self, remote: &dyn Remote, parts: &[MappedPart]) -> io::Result<()> {
+        self.map_all_and(remote, parts, &[])
+    }
+
+    /// The same, and then makes other calls, all in one go.
+    pub(crate) fn map_all_and(
+        &self,
+        remote: &dyn Remote,
+        parts: &[MappedPart],
+        others: &[SystemCall],
+    ) -> io::Result<()> {
         let flags = (libc::MAP_SHARED | libc::MAP_FIXED_NOREPLACE) as u64;
         let call = |part: &MappedPart| SystemCall {
             number: libc::SYS_mmap,
             arguments: [part.address, part.length, part.protection as u64, flags, self.descriptor, part.offset],
         };
-        let got = remote.system_calls(&parts.iter().map(call).collect::<Vec<_>>())?;
+        let calls: Vec<SystemCall> = parts.iter().map(call).chain(others.iter().copied()).collect();
+        let mut got = remote.system_calls(&calls)?.into_iter();
         let check = |(part, got): (&MappedPart, io::Result<u64>)| {
             if got? == part.address { Ok(()) } else { Err(io::Error::from(io::ErrorKind::AddrInUse)) }
         };
-        parts.iter().zip(got).try_for_each(check)
+        parts.iter().zip(got.by_ref()).try_for_each(check)?;
+        got.try_for_each(|got| got.map(drop))
     }
 
     /// Maps a part of the file exactly at `address`, where nothing is mapped.

@@ -29,6 +29,8 @@ pub(crate) struct ReadyArena {
     /// The first pages, as they were before the program ran.
     front: Vec<u8>,
     sites: Vec<Site>,
+    /// The numbers of the sites in the order of their functions, once somebody has asked for one's.
+    by_function: OnceLock<Vec<u32>>,
     /// The code, once a second program has come.
     text: OnceLock<Vec<Text>>,
 }
@@ -59,7 +61,7 @@ impl ReadyArena {
     ) -> Self {
         front.resize(Self::front_bytes(functions), 0);
         let code_bytes = Arena::room_for(functions, exits) as u64;
-        Self { place, offset, code_bytes, front, sites, text: OnceLock::new() }
+        Self { place, offset, code_bytes, front, sites, by_function: OnceLock::new(), text: OnceLock::new() }
     }
 
     /// Bytes of the pages that each program has its own of.
@@ -97,6 +99,19 @@ impl ReadyArena {
     /// The sites that lead to it.
     pub(crate) fn sites(&self, shift: Shift) -> impl Iterator<Item = Site> {
         self.sites.iter().map(move |site| site.shifted(shift.0))
+    }
+
+    /// Those of one function.
+    pub(crate) fn sites_of(&self, function: usize, shift: Shift) -> impl Iterator<Item = Site> {
+        let function_of = |number: &u32| self.sites[*number as usize].function;
+        let by_function = self.by_function.get_or_init(|| {
+            let mut numbers: Vec<u32> = (0..self.sites.len() as u32).collect();
+            numbers.sort_by_key(function_of);
+            numbers
+        });
+        let first = by_function.partition_point(|number| function_of(number) < function);
+        let its = by_function[first..].iter().take_while(move |number| function_of(number) == function);
+        its.map(move |number| self.sites[*number as usize].shifted(shift.0))
     }
 
     /// Maps it into another program. Gives that program's own part of the shared memory; none where there is no room.
@@ -148,9 +163,16 @@ impl ReadyArena {
         let Some(text) = self.text.get() else { return self.patch_and_keep(shift, remote) };
         let mut different = Vec::new();
         let mut bytes = Vec::new();
-        for part in text {
+        let range_of = |part: &Text| {
             let at = part.at.wrapping_add(shift.0);
-            let mut is_same = is_same_file && remote.is_as_in_file(&(at..at + part.original.len() as u64));
+            at..at + part.original.len() as u64
+        };
+        // One question for all of it, as a rule.
+        let whole = text.first().zip(text.last()).map(|(first, last)| range_of(first).start..range_of(last).end);
+        let is_unwritten = is_same_file && whole.is_none_or(|whole| remote.is_as_in_file(&whole));
+        for part in text {
+            let at = range_of(part).start;
+            let mut is_same = is_unwritten || is_same_file && remote.is_as_in_file(&range_of(part));
             if !is_same {
                 bytes.resize(part.original.len(), 0);
                 remote.read(at, &mut bytes)?;

@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use ada_event::{FunctionId, ModuleId};
 use ada_patch::Arena;
+use ada_ring::counters::{PASSED, switch_word};
 use memmap2::{MmapOptions, MmapRaw};
 
 /// The switches of all arenas. A module that several programs have loaded has several.
@@ -51,6 +52,25 @@ impl SwitchArenas {
         self.0.lock().expect("nobody panics with the lock").arenas.retain(|arena| !part.contains(&arena.offset));
     }
 
+    /// Has all calls recorded again that pass because the recorder was taken for gone.
+    pub(crate) fn record_what_passes(&self) {
+        let state = self.0.lock().expect("nobody panics with the lock");
+        for arena in &state.arenas {
+            for switch in (0..arena.functions).map(|index| arena.word(index)) {
+                let _ = switch.compare_exchange(switch_word(PASSED), 0, Ordering::SeqCst, Ordering::Relaxed);
+            }
+        }
+    }
+
+    /// What stands in a function's switch.
+    #[cfg(test)]
+    pub(crate) fn word(&self, function: FunctionId) -> Option<u32> {
+        let index = function.symbol_index() as usize;
+        let state = self.0.lock().expect("nobody panics with the lock");
+        let arena = state.arenas.iter().find(|arena| arena.module == function.module() && index < arena.functions)?;
+        Some(arena.word(index).load(Ordering::Relaxed))
+    }
+
     /// Sets a function's switch, wherever it is loaded. False where it has none.
     pub(crate) fn set(&self, function: FunctionId, word: u32) -> bool {
         let index = function.symbol_index() as usize;
@@ -70,7 +90,7 @@ impl SwitchArena {
     fn word(&self, index: usize) -> &AtomicU32 {
         let offset = Arena::switch_offset(index);
         assert!(index < self.functions && offset.is_multiple_of(align_of::<AtomicU32>()));
-        // SAFETY: within the mapping, which reaches to the end of the switches; others only read the word, at once.
+        // SAFETY: within the mapping, which reaches to the end of the switches; others change the word at once, as here.
         unsafe { &*self.memory.as_mut_ptr().add(offset).cast::<AtomicU32>() }
     }
 }

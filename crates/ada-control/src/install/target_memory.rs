@@ -5,7 +5,7 @@ use std::mem::offset_of;
 
 use ada_agent::config::Item;
 use ada_patch::{AgentEntries, StubOptions};
-use ada_process::Remote;
+use ada_process::{Remote, SystemCall};
 use ada_ring::control::CONTROL_BYTES;
 use ada_ring::pool::CHUNKS_AT;
 use ada_ring::state::{NO_CHUNK, private};
@@ -15,7 +15,7 @@ use crate::error::ControlError;
 use crate::install::agent_image::{AgentImage, CrashEntries};
 use crate::install::loader_notification::LoaderNotification;
 use crate::install::memory_places::MemoryPlaces;
-use crate::install::open_in_target::{OpenInTarget, injected};
+use crate::install::open_in_target::{MappedPart, OpenInTarget, injected};
 use crate::install::shared_memory::SharedMemory;
 use crate::program_id::ProgramId;
 
@@ -59,12 +59,7 @@ impl TargetMemory {
         let parts = shared.first_parts();
         let places = map_first(remote, open, parts[0].end)?;
         let pool = places.pool;
-        for part in &parts[1..] {
-            open.map(remote, pool + part.start, part.end - part.start, read_write, part.start)
-                .map_err(injected("mapping the rings"))?;
-        }
         let private_at = places.private().start;
-        map_private(remote, private_at)?;
         // The first chunks are the busiest: pages that are there already cost no faults while the target runs. Where
         // the kernel is too old for this, they come by and by.
         const MADV_POPULATE_WRITE: u64 = 23;
@@ -92,8 +87,16 @@ impl TargetMemory {
         shared
             .write_code(offset, &agent.bytes)
             .map_err(|source| ControlError::System { doing: "writing the agent", source })?;
-        open.map(remote, places.agent(), length, libc::PROT_READ | libc::PROT_EXEC, offset)
-            .map_err(injected("mapping the agent"))?;
+        let rings = parts[1..].iter().map(|part| MappedPart {
+            address: pool + part.start,
+            length: part.end - part.start,
+            protection: read_write,
+            offset: part.start,
+        });
+        let protection = libc::PROT_READ | libc::PROT_EXEC;
+        let agent_part = MappedPart { address: places.agent(), length, protection, offset };
+        let mapped: Vec<MappedPart> = rings.chain([agent_part]).collect();
+        open.map_all_and(remote, &mapped, &private_calls(private_at)).map_err(injected("mapping ada's memory"))?;
         let nobodys_state = private_at + private::STATES_AT as u64;
         // No FS base is 1, so that nobody owns it.
         remote.write(private_at, &1_u64.to_le_bytes()).map_err(injected("preparing thread states"))?;
@@ -123,17 +126,11 @@ fn map_first(remote: &dyn Remote, open: &OpenInTarget, length: u64) -> Result<Me
     result.map_err(injected("mapping the rings"))
 }
 
-fn map_private(remote: &dyn Remote, private_at: u64) -> Result<(), ControlError> {
+/// What maps the thread states, and has forks find their owners' words wiped.
+fn private_calls(private_at: u64) -> [SystemCall; 2] {
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE | libc::MAP_FIXED_NOREPLACE;
     let protection = (libc::PROT_READ | libc::PROT_WRITE) as u64;
-    remote
-        .system_call(libc::SYS_mmap, [private_at, private::BYTES as u64, protection, flags as u64, u64::MAX, 0])
-        .map_err(injected("mapping thread states"))?;
-    remote
-        .system_call(
-            libc::SYS_madvise,
-            [private_at, private::WIPED_BYTES as u64, libc::MADV_WIPEONFORK as u64, 0, 0, 0],
-        )
-        .map_err(injected("preparing thread states for forks"))?;
-    Ok(())
+    let map = [private_at, private::BYTES as u64, protection, flags as u64, u64::MAX, 0];
+    let wipe = [private_at, private::WIPED_BYTES as u64, libc::MADV_WIPEONFORK as u64, 0, 0, 0];
+    [(libc::SYS_mmap, map), (libc::SYS_madvise, wipe)].map(|(number, arguments)| SystemCall { number, arguments })
 }

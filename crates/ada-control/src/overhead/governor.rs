@@ -131,7 +131,9 @@ impl<'a> Governor<'a> {
         let decision = window.decide(self.costs, self.max_overhead);
         let switches = &self.programs.switches;
         if !decision.count.is_empty() {
-            switches.switch(&decision.count, SwitchMode::Count, WHY);
+            let switched = switches.switch(&decision.count, SwitchMode::Count, WHY);
+            // A compiler has more functions that are called often than there are counters.
+            switches.switch(&switched.without_counter, SwitchMode::Off, WHY);
             self.own.extend(&decision.count);
         }
         if let Some(unhooking) = self.unhooking.as_mut().filter(|_| !decision.unhook.is_empty()) {

@@ -5,7 +5,7 @@
 //! do it themselves, see [`ada_ring::code_edits`]; nothing is stopped. It cannot be undone while the program runs: a thread
 //! may be in the middle of the bytes that a jump would overwrite.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
@@ -92,34 +92,37 @@ impl Unhooking {
 fn changes(programs: &Programs, processes: &BTreeSet<ProcessId>, functions: &[FunctionId]) -> Vec<Change> {
     let hooked = programs.lock();
     let mut changes = Vec::new();
+    let mut living: HashMap<ProgramId, Vec<ProcessId>> = HashMap::new();
     // Programs that have loaded the same file have the same module.
     let in_programs = functions.iter().flat_map(|&function| {
         let modules = hooked.modules.iter().filter(move |module| module.id == function.module());
         modules.map(move |module| (function, module))
     });
     for (function, module) in in_programs {
-        let Some((installer, first)) = hooked.installers.get(&module.program) else { continue };
+        let program = module.program;
+        let Some((installer, first)) = hooked.installers.get(&program) else { continue };
         // A library that was loaded later can be gone at any moment.
         if !first.contains(&module.file) {
+            continue;
+        }
+        let those = living.entry(program).or_insert_with(|| {
+            let runs = |pid: &&ProcessId| hooked.processes.get(pid).is_some_and(|it| it.programs.contains(&program));
+            let those = processes.iter().filter(runs).copied();
+            those.filter(|pid| ProcessDir::of(*pid).exists()).collect()
+        });
+        // A program that has shut itself in may be killed for what its threads would have to do.
+        if those.is_empty() || those.iter().any(|pid| is_shut_in(*pid)) {
             continue;
         }
         let jumps = installer.jumps_of(&module.file, function.symbol_index() as usize);
         if !jumps.first().is_some_and(|(jump, _)| is_in_a_word(jump)) {
             continue;
         }
-        let runs =
-            |pid: &&ProcessId| hooked.processes.get(pid).is_some_and(|known| known.programs.contains(&module.program));
-        let mut those: Vec<&ProcessId> = processes.iter().filter(runs).collect();
-        // A program that has shut itself in may be killed for what its threads would have to do.
-        if those.iter().any(|pid| is_shut_in(**pid)) {
-            continue;
-        }
-        those.retain(|pid| ProcessDir::of(**pid).exists());
         for (number, (jump, original)) in jumps.iter().enumerate().filter(|(_, (jump, _))| is_in_a_word(jump)) {
             let (address, within) = (jump.at.0 & !7, (jump.at.0 & 7) as usize);
             let bytes = jump.bytes();
             let word = those.iter().find_map(|pid| {
-                let word = word_at(**pid, address)?;
+                let word = word_at(*pid, address)?;
                 (word[within..][..bytes.len()] == *bytes).then_some(word)
             });
             if let Some(old) = word {
@@ -127,7 +130,7 @@ fn changes(programs: &Programs, processes: &BTreeSet<ProcessId>, functions: &[Fu
                 new[within..][..bytes.len()].copy_from_slice(&original[..bytes.len()]);
                 let (old, new) = (u64::from_le_bytes(old), u64::from_le_bytes(new));
                 let is_start = number == 0;
-                changes.push(Change { function, is_start, program: module.program, address, old, new });
+                changes.push(Change { function, is_start, program, address, old, new });
             } else if number == 0 {
                 break;
             }

@@ -12,7 +12,7 @@ use crate::error::ControlError;
 use crate::options::TraceOptions;
 use crate::progress::Progress;
 use crate::record::manifest;
-use crate::tracked::Programs;
+use crate::tracked::{HookedPrograms, Programs};
 
 /// Empties the rings until the target and its children have ended and nothing is left.
 pub(crate) fn run_drain(
@@ -73,7 +73,7 @@ pub(crate) fn run_drain(
             living.update();
             programs.note_forks(drain.forks());
             programs.note_children(options.follow, false);
-            if let Err(error) = save_news(programs, &mut files) {
+            if let Err(error) = save_news(programs, &mut files).and_then(|()| files.save_first_manifests()) {
                 drain.fail(error);
             }
         }
@@ -101,10 +101,7 @@ fn finds_others(programs: &Programs, living: &mut LiveProcesses) -> bool {
 /// Saves what is new of processes in their manifests, so that the session can be read should ada be killed.
 pub(crate) fn save_news(programs: &Programs, files: &mut SessionFiles) -> Result<(), ControlError> {
     let mut hooked = programs.lock();
-    let news: Vec<ProcessId> =
-        hooked.processes.iter().filter_map(|(&pid, process)| process.is_news.then_some(pid)).collect();
-    for pid in news {
-        hooked.processes.entry(pid).or_default().is_news = false;
+    for pid in take_news(&mut hooked) {
         let writer = files.process(pid)?;
         manifest::add_modules(&hooked.modules_of(pid), writer);
         manifest::add_facts(&hooked, pid, pid, writer);
@@ -116,4 +113,10 @@ pub(crate) fn save_news(programs: &Programs, files: &mut SessionFiles) -> Result
         }
     }
     Ok(())
+}
+
+/// The processes of which something is known that their manifests do not tell yet.
+pub(crate) fn take_news(hooked: &mut HookedPrograms) -> Vec<ProcessId> {
+    let news = hooked.processes.iter_mut();
+    news.filter_map(|(pid, process)| std::mem::take(&mut process.is_news).then_some(*pid)).collect()
 }

@@ -7,7 +7,7 @@ use ada_event::ProcessId;
 use ada_patch::{SkipReason, Verdict};
 use ada_process::End;
 
-use super::drain_loop::save_news;
+use super::drain_loop::take_news;
 use super::ending::Ending;
 use super::final_manifests::FinalManifests;
 use super::recording_threads::Recorded;
@@ -69,7 +69,9 @@ impl Finish<'_> {
         living.update();
         let Ending { end, cpu_time, trouble } = ending?;
         programs.note_children(options.follow, true);
-        if let Err(error) = save_news(&programs, &mut files) {
+        // Their manifests are completed below; some processes have nothing else.
+        if let Err(error) = take_news(&mut programs.lock()).into_iter().try_for_each(|pid| files.process(pid).map(drop))
+        {
             drain.fail(error);
         }
         if let End::Killed(signal) = end

@@ -56,7 +56,8 @@ pub(super) fn are_exact(pool: &Pool) -> bool {
         && control.drops[DropReason::StatesExhausted as usize].load(Ordering::Relaxed) == 0
 }
 
-/// One slot of all processes.
+/// One slot of all processes that have counted something there.
 pub(super) fn of_slot(sums: &BTreeMap<ProcessId, Vec<u64>>, slot: usize) -> ByProcess {
-    sums.iter().map(|(&process, sums)| (process, sums.get(slot).copied().unwrap_or(0))).collect()
+    let counts = sums.iter().map(|(&process, sums)| (process, sums.get(slot).copied().unwrap_or(0)));
+    counts.filter(|(_, count)| *count > 0).collect()
 }

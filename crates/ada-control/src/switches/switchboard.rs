@@ -44,11 +44,11 @@ struct Interval {
 }
 
 /// What became of a wish.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Switched {
     pub(crate) changed: usize,
     /// Functions for which no counter is left.
-    pub(crate) without_counter: usize,
+    pub(crate) without_counter: Vec<FunctionId>,
     /// Functions that have no hook any more.
     pub(crate) unhooked: usize,
 }
@@ -114,7 +114,7 @@ impl Switchboard {
                 continue;
             }
             let Some(word) = state.word(function, mode) else {
-                switched.without_counter += 1;
+                switched.without_counter.push(function);
                 continue;
             };
             let now = self.now();
@@ -155,7 +155,7 @@ impl Switchboard {
         let mut entries = Vec::new();
         for (function, intervals) in by_function {
             let slot = state.slots.get(&function).copied().unwrap_or(UNWANTED);
-            let mut rest = of_slot(&sums, slot).get(&process).copied().unwrap_or(0);
+            let mut rest = sums.get(&process).and_then(|sums| sums.get(slot)).copied().unwrap_or(0);
             let last = intervals.iter().rposition(|interval| interval.mode == SwitchMode::Count);
             for (number, interval) in intervals.iter().enumerate() {
                 let count = (interval.mode == SwitchMode::Count).then(|| {
@@ -194,8 +194,11 @@ impl Switchboard {
     /// How often each function that has a counter was called while it was counted, in all processes.
     pub(crate) fn counts(&self) -> HashMap<FunctionId, u64> {
         let mut state = self.state.lock().expect("nobody panics with the lock");
-        let sums = state.sums(&self.shared);
-        state.slots.iter().map(|(&function, &slot)| (function, of_slot(&sums, slot).values().sum())).collect()
+        let mut totals = vec![0; FIRST + state.slots.len()];
+        for sums in state.sums(&self.shared).values() {
+            totals.iter_mut().zip(sums).for_each(|(total, sum)| *total += sum);
+        }
+        state.slots.iter().map(|(&function, &slot)| (function, totals[slot])).collect()
     }
 
     /// All functions that were switched, those with most counted calls first.

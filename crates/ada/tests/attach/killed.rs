@@ -20,13 +20,55 @@ fn a_process_whose_ada_was_killed_goes_on_with_its_hooks() {
     target.end_busy();
 }
 
+/// Not all of its threads need to find out.
+#[test]
+fn a_process_whose_ada_was_killed_lets_its_calls_pass() {
+    let target = Target::busy();
+    let before = target.picture();
+    for _ in 0..2 {
+        let attached = target.attach_until_detached(&[]);
+        target.wait_until("its calls are recorded", || !target.lets_calls_pass());
+        attached.kill();
+        target.wait_until("its calls pass", || target.lets_calls_pass());
+        let words = format!(
+            "process {} had the hooks of an ada that was killed, which let its calls pass; it goes on without\n",
+            target.id()
+        );
+        assert_eq!(detach(&target), (Some(0), words));
+        assert_eq!(target.picture(), before);
+    }
+    target.end_busy();
+}
+
+/// The recorder stands still for longer than the agent waits for a sign of life.
+#[test]
+fn a_recorder_that_was_taken_for_gone_records_on() {
+    let target = Target::busy();
+    let attached = target.attach_until_detached(&[]);
+    attached.halt();
+    target.wait_until("its calls pass", || target.lets_calls_pass());
+    attached.go_on();
+    target.wait_until("its calls are recorded again", || !target.lets_calls_pass());
+    let recorded = attached.detach(&target);
+    let drops = &recorded.process().drops;
+    assert!(
+        drops.iter().any(|it| it.reason == "recorder_gone" && it.count > 0),
+        "calls that passed are counted: {drops:?}"
+    );
+    target.end_busy();
+}
+
 #[test]
 fn detaching_takes_out_what_a_killed_ada_has_left() {
     let target = Target::busy();
     let before = target.picture();
     target.attach_until_detached(&WAITING).kill();
-    let words = format!("process {} had the hooks of an ada that was killed; it goes on without\n", target.id());
-    assert_eq!(detach(&target), (Some(0), words));
+    let (code, said) = detach(&target);
+    let words = format!("process {} had the hooks of an ada that was killed", target.id());
+    assert!(
+        code == Some(0) && said.starts_with(&words) && said.ends_with("; it goes on without\n"),
+        "{code:?}: {said}"
+    );
     assert_eq!(target.picture(), before);
     let (code, said) = detach(&target);
     assert!(code == Some(3) && said.contains("is not being traced"), "{code:?}: {said}");

@@ -126,6 +126,34 @@ impl Target {
         fs::read_to_string(format!("/proc/{pid}/maps")).unwrap().contains("/memfd:")
     }
 
+    /// Whether all switches say so. An arena is known by its first word, an address of the agent's, and says how many
+    /// switches it has; that of the loader has one, which nobody reads.
+    pub(super) fn lets_calls_pass(&self) -> bool {
+        let maps = fs::read_to_string(format!("/proc/{}/maps", self.id())).unwrap();
+        let memory = File::open(format!("/proc/{}/mem", self.id())).unwrap();
+        let read = |address: u64, bytes: &mut [u8]| memory.read_exact_at(bytes, address).unwrap();
+        let word = |address: u64| {
+            let mut bytes = [0; 8];
+            read(address, &mut bytes);
+            u64::from_le_bytes(bytes)
+        };
+        let ours = maps.lines().filter(|line| line.contains(" r-xs ") && line.contains("/memfd:"));
+        let extents: Vec<(u64, u64)> = ours
+            .map(|line| {
+                let (start, end) = line.split(' ').next().unwrap().split_once('-').unwrap();
+                (u64::from_str_radix(start, 16).unwrap(), u64::from_str_radix(end, 16).unwrap())
+            })
+            .collect();
+        let is_ours = |address: u64| extents.iter().any(|(start, end)| (*start..*end).contains(&address));
+        let mut switches = extents.iter().filter(|(start, _)| is_ours(word(*start))).filter_map(|(start, _)| {
+            let count = word(start + 120) as usize;
+            let mut bytes = vec![0; 4 * count];
+            read(start + 128, &mut bytes);
+            (count > 1).then_some(bytes)
+        });
+        switches.all(|switches| switches.as_chunks::<4>().0.iter().all(|switch| *switch != [0; 4]))
+    }
+
     /// Where in the kernel it waits.
     fn waits_in(&self) -> String {
         fs::read_to_string(format!("/proc/{}/wchan", self.id())).unwrap_or_default()
@@ -256,6 +284,20 @@ impl Attached {
     pub(super) fn kill(mut self) {
         self.ada.kill();
         self.ada.finish();
+    }
+
+    /// Has ada stand still.
+    pub(super) fn halt(&self) {
+        self.send("-STOP");
+    }
+
+    /// Has it go on.
+    pub(super) fn go_on(&self) {
+        self.send("-CONT");
+    }
+
+    fn send(&self, signal: &str) {
+        assert!(Command::new("kill").args([signal, &self.ada.id().to_string()]).status().unwrap().success());
     }
 
     /// Waits for ada's own end.

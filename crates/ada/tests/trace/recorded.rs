@@ -23,7 +23,7 @@ pub(crate) struct RecordedProcess {
     /// By thread id, each in the order of its file.
     pub(crate) threads: Vec<Vec<RecordedEvent>>,
     own: Option<u32>,
-    drops: Vec<Drops>,
+    pub(crate) drops: Vec<Drops>,
     gaps_with_losses: usize,
 }
 

@@ -78,6 +78,7 @@ impl Segments {
                 made.map_err(|error| ControlError::Session(format!("{}: {error}", path.display())))?;
                 let mut process = SessionWriter::join(path, pid, PLATFORM, SyncPolicy::Never)?;
                 process.set_store(self.store);
+                process.save_manifest()?;
                 Ok(new.insert(process))
             }
         }

@@ -86,6 +86,12 @@ impl SessionFiles {
         }
     }
 
+    /// Saves the manifests that processes are still to get.
+    pub(crate) fn save_first_manifests(&mut self) -> Result<(), ControlError> {
+        let mut unsaved = self.processes.values_mut().filter(|process| !process.is_saved());
+        unsaved.try_for_each(|process| process.save_manifest().map_err(ControlError::from))
+    }
+
     /// A thread's files, begun now if need be.
     pub(crate) fn thread(&mut self, pid: ProcessId, tid: ThreadId) -> Result<&mut ThreadWriter, ControlError> {
         if !self.threads.contains_key(&(pid, tid)) {

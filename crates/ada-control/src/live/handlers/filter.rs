@@ -35,7 +35,7 @@ impl Handler for FilterHandler<'_> {
         Some(Answer::Filtered {
             matched: functions.len(),
             changed: switched.changed,
-            without_counter: switched.without_counter,
+            without_counter: switched.without_counter.len(),
             unhooked: switched.unhooked,
         })
     }

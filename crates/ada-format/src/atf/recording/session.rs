@@ -20,6 +20,7 @@ pub struct SessionWriter {
     sync: SyncPolicy,
     store: Store,
     manifest: Manifest,
+    is_saved: bool,
     saw_events: bool,
 }
 
@@ -45,17 +46,19 @@ impl SessionWriter {
                 Err(error) => return Err(in_file(&session)(error)),
             }
         }
-        Self::join(session, pid, platform, sync)
+        let mut writer = Self::join(session, pid, platform, sync)?;
+        writer.save_manifest()?;
+        Ok(writer)
     }
 
-    /// Adds a process to a session that exists, as a program that starts others needs.
+    /// Adds a process to a session that exists, as a program that starts others needs. Its manifest is the caller's to save:
+    /// more may be known of the process in a moment, and until then readers find it without.
     pub fn join(session: PathBuf, pid: ProcessId, platform: Platform, sync: SyncPolicy) -> Result<Self, WriteError> {
         let process = session.join(format!("pid_{pid}"));
         fs::create_dir(&process).map_err(in_file(&process))?;
         let manifest = Manifest::begun(platform, pid);
-        let writer = Self { session, process, platform, sync, store: Store::Raw, manifest, saw_events: false };
-        writer.save_manifest()?;
-        Ok(writer)
+        let (store, is_saved, saw_events) = (Store::Raw, false, false);
+        Ok(Self { session, process, platform, sync, store, manifest, is_saved, saw_events })
     }
 
     /// The session's folder.
@@ -78,8 +81,14 @@ impl SessionWriter {
         &mut self.manifest
     }
 
+    /// Whether the manifest has been saved.
+    pub fn is_saved(&self) -> bool {
+        self.is_saved
+    }
+
     /// Replaces the manifest in one step: readers see the old one or the new one.
-    pub fn save_manifest(&self) -> Result<(), WriteError> {
+    pub fn save_manifest(&mut self) -> Result<(), WriteError> {
+        self.is_saved = true;
         let path = self.process.join("manifest.json");
         let unfinished = self.process.join("manifest.json.tmp");
         let save = || {
