@@ -66,15 +66,15 @@ class Suite:
     def quick(self):
         return self.arguments.quick
 
-    def case(self, name, command, read, *, copy_of=None, inside=None, timeout=120, environment=None, runs=1):
+    def case(self, name, command, read, *, copy_of=None, inside=None, timeout=120, environment=None, runs=1, user=None):
         """Runs a case, `runs` times traced, and prints its row. `read` makes results of the output and the folder.
 
         Each run has a folder of its own, `{work}` in the command: empty, or a copy of one. It is run there, unless
-        it has to be `inside` another that it does not change.
+        it has to be `inside` another that it does not change; and by `user`, ada included, where we may choose.
         """
-        if self.arguments.only and name not in self.arguments.only:
+        if not self.wants(name):
             return
-        run = lambda traced, limit: self._run(command, read, copy_of, inside, limit, environment, traced)
+        run = lambda traced, limit: self._run(command, read, copy_of, inside, limit, environment, user, traced)
         alone = run(False, timeout)
         limit = max(timeout, PATIENCE * alone.seconds)
         traced = [run(True, limit) for _ in range(runs)]
@@ -101,6 +101,13 @@ class Suite:
         seconds = f"{alone.seconds:.1f}/{max(one.seconds for one in traced):.1f}"
         print(f"{name:<44} {f'{alone.passed()}/{len(alone.results)}':>12} {count:>12} {seconds:>15}  {note}", flush=True)
 
+    def wants(self, name):
+        return not self.arguments.only or name in self.arguments.only
+
+    def absent(self, name, reason):
+        """A row for what could not be run."""
+        print(f"{name:<44} NOT RUN: {reason}", flush=True)
+
     def end(self):
         """The last line, and the exit code: 1 where something differs."""
         print(f"{self.rows} cases, {self.different} differ\n", flush=True)
@@ -109,34 +116,41 @@ class Suite:
     def made(self, name, make):
         """A folder in the cache that `make` fills, once."""
         folder = self.cache / name
-        if not folder.exists():
-            unfinished = folder.with_suffix(".new")
-            shutil.rmtree(unfinished, ignore_errors=True)
-            unfinished.mkdir()
-            make(unfinished)
-            unfinished.rename(folder)
+        complete = folder / "complete"
+        if not complete.exists():
+            shutil.rmtree(folder, ignore_errors=True)
+            folder.mkdir()
+            make(folder)
+            complete.touch()
         return folder
 
-    def _run(self, command, read, copy_of, inside, timeout, environment, traced):
+    def _run(self, command, read, copy_of, inside, timeout, environment, user, traced):
         with tempfile.TemporaryDirectory(prefix="ada-suite-", ignore_cleanup_errors=True) as scratch:
             scratch = Path(scratch)
             work = scratch / "work"
+            if user and os.geteuid() == 0:
+                scratch.chmod(0o777)
+            else:
+                user = None
             if copy_of:
                 shutil.copytree(copy_of, work, symlinks=True)
             else:
                 work.mkdir()
+            if user:
+                shutil.chown(work, user)
             command = [word.replace("{work}", str(work)) for word in command]
             environment = {name: value.replace("{work}", str(work)) for name, value in (environment or {}).items()}
             if traced:
                 options = ["--quiet", "--ring", "100M", "--output", str(scratch / "sessions")]
                 command = [str(self.arguments.ada), "trace", *options, "--", *command]
             variables = {**os.environ, "LC_ALL": "C.UTF-8", "TZ": "UTC", "HOME": str(work), **environment}
-            variables.setdefault("ADA_CACHE_DIR", str(self.cache / "plans"))
+            if not user:
+                variables.setdefault("ADA_CACHE_DIR", str(self.cache / "plans"))
             began = time.monotonic()
             with open(scratch / "output", "w+b") as output:
                 process = subprocess.Popen(
                     command, cwd=inside or work, env=variables, stdin=subprocess.DEVNULL, stdout=output, stderr=output,
-                    start_new_session=True,
+                    start_new_session=True, user=user, extra_groups=[] if user else None,
                 )
                 try:
                     code = process.wait(timeout)
