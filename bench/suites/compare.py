@@ -20,7 +20,7 @@ PASSED = "passed"
 PR_SET_CHILD_SUBREAPER = 36
 TIMED_OUT = 124
 # Machines are busy, and a traced program is slower: so much longer may it take.
-PATIENCE = 20
+PATIENCE = 10
 
 
 @dataclass
