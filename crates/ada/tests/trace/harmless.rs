@@ -94,3 +94,17 @@ fn exceptions_come_out_of_faults() {
         check(&Program::new("fault_exceptions.cpp").flags(&[level, "-fnon-call-exceptions"]));
     }
 }
+
+/// Nothing of what records is a descriptor of the program's. The child's calls end with its exec, and do not nest.
+#[test]
+fn a_program_that_closes_all_descriptors_is_recorded_on() {
+    let traced = Tracing::new(&Program::new("closed_descriptors.c").flags(&["-O1"])).check_output();
+    // fib(15) and fib(10) in the parent, fib(12) in the child.
+    traced.recorded.assert_balanced("fib", 1973 + 177 + 465);
+}
+
+#[test]
+fn hundreds_of_suspended_contexts_go_on_where_they_were() {
+    let traced = Tracing::new(&Program::new("many_contexts.c")).argument("150").check_output();
+    assert_eq!(traced.recorded.counts("work").calls, 150 * 3 * 9);
+}

@@ -145,6 +145,13 @@ fn a_stack_that_is_walked_is_whole_and_returns_all_the_same() {
     recorded.assert_balanced("main", 1);
 }
 
+/// What it finds is what is there: each frame has its name.
+#[test]
+fn libunwind_finds_the_frames_that_there_are() {
+    let program = Program::new("walked_stack.c").flags(&["-O1", "-rdynamic", "-lunwind"]);
+    Tracing::new(&program).check().recorded.assert_balanced("descend", 5);
+}
+
 #[test]
 fn a_panic_that_is_caught_unwinds_its_frames() {
     let traced = Tracing::new(&Program::new("panic.rs")).check();

@@ -42,6 +42,24 @@ impl Folder {
         self.folder.path()
     }
 
+    /// A source of `tests/runtimes/`, in this folder: some compilers write beside it.
+    pub(super) fn source(&self, name: &str) -> String {
+        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/runtimes").join(name);
+        let copy = self.path().join(name);
+        fs::copy(&source, &copy).unwrap_or_else(|error| panic!("{}: {error}", source.display()));
+        copy.to_str().expect("temporary folders have plain names").to_owned()
+    }
+
+    /// Has a compiler make `program` of a source. It is run in this folder.
+    pub(super) fn build(&self, program: &str, source: &str, compiler: &[&str]) -> String {
+        self.source(source);
+        let mut command = Command::new(compiler[0]);
+        let output = command.args(&compiler[1..]).arg(source).current_dir(self.path()).output();
+        let output = output.unwrap_or_else(|error| panic!("{command:?}: {error}; scripts/setup installs it"));
+        assert!(output.status.success(), "{command:?}\n{}", String::from_utf8_lossy(&output.stderr));
+        self.path().join(program).to_str().expect("temporary folders have plain names").to_owned()
+    }
+
     fn write(&self, name: &str, bytes: &[u8]) {
         fs::write(self.path().join(name), bytes).unwrap();
     }

@@ -8,7 +8,7 @@ use super::folder::Folder;
 /// All programs, the slow ones first, so that none of them is the last to end.
 pub(super) fn all(folder: &Folder) -> Vec<Entry> {
     let compilers = compilers(folder);
-    compilers.into_iter().chain(interpreters()).chain(tools()).chain(utilities()).collect()
+    compilers.into_iter().chain(interpreters()).chain(runtimes(folder)).chain(tools()).chain(utilities()).collect()
 }
 
 fn compilers(folder: &Folder) -> Vec<Entry> {
@@ -58,6 +58,25 @@ fn interpreters() -> Vec<Entry> {
         Entry::new(60_000, "dash", &["-c", "i=0; while [ $i -lt 300 ]; do i=$((i+1)); done; echo $i | cat; exit 7"]),
         Entry::new(400, "busybox", &["sh", "-c", "for i in 1 2 3; do echo $i; done | busybox sort -r; exit 9"]),
         Entry::new(80_000, "sqlite3", &[":memory:", SQL]),
+    ]
+}
+
+/// Programs in languages whose runtimes know their stacks: they read return addresses, copy frames, and make exceptions
+/// of faults.
+fn runtimes(folder: &Folder) -> Vec<Entry> {
+    let ocaml = |name| folder.build(name, &format!("{name}.ml"), &["ocamlopt", "-o", name]);
+    let go = |name| folder.build(name, &format!("{name}.go"), &["go", "build"]);
+    let mono = folder.build("managed.exe", "managed.cs", &["mcs", "-warn:0"]);
+    let gnat = folder.build("checks", "checks.adb", &["gnatmake", "-q", "-gnatws"]);
+    vec![
+        Entry::new(1_000_000, "valgrind", &["-q", "--tool=none", "/usr/bin/true"]),
+        Entry::new(1_000_000, "mono", &[&mono]),
+        Entry::new(1_000_000, "ruby", &[&folder.source("continuation.rb")]),
+        Entry::new(1_000_000, &ocaml("collected"), &[]),
+        Entry::new(500_000, &ocaml("overflow"), &[]),
+        Entry::new(20_000, &go("goroutines"), &[]),
+        Entry::new(4000, &go("nil_pointer"), &[]),
+        Entry::new(200_000, &gnat, &[]),
     ]
 }
 
