@@ -7,10 +7,11 @@ use ada_event::TraceNanos;
 use super::block::{BlockHeader, BlockKind, LONGEST, MOST_RECORD_BYTES};
 use super::block_file::BlockFile;
 use super::closing::Around;
-use super::detail_code::RecordPacker;
+use super::record_encoder::RecordEncoder;
 use super::shape::FileHeader;
 use crate::atf::Arch;
 use crate::atf::detail::{Hop, hop};
+use crate::atf::layout::{record, u32_at};
 
 /// Bytes of records after which a block is full.
 const FULL: usize = 256 << 10;
@@ -20,9 +21,9 @@ const FULL: usize = 256 << 10;
 pub(crate) struct RecordSection<W: Write + Seek> {
     file: BlockFile<W>,
     header: FileHeader,
-    packer: RecordPacker,
-    /// The records of the block at hand.
-    bytes: Vec<u8>,
+    /// The block at hand: its records, how many bytes they are in the raw form, and how many records.
+    encoder: RecordEncoder,
+    bytes: usize,
     count: u32,
     times: Option<(TraceNanos, TraceNanos)>,
     /// Where records begin in the raw file.
@@ -39,8 +40,8 @@ impl<W: Write + Seek> RecordSection<W> {
         Ok(Self {
             file,
             header,
-            packer: RecordPacker::default(),
-            bytes: Vec::new(),
+            encoder: RecordEncoder::default(),
+            bytes: 0,
             count: 0,
             times: None,
             raw_start,
@@ -57,12 +58,12 @@ impl<W: Write + Seek> RecordSection<W> {
 
     /// Their bytes in the raw form.
     pub(crate) fn len(&self) -> u64 {
-        self.before.1 + self.bytes.len() as u64
+        self.before.1 + self.bytes as u64
     }
 
     /// Bytes that they take, about.
     pub(crate) fn packed_len(&self) -> u64 {
-        self.file.len() + self.bytes.len() as u64 / 4
+        self.file.len() + self.encoder.len() as u64
     }
 
     /// Whether a record of this length can be appended.
@@ -73,30 +74,36 @@ impl<W: Write + Seek> RecordSection<W> {
     /// Appends whole records.
     pub(crate) fn append(&mut self, records: &[u8]) -> io::Result<()> {
         let mut at = 0;
-        if let (Some((begun, _)), Hop::Whole(record, _)) = (self.times, hop(records, 0, records.len(), Arch(0)))
-            && record.timestamp.0.saturating_sub(begun.0) > LONGEST
-        {
-            self.seal()?;
-        }
         while let Hop::Whole(record, next) = hop(records, at, records.len(), Arch(0)) {
-            if !self.has_room_for(next - at) {
-                return Err(io::Error::new(io::ErrorKind::InvalidInput, "a detail record of more than 1 MiB"));
-            }
-            if self.bytes.len() + (next - at) > FULL {
-                self.seal()?;
-            }
-            self.bytes.extend_from_slice(&records[at..next]);
-            self.count += 1;
-            let (first, last) = self.times.unwrap_or((record.timestamp, record.timestamp));
-            self.times = Some((first.min(record.timestamp), last.max(record.timestamp)));
-            self.is_behind = true;
+            self.append_in_pieces(record.timestamp, &[&records[at..next]])?;
             at = next;
         }
         Ok(())
     }
 
+    /// Appends a record that lies in pieces: its header and function first, and all but the last of whole words. What is
+    /// missing at its end is zero.
+    #[inline]
+    pub(crate) fn append_in_pieces(&mut self, time: TraceNanos, pieces: &[&[u8]]) -> io::Result<()> {
+        let length = pieces.first().map_or(0, |header| u32_at(header, record::TOTAL_LENGTH) as usize);
+        if !self.has_room_for(length) {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "a detail record of more than 1 MiB"));
+        }
+        let is_late = self.times.is_some_and(|(begun, _)| time.0.saturating_sub(begun.0) > LONGEST);
+        if is_late || self.bytes + length > FULL {
+            self.seal()?;
+        }
+        self.encoder.push(pieces);
+        self.bytes += length;
+        self.count += 1;
+        let (first, last) = self.times.unwrap_or((time, time));
+        self.times = Some((first.min(time), last.max(time)));
+        self.is_behind = true;
+        Ok(())
+    }
+
     fn block(&mut self) -> BlockHeader {
-        self.packer.pack(&self.bytes, &mut self.payload);
+        self.encoder.payload(&mut self.payload);
         let (earliest, latest) = self.times.unwrap_or_default();
         BlockHeader {
             kind: BlockKind::Records,
@@ -108,12 +115,12 @@ impl<W: Write + Seek> RecordSection<W> {
             earliest,
             latest,
             origin: self.raw_start + self.before.1,
-            extent: self.bytes.len() as u32,
+            extent: self.bytes as u32,
         }
     }
 
     fn seal(&mut self) -> io::Result<()> {
-        if self.bytes.is_empty() {
+        if self.count == 0 {
             return Ok(());
         }
         let header = self.block();
@@ -121,14 +128,14 @@ impl<W: Write + Seek> RecordSection<W> {
         if written.is_ok() {
             self.before = (self.records(), self.len());
         }
-        self.bytes.clear();
-        (self.count, self.times, self.is_behind) = (0, None, false);
+        self.encoder.begin_next();
+        (self.bytes, self.count, self.times, self.is_behind) = (0, 0, None, false);
         written
     }
 
     /// Hands everything to the operating system, from where it survives the process.
     pub(crate) fn flush(&mut self) -> io::Result<()> {
-        if self.is_behind && !self.bytes.is_empty() {
+        if self.is_behind && self.count > 0 {
             let header = self.block();
             self.file.put_unfinished(&header, &self.payload)?;
         }
