@@ -3,6 +3,7 @@
 
 use super::block::{BlockHeader, MOST_RECORD_BYTES};
 use super::number;
+use super::recent_words::RecentWords;
 use crate::atf::detail::{DetailRecord, Hop, hop};
 use crate::atf::layout::{RECORD_HEADER_SIZE, record, u32_at};
 use crate::atf::{Arch, BlockFault};
@@ -12,8 +13,12 @@ pub(super) const PREFIX: usize = 16;
 /// How the parts are written: as they are, or compressed …
 pub(super) const STORED: u8 = 0;
 pub(super) const ZSTD: u8 = 1;
-/// … and in addition to either, with the masks of only those words that are not zero.
+/// … and in addition to either, with the masks of only those words that differ.
 pub(super) const SPARSE: u8 = 2;
+/// Of how many words a map says whether they differ.
+pub(super) const MAP_BITS: u32 = u64::BITS;
+/// In the place of a mask: the word is a recent one.
+pub(super) const RECENT: u8 = 0;
 /// The words of a record that are stored as the difference to the record before: its event and thread, and its time.
 pub(super) const COUNTED_WORDS: std::ops::Range<usize> = record::INDEX_SEQ / 8..record::TIMESTAMP / 8 + 1;
 
@@ -89,24 +94,23 @@ impl DetailBlock {
             _ => return Err(BlockFault::Code),
         };
         let before = self.starts.last().map(|&start| start as usize);
-        let parts_are_sparse = parts.is_sparse;
         // The event of a record is mostly the one behind that of the record before.
-        let step = |number: usize| u64::from(parts_are_sparse && number == COUNTED_WORDS.start);
+        let is_sparse = parts.is_sparse;
+        let step = |number: usize| u64::from(is_sparse && number == COUNTED_WORDS.start);
         let guess = |bytes: &[u8], number: usize| match before {
             Some(before) if COUNTED_WORDS.contains(&number) => {
                 word(&bytes[before..], number).wrapping_add(step(number))
             }
             _ => model.map_or(0, |model| word(own_record(&bytes[..start], model), number)),
         };
-        let first = parts.take(0)? ^ guess(&self.bytes, 0);
+        let first = parts.take(0, guess(&self.bytes, 0))?;
         let length = first as u32 as usize;
         if length < RECORD_HEADER_SIZE || length > extent - start {
             return Err(BlockFault::TooLarge);
         }
         self.bytes.extend_from_slice(&first.to_le_bytes());
         for number in 1..length.div_ceil(8) {
-            let (coded, guess) = (parts.take(number)?, guess(&self.bytes, number));
-            let word = if COUNTED_WORDS.contains(&number) { coded.wrapping_add(guess) } else { coded ^ guess };
+            let word = parts.take(number, guess(&self.bytes, number))?;
             let room = (length - 8 * number).min(8);
             self.bytes.extend_from_slice(&word.to_le_bytes()[..room]);
         }
@@ -121,8 +125,9 @@ struct Parts<'a> {
     masks: &'a [u8],
     data: &'a [u8],
     is_sparse: bool,
-    /// Which of the next words are not zero, the lowest bit for the next one.
-    map: u8,
+    /// Which of the next words differ, the lowest bit for the next one.
+    map: u64,
+    recent: RecentWords,
 }
 
 impl<'a> Parts<'a> {
@@ -130,16 +135,11 @@ impl<'a> Parts<'a> {
         let (models, rest) = body.split_at_checked(u32_at(payload, 4) as usize).ok_or(BlockFault::Short)?;
         let (masks, data) = rest.split_at_checked(u32_at(payload, 8) as usize).ok_or(BlockFault::Short)?;
         if data.len() == u32_at(payload, 12) as usize {
-            Ok(Self { models, masks, data, is_sparse: payload[0] & SPARSE != 0, map: 0 })
+            let is_sparse = payload[0] & SPARSE != 0;
+            Ok(Self { models, masks, data, is_sparse, map: 0, recent: RecentWords::default() })
         } else {
             Err(BlockFault::Short)
         }
-    }
-
-    fn mask(&mut self) -> Result<u8, BlockFault> {
-        let (&mask, masks) = self.masks.split_first().ok_or(BlockFault::Short)?;
-        self.masks = masks;
-        Ok(mask)
     }
 
     /// A record has no words behind its end.
@@ -147,25 +147,41 @@ impl<'a> Parts<'a> {
         if self.map == 0 { Ok(()) } else { Err(BlockFault::Long) }
     }
 
-    /// The word of this number in its record.
+    /// The word of this number in its record, for which there is a guess.
     #[inline]
-    fn take(&mut self, number: usize) -> Result<u64, BlockFault> {
+    fn take(&mut self, number: usize, guess: u64) -> Result<u64, BlockFault> {
         if self.is_sparse {
-            if number.is_multiple_of(8) {
-                self.map = self.mask()?;
+            if number.is_multiple_of(MAP_BITS as usize) {
+                self.map = number::take(&mut self.models)?;
             }
-            let is_zero = self.map & 1 == 0;
+            let is_as_guessed = self.map & 1 == 0;
             self.map >>= 1;
-            if is_zero {
-                return Ok(0);
+            if is_as_guessed {
+                return Ok(guess);
             }
         }
-        let mask = self.mask()?;
-        if mask == 0 {
-            return Ok(0);
+        let (&mask, masks) = self.masks.split_first().ok_or(BlockFault::Short)?;
+        self.masks = masks;
+        if COUNTED_WORDS.contains(&number) {
+            return Ok(self.bytes(mask)?.wrapping_add(guess));
         }
-        let length = mask.count_ones() as usize;
-        let (bytes, data) = self.data.split_at_checked(length).ok_or(BlockFault::Short)?;
+        if self.is_sparse && mask == RECENT {
+            let (&place, data) = self.data.split_first().ok_or(BlockFault::Short)?;
+            self.data = data;
+            return Ok(self.recent.at(place));
+        }
+        let difference = self.bytes(mask)?;
+        let word = difference ^ guess;
+        if self.is_sparse {
+            self.recent.find_or_add(difference, word);
+        }
+        Ok(word)
+    }
+
+    /// A word of which the bytes that the mask has follow.
+    #[inline]
+    fn bytes(&mut self, mask: u8) -> Result<u64, BlockFault> {
+        let (bytes, data) = self.data.split_at_checked(mask.count_ones() as usize).ok_or(BlockFault::Short)?;
         self.data = data;
         let mut word = 0;
         let mut remaining = mask;

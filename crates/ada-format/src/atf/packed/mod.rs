@@ -24,6 +24,7 @@ mod links;
 mod model;
 mod number;
 mod packed_file;
+mod recent_words;
 mod record_encoder;
 mod record_section;
 mod shape;

@@ -1,13 +1,17 @@
 //! Encodes detail records as they come: only what differs from the last one of the same function is written.
 
-use super::detail_code::{COUNTED_WORDS, PREFIX, SPARSE, STORED, ZSTD};
+use super::detail_code::{COUNTED_WORDS, MAP_BITS, PREFIX, RECENT, SPARSE, STORED, ZSTD};
 use super::number;
-use crate::atf::layout::{RECORD_HEADER_SIZE, u64_at};
+use super::recent_words::RecentWords;
+use crate::atf::layout::RECORD_HEADER_SIZE;
 
 /// The level that costs the least.
 const LEVEL: i32 = 1;
 /// Places of the table that finds the last record of the same function.
 const KNOWN: usize = 1024;
+
+/// Words of a record's header.
+pub(super) const HEADER_WORDS: usize = RECORD_HEADER_SIZE / 8;
 
 /// Encodes the records of one block after the other, in the same memory.
 pub(super) struct RecordEncoder {
@@ -16,13 +20,12 @@ pub(super) struct RecordEncoder {
     /// The words of the last record of each model, one model behind the other.
     words: Vec<u64>,
     models: u32,
-    /// The counted words of the record before, the first of them as it is guessed for the next.
+    /// The counted words as they are guessed for the next record.
     before: [u64; COUNTED_WORDS.end - COUNTED_WORDS.start],
+    recent: RecentWords,
     numbers: Vec<u8>,
     masks: Tape,
     data: Tape,
-    /// Kept to reuse its memory: a record's words as they differ from its model's.
-    differences: Vec<u64>,
     body: Vec<u8>,
 }
 
@@ -44,10 +47,10 @@ impl Default for RecordEncoder {
             words: Vec::new(),
             models: 0,
             before: Default::default(),
+            recent: RecentWords::default(),
             numbers: Vec::new(),
             masks: Tape::default(),
             data: Tape::default(),
-            differences: Vec::new(),
             body: Vec::new(),
         };
         encoder.begin_next();
@@ -63,6 +66,7 @@ impl RecordEncoder {
         self.words.clear();
         self.models = 0;
         self.before.fill(0);
+        self.recent = RecentWords::default();
         self.numbers.clear();
         (self.masks.len, self.data.len) = (0, 0);
     }
@@ -72,41 +76,49 @@ impl RecordEncoder {
         self.numbers.len() + self.masks.len + self.data.len
     }
 
-    /// Appends a record that lies in pieces: its header and function first, and all but the last of whole words.
+    /// Appends a record of so many words: those of its header, its function where it has one, and the rest in pieces, all but
+    /// the last of whole words.
     #[inline]
-    pub(super) fn push(&mut self, pieces: &[&[u8]]) {
-        let count = pieces.iter().map(|piece| piece.len()).sum::<usize>().div_ceil(8);
-        let first = pieces.first().copied().unwrap_or_default();
-        let function = first.get(RECORD_HEADER_SIZE..RECORD_HEADER_SIZE + 8).map_or(0, |word| u64_at(word, 0));
-        let start = self.model(u64_at(first, 0), function, count);
-        if self.differences.len() < count {
-            self.differences.resize(count, 0);
-        }
-        let model = &mut self.words[start..start + count];
-        let differences = &mut self.differences[..count];
-        let mut at = 0;
-        for piece in pieces {
-            let (words, rest) = piece.as_chunks();
-            let places = model[at..].iter_mut().zip(&mut differences[at..]);
-            for ((known, difference), word) in places.zip(words) {
-                let word = u64::from_le_bytes(*word);
-                *difference = word ^ *known;
-                *known = word;
+    pub(super) fn push(&mut self, count: usize, header: [u64; HEADER_WORDS], function: Option<u64>, pieces: &[&[u8]]) {
+        let start = self.model(header[0], function.unwrap_or(0), count);
+        let mut model = &mut self.words[start..start + count];
+        let mut words = Words {
+            numbers: &mut self.numbers,
+            masks: self.masks.room(count),
+            // Bytes are written eight at a time, and those behind the ones that count are written over.
+            data: self.data.room(8 * count + 8),
+            recent: &mut self.recent,
+            mask_len: 0,
+            data_len: 0,
+            number: 0,
+            map: 0,
+        };
+        for (number, word) in header.into_iter().chain(function).enumerate() {
+            let Some(known) = model.split_off_first_mut() else { break };
+            if COUNTED_WORDS.contains(&number) {
+                let guess = &mut self.before[number - COUNTED_WORDS.start];
+                words.put_counted(word.wrapping_sub(*guess));
+                *guess = word.wrapping_add(u64::from(number == COUNTED_WORDS.start));
+            } else {
+                words.put(known, word);
             }
-            at += words.len();
-            if !rest.is_empty() {
+        }
+        for piece in pieces {
+            let (whole, rest) = piece.as_chunks();
+            let known = model.split_off_mut(..whole.len()).unwrap_or_default();
+            words.put_all(known, whole);
+            if !rest.is_empty()
+                && let Some(known) = model.split_off_first_mut()
+            {
                 let mut bytes = [0; 8];
                 bytes[..rest.len()].copy_from_slice(rest);
-                let word = u64::from_le_bytes(bytes);
-                (differences[at], model[at]) = (word ^ model[at], word);
+                words.put(known, u64::from_le_bytes(bytes));
             }
         }
-        for (number, guess) in COUNTED_WORDS.zip(&mut self.before) {
-            differences[number] = model[number].wrapping_sub(*guess);
-            *guess = model[number];
-        }
-        self.before[0] = self.before[0].wrapping_add(1);
-        put(differences, &mut self.masks, &mut self.data);
+        words.end_map();
+        let (mask_len, data_len) = (words.mask_len, words.data_len);
+        self.masks.len += mask_len;
+        self.data.len += data_len;
     }
 
     /// Where the words are that a record of this kind is compared with. Says which in the block; a new one is all zeros.
@@ -124,8 +136,8 @@ impl RecordEncoder {
         start as usize
     }
 
-    /// Makes a payload of the block as it is now.
-    pub(super) fn payload(&mut self, payload: &mut Vec<u8>) {
+    /// Makes a payload of the block as it is now, compressed or not.
+    pub(super) fn payload(&mut self, payload: &mut Vec<u8>, is_compressed: bool) {
         let parts = [&self.numbers, self.masks.bytes(), self.data.bytes()];
         self.body.clear();
         parts.iter().for_each(|part| self.body.extend_from_slice(part));
@@ -133,8 +145,8 @@ impl RecordEncoder {
         payload.extend_from_slice(&[SPARSE | STORED, 0, 0, 0]);
         parts.iter().for_each(|part| payload.extend_from_slice(&(part.len() as u32).to_le_bytes()));
         payload.resize(PREFIX + zstd::zstd_safe::compress_bound(self.body.len()), 0);
-        let compressed =
-            self.compressor.as_mut().and_then(|it| it.compress_to_buffer(&self.body, &mut payload[PREFIX..]).ok());
+        let compressor = self.compressor.as_mut().filter(|_| is_compressed);
+        let compressed = compressor.and_then(|it| it.compress_to_buffer(&self.body, &mut payload[PREFIX..]).ok());
         match compressed.filter(|&length| length < self.body.len()) {
             Some(length) => {
                 payload.truncate(PREFIX + length);
@@ -170,32 +182,94 @@ impl Tape {
     }
 }
 
-/// Appends words. Of each eight: which are not zero; of each of these: which of its bytes are not zero, and these bytes.
-#[inline]
-fn put(words: &[u64], masks: &mut Tape, data: &mut Tape) {
-    // Bytes are written eight at a time, and those behind the ones that count are written over.
-    let (mask_room, data_room) = (masks.room(words.len() + words.len().div_ceil(8)), data.room(8 * words.len() + 8));
-    let (mut mask_len, mut data_len) = (0, 0);
-    for group in words.chunks(8) {
-        let map_at = mask_len;
-        mask_len += 1;
-        let mut map = 0;
-        if group.iter().fold(0, |all, word| all | word) != 0 {
-            for (number, &word) in group.iter().enumerate() {
-                if word == 0 {
-                    continue;
+/// A record's words on their way to the tapes. Of 64 at a time: which of them differ from the model's; of each of these: which
+/// bytes of the difference are not zero, and these bytes; or where among the recent words it is found.
+struct Words<'a> {
+    numbers: &'a mut Vec<u8>,
+    masks: &'a mut [u8],
+    data: &'a mut [u8],
+    recent: &'a mut RecentWords,
+    mask_len: usize,
+    data_len: usize,
+    /// How many words the map has so far, and which of them differ.
+    number: u32,
+    map: u64,
+}
+
+impl Words<'_> {
+    #[inline(always)]
+    fn put_all(&mut self, known: &mut [u64], words: &[[u8; 8]]) {
+        const TOGETHER: usize = 4;
+        let (known_groups, known_rest) = known.as_chunks_mut::<TOGETHER>();
+        let (groups, rest) = words.as_chunks::<TOGETHER>();
+        for (known, group) in known_groups.iter_mut().zip(groups) {
+            let group = group.map(u64::from_le_bytes);
+            let differences: [u64; TOGETHER] = std::array::from_fn(|number| known[number] ^ group[number]);
+            // Most words are the same, and cost nothing more.
+            if differences.into_iter().fold(0, |all, word| all | word) == 0
+                && self.number + (TOGETHER as u32) < MAP_BITS
+            {
+                self.number += TOGETHER as u32;
+                continue;
+            }
+            known.iter_mut().zip(group).for_each(|(known, word)| self.put(known, word));
+        }
+        known_rest.iter_mut().zip(rest).for_each(|(known, word)| self.put(known, u64::from_le_bytes(*word)));
+    }
+
+    #[inline(always)]
+    fn put(&mut self, known: &mut u64, word: u64) {
+        let difference = *known ^ word;
+        if difference != 0 {
+            *known = word;
+            match self.recent.find_or_add(difference, word) {
+                Some(place) => {
+                    self.put_mask(RECENT);
+                    self.data[self.data_len] = place;
+                    self.data_len += 1;
                 }
-                map |= 1 << number;
-                let mask = nonzero_bytes(word);
-                mask_room[mask_len] = mask;
-                mask_len += 1;
-                data_len += put_bytes(word, mask, &mut data_room[data_len..]);
+                None => self.put_difference(difference),
             }
         }
-        mask_room[map_at] = map;
+        self.next();
     }
-    masks.len += mask_len;
-    data.len += data_len;
+
+    #[inline(always)]
+    fn put_counted(&mut self, difference: u64) {
+        if difference != 0 {
+            self.put_difference(difference);
+        }
+        self.next();
+    }
+
+    #[inline(always)]
+    fn put_difference(&mut self, difference: u64) {
+        let mask = nonzero_bytes(difference);
+        self.put_mask(mask);
+        self.data_len += put_bytes(difference, mask, &mut self.data[self.data_len..]);
+    }
+
+    #[inline(always)]
+    fn put_mask(&mut self, mask: u8) {
+        self.map |= 1 << self.number;
+        self.masks[self.mask_len] = mask;
+        self.mask_len += 1;
+    }
+
+    #[inline(always)]
+    fn next(&mut self) {
+        self.number += 1;
+        if self.number == MAP_BITS {
+            self.end_map();
+        }
+    }
+
+    fn end_map(&mut self) {
+        if self.number > 0 {
+            number::put(self.numbers, self.map);
+        }
+        (self.number, self.map) = (0, 0);
+    }
 }
 
 /// Writes the bytes of a word that a mask has; gives how many these are.
@@ -245,12 +319,12 @@ mod tests {
         let mut encoder = RecordEncoder::default();
         let mut sizes = Vec::new();
         for time in 0_u64..3 {
-            let words = [240 | 3 << 32, 7 << 32 | time, 1000 + 50 * time, 1 << 32].map(u64::to_le_bytes);
+            let header = [240 | 3 << 32, 7 << 32 | time, 1000 + 50 * time];
             let before = encoder.len();
-            encoder.push(&[words.as_flattened(), &[0xaa; 208]]);
+            encoder.push(30, header, Some(1 << 32), &[&[0xaa; 208]]);
             sizes.push(encoder.len() - before);
         }
-        // The model, a map of each eight words, and the mask and byte of the time.
-        assert_eq!(sizes[1..], [1 + 4 + 2; 2]);
+        // The model, which words differ, and the mask and byte of the time.
+        assert_eq!(sizes[1..], [1 + 1 + 2; 2]);
     }
 }

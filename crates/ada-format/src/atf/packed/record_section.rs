@@ -7,11 +7,11 @@ use ada_event::TraceNanos;
 use super::block::{BlockHeader, BlockKind, LONGEST, MOST_RECORD_BYTES};
 use super::block_file::BlockFile;
 use super::closing::Around;
-use super::record_encoder::RecordEncoder;
+use super::record_encoder::{HEADER_WORDS, RecordEncoder};
 use super::shape::FileHeader;
 use crate::atf::Arch;
 use crate::atf::detail::{Hop, hop};
-use crate::atf::layout::{record, u32_at};
+use crate::atf::layout::{RECORD_HEADER_SIZE, record};
 
 /// Bytes of records after which a block is full.
 const FULL: usize = 256 << 10;
@@ -32,6 +32,7 @@ pub(crate) struct RecordSection<W: Write + Seek> {
     before: (u64, u64),
     is_behind: bool,
     payload: Vec<u8>,
+    is_compressed: bool,
 }
 
 impl<W: Write + Seek> RecordSection<W> {
@@ -48,6 +49,7 @@ impl<W: Write + Seek> RecordSection<W> {
             before: (0, 0),
             is_behind: false,
             payload: Vec::new(),
+            is_compressed: true,
         })
     }
 
@@ -71,29 +73,45 @@ impl<W: Write + Seek> RecordSection<W> {
         length <= MOST_RECORD_BYTES as usize
     }
 
+    /// Whether blocks are compressed: that takes time, which whoever waits for the writer may not have.
+    pub(crate) fn set_compressed(&mut self, is_compressed: bool) {
+        self.is_compressed = is_compressed;
+    }
+
     /// Appends whole records.
     pub(crate) fn append(&mut self, records: &[u8]) -> io::Result<()> {
         let mut at = 0;
-        while let Hop::Whole(record, next) = hop(records, at, records.len(), Arch(0)) {
-            self.append_in_pieces(record.timestamp, &[&records[at..next]])?;
+        while let Hop::Whole(_, next) = hop(records, at, records.len(), Arch(0)) {
+            let (words, _) = records[at..next].as_chunks();
+            let word = |number: usize| words.get(number).map(|word| u64::from_le_bytes(*word));
+            let header = std::array::from_fn(|number| word(number).unwrap_or(0));
+            let function = word(HEADER_WORDS);
+            let read = RECORD_HEADER_SIZE + function.map_or(0, |_| 8);
+            self.append_in_pieces(next - at, header, function, &[&records[at + read..next]])?;
             at = next;
         }
         Ok(())
     }
 
-    /// Appends a record that lies in pieces: its header and function first, and all but the last of whole words. What is
-    /// missing at its end is zero.
+    /// Appends a record of this length: the words of its header, its function where it has one, and the rest in pieces, all
+    /// but the last of whole words. What is missing at its end is zero.
     #[inline]
-    pub(crate) fn append_in_pieces(&mut self, time: TraceNanos, pieces: &[&[u8]]) -> io::Result<()> {
-        let length = pieces.first().map_or(0, |header| u32_at(header, record::TOTAL_LENGTH) as usize);
+    pub(crate) fn append_in_pieces(
+        &mut self,
+        length: usize,
+        header: [u64; HEADER_WORDS],
+        function: Option<u64>,
+        pieces: &[&[u8]],
+    ) -> io::Result<()> {
         if !self.has_room_for(length) {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "a detail record of more than 1 MiB"));
         }
+        let time = TraceNanos(header[record::TIMESTAMP / 8]);
         let is_late = self.times.is_some_and(|(begun, _)| time.0.saturating_sub(begun.0) > LONGEST);
         if is_late || self.bytes + length > FULL {
             self.seal()?;
         }
-        self.encoder.push(pieces);
+        self.encoder.push(length.div_ceil(8), header, function, pieces);
         self.bytes += length;
         self.count += 1;
         let (first, last) = self.times.unwrap_or((time, time));
@@ -103,7 +121,7 @@ impl<W: Write + Seek> RecordSection<W> {
     }
 
     fn block(&mut self) -> BlockHeader {
-        self.encoder.payload(&mut self.payload);
+        self.encoder.payload(&mut self.payload, self.is_compressed);
         let (earliest, latest) = self.times.unwrap_or_default();
         BlockHeader {
             kind: BlockKind::Records,

@@ -5,7 +5,7 @@ use std::io::{self, Seek, Write};
 use ada_event::{DetailSeq, EventSeq, ThreadId, TraceNanos};
 
 use super::section::SectionWriter;
-use crate::atf::detail::{DetailFooter, DetailHeader, Hop, encode_header, hop};
+use crate::atf::detail::{DetailFooter, DetailHeader, Hop, encode_header, header_words, hop};
 use crate::atf::layout::{HEADER_SIZE, RECORD_HEADER_SIZE};
 use crate::atf::packed::{Around, FileHeader, RecordSection};
 use crate::atf::payload::{Payload, X86Captured};
@@ -129,16 +129,20 @@ impl<W: Write + Seek> DetailWriter<W> {
         let link = u32::try_from(index_seq.0).map_err(|_| WriteError::LinkOverflow { position: index_seq.0 })?;
         let sizes = captured.sizes()?;
         let length = RECORD_HEADER_SIZE + captured.len();
-        let mut head = [0; RECORD_HEADER_SIZE + 8];
-        let (header, function) = head.split_at_mut(RECORD_HEADER_SIZE);
-        let thread = self.header.thread;
-        header.copy_from_slice(&encode_header(length as u32, captured.kind, link, thread, timestamp));
-        function.copy_from_slice(&captured.function.0.to_le_bytes());
         let [first, second] = captured.registers;
-        let pieces = [&head, first, second, &sizes, captured.vectors, captured.stack];
+        let pieces = [first, second, &sizes, captured.vectors, captured.stack];
+        let header = header_words(length as u32, captured.kind, link, self.header.thread, timestamp);
         match &mut self.section {
-            Section::Raw(section) => section.append_in_pieces(length, &pieces)?,
-            Section::Packed(section) => section.append_in_pieces(timestamp, &pieces)?,
+            Section::Raw(section) => {
+                let [head, event, time] = header.map(u64::to_le_bytes);
+                let function = captured.function.0.to_le_bytes();
+                let [registers, more_registers, sizes, vectors, stack] = pieces;
+                let pieces = [&head, &event, &time, &function, registers, more_registers, sizes, vectors, stack];
+                section.append_in_pieces(length, &pieces)?;
+            }
+            Section::Packed(section) => {
+                section.append_in_pieces(length, header, Some(captured.function.0), &pieces)?;
+            }
         }
         self.saw(link, timestamp);
         Ok(seq)
@@ -177,6 +181,13 @@ impl<W: Write + Seek> DetailWriter<W> {
                     return Err(AtfError::RecordPastEnd { offset, length, end: bytes.len() as u64 });
                 }
             }
+        }
+    }
+
+    /// Whether packed records are compressed from now on: that takes time, which whoever waits for them may not have.
+    pub fn set_compressed(&mut self, is_compressed: bool) {
+        if let Section::Packed(section) = &mut self.section {
+            section.set_compressed(is_compressed);
         }
     }
 
@@ -306,6 +317,23 @@ mod tests {
                 assert!(file(true) == file(false), "{window} bytes of stack");
             }
         }
+    }
+
+    #[test]
+    fn what_is_not_compressed_reads_the_same() {
+        let files: [Vec<u8>; 2] = [true, false].map(|is_compressed| {
+            let thread = ThreadId(5);
+            let mut writer = DetailWriter::begin_packed(Cursor::default(), Platform::LINUX_X86_64, thread).unwrap();
+            writer.set_compressed(is_compressed);
+            for n in 0..100_u64 {
+                writer.append(EventSeq(n), TraceNanos(n), &unknown(&(n / 9).to_le_bytes().repeat(9))).unwrap();
+            }
+            writer.finish().unwrap().into_inner()
+        });
+        let [compressed, stored] = &files;
+        assert!(compressed.len() < stored.len());
+        let unpack = |file: &[u8]| crate::atf::packed::unpack_detail(file, Vec::new()).unwrap();
+        assert!(unpack(compressed) == unpack(stored));
     }
 
     #[test]

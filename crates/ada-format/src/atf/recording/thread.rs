@@ -145,6 +145,11 @@ impl ThreadWriter {
         Ok(bytes)
     }
 
+    /// Whether packed detail is compressed from now on, see [`DetailWriter::set_compressed`].
+    pub fn set_detail_compressed(&mut self, is_compressed: bool) {
+        self.detail.iter_mut().for_each(|detail| detail.set_compressed(is_compressed));
+    }
+
     /// Hands all buffers to the operating system: what was appended survives the death of this process.
     pub fn flush(&mut self) -> Result<(), WriteError> {
         let flushed = self.detail.as_mut().map_or(Ok(()), DetailWriter::flush).and_then(|()| self.index.flush());
