@@ -43,7 +43,7 @@ pub use manifest::{
 };
 pub use map::Mapping;
 pub use merge::{Merge, MergedEvent};
-pub use payload::{Arm64Frame, MAX_PROBES, MAX_STACK_WINDOW, Payload, Probes, X86Call, X86Return};
+pub use payload::{Arm64Frame, MAX_PROBES, MAX_STACK_WINDOW, Payload, Probes, X86Call, X86Captured, X86Return};
 pub use platform::{Arch, Clock, Os, Platform};
 pub use recording::{DetailWriter, IndexWriter, SessionWriter, SyncPolicy, ThreadWriter};
 pub use session::{

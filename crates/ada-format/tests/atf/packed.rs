@@ -270,6 +270,58 @@ fn records_are_packed_and_come_back() {
     assert!(packed.len() < records.concat().len() * 2 / 5, "{} of {}", packed.len(), records.concat().len());
 }
 
+/// Where the first block of a file has its method.
+const FIRST_METHOD: usize = 32 + 64;
+
+/// The example of the document.
+#[test]
+fn records_are_packed_to_the_bytes_of_the_document() {
+    let function = 1_u64 << 32;
+    let records = [(6, 1000), (7, 1050)].map(|(seq, time)| record(4, seq, 5, time, &function.to_le_bytes()));
+    let packed = check_detail(&records);
+    let mut payload = vec![2, 0, 0, 0, 4, 0, 0, 0, 5, 0, 0, 0, 8, 0, 0, 0];
+    payload.extend([0, 0x0f, 0, 0x04]);
+    payload.extend([0x11, 0x11, 0x03, 0x10, 0x01]);
+    payload.extend([0x20, 0x04, 0x06, 0x05, 0xe8, 0x03, 0x01, 0x32]);
+    assert_eq!(packed[FIRST_METHOD..][..payload.len()], payload);
+}
+
+/// A word that was written lately is found again, in a function that has nothing else in common with the first.
+#[test]
+fn a_result_that_becomes_an_argument_is_written_once() {
+    let random = 0x1234_5678_9abc_def1_u64;
+    let words = |words: &[u64]| words.iter().flat_map(|word| word.to_le_bytes()).collect::<Vec<u8>>();
+    let functions = |count: u64| -> Vec<Vec<u8>> {
+        (0..count).map(|n| record(4, n as u32, 5, n, &words(&[n << 32, random, random, n]))).collect()
+    };
+    let (one, many) = (check_detail(&functions(1)), check_detail(&functions(50)));
+    assert!(many.len() - one.len() < 50 * 16, "{} and {}", one.len(), many.len());
+}
+
+/// A record's map may have bits for words that it does not have.
+#[test]
+fn words_behind_the_end_of_a_record_are_refused() {
+    let raw = detail(LINUX, 5, &[record(4, 6, 5, 1000, &[1; 8])]);
+    let packed = packed_detail(&raw);
+    let header = Block {
+        kind: b'D',
+        count: 1,
+        thread: 5,
+        earliest: 1000,
+        latest: 1000,
+        origin: 64,
+        extent: 32,
+        ..Block::default()
+    };
+    let around: (&[u8], &[u8], bool) = (&raw[..64], &raw[raw.len() - 64..], false);
+    let payload = packed[FIRST_METHOD..][..16 + 1 + 5 + 14].to_vec();
+    let file = |payload: Vec<u8>| file(b"ATPD", LINUX, 5, &[(header, payload, Vec::new())], around);
+    assert_eq!(unpack_detail(&file(payload.clone()), Vec::new()).unwrap(), raw);
+    let mut wrong = payload;
+    wrong[17] |= 0x10;
+    assert_ne!(unpack_detail(&file(wrong), Vec::new()).ok(), Some(raw));
+}
+
 #[test]
 fn every_cut_of_a_raw_detail_file_can_be_packed() {
     let raw = detail(LINUX, 5, &records(20));
@@ -491,10 +543,14 @@ fn golden_packed_files_are_read() {
     if std::env::var_os("ADA_BLESS").is_some() {
         fs::create_dir_all(&folder).unwrap();
         fs::write(folder.join("index.atp"), &index).unwrap();
-        fs::write(folder.join("detail.atp"), packed_detail(&raw_detail)).unwrap();
+        fs::write(folder.join("sparse_detail.atp"), packed_detail(&raw_detail)).unwrap();
     }
     assert!(fs::read(folder.join("index.atp")).unwrap() == index);
     assert!(unpack_index(&index, Vec::new()).unwrap() == raw_index);
-    let detail = fs::read(folder.join("detail.atp")).unwrap();
-    assert!(unpack_detail(&detail, Vec::new()).unwrap() == raw_detail);
+    // The first has the masks of all words, as ada wrote them before.
+    for (name, is_sparse) in [("detail.atp", false), ("sparse_detail.atp", true)] {
+        let detail = fs::read(folder.join(name)).unwrap();
+        assert_eq!(detail[FIRST_METHOD] & 2 != 0, is_sparse);
+        assert!(unpack_detail(&detail, Vec::new()).unwrap() == raw_detail, "{name}");
+    }
 }

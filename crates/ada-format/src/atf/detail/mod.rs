@@ -10,6 +10,6 @@ mod view;
 pub(crate) use check::DetailCheck;
 pub use header::{DetailFooter, DetailHeader};
 pub use record::DetailRecord;
-pub(crate) use record::{Hop, encode_header, hop};
+pub(crate) use record::{Hop, encode_header, header_words, hop};
 pub(crate) use shape::DetailShape;
 pub use view::{DetailView, Records};

@@ -2,7 +2,7 @@
 
 use ada_event::{EventSeq, ThreadId, TraceNanos};
 
-use crate::atf::layout::{RECORD_HEADER_SIZE, put, record, u16_at, u32_at, u64_at};
+use crate::atf::layout::{RECORD_HEADER_SIZE, record, u16_at, u32_at, u64_at};
 use crate::atf::payload::Payload;
 use crate::atf::{Arch, AtfError, DetailType};
 
@@ -90,12 +90,22 @@ pub(crate) fn encode_header(
     timestamp: TraceNanos,
 ) -> [u8; RECORD_HEADER_SIZE] {
     let mut bytes = [0; RECORD_HEADER_SIZE];
-    put(&mut bytes, record::TOTAL_LENGTH, total_length.to_le_bytes());
-    put(&mut bytes, record::EVENT_TYPE, kind.0.to_le_bytes());
-    put(&mut bytes, record::INDEX_SEQ, index_seq.to_le_bytes());
-    put(&mut bytes, record::THREAD, thread.0.to_le_bytes());
-    put(&mut bytes, record::TIMESTAMP, timestamp.0.to_le_bytes());
+    let words = header_words(total_length, kind, index_seq, thread, timestamp).map(u64::to_le_bytes);
+    bytes.copy_from_slice(words.as_flattened());
     bytes
+}
+
+/// The same as numbers, which stay in registers.
+#[inline]
+pub(crate) fn header_words(
+    total_length: u32,
+    kind: DetailType,
+    index_seq: u32,
+    thread: ThreadId,
+    timestamp: TraceNanos,
+) -> [u64; RECORD_HEADER_SIZE / 8] {
+    const { assert!(record::EVENT_TYPE == 4 && record::INDEX_SEQ == 8 && record::THREAD == 12) };
+    [u64::from(total_length) | u64::from(kind.0) << 32, u64::from(index_seq) | u64::from(thread.0) << 32, timestamp.0]
 }
 
 #[cfg(test)]

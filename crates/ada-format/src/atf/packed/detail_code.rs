@@ -1,130 +1,26 @@
-//! Blocks of detail records: each is stored as its difference to the last one of the same function, then compressed.
+//! Reads blocks of detail records: each is stored as its difference to the last one of the same function, and all are
+//! compressed together. What `record_encoder.rs` writes is sparse; earlier files have the masks of all words.
 
 use super::block::{BlockHeader, MOST_RECORD_BYTES};
 use super::number;
+use super::recent_words::RecentWords;
 use crate::atf::detail::{DetailRecord, Hop, hop};
 use crate::atf::layout::{RECORD_HEADER_SIZE, record, u32_at};
 use crate::atf::{Arch, BlockFault};
 
 /// Bytes of a payload before its parts.
-const PREFIX: usize = 16;
-const STORED: u8 = 0;
-const ZSTD: u8 = 1;
-/// The level that costs the least.
-const LEVEL: i32 = 1;
-/// Places of the table that finds the last record of the same function.
-const KNOWN: usize = 1024;
+pub(super) const PREFIX: usize = 16;
+/// How the parts are written: as they are, or compressed …
+pub(super) const STORED: u8 = 0;
+pub(super) const ZSTD: u8 = 1;
+/// … and in addition to either, with the masks of only those words that differ.
+pub(super) const SPARSE: u8 = 2;
+/// Of how many words a map says whether they differ.
+pub(super) const MAP_BITS: u32 = u64::BITS;
+/// In the place of a mask: the word is a recent one.
+pub(super) const RECENT: u8 = 0;
 /// The words of a record that are stored as the difference to the record before: its event and thread, and its time.
-const COUNTED_WORDS: std::ops::Range<usize> = record::INDEX_SEQ / 8..record::TIMESTAMP / 8 + 1;
-/// The word that has the function: the first of every payload that ada knows.
-const FUNCTION_WORD: usize = RECORD_HEADER_SIZE / 8;
-
-/// Packs the records of one block after the other, in the same memory.
-pub(crate) struct RecordPacker {
-    compressor: Option<zstd::bulk::Compressor<'static>>,
-    known: Vec<Option<(u64, u64, u32)>>,
-    models: Vec<usize>,
-    body: Vec<u8>,
-    masks: Vec<u8>,
-    data: Vec<u8>,
-}
-
-impl Default for RecordPacker {
-    fn default() -> Self {
-        Self {
-            // Without memory for it, blocks are stored as they are.
-            compressor: zstd::bulk::Compressor::new(LEVEL).ok(),
-            known: Vec::new(),
-            models: Vec::new(),
-            body: Vec::new(),
-            masks: Vec::new(),
-            data: Vec::new(),
-        }
-    }
-}
-
-impl RecordPacker {
-    /// Makes a payload of whole records.
-    pub(crate) fn pack(&mut self, records: &[u8], payload: &mut Vec<u8>) {
-        self.known.clear();
-        self.known.resize(KNOWN, None);
-        self.models.clear();
-        self.body.clear();
-        self.masks.clear();
-        self.data.clear();
-        let (mut at, mut before) = (0, None);
-        while let Hop::Whole(_, next) = hop(records, at, records.len(), Arch(0)) {
-            let own = &records[at..next];
-            let model = self.model(own, at);
-            for number in 0..own.len().div_ceil(8) {
-                let guess = match before {
-                    Some(before) if COUNTED_WORDS.contains(&number) => word(&records[before..], number),
-                    _ => model.map_or(0, |model| word(own_record(records, model), number)),
-                };
-                let word = word(own, number);
-                let coded = if COUNTED_WORDS.contains(&number) { word.wrapping_sub(guess) } else { word ^ guess };
-                self.put(coded);
-            }
-            before = Some(at);
-            at = next;
-        }
-        let lengths = [self.body.len(), self.masks.len(), self.data.len()].map(|length| length as u32);
-        self.body.extend_from_slice(&self.masks);
-        self.body.extend_from_slice(&self.data);
-        payload.clear();
-        payload.extend_from_slice(&[STORED, 0, 0, 0]);
-        lengths.iter().for_each(|length| payload.extend_from_slice(&length.to_le_bytes()));
-        payload.resize(PREFIX + zstd::zstd_safe::compress_bound(self.body.len()), 0);
-        let compressed =
-            self.compressor.as_mut().and_then(|it| it.compress_to_buffer(&self.body, &mut payload[PREFIX..]).ok());
-        match compressed.filter(|&length| length < self.body.len()) {
-            Some(length) => {
-                payload.truncate(PREFIX + length);
-                payload[0] = ZSTD;
-            }
-            None => {
-                payload.truncate(PREFIX);
-                payload.extend_from_slice(&self.body);
-            }
-        }
-    }
-
-    /// The record that this one is compared with: the last one of its function and shape. Says which in the payload.
-    fn model(&mut self, own: &[u8], at: usize) -> Option<usize> {
-        let key = (word(own, 0), if own.len() > RECORD_HEADER_SIZE { word(own, FUNCTION_WORD) } else { 0 });
-        let hash = (key.0 ^ key.1.rotate_left(32)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        let known = &mut self.known[(hash >> 54) as usize % KNOWN];
-        match *known {
-            Some((first, second, number)) if (first, second) == key => {
-                number::put(&mut self.body, number.into());
-                Some(std::mem::replace(&mut self.models[number as usize], at))
-            }
-            _ => {
-                let number = self.models.len() as u32;
-                *known = Some((key.0, key.1, number));
-                number::put(&mut self.body, number.into());
-                self.models.push(at);
-                None
-            }
-        }
-    }
-
-    /// Appends a word: a mask of its bytes that are not zero, and those bytes.
-    #[inline]
-    fn put(&mut self, word: u64) {
-        if word == 0 {
-            return self.masks.push(0);
-        }
-        let mut mask = 0;
-        for (byte_index, byte) in word.to_le_bytes().into_iter().enumerate() {
-            if byte != 0 {
-                mask |= 1 << byte_index;
-                self.data.push(byte);
-            }
-        }
-        self.masks.push(mask);
-    }
-}
+pub(super) const COUNTED_WORDS: std::ops::Range<usize> = record::INDEX_SEQ / 8..record::TIMESTAMP / 8 + 1;
 
 /// A record at an offset of a block's records.
 fn own_record(records: &[u8], at: usize) -> &[u8] {
@@ -198,24 +94,28 @@ impl DetailBlock {
             _ => return Err(BlockFault::Code),
         };
         let before = self.starts.last().map(|&start| start as usize);
+        // The event of a record is mostly the one behind that of the record before.
+        let is_sparse = parts.is_sparse;
+        let step = |number: usize| u64::from(is_sparse && number == COUNTED_WORDS.start);
         let guess = |bytes: &[u8], number: usize| match before {
-            Some(before) if COUNTED_WORDS.contains(&number) => word(&bytes[before..], number),
+            Some(before) if COUNTED_WORDS.contains(&number) => {
+                word(&bytes[before..], number).wrapping_add(step(number))
+            }
             _ => model.map_or(0, |model| word(own_record(&bytes[..start], model), number)),
         };
-        let first = parts.take()? ^ guess(&self.bytes, 0);
+        let first = parts.take(0, guess(&self.bytes, 0))?;
         let length = first as u32 as usize;
         if length < RECORD_HEADER_SIZE || length > extent - start {
             return Err(BlockFault::TooLarge);
         }
         self.bytes.extend_from_slice(&first.to_le_bytes());
         for number in 1..length.div_ceil(8) {
-            let (coded, guess) = (parts.take()?, guess(&self.bytes, number));
-            let word = if COUNTED_WORDS.contains(&number) { coded.wrapping_add(guess) } else { coded ^ guess };
+            let word = parts.take(number, guess(&self.bytes, number))?;
             let room = (length - 8 * number).min(8);
             self.bytes.extend_from_slice(&word.to_le_bytes()[..room]);
         }
         self.starts.push(start as u32);
-        Ok(())
+        parts.end_record()
     }
 }
 
@@ -224,6 +124,10 @@ struct Parts<'a> {
     models: &'a [u8],
     masks: &'a [u8],
     data: &'a [u8],
+    is_sparse: bool,
+    /// Which of the next words differ, the lowest bit for the next one.
+    map: u64,
+    recent: RecentWords,
 }
 
 impl<'a> Parts<'a> {
@@ -231,21 +135,53 @@ impl<'a> Parts<'a> {
         let (models, rest) = body.split_at_checked(u32_at(payload, 4) as usize).ok_or(BlockFault::Short)?;
         let (masks, data) = rest.split_at_checked(u32_at(payload, 8) as usize).ok_or(BlockFault::Short)?;
         if data.len() == u32_at(payload, 12) as usize {
-            Ok(Self { models, masks, data })
+            let is_sparse = payload[0] & SPARSE != 0;
+            Ok(Self { models, masks, data, is_sparse, map: 0, recent: RecentWords::default() })
         } else {
             Err(BlockFault::Short)
         }
     }
 
+    /// A record has no words behind its end.
+    fn end_record(&self) -> Result<(), BlockFault> {
+        if self.map == 0 { Ok(()) } else { Err(BlockFault::Long) }
+    }
+
+    /// The word of this number in its record, for which there is a guess.
     #[inline]
-    fn take(&mut self) -> Result<u64, BlockFault> {
+    fn take(&mut self, number: usize, guess: u64) -> Result<u64, BlockFault> {
+        if self.is_sparse {
+            if number.is_multiple_of(MAP_BITS as usize) {
+                self.map = number::take(&mut self.models)?;
+            }
+            let is_as_guessed = self.map & 1 == 0;
+            self.map >>= 1;
+            if is_as_guessed {
+                return Ok(guess);
+            }
+        }
         let (&mask, masks) = self.masks.split_first().ok_or(BlockFault::Short)?;
         self.masks = masks;
-        if mask == 0 {
-            return Ok(0);
+        if COUNTED_WORDS.contains(&number) {
+            return Ok(self.bytes(mask)?.wrapping_add(guess));
         }
-        let length = mask.count_ones() as usize;
-        let (bytes, data) = self.data.split_at_checked(length).ok_or(BlockFault::Short)?;
+        if self.is_sparse && mask == RECENT {
+            let (&place, data) = self.data.split_first().ok_or(BlockFault::Short)?;
+            self.data = data;
+            return Ok(self.recent.at(place));
+        }
+        let difference = self.bytes(mask)?;
+        let word = difference ^ guess;
+        if self.is_sparse {
+            self.recent.find_or_add(difference, word);
+        }
+        Ok(word)
+    }
+
+    /// A word of which the bytes that the mask has follow.
+    #[inline]
+    fn bytes(&mut self, mask: u8) -> Result<u64, BlockFault> {
+        let (bytes, data) = self.data.split_at_checked(mask.count_ones() as usize).ok_or(BlockFault::Short)?;
         self.data = data;
         let mut word = 0;
         let mut remaining = mask;
@@ -262,7 +198,7 @@ fn decompress(payload: &[u8]) -> Result<std::borrow::Cow<'_, [u8]>, BlockFault> 
     // A word takes a byte at least, and nine at most.
     const MOST: u64 = 2 * MOST_RECORD_BYTES as u64;
     let length = u64::from(u32_at(prefix, 4)) + u64::from(u32_at(prefix, 8)) + u64::from(u32_at(prefix, 12));
-    match prefix[0] {
+    match prefix[0] & !SPARSE {
         _ if length > MOST => Err(BlockFault::TooLarge),
         STORED if body.len() as u64 == length => Ok(body.into()),
         STORED => Err(BlockFault::Short),

@@ -2,7 +2,7 @@
 //!
 //! A file is a row of blocks that know nothing of each other, and ends with a directory of them. The code of a block of
 //! events is in `event_encoder.rs` and `event_decoder.rs`, which both follow one model of what usually comes next; that
-//! of detail records is in `detail_code.rs`. [`PackedShape`] finds the blocks of a file, also where it was cut or
+//! of detail records is in `record_encoder.rs` and `detail_code.rs`. [`PackedShape`] finds the blocks of a file, also where it was cut or
 //! damaged. Readers of sessions need none of this: a session's threads read alike in both forms.
 #![doc = include_str!("../../../../../docs/formats/packed.md")]
 
@@ -24,6 +24,8 @@ mod links;
 mod model;
 mod number;
 mod packed_file;
+mod recent_words;
+mod record_encoder;
 mod record_section;
 mod shape;
 

@@ -7,10 +7,11 @@ use ada_event::TraceNanos;
 use super::block::{BlockHeader, BlockKind, LONGEST, MOST_RECORD_BYTES};
 use super::block_file::BlockFile;
 use super::closing::Around;
-use super::detail_code::RecordPacker;
+use super::record_encoder::{HEADER_WORDS, RecordEncoder};
 use super::shape::FileHeader;
 use crate::atf::Arch;
 use crate::atf::detail::{Hop, hop};
+use crate::atf::layout::{RECORD_HEADER_SIZE, record};
 
 /// Bytes of records after which a block is full.
 const FULL: usize = 256 << 10;
@@ -20,9 +21,9 @@ const FULL: usize = 256 << 10;
 pub(crate) struct RecordSection<W: Write + Seek> {
     file: BlockFile<W>,
     header: FileHeader,
-    packer: RecordPacker,
-    /// The records of the block at hand.
-    bytes: Vec<u8>,
+    /// The block at hand: its records, how many bytes they are in the raw form, and how many records.
+    encoder: RecordEncoder,
+    bytes: usize,
     count: u32,
     times: Option<(TraceNanos, TraceNanos)>,
     /// Where records begin in the raw file.
@@ -31,6 +32,7 @@ pub(crate) struct RecordSection<W: Write + Seek> {
     before: (u64, u64),
     is_behind: bool,
     payload: Vec<u8>,
+    is_compressed: bool,
 }
 
 impl<W: Write + Seek> RecordSection<W> {
@@ -39,14 +41,15 @@ impl<W: Write + Seek> RecordSection<W> {
         Ok(Self {
             file,
             header,
-            packer: RecordPacker::default(),
-            bytes: Vec::new(),
+            encoder: RecordEncoder::default(),
+            bytes: 0,
             count: 0,
             times: None,
             raw_start,
             before: (0, 0),
             is_behind: false,
             payload: Vec::new(),
+            is_compressed: true,
         })
     }
 
@@ -57,12 +60,12 @@ impl<W: Write + Seek> RecordSection<W> {
 
     /// Their bytes in the raw form.
     pub(crate) fn len(&self) -> u64 {
-        self.before.1 + self.bytes.len() as u64
+        self.before.1 + self.bytes as u64
     }
 
     /// Bytes that they take, about.
     pub(crate) fn packed_len(&self) -> u64 {
-        self.file.len() + self.bytes.len() as u64 / 4
+        self.file.len() + self.encoder.len() as u64
     }
 
     /// Whether a record of this length can be appended.
@@ -70,33 +73,55 @@ impl<W: Write + Seek> RecordSection<W> {
         length <= MOST_RECORD_BYTES as usize
     }
 
+    /// Whether blocks are compressed: that takes time, which whoever waits for the writer may not have.
+    pub(crate) fn set_compressed(&mut self, is_compressed: bool) {
+        self.is_compressed = is_compressed;
+    }
+
     /// Appends whole records.
     pub(crate) fn append(&mut self, records: &[u8]) -> io::Result<()> {
         let mut at = 0;
-        if let (Some((begun, _)), Hop::Whole(record, _)) = (self.times, hop(records, 0, records.len(), Arch(0)))
-            && record.timestamp.0.saturating_sub(begun.0) > LONGEST
-        {
-            self.seal()?;
-        }
-        while let Hop::Whole(record, next) = hop(records, at, records.len(), Arch(0)) {
-            if !self.has_room_for(next - at) {
-                return Err(io::Error::new(io::ErrorKind::InvalidInput, "a detail record of more than 1 MiB"));
-            }
-            if self.bytes.len() + (next - at) > FULL {
-                self.seal()?;
-            }
-            self.bytes.extend_from_slice(&records[at..next]);
-            self.count += 1;
-            let (first, last) = self.times.unwrap_or((record.timestamp, record.timestamp));
-            self.times = Some((first.min(record.timestamp), last.max(record.timestamp)));
-            self.is_behind = true;
+        while let Hop::Whole(_, next) = hop(records, at, records.len(), Arch(0)) {
+            let (words, _) = records[at..next].as_chunks();
+            let word = |number: usize| words.get(number).map(|word| u64::from_le_bytes(*word));
+            let header = std::array::from_fn(|number| word(number).unwrap_or(0));
+            let function = word(HEADER_WORDS);
+            let read = RECORD_HEADER_SIZE + function.map_or(0, |_| 8);
+            self.append_in_pieces(next - at, header, function, &[&records[at + read..next]])?;
             at = next;
         }
         Ok(())
     }
 
+    /// Appends a record of this length: the words of its header, its function where it has one, and the rest in pieces, all
+    /// but the last of whole words. What is missing at its end is zero.
+    #[inline]
+    pub(crate) fn append_in_pieces(
+        &mut self,
+        length: usize,
+        header: [u64; HEADER_WORDS],
+        function: Option<u64>,
+        pieces: &[&[u8]],
+    ) -> io::Result<()> {
+        if !self.has_room_for(length) {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "a detail record of more than 1 MiB"));
+        }
+        let time = TraceNanos(header[record::TIMESTAMP / 8]);
+        let is_late = self.times.is_some_and(|(begun, _)| time.0.saturating_sub(begun.0) > LONGEST);
+        if is_late || self.bytes + length > FULL {
+            self.seal()?;
+        }
+        self.encoder.push(length.div_ceil(8), header, function, pieces);
+        self.bytes += length;
+        self.count += 1;
+        let (first, last) = self.times.unwrap_or((time, time));
+        self.times = Some((first.min(time), last.max(time)));
+        self.is_behind = true;
+        Ok(())
+    }
+
     fn block(&mut self) -> BlockHeader {
-        self.packer.pack(&self.bytes, &mut self.payload);
+        self.encoder.payload(&mut self.payload, self.is_compressed);
         let (earliest, latest) = self.times.unwrap_or_default();
         BlockHeader {
             kind: BlockKind::Records,
@@ -108,12 +133,12 @@ impl<W: Write + Seek> RecordSection<W> {
             earliest,
             latest,
             origin: self.raw_start + self.before.1,
-            extent: self.bytes.len() as u32,
+            extent: self.bytes as u32,
         }
     }
 
     fn seal(&mut self) -> io::Result<()> {
-        if self.bytes.is_empty() {
+        if self.count == 0 {
             return Ok(());
         }
         let header = self.block();
@@ -121,14 +146,14 @@ impl<W: Write + Seek> RecordSection<W> {
         if written.is_ok() {
             self.before = (self.records(), self.len());
         }
-        self.bytes.clear();
-        (self.count, self.times, self.is_behind) = (0, None, false);
+        self.encoder.begin_next();
+        (self.bytes, self.count, self.times, self.is_behind) = (0, 0, None, false);
         written
     }
 
     /// Hands everything to the operating system, from where it survives the process.
     pub(crate) fn flush(&mut self) -> io::Result<()> {
-        if self.is_behind && !self.bytes.is_empty() {
+        if self.is_behind && self.count > 0 {
             let header = self.block();
             self.file.put_unfinished(&header, &self.payload)?;
         }

@@ -4,7 +4,7 @@ mod arm64;
 mod x86_64;
 
 pub use arm64::Arm64Frame;
-pub use x86_64::{Probes, X86Call, X86Return};
+pub use x86_64::{Probes, X86Call, X86Captured, X86Return};
 
 use super::{Arch, AtfError, DetailType, WriteError};
 

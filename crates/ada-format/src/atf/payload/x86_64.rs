@@ -7,7 +7,7 @@ use ada_event::{FunctionId, RuntimeAddr};
 
 use super::{MAX_PROBES, checked_stack_size, need, stack_size};
 use crate::atf::layout::{u16_at, u64_at};
-use crate::atf::{AtfError, WriteError};
+use crate::atf::{AtfError, DetailType, WriteError};
 
 /// Group bits, in the order in which the groups follow each other.
 const VECTORS: u16 = 1;
@@ -94,6 +94,36 @@ impl<'a> Probes<'a> {
     /// The values in the order in which they were read.
     pub fn values(&self) -> impl ExactSizeIterator<Item = u64> + use<'a> {
         self.0.iter().map(|value| u64::from_le_bytes(*value))
+    }
+}
+
+/// A payload whose parts lie in memory as files store them, and are written from there.
+#[derive(Clone, Copy, Debug)]
+pub struct X86Captured<'a> {
+    /// [`DetailType::CALL`] or [`DetailType::RETURN`].
+    pub kind: DetailType,
+    /// Which function.
+    pub function: FunctionId,
+    /// From the first register to rsp, in two pieces of whole words.
+    pub registers: [&'a [u8]; 2],
+    /// The vector registers of a call or return, or nothing.
+    pub vectors: &'a [u8],
+    /// The stack.
+    pub stack: &'a [u8],
+}
+
+impl X86Captured<'_> {
+    /// Bytes of the payload.
+    pub(crate) fn len(&self) -> usize {
+        let [first, second] = self.registers.map(<[u8]>::len);
+        (8 + first + second + SIZES + self.vectors.len() + self.stack.len()).next_multiple_of(8)
+    }
+
+    /// The word behind the registers.
+    pub(crate) fn sizes(&self) -> Result<[u8; SIZES], WriteError> {
+        let groups = if self.vectors.is_empty() { 0 } else { VECTORS };
+        let sizes = u64::from(checked_stack_size(self.stack)?) | u64::from(groups) << 16;
+        Ok(sizes.to_le_bytes())
     }
 }
 

@@ -5,10 +5,10 @@ use std::io::{self, Seek, Write};
 use ada_event::{DetailSeq, EventSeq, ThreadId, TraceNanos};
 
 use super::section::SectionWriter;
-use crate::atf::detail::{DetailFooter, DetailHeader, Hop, encode_header, hop};
+use crate::atf::detail::{DetailFooter, DetailHeader, Hop, encode_header, header_words, hop};
 use crate::atf::layout::{HEADER_SIZE, RECORD_HEADER_SIZE};
 use crate::atf::packed::{Around, FileHeader, RecordSection};
-use crate::atf::payload::Payload;
+use crate::atf::payload::{Payload, X86Captured};
 use crate::atf::{AtfError, Platform, WriteError};
 
 /// Appends the detail records of one thread. At most 64 KiB, or one packed block, wait in its buffer; dropping it
@@ -118,6 +118,36 @@ impl<W: Write + Seek> DetailWriter<W> {
         Ok(())
     }
 
+    /// Appends one record as [`Self::append`] does, from where its parts lie.
+    pub fn append_captured(
+        &mut self,
+        index_seq: EventSeq,
+        timestamp: TraceNanos,
+        captured: &X86Captured<'_>,
+    ) -> Result<DetailSeq, WriteError> {
+        let seq = self.next_seq()?;
+        let link = u32::try_from(index_seq.0).map_err(|_| WriteError::LinkOverflow { position: index_seq.0 })?;
+        let sizes = captured.sizes()?;
+        let length = RECORD_HEADER_SIZE + captured.len();
+        let [first, second] = captured.registers;
+        let pieces = [first, second, &sizes, captured.vectors, captured.stack];
+        let header = header_words(length as u32, captured.kind, link, self.header.thread, timestamp);
+        match &mut self.section {
+            Section::Raw(section) => {
+                let [head, event, time] = header.map(u64::to_le_bytes);
+                let function = captured.function.0.to_le_bytes();
+                let [registers, more_registers, sizes, vectors, stack] = pieces;
+                let pieces = [&head, &event, &time, &function, registers, more_registers, sizes, vectors, stack];
+                section.append_in_pieces(length, &pieces)?;
+            }
+            Section::Packed(section) => {
+                section.append_in_pieces(length, header, Some(captured.function.0), &pieces)?;
+            }
+        }
+        self.saw(link, timestamp);
+        Ok(seq)
+    }
+
     /// Appends whole records as a ring holds them, after a walk that checks their lengths. The links in them are the
     /// caller's to have made.
     pub fn append_raw(&mut self, bytes: &[u8]) -> Result<(), WriteError> {
@@ -151,6 +181,13 @@ impl<W: Write + Seek> DetailWriter<W> {
                     return Err(AtfError::RecordPastEnd { offset, length, end: bytes.len() as u64 });
                 }
             }
+        }
+    }
+
+    /// Whether packed records are compressed from now on: that takes time, which whoever waits for them may not have.
+    pub fn set_compressed(&mut self, is_compressed: bool) {
+        if let Section::Packed(section) = &mut self.section {
+            section.set_compressed(is_compressed);
         }
     }
 
@@ -194,7 +231,8 @@ impl<W: Write + Seek> DetailWriter<W> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::atf::{DetailType, DetailView};
+    use crate::atf::{DetailType, DetailView, X86Call};
+    use ada_event::{FunctionId, RuntimeAddr};
     use std::io::Cursor;
 
     fn writer() -> DetailWriter<Cursor<Vec<u8>>> {
@@ -232,6 +270,70 @@ mod tests {
         assert!(raw.append_raw(&records[..30]).is_err());
         raw.append_raw(records).unwrap();
         assert!(raw.finish().unwrap().into_inner() == one);
+    }
+
+    #[test]
+    fn what_lies_in_pieces_makes_the_same_file() {
+        let words: Vec<u8> = (1..=10_u64).flat_map(u64::to_le_bytes).collect();
+        let vectors = [7; 128];
+        for (with_vectors, window) in [(false, 0), (false, 16), (true, 13), (true, 128)] {
+            let stack = &[0xaa; 128][..window];
+            let call = X86Call {
+                function: FunctionId(1 << 32),
+                rdi: 1,
+                rsi: 2,
+                rdx: 3,
+                rcx: 4,
+                r8: 5,
+                r9: 6,
+                rax: 7,
+                return_address: RuntimeAddr(8),
+                rbp: 9,
+                rsp: 10,
+                vectors: with_vectors.then_some([u128::from_le_bytes([7; 16]); 8]),
+                stack,
+                ..X86Call::default()
+            };
+            let captured = X86Captured {
+                kind: DetailType::CALL,
+                function: call.function,
+                registers: [&words[..24], &words[24..]],
+                vectors: if with_vectors { &vectors } else { &[] },
+                stack,
+            };
+            for begin in [DetailWriter::begin, DetailWriter::begin_packed] {
+                let file = |is_in_pieces: bool| {
+                    let mut writer = begin(Cursor::<Vec<u8>>::default(), Platform::LINUX_X86_64, ThreadId(5)).unwrap();
+                    for (seq, time) in
+                        [(3, 100), (4, 101), (9, 150)].map(|(seq, time)| (EventSeq(seq), TraceNanos(time)))
+                    {
+                        match is_in_pieces {
+                            true => writer.append_captured(seq, time, &captured).unwrap(),
+                            false => writer.append(seq, time, &Payload::X86Call(call)).unwrap(),
+                        };
+                    }
+                    writer.finish().unwrap().into_inner()
+                };
+                assert!(file(true) == file(false), "{window} bytes of stack");
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_not_compressed_reads_the_same() {
+        let files: [Vec<u8>; 2] = [true, false].map(|is_compressed| {
+            let thread = ThreadId(5);
+            let mut writer = DetailWriter::begin_packed(Cursor::default(), Platform::LINUX_X86_64, thread).unwrap();
+            writer.set_compressed(is_compressed);
+            for n in 0..100_u64 {
+                writer.append(EventSeq(n), TraceNanos(n), &unknown(&(n / 9).to_le_bytes().repeat(9))).unwrap();
+            }
+            writer.finish().unwrap().into_inner()
+        });
+        let [compressed, stored] = &files;
+        assert!(compressed.len() < stored.len());
+        let unpack = |file: &[u8]| crate::atf::packed::unpack_detail(file, Vec::new()).unwrap();
+        assert!(unpack(compressed) == unpack(stored));
     }
 
     #[test]

@@ -64,6 +64,18 @@ impl<W: Write + Seek> SectionWriter<W> {
         }
     }
 
+    /// Appends one record of this length that lies in pieces; what is missing at its end is zero.
+    pub(crate) fn append_in_pieces(&mut self, length: usize, pieces: &[&[u8]]) -> io::Result<()> {
+        if self.buffer.len() + length > BUFFER_SIZE {
+            self.flush()?;
+        }
+        let end = self.buffer.len() + length;
+        pieces.iter().for_each(|piece| self.buffer.extend_from_slice(piece));
+        self.buffer.resize(end, 0);
+        self.buffered_records += 1;
+        Ok(())
+    }
+
     /// Hands all bytes to the operating system, from where they survive the process.
     pub(crate) fn flush(&mut self) -> io::Result<()> {
         let mut buffer = std::mem::take(&mut self.buffer);

@@ -8,7 +8,7 @@ use ada_event::{DetailSeq, Event, EventSeq, ThreadId, TraceNanos};
 
 use super::{DetailWriter, IndexWriter, SyncPolicy};
 use crate::atf::manifest::ThreadEntry;
-use crate::atf::{Payload, Platform, Store, WriteError};
+use crate::atf::{Payload, Platform, Store, WriteError, X86Captured};
 
 /// A thread's files, open for writing. Dropping it unfinished leaves files that readers recover.
 pub struct ThreadWriter {
@@ -101,14 +101,38 @@ impl ThreadWriter {
     /// Appends an event with its detail, and links both ways. Where a link would not fit, nothing is written. Gives
     /// the bytes of the detail record.
     pub fn append_with_detail(&mut self, event: &Event, payload: &Payload<'_>) -> Result<u64, WriteError> {
-        let seq = self.index.next_seq();
-        let writer = self.detail()?;
-        let before = writer.bytes();
-        let appended = writer.append(seq, event.timestamp, payload);
-        let bytes = writer.bytes() - before;
-        let detail: DetailSeq = appended.map_err(|error| error.at(&self.path))?;
+        let (detail, bytes) = self.append_detail(self.index.next_seq(), event.timestamp, payload)?;
         self.append(&Event { detail, ..*event })?;
         Ok(bytes)
+    }
+
+    /// Appends the detail of an event that is yet to be appended, at this position; the event needs the link that this
+    /// gives. Gives the bytes of the detail record too.
+    pub fn append_detail(
+        &mut self,
+        seq: EventSeq,
+        time: TraceNanos,
+        payload: &Payload<'_>,
+    ) -> Result<(DetailSeq, u64), WriteError> {
+        let writer = self.detail()?;
+        let before = writer.bytes();
+        let appended = writer.append(seq, time, payload);
+        let bytes = writer.bytes() - before;
+        appended.map(|detail| (detail, bytes)).map_err(|error| error.at(&self.path))
+    }
+
+    /// The same, from where the parts of the payload lie.
+    pub fn append_captured(
+        &mut self,
+        seq: EventSeq,
+        time: TraceNanos,
+        captured: &X86Captured<'_>,
+    ) -> Result<(DetailSeq, u64), WriteError> {
+        let writer = self.detail()?;
+        let before = writer.bytes();
+        let appended = writer.append_captured(seq, time, captured);
+        let bytes = writer.bytes() - before;
+        appended.map(|detail| (detail, bytes)).map_err(|error| error.at(&self.path))
     }
 
     /// Appends the detail of an event that was appended without, and links both ways. Gives the record's bytes.
@@ -119,6 +143,11 @@ impl ThreadWriter {
         let bytes = writer.bytes() - before;
         self.index.link(seq, detail)?;
         Ok(bytes)
+    }
+
+    /// Whether packed detail is compressed from now on, see [`DetailWriter::set_compressed`].
+    pub fn set_detail_compressed(&mut self, is_compressed: bool) {
+        self.detail.iter_mut().for_each(|detail| detail.set_compressed(is_compressed));
     }
 
     /// Hands all buffers to the operating system: what was appended survives the death of this process.
