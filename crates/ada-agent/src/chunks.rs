@@ -229,6 +229,7 @@ unsafe fn give_up(state: *mut ThreadState) -> u64 {
 /// # Safety
 /// `state` is the calling thread's own, and the chunk is claimed.
 pub(crate) unsafe fn label(pool: &Pool, chunk: usize, state: *mut ThreadState, lane: Lane, waited: u64) {
+    pool.prepare_for(chunk, lane);
     let header = pool.header(chunk);
     // SAFETY: the caller's promise.
     unsafe {

@@ -105,6 +105,8 @@ pub struct ChunkHeader {
     pub thread_pointer: AtomicU64,
     /// The process that made this one by a fork, where its first thread knows; 0 for none.
     pub forked_by: AtomicU32,
+    /// 1 where only the marks of detail records were zeroed: whoever takes the chunk for another lane zeroes it.
+    pub holds_old_detail: AtomicU32,
     /// What the process is about to exit with, with [`IS_EXITING`]; 0 before.
     pub exit_status: AtomicU32,
 }

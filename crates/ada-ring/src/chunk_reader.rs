@@ -65,14 +65,15 @@ impl<'p> ChunkReader<'p> {
         Some(record)
     }
 
-    /// The next detail record's bytes, if it is written and its time stamp is not above the limit.
-    pub fn next_detail(&mut self, limit: u64) -> Option<&[u8]> {
+    /// The next detail record's bytes, if it is written and its time stamp is one that is wanted.
+    #[inline]
+    pub fn next_detail(&mut self, is_wanted: impl FnOnce(u64) -> bool) -> Option<&[u8]> {
         const TIME: usize = core::mem::offset_of!(crate::RawDetail, tsc) / 8;
         if self.at >= RECORDS_END || self.mark(self.at) == 0 {
             return None;
         }
         // SAFETY: a marked record within the chunk is not written to any more.
-        if unsafe { *self.pool.records(self.chunk).add(self.at).cast::<u64>().add(TIME) } > limit {
+        if !is_wanted(unsafe { *self.pool.records(self.chunk).add(self.at).cast::<u64>().add(TIME) }) {
             return None;
         }
         // SAFETY: a record that starts before the slack ends before the header, and a marked one is not written to
@@ -86,6 +87,7 @@ impl<'p> ChunkReader<'p> {
         if self.stride == RawRecord::SIZE { self.peek(at).is_some() } else { self.mark(at) != 0 }
     }
 
+    #[inline(always)]
     fn mark(&self, at: usize) -> u32 {
         // SAFETY: a record within the chunk; read as an atomic because the writer may be writing it.
         let mark = unsafe { &*self.pool.records(self.chunk).add(at).cast::<AtomicU32>() };
@@ -129,6 +131,7 @@ impl<'p> ChunkReader<'p> {
     }
 
     /// Whether every record of the chunk has been read.
+    #[inline]
     pub fn is_at_end(&self) -> bool {
         self.at >= RECORDS_END
     }
@@ -234,6 +237,34 @@ mod tests {
         assert!(reader.skip_hole(false, |_| panic!("nothing is known of it")));
         assert_eq!(reader.next_record().unwrap().tsc, 11);
         assert!(!reader.skip_hole(true, |_| {}));
+    }
+
+    #[test]
+    fn old_detail_is_no_detail_and_no_event() {
+        const STRIDE: usize = 240;
+        let (_memory, pool) = Memory::new(1);
+        let fill = |chunk| {
+            // SAFETY: the chunk's records.
+            unsafe { pool.records(chunk).write_bytes(0xaa, RECORDS_END) };
+            assert!(pool.change(chunk, ChunkState::Active, ChunkState::Full));
+            assert!(ChunkReader::begin_with_stride(&pool, chunk, STRIDE).unwrap().next_detail(|_| true).is_some());
+            pool.zero_marks(chunk, STRIDE);
+            assert!(pool.change(chunk, ChunkState::Full, ChunkState::Free));
+        };
+        fill(active(&pool));
+        for lane in [Lane::Detail, Lane::Index] {
+            let chunk = active(&pool);
+            pool.prepare_for(chunk, lane);
+            let mut reader = ChunkReader::begin_with_stride(&pool, chunk, STRIDE).unwrap();
+            assert!(reader.next_detail(|_| true).is_none() && !reader.skip_hole(true, |_| {}));
+            drop(reader);
+            if lane == Lane::Index {
+                // SAFETY: the chunk's records.
+                let records = unsafe { core::slice::from_raw_parts(pool.records(chunk), RECORDS_END) };
+                assert!(records.iter().all(|byte| *byte == 0));
+            }
+            fill(chunk);
+        }
     }
 
     #[test]

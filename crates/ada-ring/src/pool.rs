@@ -231,7 +231,26 @@ impl Pool {
     pub fn zero_all(&self, chunk: usize) {
         // SAFETY: the range lies within the chunk, and its owner is the only one to touch it.
         unsafe { self.records(chunk).write_bytes(0, HEADER_OFFSET) };
+        self.header(chunk).holds_old_detail.store(0, Ordering::Relaxed);
         self.header(chunk).drained.store(0, Ordering::Relaxed);
+    }
+
+    /// Zeroes the marks of detail records of this size, which are most of a chunk; the caller owns the chunk.
+    pub fn zero_marks(&self, chunk: usize, stride: usize) {
+        let header = self.header(chunk);
+        header.holds_old_detail.store(1, Ordering::Relaxed);
+        for at in (0..RECORDS_END).step_by(stride) {
+            // SAFETY: a record's first word within the chunk, whose owner is the only one to touch it.
+            unsafe { self.records(chunk).add(at).cast::<u64>().write(0) };
+        }
+        header.drained.store(0, Ordering::Relaxed);
+    }
+
+    /// Zeroes what a claimed chunk still holds, unless it is for detail again.
+    pub fn prepare_for(&self, chunk: usize, lane: Lane) {
+        if lane != Lane::Detail && self.header(chunk).holds_old_detail.load(Ordering::Relaxed) != 0 {
+            self.zero_all(chunk);
+        }
     }
 
     /// Zeroes a chunk's first `bytes` bytes of records, and the drain's mark; the caller owns the chunk.

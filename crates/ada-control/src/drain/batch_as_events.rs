@@ -23,6 +23,8 @@ pub(super) struct BatchAsEvents<'a> {
     pub(super) own_stack: u32,
     /// Which function each number stands for.
     pub(super) known: &'a FunctionNumbers,
+    /// The detail of each; none where none has any.
+    pub(super) links: &'a [DetailSeq],
 }
 
 impl<'a> BatchAsEvents<'a> {
@@ -53,8 +55,13 @@ impl<'a> BatchAsEvents<'a> {
                 RecordKind::Stack => EventKind::STACK,
             },
             depth: record.depth(),
-            detail: DetailSeq::NONE,
+            detail: self.link(number),
         }
+    }
+
+    #[inline(always)]
+    fn link(&self, number: usize) -> DetailSeq {
+        self.links.get(number).copied().unwrap_or(DetailSeq::NONE)
     }
 
     /// Some of the events.
@@ -62,10 +69,10 @@ impl<'a> BatchAsEvents<'a> {
         EventRange { batch: self, rest: numbers }
     }
 
-    /// Remembers an event, if its thread may have detail of it. `base` is the position of the batch's first.
+    /// Remembers an event that has none, if its thread may have detail of it. `base` is the position of the batch's first.
     pub(super) fn remember(&self, number: usize, base: EventSeq, details: &mut ThreadDetails) {
         let record = &self.records[number];
-        if record.has_detail() {
+        if record.has_detail() && self.link(number) == DetailSeq::NONE {
             let (seq, time) = (base + number as u64, self.time(number));
             details.remember(Remembered { tsc: record.tsc, seq, time, function: record.function });
         }
@@ -120,6 +127,7 @@ mod tests {
             thread: ThreadId(4),
             own_stack: BASE >> 20,
             known: &known,
+            links: &[DetailSeq::NONE, DetailSeq(8)],
         };
         let second = FunctionId::new(ModuleId(7), 1);
         let made: Vec<_> = events.range(0..5).map(|it| (it.timestamp.0, it.function, it.kind, it.depth)).collect();
@@ -133,6 +141,8 @@ mod tests {
                 (1010, second, EventKind::ENTRY, 3),
             ]
         );
+        let links: Vec<u32> = events.range(0..3).map(|event| event.detail.0).collect();
+        assert_eq!(links, [DetailSeq::NONE.0, 8, DetailSeq::NONE.0]);
         let moved = BatchAsEvents { times: &[6, 6, 9, 9, 12], not_before: TraceNanos(0), ..events };
         let times: Vec<u64> = moved.range(1..5).map(|event| event.timestamp.0).collect();
         assert_eq!(times, [1006, 1009, 1009, 1012]);

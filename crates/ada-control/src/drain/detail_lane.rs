@@ -112,7 +112,7 @@ impl ThreadDetails {
             let is_full = pool.state(chunk) == ChunkState::Full as u32;
             let Some(mut reader) = ChunkReader::begin_with_stride(pool, chunk, stride) else { continue };
             loop {
-                while let Some(bytes) = reader.next_detail(limit) {
+                while let Some(bytes) = reader.next_detail(|tsc| tsc <= limit) {
                     self.waiting.push(bytes);
                 }
                 // What was reserved and not written belongs to an event that is not written either.
@@ -126,12 +126,7 @@ impl ThreadDetails {
                 break;
             }
             if is_full {
-                let ticks = pool.header(chunk).waited_ticks.load(Ordering::Relaxed);
-                let mut first = vec![0; stride];
-                if ticks > 0 && copy_record(pool, chunk, 0, &mut first) {
-                    waits.push(Wait { ticks, until: Captured::new(&first).tsc() });
-                }
-                free(pool, chunk);
+                waits.extend(finish(pool, chunk, stride));
             }
         }
         if self.waiting.ranges.len() > before {
@@ -236,6 +231,16 @@ fn copy_record(pool: &Pool, chunk: usize, at: usize, record: &mut [u8]) -> bool 
     (words[mark_at].load(Ordering::Relaxed), words[tsc_at].load(Ordering::Relaxed)) == (mark, tsc)
 }
 
+/// Frees a chunk that was read to its end, and gives how long its thread waited for it.
+pub(super) fn finish(pool: &Pool, chunk: usize, stride: usize) -> Option<Wait> {
+    let ticks = pool.header(chunk).waited_ticks.load(Ordering::Relaxed);
+    let mut first = vec![0; stride];
+    let is_known = ticks > 0 && copy_record(pool, chunk, 0, &mut first);
+    let is_detail = pool.header(chunk).lane.load(Ordering::Relaxed) == Lane::Detail as u32;
+    free(pool, chunk, |chunk| if is_detail { pool.zero_marks(chunk, stride) } else { pool.zero_all(chunk) });
+    is_known.then(|| Wait { ticks, until: Captured::new(&first).tsc() })
+}
+
 /// What a thread has in lanes other than that of its events.
 #[derive(Clone, Copy)]
 pub(crate) struct ThreadChunks<'a> {
@@ -248,7 +253,7 @@ pub(crate) struct ThreadChunks<'a> {
 
 impl ThreadChunks<'_> {
     /// Its chunks of a lane, oldest first.
-    fn of(&self, lane: Lane) -> Vec<usize> {
+    pub(super) fn of(&self, lane: Lane) -> Vec<usize> {
         let is_one = |chunk: &usize| {
             let (state, header) = (self.pool.state(*chunk), || self.pool.header(*chunk));
             // What nobody uses is not touched: it would cost memory.
@@ -283,17 +288,17 @@ impl ThreadChunks<'_> {
     /// Frees all, of a thread that has ended.
     pub(crate) fn free(&self) {
         for lane in [Lane::Detail, Lane::Probe] {
-            self.of(lane).into_iter().for_each(|chunk| free(self.pool, chunk));
+            self.of(lane).into_iter().for_each(|chunk| free(self.pool, chunk, |chunk| self.pool.zero_all(chunk)));
         }
     }
 }
 
-fn free(pool: &Pool, chunk: usize) {
+fn free(pool: &Pool, chunk: usize, zero: impl Fn(usize)) {
     if pool.change(chunk, ChunkState::Full, ChunkState::Draining)
         || pool.change(chunk, ChunkState::Active, ChunkState::Draining)
     {
         if !give_memory_back(pool, chunk) {
-            pool.zero_all(chunk);
+            zero(chunk);
         }
         pool.change(chunk, ChunkState::Draining, ChunkState::Free);
     }

@@ -62,7 +62,9 @@ impl Drain {
             gaps.waits.extend(first.filter(|_| ticks > 0).map(|until| Wait { ticks, until }));
         }
         let facts = BatchFacts::of(&self.batch);
-        gaps.waits.extend(self.writer.collect_details(pending, &facts, &others, has_handed_over_others));
+        let is_written = self.failure.is_none();
+        let waits = self.writer.collect_details(pending, &facts, &others, has_handed_over_others, is_written);
+        gaps.waits.extend(waits);
         if has_handed_over_others && !is_done && others.are_handed_over() {
             // They belong to events that are still to come.
             header.has_handed_over_others.store(1, Ordering::Relaxed);

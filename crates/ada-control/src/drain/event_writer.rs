@@ -9,6 +9,7 @@ use ada_ring::probe::RawProbe;
 use ada_ring::{DetailMode, DetailShape, Lane, Pool, RawRecord};
 
 use super::batch_as_events::BatchAsEvents;
+use super::batch_details::BatchDetails;
 use super::batch_facts::BatchFacts;
 use super::detail_lane::{REMEMBERED, ThreadChunks, ThreadDetails};
 use super::event_tally::SharedTally;
@@ -31,6 +32,8 @@ pub(super) struct EventWriter {
     pub(super) threads: HashMap<(ProcessId, ThreadId), ThreadProgress>,
     detail: DetailMode,
     shape: DetailShape,
+    /// Whether threads may soon have to wait for room.
+    pub(super) is_behind: bool,
     /// What opens windows; `None` where detail is not kept for them.
     pub(super) watch: Option<Watch>,
     pub(super) windows: WindowLog,
@@ -55,6 +58,7 @@ impl EventWriter {
             threads: HashMap::new(),
             detail,
             shape,
+            is_behind: false,
             watch: None,
             windows: WindowLog::default(),
             gaps: GapLog::default(),
@@ -63,24 +67,32 @@ impl EventWriter {
         }
     }
 
-    /// Collects what a thread has captured for the events of a batch. What belongs to an event was written before it.
+    /// Collects what a thread has captured for the events of a batch. What belongs to an event was written before it. Where
+    /// nothing is written any more, it is let go.
     pub(super) fn collect_details(
         &mut self,
         pending: &PendingChunk,
         facts: &BatchFacts,
         others: &ThreadChunks<'_>,
         has_handed_over_others: bool,
+        is_written: bool,
     ) -> Vec<Wait> {
         let details = &mut self.threads.entry((pending.pid, pending.tid)).or_default().details;
         let (stride, limit) = (self.shape.stride(), facts.latest);
         let mut waits = Vec::new();
         if self.detail == DetailMode::All {
-            waits.extend(details.collect(others, Lane::Detail, stride, limit));
+            // What belongs to events is read where it is when these are written.
+            if facts.latest == 0 || !is_written {
+                waits.extend(details.collect(others, Lane::Detail, stride, limit));
+            }
         } else if self.watch.is_some() {
             waits.extend(details.collect_handed_over(others, stride, limit));
         }
         if facts.has_probes() || has_handed_over_others {
             waits.extend(details.collect(others, Lane::Probe, RawProbe::SIZE, limit));
+        }
+        if !is_written {
+            details.forget_until(limit);
         }
         waits
     }
@@ -106,6 +118,7 @@ impl EventWriter {
         let thread = files.thread(pending.pid, pending.tid)?;
         thread.entry_mut().tid = Some(pending.tid.0);
         thread.entry_mut().handle = Some(HexAddr(pending.thread_pointer));
+        thread.set_detail_compressed(!self.is_behind);
         let progress = self.threads.entry((pending.pid, pending.tid)).or_default();
         let with_changes = progress.stacks.changes(batch, &mut times, own_stack, facts.are_of_one_stack());
         let batch = with_changes.as_deref().unwrap_or(batch);
@@ -142,48 +155,37 @@ impl EventWriter {
             thread: thread.thread(),
             own_stack,
             known: &self.known,
+            links: &[],
         };
-        let may_want_detail =
-            facts.has_probes() || facts.has_detail() && (self.detail == DetailMode::All || has_windows);
-        let mut at = 0;
-        while at < records.len() {
-            let wants_detail = |number: &usize| {
-                let record = records[*number];
-                let mut is_wanted = || {
-                    self.detail == DetailMode::All || has_windows && progress.window.of(base + *number as u64).is_some()
-                };
-                record.is_probed() || record.has_detail() && is_wanted()
+        let is_all = self.detail == DetailMode::All;
+        let (mut links, mut written) = (Vec::new(), Ok(()));
+        if facts.has_probes() || facts.has_detail() && (is_all || has_windows) {
+            let mut details = BatchDetails {
+                events: &events,
+                base,
+                latest: facts.latest,
+                is_all,
+                details: &mut progress.details,
+                window: has_windows.then_some(&mut progress.window),
+                chunks: others,
+                thread,
+                shape: self.shape,
+                figures: &mut self.figures,
+                links: Vec::new(),
+                waits: Vec::new(),
             };
-            let rest = Some(at..records.len()).filter(|_| may_want_detail);
-            let next = rest.and_then(|mut rest| rest.find(wants_detail));
-            let end = next.unwrap_or(records.len());
-            thread.append_events(events.range(at..end))?;
-            let remembered = (at..end).skip(remembered_from.saturating_sub(at));
-            remembered.for_each(|number| events.remember(number, base, &mut progress.details));
-            let Some(number) = next else { break };
-            at = number + 1;
-            let (record, event) = (&records[number], events.event(number));
-            let mut window = progress.window.of(base + number as u64).filter(|_| has_windows);
-            if let Some(captured) = progress.details.take(record.tsc) {
-                let (payload, lane) = if record.is_probed() {
-                    (captured.probe_payload(event.function), &mut self.figures.probes)
-                } else {
-                    (captured.payload(event.function, &self.shape), &mut self.figures.details)
-                };
-                lane.written += 1;
-                lane.bytes += thread.append_with_detail(&event, &payload)?;
-                window.iter_mut().for_each(|window| window.wrote(event.timestamp));
-                continue;
+            written = details.write();
+            let waits;
+            (links, waits) = (details.links, details.waits);
+            for wait in waits {
+                self.figures.waited_ns += self.gaps.waited(pending.pid, thread.thread(), &self.clock, wait);
             }
-            match &mut window {
-                Some(window) => window.lost(),
-                None => self.figures.details_lost += 1,
-            }
-            if number >= remembered_from {
-                events.remember(number, base, &mut progress.details);
-            }
-            thread.append(&event)?;
         }
+        let end = if written.is_ok() { records.len() } else { links.len() };
+        let events = BatchAsEvents { links: &links, ..events };
+        thread.append_events(events.range(0..end))?;
+        written?;
+        (remembered_from..records.len()).for_each(|number| events.remember(number, base, &mut progress.details));
         let each = records.len().div_ceil(Latencies::SAMPLES);
         for number in (0..records.len()).step_by(each) {
             self.figures.latencies.encoded(events.time(number), each as u64);

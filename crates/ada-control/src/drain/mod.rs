@@ -4,10 +4,12 @@
 //! ([`event_writer`]); what was read goes back to the pool ([`chunk_returns`]).
 
 mod batch_as_events;
+mod batch_details;
 mod batch_facts;
 mod chunk_returns;
 mod crash_lane;
 mod detail_lane;
+mod details_in_place;
 mod emptying;
 pub(crate) mod event_tally;
 mod event_writer;
@@ -99,8 +101,10 @@ impl Drain {
         let crashed: Vec<(ProcessId, i32)> =
             self.crashes.collect(&self.pool).iter().map(|crash| (crash.pid, crash.signal)).collect();
         let before = self.writer.figures.events;
-        let free = (0..self.pool.chunk_count()).filter(|&chunk| self.pool.state(chunk) == ChunkState::Free as u32);
-        self.writer.figures.saw_free(free.count());
+        let chunks = 0..self.pool.chunk_count();
+        let free = chunks.clone().filter(|&chunk| self.pool.state(chunk) == ChunkState::Free as u32).count();
+        self.writer.figures.saw_free(free);
+        self.writer.is_behind = free < chunks.len() / 2;
         let exhausted = self.pool.control().exhausted.load(Ordering::Relaxed);
         let chunks_are_short = std::mem::replace(&mut self.exhausted, exhausted) != exhausted;
         let look = final_round || chunks_are_short || self.looked.elapsed() > LOOK_FOR_ENDED_THREADS;

@@ -3,7 +3,7 @@
 use std::mem::offset_of;
 
 use ada_event::{FunctionId, RuntimeAddr};
-use ada_format::atf::{Payload, Probes, X86Call, X86Return};
+use ada_format::atf::{DetailType, Payload, Probes, X86Call, X86Captured, X86Return};
 use ada_ring::arch::{CallRegisters, ReturnRegisters};
 use ada_ring::detail::{self, DetailShape, RawDetail};
 use ada_ring::probe::{PROBE_WORDS, RawProbe};
@@ -63,6 +63,32 @@ impl<'a> Captured<'a> {
     fn vectors<const COUNT: usize>(&self, shape: &DetailShape) -> Option<[u128; COUNT]> {
         let (vectors, _) = self.bytes.get(shape.vectors_at()..)?.as_chunks::<16>();
         shape.vectors.then(|| std::array::from_fn(|number| u128::from_le_bytes(vectors[number])))
+    }
+
+    /// The same as [`Self::payload`], as it lies in the record.
+    #[inline]
+    pub(crate) fn stored(&self, function: FunctionId, shape: &DetailShape) -> X86Captured<'a> {
+        const REGISTERS: usize = offset_of!(RawDetail, registers);
+        const RETURN_ADDRESS: usize = offset_of!(RawDetail, return_address);
+        const STACK_BYTES: usize = offset_of!(RawDetail, stack_bytes);
+        let bytes = self.bytes;
+        let vectors = |count: usize| match shape.vectors {
+            true => &bytes[shape.vectors_at()..][..16 * count],
+            false => &[],
+        };
+        if self.mark() == detail::RETURN {
+            let registers = &bytes[REGISTERS..REGISTERS + size_of::<ReturnRegisters>()];
+            let registers = [registers, &bytes[RETURN_ADDRESS..STACK_BYTES]];
+            return X86Captured { kind: DetailType::RETURN, function, registers, vectors: vectors(2), stack: &[] };
+        }
+        let stack_bytes = shape.window.min(self.word(STACK_BYTES) as usize);
+        X86Captured {
+            kind: DetailType::CALL,
+            function,
+            registers: [&bytes[REGISTERS..STACK_BYTES], &[]],
+            vectors: vectors(8),
+            stack: &bytes[RawDetail::SIZE..][..stack_bytes],
+        }
     }
 
     /// The payload for a session, for the function with this id.
