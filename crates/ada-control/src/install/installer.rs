@@ -245,7 +245,7 @@ impl Installer {
         known.map_err(|source| ControlError::System { doing: "mapping switches", source })?;
         let different = image
             .arena
-            .patch(shift, remote, is_same_file)
+            .patch(shift, remote, is_same_file, &self.shared.switches.unhooked_of(image.module.id))
             .map_err(crate::install::open_in_target::injected("writing hooks"))?;
         if !different.is_empty() {
             let mut verdicts = module.verdicts.to_vec();
@@ -379,7 +379,7 @@ impl Installer {
         }
         if let Some(loader) = filled.loader.filter(|loader| !loader.arena.sites(loader.shift).any(|it| is_in_use(&it)))
         {
-            let patched = loader.arena.patch(loader.shift, remote, false);
+            let patched = loader.arena.patch(loader.shift, remote, false, &[]);
             patched.map_err(crate::install::open_in_target::injected("hooking the loader"))?;
             self.loader = Some(loader);
         }
@@ -479,11 +479,7 @@ impl Installer {
     /// None where the start has no such jump.
     pub(crate) fn jumps_of(&self, file: &LoadedFile, index: usize) -> Vec<(Patch, [u8; PATCH_BYTES])> {
         let Some(Written { image, shift, .. }) = self.written.get(file) else { return Vec::new() };
-        let of_function = image.arena.sites_of(index, *shift).filter(|site| !site.is_shared);
-        let (mut exits, starts): (Vec<Site>, Vec<Site>) = of_function.partition(|site| site.is_exit);
-        exits.retain(|site| site.site.relay.is_none());
-        let Some(start) = starts.first().filter(|start| start.site.relay.is_none()) else { return Vec::new() };
-        [*start].into_iter().chain(exits).map(|site| (site.site.jump, site.originals[0])).collect()
+        image.arena.jumps_of(index, *shift)
     }
 }
 

@@ -4,11 +4,12 @@
 //! was. What differs from program to program are the agent's entry points and the switches, in the first pages: these are
 //! copied, and all others shared.
 
+use std::borrow::Cow;
 use std::io;
 use std::ops::Range;
 use std::sync::OnceLock;
 
-use ada_patch::{AgentEntries, Arena};
+use ada_patch::{AgentEntries, Arena, PATCH_BYTES, Patch};
 use ada_process::Remote;
 use ada_process::maps::{self, Mapping};
 
@@ -43,6 +44,21 @@ struct Text {
     sites: Range<usize>,
     original: Vec<u8>,
     patched: Vec<u8>,
+}
+
+impl Text {
+    /// What is to be written, with the original bytes instead of some jumps.
+    fn without(&self, jumps: &[(Patch, [u8; PATCH_BYTES])]) -> Cow<'_, [u8]> {
+        let mut bytes = Cow::Borrowed(&self.patched[..]);
+        for (jump, original) in jumps {
+            let length = jump.bytes().len();
+            let place = jump.at.0.checked_sub(self.at).map(|from| from as usize);
+            if let Some(place) = place.filter(|from| from + length <= self.patched.len()) {
+                bytes.to_mut()[place..place + length].copy_from_slice(&original[..length]);
+            }
+        }
+        bytes
+    }
 }
 
 /// How far a program's image is from where the first program has it: added to each address, wrapping.
@@ -157,9 +173,26 @@ impl ReadyArena {
         open.map_all(remote, &[front, MappedPart { address, length, protection, offset }])
     }
 
-    /// Leads the code of another program to it. Gives the sites where the code is not what it was in the first one; these
-    /// are left alone. Code that is certain to be of the same file need not be looked at, unless it was written to.
-    pub(crate) fn patch(&self, shift: Shift, remote: &dyn Remote, is_same_file: bool) -> io::Result<Vec<Site>> {
+    /// The jumps of a function that can be taken out one by one, its start's first, and the bytes that each replaces.
+    /// None where the start has no such jump.
+    pub(crate) fn jumps_of(&self, function: usize, shift: Shift) -> Vec<(Patch, [u8; PATCH_BYTES])> {
+        let of_function = self.sites_of(function, shift).filter(|site| !site.is_shared);
+        let (mut exits, starts): (Vec<Site>, Vec<Site>) = of_function.partition(|site| site.is_exit);
+        exits.retain(|site| site.site.relay.is_none());
+        let Some(start) = starts.first().filter(|start| start.site.relay.is_none()) else { return Vec::new() };
+        [*start].into_iter().chain(exits).map(|site| (site.site.jump, site.originals[0])).collect()
+    }
+
+    /// Leads the code of another program to it, except for functions in `left_out`. Gives the sites where the code is not
+    /// what it was in the first one; these are left alone. Code that is certain to be of the same file need not be looked at,
+    /// unless it was written to.
+    pub(crate) fn patch(
+        &self,
+        shift: Shift,
+        remote: &dyn Remote,
+        is_same_file: bool,
+        left_out: &[usize],
+    ) -> io::Result<Vec<Site>> {
         let Some(text) = self.text.get() else { return self.patch_and_keep(shift, remote) };
         let mut different = Vec::new();
         let mut bytes = Vec::new();
@@ -169,6 +202,7 @@ impl ReadyArena {
         };
         // One question for all of it, as a rule.
         let whole = text.first().zip(text.last()).map(|(first, last)| range_of(first).start..range_of(last).end);
+        let left_out: Vec<_> = left_out.iter().flat_map(|function| self.jumps_of(*function, Shift(0))).collect();
         let is_unwritten = is_same_file && whole.is_none_or(|whole| remote.is_as_in_file(&whole));
         for part in text {
             let at = range_of(part).start;
@@ -179,7 +213,7 @@ impl ReadyArena {
                 is_same = bytes == part.original;
             }
             if is_same {
-                remote.write(at, &part.patched)?;
+                remote.write(at, &part.without(&left_out))?;
             } else {
                 let sites: Vec<Site> = self.sites[part.sites.clone()].iter().map(|it| it.shifted(shift.0)).collect();
                 different.extend(write_jumps(remote, &sites)?.into_iter().copied());

@@ -1,6 +1,6 @@
 //! The switches as they lie in the arenas.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::fs::File;
 use std::io;
 use std::ops::Range;
@@ -21,6 +21,8 @@ struct State {
     arenas: Vec<SwitchArena>,
     /// What stands in switches, if it is not 0: the next program that loads the module begins with it.
     words: HashMap<FunctionId, u32>,
+    /// What has lost its hook: the next program that loads the module does not get it.
+    unhooked: BTreeSet<FunctionId>,
 }
 
 struct SwitchArena {
@@ -60,6 +62,18 @@ impl SwitchArenas {
                 let _ = switch.compare_exchange(switch_word(PASSED), 0, Ordering::SeqCst, Ordering::Relaxed);
             }
         }
+    }
+
+    /// Notes that functions have lost their hooks.
+    pub(crate) fn note_unhooked(&self, functions: &[FunctionId]) {
+        self.0.lock().expect("nobody panics with the lock").unhooked.extend(functions);
+    }
+
+    /// The functions of a module that have lost their hooks, by number.
+    pub(crate) fn unhooked_of(&self, module: ModuleId) -> Vec<usize> {
+        let (first, last) = (FunctionId::new(module, 0), FunctionId::new(module, u32::MAX));
+        let state = self.0.lock().expect("nobody panics with the lock");
+        state.unhooked.range(first..=last).map(|function| function.symbol_index() as usize).collect()
     }
 
     /// What stands in a function's switch.

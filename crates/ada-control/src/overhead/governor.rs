@@ -139,6 +139,7 @@ impl<'a> Governor<'a> {
         if let Some(unhooking) = self.unhooking.as_mut().filter(|_| !decision.unhook.is_empty()) {
             let gone = unhooking.remove(self.programs, self.seen.processes(), &decision.unhook);
             switches.switch(&gone, SwitchMode::Unhooked, WHY);
+            switches.note_unhooked(&gone);
             self.own.retain(|function| !gone.contains(function));
         }
         self.looks_with_room = if decision.record.is_empty() { 0 } else { self.looks_with_room + 1 };

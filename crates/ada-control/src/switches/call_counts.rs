@@ -11,17 +11,27 @@ use ada_ring::{DropReason, Pool};
 /// A count of each process that has one.
 pub(super) type ByProcess = BTreeMap<ProcessId, u64>;
 
-/// Sums of counters, those of ended processes included.
+/// What the counters of processes that have ended held. Of these there can be thousands, and each has called little of all
+/// that is counted.
 #[derive(Default)]
 pub(super) struct CallCounts {
-    /// Of processes that have ended, by slot.
-    ended: BTreeMap<ProcessId, Vec<u64>>,
+    ended: BTreeMap<ProcessId, BTreeMap<usize, u64>>,
+    /// The sum of all of them, by slot.
+    ended_in_all: Vec<u64>,
+}
+
+/// All counters at one moment.
+pub(super) struct Sums<'a> {
+    /// By slot.
+    running: BTreeMap<ProcessId, Vec<u64>>,
+    ended: &'a CallCounts,
 }
 
 impl CallCounts {
-    /// What each slot below `slots` has counted so far, by process. Blocks of ended processes become free.
-    pub(super) fn sums(&mut self, pool: &Pool, slots: usize) -> BTreeMap<ProcessId, Vec<u64>> {
+    /// What each slot below `slots` has counted so far. Blocks of ended processes become free.
+    pub(super) fn sums(&mut self, pool: &Pool, slots: usize) -> Sums<'_> {
         let mut running: BTreeMap<ProcessId, Vec<u64>> = BTreeMap::new();
+        self.ended_in_all.resize(slots.max(self.ended_in_all.len()), 0);
         for block in 1..pool.most_blocks() {
             let owner = &pool.control().counter_owners[block];
             let process = ProcessId(owner.load(Ordering::Acquire));
@@ -29,23 +39,45 @@ impl CallCounts {
                 continue;
             }
             // Asked before reading: a process that has ended by then has counted all that it ever will.
-            let has_ended = !process_exists(process);
-            let sums = if has_ended { &mut self.ended } else { &mut running }.entry(process).or_default();
-            sums.resize(slots.max(sums.len()), 0);
-            for (slot, sum) in sums.iter_mut().enumerate().take(slots).skip(FIRST) {
-                let counter = pool.counter(block, slot);
-                *sum += if has_ended { counter.swap(0, Ordering::Relaxed) } else { counter.load(Ordering::Relaxed) };
+            if process_exists(process) {
+                let sums = running.entry(process).or_insert_with(|| vec![0; slots]);
+                for (slot, sum) in sums.iter_mut().enumerate().skip(FIRST) {
+                    *sum += pool.counter(block, slot).load(Ordering::Relaxed);
+                }
+                continue;
             }
-            if has_ended {
-                owner.store(0, Ordering::Release);
+            let sums = self.ended.entry(process).or_default();
+            for slot in FIRST..slots {
+                let count = pool.counter(block, slot).swap(0, Ordering::Relaxed);
+                if count > 0 {
+                    *sums.entry(slot).or_default() += count;
+                    self.ended_in_all[slot] += count;
+                }
             }
+            owner.store(0, Ordering::Release);
         }
-        for (process, sums) in &self.ended {
-            let all = running.entry(*process).or_default();
-            all.resize(slots.max(all.len()), 0);
-            all.iter_mut().zip(sums).for_each(|(all, sum)| *all += sum);
-        }
-        running
+        Sums { running, ended: self }
+    }
+}
+
+impl Sums<'_> {
+    /// What a process has counted in a slot.
+    pub(super) fn of(&self, process: ProcessId, slot: usize) -> u64 {
+        let running = self.running.get(&process).and_then(|sums| sums.get(slot));
+        let ended = self.ended.ended.get(&process).and_then(|sums| sums.get(&slot));
+        running.copied().unwrap_or(0) + ended.copied().unwrap_or(0)
+    }
+
+    /// What each process has counted in a slot, if it has.
+    pub(super) fn of_slot(&self, slot: usize) -> ByProcess {
+        let processes = self.running.keys().chain(self.ended.ended.keys());
+        processes.map(|&process| (process, self.of(process, slot))).filter(|(_, count)| *count > 0).collect()
+    }
+
+    /// What all processes have counted in a slot.
+    pub(super) fn of_all(&self, slot: usize) -> u64 {
+        let running: u64 = self.running.values().filter_map(|sums| sums.get(slot)).sum();
+        running + self.ended.ended_in_all.get(slot).copied().unwrap_or(0)
     }
 }
 
@@ -54,10 +86,4 @@ pub(super) fn are_exact(pool: &Pool) -> bool {
     let control = pool.control();
     control.counter_sharers.load(Ordering::Relaxed) == 0
         && control.drops[DropReason::StatesExhausted as usize].load(Ordering::Relaxed) == 0
-}
-
-/// One slot of all processes that have counted something there.
-pub(super) fn of_slot(sums: &BTreeMap<ProcessId, Vec<u64>>, slot: usize) -> ByProcess {
-    let counts = sums.iter().map(|(&process, sums)| (process, sums.get(slot).copied().unwrap_or(0)));
-    counts.filter(|(_, count)| *count > 0).collect()
 }

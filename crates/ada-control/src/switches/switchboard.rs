@@ -13,7 +13,7 @@ use ada_ring::counters::{FIRST, SLOTS, UNWANTED, switch_word};
 
 use crate::install::shared_memory::SharedMemory;
 use crate::switches::SwitchMode;
-use crate::switches::call_counts::{ByProcess, CallCounts, are_exact, of_slot};
+use crate::switches::call_counts::{ByProcess, CallCounts, are_exact};
 
 /// All switches of a session.
 pub(crate) struct Switchboard {
@@ -100,12 +100,16 @@ impl Switchboard {
     /// Switches functions, which must all be hooked.
     pub(crate) fn switch(&self, functions: &[FunctionId], mode: SwitchMode, why: &str) -> Switched {
         let mut state = self.state.lock().expect("nobody panics with the lock");
-        let state = &mut *state;
+        let State { slots, open, closed, counts } = &mut *state;
+        let slot_of = |slots: &HashMap<FunctionId, usize>, function: FunctionId| {
+            slots.get(&function).copied().unwrap_or(UNWANTED)
+        };
         let mut switched = Switched::default();
-        let before = state.sums(&self.shared);
+        let pool = self.shared.pool();
+        let before = counts.sums(&pool, FIRST + slots.len());
         let mut ended = Vec::new();
         for &function in functions {
-            let known = state.open.get(&function).map_or(SwitchMode::Full, |interval| interval.mode);
+            let known = open.get(&function).map_or(SwitchMode::Full, |interval| interval.mode);
             if known == mode {
                 continue;
             }
@@ -113,7 +117,7 @@ impl Switchboard {
                 switched.unhooked += 1;
                 continue;
             }
-            let Some(word) = state.word(function, mode) else {
+            let Some(word) = word(slots, function, mode) else {
                 switched.without_counter.push(function);
                 continue;
             };
@@ -122,20 +126,20 @@ impl Switchboard {
                 continue;
             }
             switched.changed += 1;
-            if let Some(interval) = state.open.remove(&function) {
+            if let Some(interval) = open.remove(&function) {
                 ended.push(Interval { to: Some(now), ..interval });
             }
             if mode != SwitchMode::Full {
-                let at_start = of_slot(&before, state.slots.get(&function).copied().unwrap_or(UNWANTED));
+                let at_start = before.of_slot(slot_of(slots, function));
                 let at_end = ByProcess::new();
                 let why = why.to_owned();
-                state.open.insert(function, Interval { function, mode, why, from: now, to: None, at_start, at_end });
+                open.insert(function, Interval { function, mode, why, from: now, to: None, at_start, at_end });
             }
         }
-        let after = state.sums(&self.shared);
+        let after = counts.sums(&pool, FIRST + slots.len());
         for mut interval in ended {
-            interval.at_end = of_slot(&after, state.slots.get(&interval.function).copied().unwrap_or(UNWANTED));
-            state.closed.push(interval);
+            interval.at_end = after.of_slot(slot_of(slots, interval.function));
+            closed.push(interval);
         }
         switched
     }
@@ -146,16 +150,17 @@ impl Switchboard {
         if !state.closed.iter().chain(state.open.values()).any(|interval| is_its(interval.function)) {
             return Vec::new();
         }
-        let sums = state.sums(&self.shared);
+        let State { slots, open, closed, counts } = &mut *state;
+        let sums = counts.sums(&self.shared.pool(), FIRST + slots.len());
         let is_exact = are_exact(&self.shared.pool());
         let mut by_function: BTreeMap<FunctionId, Vec<&Interval>> = BTreeMap::new();
-        for interval in state.closed.iter().chain(state.open.values()).filter(|interval| is_its(interval.function)) {
+        for interval in closed.iter().chain(open.values()).filter(|interval| is_its(interval.function)) {
             by_function.entry(interval.function).or_default().push(interval);
         }
         let mut entries = Vec::new();
         for (function, intervals) in by_function {
-            let slot = state.slots.get(&function).copied().unwrap_or(UNWANTED);
-            let mut rest = sums.get(&process).and_then(|sums| sums.get(slot)).copied().unwrap_or(0);
+            let slot = slots.get(&function).copied().unwrap_or(UNWANTED);
+            let mut rest = sums.of(process, slot);
             let last = intervals.iter().rposition(|interval| interval.mode == SwitchMode::Count);
             for (number, interval) in intervals.iter().enumerate() {
                 let count = (interval.mode == SwitchMode::Count).then(|| {
@@ -182,6 +187,11 @@ impl Switchboard {
         entries
     }
 
+    /// Programs that are hooked from now on do not get the hooks of these.
+    pub(crate) fn note_unhooked(&self, functions: &[FunctionId]) {
+        self.shared.switches.note_unhooked(functions);
+    }
+
     /// Has the calls of a function recorded for a moment though it is counted, or counted again: whichever happens, each
     /// call is the one or the other.
     pub(crate) fn record_for_now(&self, function: FunctionId, is_recorded: bool) {
@@ -194,11 +204,9 @@ impl Switchboard {
     /// How often each function that has a counter was called while it was counted, in all processes.
     pub(crate) fn counts(&self) -> HashMap<FunctionId, u64> {
         let mut state = self.state.lock().expect("nobody panics with the lock");
-        let mut totals = vec![0; FIRST + state.slots.len()];
-        for sums in state.sums(&self.shared).values() {
-            totals.iter_mut().zip(sums).for_each(|(total, sum)| *total += sum);
-        }
-        state.slots.iter().map(|(&function, &slot)| (function, totals[slot])).collect()
+        let State { slots, counts, .. } = &mut *state;
+        let sums = counts.sums(&self.shared.pool(), FIRST + slots.len());
+        slots.iter().map(|(&function, &slot)| (function, sums.of_all(slot))).collect()
     }
 
     /// All functions that were switched, those with most counted calls first.
@@ -227,24 +235,18 @@ impl Switchboard {
     }
 }
 
-impl State {
-    fn sums(&mut self, shared: &SharedMemory) -> BTreeMap<ProcessId, Vec<u64>> {
-        self.counts.sums(&shared.pool(), FIRST + self.slots.len())
-    }
-
-    /// What a switch holds for a mode. None where no counter is left.
-    fn word(&mut self, function: FunctionId, mode: SwitchMode) -> Option<u32> {
-        match mode {
-            SwitchMode::Full => Some(0),
-            SwitchMode::Off => Some(switch_word(UNWANTED)),
-            // Processes that have not come to it yet go on counting.
-            SwitchMode::Count | SwitchMode::Unhooked => {
-                let next = FIRST + self.slots.len();
-                if next >= SLOTS && !self.slots.contains_key(&function) {
-                    return None;
-                }
-                Some(switch_word(*self.slots.entry(function).or_insert(next)))
+/// What a switch holds for a mode. None where no counter is left.
+fn word(slots: &mut HashMap<FunctionId, usize>, function: FunctionId, mode: SwitchMode) -> Option<u32> {
+    match mode {
+        SwitchMode::Full => Some(0),
+        SwitchMode::Off => Some(switch_word(UNWANTED)),
+        // Processes that have not come to it yet go on counting.
+        SwitchMode::Count | SwitchMode::Unhooked => {
+            let next = FIRST + slots.len();
+            if next >= SLOTS && !slots.contains_key(&function) {
+                return None;
             }
+            Some(switch_word(*slots.entry(function).or_insert(next)))
         }
     }
 }
