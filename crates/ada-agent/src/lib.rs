@@ -40,6 +40,7 @@ mod probes;
 mod recorder;
 mod shadow_stack;
 mod stacks;
+mod state_claims;
 mod stretch;
 pub mod syscall;
 pub mod threads;

@@ -1,6 +1,10 @@
 //! A thread's shadow stack, as it is when nothing is odd about it.
 
+use ada_ring::state::HANDLER_FRAMES;
 use ada_ring::{ShadowFrame, ThreadState};
+
+use crate::config::{Item, get};
+use crate::memory::shadow_end;
 
 /// The newest frame, or the sentinel.
 ///
@@ -34,4 +38,21 @@ pub(crate) unsafe fn ceiling(state: *mut ThreadState) -> u64 {
 pub(crate) unsafe fn set_ceiling(state: *mut ThreadState, address: u64) {
     // SAFETY: the caller's promise.
     unsafe { (*((*state).shadow_base as *mut ShadowFrame)).slot_complement = !address };
+}
+
+/// Says how many frames fit on the shadow stack that a thread has.
+///
+/// # Safety
+/// The caller owns the state.
+pub(crate) unsafe fn set_limits(state: *mut ThreadState) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let (base, end) = ((*state).shadow_base, shadow_end((*state).stack_number as usize));
+        (*state).record_limit = match get(Item::MaxDepth) {
+            0 => u64::MAX,
+            frames => base.saturating_add(frames.saturating_mul(ShadowFrame::SIZE as u64)),
+        };
+        let limit = end - ((2 + HANDLER_FRAMES) * ShadowFrame::SIZE) as u64;
+        (*state).shadow_limit = limit.min((*state).record_limit);
+    }
 }

@@ -20,9 +20,9 @@ use crate::arch::number::PROCESS_VM_READV;
 use crate::known_stacks::KnownStacks;
 use crate::lock::Lock;
 use crate::memory::{known_stacks, process_block, shadow_base, shadow_end, state as state_at, state_threads, states};
-use crate::shadow_stack::{ceiling, set_ceiling};
+use crate::shadow_stack::{ceiling, set_ceiling, set_limits};
 use crate::stretch::is_one_stack;
-use crate::{syscall, threads};
+use crate::{state_claims, syscall};
 
 const PAGE: u64 = 4096;
 /// How far below what was used of a thread's own stack it is looked whether it goes on, so that not each page is asked for.
@@ -130,7 +130,7 @@ unsafe fn reaches(list: &KnownStacks<'_>, state: *mut ThreadState, address: u64)
         let at = list.first_above(address);
         let other = |at: Option<usize>| at.and_then(|at| list.get(at)).filter(|it| it.number != current);
         let (above, below) = (other(Some(at)), other(at.checked_sub(1)));
-        let (lowest, highest) = (below.map_or(0, |it| it.high), above.map_or(u64::MAX & !7, |it| it.low));
+        let (lowest, highest) = (below.map_or(0, |it| it.high), above.map_or(!7, |it| it.low));
         if own.is_some_and(|it| it.is_exact != 0) {
             return false;
         }
@@ -184,13 +184,13 @@ fn find(list: &mut KnownStacks<'_>, address: u64, bounds: Option<Range<u64>>) ->
         let known = *list.get(at)?;
         if let Some(bounds) = bounds.filter(|bounds| (known.low..known.high) != *bounds) {
             list.remove(at);
-            list.make_room(&bounds, |number| threads::give_back(number as usize));
+            list.make_room(&bounds, |number| state_claims::give_back(number as usize));
             return list.add(KnownStack { low: bounds.start, high: bounds.end, is_exact: 1, ..known });
         }
         return Some(at);
     }
     if let Some(bounds) = bounds {
-        list.make_room(&bounds, |number| threads::give_back(number as usize));
+        list.make_room(&bounds, |number| state_claims::give_back(number as usize));
         return add(list, bounds, 1);
     }
     let at = list.first_above(address);
@@ -210,13 +210,13 @@ fn find(list: &mut KnownStacks<'_>, address: u64, bounds: Option<Range<u64>>) ->
 }
 
 fn add(list: &mut KnownStacks<'_>, bounds: Range<u64>, is_exact: u64) -> Option<usize> {
-    let number = threads::claim_for_stack()?;
+    let number = state_claims::claim_for_stack()?;
     let top = shadow_base(number) as u64;
     let known = KnownStack { low: bounds.start, high: bounds.end, top, is_exact, ..KnownStack::default() };
     let stack = KnownStack { number: number as u32, ..known };
     let at = list.add(stack);
     if at.is_none() {
-        threads::give_back(number);
+        state_claims::give_back(number);
     }
     at
 }
@@ -235,7 +235,7 @@ unsafe fn enter(list: &mut KnownStacks<'_>, at: usize, state: *mut ThreadState) 
         (*state).shadow_base = base as u64;
         (*state).shadow_top = if is_sound { top } else { base as u64 };
         (*state).floor_complement = !known.low;
-        threads::set_limits(state);
+        set_limits(state);
     }
 }
 

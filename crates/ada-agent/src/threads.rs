@@ -1,29 +1,23 @@
 //! Giving a thread its state.
 
-use ada_ring::state::{HANDLER_FRAMES, INTERRUPTIONS, Interruption, NO_CHUNK, PROBE_CALLS, ProbeCall, STATES};
+use ada_ring::state::{INTERRUPTIONS, Interruption, NO_CHUNK, PROBE_CALLS, ProbeCall, STATES};
 use ada_ring::{DropReason, ShadowFrame, ThreadState};
 use core::sync::atomic::{AtomicU64, Ordering};
 
 use crate::arch::number::RT_SIGPROCMASK;
-use crate::arch::{clock, current_state, owner_mark, set_current_state};
+use crate::arch::{current_state, owner_mark, set_current_state};
 use crate::config::{Item, get};
 use crate::details::learn_stack;
 use crate::growth;
 use crate::memory::{
-    agent_stack, owner, pool, process_block, regions, shadow_base, shadow_end, state, state_address, state_number,
-    state_threads, states,
+    agent_stack, owner, pool, process_block, shadow_base, state, state_address, state_number, state_threads, states,
 };
+use crate::shadow_stack::set_limits;
+use crate::state_claims::claim;
 use crate::{stacks, syscall};
 
-/// Stands for a thread where only the shadow stack is in use.
-const A_STACK: u32 = u32::MAX;
 /// No thread is known by this.
 const NOBODY: u64 = 1;
-/// How often to look for states of threads that have ended, in ticks of the clock: some milliseconds.
-const LOOK_EVERY: u64 = 10_000_000;
-/// Of how many states to ask at one time whether their threads have ended.
-const A_FEW: usize = 64;
-
 /// The calling thread's state, given to it now if need be; `slot` is the return slot of the call or return at hand. `None` where all states belong to living threads.
 ///
 /// Called when the owner check fails, which means one of: a new thread, which inherits its creator's GS base; a fork
@@ -139,63 +133,6 @@ pub(crate) fn disown(number: usize) {
     owner(number).store(NOBODY, Ordering::Relaxed);
 }
 
-/// Claims the shadow stack of a state that no thread gets.
-pub(crate) fn claim_for_stack() -> Option<usize> {
-    claim(A_STACK)
-}
-
-/// The same, given back.
-pub(crate) fn give_back(number: usize) {
-    if number != 0 && number < states() {
-        let _ = state_threads(number / STATES)[number % STATES].compare_exchange(
-            A_STACK,
-            0,
-            Ordering::AcqRel,
-            Ordering::Relaxed,
-        );
-    }
-}
-
-fn claim(thread: u32) -> Option<usize> {
-    let holder = |number: usize| &state_threads(number / STATES)[number % STATES];
-    let take = |number: usize, from: u32| {
-        holder(number).compare_exchange(from, thread, Ordering::AcqRel, Ordering::Relaxed).is_ok()
-    };
-    let process = syscall::process();
-    // A dead thread's chunks are the drain's to find: by now they may already belong to others.
-    let take_over = |number: &usize| {
-        let from = holder(*number).load(Ordering::Relaxed);
-        from != A_STACK && syscall::is_thread_gone(process, from) && take(*number, from)
-    };
-    loop {
-        let (regions, states) = (regions(), states());
-        if let Some(number) = (1..states).find(|&number| holder(number).load(Ordering::Relaxed) == 0 && take(number, 0))
-        {
-            return Some(number);
-        }
-        // Each question takes its time. Where threads come and go, one of a few is gone; where all stay, another region
-        // is needed sooner or later.
-        let from = process_block().look_from.fetch_add(A_FEW as u32, Ordering::Relaxed) as usize;
-        let few = (0..A_FEW.min(states - 1)).map(|number| 1 + (from + number) % (states - 1));
-        if let Some(number) = { few }.find(take_over) {
-            return Some(number);
-        }
-        if growth::add_region(regions) {
-            continue;
-        }
-        // A thread without a state comes here with every call.
-        let look_again_at = &process_block().look_again_at;
-        if clock() < look_again_at.load(Ordering::Relaxed) {
-            return None;
-        }
-        let found = (1..states).find(take_over);
-        if found.is_none() {
-            look_again_at.store(clock() + LOOK_EVERY, Ordering::Relaxed);
-        }
-        return found;
-    }
-}
-
 /// The stack of its own that the agent can have for a state; 0 for none.
 fn stack_of(number: usize) -> u64 {
     if get(Item::OwnStacks) != 0 && syscall::may(RT_SIGPROCMASK) { agent_stack(number) } else { 0 }
@@ -240,23 +177,6 @@ unsafe fn prepare(fresh: *mut ThreadState, number: usize, thread: u32, slot: u64
         (*fresh).open_probes = [ProbeCall::default(); PROBE_CALLS];
         give_counters(fresh);
         start_without_chunk(fresh);
-    }
-}
-
-/// Says how many frames fit on the shadow stack that a thread has.
-///
-/// # Safety
-/// The caller owns the state.
-pub(crate) unsafe fn set_limits(state: *mut ThreadState) {
-    // SAFETY: the caller's promise.
-    unsafe {
-        let (base, end) = ((*state).shadow_base, shadow_end((*state).stack_number as usize));
-        (*state).record_limit = match get(Item::MaxDepth) {
-            0 => u64::MAX,
-            frames => base.saturating_add(frames.saturating_mul(ShadowFrame::SIZE as u64)),
-        };
-        let limit = end - ((2 + HANDLER_FRAMES) * ShadowFrame::SIZE) as u64;
-        (*state).shadow_limit = limit.min((*state).record_limit);
     }
 }
 

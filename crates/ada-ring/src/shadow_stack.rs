@@ -4,7 +4,9 @@
 //! thread's stacks.
 
 use crate::ShadowFrame;
-use crate::state::private::SHADOW_BYTES;
+
+/// Bytes of a shadow stack, of which each is at a multiple: some 32,700 frames.
+pub const SHADOW_BYTES: usize = 1 << 20;
 
 /// The lines of the cache that shadow stacks begin at: if all began at the same one, they would push each other out.
 const LINES: u32 = 64;

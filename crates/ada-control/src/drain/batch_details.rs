@@ -165,7 +165,7 @@ mod tests {
                     clock: Clock::in_nanoseconds(0),
                     not_before: TraceNanos(0),
                     thread: ThreadId(1),
-                    shadow_base_low: 0,
+                    own_stack: 0,
                     known: &FunctionNumbers::default(),
                     links: &[],
                 };

@@ -142,7 +142,7 @@ impl EventWriter {
             }
             progress.write_remembered(thread, base, &self.known, &self.shape, &mut self.figures.details)?;
         }
-        let records = &batch[..];
+        let records = batch;
         let remembered_from = match &self.watch {
             Some(_) => records.len().saturating_sub(REMEMBERED),
             None => usize::MAX,

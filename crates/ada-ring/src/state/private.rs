@@ -1,6 +1,8 @@
 //! Where things are in a region of the target's private memory, from its start: owner words, states, process block, shadow
 //! stacks, the agent's stacks.
 
+pub use crate::shadow_stack::SHADOW_BYTES;
+
 /// How many thread states a process has from the start, and gets at a time where these are not enough: a region of its
 /// private memory.
 pub const STATES: usize = 256;
@@ -21,8 +23,6 @@ pub const PROCESS_BYTES: usize = 4096;
 pub const KNOWN_STACKS_AT: usize = PROCESS_AT + PROCESS_BYTES;
 /// The shadow stacks, each at a multiple of its length: see [`crate::shadow_stack`].
 pub const SHADOWS_AT: usize = KNOWN_STACKS_AT.next_multiple_of(SHADOW_BYTES);
-/// Bytes of one shadow stack: some 32,700 frames.
-pub const SHADOW_BYTES: usize = 1 << 20;
 /// The stacks that the agent runs on.
 pub const STACKS_AT: usize = SHADOWS_AT + STATES * SHADOW_BYTES;
 /// Bytes of one of them.

@@ -1,0 +1,73 @@
+//! Which of the process's states are taken, each by a thread, or by a stack that needs only its shadow stack.
+
+use ada_ring::state::STATES;
+use core::sync::atomic::Ordering;
+
+use crate::arch::clock;
+use crate::memory::{process_block, regions, state_threads, states};
+use crate::{growth, syscall};
+
+/// Stands for a thread where only the shadow stack is in use.
+const A_STACK: u32 = u32::MAX;
+/// How often to look for states of threads that have ended, in ticks of the clock: some milliseconds.
+const LOOK_EVERY: u64 = 10_000_000;
+/// Of how many states to ask at one time whether their threads have ended.
+const A_FEW: usize = 64;
+
+/// Claims the shadow stack of a state that no thread gets.
+pub(crate) fn claim_for_stack() -> Option<usize> {
+    claim(A_STACK)
+}
+
+/// The same, given back.
+pub(crate) fn give_back(number: usize) {
+    if number != 0 && number < states() {
+        let _ = state_threads(number / STATES)[number % STATES].compare_exchange(
+            A_STACK,
+            0,
+            Ordering::AcqRel,
+            Ordering::Relaxed,
+        );
+    }
+}
+
+/// Claims a state for a thread; `None` where all belong to living ones.
+pub(crate) fn claim(thread: u32) -> Option<usize> {
+    let holder = |number: usize| &state_threads(number / STATES)[number % STATES];
+    let take = |number: usize, from: u32| {
+        holder(number).compare_exchange(from, thread, Ordering::AcqRel, Ordering::Relaxed).is_ok()
+    };
+    let process = syscall::process();
+    // A dead thread's chunks are the drain's to find: by now they may already belong to others.
+    let take_over = |number: &usize| {
+        let from = holder(*number).load(Ordering::Relaxed);
+        from != A_STACK && syscall::is_thread_gone(process, from) && take(*number, from)
+    };
+    loop {
+        let (regions, states) = (regions(), states());
+        if let Some(number) = (1..states).find(|&number| holder(number).load(Ordering::Relaxed) == 0 && take(number, 0))
+        {
+            return Some(number);
+        }
+        // Each question takes its time. Where threads come and go, one of a few is gone; where all stay, another region
+        // is needed sooner or later.
+        let from = process_block().look_from.fetch_add(A_FEW as u32, Ordering::Relaxed) as usize;
+        let few = (0..A_FEW.min(states - 1)).map(|number| 1 + (from + number) % (states - 1));
+        if let Some(number) = { few }.find(take_over) {
+            return Some(number);
+        }
+        if growth::add_region(regions) {
+            continue;
+        }
+        // A thread without a state comes here with every call.
+        let look_again_at = &process_block().look_again_at;
+        if clock() < look_again_at.load(Ordering::Relaxed) {
+            return None;
+        }
+        let found = (1..states).find(take_over);
+        if found.is_none() {
+            look_again_at.store(clock() + LOOK_EVERY, Ordering::Relaxed);
+        }
+        return found;
+    }
+}
