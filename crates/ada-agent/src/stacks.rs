@@ -48,9 +48,9 @@ pub(crate) unsafe fn settle(state: *mut ThreadState, address: u64, bounds: Optio
         let _lock = Lock::take(&process_block().stacks_busy);
         let mut list = list();
         if list.containing(address).is_none() && bounds.is_none() {
-            if let Some(stack) = syscall::signal_stack().filter(|stack| stack.contains(&address)) {
-                // A handler's calls are calls of what it interrupts.
-                (*state).floor_complement = (*state).floor_complement.max(!stack.start);
+            // A handler's calls are calls of what it interrupts. The next one asks again: where the handler's stack counts as part
+            // of the thread's, so does all that lies between them.
+            if syscall::signal_stack().is_some_and(|stack| stack.contains(&address)) {
                 return;
             }
             if reaches(&list, state, address) {
