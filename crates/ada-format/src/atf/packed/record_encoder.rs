@@ -23,7 +23,8 @@ pub(super) struct RecordEncoder {
     /// The counted words as they are guessed for the next record.
     before: [u64; COUNTED_WORDS.end - COUNTED_WORDS.start],
     recent: RecentWords,
-    changes: Changes,
+    /// Kept to reuse its memory.
+    changed: Changed,
     numbers: Vec<u8>,
     masks: Tape,
     data: Tape,
@@ -49,7 +50,7 @@ impl Default for RecordEncoder {
             models: 0,
             before: Default::default(),
             recent: RecentWords::default(),
-            changes: Changes::default(),
+            changed: Changed { differences: [0; MAP_BITS as usize], words: [0; MAP_BITS as usize] },
             numbers: Vec::new(),
             masks: Tape::default(),
             data: Tape::default(),
@@ -84,7 +85,7 @@ impl RecordEncoder {
     pub(super) fn push(&mut self, count: usize, header: [u64; HEADER_WORDS], function: Option<u64>, pieces: &[&[u8]]) {
         let start = self.model(header[0], function.unwrap_or(0), count);
         let (known_header, mut model) = self.words[start..start + count].split_at_mut(HEADER_WORDS);
-        let changes = &mut self.changes;
+        let mut changes = Changes { number: 0, map: 0, count: 0, memory: &mut self.changed };
         for (number, (known, word)) in known_header.iter_mut().zip(header).enumerate() {
             if COUNTED_WORDS.contains(&number) {
                 let guess = &mut self.before[number - COUNTED_WORDS.start];
@@ -181,24 +182,23 @@ impl Tape {
     }
 }
 
-/// Which words of a record differ from what was expected, and how: of so many at a time as a map has.
-struct Changes {
-    /// How many words there were, and which of them differ.
-    number: u32,
-    map: u64,
-    /// Those that differ: how many, their differences, and the words themselves.
-    count: usize,
+/// Words that differ: their differences, and the words themselves.
+struct Changed {
     differences: [u64; MAP_BITS as usize],
     words: [u64; MAP_BITS as usize],
 }
 
-impl Default for Changes {
-    fn default() -> Self {
-        Self { number: 0, map: 0, count: 0, differences: [0; MAP_BITS as usize], words: [0; MAP_BITS as usize] }
-    }
+/// Which words of a record differ from what was expected, and how: of so many at a time as a map has. The counters are not in
+/// the memory, so that they stay in registers.
+struct Changes<'a> {
+    /// How many words there were, which of them differ, and how many these are.
+    number: u32,
+    map: u64,
+    count: usize,
+    memory: &'a mut Changed,
 }
 
-impl Changes {
+impl Changes<'_> {
     /// How many more words the map has room for.
     #[inline(always)]
     fn room(&self) -> usize {
@@ -213,10 +213,10 @@ impl Changes {
     #[inline(always)]
     fn add(&mut self, difference: u64, word: u64) {
         let (is_changed, place) = (difference != 0, self.count % MAP_BITS as usize);
-        (self.differences[place], self.words[place]) = (difference, word);
-        self.count += usize::from(is_changed);
+        (self.memory.differences[place], self.memory.words[place]) = (difference, word);
+        self.count = self.count.wrapping_add(is_changed.into());
         self.map |= u64::from(is_changed) << (self.number % MAP_BITS);
-        self.number += 1;
+        self.number = self.number.wrapping_add(1);
     }
 
     /// Compares no more words than there is room for.
@@ -244,11 +244,11 @@ impl Changes {
     #[inline]
     fn write(&mut self, numbers: &mut Vec<u8>, masks: &mut Tape, data: &mut Tape, recent: &mut RecentWords) {
         number::put(numbers, self.map);
-        let count = self.count.min(self.words.len());
+        let count = self.count.min(MAP_BITS as usize);
         // Bytes are written eight at a time, and those behind the ones that count are written over.
         let (mask_room, mut data_room) = (masks.room(count), data.room(8 * count + 8));
         let all = data_room.len();
-        let changes = self.differences[..count].iter().zip(&self.words[..count]);
+        let changes = self.memory.differences[..count].iter().zip(&self.memory.words[..count]);
         for (mask, (&difference, &word)) in mask_room.iter_mut().zip(changes) {
             let len = match recent.find_or_add(difference, word) {
                 Some(place) => {
