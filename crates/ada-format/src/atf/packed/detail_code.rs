@@ -162,16 +162,14 @@ impl<'a> Parts<'a> {
         }
         let (&mask, masks) = self.masks.split_first().ok_or(BlockFault::Short)?;
         self.masks = masks;
-        if COUNTED_WORDS.contains(&number) {
-            return Ok(self.bytes(mask)?.wrapping_add(guess));
-        }
         if self.is_sparse && mask == RECENT {
             let (&place, data) = self.data.split_first().ok_or(BlockFault::Short)?;
             self.data = data;
             return Ok(self.recent.at(place));
         }
         let difference = self.bytes(mask)?;
-        let word = difference ^ guess;
+        let is_counted = COUNTED_WORDS.contains(&number);
+        let word = if is_counted { guess.wrapping_add(difference) } else { guess ^ difference };
         if self.is_sparse {
             self.recent.find_or_add(difference, word);
         }

@@ -23,6 +23,8 @@ pub(super) struct RecordEncoder {
     /// The counted words as they are guessed for the next record.
     before: [u64; COUNTED_WORDS.end - COUNTED_WORDS.start],
     recent: RecentWords,
+    /// Kept to reuse its memory.
+    changed: Changed,
     numbers: Vec<u8>,
     masks: Tape,
     data: Tape,
@@ -48,6 +50,7 @@ impl Default for RecordEncoder {
             models: 0,
             before: Default::default(),
             recent: RecentWords::default(),
+            changed: Changed { differences: [0; MAP_BITS as usize], words: [0; MAP_BITS as usize] },
             numbers: Vec::new(),
             masks: Tape::default(),
             data: Tape::default(),
@@ -81,44 +84,41 @@ impl RecordEncoder {
     #[inline]
     pub(super) fn push(&mut self, count: usize, header: [u64; HEADER_WORDS], function: Option<u64>, pieces: &[&[u8]]) {
         let start = self.model(header[0], function.unwrap_or(0), count);
-        let mut model = &mut self.words[start..start + count];
-        let mut words = Words {
-            numbers: &mut self.numbers,
-            masks: self.masks.room(count),
-            // Bytes are written eight at a time, and those behind the ones that count are written over.
-            data: self.data.room(8 * count + 8),
-            recent: &mut self.recent,
-            mask_len: 0,
-            data_len: 0,
-            number: 0,
-            map: 0,
-        };
-        for (number, word) in header.into_iter().chain(function).enumerate() {
-            let Some(known) = model.split_off_first_mut() else { break };
+        let (known_header, mut model) = self.words[start..start + count].split_at_mut(HEADER_WORDS);
+        let mut changes = Changes { number: 0, map: 0, count: 0, memory: &mut self.changed };
+        for (number, (known, word)) in known_header.iter_mut().zip(header).enumerate() {
             if COUNTED_WORDS.contains(&number) {
                 let guess = &mut self.before[number - COUNTED_WORDS.start];
-                words.put_counted(word.wrapping_sub(*guess));
+                changes.add(word.wrapping_sub(*guess), word);
                 *guess = word.wrapping_add(u64::from(number == COUNTED_WORDS.start));
             } else {
-                words.put(known, word);
+                changes.compare(known, word);
             }
         }
+        if let Some((known, word)) = function.and_then(|word| Some((model.split_off_first_mut()?, word))) {
+            changes.compare(known, word);
+        }
         for piece in pieces {
-            let (whole, rest) = piece.as_chunks();
-            let known = model.split_off_mut(..whole.len()).unwrap_or_default();
-            words.put_all(known, whole);
+            let (mut whole, rest) = piece.as_chunks();
+            while !whole.is_empty() {
+                let some = whole.len().min(changes.room());
+                let known = model.split_off_mut(..some).unwrap_or_default();
+                changes.compare_all(known, whole.split_off(..some).unwrap_or_default());
+                if changes.room() == 0 {
+                    changes.write(&mut self.numbers, &mut self.masks, &mut self.data, &mut self.recent);
+                }
+            }
             if !rest.is_empty()
                 && let Some(known) = model.split_off_first_mut()
             {
                 let mut bytes = [0; 8];
                 bytes[..rest.len()].copy_from_slice(rest);
-                words.put(known, u64::from_le_bytes(bytes));
+                changes.compare(known, u64::from_le_bytes(bytes));
             }
         }
-        words.end_map();
-        let (mask_len, data_len) = (words.mask_len, words.data_len);
-        self.masks.len += mask_len;
-        self.data.len += data_len;
+        if changes.number > 0 {
+            changes.write(&mut self.numbers, &mut self.masks, &mut self.data, &mut self.recent);
+        }
     }
 
     /// Where the words are that a record of this kind is compared with. Says which in the block; a new one is all zeros.
@@ -182,23 +182,46 @@ impl Tape {
     }
 }
 
-/// A record's words on their way to the tapes. Of 64 at a time: which of them differ from the model's; of each of these: which
-/// bytes of the difference are not zero, and these bytes; or where among the recent words it is found.
-struct Words<'a> {
-    numbers: &'a mut Vec<u8>,
-    masks: &'a mut [u8],
-    data: &'a mut [u8],
-    recent: &'a mut RecentWords,
-    mask_len: usize,
-    data_len: usize,
-    /// How many words the map has so far, and which of them differ.
-    number: u32,
-    map: u64,
+/// Words that differ: their differences, and the words themselves.
+struct Changed {
+    differences: [u64; MAP_BITS as usize],
+    words: [u64; MAP_BITS as usize],
 }
 
-impl Words<'_> {
+/// Which words of a record differ from what was expected, and how: of so many at a time as a map has. The counters are not in
+/// the memory, so that they stay in registers.
+struct Changes<'a> {
+    /// How many words there were, which of them differ, and how many these are.
+    number: u32,
+    map: u64,
+    count: usize,
+    memory: &'a mut Changed,
+}
+
+impl Changes<'_> {
+    /// How many more words the map has room for.
     #[inline(always)]
-    fn put_all(&mut self, known: &mut [u64], words: &[[u8; 8]]) {
+    fn room(&self) -> usize {
+        (MAP_BITS - self.number) as usize
+    }
+
+    #[inline(always)]
+    fn compare(&mut self, known: &mut u64, word: u64) {
+        self.add(std::mem::replace(known, word) ^ word, word);
+    }
+
+    #[inline(always)]
+    fn add(&mut self, difference: u64, word: u64) {
+        let (is_changed, place) = (difference != 0, self.count % MAP_BITS as usize);
+        (self.memory.differences[place], self.memory.words[place]) = (difference, word);
+        self.count = self.count.wrapping_add(is_changed.into());
+        self.map |= u64::from(is_changed) << (self.number % MAP_BITS);
+        self.number = self.number.wrapping_add(1);
+    }
+
+    /// Compares no more words than there is room for.
+    #[inline(always)]
+    fn compare_all(&mut self, known: &mut [u64], words: &[[u8; 8]]) {
         const TOGETHER: usize = 4;
         let (known_groups, known_rest) = known.as_chunks_mut::<TOGETHER>();
         let (groups, rest) = words.as_chunks::<TOGETHER>();
@@ -206,69 +229,43 @@ impl Words<'_> {
             let group = group.map(u64::from_le_bytes);
             let differences: [u64; TOGETHER] = std::array::from_fn(|number| known[number] ^ group[number]);
             // Most words are the same, and cost nothing more.
-            if differences.into_iter().fold(0, |all, word| all | word) == 0
-                && self.number + (TOGETHER as u32) < MAP_BITS
-            {
+            if differences.into_iter().fold(0, |all, word| all | word) == 0 {
                 self.number += TOGETHER as u32;
                 continue;
             }
-            known.iter_mut().zip(group).for_each(|(known, word)| self.put(known, word));
+            differences.into_iter().zip(group).for_each(|(difference, word)| self.add(difference, word));
+            *known = group;
         }
-        known_rest.iter_mut().zip(rest).for_each(|(known, word)| self.put(known, u64::from_le_bytes(*word)));
+        known_rest.iter_mut().zip(rest).for_each(|(known, word)| self.compare(known, u64::from_le_bytes(*word)));
     }
 
-    #[inline(always)]
-    fn put(&mut self, known: &mut u64, word: u64) {
-        let difference = *known ^ word;
-        if difference != 0 {
-            *known = word;
-            match self.recent.find_or_add(difference, word) {
+    /// Writes the map; of each word that differs, which bytes of the difference are not zero, and these bytes, or where among
+    /// the recent words it is found.
+    #[inline]
+    fn write(&mut self, numbers: &mut Vec<u8>, masks: &mut Tape, data: &mut Tape, recent: &mut RecentWords) {
+        number::put(numbers, self.map);
+        let count = self.count.min(MAP_BITS as usize);
+        // Bytes are written eight at a time, and those behind the ones that count are written over.
+        let (mask_room, mut data_room) = (masks.room(count), data.room(8 * count + 8));
+        let all = data_room.len();
+        let changes = self.memory.differences[..count].iter().zip(&self.memory.words[..count]);
+        for (mask, (&difference, &word)) in mask_room.iter_mut().zip(changes) {
+            let len = match recent.find_or_add(difference, word) {
                 Some(place) => {
-                    self.put_mask(RECENT);
-                    self.data[self.data_len] = place;
-                    self.data_len += 1;
+                    (*mask, data_room[0]) = (RECENT, place);
+                    1
                 }
-                None => self.put_difference(difference),
-            }
+                None => {
+                    *mask = nonzero_bytes(difference);
+                    put_bytes(difference, *mask, data_room)
+                }
+            };
+            data_room = &mut data_room[len..];
         }
-        self.next();
-    }
-
-    #[inline(always)]
-    fn put_counted(&mut self, difference: u64) {
-        if difference != 0 {
-            self.put_difference(difference);
-        }
-        self.next();
-    }
-
-    #[inline(always)]
-    fn put_difference(&mut self, difference: u64) {
-        let mask = nonzero_bytes(difference);
-        self.put_mask(mask);
-        self.data_len += put_bytes(difference, mask, &mut self.data[self.data_len..]);
-    }
-
-    #[inline(always)]
-    fn put_mask(&mut self, mask: u8) {
-        self.map |= 1 << self.number;
-        self.masks[self.mask_len] = mask;
-        self.mask_len += 1;
-    }
-
-    #[inline(always)]
-    fn next(&mut self) {
-        self.number += 1;
-        if self.number == MAP_BITS {
-            self.end_map();
-        }
-    }
-
-    fn end_map(&mut self) {
-        if self.number > 0 {
-            number::put(self.numbers, self.map);
-        }
-        (self.number, self.map) = (0, 0);
+        let written = all - data_room.len();
+        masks.len += count;
+        data.len += written;
+        (self.number, self.map, self.count) = (0, 0, 0);
     }
 }
 

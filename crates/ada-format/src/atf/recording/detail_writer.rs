@@ -118,13 +118,13 @@ impl<W: Write + Seek> DetailWriter<W> {
         Ok(())
     }
 
-    /// Appends one record as [`Self::append`] does, from where its parts lie.
+    /// Appends one record as [`Self::append`] does, from where its parts lie. Gives its bytes too.
     pub fn append_captured(
         &mut self,
         index_seq: EventSeq,
         timestamp: TraceNanos,
         captured: &X86Captured<'_>,
-    ) -> Result<DetailSeq, WriteError> {
+    ) -> Result<(DetailSeq, u64), WriteError> {
         let seq = self.next_seq()?;
         let link = u32::try_from(index_seq.0).map_err(|_| WriteError::LinkOverflow { position: index_seq.0 })?;
         let sizes = captured.sizes()?;
@@ -145,7 +145,7 @@ impl<W: Write + Seek> DetailWriter<W> {
             }
         }
         self.saw(link, timestamp);
-        Ok(seq)
+        Ok((seq, length as u64))
     }
 
     /// Appends whole records as a ring holds them, after a walk that checks their lengths. The links in them are the
@@ -308,7 +308,7 @@ mod tests {
                         [(3, 100), (4, 101), (9, 150)].map(|(seq, time)| (EventSeq(seq), TraceNanos(time)))
                     {
                         match is_in_pieces {
-                            true => writer.append_captured(seq, time, &captured).unwrap(),
+                            true => writer.append_captured(seq, time, &captured).unwrap().0,
                             false => writer.append(seq, time, &Payload::X86Call(call)).unwrap(),
                         };
                     }

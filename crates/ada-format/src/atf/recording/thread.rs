@@ -128,11 +128,8 @@ impl ThreadWriter {
         time: TraceNanos,
         captured: &X86Captured<'_>,
     ) -> Result<(DetailSeq, u64), WriteError> {
-        let writer = self.detail()?;
-        let before = writer.bytes();
-        let appended = writer.append_captured(seq, time, captured);
-        let bytes = writer.bytes() - before;
-        appended.map(|detail| (detail, bytes)).map_err(|error| error.at(&self.path))
+        let appended = self.detail()?.append_captured(seq, time, captured);
+        appended.map_err(|error| error.at(&self.path))
     }
 
     /// Appends the detail of an event that was appended without, and links both ways. Gives the record's bytes.
