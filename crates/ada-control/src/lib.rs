@@ -64,4 +64,5 @@ pub use quarantine::{FileId, Quarantine, QuarantineEntry, QuarantineFolder, Quar
 pub use record::{CrashSummary, StoodStill, TraceReport, outlive_terminal_signals, trace};
 pub use roll::Roll;
 pub use switches::{SwitchMode, SwitchedFunction};
+pub use tracked::HookedExecs;
 pub use trigger::{Trigger, TriggerError};

@@ -160,6 +160,7 @@ impl<'a> ExecFollower<'a> {
             tracee.detach().map_err(|error| error.to_string())?;
             return Err("it runs as another user, who must not have this trace's memory".to_owned());
         }
+        let begun = Instant::now();
         let gate = Gate::of_exec(tracee).map_err(|error| error.to_string())?;
         let deadline = |files: &[_]| Deadline::new(Instant::now(), files, options.start_up_timeout);
         let taken = programs.lock().modules_taken_by(pid, asked_in);
@@ -179,6 +180,7 @@ impl<'a> ExecFollower<'a> {
         }
         let released = gate.release();
         let program = program.map_err(|error| error.to_string())?;
+        programs.exec_times.add(begun.elapsed());
         programs.add(&mut hooked, pid, program, facts);
         released.map_err(|error| error.to_string())
     }

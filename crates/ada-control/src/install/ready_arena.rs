@@ -243,3 +243,37 @@ impl ReadyArena {
         Ok(different)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use ada_event::RuntimeAddr;
+    use ada_patch::{CopiedCode, HookSite};
+
+    use super::*;
+
+    fn site(at: u64, function: usize, is_exit: bool, is_shared: bool) -> Site {
+        let jump = Patch::of(RuntimeAddr(at), &[0xe9, 0, 1, 0, 0]).unwrap();
+        let site = HookSite { jump, relay: None, copy: None::<CopiedCode> };
+        Site { site, originals: [[0x90; PATCH_BYTES], [0; PATCH_BYTES]], function, is_exit, is_shared }
+    }
+
+    #[test]
+    fn a_function_that_is_left_out_has_its_own_bytes() {
+        let sites = vec![site(16, 1, false, false), site(32, 0, false, false), site(48, 1, true, false)];
+        let arena = ReadyArena::new(0..8192, 0, (2, 1), Vec::new(), sites);
+        let of = |function| arena.sites_of(function, Shift(4096)).map(|it| it.site.jump.at.0).collect::<Vec<_>>();
+        assert_eq!((of(0), of(1), of(2)), (vec![4096 + 32], vec![4096 + 16, 4096 + 48], vec![]));
+        let text = Text { at: 16, sites: 0..3, original: vec![0x90; 48], patched: vec![0xe9; 48] };
+        assert!(matches!(text.without(&[]), Cow::Borrowed(_)), "nothing is copied for nothing");
+        let written = text.without(&arena.jumps_of(1, Shift(0)));
+        let jumps: Vec<usize> = (0..48).filter(|at| written[*at] != 0xe9).collect();
+        assert_eq!(jumps, [0, 1, 2, 3, 4, 32, 33, 34, 35, 36]);
+    }
+
+    #[test]
+    fn an_exit_that_others_share_stays() {
+        let sites = vec![site(16, 1, false, false), site(48, 1, true, true)];
+        let arena = ReadyArena::new(0..8192, 0, (2, 1), Vec::new(), sites);
+        assert_eq!(arena.jumps_of(1, Shift(0)).len(), 1);
+    }
+}

@@ -108,3 +108,17 @@ impl SwitchArena {
         unsafe { &*self.memory.as_mut_ptr().add(offset).cast::<AtomicU32>() }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_has_lost_its_hook_is_known_by_module() {
+        let arenas = SwitchArenas::default();
+        let of = |module, index| FunctionId::new(ModuleId(module), index);
+        arenas.note_unhooked(&[of(2, 7), of(1, 3), of(2, 0), of(3, 1)]);
+        assert_eq!(arenas.unhooked_of(ModuleId(2)), [0, 7]);
+        assert_eq!(arenas.unhooked_of(ModuleId(4)), [0; 0]);
+    }
+}

@@ -56,6 +56,7 @@ pub(crate) struct Governor<'a> {
     looks_with_room: u32,
     /// Time in hooks and of the program itself, since it has settled.
     settled: (f64, f64),
+    settled_exec_time: Duration,
     over_budget: Duration,
 }
 
@@ -97,6 +98,7 @@ impl<'a> Governor<'a> {
             own: HashSet::new(),
             looks_with_room: 0,
             settled: (0.0, 0.0),
+            settled_exec_time: Duration::ZERO,
             over_budget: Duration::ZERO,
         }
     }
@@ -108,6 +110,7 @@ impl<'a> Governor<'a> {
             std::thread::sleep(EVERY);
         }
         let (hooks, bare) = self.settled;
+        let hooks = hooks + (self.exec_time() - self.settled_exec_time).as_nanos() as f64;
         Governed { settled_overhead: (bare > 0.0).then(|| hooks / bare), over_budget: self.over_budget }
     }
 
@@ -121,7 +124,9 @@ impl<'a> Governor<'a> {
         let counts = self.programs.switches.counts();
         let window = self.window(&tally, used, &counts);
         (self.seen, self.seen_cpu, self.seen_counts) = (tally, cpu, counts);
-        if self.seen_cpu > SETTLED {
+        if self.seen_cpu <= SETTLED {
+            self.settled_exec_time = self.exec_time();
+        } else {
             self.settled.0 += window.hook_ns(self.costs);
             self.settled.1 += window.bare_ns(self.costs);
         }
@@ -148,6 +153,12 @@ impl<'a> Governor<'a> {
             switches.switch(&decision.record, SwitchMode::Full, WHY);
             self.own.retain(|function| !decision.record.contains(function));
         }
+    }
+
+    /// How long it has taken to hook programs that were run. No switch makes it less, so that it counts for the estimate
+    /// alone.
+    fn exec_time(&self) -> Duration {
+        self.programs.exec_times.so_far().time
     }
 
     /// What happened since the last look.
@@ -188,11 +199,12 @@ impl<'a> Governor<'a> {
     }
 }
 
-/// What a budget would have done to a run that had none.
+/// What a budget would have done to a run that had none; `hooking` is how long execs took.
 pub(crate) fn advise(
     tally: &EventTally,
     cost: &Calibrated,
     cpu: Duration,
+    hooking: Duration,
     max_overhead: f64,
     numbers: &FunctionNumbers,
     hooked: &HookedPrograms,
@@ -210,7 +222,7 @@ pub(crate) fn advise(
         }
     }
     let costs = Costs::of(cost);
-    let overhead = window.overhead(costs);
+    let overhead = window.overhead(costs) + hooking.as_nanos() as f64 / window.bare_ns(costs);
     let functions = window.decide(costs, max_overhead).count;
     (overhead > max_overhead).then(|| Advice {
         max_overhead,

@@ -81,6 +81,7 @@ impl Finish<'_> {
         }
         drain.finish_windows(&files);
         let (switches, numbers) = (programs.switches.clone(), programs.numbers.clone());
+        let execs = programs.exec_times.so_far();
         let (mut hooked, proc_connector) = programs.into_hooked();
         if drain.unrecorded_crashes() > 0 {
             hooked.limits.push(format!("{} crashes could not be recorded", drain.unrecorded_crashes()));
@@ -124,7 +125,7 @@ impl Finish<'_> {
             let tally = drain.tally();
             let tally = tally.lock().expect("nobody panics with the lock");
             let numbers = numbers.read().expect("nobody panics with the lock");
-            advise(&tally, cost, cpu, USUAL_BUDGET, &numbers, &hooked)
+            advise(&tally, cost, cpu, execs.time, USUAL_BUDGET, &numbers, &hooked)
         });
         Ok(TraceReport {
             session,
@@ -137,6 +138,7 @@ impl Finish<'_> {
             hooked: hooked.modules.iter().map(|module| module.hooked()).sum(),
             found: hooked.modules.iter().map(|module| module.functions.len()).sum(),
             start_up,
+            execs,
             waited: Duration::from_nanos(drain.waited_ns()),
             advice,
             governed,

@@ -10,6 +10,7 @@ use ada_process::End;
 use crate::overhead::{Advice, Governed};
 use crate::plan::module::Module;
 use crate::switches::SwitchedFunction;
+use crate::tracked::HookedExecs;
 
 /// The outcome of a trace.
 pub struct TraceReport {
@@ -35,6 +36,8 @@ pub struct TraceReport {
     pub quarantined: usize,
     /// From the start of the program to its first instruction.
     pub start_up: Duration,
+    /// The programs that its processes ran, and which were hooked too.
+    pub execs: HookedExecs,
     /// How long threads waited for room in the rings.
     pub waited: Duration,
     /// Functions that were not recorded all the time, those with most counted calls first.

@@ -87,3 +87,35 @@ pub(super) fn are_exact(pool: &Pool) -> bool {
     control.counter_sharers.load(Ordering::Relaxed) == 0
         && control.drops[DropReason::StatesExhausted as usize].load(Ordering::Relaxed) == 0
 }
+
+#[cfg(test)]
+mod tests {
+    use ada_process::this_process;
+    use ada_ring::{DetailMode, OnFull};
+
+    use super::*;
+    use crate::install::shared_memory::SharedMemory;
+
+    /// No process has this id: they have 22 bits.
+    const ENDED: ProcessId = ProcessId(1 << 23);
+
+    #[test]
+    fn counts_of_ended_processes_stay_and_their_blocks_become_free() {
+        let shared = SharedMemory::new(2, OnFull::Wait, DetailMode::Off).unwrap();
+        let pool = shared.pool();
+        let mut counts = CallCounts::default();
+        let (own, other) = (this_process(), FIRST + 1);
+        for (process, slot, calls) in [(own, FIRST, 1), (own, FIRST, 2), (ENDED, FIRST, 4), (ENDED, other, 8)] {
+            let block = pool.claim_block(process.0).unwrap();
+            pool.counter(block, slot).store(calls, Ordering::Relaxed);
+        }
+        for _ in 0..2 {
+            let sums = counts.sums(&pool, FIRST + 2);
+            assert_eq!((sums.of(own, FIRST), sums.of(ENDED, FIRST), sums.of(ENDED, other)), (3, 4, 8));
+            assert_eq!((sums.of_all(FIRST), sums.of_all(other), sums.of_all(other + 1)), (7, 8, 0));
+            assert_eq!(sums.of_slot(other), ByProcess::from([(ENDED, 8)]), "whoever has counted nothing is not named");
+        }
+        let owners = pool.control().counter_owners.iter().filter(|owner| owner.load(Ordering::Relaxed) != 0).count();
+        assert_eq!(owners, 2);
+    }
+}

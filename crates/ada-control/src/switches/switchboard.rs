@@ -250,3 +250,27 @@ fn word(slots: &mut HashMap<FunctionId, usize>, function: FunctionId, mode: Swit
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use ada_event::ModuleId;
+    use ada_ring::{DetailMode, OnFull};
+
+    use super::*;
+
+    #[test]
+    fn what_finds_no_counter_is_named_and_can_be_switched_off() {
+        let shared = Arc::new(SharedMemory::new(2, OnFull::Wait, DetailMode::Off).unwrap());
+        let (module, functions) = (ModuleId(1), SLOTS);
+        let offset = shared.reserve(4 * (functions as u64 + 32)).unwrap();
+        shared.add_switches(offset, module, functions).unwrap();
+        let switches = Switchboard::new(shared.clone());
+        let all: Vec<FunctionId> = (0..functions as u32).map(|index| FunctionId::new(module, index)).collect();
+        let switched = switches.switch(&all, SwitchMode::Count, "budget");
+        let left: Vec<FunctionId> = all[SLOTS - FIRST..].to_vec();
+        assert_eq!((switched.changed, &switched.without_counter), (SLOTS - FIRST, &left));
+        assert_eq!(shared.switches.word(left[0]), Some(0), "it is recorded as before");
+        assert_eq!(switches.switch(&left, SwitchMode::Off, "budget").changed, left.len());
+        assert_eq!(shared.switches.word(left[0]), Some(switch_word(UNWANTED)));
+    }
+}

@@ -1,10 +1,12 @@
 //! The programs that a session traces, and their states.
 
+mod exec_times;
 mod hooked_programs;
 mod process_facts;
 mod programs;
 mod recording_phase;
 
+pub use exec_times::HookedExecs;
 pub(crate) use hooked_programs::HookedPrograms;
 pub(crate) use process_facts::ProcessFacts;
 pub(crate) use programs::Programs;

@@ -10,6 +10,7 @@ use ada_event::ProcessId;
 use ada_process::procfs::ProcessDir;
 use ada_process::{Child, LiveProcesses, MemfdId, Pidfd, ProcConnector};
 
+use super::exec_times::ExecTimes;
 use super::hooked_programs::HookedPrograms;
 use super::process_facts::ProcessFacts;
 use super::recording_phase::RecordingPhase;
@@ -31,6 +32,7 @@ pub(crate) struct Programs {
     pub(crate) execs_under_way: AtomicUsize,
     /// Processes that were followed into other programs, with their pidfds.
     pub(crate) followed: Mutex<Vec<(ProcessId, Pidfd)>>,
+    pub(crate) exec_times: ExecTimes,
     /// The kernel's process events, where ada may listen to them.
     pub(crate) proc_connector: Option<ProcConnector>,
 }
@@ -58,6 +60,7 @@ impl Programs {
             phase: RecordingPhase::default(),
             execs_under_way: AtomicUsize::new(0),
             followed: Mutex::default(),
+            exec_times: ExecTimes::default(),
             proc_connector: proc_connector.ok(),
         }
     }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use ada_control::{Governed, StoodStill, SwitchedFunction, TraceReport};
+use ada_control::{Governed, HookedExecs, StoodStill, SwitchedFunction, TraceReport};
 
 use crate::exit::say;
 
@@ -17,6 +17,11 @@ pub(crate) fn print(report: &TraceReport) {
         report.found,
         report.start_up.as_secs_f64() * 1e3
     ));
+    let HookedExecs { programs, time } = report.execs;
+    if programs > 0 {
+        let programs = if programs == 1 { "1 more program".to_owned() } else { format!("{programs} more programs") };
+        say(format_args!("ada: {programs} hooked in {:.0} ms\n", time.as_secs_f64() * 1e3));
+    }
     if let Some(StoodStill { attaching, detaching }) = report.stood_still {
         let removing = detaching.map(|time| format!(", {:.1} ms while they were removed", time.as_secs_f64() * 1e3));
         say(format_args!(
