@@ -77,6 +77,9 @@ class Suite:
             return
         run = lambda traced, limit: self._run(command, read, copy_of, inside, limit, environment, user, traced)
         alone = run(False, timeout)
+        if alone.code == TIMED_OUT:
+            self.absent(name, f"it does not end alone within {timeout} s")
+            return
         limit = max(timeout, PATIENCE * alone.seconds)
         traced = [run(True, limit) for _ in range(runs)]
         worst = max(traced, key=lambda one: len(alone.differs_from(one)))

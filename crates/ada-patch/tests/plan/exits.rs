@@ -299,3 +299,16 @@ fn a_hostile_image_does_not_take_for_ever() {
     // Where each table is read each time, half as many of both take 50 s.
     assert!(begun.elapsed().as_secs() < 30, "{:?}", begun.elapsed());
 }
+
+/// What lies between two of the few functions that are known is not one function. It begins where the first is called.
+#[test]
+fn megabytes_behind_an_entry_are_not_its_function() {
+    let text =
+        |instructions: usize| format!(".text\n.globl f\n.type f, @function\nf: .fill {instructions}, 5, 0x1b8\nret");
+    let small = exits(&text(100));
+    assert_eq!(small.verdict, Verdict::Hooked);
+    assert_eq!(small.exits.len(), 1);
+    let large = exits(&text(1 << 20));
+    assert_eq!(large.verdict, Verdict::EntryOnly(EntryOnlyReason::UnseenExits));
+    assert_eq!(large.exits.len(), 0);
+}
