@@ -222,12 +222,13 @@ pub(crate) fn advise(
         }
     }
     let costs = Costs::of(cost);
-    let overhead = window.overhead(costs) + hooking.as_nanos() as f64 / window.bare_ns(costs);
+    let in_hooks = window.overhead(costs);
+    let overhead = in_hooks + hooking.as_nanos() as f64 / window.bare_ns(costs);
     let functions = window.decide(costs, max_overhead).count;
     (overhead > max_overhead).then(|| Advice {
         max_overhead,
         overhead,
-        error: overhead * (cost.pair_error / cost.pair.max(0.1)),
+        error: in_hooks * (cost.pair_error / cost.pair.max(0.1)),
         functions: functions.into_iter().map(|function| hooked.name_of(function)).collect(),
     })
 }

@@ -58,13 +58,18 @@ pub(crate) fn print(report: &TraceReport) {
         ));
     }
     if let Some(advice) = &report.advice {
+        let what_helps = if advice.functions.is_empty() {
+            // All that is over the budget is the time of the execs.
+            ", with what it took to hook the programs that it ran".to_owned()
+        } else {
+            let functions = some(advice.functions.iter().map(String::as_str));
+            let budget = advice.max_overhead * 100.0;
+            format!("; --max-overhead {budget:.0}% would have counted {functions} instead of recording them")
+        };
         say(format_args!(
-            "ada: hooks took an estimated {:.0} % (± {:.0}) on top of the program's own time; --max-overhead {:.0}% would \
-             have counted {} instead of recording them\n",
+            "ada: hooks took an estimated {:.0} % (± {:.0}) on top of the program's own time{what_helps}\n",
             advice.overhead * 100.0,
             advice.error * 100.0,
-            advice.max_overhead * 100.0,
-            some(advice.functions.iter().map(String::as_str))
         ));
     }
     if report.waited > Duration::from_millis(1) {
