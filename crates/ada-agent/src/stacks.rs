@@ -17,6 +17,7 @@ use core::ops::Range;
 use core::sync::atomic::Ordering;
 
 use crate::arch::number::PROCESS_VM_READV;
+use crate::arch::thread_pointer;
 use crate::known_stacks::KnownStacks;
 use crate::lock::Lock;
 use crate::memory::{known_stacks, process_block, shadow_base, shadow_end, state as state_at, state_threads, states};
@@ -30,9 +31,11 @@ const AHEAD: u64 = 16 * PAGE;
 /// How far another stack is taken to reach below what was used of it, while a thread is on it, …
 const REACH: u64 = 16 * PAGE;
 /// … and while none is, …
-const REACH_OF_LEFT: u64 = 4 * PAGE;
+const REACH_OF_LEFT: u64 = 2048;
 /// … and above.
-const REACH_UP: u64 = PAGE;
+const REACH_UP: u64 = 1024;
+/// What is taken to be used around an address.
+const AROUND: u64 = 256;
 
 /// Sees to it that a thread is on the stack that has an address: its state points at the shadow stack of that. `bounds` is
 /// what the program says of it, if anything, and `left_at` the stack pointer with which that goes on that is left for it.
@@ -130,7 +133,9 @@ unsafe fn reaches(list: &KnownStacks<'_>, state: *mut ThreadState, address: u64)
         let at = list.first_above(address);
         let other = |at: Option<usize>| at.and_then(|at| list.get(at)).filter(|it| it.number != current);
         let (above, below) = (other(Some(at)), other(at.checked_sub(1)));
-        let (lowest, highest) = (below.map_or(0, |it| it.high), above.map_or(!7, |it| it.low));
+        // The C library keeps what belongs to a thread at the upper end of its stack.
+        let thread_end = if is_own && thread_pointer() > end { thread_pointer() & !7 } else { !7 };
+        let (lowest, highest) = (below.map_or(0, |it| it.high), above.map_or(thread_end, |it| it.low.min(thread_end)));
         if own.is_some_and(|it| it.is_exact != 0) {
             return false;
         }
@@ -138,15 +143,19 @@ unsafe fn reaches(list: &KnownStacks<'_>, state: *mut ThreadState, address: u64)
             if highest < start || !is_own && start - address > REACH || !is_connected(address, start) {
                 return false;
             }
-            let page = (address & !(PAGE - 1)).max(lowest);
-            let ahead = page.saturating_sub(AHEAD).max(lowest);
-            let goes_on = is_own && ahead < page && is_connected(ahead, page);
-            (*state).floor_complement = !(if goes_on { ahead } else { page });
+            let mut low = around(address).start;
+            if is_own {
+                let page = address & !(PAGE - 1);
+                let ahead = page.saturating_sub(AHEAD).max(lowest);
+                low = if ahead < page && is_connected(ahead, page) { ahead } else { page };
+            }
+            (*state).floor_complement = !low.max(lowest);
         } else {
-            if lowest > end || !is_own && address - end >= REACH_UP || !is_connected(end, address) {
+            let is_beyond = address >= highest || !is_own && address - end >= REACH_UP;
+            if lowest > end || is_beyond || !is_connected(end, address) {
                 return false;
             }
-            set_ceiling(state, page_behind(address).min(highest));
+            set_ceiling(state, around(address).end.min(highest));
         }
         true
     }
@@ -203,10 +212,10 @@ fn find(list: &mut KnownStacks<'_>, address: u64, bounds: Option<Range<u64>>) ->
     };
     let near = [Some(at), at.checked_sub(1)].into_iter().flatten().find(|&at| list.get(at).is_some_and(is_near));
     if let Some(at) = near {
-        list.extend(at, page_of(address));
+        list.extend(at, around(address));
         return Some(at);
     }
-    add(list, page_of(address), 0)
+    add(list, around(address), 0)
 }
 
 fn add(list: &mut KnownStacks<'_>, bounds: Range<u64>, is_exact: u64) -> Option<usize> {
@@ -253,10 +262,8 @@ fn is_connected(low: u64, high: u64) -> bool {
     !syscall::may(PROCESS_VM_READV) || is_one_stack(low, high)
 }
 
-fn page_of(address: u64) -> Range<u64> {
-    address & !(PAGE - 1)..page_behind(address)
-}
-
-fn page_behind(address: u64) -> u64 {
-    (address | (PAGE - 1)).saturating_add(1)
+/// What is taken to be the same stack as an address, if nothing else is known: less than a page, for there are stacks of less.
+fn around(address: u64) -> Range<u64> {
+    let address = address & !7;
+    address.saturating_sub(AROUND)..address.saturating_add(AROUND)
 }

@@ -196,7 +196,7 @@ impl<S: SpanSink> Replay<S> {
             EventKind::RETURN => self.end(seq, event, true),
             EventKind::EXCEPTION => self.end(seq, event, false),
             EventKind::TAIL => self.end_by_tail_call(seq, event),
-            EventKind::STACK => self.change_stack(event),
+            EventKind::STACK => self.change_stack(seq, event),
             _ => self.odd(AnomalyKind::UnknownEvent, seq),
         }
     }
@@ -375,7 +375,7 @@ impl<S: SpanSink> Replay<S> {
 
     /// The thread goes on with another stack. What was open on this one waits, and is not busy meanwhile.
     #[inline(never)]
-    fn change_stack(&mut self, event: Event) {
+    fn change_stack(&mut self, seq: EventSeq, event: Event) {
         let number = event.function.0;
         if number == self.stack_number {
             return;
@@ -392,7 +392,11 @@ impl<S: SpanSink> Replay<S> {
             unknown_below: mem::replace(&mut self.unknown_below, next.unknown_below),
             cause: mem::replace(&mut self.cause, next.cause),
         };
-        self.parked.put(mem::replace(&mut self.stack_number, number), left);
+        let left_number = mem::replace(&mut self.stack_number, number);
+        // Where a thread begins on another stack, as a child of a fork may, nothing is known of its own yet.
+        if seq.0 > 0 {
+            self.parked.put(left_number, left);
+        }
         if let Some(top) = self.stack.last_mut() {
             top.children_ns += self.time - next.since;
         }

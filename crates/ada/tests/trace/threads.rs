@@ -124,7 +124,7 @@ fn check_coroutines(stacks: &str) {
 #[test]
 fn coroutines_with_a_switch_of_their_own_have_their_own_depths() {
     const ROUNDS: u64 = 10;
-    for (count, stacks) in [(2_u64, "mapped"), (40, "mapped"), (2, "side"), (40, "side")] {
+    for (count, stacks) in [(2_u64, "mapped"), (40, "mapped"), (2, "side"), (40, "side"), (40, "small")] {
         let tracing = Tracing::new(&Program::new("own_coroutines.c"));
         let traced = tracing.argument(count.to_string()).argument(ROUNDS.to_string()).argument(stacks).check();
         let process = traced.recorded.process();

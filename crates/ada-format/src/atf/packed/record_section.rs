@@ -33,6 +33,7 @@ pub(crate) struct RecordSection<W: Write + Seek> {
     is_behind: bool,
     payload: Vec<u8>,
     is_compressed: bool,
+    is_next_compressed: bool,
 }
 
 impl<W: Write + Seek> RecordSection<W> {
@@ -50,6 +51,7 @@ impl<W: Write + Seek> RecordSection<W> {
             is_behind: false,
             payload: Vec::new(),
             is_compressed: true,
+            is_next_compressed: true,
         })
     }
 
@@ -73,9 +75,13 @@ impl<W: Write + Seek> RecordSection<W> {
         length <= MOST_RECORD_BYTES as usize
     }
 
-    /// Whether blocks are compressed: that takes time, which whoever waits for the writer may not have.
+    /// Whether blocks are compressed: that takes time, which whoever waits for the writer may not have. A block that has begun
+    /// stays as it is: each time that it is written, it goes over what was written of it before, and must not be shorter.
     pub(crate) fn set_compressed(&mut self, is_compressed: bool) {
-        self.is_compressed = is_compressed;
+        self.is_next_compressed = is_compressed;
+        if self.count == 0 {
+            self.is_compressed = is_compressed;
+        }
     }
 
     /// Appends whole records.
@@ -148,6 +154,7 @@ impl<W: Write + Seek> RecordSection<W> {
         }
         self.encoder.begin_next();
         (self.bytes, self.count, self.times, self.is_behind) = (0, 0, None, false);
+        self.is_compressed = self.is_next_compressed;
         written
     }
 
@@ -173,5 +180,29 @@ impl<W: Write + Seek> Drop for RecordSection<W> {
             // There is nobody to report a failure to; readers recover what was written.
             let _ = self.flush();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Cursor;
+
+    use crate::atf::Platform;
+    use ada_event::ThreadId;
+
+    #[test]
+    fn a_block_that_was_flushed_as_it_is_is_not_compressed_later() {
+        let header = FileHeader { is_detail: true, platform: Platform::LINUX_X86_64, thread: ThreadId(4) };
+        let mut section = RecordSection::begin(Cursor::new(Vec::new()), header, 64).unwrap();
+        section.set_compressed(false);
+        for time in 0..500_u64 {
+            let words = [104 | 3 << 32, time << 32, time];
+            section.append_in_pieces(104, words, Some(7), &[&[9; 72]]).unwrap();
+        }
+        section.flush().unwrap();
+        section.set_compressed(true);
+        let file = section.finish(&Around::default(), |_| Ok(())).unwrap().into_inner();
+        assert!(file.ends_with(b"PEND"), "nothing of what was flushed is left behind the end");
     }
 }
