@@ -6,6 +6,9 @@ use core::sync::atomic::Ordering;
 use crate::memory::process_block;
 use crate::syscall;
 
+/// How deep the code that a stub calls goes on calling.
+const MOST_CALLS: usize = 3;
+
 /// The table of one arena.
 struct Table {
     arena: u64,
@@ -52,15 +55,26 @@ impl Table {
                 let is_copied = inside <= origin.what;
                 is_copied.then(|| Unhooked { instruction: self.original(origin) + u64::from(inside), depth: 0 })
             }
-            Origin::STUB => Some(Unhooked { instruction: self.original(origin), depth: self.depth(origin, inside)? }),
-            _ => {
-                let depth = self.depth(origin, inside)?;
-                let caller = syscall::read_word(stack.checked_add(depth)?)?;
-                let (stub, inside) = self.origin_of(caller).filter(|(origin, _)| origin.what & Origin::STUB != 0)?;
-                let depth = depth + 8 + self.depth(stub, inside)?;
-                Some(Unhooked { instruction: self.original(stub), depth })
-            }
+            _ => self.unhooked_stub(origin, inside, stack),
         }
+    }
+
+    /// The same in a stub, or in code that it calls, which may call some more.
+    fn unhooked_stub(&self, mut origin: &Origin, mut inside: u32, stack: u64) -> Option<Unhooked> {
+        let mut depth = 0;
+        for _ in 0..=MOST_CALLS {
+            depth += self.depth(origin, inside)?;
+            if origin.what & Origin::STUB != 0 {
+                return Some(Unhooked { instruction: self.original(origin), depth });
+            }
+            let caller = syscall::read_word(stack.checked_add(depth)?)?;
+            (origin, inside) = self.origin_of(caller)?;
+            if origin.what & (Origin::STUB | Origin::CALLED) == 0 {
+                return None;
+            }
+            depth += 8;
+        }
+        None
     }
 
     /// The stretch that has the code at an address, and how far in it that is.

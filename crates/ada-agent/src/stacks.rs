@@ -21,7 +21,7 @@ use crate::arch::thread_pointer;
 use crate::known_stacks::KnownStacks;
 use crate::lock::Lock;
 use crate::memory::{known_stacks, process_block, shadow_base, shadow_end, state as state_at, state_threads, states};
-use crate::shadow_stack::{ceiling, set_ceiling, set_limits};
+use crate::shadow_stack::{ceiling, sentinel, set_ceiling, set_limits};
 use crate::stretch::is_one_stack;
 use crate::{state_claims, syscall};
 
@@ -239,7 +239,7 @@ unsafe fn enter(list: &mut KnownStacks<'_>, at: usize, state: *mut ThreadState) 
         let top = if known.user == 0 { known.top } else { top_of_user(known).unwrap_or(known.top) };
         let is_sound = (base as u64..end).contains(&top) && top.is_multiple_of(ShadowFrame::SIZE as u64);
         known.user = (*state).tid;
-        base.write(ShadowFrame { slot_complement: !known.high, ..ShadowFrame::default() });
+        base.write(sentinel(known.high));
         (*state).stack_number = known.number;
         (*state).shadow_base = base as u64;
         (*state).shadow_top = if is_sound { top } else { base as u64 };

@@ -1,7 +1,7 @@
 //! Giving a thread its state.
 
 use ada_ring::state::{INTERRUPTIONS, Interruption, NO_CHUNK, PROBE_CALLS, ProbeCall, STATES};
-use ada_ring::{DropReason, ShadowFrame, ThreadState};
+use ada_ring::{DropReason, ThreadState};
 use core::sync::atomic::{AtomicU64, Ordering};
 
 use crate::arch::number::RT_SIGPROCMASK;
@@ -12,7 +12,7 @@ use crate::growth;
 use crate::memory::{
     agent_stack, owner, pool, process_block, shadow_base, state, state_address, state_number, state_threads, states,
 };
-use crate::shadow_stack::set_limits;
+use crate::shadow_stack::{sentinel, set_limits};
 use crate::state_claims::claim;
 use crate::{stacks, syscall};
 
@@ -154,7 +154,7 @@ unsafe fn prepare(fresh: *mut ThreadState, number: usize, thread: u32, slot: u64
     // SAFETY: the state and its shadow stack are mapped, and the caller's.
     unsafe {
         // Nothing is known of the stack but that this is on it.
-        base.write(ShadowFrame { slot_complement: !(slot + 8), ..ShadowFrame::default() });
+        base.write(sentinel(slot + 8));
         (*fresh).floor_complement = !slot;
         (*fresh).stack_number = number as u32;
         (*fresh).shadow_base = base as u64;

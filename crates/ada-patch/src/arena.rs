@@ -29,7 +29,7 @@ const ALIGN: usize = 16;
 
 /// No template is longer: what counts, and what records.
 const COUNTER_BYTES: usize = 64;
-const RECORDER_BYTES: usize = 368;
+const RECORDER_BYTES: usize = 384;
 
 /// Most displaced sequences are under 16 bytes; a few of the longest fit between them.
 const DISPLACED_BYTES: usize = 32;

@@ -7,7 +7,7 @@
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C, align(32))]
 pub struct ShadowFrame {
-    /// Complement of the address of the frame's return slot; that of the sentinel is where the stack ends, as far as is known.
+    /// Complement of the address of the frame's return slot; that of the sentinel is no slot, but where the stack ends, as far as is known.
     /// Complemented so that an older frame, whose slot lies higher, compares lower, and zeroed memory lowest.
     pub slot_complement: u64,
     /// Where the function returns to.

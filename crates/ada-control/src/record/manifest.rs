@@ -106,13 +106,8 @@ pub(crate) fn add_facts(hooked: &HookedPrograms, pid: ProcessId, first: ProcessI
 /// Writes the lists of functions that a process's folder lacks. One that was written for another process already is
 /// the same file.
 pub(crate) fn write_lists(hooked: &mut HookedPrograms, folder: &Path, pid: ProcessId) {
-    let ids: Vec<usize> = {
-        let programs = hooked.processes.get(&pid).map(|process| &process.programs);
-        let is_its = |module: &Module| programs.is_some_and(|programs| programs.contains(&module.program));
-        (0..hooked.modules.len()).filter(|&number| is_its(&hooked.modules[number])).collect()
-    };
-    for number in ids {
-        let module = &hooked.modules[number];
+    let mut written = Vec::new();
+    for module in hooked.modules_of(pid) {
         let path = folder.join(atf::functions_file(module.id.0));
         if path.exists() {
             continue;
@@ -120,9 +115,10 @@ pub(crate) fn write_lists(hooked: &mut HookedPrograms, folder: &Path, pid: Proce
         let linked = hooked.lists.get(&module.id).is_some_and(|first| fs::hard_link(first, &path).is_ok());
         if !linked {
             write_functions(folder, module);
-            hooked.lists.insert(module.id, path);
+            written.push((module.id, path));
         }
     }
+    hooked.lists.extend(written);
 }
 
 /// Writes the list of an image's functions. A list that cannot be written costs names, not the trace.

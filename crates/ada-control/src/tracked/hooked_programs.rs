@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use ada_event::{FunctionId, ModuleId, ProcessId};
 use ada_process::maps::LoadedFile;
 
+use super::module_list::ModuleList;
 use super::process_facts::ProcessFacts;
 use crate::install::installer::Installer;
 use crate::plan::module::Module;
@@ -15,7 +16,7 @@ use crate::program_id::ProgramId;
 #[derive(Default)]
 pub(crate) struct HookedPrograms {
     pub(crate) installers: HashMap<ProgramId, (Installer, HashSet<LoadedFile>)>,
-    pub(crate) modules: Vec<Module>,
+    pub(crate) modules: ModuleList,
     /// What is known of each process.
     pub(crate) processes: HashMap<ProcessId, ProcessFacts>,
     /// What could not be traced, and why.
@@ -27,23 +28,20 @@ pub(crate) struct HookedPrograms {
 impl HookedPrograms {
     /// The modules of a process.
     pub(crate) fn modules_of(&self, pid: ProcessId) -> Vec<&Module> {
-        let programs = self.processes.get(&pid).map(|process| &process.programs);
-        let is_its = |module: &&Module| programs.is_some_and(|programs| programs.contains(&module.program));
-        self.modules.iter().filter(is_its).collect()
+        let programs = self.processes.get(&pid).into_iter().flat_map(|process| &process.programs);
+        programs.flat_map(|&program| self.modules.of(program)).collect()
     }
 
     /// The numbers of modules that a process has had, which runs a program that it may have been forked with.
     pub(crate) fn modules_taken_by(&self, pid: ProcessId, program: ProgramId) -> HashSet<ModuleId> {
-        let known = self.processes.get(&pid);
-        let was_run =
-            |it: &ProcessFacts, other: &ProgramId| it.programs.contains(other) || it.forked_in.contains(other);
-        let has_run = |other: ProgramId| other == program || known.is_some_and(|it| was_run(it, &other));
-        self.modules.iter().filter(|module| has_run(module.program)).map(|module| module.id).collect()
+        let known = self.processes.get(&pid).into_iter().flat_map(|it| it.programs.iter().chain(&it.forked_in));
+        let programs = known.copied().chain([program]);
+        programs.flat_map(|program| self.modules.of(program)).map(|module| module.id).collect()
     }
 
     /// A function's name, or its module and offset where it has none.
     pub(crate) fn name_of(&self, function: FunctionId) -> String {
-        let module = self.modules.iter().find(|module| module.id == function.module());
+        let module = self.modules.with_id(function.module());
         module.map(|module| module.name_of(function.symbol_index() as usize)).unwrap_or_default()
     }
 }

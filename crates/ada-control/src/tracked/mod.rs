@@ -2,6 +2,7 @@
 
 mod exec_times;
 mod hooked_programs;
+mod module_list;
 mod process_facts;
 mod programs;
 mod recording_phase;

@@ -183,15 +183,11 @@ impl Programs {
     }
 
     pub(crate) fn add_modules(&self, hooked: &mut HookedPrograms, modules: Vec<Module>) {
-        for mut module in modules {
+        for module in modules {
             let mut numbers = self.numbers.write().expect("nobody panics with the lock");
             numbers.add(module.id, module.first_function, module.functions.len());
             drop(numbers);
-            let same = hooked.modules.iter().find(|known| known.file.path == module.file.path);
-            same.into_iter().for_each(|known| module.share_with(known));
-            if hooked.modules.iter().all(|known| (known.id, known.program) != (module.id, module.program)) {
-                hooked.modules.push(module);
-            }
+            hooked.modules.add(module);
         }
     }
 }
