@@ -57,6 +57,11 @@ impl Details {
         Ok(Self { chunk, stack, stride: options.detail.unwrap_or_default().stride() as i32 })
     }
 
+    /// Where these ways begin.
+    pub(super) fn ways(&self) -> [CodeLabel; 2] {
+        [self.chunk, self.stack]
+    }
+
     /// Captures a call's registers, and the stack from the return slot upwards.
     pub(super) fn call(&self, a: &mut CodeAssembler, shift: i32, shape: &DetailShape) -> Result<(), IcedError> {
         self.begin(a)?;

@@ -29,10 +29,10 @@ pub(super) fn depths(code: &[u8], starts: &[(usize, u32)]) -> Vec<(u16, Option<u
         if is_moved {
             continue;
         }
-        let is_branch =
-            instruction.flow_control() != FlowControl::Call && instruction.op0_kind() == OpKind::NearBranch64;
-        if is_branch {
-            open.push((instruction.near_branch64(), behind));
+        if instruction.op0_kind() == OpKind::NearBranch64 {
+            // A part of the code that is called has the way back on the stack.
+            let is_call = instruction.flow_control() == FlowControl::Call;
+            open.push((instruction.near_branch64(), behind + if is_call { 8 } else { 0 }));
         }
         if !matches!(instruction.flow_control(), FlowControl::UnconditionalBranch | FlowControl::Return) {
             open.push((instruction.next_ip(), behind));
@@ -52,6 +52,14 @@ pub(super) fn depths(code: &[u8], starts: &[(usize, u32)]) -> Vec<(u16, Option<u
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn parts_that_are_called_have_the_way_back_on_the_stack() {
+        // call +2; jmp +2; push rax; ret; nop
+        let code = [0xe8, 2, 0, 0, 0, 0xeb, 2, 0x50, 0xc3, 0x90];
+        let expected = [(0, Some(0)), (7, Some(8)), (8, Some(16)), (9, Some(0)), (10, None)];
+        assert_eq!(depths(&code, &[(0, 0)]), expected);
+    }
 
     #[test]
     fn pushes_and_branches_are_followed() {

@@ -68,14 +68,16 @@ impl SharedCode {
         for (address, label) in addresses.iter_mut().zip(&labels) {
             *address = RuntimeAddr(assembled.label_ip(label)?);
         }
+        let [detail_chunk, detail_stack] = details.ways().map(|way| assembled.label_ip(&way));
+        let ways = [RuntimeAddr(detail_chunk?), RuntimeAddr(detail_stack?)];
         let code = assembled.inner.code_buffer;
-        let called = |external: External| {
-            let start = addresses[external as usize];
-            let end = addresses.iter().map(|other| other.0).filter(|other| *other > start.0).min();
+        let called = |start: RuntimeAddr| {
+            let end = addresses.iter().chain(&ways).map(|other| other.0).filter(|other| *other > start.0).min();
             let end = end.map_or(code.len(), |end| (end - at.0) as usize);
             CalledCode { at: start, depths: depths(&code[(start.0 - at.0) as usize..end], &[(0, 0)]) }
         };
-        let mut called: Vec<CalledCode> = CALLED.into_iter().map(called).collect();
+        let externals = CALLED.map(|external| addresses[external as usize]);
+        let mut called: Vec<CalledCode> = externals.into_iter().chain(ways).map(called).collect();
         called.sort_by_key(|it| it.at);
         Ok(Self { code, called, addresses })
     }
@@ -94,7 +96,7 @@ impl SharedCode {
     }
 }
 
-/// What recorders call.
+/// What recorders call, beside the ways that captures need.
 const CALLED: [External; 7] = [
     External::Thread,
     External::Chunk,
