@@ -34,6 +34,10 @@ const REACH: u64 = 16 * PAGE;
 const REACH_OF_LEFT: u64 = 2048;
 /// … and above.
 const REACH_UP: u64 = 1024;
+/// How long a stack can be, …
+const LONGEST: u64 = 256 << 20;
+/// … and how much of it is looked at in one go.
+const LONGEST_STEP: u64 = 16 << 20;
 /// What is taken to be used around an address.
 const AROUND: u64 = 256;
 
@@ -257,9 +261,26 @@ unsafe fn top_of_user(known: &KnownStack) -> Option<u64> {
     unsafe { ((*user).stack_number == known.number).then(|| (*user).shadow_top) }
 }
 
-/// Whether memory can be read all the way. Who may not ask believes it.
+/// Whether memory can be read all the way. Who may not ask believes it. It is looked at from above, in ever longer steps: right
+/// below a thread's stack there is a page that cannot be read, and much else may lie below that.
 fn is_connected(low: u64, high: u64) -> bool {
-    !syscall::may(PROCESS_VM_READV) || is_one_stack(low, high)
+    if !syscall::may(PROCESS_VM_READV) {
+        return true;
+    }
+    if high - low > LONGEST {
+        return false;
+    }
+    let (mut end, mut step) = (high, AHEAD);
+    loop {
+        let start = end.saturating_sub(step).max(low);
+        if !is_one_stack(start, end) {
+            return false;
+        }
+        if start == low {
+            return true;
+        }
+        (end, step) = (start, (2 * step).min(LONGEST_STEP));
+    }
 }
 
 /// What is taken to be the same stack as an address, if nothing else is known: less than a page, for there are stacks of less.

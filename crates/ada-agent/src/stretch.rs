@@ -9,7 +9,7 @@ use crate::syscall;
 
 const PAGE: u64 = 4096;
 /// The longest stretch that counts as one stack.
-const LONGEST: u64 = 256 << 20;
+const LONGEST: u64 = 16 << 20;
 
 /// What is known of the memory, for as long as nobody has the time to change it.
 #[derive(Default)]
