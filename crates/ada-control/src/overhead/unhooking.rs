@@ -18,7 +18,8 @@ use crate::tracked::Programs;
 
 /// How long an order is good for.
 const GOOD_FOR: Duration = Duration::from_millis(200);
-/// How long to wait for threads to come by themselves, and then for ones that were made to.
+/// How long to wait for threads to come by themselves. Then they are made to, and what becomes of an order is known when it is no
+/// longer good, and this has passed once more.
 const PATIENCE: Duration = Duration::from_millis(5);
 const STEP: Duration = Duration::from_micros(200);
 
@@ -59,6 +60,7 @@ impl Unhooking {
         self.kept.extend(wanted.iter().filter(|wanted| changes.iter().all(|change| change.function != **wanted)));
         let pool = programs.switches.pool();
         let edits = &pool.control().code_edits;
+        let ordered = Instant::now();
         let until = programs.switches.ticks_in(GOOD_FOR);
         let given: Vec<(FunctionId, usize)> = changes
             .iter()
@@ -68,17 +70,16 @@ impl Unhooking {
             })
             .collect();
         let is_done = |number: usize| edits.get(number).is_some_and(|edit| edit.done.load(Ordering::Relaxed) > 0);
-        let wait = || {
-            let begun = Instant::now();
-            while begun.elapsed() < PATIENCE && !given.iter().all(|(_, number)| is_done(*number)) {
+        let wait = |longest: Duration| {
+            while ordered.elapsed() < longest && !given.iter().all(|(_, number)| is_done(*number)) {
                 std::thread::sleep(STEP);
             }
         };
-        wait();
+        wait(PATIENCE);
         if let Some((function, _)) = given.iter().find(|(_, number)| !is_done(*number)) {
             // Threads come by when they have filled a chunk, and whoever only counts fills none.
             programs.switches.record_for_now(*function, true);
-            wait();
+            wait(GOOD_FOR + PATIENCE);
             programs.switches.record_for_now(*function, false);
         }
         let gone: Vec<FunctionId> =
