@@ -73,7 +73,7 @@ impl<'a> KnownStacks<'a> {
     }
 
     /// Takes memory from all stacks that had it: the program says that it is another one's.
-    pub(crate) fn make_room(&mut self, bounds: &Range<u64>, mut removed: impl FnMut(u32)) {
+    pub(crate) fn make_room(&mut self, bounds: &Range<u64>, mut removed: impl FnMut(&KnownStack)) {
         let mut at = self.first_above(bounds.start);
         while let Some(stack) = self.get_mut(at).filter(|it| it.low < bounds.end) {
             if stack.low < bounds.start {
@@ -81,7 +81,7 @@ impl<'a> KnownStacks<'a> {
             } else if stack.high > bounds.end {
                 stack.low = bounds.end;
             } else {
-                removed(stack.number);
+                removed(stack);
                 self.remove(at);
                 continue;
             }
@@ -149,7 +149,7 @@ mod tests {
             list.add(stack(number, low, low + 100));
         }
         let mut removed = Vec::new();
-        list.make_room(&(150..350), |number| removed.push(number));
+        list.make_room(&(150..350), |stack| removed.push(stack.number));
         assert_eq!(extents(&list), [(1, 100, 150), (3, 350, 400)]);
         assert_eq!(removed, [2]);
     }

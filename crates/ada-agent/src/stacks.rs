@@ -197,13 +197,13 @@ fn find(list: &mut KnownStacks<'_>, address: u64, bounds: Option<Range<u64>>) ->
         let known = *list.get(at)?;
         if let Some(bounds) = bounds.filter(|bounds| (known.low..known.high) != *bounds) {
             list.remove(at);
-            list.make_room(&bounds, |number| state_claims::give_back(number as usize));
+            list.make_room(&bounds, give_back);
             return list.add(KnownStack { low: bounds.start, high: bounds.end, is_exact: 1, ..known });
         }
         return Some(at);
     }
     if let Some(bounds) = bounds {
-        list.make_room(&bounds, |number| state_claims::give_back(number as usize));
+        list.make_room(&bounds, give_back);
         return add(list, bounds, 1);
     }
     let at = list.first_above(address);
@@ -232,6 +232,13 @@ fn add(list: &mut KnownStacks<'_>, bounds: Range<u64>, is_exact: u64) -> Option<
         state_claims::give_back(number);
     }
     at
+}
+
+/// Gives back the shadow stack of a stack that is no more, unless a thread is said to be on it.
+fn give_back(stack: &KnownStack) {
+    if stack.user == 0 {
+        state_claims::give_back(stack.number as usize);
+    }
 }
 
 /// Has a thread go on with a stack.

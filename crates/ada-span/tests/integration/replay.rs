@@ -246,17 +246,15 @@ fn time_does_not_run_backwards_in_spans() {
     assert_eq!(collected.spans[1].closed().duration, 0);
 }
 
+fn event(time: u64, kind: EventKind, function: u64, depth: u32) -> Event {
+    let (timestamp, function) = (TraceNanos(time), FunctionId(function));
+    Event { timestamp, function, kind, depth, ..Event::default() }
+}
+
 /// Two stacks take turns in the middle of their calls. Who waits is not busy.
 #[test]
 fn each_stack_has_calls_of_its_own() {
     const OTHER: u64 = 7;
-    let event = |time, kind, function, depth| Event {
-        timestamp: TraceNanos(time),
-        function: FunctionId(function),
-        kind,
-        depth,
-        ..Event::default()
-    };
     let (call, back, stack) = (EventKind::CALL, EventKind::RETURN, EventKind::STACK);
     let events = [
         event(0, call, 0, 0),
@@ -288,13 +286,6 @@ fn each_stack_has_calls_of_its_own() {
 /// A stack that is met in the middle, and calls that nobody goes back to.
 #[test]
 fn what_waits_at_the_end_is_open() {
-    let event = |time, kind, function, depth| Event {
-        timestamp: TraceNanos(time),
-        function: FunctionId(function),
-        kind,
-        depth,
-        ..Event::default()
-    };
     let events = [
         event(0, EventKind::CALL, 0, 0),
         event(10, EventKind::STACK, 9, 3),

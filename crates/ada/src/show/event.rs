@@ -1,12 +1,12 @@
 //! One event, and the events around it.
 
-use ada_event::{Event, EventSeq, RuntimeAddr};
+use ada_event::{Event, EventKind, EventSeq, RuntimeAddr};
 use ada_format::atf::Payload;
 use ada_span::table::Columns;
 use serde_json::{Value, json};
 
 use super::ThreadRef;
-use crate::analysis::{FrameSpan, Target, put_source};
+use crate::analysis::{FrameSpan, Target, TraceProcess, put_source};
 use crate::atf::event_json;
 
 /// The event with its detail, and `around` events before and after it.
@@ -20,13 +20,15 @@ pub(super) fn show(thread_ref: &ThreadRef<'_>, seq: EventSeq, around: usize) -> 
         "event": process.refer(Target::Event(id, seq)),
         "kind": event.kind.to_string(),
         "time_ns": event.timestamp.0,
-        "function_id": event.function.to_string(),
-        "name": process.names.name(event.function),
-        "module": process.names.module(event.function),
+        "name": name(process, &event),
         "thread_id": id.0,
         "depth": event.depth,
     });
-    put_source(&mut shown, thread_ref.opened.source(thread_ref.process, event.function));
+    if event.kind != EventKind::STACK {
+        shown["function_id"] = event.function.to_string().into();
+        shown["module"] = process.names.module(event.function).into();
+        put_source(&mut shown, thread_ref.opened.source(thread_ref.process, event.function));
+    }
     let record = event.detail.get().and_then(|link| trace.detail()?.record(link));
     if let Some(payload) = record.as_ref().and_then(|record| record.payload().ok()) {
         shown["detail"] = event_json::detail(&payload);
@@ -48,12 +50,21 @@ pub(super) fn show(thread_ref: &ThreadRef<'_>, seq: EventSeq, around: usize) -> 
         let seq = EventSeq(seq);
         let event = index.event(seq)?;
         let reference = process.reference(Target::Event(id, seq));
-        Some(format!("{reference} {} {}", event.kind, process.names.name(event.function)).into())
+        Some(format!("{reference} {} {}", event.kind, name(process, &event)).into())
     };
     let around = around as u64;
     shown["before"] = (seq.0.saturating_sub(around)..seq.0).filter_map(line).collect();
     shown["after"] = (seq.0 + 1..=seq.0.saturating_add(around)).filter_map(line).collect();
     Ok(Some(shown))
+}
+
+/// What an event is about: a function, or one of the thread's stacks.
+fn name(process: &TraceProcess, event: &Event) -> String {
+    match (event.kind, event.function.0) {
+        (EventKind::STACK, 0) => "the thread's own stack".into(),
+        (EventKind::STACK, number) => format!("stack {number}"),
+        _ => process.names.name(event.function),
+    }
 }
 
 fn return_address(payload: &Payload<'_>) -> Option<RuntimeAddr> {

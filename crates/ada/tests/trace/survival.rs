@@ -123,6 +123,8 @@ fn a_target_whose_ada_is_killed_can_be_freed_of_its_hooks() {
         freed = run::text(&output.stdout).to_owned();
         output.status.code() == Some(0)
     });
+    // On a busy machine two seconds pass before: then the hooks have let calls pass meanwhile.
+    let freed = freed.replace(", which let its calls pass", "");
     assert_eq!(freed, format!("process {target} had the hooks of an ada that was killed; it goes on without\n"));
     assert!(!is_hooked());
     fs::write(&signal, "").unwrap();
