@@ -14,7 +14,7 @@ use crate::arch::number::{RT_SIGACTION, RT_TGSIGQUEUEINFO, TGKILL};
 use crate::arch::{ada_crash_restorer, clock, current_state, signal_registers, thread_pointer};
 use crate::config::{Item, get};
 use crate::memory::{owner, process_block, shadow_base, shadow_end, state, state_number, states};
-use crate::syscall;
+use crate::{origins, syscall};
 
 const SIG_DFL: u64 = 0;
 const SIG_IGN: u64 = 1;
@@ -139,7 +139,9 @@ unsafe extern "C" fn ada_crash(signal: u64, information: *const u8, context: *co
             // SAFETY: a `siginfo_t` and a `ucontext_t`.
             unsafe {
                 slot.address.store(information.add(16).cast::<u64>().read(), Ordering::Relaxed);
-                for (place, &register) in slot.registers.iter().zip(signal_registers(context)) {
+                let registers = *signal_registers(context as u64);
+                let registers = origins::unhooked(&registers, None).unwrap_or(registers);
+                for (place, register) in slot.registers.iter().zip(registers) {
                     place.store(register, Ordering::Relaxed);
                 }
             }

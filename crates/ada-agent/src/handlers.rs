@@ -1,28 +1,27 @@
 //! What signal handlers see of the code that they interrupt.
 //!
-//! A fault in a displaced instruction, or in a stub that finds no more room on the stack, has an address in an arena. Who
-//! handles it goes by the address: it throws from there, skips the instruction, or looks whether it is its own code that
-//! ran out of stack. So the handler is shown the address that the program has, and when it returns, the thread goes on in
-//! the arena again.
+//! A thread that is interrupted in a displaced instruction or in a stub has an address in an arena, and more on its stack than
+//! the program has put there. Handlers look at both: they unwind the stack, for a profile or to throw an exception, skip an
+//! instruction that faults, or look whether it is their own code that ran out of stack. So the handler is shown the state
+//! that the program would have without hooks, and when it returns, the thread goes on in the arena again.
 //!
-//! Where a handler, of whatever signal, has chosen another address, the thread goes on there, in the arena if the
-//! instruction is displaced.
-//!
-//! Only faults are shown otherwise than they are. Other signals come between any two instructions, and who keeps the
-//! address, to go on there by other means than returning from a handler, would come back to overwritten code.
+//! What is shown is a state from which the thread can go on as well: a stub's function is entered once more, or has already
+//! returned. Where a handler has changed it, the thread goes on with that, in the arena if the instruction is displaced. So it
+//! does where the context is handed to `setcontext`.
 
-use ada_ring::arch::SavedRegisters;
+use ada_ring::arch::{CRASH_REGISTERS, FRAME_POINTER, INSTRUCTION_POINTER, SavedRegisters};
 use ada_ring::probe::Base;
 use ada_ring::shadow_frame::FRAME_HANDLES;
 use ada_ring::state::{INTERRUPTIONS, Interruption};
 use ada_ring::{ShadowFrame, ThreadState};
 
-use crate::arch::{INFORMATION_AT, bases_at_call, interrupted_at};
+use crate::arch::{INFORMATION_AT, KERNEL_CONTEXT, REGISTERS_AT, bases_at_call, signal_registers};
 use crate::crash;
 use crate::memory::{state, states};
-use crate::origins;
+use crate::origins::{self, Registers};
 use crate::shadow_stack::top;
 use crate::syscall::{self, SignalsBlocked};
+use crate::waits::{agent_call, is_own_code};
 
 /// SIGILL, SIGTRAP, SIGBUS, SIGFPE, SIGSEGV and SIGSYS.
 const FAULTS: [u64; 6] = [4, 5, 7, 8, 11, 31];
@@ -44,21 +43,24 @@ pub(crate) unsafe fn entered(state: *mut ThreadState, slot: *mut u64) {
         let of = |slot: u64| (0..INTERRUPTIONS).find(|&number| (*state).interruptions[number].slot == slot);
         let Some(number) = of(slot as u64).or_else(|| of(0)).filter(|_| (*frame).slot() == slot as u64) else { return };
         let context = slot as u64 + 8;
-        let interrupted = interrupted_at(context);
-        let real = *interrupted;
-        let mut shown = real;
-        if let Some(unhooked) = origins::unhooked_at(real[1], real[0])
-            && is_fault(slot, context + INFORMATION_AT)
-        {
-            shown = [real[0] + unhooked.depth, unhooked.instruction];
-            *interrupted = shown;
+        let registers = signal_registers(context);
+        let before = frame.sub(1);
+        let function = (before as u64 > (*state).shadow_base).then(|| (*before).function);
+        let interruption = Interruption {
+            slot: slot as u64,
+            function: function.map_or(0, |it| u64::from(it) + 1),
+            registers: *registers,
+            agent_call: if is_own_code(registers[INSTRUCTION_POINTER]) { agent_call(state) } else { [0; 2] },
+        };
+        if let Some(shown) = shown(&interruption) {
             // Of some signals it is the instruction.
             let address = (context + INFORMATION_AT + 16) as *mut u64;
-            if *address == real[1] {
-                *address = shown[1];
+            if *address == registers[INSTRUCTION_POINTER] && is_fault(slot, context + INFORMATION_AT) {
+                *address = shown[INSTRUCTION_POINTER];
             }
+            *registers = shown;
         }
-        (*state).interruptions[number] = Interruption { slot: slot as u64, real, shown };
+        (*state).interruptions[number] = interruption;
         (*frame).record_and_flags |= FRAME_HANDLES;
         // The agent hears of the exit.
         (*frame).slot_complement = (slot as u64).wrapping_neg();
@@ -110,16 +112,45 @@ pub(crate) unsafe fn leaves_elsewhere(slot: *const u64) {
     }
 }
 
+/// What a handler is shown, where that is not what there is.
+fn shown(interruption: &Interruption) -> Option<Registers> {
+    let function = interruption.function.checked_sub(1).map(|function| function as u32);
+    let mut registers = interruption.registers;
+    let [way, frame_pointer] = interruption.agent_call;
+    if way != 0 {
+        (registers[INSTRUCTION_POINTER], registers[FRAME_POINTER]) = (way, frame_pointer);
+    }
+    origins::unhooked(&registers, function)
+}
+
 /// # Safety
 /// The handler is about to return.
 unsafe fn go_on(interruption: &Interruption) {
-    let interrupted = interrupted_at(interruption.slot + 8);
     // SAFETY: the kernel's context is above the handler's slot until the handler has returned.
+    let registers = unsafe { signal_registers(interruption.slot + 8) };
+    if Some(*registers) == shown(interruption) {
+        *registers = interruption.registers;
+    } else if registers[INSTRUCTION_POINTER] != interruption.registers[INSTRUCTION_POINTER]
+        && let Some(copy) = origins::copy_of(registers[INSTRUCTION_POINTER])
+    {
+        registers[INSTRUCTION_POINTER] = copy;
+    }
+}
+
+/// The thread goes on with a context that may be one that a handler was shown: where its instruction is displaced, it is to
+/// be found in the arena.
+///
+/// # Safety
+/// `context` is a `ucontext_t` that is about to be used.
+pub(crate) unsafe fn resumes(context: u64) {
+    // SAFETY: the caller's promise.
     unsafe {
-        if *interrupted == interruption.shown {
-            *interrupted = interruption.real;
-        } else if let Some(copy) = origins::copy_of((*interrupted)[1]) {
-            (*interrupted)[1] = copy;
+        if *(context as *const u64) & KERNEL_CONTEXT != KERNEL_CONTEXT {
+            return;
+        }
+        let registers = signal_registers(context);
+        if let Some(copy) = origins::copy_of(registers[INSTRUCTION_POINTER]) {
+            registers[INSTRUCTION_POINTER] = copy;
         }
     }
 }
@@ -157,12 +188,11 @@ pub(crate) fn forget_all() {
 /// # Safety
 /// The context was there when the handler began.
 unsafe fn take_back(interruption: &Interruption) {
-    let interrupted = interrupted_at(interruption.slot + 8);
-    let mut found = [0; 2];
-    let is_shown = interruption.shown != interruption.real;
-    if is_shown && syscall::read_words(interrupted as u64, &mut found) && found == interruption.shown {
+    let context = interruption.slot + 8;
+    let mut found = [0; CRASH_REGISTERS];
+    if syscall::read_words(context + REGISTERS_AT, &mut found) && Some(found) == shown(interruption) {
         // SAFETY: it was readable a moment ago, and is what the kernel has written to a stack.
-        unsafe { *interrupted = interruption.real };
+        unsafe { *signal_registers(context) = interruption.registers };
     }
 }
 

@@ -9,8 +9,8 @@ use core::ops::Range;
 use crate::arch::{CONTEXT_STACK, CONTEXT_STACK_SIZE, JUMP_STACK_POINTER, jump_stack_pointers};
 use crate::dead_frames::{LivenessCheck, end_unwound, take_out};
 use crate::shadow_stack::newest;
-use crate::stacks;
 use crate::syscall::{self, SignalsBlocked};
+use crate::{handlers, stacks};
 
 /// `longjmp` with this `jmp_buf`: the frames that it jumps over end here.
 ///
@@ -34,6 +34,8 @@ pub(crate) unsafe fn long_jump(state: *mut ThreadState, buffer: u64) {
 /// As [`long_jump`].
 pub(crate) unsafe fn switch_context(state: *mut ThreadState, context: u64, stack_pointer: u64, left_at: u64) {
     let _blocked = SignalsBlocked::new();
+    // SAFETY: the stub has read the stack pointer from it.
+    unsafe { handlers::resumes(context) };
     // SAFETY: the caller's promise.
     if unsafe { stacks::go_back(state, stack_pointer, left_at) } {
         return;

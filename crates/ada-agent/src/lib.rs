@@ -44,6 +44,7 @@ mod state_claims;
 mod stretch;
 pub mod syscall;
 pub mod threads;
+mod waits;
 pub mod windows;
 #[cfg(target_arch = "x86_64")]
 mod x86_64;

@@ -17,7 +17,7 @@ use std::collections::HashMap;
 use ada_event::RuntimeAddr;
 use ada_ring::AgentEntries;
 use ada_ring::arena_front::{SWITCH_BYTES, SWITCH_COUNT_AT, SWITCHES_AT};
-use ada_ring::origins::{self, Origin, StubDepth};
+use ada_ring::origins::{self, ExitUser, Origin, OriginKind, SavedRegister, StubDepth};
 
 use crate::arch::{AssemblyError, External, JUMP_BYTES, SharedCode, StubTemplate, can_be_shared, relocate};
 use crate::hook_site::{CopiedCode, HookSite};
@@ -70,6 +70,7 @@ pub struct Arena {
     exits_by_bytes: HashMap<(Vec<u8>, bool), RuntimeAddr>,
     /// Where the code of each of the three parts comes from.
     origins: [Vec<Origin>; 3],
+    exit_users: Vec<ExitUser>,
     room: usize,
     shared: SharedCode,
     templates: Vec<StubTemplate>,
@@ -129,6 +130,7 @@ impl Arena {
             exits: Vec::new(),
             exits_by_bytes: HashMap::new(),
             origins: Default::default(),
+            exit_users: Vec::new(),
             room: Self::room_for(functions, exits),
             shared,
             templates: templates?,
@@ -193,7 +195,7 @@ impl Arena {
         let of_stub = |at: RuntimeAddr, list: u32| Origin {
             at: (at.0 - base.0) as u32,
             original: plan.at.0.wrapping_sub(base.0) as i32,
-            what: Origin::STUB | list,
+            kind: OriginKind::Stub(list).encode(),
         };
         let [fronts, recorders, _] = &mut self.origins;
         fronts.push(of_stub(counter, list));
@@ -204,30 +206,45 @@ impl Arena {
         Ok(site)
     }
 
-    /// Adds a stub for a function's exit, unless there is one for the same instructions. Gives the jump that leads to it.
-    pub fn add_exit(&mut self, plan: &ExitPlan<RuntimeAddr>) -> Result<HookSite, SkipReason> {
+    /// Adds a stub for the exit of a function that the process knows as `function`, unless there is one for the same
+    /// instructions. Gives the jump that leads to it.
+    pub fn add_exit(&mut self, plan: &ExitPlan<RuntimeAddr>, function: u32) -> Result<HookSite, SkipReason> {
         let (bytes, leaving) = (plan.displaced.bytes(), plan.displaced.leaving());
         let is_shared = can_be_shared(bytes);
         let key = (bytes.to_vec(), leaving.runs_into_return);
         let stub = match self.exits_by_bytes.get(&key).filter(|_| is_shared) {
             Some(&stub) => stub,
             None => {
-                let stub = self.relocate_to_exits(&plan.displaced, plan.at)?;
+                let (stub, runs) = self.relocate_to_exits(&plan.displaced, plan.at)?;
+                let base = self.base;
                 if is_shared {
                     self.exits_by_bytes.insert(key, stub);
+                    self.origins[2].extend(runs.iter().map(|run| origin_of_shared(base, stub, plan.at, run)));
+                } else {
+                    self.origins[2].extend(runs.iter().map(|run| origin_of(base, run)));
                 }
                 stub
             }
         };
+        if is_shared {
+            let distance = |address: RuntimeAddr| address.0.wrapping_sub(self.base.0);
+            let (stub, original) = (distance(stub) as u32, distance(plan.at) as i32);
+            self.exit_users.push(ExitUser { stub, function, original });
+        }
         let (Some(evicted), Some(relay)) = (&plan.evicted, plan.relay) else {
             return HookSite::leading_to(stub, plan.at, plan.relay);
         };
-        let evicted = self.relocate_to_exits(evicted, RuntimeAddr(relay.0 - JUMP_BYTES as u64))?;
+        let (evicted, runs) = self.relocate_to_exits(evicted, RuntimeAddr(relay.0 - JUMP_BYTES as u64))?;
+        self.origins[2].extend(runs.iter().map(|run| origin_of(self.base, run)));
         HookSite::through_evicted(stub, plan.at, relay, evicted)
     }
 
-    /// Adds code that does what instructions did at `from`.
-    fn relocate_to_exits(&mut self, moved: &DisplacedExit, from: RuntimeAddr) -> Result<RuntimeAddr, SkipReason> {
+    /// Adds code that does what instructions did at `from`. Gives its address, and where it comes from.
+    fn relocate_to_exits(
+        &mut self,
+        moved: &DisplacedExit,
+        from: RuntimeAddr,
+    ) -> Result<(RuntimeAddr, Vec<MovedCode>), SkipReason> {
         let before = self.exits.len();
         self.exits.resize(before.next_multiple_of(8), 0xcc);
         let stub = RuntimeAddr(self.base.0 + (self.exits_at + self.exits.len()) as u64);
@@ -238,10 +255,7 @@ impl Arena {
             self.exits.truncate(before);
             return Err(relocated.err().unwrap_or(SkipReason::NoRoom));
         }
-        if !can_be_shared(moved.bytes()) {
-            self.origins[2].extend(runs.iter().map(|run| origin_of(self.base, run)));
-        }
-        Ok(stub)
+        Ok((stub, runs))
     }
 
     /// The most bytes that [`Self::origin_table`] has for so many functions and exits.
@@ -250,39 +264,52 @@ impl Arena {
         const OF_FUNCTION: usize = 2 + 6;
         /// Instructions that leave, and some that gave way to a relay.
         const OF_EXIT: usize = 8 + 8;
-        /// Of all kinds of stubs.
-        const DEPTHS: usize = 4096;
+        /// What all kinds of stubs have on the stack.
+        const STACK_USE: usize = 8192;
         let origins = functions * OF_FUNCTION + exits * OF_EXIT;
-        (origins::HEADER + origins * Origin::SIZE + DEPTHS).next_multiple_of(4096)
+        (origins::HEADER + origins * size_of::<Origin>() + STACK_USE).next_multiple_of(4096)
     }
 
     /// Where the arena's code comes from, as bytes.
     pub fn origin_table(&self) -> Vec<u8> {
-        let of_stubs = self.templates.iter().flat_map(|template| &template.depths);
-        let depths: Vec<StubDepth> = of_stubs
-            .chain(self.shared.called.iter().map(|called| &called.depths))
-            .enumerate()
-            .flat_map(|(list, changes)| changes.iter().map(move |change| (list as u16, change)))
-            .map(|(list, &(from, depth))| StubDepth { list, from, depth: depth.unwrap_or(StubDepth::UNKNOWN) })
-            .collect();
+        let of_stubs = self.templates.iter().flat_map(|template| &template.stack_use);
+        let of_shared = self.shared.parts.iter().map(|part| &part.stack_use);
+        let lists = || (0..).zip(of_stubs.clone().chain(of_shared.clone()));
         let first = 2 * self.templates.len() as u32;
-        let called = (first..).zip(&self.shared.called).map(|(list, called)| Origin {
-            at: (called.at.0 - self.base.0) as u32,
+        let parts = (first..).zip(&self.shared.parts).map(|(list, part)| Origin {
+            at: (part.at.0 - self.base.0) as u32,
             original: 0,
-            what: Origin::CALLED | list,
+            kind: if part.returns { OriginKind::Returns(list) } else { OriginKind::Called(list) }.encode(),
         });
         // The code that all stubs share comes before theirs.
-        let origins = || called.clone().chain(self.origins.iter().flatten().copied());
-        let mut bytes = Vec::with_capacity(origins::HEADER + origins().count() * Origin::SIZE);
-        for count in [origins().count() as u32, depths.len() as u32] {
-            bytes.extend(count.to_le_bytes());
+        let origins: Vec<Origin> = parts.chain(self.origins.iter().flatten().copied()).collect();
+        let depths: Vec<StubDepth> = lists()
+            .flat_map(|(list, it)| it.depths.iter().map(move |&(from, depth)| StubDepth { list, from, depth }))
+            .collect();
+        let saved: Vec<SavedRegister> = lists()
+            .flat_map(|(list, it)| {
+                it.saved.iter().map(move |&(depth, register)| SavedRegister { list, depth, register })
+            })
+            .collect();
+        let mut users = self.exit_users.clone();
+        users.sort_unstable();
+        let mut bytes = Vec::with_capacity(origins::HEADER + size_of_val(&*origins) + size_of_val(&*users));
+        for count in [origins.len(), depths.len(), saved.len(), users.len()] {
+            bytes.extend((count as u32).to_le_bytes());
         }
-        for Origin { at, original, what } in origins() {
-            bytes.extend([at.to_le_bytes(), original.to_le_bytes(), what.to_le_bytes()].into_iter().flatten());
+        for Origin { at, original, kind } in origins {
+            bytes.extend([at.to_le_bytes(), original.to_le_bytes(), kind.to_le_bytes()].into_iter().flatten());
         }
         for StubDepth { list, from, depth } in depths {
             bytes.extend([list.to_le_bytes(), from.to_le_bytes()].into_iter().flatten());
             bytes.extend(depth.to_le_bytes());
+        }
+        for SavedRegister { list, depth, register } in saved {
+            bytes.extend([list.to_le_bytes(), depth.to_le_bytes()].into_iter().flatten());
+            bytes.extend(register.to_le_bytes());
+        }
+        for ExitUser { stub, function, original } in users {
+            bytes.extend([stub.to_le_bytes(), function.to_le_bytes(), original.to_le_bytes()].into_iter().flatten());
         }
         bytes
     }
@@ -295,7 +322,16 @@ impl Arena {
 
 fn origin_of(base: RuntimeAddr, run: &MovedCode) -> Origin {
     let distance = |address: RuntimeAddr| address.0.wrapping_sub(base.0);
-    Origin { at: distance(run.at) as u32, original: distance(run.from) as i32, what: run.length }
+    let kind = if run.is_below { OriginKind::BelowRedZone } else { OriginKind::Displaced(run.length) };
+    Origin { at: distance(run.at) as u32, original: distance(run.from) as i32, kind: kind.encode() }
+}
+
+/// The same for a part of an exit at `stub` that was at `from`, among other places.
+fn origin_of_shared(base: RuntimeAddr, stub: RuntimeAddr, from: RuntimeAddr, run: &MovedCode) -> Origin {
+    let distance = |address: RuntimeAddr| address.0.wrapping_sub(base.0) as u32;
+    let (behind, bytes) = ((run.from.0 - from.0) as u8, run.length as u8);
+    let kind = OriginKind::SharedExit { behind, bytes, is_below: run.is_below };
+    Origin { at: distance(run.at), original: distance(stub) as i32, kind: kind.encode() }
 }
 
 #[cfg(test)]

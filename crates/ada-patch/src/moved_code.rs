@@ -11,6 +11,8 @@ pub(crate) struct MovedCode {
     pub(crate) from: RuntimeAddr,
     /// Bytes of all.
     pub(crate) length: u32,
+    /// It stands for an instruction, but runs below the red zone.
+    pub(crate) is_below: bool,
 }
 
 impl MovedCode {
@@ -19,11 +21,13 @@ impl MovedCode {
         let length = length as u32;
         match runs.last_mut() {
             Some(last)
-                if last.at.0 + u64::from(last.length) == at.0 && last.from.0 + u64::from(last.length) == from.0 =>
+                if !last.is_below
+                    && last.at.0 + u64::from(last.length) == at.0
+                    && last.from.0 + u64::from(last.length) == from.0 =>
             {
                 last.length += length;
             }
-            _ => runs.push(Self { at, from, length }),
+            _ => runs.push(Self { at, from, length, is_below: false }),
         }
     }
 }

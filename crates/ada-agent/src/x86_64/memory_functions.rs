@@ -39,3 +39,22 @@ pub unsafe extern "C" fn memmove(to: *mut u8, from: *const u8, count: usize) -> 
     }
     to
 }
+
+/// # Safety
+/// As C's `bcmp`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bcmp(one: *const u8, other: *const u8, count: usize) -> i32 {
+    let differ: u8;
+    // SAFETY: the caller's promise. No bytes are equal bytes: hence the first comparison.
+    unsafe {
+        asm!(
+            "cmp al, al", "repe cmpsb", "setne al",
+            inout("rcx") count => _,
+            inout("rdi") one => _,
+            inout("rsi") other => _,
+            out("al") differ,
+            options(readonly, nostack),
+        );
+    }
+    differ.into()
+}

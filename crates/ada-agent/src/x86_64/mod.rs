@@ -13,8 +13,8 @@ mod trap;
 pub(crate) use probed_registers::{bases_at_call, call_context, call_registers, return_context, return_registers};
 pub(crate) use registers::{clock, current_state, owner_mark, set_current_state, thread_pointer};
 pub(crate) use saved_contexts::{
-    CONTEXT_STACK, CONTEXT_STACK_SIZE, INFORMATION_AT, JUMP_STACK_POINTER, interrupted_at, jump_stack_pointers,
-    signal_registers,
+    CONTEXT_STACK, CONTEXT_STACK_SIZE, INFORMATION_AT, JUMP_STACK_POINTER, KERNEL_CONTEXT, REGISTERS_AT,
+    jump_stack_pointers, signal_registers,
 };
 pub(crate) use stacks::call_on_stack;
 pub(crate) use system_call::{SECCOMP_ARCHITECTURE, ada_crash_restorer, number, raw, system_call_instruction};

@@ -522,7 +522,7 @@ fn fill(
     }
     for (exit, originals) in &image.exits {
         let function = exit.function as usize;
-        match arena.add_exit(&exit.at_bias(image.bias)) {
+        match arena.add_exit(&exit.at_bias(image.bias), first_function + exit.function) {
             Ok(site) => {
                 let is_shared = exit.is_shared;
                 sites.push(Site { site, originals: *originals, function, is_exit: true, is_shared });
@@ -595,7 +595,7 @@ mod tests {
                     let _ = arena.add(&plan.at_bias(image.bias), *index, *index as u32, None);
                 }
                 for (exit, _) in &image.exits {
-                    let _ = arena.add_exit(&exit.at_bias(image.bias));
+                    let _ = arena.add_exit(&exit.at_bias(image.bias), exit.function);
                 }
                 arena.finish()
             };

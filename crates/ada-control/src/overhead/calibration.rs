@@ -141,7 +141,7 @@ impl Rig {
             let plan = PatchPlan::at_runtime(RuntimeAddr(address), &calls::FUNCTION, StubKind::Full).map_err(drop)?;
             let exit_at = RuntimeAddr(address + calls::EXIT.start as u64);
             let exit = ExitPlan::at_runtime(exit_at, &calls::FUNCTION[calls::EXIT]).ok_or(())?;
-            let sites = [arena.add(&plan, index, 0, None).map_err(drop)?, arena.add_exit(&exit).map_err(drop)?];
+            let sites = [arena.add(&plan, index, 0, None).map_err(drop)?, arena.add_exit(&exit, 0).map_err(drop)?];
             for patch in sites.iter().flat_map(HookSite::patches) {
                 self.code.write_bytes((patch.at.0 - base.0) as usize, patch.bytes());
             }

@@ -24,9 +24,9 @@ pub(crate) struct ExitCode {
 /// Addresses that no instruction of the program has: the encoder takes a branch to one of them for a branch within the
 /// block.
 const INVENTED: u64 = 0x10;
-/// What a function may keep below its stack pointer, by the System V ABI. A jump to an address in a register may turn out
-/// to stay in the function, as in an interpreter's loop that keeps its variables there.
-pub(crate) const RED_ZONE: i32 = 128;
+/// A jump to an address in a register may turn out to stay in the function, as in an interpreter's loop that keeps its
+/// variables below the stack pointer.
+pub(crate) const RED_ZONE: i32 = ada_ring::arch::RED_ZONE as i32;
 
 /// The most instructions that are moved at once.
 pub(crate) const MOST_INSTRUCTIONS: usize = 8;
@@ -51,7 +51,7 @@ pub(crate) fn relocate(
     // Conditional jumps into other functions: where they stand in `moved`, and where they lead.
     let mut conditional = Vec::new();
     let mut leaves = false;
-    // Where each original instruction stands in `moved`.
+    // Which original instruction some of those in `moved` stand for, and whether they tell of a tail call before.
     let mut places = Vec::new();
     for (number, instruction) in originals.iter().enumerate() {
         let is_tail = leaving.tails & (1 << number) != 0;
@@ -68,7 +68,7 @@ pub(crate) fn relocate(
                 }
             }
             FlowControl::ConditionalBranch if is_tail => {
-                conditional.push((moved.len(), instruction.near_branch64()));
+                conditional.push((moved.len(), number, instruction.near_branch64()));
                 moved.push(*instruction);
             }
             FlowControl::ConditionalBranch if returns => {
@@ -83,6 +83,7 @@ pub(crate) fn relocate(
             FlowControl::UnconditionalBranch | FlowControl::IndirectBranch => {
                 leaves = true;
                 if is_tail {
+                    places.push((moved.len(), number, true));
                     moved.extend(tell_of_tail(code)?);
                 }
                 moved.push(*instruction);
@@ -96,7 +97,7 @@ pub(crate) fn relocate(
             }
         }
         // What tells of the exit comes before the instruction itself.
-        places.push(moved.len() - 1);
+        places.push((moved.len() - 1, number, false));
         if leaves {
             break;
         }
@@ -105,10 +106,12 @@ pub(crate) fn relocate(
         let behind = start.0 + bytes.len() as u64;
         moved.push(jump_to(if leaving.runs_into_return { code.returns.0 } else { behind })?);
     }
-    for (number, target) in conditional {
+    for (place, number, target) in conditional {
         let call = INVENTED + moved.len() as u64;
-        moved[number].set_near_branch64(call);
+        moved[place].set_near_branch64(call);
+        places.push((moved.len(), number, true));
         moved.extend(tell_of_tail(code)?);
+        places.push((moved.len(), number, false));
         moved.push(jump_to(target)?);
     }
     for (number, instruction) in moved.iter_mut().enumerate() {
@@ -118,10 +121,17 @@ pub(crate) fn relocate(
     let encoded =
         BlockEncoder::encode(64, block, BlockEncoderOptions::RETURN_NEW_INSTRUCTION_OFFSETS).map_err(unmovable)?;
     out.extend_from_slice(&encoded.code_buffer);
-    for (original, place) in originals.iter().zip(places) {
+    let address_of = |place: usize| {
         let offset = encoded.new_instruction_offsets[place];
-        if offset != u32::MAX {
-            MovedCode::push(runs, RuntimeAddr(at.0 + u64::from(offset)), RuntimeAddr(original.ip()), original.len());
+        (offset != u32::MAX).then(|| RuntimeAddr(at.0 + u64::from(offset)))
+    };
+    for (place, number, tells_of_tail) in places {
+        let Some(at) = address_of(place) else { continue };
+        let original = &originals[number];
+        let from = RuntimeAddr(original.ip());
+        MovedCode::push(runs, at, from, original.len());
+        if tells_of_tail && let Some(at) = address_of(place + 1) {
+            runs.push(MovedCode { at, from, length: 0, is_below: true });
         }
     }
     Ok(())

@@ -1,5 +1,6 @@
 //! One thread's state, and what it remembers of its calls.
 
+use crate::arch::CRASH_REGISTERS;
 use crate::chunk::ThreadKey;
 use crate::probe::BASES_AT_CALL;
 use crate::state::private::STATE_STRIDE;
@@ -19,20 +20,22 @@ pub struct ProbeCall {
 /// How many probed calls of a thread can be open at one time.
 pub const PROBE_CALLS: usize = 16;
 
-/// What a signal handler sees of the code that it interrupts, and what is there.
+/// Where a signal handler interrupts a thread, as it is. What the handler sees of it follows from that.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
 pub struct Interruption {
     /// The handler's return slot, above which the kernel has put the context; 0 for none.
     pub slot: u64,
-    /// The stack pointer and the instruction pointer: as they are, …
-    pub real: [u64; 2],
-    /// … and as the handler sees them.
-    pub shown: [u64; 2],
+    /// The number of the innermost function that is recorded, + 1; 0 for none.
+    pub function: u64,
+    /// The registers of the context.
+    pub registers: [u64; CRASH_REGISTERS],
+    /// Where the agent was called, and the frame pointer there, if it waits; else 0.
+    pub agent_call: [u64; 2],
 }
 
 /// For how many handlers of a thread, one within the other, this is done.
-pub const INTERRUPTIONS: usize = 16;
+pub const INTERRUPTIONS: usize = 8;
 
 /// How many frames of signal handlers a shadow stack has room for when it is full.
 pub const HANDLER_FRAMES: usize = 8;

@@ -10,7 +10,7 @@
 //! -48     rdx of the stub   … which pushes these
 //! -56     rsi
 //! …
-//! -128    r14
+//! -144    rbx
 //! ```
 
 /// What a stub saves. The return slot follows.
@@ -31,6 +31,10 @@ pub struct StubFrame {
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct SavedRegisters {
+    /// The function's own.
+    pub rbx: u64,
+    /// The function's own.
+    pub r15: u64,
     /// Swift's asynchronous context.
     pub r14: u64,
     /// The function's own.
@@ -59,6 +63,11 @@ pub struct SavedRegisters {
     pub stub: StubFrame,
 }
 
+/// Bytes below them where signals are blocked: all signals, and those that were blocked before.
+pub const SIGNAL_MASKS: u64 = 16;
+/// Bytes of the vector registers that are saved on the agent's own stack. The way back from the agent lies below them.
+pub const SAVED_VECTORS: u64 = 16 * 16;
+
 impl SavedRegisters {
     /// What lies below a return slot.
     ///
@@ -77,5 +86,5 @@ impl SavedRegisters {
 
 const _: () = {
     assert!(size_of::<StubFrame>() == 4 * 8);
-    assert!(size_of::<SavedRegisters>() == 16 * 8);
+    assert!(size_of::<SavedRegisters>() == 18 * 8);
 };

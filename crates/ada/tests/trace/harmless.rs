@@ -87,6 +87,26 @@ fn handlers_of_faults_see_the_addresses_that_the_program_has() {
     }
 }
 
+/// A signal comes between any two instructions. Its handler sees the registers that the program would have without hooks,
+/// and what it changes, or hands to `setcontext`, is what the thread goes on with.
+#[test]
+fn handlers_see_the_registers_that_the_program_has() {
+    let program = Program::new("interrupted.c").flags(&["-O1"]);
+    for options in [&[][..], &["--detail", "all"], &["--ring-memory", "1M"]] {
+        for how in ["returns", "copies", "registers"] {
+            Tracing::new(&program).option(options).argument(how).check_output();
+        }
+    }
+}
+
+#[test]
+fn profilers_see_the_programs_frames() {
+    let program = Program::new("profiled.c").flags(&["-O1", "-rdynamic"]);
+    for options in [&[][..], &["--detail", "all"], &["--ring-memory", "1M"]] {
+        Tracing::new(&program).option(options).check_output();
+    }
+}
+
 /// A handler throws from where the fault was.
 #[test]
 fn exceptions_come_out_of_faults() {

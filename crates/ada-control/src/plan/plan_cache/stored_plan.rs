@@ -303,7 +303,7 @@ pub(super) mod tests {
             assert!(ends.into_iter().all(|at| (start..=start + (1 << 20)).contains(&at.at_bias(image.bias).0)));
         }
         for (exit, _) in &image.exits {
-            let _ = arena.add_exit(&exit.at_bias(image.bias));
+            let _ = arena.add_exit(&exit.at_bias(image.bias), exit.function);
             let ends = exit.patched().flat_map(|range| [range.start, range.end]);
             assert!(ends.into_iter().all(|at| (start..=start + (1 << 20)).contains(&at.at_bias(image.bias).0)));
         }

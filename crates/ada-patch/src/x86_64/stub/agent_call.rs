@@ -7,17 +7,17 @@
 use std::mem::offset_of;
 
 use ada_event::RuntimeAddr;
-use ada_ring::arch::SavedRegisters;
+use ada_ring::arch::{SAVED_VECTORS, SIGNAL_MASKS, SavedRegisters};
 use iced_x86::code_asm::{
     AsmRegister64, AsmRegisterXmm, CodeAssembler, eax, edi, edx, qword_ptr, r8, r9, r10, r10d, r11, r12, r12d, r13,
-    r14, rax, rbp, rcx, rdi, rdx, registers::xmm, rsi, rsp, xmmword_ptr,
+    r14, r15, rax, rbp, rbx, rcx, rdi, rdx, registers::xmm, rsi, rsp, xmmword_ptr,
 };
 use iced_x86::{Code, IcedError, Instruction, MemoryOperand, Register};
 
 use super::thread_state::{AGENT_STACK, AGENT_STACK_BUSY, OWNER, PROGRAM_STACK, field};
 
 /// The registers that are saved here, in the order in which they are pushed, and where [`SavedRegisters`] has them.
-const PUSHED: [(AsmRegister64, usize); 11] = [
+const PUSHED: [(AsmRegister64, usize); 13] = [
     (rdx, offset_of!(SavedRegisters, stub_rdx)),
     (rsi, offset_of!(SavedRegisters, rsi)),
     (rdi, offset_of!(SavedRegisters, rdi)),
@@ -29,6 +29,8 @@ const PUSHED: [(AsmRegister64, usize); 11] = [
     (r12, offset_of!(SavedRegisters, r12)),
     (r13, offset_of!(SavedRegisters, r13)),
     (r14, offset_of!(SavedRegisters, r14)),
+    (r15, offset_of!(SavedRegisters, r15)),
+    (rbx, offset_of!(SavedRegisters, rbx)),
 ];
 
 const _: () = {
@@ -42,6 +44,8 @@ const _: () = {
 
 /// Calls the agent's entry point at a place of the table with (return slot, rcx, rax), all registers kept but rax, or rcx,
 /// which takes the result. The agent finds the function's registers below the slot.
+///
+/// It keeps rbx and r15 itself, but they are saved too, for handlers that run while it waits.
 ///
 /// Compiled code may use the sixteen vector registers; it is built without AVX, and older instructions leave the
 /// upper parts of wider registers alone, so saving their low 16 bytes is enough.
@@ -61,7 +65,7 @@ pub(super) fn way_into_agent(a: &mut CodeAssembler, entry: RuntimeAddr, into_rcx
     a.mov(rsi, r8)?;
     a.mov(rdx, r9)?;
     a.and(rsp, -16)?;
-    a.sub(rsp, 256)?;
+    a.sub(rsp, SAVED_VECTORS as i32)?;
     for (number, register) in VECTORS.into_iter().enumerate() {
         a.movups(xmmword_ptr(rsp + 16 * number as i32), register)?;
     }
@@ -84,9 +88,6 @@ pub(super) fn way_into_agent(a: &mut CodeAssembler, entry: RuntimeAddr, into_rcx
     }
     a.ret()
 }
-
-/// What is pushed to block signals: all of them, and those that were blocked before.
-const MASKS: i32 = 16;
 
 /// Goes to the agent's own stack, if the thread has one that is not in use. Leaves the state in r13, and its stack in r12,
 /// or 0 there. Changes rax, rcx, rdx, rdi, rsi, r10 and r11.
@@ -130,7 +131,7 @@ fn leave_own_stack(a: &mut CodeAssembler) -> Result<(), IcedError> {
     a.test(r12, r12)?;
     a.je(stayed)?;
     a.mov(r8, rax)?;
-    a.lea(rsp, qword_ptr(rbp - MASKS))?;
+    a.lea(rsp, qword_ptr(rbp - SIGNAL_MASKS as i32))?;
     a.mov(qword_ptr(r13 + AGENT_STACK_BUSY), 0)?;
     let_signals_in(a)?;
     a.mov(rax, r8)?;

@@ -5,15 +5,12 @@
 //! the call was not recorded, and there is nothing to do; one that is newer is dead, or on another stack, and the agent
 //! looks. The program's stack is only read.
 
-use ada_event::RuntimeAddr;
 use ada_ring::record::{IS_TAIL, RecordKind};
 use ada_ring::shadow_frame::FRAME_RETURNING;
 use iced_x86::IcedError;
 use iced_x86::code_asm::{CodeAssembler, CodeLabel, dword_ptr, eax, qword_ptr, rax, rcx, rdx, rsp};
 
 use super::super::exits::RED_ZONE;
-use super::agent_call::way_into_agent;
-use super::capture::Details;
 use super::frame::{self, FRAME, RECORD};
 use super::record::{FUNCTION, TOP_AND_KIND, kind_bits, reserve, stamp};
 use super::saved::{SLOT, restore, save};
@@ -25,17 +22,16 @@ const SLOT_OF_CALLED: i32 = SLOT + 8;
 /// The same for code that was called below what a function may keep under its stack pointer.
 const SLOT_OF_CALLED_BELOW: i32 = SLOT_OF_CALLED + RED_ZONE;
 
-/// Jumped to in place of a `ret`. `agent` is where the arena has the address of the agent's part.
+/// Jumped to in place of a `ret`. `agent` is the way into the agent, `detail` what captures registers.
 pub(super) fn returns(
     a: &mut CodeAssembler,
     chunk: CodeLabel,
-    agent: RuntimeAddr,
-    details: &Details,
+    agent: CodeLabel,
+    detail: CodeLabel,
     options: &StubOptions,
 ) -> Result<(), IcedError> {
     let (mut other, mut no_room, mut reserved) = (a.create_label(), a.create_label(), a.create_label());
-    let (mut rare, mut pass, mut detail) = (a.create_label(), a.create_label(), a.create_label());
-    let mut into_agent = a.create_label();
+    let (mut rare, mut pass) = (a.create_label(), a.create_label());
     save(a)?;
     compare_owner(a, rax, options)?;
     a.jne(rare)?;
@@ -59,25 +55,17 @@ pub(super) fn returns(
     a.set_label(&mut other)?;
     skip_if_unrecorded(a, pass)?;
     a.set_label(&mut rare)?;
-    a.call(into_agent)?;
+    a.call(agent)?;
     a.jmp(pass)?;
     a.set_label(&mut no_room)?;
     a.call(chunk)?;
     a.mov(rdx, field(SHADOW_TOP))?;
-    a.jmp(reserved)?;
-    a.set_label(&mut into_agent)?;
-    way_into_agent(a, agent, false)?;
-    if let Some(shape) = options.detail {
-        a.set_label(&mut detail)?;
-        details.back(a, &shape)?;
-    }
-    Ok(())
+    a.jmp(reserved)
 }
 
 /// Called before a `ret n`. The agent does all that is to be done.
-pub(super) fn before_return(a: &mut CodeAssembler, agent: RuntimeAddr, options: &StubOptions) -> Result<(), IcedError> {
-    let (mut pass, mut rare, mut into_agent) = (a.create_label(), a.create_label(), a.create_label());
-    let mut other = a.create_label();
+pub(super) fn before_return(a: &mut CodeAssembler, agent: CodeLabel, options: &StubOptions) -> Result<(), IcedError> {
+    let (mut pass, mut rare, mut other) = (a.create_label(), a.create_label(), a.create_label());
     save(a)?;
     compare_owner(a, rax, options)?;
     a.jne(rare)?;
@@ -85,25 +73,23 @@ pub(super) fn before_return(a: &mut CodeAssembler, agent: RuntimeAddr, options: 
     a.jne(other)?;
     a.set_label(&mut rare)?;
     a.lea(rcx, qword_ptr(rsp + SLOT_OF_CALLED))?;
-    a.call(into_agent)?;
+    a.call(agent)?;
     a.set_label(&mut pass)?;
     restore(a)?;
     a.ret()?;
     a.set_label(&mut other)?;
     skip_if_unrecorded(a, pass)?;
-    a.jmp(rare)?;
-    a.set_label(&mut into_agent)?;
-    way_into_agent(a, agent, false)
+    a.jmp(rare)
 }
 
 /// Called before a jump into another function: the frame ends here.
 pub(super) fn before_tail(
     a: &mut CodeAssembler,
     chunk: CodeLabel,
-    agent: RuntimeAddr,
+    agent: CodeLabel,
     options: &StubOptions,
 ) -> Result<(), IcedError> {
-    let (mut pass, mut rare, mut into_agent) = (a.create_label(), a.create_label(), a.create_label());
+    let (mut pass, mut rare) = (a.create_label(), a.create_label());
     let (mut other, mut no_room, mut reserved) = (a.create_label(), a.create_label(), a.create_label());
     save(a)?;
     compare_owner(a, rax, options)?;
@@ -121,14 +107,12 @@ pub(super) fn before_tail(
     skip_if_unrecorded(a, pass)?;
     a.set_label(&mut rare)?;
     a.lea(rcx, qword_ptr(rsp + SLOT_OF_CALLED_BELOW))?;
-    a.call(into_agent)?;
+    a.call(agent)?;
     a.jmp(pass)?;
     a.set_label(&mut no_room)?;
     a.call(chunk)?;
     a.mov(rdx, field(SHADOW_TOP))?;
-    a.jmp(reserved)?;
-    a.set_label(&mut into_agent)?;
-    way_into_agent(a, agent, false)
+    a.jmp(reserved)
 }
 
 /// Takes the newest frame, in rdx, off the shadow stack, and fills the record in rcx but for the time.

@@ -21,6 +21,16 @@ pub(crate) enum External {
     BeforeTail,
     /// Puts right what a signal handler sees.
     Handles,
+    /// What exits call where they need the agent: by a `ret`, …
+    Exited,
+    /// … by another one, …
+    Exiting,
+    /// … by a tail jump.
+    GoesOn,
+    /// Captures a return's registers, and publishes the record.
+    DetailReturn,
+    /// The same as `DetailCall` for a call whose return is not caught.
+    DetailUncaught,
     /// The word that switches the function: see `Arena`.
     Switch,
     /// In the function's recorder: what is done where the thread has no state yet.
@@ -32,7 +42,7 @@ pub(crate) enum External {
 }
 
 impl External {
-    pub(super) const ALL: [Self; 16] = [
+    pub(super) const ALL: [Self; 21] = [
         Self::Thread,
         Self::Chunk,
         Self::Fix,
@@ -45,6 +55,11 @@ impl External {
         Self::BeforeReturn,
         Self::BeforeTail,
         Self::Handles,
+        Self::Exited,
+        Self::Exiting,
+        Self::GoesOn,
+        Self::DetailReturn,
+        Self::DetailUncaught,
         Self::Switch,
         Self::NoState,
         Self::Recording,

@@ -27,7 +27,6 @@
 
 mod agent_call;
 mod capture;
-mod depths;
 mod entry;
 mod exit;
 mod external;
@@ -35,6 +34,7 @@ mod frame;
 mod record;
 mod saved;
 mod shared_code;
+mod stack_use;
 mod switch;
 mod template;
 mod thread_state;
@@ -45,12 +45,12 @@ pub(crate) use shared_code::SharedCode;
 
 use ada_event::RuntimeAddr;
 use iced_x86::code_asm::CodeAssembler;
-use iced_x86::{BlockEncoderOptions, IcedError};
+use iced_x86::{BlockEncoderOptions, IcedError, Register};
 
 use crate::{StubKind, StubOptions};
-use depths::depths;
 use entry::{Ways, loader_stub, recorder};
 use external::TEMPLATE_IP;
+use stack_use::{Stack, StackUse, Word};
 use switch::counting_way;
 use template::Template;
 
@@ -61,8 +61,8 @@ pub(crate) struct StubTemplate {
     pub(crate) counter: Template,
     /// Records the call.
     pub(crate) recorder: Template,
-    /// How much each part has on the stack, from which of its bytes on.
-    pub(crate) depths: [Vec<(u16, Option<u32>)>; 2],
+    /// What each part has on the stack.
+    pub(crate) stack_use: [StackUse; 2],
     /// Where in the recorder it goes on, by way.
     no_state: usize,
     recording: usize,
@@ -85,16 +85,20 @@ impl StubTemplate {
             counting_way(&mut counter, keeps_flags, options)?;
         }
         let counter = counter.assemble(TEMPLATE_IP)?;
-        let pushed = if !kind.catches_return() {
-            0
-        } else if keeps_flags {
-            16
-        } else {
-            8
+        // What counts leads to both ways; else the second one is the recorder's own.
+        let (ways, pushed): (usize, &[Register]) = match (kind.catches_return(), keeps_flags) {
+            (false, _) => (1, &[]),
+            (true, true) => (2, &[Register::RAX, Register::RCX]),
+            (true, false) => (2, &[Register::RAX]),
         };
+        let pushed = pushed.iter().map(|register| Word::Register(*register)).collect();
+        let stack = Stack { pushed, flags_in_rax: ways == 2 && keeps_flags, ..Stack::default() };
         let recorder = assembled.inner.code_buffer;
         Ok(Self {
-            depths: [depths(&counter, &[(0, 0)]), depths(&recorder, &[(recording, pushed), (no_state, pushed)])],
+            stack_use: [
+                StackUse::of(&counter, &[(0, Stack::default())]),
+                StackUse::of(&recorder, &[(recording, stack.clone()), (no_state, stack)][..ways]),
+            ],
             counter: Template::with_holes(counter),
             recorder: Template::with_holes(recorder),
             no_state,

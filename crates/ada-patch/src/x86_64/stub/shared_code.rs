@@ -9,9 +9,9 @@ use iced_x86::{BlockEncoderOptions, IcedError};
 
 use super::agent_call::way_into_agent;
 use super::capture::Details;
-use super::depths::depths;
 use super::exit;
 use super::external::External;
+use super::stack_use::{Stack, StackUse};
 use super::uncaught::record_entry_only;
 use crate::StubOptions;
 use crate::x86_64::exits::ExitCode;
@@ -19,15 +19,16 @@ use crate::x86_64::exits::ExitCode;
 /// The shared code at its final address.
 pub(crate) struct SharedCode {
     pub(crate) code: Vec<u8>,
-    /// What stubs call: from where to where it reaches, and how much of the stack it takes.
-    pub(crate) called: Vec<CalledCode>,
+    /// Its parts, and how much of the stack each takes.
+    pub(crate) parts: Vec<SharedPart>,
     addresses: [RuntimeAddr; EXTERNALS],
 }
 
-/// Code that stubs call.
-pub(crate) struct CalledCode {
+/// Code that stubs call, or that is jumped to in place of a `ret`.
+pub(crate) struct SharedPart {
     pub(crate) at: RuntimeAddr,
-    pub(crate) depths: Vec<(u16, Option<u32>)>,
+    pub(crate) returns: bool,
+    pub(crate) stack_use: StackUse,
 }
 
 impl SharedCode {
@@ -44,25 +45,34 @@ impl SharedCode {
             (External::Loader, offset_of!(AgentEntries, loader), false),
             (External::ProbeCall, offset_of!(AgentEntries, probe_call), false),
             (External::Handles, offset_of!(AgentEntries, handles), false),
+            (External::Exited, offset_of!(AgentEntries, exited), false),
+            (External::Exiting, offset_of!(AgentEntries, exiting), false),
+            (External::GoesOn, offset_of!(AgentEntries, goes_on), false),
         ] {
             a.set_label(&mut labels[external as usize])?;
             way_into_agent(&mut a, entry(offset), into_rcx)?;
         }
-        let chunk = labels[External::Chunk as usize];
         let details = Details::new(&mut a, table, options)?;
-        a.set_label(&mut labels[External::DetailCall as usize])?;
-        match options.detail {
-            Some(shape) => details.call(&mut a, 0, &shape)?,
-            None => a.ud2()?,
+        for external in [External::DetailCall, External::DetailUncaught, External::DetailReturn] {
+            a.set_label(&mut labels[external as usize])?;
+            match (options.detail, external) {
+                (Some(shape), External::DetailReturn) => details.back(&mut a, &shape)?,
+                (Some(shape), External::DetailUncaught) => details.call(&mut a, WORD, &shape)?,
+                (Some(shape), _) => details.call(&mut a, 0, &shape)?,
+                (None, _) => a.ud2()?,
+            }
         }
+        let [chunk, exited, exiting, goes_on] =
+            [External::Chunk, External::Exited, External::Exiting, External::GoesOn].map(|it| labels[it as usize]);
+        let [detail, uncaught] = [External::DetailReturn, External::DetailUncaught].map(|it| labels[it as usize]);
         a.set_label(&mut labels[External::RecordEntryOnly as usize])?;
-        record_entry_only(&mut a, chunk, &details, options)?;
+        record_entry_only(&mut a, chunk, uncaught, options)?;
         a.set_label(&mut labels[External::Returns as usize])?;
-        exit::returns(&mut a, chunk, entry(offset_of!(AgentEntries, exited)), &details, options)?;
+        exit::returns(&mut a, chunk, exited, detail, options)?;
         a.set_label(&mut labels[External::BeforeReturn as usize])?;
-        exit::before_return(&mut a, entry(offset_of!(AgentEntries, exiting)), options)?;
+        exit::before_return(&mut a, exiting, options)?;
         a.set_label(&mut labels[External::BeforeTail as usize])?;
-        exit::before_tail(&mut a, chunk, entry(offset_of!(AgentEntries, goes_on)), options)?;
+        exit::before_tail(&mut a, chunk, goes_on, options)?;
         let assembled = a.assemble_options(at.0, BlockEncoderOptions::RETURN_NEW_INSTRUCTION_OFFSETS)?;
         let mut addresses = [RuntimeAddr(0); EXTERNALS];
         for (address, label) in addresses.iter_mut().zip(&labels) {
@@ -71,15 +81,16 @@ impl SharedCode {
         let [detail_chunk, detail_stack] = details.ways().map(|way| assembled.label_ip(&way));
         let ways = [RuntimeAddr(detail_chunk?), RuntimeAddr(detail_stack?)];
         let code = assembled.inner.code_buffer;
-        let called = |start: RuntimeAddr| {
-            let end = addresses.iter().chain(&ways).map(|other| other.0).filter(|other| *other > start.0).min();
-            let end = end.map_or(code.len(), |end| (end - at.0) as usize);
-            CalledCode { at: start, depths: depths(&code[(start.0 - at.0) as usize..end], &[(0, 0)]) }
+        let mut starts: Vec<RuntimeAddr> = addresses.into_iter().chain(ways).collect();
+        starts.sort_unstable();
+        let ends = starts[1..].iter().map(|next| (next.0 - at.0) as usize).chain([code.len()]);
+        let part = |(start, end): (&RuntimeAddr, usize)| SharedPart {
+            at: *start,
+            returns: *start == addresses[External::Returns as usize],
+            stack_use: StackUse::of(&code[(start.0 - at.0) as usize..end], &[(0, Stack::default())]),
         };
-        let externals = CALLED.map(|external| addresses[external as usize]);
-        let mut called: Vec<CalledCode> = externals.into_iter().chain(ways).map(called).collect();
-        called.sort_by_key(|it| it.at);
-        Ok(Self { code, called, addresses })
+        let parts = starts.iter().zip(ends).map(part).collect();
+        Ok(Self { code, parts, addresses })
     }
 
     /// Where exits are recorded.
@@ -96,16 +107,8 @@ impl SharedCode {
     }
 }
 
-/// What recorders call, beside the ways that captures need.
-const CALLED: [External; 7] = [
-    External::Thread,
-    External::Chunk,
-    External::Fix,
-    External::StackChange,
-    External::RecordEntryOnly,
-    External::DetailCall,
-    External::ProbeCall,
-];
+/// How much further up a call's return slot is for code that is called by what the stub calls.
+const WORD: i32 = 8;
 
 /// How many externals are code.
 const EXTERNALS: usize = External::Switch as usize;

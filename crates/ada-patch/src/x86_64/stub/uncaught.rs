@@ -5,17 +5,16 @@ use ada_ring::record::IS_UNCAUGHT;
 use iced_x86::IcedError;
 use iced_x86::code_asm::{CodeAssembler, CodeLabel, dword_ptr, eax, rax, rcx, rdx};
 
-use super::capture::Details;
 use super::record::{FUNCTION, TOP_AND_KIND, kind_bits, reserve, stamp};
 use super::thread_state::{RECORD_LIMIT, SHADOW_TOP, field};
 use crate::StubOptions;
 
-/// Records a call whose return is not caught; the function's number is in eax, the shadow stack's top in rdx. Called from
+/// Records a call whose return is not caught; `detail` captures registers. The function's number is in eax, the shadow stack's top in rdx. Called from
 /// a stub, so the way into the agent finds its return slot one word further up than usual; it does not use it there.
 pub(super) fn record_entry_only(
     a: &mut CodeAssembler,
     chunk: CodeLabel,
-    details: &Details,
+    detail: CodeLabel,
     options: &StubOptions,
 ) -> Result<(), IcedError> {
     let (mut no_room, mut reserved, mut too_deep) = (a.create_label(), a.create_label(), a.create_label());
@@ -29,17 +28,10 @@ pub(super) fn record_entry_only(
     a.mov(rdx, field(SHADOW_TOP))?;
     a.lea(eax, dword_ptr(rdx + (kind_bits(RecordKind::EntryOnly, options) | IS_UNCAUGHT as i32)))?;
     a.mov(dword_ptr(rcx + TOP_AND_KIND), eax)?;
-    match options.detail {
-        Some(shape) => {
-            let (mut detail, mut behind) = (a.create_label(), a.create_label());
-            a.call(detail)?;
-            a.jmp(behind)?;
-            a.set_label(&mut detail)?;
-            details.call(a, 8, &shape)?;
-            a.set_label(&mut behind)?;
-            a.nop()?;
-        }
-        None => stamp(a)?,
+    if options.detail.is_some() {
+        a.call(detail)?;
+    } else {
+        stamp(a)?;
     }
     a.set_label(&mut too_deep)?;
     a.ret()?;
