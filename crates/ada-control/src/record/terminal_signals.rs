@@ -1,4 +1,5 @@
-//! Signals to ada that are meant for the program: those that a terminal sends to the whole group, and requests to end.
+//! Signals to ada that are meant for the program: those that a terminal sends to the whole group, and requests to end. Before the
+//! program runs, they mean that it is not to.
 
 use std::mem::MaybeUninit;
 use std::ptr;
@@ -13,22 +14,74 @@ static ASKED: AtomicI32 = AtomicI32::new(0);
 /// How long a program has to end by a signal that went to it too. There is no telling whether it did.
 const GRACE: Duration = Duration::from_millis(100);
 
-extern "C" fn carry_on(_signal: libc::c_int) {}
+/// The program that is being hooked, and has not run yet; 0 for none, or [`NOT_YET`].
+static WAITING: AtomicI32 = AtomicI32::new(0);
+/// There will be one.
+const NOT_YET: i32 = -1;
+
+extern "C" fn carry_on(signal: libc::c_int) {
+    end_if_waiting(signal);
+    if WAITING.load(Ordering::Acquire) == NOT_YET {
+        ASKED.store(signal, Ordering::Relaxed);
+    }
+}
 
 extern "C" fn note(signal: libc::c_int) {
+    end_if_waiting(signal);
     ASKED.store(signal, Ordering::Relaxed);
+}
+
+/// Ends the program that waits to be hooked, and ada. Planning can take seconds, and asks nobody meanwhile.
+fn end_if_waiting(signal: libc::c_int) {
+    const CLEAR_LINE: &str = "\r\x1b[K";
+    const SAID: &str = "ada: cancelled before the program ran\n";
+    let pid = WAITING.load(Ordering::Acquire);
+    if pid <= 0 {
+        return;
+    }
+    // SAFETY: the pid is that of a child that nobody has waited for; all calls are allowed in a handler.
+    unsafe {
+        libc::kill(pid, libc::SIGKILL);
+        let line_is_drawn = libc::isatty(libc::STDERR_FILENO) == 1;
+        for text in [if line_is_drawn { CLEAR_LINE } else { "" }, SAID] {
+            libc::write(libc::STDERR_FILENO, text.as_ptr().cast(), text.len());
+        }
+        libc::_exit(128 + signal);
+    }
+}
+
+/// A program is being hooked: until this is dropped, a request to end ends both at once.
+pub(crate) struct Waiting(());
+
+impl Waiting {
+    pub(crate) fn new(pid: ProcessId) -> Self {
+        WAITING.store(pid.to_raw(), Ordering::Release);
+        // It may have come while there was no program yet.
+        let asked = ASKED.swap(0, Ordering::Relaxed);
+        if asked != 0 {
+            end_if_waiting(asked);
+        }
+        Self(())
+    }
+}
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        WAITING.store(0, Ordering::Release);
+    }
 }
 
 /// Lets ada outlive an interrupt or quit from the terminal, whose meaning is the program's to say, and signals that ask it
 /// to end: the trace is whole only once the program has ended. A handler, unlike an ignored signal, does not pass to
 /// the programs that ada starts; and what is ignored already stays ignored for both.
 pub fn outlive_terminal_signals() {
+    WAITING.store(NOT_YET, Ordering::Release);
     let handlers: [(libc::c_int, extern "C" fn(libc::c_int)); 4] =
         [(libc::SIGINT, carry_on), (libc::SIGQUIT, carry_on), (libc::SIGTERM, note), (libc::SIGHUP, note)];
     for (signal, handler) in handlers {
         let mut current = MaybeUninit::<libc::sigaction>::uninit();
         // SAFETY: asks for the current action, which the kernel fills in; the new one is complete, and its handler
-        // does nothing but a store.
+        // does only what handlers may.
         unsafe {
             if libc::sigaction(signal, ptr::null(), current.as_mut_ptr()) != 0 {
                 continue;

@@ -5,10 +5,11 @@ use std::process::Command;
 use ada_process::maps::LoadedFile;
 use ada_process::{End, Halt, Pidfd, wait_with_time};
 
+use super::descriptors;
 use super::ending::Ending;
 use super::recording::{Beginning, Subject, record};
 use super::report::TraceReport;
-use super::{descriptors, terminal_signals};
+use super::terminal_signals::{self, Waiting};
 use crate::deadline::Deadline;
 use crate::drain::session::SessionFiles;
 use crate::error::{ControlError, Doing};
@@ -30,10 +31,13 @@ pub fn trace(command: Command, options: &TraceOptions, progress: &dyn Progress) 
     let shared = SharedMemory::new(options.chunks, options.on_full, options.detail).doing("making shared memory")?;
     let workshop = Workshop::new(shared, options);
     let gate = Gate::start(command)?;
-    descriptors::allow_many();
     let pid = gate.tracee.pid();
+    let waiting = Waiting::new(pid);
+    descriptors::allow_many();
     let deadline = |files: &[LoadedFile]| Deadline::new(beginning.started, files, options.start_up_timeout);
     let program = workshop.hook(&gate, options, deadline, progress)?;
+    // From here on there is a session to be ended in good order.
+    drop(waiting);
     let facts = ProcessFacts { command_line, ..ProcessFacts::default() };
     let files = SessionFiles::create(&options.output, pid, options.store)?;
     let subject = Subject { pid, program, facts, files, handlers: &[] };

@@ -2,10 +2,12 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
+use std::process::Command;
 
 use super::program::Program;
+use super::survival::wait_until;
 use super::tracing::Tracing;
-use crate::run::{self, text};
+use crate::run::{self, Started, text};
 
 #[test]
 fn exit_codes_pass_through_and_signals_are_128_and_more() {
@@ -44,6 +46,28 @@ fn a_start_up_that_takes_too_long_ends_the_program_before_it_runs() {
     assert_eq!((output.status.code(), text(&output.stdout)), (Some(124), ""));
     assert!(text(&output.stderr).contains("--startup-timeout"), "{}", text(&output.stderr));
     assert_eq!(text(&output.stderr).lines().count(), 1);
+}
+
+/// Hooking it takes long, and meanwhile nobody waits for it.
+#[test]
+fn a_start_that_is_cancelled_ends_the_program_before_it_runs() {
+    for (signal, code) in [("INT", 130), ("TERM", 143), ("HUP", 129)] {
+        let folder = tempfile::tempdir().unwrap();
+        let (cache, sessions) = (folder.path().join("cache"), folder.path().join("sessions"));
+        let mut command = run::command();
+        command.env("ADA_CACHE", &cache).env("XDG_CACHE_HOME", &cache);
+        command.args(["trace", "--output"]).arg(&sessions).args(["--", "node", "-e", "console.log('ran')"]);
+        let started = Started::new(command, b"");
+        let id = started.id();
+        let children = format!("/proc/{id}/task/{id}/children");
+        wait_until("the program", || fs::read_to_string(&children).is_ok_and(|children| !children.is_empty()));
+        assert!(Command::new("kill").args(["-s", signal, &id.to_string()]).status().unwrap().success());
+        let output = started.finish();
+        assert_eq!(output.status.code(), Some(code), "{}", text(&output.stderr));
+        assert_eq!(text(&output.stdout), "");
+        assert_eq!(text(&output.stderr), "ada: cancelled before the program ran\n");
+        assert!(!sessions.exists());
+    }
 }
 
 #[test]
