@@ -22,6 +22,7 @@ use ada_ring::origins::{self, ExitUser, Origin, OriginKind, SavedRegister, StubD
 use crate::arch::{AssemblyError, External, JUMP_BYTES, SharedCode, StubTemplate, can_be_shared, relocate};
 use crate::hook_site::{CopiedCode, HookSite};
 use crate::moved_code::MovedCode;
+use crate::relay::Relay;
 use crate::{DisplacedExit, ExitPlan, PatchPlan, SkipReason, StubKind, StubOptions};
 
 /// Where the parts of stubs start.
@@ -190,7 +191,8 @@ impl Arena {
             return Err(SkipReason::NoRoom);
         }
         let stub = template.entry(counter, recorder);
-        let mut site = HookSite::leading_to(stub, plan.at, plan.relay)?;
+        let mut site = self.site(stub, plan.at, plan.relay)?;
+        let base = self.base;
         let list = 2 * (2 * kind as usize + usize::from(!plan.flags_are_dead)) as u32;
         let of_stub = |at: RuntimeAddr, list: u32| Origin {
             at: (at.0 - base.0) as u32,
@@ -199,7 +201,7 @@ impl Arena {
         };
         let [fronts, recorders, _] = &mut self.origins;
         fronts.push(of_stub(counter, list));
-        fronts.extend(moved.iter().map(|run| origin_of(*base, run)));
+        fronts.extend(moved.iter().map(|run| origin_of(base, run)));
         recorders.push(of_stub(recorder, list + 1));
         let length = plan.displaced.bytes().len() as u8;
         site.copy = (plan.displaced.moves_as_bytes() && !leaves).then_some(CopiedCode { at: displaced, length });
@@ -231,12 +233,22 @@ impl Arena {
             let (stub, original) = (distance(stub) as u32, distance(plan.at) as i32);
             self.exit_users.push(ExitUser { stub, function, original });
         }
-        let (Some(evicted), Some(relay)) = (&plan.evicted, plan.relay) else {
-            return HookSite::leading_to(stub, plan.at, plan.relay);
+        self.site(stub, plan.at, plan.relay)
+    }
+
+    /// The jumps from an address to a stub. Instructions that give way to a relay are moved.
+    fn site(
+        &mut self,
+        stub: RuntimeAddr,
+        at: RuntimeAddr,
+        relay: Option<Relay<RuntimeAddr>>,
+    ) -> Result<HookSite, SkipReason> {
+        let Some(Relay { at: relay, evicted: Some(evicted) }) = relay else {
+            return HookSite::leading_to(stub, at, relay.map(|relay| relay.at));
         };
-        let (evicted, runs) = self.relocate_to_exits(evicted, RuntimeAddr(relay.0 - JUMP_BYTES as u64))?;
+        let (evicted, runs) = self.relocate_to_exits(&evicted, RuntimeAddr(relay.0 - JUMP_BYTES as u64))?;
         self.origins[2].extend(runs.iter().map(|run| origin_of(self.base, run)));
-        HookSite::through_evicted(stub, plan.at, relay, evicted)
+        HookSite::through_evicted(stub, at, relay, evicted)
     }
 
     /// Adds code that does what instructions did at `from`. Gives its address, and where it comes from.

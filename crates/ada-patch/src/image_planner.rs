@@ -26,7 +26,7 @@ impl PlannedFunctions {
             planned.verdicts.push(verdict);
             planned.plans.extend(plan.map(|plan| (index, plan)));
         }
-        planned.plan_exits(code);
+        planned.plan_exits(&planner);
         planned
     }
 
@@ -38,7 +38,8 @@ impl PlannedFunctions {
         self.plans.retain(|(index, _)| !matches!(self.verdicts[*index], Verdict::Skipped(_)));
     }
 
-    fn plan_exits(&mut self, code: ImageCode<'_>) {
+    fn plan_exits(&mut self, entries: &Planner<'_>) {
+        let code = entries.code;
         let is_part =
             |verdict: &Verdict| matches!(verdict, Verdict::Skipped(SkipReason::ColdPart | SkipReason::OddFirstRow));
         let is_hooked = |verdict: &Verdict| *verdict == Verdict::Hooked;
@@ -49,8 +50,7 @@ impl PlannedFunctions {
         self.leave_alone(&neighbours.parts);
         let parts: Vec<bool> = self.verdicts.iter().map(is_part).collect();
         let hooked: Vec<bool> = self.verdicts.iter().map(is_hooked).collect();
-        let entries = self.plans.iter().map(|(_, plan)| plan);
-        let mut planner = ExitPlanner::new(follower(&parts), &neighbours, entries);
+        let mut planner = ExitPlanner::new(follower(&parts), &neighbours, self.plans.iter().map(|(_, plan)| plan));
         let mut planned: Vec<Option<FunctionExits>> = Vec::with_capacity(self.plans.len());
         let entry = |plan: &PatchPlan| plan.at.0..plan.at.0 + plan.displaced.bytes().len() as u64;
         for (index, plan) in &self.plans {
@@ -63,16 +63,21 @@ impl PlannedFunctions {
             if exits.missed > 0 {
                 exits = planner.plan(*index, entry(plan));
             }
-            if !exits.are_complete() {
-                self.verdicts[*index] = Verdict::EntryOnly(EntryOnlyReason::UnseenExits);
-                plan.kind = StubKind::EntryOnly;
-                continue;
-            }
-            plan.leaving = exits.at_entry;
-            exits.caught.sort_unstable();
-            exits.caught.dedup();
-            used.extend(exits.caught.into_iter().map(|exit| (exit, *index as u32)));
+            self.verdicts[*index] = settle(*index, plan, exits, &mut used);
         }
+        // All others have their room: now the code of some gives way for entries that have too little.
+        for index in 0..self.verdicts.len() {
+            let has_no_room =
+                matches!(self.verdicts[index], Verdict::Skipped(SkipReason::TooShort | SkipReason::BranchIntoPatch));
+            let Some(mut plan) = entries.plan_short(index).filter(|_| has_no_room) else { continue };
+            plan.relay = planner.relay_for_entry(index, &entry(&plan));
+            if plan.relay.is_some() {
+                let exits = planner.plan(index, entry(&plan));
+                self.verdicts[index] = settle(index, &mut plan, exits, &mut used);
+                self.plans.push((index, plan));
+            }
+        }
+        self.plans.sort_by_key(|(index, _)| *index);
         used.sort_unstable();
         let all = planner.into_plans();
         for users in used.chunk_by(|one, other| one.0 == other.0) {
@@ -81,4 +86,17 @@ impl PlannedFunctions {
             self.exits.extend(users.iter().map(exit));
         }
     }
+}
+
+/// What is hooked of a function whose exits were planned; notes which of them it uses.
+fn settle(index: usize, plan: &mut PatchPlan, mut exits: FunctionExits, used: &mut Vec<(u32, u32)>) -> Verdict {
+    if !exits.are_complete() {
+        plan.kind = StubKind::EntryOnly;
+        return Verdict::EntryOnly(EntryOnlyReason::UnseenExits);
+    }
+    plan.leaving = exits.at_entry;
+    exits.caught.sort_unstable();
+    exits.caught.dedup();
+    used.extend(exits.caught.into_iter().map(|exit| (exit, index as u32)));
+    Verdict::Hooked
 }

@@ -4,8 +4,9 @@ use std::ops::Range;
 
 use ada_event::{ImageOffset, RuntimeAddr};
 
-use crate::arch::{self, Displaced, JUMP_BYTES, SHORT_JUMP_BYTES};
+use crate::arch::{self, Displaced, JUMP_BYTES};
 use crate::leaving::Leaving;
+use crate::relay::{self, Relay};
 use crate::{SkipReason, StubKind};
 
 /// In a stored plan, beside the kind.
@@ -20,8 +21,8 @@ pub struct PatchPlan<Address = ImageOffset> {
     pub kind: StubKind,
     /// What the jump overwrites.
     pub displaced: Displaced,
-    /// Padding nearby that takes the jump to the stub, where only a short jump, to there, has room in the function.
-    pub relay: Option<Address>,
+    /// What takes the jump to the stub, where only a short jump, to there, has room in the function.
+    pub relay: Option<Relay<Address>>,
     /// Whether the function provably does not look at its caller's flags.
     pub flags_are_dead: bool,
     /// Which of the displaced instructions leave the function, where returns are caught at exits.
@@ -54,24 +55,21 @@ impl PatchPlan {
 
     /// The bytes that change: those of the jump at the function, and those of its relay.
     pub fn patched(&self) -> impl Iterator<Item = Range<ImageOffset>> + use<> {
-        let jump = if self.relay.is_some() { SHORT_JUMP_BYTES } else { JUMP_BYTES };
-        let range = |start: ImageOffset, bytes: usize| start..ImageOffset(start.0 + bytes as u64);
-        [range(self.at, jump)].into_iter().chain(self.relay.map(|relay| range(relay, JUMP_BYTES)))
+        relay::patched(self.at, self.relay)
     }
 
     /// Bytes of a stored plan.
-    pub const STORED_BYTES: usize = 8 + 1 + 2 + Leaving::STORED_BYTES + Displaced::STORED_BYTES;
+    pub const STORED_BYTES: usize = 8 + 1 + Leaving::STORED_BYTES + Displaced::STORED_BYTES + Relay::STORED_BYTES;
 
     /// The plan as bytes, so that it need not be made again.
     pub fn store(&self) -> [u8; Self::STORED_BYTES] {
         let mut stored = [0; Self::STORED_BYTES];
         stored[..8].copy_from_slice(&self.at.0.to_le_bytes());
         stored[8] = self.kind as u8 | if self.flags_are_dead { FLAGS_ARE_DEAD } else { 0 };
-        // A relay is as near as a short jump reaches; 0 is none, since no relay is at the jump itself.
-        let distance = self.relay.map_or(0, |relay| relay.0.wrapping_sub(self.at.0) as i16);
-        stored[9..11].copy_from_slice(&distance.to_le_bytes());
-        stored[11..14].copy_from_slice(&self.leaving.store());
-        stored[14..].copy_from_slice(&self.displaced.store());
+        stored[9..12].copy_from_slice(&self.leaving.store());
+        let (displaced, relay) = stored[12..].split_at_mut(Displaced::STORED_BYTES);
+        displaced.copy_from_slice(&self.displaced.store());
+        relay.copy_from_slice(&Relay::store(self.relay.as_ref(), self.at));
         stored
     }
 
@@ -79,19 +77,15 @@ impl PatchPlan {
     pub fn restore(stored: &[u8; Self::STORED_BYTES]) -> Option<Self> {
         let (at, rest) = stored.split_first_chunk()?;
         let (&kind, rest) = rest.split_first()?;
-        let (distance, rest) = rest.split_first_chunk()?;
-        let (leaving, displaced) = rest.split_first_chunk()?;
-        let at = u64::from_le_bytes(*at);
-        let distance = i16::from_le_bytes(*distance);
-        let relay = match distance {
-            0 => None,
-            distance => Some(ImageOffset(at.checked_add_signed(distance.into())?)),
-        };
+        let (leaving, rest) = rest.split_first_chunk()?;
+        let (displaced, relay) = rest.split_first_chunk()?;
+        let at = ImageOffset(u64::from_le_bytes(*at));
+        let relay = Relay::restore(relay.try_into().ok()?, at)?;
         let flags_are_dead = kind & FLAGS_ARE_DEAD != 0;
         let kind = StubKind::ALL.into_iter().find(|known| *known as u8 == kind & !FLAGS_ARE_DEAD)?;
         let leaving = Leaving::restore(*leaving)?;
-        let displaced = Displaced::restore(displaced.try_into().ok()?)?;
-        Some(Self { at: ImageOffset(at), kind, displaced, relay, flags_are_dead, leaving })
+        let displaced = Displaced::restore(displaced)?;
+        Some(Self { at, kind, displaced, relay, flags_are_dead, leaving })
     }
 }
 
@@ -126,7 +120,8 @@ mod tests {
         for kind in StubKind::ALL {
             let plan = plan(kind);
             assert_eq!(plan.displaced.bytes(), &CODE[4..12]);
-            for relay in [None, Some(ImageOffset(0x1004 + 2 + 127)), Some(ImageOffset(0x1004 + 2 - 128))] {
+            for relay in [None, Some(0x1004 + 2 + 127), Some(0x1004 + 2 - 128)] {
+                let relay = relay.map(|at| Relay { at: ImageOffset(at), evicted: None });
                 let plan = PatchPlan { relay, ..plan.clone() };
                 assert_eq!(PatchPlan::restore(&plan.store()), Some(plan));
             }
@@ -137,7 +132,7 @@ mod tests {
     fn bytes_that_are_no_plan_are_refused() {
         let good = plan(StubKind::Full).store();
         // Kind, whether they run into a return, length, end, and whether the bytes can be moved.
-        for (at, value) in [(8, StubKind::ALL.len() as u8), (13, 2), (14, 0), (14, 20), (15, 3), (16, 2)] {
+        for (at, value) in [(8, StubKind::ALL.len() as u8), (11, 2), (12, 0), (12, 20), (13, 3), (14, 2)] {
             let mut stored = good;
             stored[at] = value;
             assert_eq!(PatchPlan::restore(&stored), None, "byte {at}");

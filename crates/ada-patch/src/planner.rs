@@ -42,6 +42,16 @@ impl Planner<'_> {
         }
     }
 
+    /// A plan for function `index`, which has no room for a jump: with a short one, which needs a relay.
+    pub(crate) fn plan_short(&self, index: usize) -> Option<PatchPlan> {
+        let function = &self.code.functions.functions()[index];
+        let bytes = self.code.bytes_from(function.start)?;
+        if !matches!(self.entry_only(index, function, bytes), Ok(None)) {
+            return None;
+        }
+        Some(plan_at(Site::short(&self.code, index, bytes)?, StubKind::Full, bytes))
+    }
+
     fn decide(&mut self, index: usize) -> Result<(Option<EntryOnlyReason>, PatchPlan), SkipReason> {
         let function = &self.code.functions.functions()[index];
         let bytes = self.code.bytes_from(function.start).ok_or(SkipReason::Undecodable)?;
@@ -51,18 +61,7 @@ impl Planner<'_> {
             None => StubKind::Full,
             Some(_) => self.stack_change(index).unwrap_or(StubKind::EntryOnly),
         };
-        let flags_are_dead = arch::flags_are_dead(bytes);
-        Ok((
-            entry_only,
-            PatchPlan {
-                at: site.at,
-                kind,
-                displaced: site.displaced,
-                relay: site.relay,
-                flags_are_dead,
-                leaving: Leaving::default(),
-            },
-        ))
+        Ok((entry_only, plan_at(site, kind, bytes)))
     }
 
     fn entry_only(
@@ -135,4 +134,9 @@ impl Planner<'_> {
     fn stack_change(&self, index: usize) -> Option<StubKind> {
         self.code.functions.names(index).find_map(stack_change)
     }
+}
+
+fn plan_at(site: Site, kind: StubKind, bytes: &[u8]) -> PatchPlan {
+    let Site { at, displaced, relay } = site;
+    PatchPlan { at, kind, displaced, relay, flags_are_dead: arch::flags_are_dead(bytes), leaving: Leaving::default() }
 }

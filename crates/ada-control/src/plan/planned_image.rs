@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use ada_event::ImageOffset;
 use ada_image::{FunctionTable, Image, ImageError};
-use ada_patch::{EntryOnlyReason, ExitPlan, PatchPlan, SkipReason, StubKind, Verdict};
+use ada_patch::{EntryOnlyReason, ExitPlan, PatchPlan, Relay, SkipReason, StubKind, Verdict};
 use ada_process::maps::LoadedFile;
 
 use crate::options::LeftAlone;
@@ -115,16 +115,27 @@ impl PlannedImage {
     }
 
     fn drop_plans_of_skipped(&mut self) {
-        let sites = std::mem::take(&mut self.plans).into_iter().zip(std::mem::take(&mut self.originals));
+        // The code of a function that is left alone does not give way to others' relays either.
+        let is_left_alone = |verdicts: &[Verdict], at: ImageOffset| {
+            self.functions.index_containing(at).is_some_and(|index| matches!(verdicts[index], Verdict::Skipped(_)))
+        };
+        let evicts = |relay: Option<Relay>| relay.is_some_and(|relay| relay.evicted.is_some());
+        for (index, plan) in &self.plans {
+            let mut relay = plan.patched().skip(1);
+            if evicts(plan.relay) && relay.any(|range| is_left_alone(&self.verdicts, range.start)) {
+                self.verdicts[*index] = Verdict::Skipped(SkipReason::NoRoom);
+            }
+        }
         let verdicts = &self.verdicts;
         let is_skipped = |index: usize| matches!(verdicts[index], Verdict::Skipped(_));
+        let sites = std::mem::take(&mut self.plans).into_iter().zip(std::mem::take(&mut self.originals));
         (self.plans, self.originals) = sites.filter(|((index, _), _)| !is_skipped(*index)).unzip();
-        self.exits.retain(|(exit, _)| !is_skipped(exit.function as usize));
-        // The code of a function that is left alone does not give way to others' relays either.
-        let is_alone = |at: ImageOffset| self.functions.index_containing(at).is_some_and(is_skipped);
         let mut unseen = HashSet::new();
         self.exits.retain(|(exit, _)| {
-            let is_kept = exit.evicted.is_none() || !exit.patched().any(|range| is_alone(range.start));
+            if is_skipped(exit.function as usize) {
+                return false;
+            }
+            let is_kept = !evicts(exit.relay) || !exit.patched().any(|range| is_left_alone(verdicts, range.start));
             unseen.extend((!is_kept).then_some(exit.function as usize));
             is_kept
         });

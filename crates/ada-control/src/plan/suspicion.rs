@@ -6,7 +6,7 @@ use std::path::Path;
 
 use ada_event::ImageOffset;
 use ada_image::Image;
-use ada_patch::{CodeFacts, ExitPlan, PatchPlan, Verdict};
+use ada_patch::{CodeFacts, ExitPlan, PatchPlan, Relay, Verdict};
 
 use crate::plan::image_file::ImageFile;
 use crate::plan::image_plan::ImagePlan;
@@ -129,10 +129,15 @@ fn displaced(entry: Option<&PatchPlan>, exits: &[&ExitPlan]) -> Vec<String> {
 /// What had no room for a plain jump.
 fn relays(entry: Option<&PatchPlan>, exits: &[&ExitPlan]) -> Vec<String> {
     let mut words = Vec::new();
-    if entry.is_some_and(|plan| plan.relay.is_some()) {
-        words.push("its start has room for a short jump only, to a relay in padding".to_owned());
+    let place = |relay: Relay| match relay.evicted {
+        Some(_) => "for which other instructions were moved away",
+        None => "in padding",
+    };
+    if let Some(relay) = entry.and_then(|plan| plan.relay) {
+        words.push(format!("its start has room for a short jump only, to a relay {}", place(relay)));
     }
-    let evicting = exits.iter().filter(|exit| exit.evicted.is_some()).count();
+    let evicts = |exit: &&&ExitPlan| exit.relay.is_some_and(|relay| relay.evicted.is_some());
+    let evicting = exits.iter().filter(evicts).count();
     let relayed = exits.iter().filter(|exit| exit.relay.is_some()).count() - evicting;
     for (count, how) in [(relayed, "in padding"), (evicting, "for which other instructions were moved away")] {
         match count {

@@ -17,6 +17,7 @@ use super::run::Run;
 use crate::arch::{JUMP_BYTES, SHORT_JUMP_BYTES, short_jump};
 use crate::leave::Listed;
 use crate::leaving::Leaving;
+use crate::relay::Relay;
 
 /// How many bytes give way to a relay, at the least: room for their own jump, and for the relay.
 const EVICTED_BYTES: u64 = 2 * JUMP_BYTES as u64;
@@ -27,12 +28,6 @@ pub(crate) struct Eviction<'e, 'a> {
     pub(crate) follower: &'e Follower<'a>,
     /// The code of others that may give way. None, before all have had their choice.
     pub(crate) neighbours: Option<&'e Neighbours>,
-}
-
-/// A place for a relay, and what gives way to it.
-struct Place {
-    relay: u64,
-    evicted: DisplacedExit,
 }
 
 impl Eviction<'_, '_> {
@@ -49,19 +44,23 @@ impl Eviction<'_, '_> {
         short.take(2).find_map(|candidate| {
             let start = candidate.bytes.start;
             let used = start..start + candidate.taken_by(SHORT_JUMP_BYTES);
-            let place = match self.neighbours {
-                None => self.in_function(&used, function, false),
-                Some(neighbours) => {
-                    self.in_neighbour(&used, function, neighbours).or_else(|| self.in_function(&used, function, true))
-                }
-            }?;
-            let plan = self.room.plan_for(index, &candidate, Some(place.relay))?;
-            Some(ExitPlan { evicted: Some(place.evicted), ..plan })
+            let relay = self.relay_for(&used, function)?;
+            self.room.plan_for(index, &candidate, Some(relay))
         })
     }
 
+    /// A relay for a short jump in `used`, which is in a function.
+    pub(crate) fn relay_for(&self, used: &Range<u64>, function: &FunctionCode) -> Option<Relay> {
+        match self.neighbours {
+            None => self.in_function(used, function, false),
+            Some(neighbours) => {
+                self.in_neighbour(used, function, neighbours).or_else(|| self.in_function(used, function, true))
+            }
+        }
+    }
+
     /// A place in a function for the relay of a short jump in `used`.
-    fn in_function(&self, used: &Range<u64>, function: &FunctionCode, in_loops: bool) -> Option<Place> {
+    fn in_function(&self, used: &Range<u64>, function: &FunctionCode, in_loops: bool) -> Option<Relay> {
         let instructions = &function.instructions;
         let near = near(used);
         let first = instructions.partition_point(|listed| listed.at < near.start);
@@ -70,7 +69,7 @@ impl Eviction<'_, '_> {
     }
 
     /// The same in code nearby of other functions.
-    fn in_neighbour(&self, used: &Range<u64>, function: &FunctionCode, neighbours: &Neighbours) -> Option<Place> {
+    fn in_neighbour(&self, used: &Range<u64>, function: &FunctionCode, neighbours: &Neighbours) -> Option<Relay> {
         let code = &self.follower.code;
         for piece in code.scan.pieces_in(near(used)) {
             if function.extent.pieces.iter().any(|own| own.piece == piece) || !neighbours.may_change(&piece) {
@@ -88,7 +87,7 @@ impl Eviction<'_, '_> {
     }
 
     /// The same if instructions from this one on give way.
-    fn from(&self, number: usize, used: &Range<u64>, function: &FunctionCode, in_loops: bool) -> Option<Place> {
+    fn from(&self, number: usize, used: &Range<u64>, function: &FunctionCode, in_loops: bool) -> Option<Relay> {
         let instructions = &function.instructions;
         let start = instructions[number].at;
         let relay = start + JUMP_BYTES as u64;
@@ -118,7 +117,8 @@ impl Eviction<'_, '_> {
         {
             return None;
         }
-        Some(Place { relay, evicted: DisplacedExit::new(code.bytes(&range)?, Leaving::default())? })
+        let evicted = DisplacedExit::new(code.bytes(&range)?, Leaving::default())?;
+        Some(Relay { at: ImageOffset(relay), evicted: Some(evicted) })
     }
 }
 

@@ -7,6 +7,7 @@
 use std::ops::Range;
 
 use super::close_look::CloseLook;
+use super::eviction::Eviction;
 use super::exit_plan::ExitPlan;
 use super::extent::Follower;
 use super::function_code::FunctionCode;
@@ -18,6 +19,7 @@ use crate::PatchPlan;
 use crate::arch::JUMP_BYTES;
 use crate::leave::Leave;
 use crate::leaving::Leaving;
+use crate::relay::Relay;
 
 /// Plans the exits of one image's functions.
 pub(crate) struct ExitPlanner<'a> {
@@ -92,6 +94,22 @@ impl<'a> ExitPlanner<'a> {
             .catch(&missed);
         }
         exits
+    }
+
+    /// Has instructions give way to a relay for a short jump over the start of function `index`, which displaces these bytes.
+    pub(crate) fn relay_for_entry(&mut self, index: usize, entry: &Range<u64>) -> Option<Relay> {
+        let start = self.follower.code.functions.functions()[index].start;
+        let is_free = self.room.occupied.is_free(entry.start, entry.end - entry.start);
+        if !is_free || self.follower.patience.is_over() {
+            return None;
+        }
+        let mut function = FunctionCode::of(self.follower.extent_of(start.0), &self.follower)?;
+        function.list(&self.follower);
+        let eviction = Eviction { room: &self.room, follower: &self.follower, neighbours: Some(self.neighbours) };
+        let relay = eviction.relay_for(entry, &function)?;
+        self.room.take(entry);
+        self.room.take(&relay.occupied());
+        Some(relay)
     }
 
     /// Plans one exit, once: several functions may share it.

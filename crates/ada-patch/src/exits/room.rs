@@ -12,6 +12,7 @@ use crate::PatchPlan;
 use crate::arch::{JUMP_BYTES, SHORT_JUMP_BYTES, padding_lengths, short_jump};
 use crate::image_code::ImageCode;
 use crate::leaving::Leaving;
+use crate::relay::Relay;
 
 /// Padding behind a leaving instruction is not longer.
 const LONGEST_PADDING: u64 = 64;
@@ -81,17 +82,17 @@ impl<'a> Room<'a> {
         &mut self.plans[number as usize]
     }
 
+    pub(crate) fn take(&mut self, bytes: &Range<u64>) {
+        self.occupied.take(bytes.start, bytes.end - bytes.start);
+    }
+
     /// Takes the room that a plan for a leaving instruction needs.
     pub(crate) fn keep(&mut self, leave: u64, plan: ExitPlan) -> u32 {
         let jump = if plan.relay.is_some() { SHORT_JUMP_BYTES } else { JUMP_BYTES };
         let bytes = plan.displaced.bytes().len().max(jump);
         self.occupied.take(plan.at.0, bytes as u64);
-        match (plan.relay, plan.evicted) {
-            (Some(relay), Some(evicted)) => {
-                self.occupied.take(relay.0 - JUMP_BYTES as u64, evicted.bytes().len() as u64);
-            }
-            (Some(relay), None) => self.occupied.take(relay.0, JUMP_BYTES as u64),
-            (None, _) => {}
+        if let Some(relay) = plan.relay {
+            self.take(&relay.occupied());
         }
         self.plans.push(plan);
         let number = self.plans.len() as u32 - 1;
@@ -111,8 +112,8 @@ impl<'a> Room<'a> {
             return self.plan_for(index, &candidate, None);
         }
         candidates.filter(|it| self.has_room(it, padding, SHORT_JUMP_BYTES)).find_map(|candidate| {
-            let relay = self.relay(candidate.bytes.start, candidate.taken_by(SHORT_JUMP_BYTES))?;
-            self.plan_for(index, &candidate, Some(relay))
+            let at = self.relay(candidate.bytes.start, candidate.taken_by(SHORT_JUMP_BYTES))?;
+            self.plan_for(index, &candidate, Some(Relay { at: ImageOffset(at), evicted: None }))
         })
     }
 
@@ -124,12 +125,11 @@ impl<'a> Room<'a> {
             && !self.is_entered(bytes)
     }
 
-    pub(crate) fn plan_for(&self, index: usize, candidate: &Candidate, relay: Option<u64>) -> Option<ExitPlan> {
+    pub(crate) fn plan_for(&self, index: usize, candidate: &Candidate, relay: Option<Relay>) -> Option<ExitPlan> {
         Some(ExitPlan {
             at: ImageOffset(candidate.bytes.start),
             displaced: DisplacedExit::new(self.code.bytes(&candidate.bytes)?, candidate.leaving)?,
-            relay: relay.map(ImageOffset),
-            evicted: None,
+            relay,
             function: index as u32,
             is_shared: false,
         })

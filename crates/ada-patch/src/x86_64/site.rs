@@ -8,12 +8,13 @@ use super::known_code::marker_bytes;
 use super::relays::Relays;
 use crate::SkipReason;
 use crate::image_code::ImageCode;
+use crate::relay::Relay;
 
 /// Where a function is patched.
 pub(crate) struct Site {
     pub(crate) at: ImageOffset,
     pub(crate) displaced: Displaced,
-    pub(crate) relay: Option<ImageOffset>,
+    pub(crate) relay: Option<Relay>,
 }
 
 impl Site {
@@ -38,6 +39,13 @@ impl Site {
         Self::find_at(code, relays, index, start, bytes)
     }
 
+    /// Where a short jump fits, if there were a relay for it: over the start of a function that has no room for more.
+    pub(crate) fn short(code: &ImageCode<'_>, index: usize, bytes: &[u8]) -> Option<Self> {
+        let at = code.functions.functions()[index].start;
+        let displaced = displace(code, index, at, bytes, SHORT_JUMP_BYTES).ok()?;
+        Some(Self { at, displaced, relay: None })
+    }
+
     /// A jump right here, or a short one to a relay where there is no room for more.
     fn find_at(
         code: &ImageCode<'_>,
@@ -52,7 +60,7 @@ impl Site {
         };
         let displaced = displace(code, index, at, bytes, SHORT_JUMP_BYTES).map_err(|_| reason)?;
         let relay = relays.take(at, code).ok_or(reason)?;
-        Ok(Self { at, displaced, relay: Some(relay) })
+        Ok(Self { at, displaced, relay: Some(Relay { at: relay, evicted: None }) })
     }
 }
 

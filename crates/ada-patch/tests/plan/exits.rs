@@ -1,10 +1,10 @@
 //! Ways out of functions that have no room as they are.
 
 use ada_event::ImageOffset;
-use ada_image::{FunctionTable, Image, UnwindTable};
-use ada_patch::{CodeScan, EntryOnlyReason, ExitPlan, ImageCode, Leaving, PlannedFunctions, SkipReason, Verdict};
+use ada_image::Image;
+use ada_patch::{DisplacedExit, EntryOnlyReason, ExitPlan, Leaving, SkipReason, Verdict};
 
-use crate::planned::assemble;
+use crate::planned::{assemble, plan_with_exits};
 
 struct Exits {
     verdict: Verdict,
@@ -20,16 +20,6 @@ fn exits(text: &str) -> Exits {
         let exits = planned.exits.into_iter().filter(|exit| exit.function as usize == index).collect();
         Exits { verdict: planned.verdicts[index], entry: entry.unwrap_or_default(), exits }
     })
-}
-
-fn plan_with_exits<R>(bytes: &[u8], then: impl FnOnce(&FunctionTable, PlannedFunctions) -> R) -> R {
-    let image = Image::parse(bytes).unwrap();
-    let unwind = UnwindTable::parse(&image);
-    let functions = FunctionTable::discover(&image, &unwind, &[]);
-    let scan = CodeScan::of(&image, &functions, &unwind);
-    let code =
-        ImageCode { image: &image, ranges: image.code_ranges(), functions: &functions, unwind: &unwind, scan: &scan };
-    then(&functions, PlannedFunctions::of(code, false))
 }
 
 fn function(body: &str) -> String {
@@ -140,6 +130,10 @@ fn a_case_within_an_end_is_not_overwritten() {
     assert_eq!(planned.exits.iter().find(is_third), None);
 }
 
+fn evicted(exit: &ExitPlan) -> Option<DisplacedExit> {
+    exit.relay?.evicted
+}
+
 /// No padding, and two bytes before a block that something leads to.
 #[test]
 fn other_instructions_give_way_to_a_relay() {
@@ -160,10 +154,10 @@ fn other_instructions_give_way_to_a_relay() {
         ret",
     ));
     assert_eq!(planned.verdict, Verdict::Hooked);
-    let evicted: Vec<&ExitPlan> = planned.exits.iter().filter(|exit| exit.evicted.is_some()).collect();
-    let [exit] = evicted[..] else { panic!("{:?}", planned.exits) };
+    let evicting: Vec<&ExitPlan> = planned.exits.iter().filter(|exit| evicted(exit).is_some()).collect();
+    let [exit] = evicting[..] else { panic!("{:?}", planned.exits) };
     assert_eq!(exit.displaced.bytes(), [0x59, 0xc3]);
-    assert!(exit.evicted.unwrap().bytes().len() >= 10);
+    assert!(evicted(exit).unwrap().bytes().len() >= 10);
 }
 
 /// A part that only a branch leads to, among others like it, with no padding near: code of another part gives way.
@@ -207,10 +201,10 @@ fn parts_of_other_functions_give_way_to_a_relay() {
         cold("f", "xor %eax, %eax; ret"),
     ));
     assert_eq!(planned.verdict, Verdict::Hooked);
-    let evicted: Vec<&ExitPlan> = planned.exits.iter().filter(|exit| exit.evicted.is_some()).collect();
-    let [exit] = evicted[..] else { panic!("{:?}", planned.exits) };
+    let evicting: Vec<&ExitPlan> = planned.exits.iter().filter(|exit| evicted(exit).is_some()).collect();
+    let [exit] = evicting[..] else { panic!("{:?}", planned.exits) };
     assert_eq!(exit.displaced.bytes(), [0x31, 0xc0, 0xc3]);
-    assert_eq!(exit.evicted.unwrap().bytes()[..5], [0xb8, 2, 0, 0, 0]);
+    assert_eq!(evicted(exit).unwrap().bytes()[..5], [0xb8, 2, 0, 0, 0]);
 }
 
 /// Cases that hardly ever occur, in a part with an unwind entry like a function's and no name. Only the table leads there.

@@ -5,7 +5,7 @@ use std::process::Command;
 
 use ada_event::ImageOffset;
 use ada_image::{FunctionTable, Image, UnwindTable};
-use ada_patch::{CodeScan, ImageCode, PatchPlan, Planner, Relays, Verdict};
+use ada_patch::{CodeScan, ImageCode, PatchPlan, PlannedFunctions, Planner, Relays, Verdict};
 
 /// What was planned for a function.
 pub(crate) struct Planned {
@@ -38,6 +38,17 @@ pub(crate) fn plan(bytes: &[u8]) -> Vec<Planned> {
         Planned { start, name: functions.name(index).map(str::to_owned), verdict, plan }
     };
     (0..functions.len()).map(&mut plan).collect()
+}
+
+/// The same with exits.
+pub(crate) fn plan_with_exits<R>(bytes: &[u8], then: impl FnOnce(&FunctionTable, PlannedFunctions) -> R) -> R {
+    let image = Image::parse(bytes).unwrap();
+    let unwind = UnwindTable::parse(&image);
+    let functions = FunctionTable::discover(&image, &unwind, &[]);
+    let scan = CodeScan::of(&image, &functions, &unwind);
+    let code =
+        ImageCode { image: &image, ranges: image.code_ranges(), functions: &functions, unwind: &unwind, scan: &scan };
+    then(&functions, PlannedFunctions::of(code, false))
 }
 
 /// A program of `tests/programs/` at the root of the repository, built by `compiler`.

@@ -4,9 +4,9 @@ use std::ops::Range;
 
 use ada_event::ImageOffset;
 use ada_image::{FunctionTable, Image, UnwindTable};
-use ada_patch::{SkipReason, Verdict};
+use ada_patch::{Relay, SkipReason, Verdict};
 
-use crate::planned::{Planned, assemble, build, plan, system_library};
+use crate::planned::{Planned, assemble, build, plan, plan_with_exits, system_library};
 
 /// A function of three bytes and then a place that is branched into; what is before and behind it, and what branches.
 fn crowded(before: &str, behind: &str) -> String {
@@ -134,7 +134,7 @@ fn in_the_system_s_libraries_nearly_all_is_hooked_and_nothing_overlaps() {
         let unwind = UnwindTable::parse(&image);
         let functions = FunctionTable::discover(&image, &unwind, &[]);
         for plan in planned.iter().filter_map(|function| function.plan.as_ref()) {
-            let Some(relay) = plan.relay else { continue };
+            let Some(Relay { at: relay, evicted: None }) = plan.relay else { continue };
             assert!(unwind.fde_at(relay).is_none() && functions.index_at(relay).is_none(), "{library} {relay}");
         }
         let parts = planned.iter().filter(|it| it.verdict == Verdict::Skipped(SkipReason::ColdPart)).count();
@@ -145,10 +145,37 @@ fn in_the_system_s_libraries_nearly_all_is_hooked_and_nothing_overlaps() {
 }
 
 fn assert_disjoint(planned: &[Planned]) {
-    let mut ranges: Vec<Range<ImageOffset>> =
-        planned.iter().filter_map(|function| function.plan.as_ref()).flat_map(|plan| plan.patched()).collect();
+    assert_apart(
+        planned.iter().filter_map(|function| function.plan.as_ref()).flat_map(|plan| plan.patched()).collect(),
+    );
+}
+
+fn assert_apart(mut ranges: Vec<Range<ImageOffset>>) {
     ranges.sort_unstable_by_key(|range| range.start);
     for pair in ranges.windows(2) {
         assert!(pair[0].end <= pair[1].start, "{pair:x?}");
     }
+}
+
+/// No padding is near, but another function has instructions to spare.
+#[test]
+fn instructions_give_way_to_the_relay_of_an_entry() {
+    let planned = |neighbour: &str| {
+        plan_with_exits(&assemble(&crowded(neighbour, "")), |functions, planned| {
+            let index = functions.find("crowded").unwrap();
+            let mut ranges: Vec<Range<ImageOffset>> =
+                planned.plans.iter().flat_map(|(_, plan)| plan.patched()).collect();
+            ranges.extend(planned.exits.iter().flat_map(|exit| exit.patched()));
+            assert_apart(ranges);
+            let plan = planned.plans.into_iter().find(|(of, _)| *of == index).map(|(_, plan)| plan);
+            (planned.verdicts[index], plan)
+        })
+    };
+    let (verdict, plan) = planned(&neighbour("a", "mov $3, %edx; mov $4, %esi; mov $5, %edi; ret", ""));
+    assert_eq!(verdict, Verdict::Hooked);
+    let evicted = plan.unwrap().relay.unwrap().evicted.unwrap();
+    assert_eq!(evicted.bytes()[..5], [0xb9, 2, 0, 0, 0], "behind the jump at the other function's own start");
+    // Something leads into them.
+    let entered = neighbour("a", "1: mov $3, %edx; mov $4, %esi; dec %rdi; jne 1b; ret", "");
+    assert_eq!(planned(&entered).0, SKIPPED);
 }
