@@ -64,11 +64,13 @@ impl Deadline {
 
 #[cfg(test)]
 mod tests {
+    use ada_event::RuntimeAddr;
+
     use super::*;
 
     #[test]
     fn it_grows_with_the_work_and_yields_to_the_user() {
-        let file = |end| LoadedFile { path: "x".into(), start: 0, end };
+        let file = |end| LoadedFile { path: "x".into(), start: RuntimeAddr(0), end: RuntimeAddr(end) };
         let now = Instant::now();
         let small = Deadline::new(now, &[file(4096)], None);
         let large = Deadline::new(now, &[file(4096), file(100 << 20)], None);

@@ -7,7 +7,7 @@ use std::ops::Range;
 use std::time::{Duration, Instant};
 
 use ada_agent::own_calls::{self, CallSet};
-use ada_event::ProcessId;
+use ada_event::{ProcessId, RuntimeAddr};
 use ada_process::maps::{self, Mapping};
 use ada_process::procfs::ProcessDir;
 use ada_process::ptrace::Halted;
@@ -83,13 +83,13 @@ fn unhook_process(
     is_ours: &dyn Fn(&Mapping) -> bool,
     sites: &[Vec<Site>],
 ) -> io::Result<Duration> {
-    let code: Vec<Range<u64>> = mappings
+    let code: Vec<Range<RuntimeAddr>> = mappings
         .iter()
         .filter(|mapping| is_ours(mapping) && mapping.executable)
         .map(|mapping| mapping.start..mapping.end)
         .collect();
-    let mut copies: Vec<(u64, &Site)> =
-        sites.iter().flatten().filter_map(|site| Some((site.site.copy?.at.0, site))).collect();
+    let mut copies: Vec<(RuntimeAddr, &Site)> =
+        sites.iter().flatten().filter_map(|site| Some((site.site.copy?.at, site))).collect();
     copies.sort_unstable_by_key(|(at, _)| *at);
     let found = MemoryPlaces::find(mappings).map(|(places, _)| places);
     let has_states = |places: &MemoryPlaces| mappings.iter().any(|it| it.start == places.private().start);
@@ -149,7 +149,12 @@ fn unhook_process(
 }
 
 /// Sees to it that threads do not come back to ada's code. False where one is in there: it needs time to leave.
-fn leave(halted: &Halted, mappings: &[Mapping], code: &[Range<u64>], copies: &[(u64, &Site)]) -> io::Result<bool> {
+fn leave(
+    halted: &Halted,
+    mappings: &[Mapping],
+    code: &[Range<RuntimeAddr>],
+    copies: &[(RuntimeAddr, &Site)],
+) -> io::Result<bool> {
     let mut is_free = true;
     for thread in halted.threads() {
         let mut registers = thread.registers()?;
@@ -191,17 +196,17 @@ fn unmap(
     let range = |mapping: &&Mapping| mapping.start..mapping.end;
     let states = places.map(MemoryPlaces::private);
     for range in others.iter().map(range).chain(states).chain(last.iter().map(range)) {
-        halted.system_call(libc::SYS_munmap, [range.start, range.end - range.start, 0, 0, 0, 0])?;
+        halted.system_call(libc::SYS_munmap, [range.start.0, range.end - range.start, 0, 0, 0, 0])?;
     }
     Ok(())
 }
 
 /// Where the instruction at an address was before it was displaced.
-fn original_address(address: u64, copies: &[(u64, &Site)]) -> Option<u64> {
+fn original_address(address: RuntimeAddr, copies: &[(RuntimeAddr, &Site)]) -> Option<RuntimeAddr> {
     let before = copies.partition_point(|(at, _)| *at <= address).checked_sub(1)?;
     let (at, site) = copies[before];
     let distance = address - at;
-    (distance <= u64::from(site.site.copy?.length)).then_some(site.site.jump.at.0 + distance)
+    (distance <= u64::from(site.site.copy?.length)).then_some(site.site.jump.at + distance)
 }
 
 /// Adds the children of processes, and theirs.

@@ -4,6 +4,7 @@ use std::mem::offset_of;
 
 use ada_agent::bpf;
 use ada_agent::own_calls::{self, CallSet, FOR_CRASHES, FOR_INSTALLING};
+use ada_event::RuntimeAddr;
 use ada_process::Remote;
 use ada_process::ptrace::Tracee;
 use ada_ring::state::ProcessBlock;
@@ -40,7 +41,7 @@ impl InheritedFilters {
     }
 
     /// Tells the agent.
-    pub(crate) fn tell(&self, remote: &dyn Remote, process_block: u64) -> Result<(), ControlError> {
+    pub(crate) fn tell(&self, remote: &dyn Remote, process_block: RuntimeAddr) -> Result<(), ControlError> {
         if self.forbidden == CallSet::default() {
             return Ok(());
         }

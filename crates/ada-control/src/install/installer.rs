@@ -21,9 +21,10 @@ use crate::install::arena_list;
 use crate::install::crash_handlers::SignalFacts;
 use crate::install::function_numbers::FunctionNumbers;
 use crate::install::open_in_target::OpenInTarget;
-use crate::install::ready_arena::{ReadyArena, Shift};
+use crate::install::ready_arena::ReadyArena;
 use crate::install::ready_image::{ReadyImage, ReadyLoader};
 use crate::install::shared_memory::SharedMemory;
+use crate::install::shift::Shift;
 use crate::install::site_table;
 use crate::install::sites::{Site, first_bytes, write_jumps};
 use crate::install::target_memory::{Program, TargetMemory};
@@ -40,9 +41,9 @@ pub(crate) struct Installer {
     pub(crate) program: ProgramId,
     entries: AgentEntries,
     stubs: StubOptions,
-    pub(crate) loader_function: u64,
+    pub(crate) loader_function: Option<RuntimeAddr>,
     /// What the agent keeps for the process.
-    process_block: u64,
+    process_block: RuntimeAddr,
     /// How many images have been given their stubs.
     arenas: usize,
     numbering: Arc<Numbering>,
@@ -95,13 +96,13 @@ enum PlacedLoader {
 struct PlannedLoader {
     plan: PatchPlan<RuntimeAddr>,
     original: [u8; PATCH_BYTES],
-    arena: u64,
+    arena: RuntimeAddr,
     offset: u64,
 }
 
 struct PlacedImage {
     image: PlannedImage,
-    arena: u64,
+    arena: RuntimeAddr,
     offset: u64,
     first_function: u32,
 }
@@ -123,7 +124,7 @@ impl Filled {
 struct FilledImage {
     image: PlannedImage,
     first_function: u32,
-    arena: u64,
+    arena: RuntimeAddr,
     offset: u64,
     /// The first bytes of the arena.
     front: Vec<u8>,
@@ -141,7 +142,7 @@ fn map_near(
     file: &LoadedFile,
     room: u64,
     offset: u64,
-) -> Option<u64> {
+) -> Option<RuntimeAddr> {
     let mut known = mappings.to_vec();
     for _ in 0..TRIES_FOR_ROOM {
         let address = maps::free_near(&known, file, room)?;
@@ -156,7 +157,7 @@ fn map_near(
     None
 }
 
-fn add_mapping(mappings: &mut Vec<Mapping>, start: u64, length: u64) {
+fn add_mapping(mappings: &mut Vec<Mapping>, start: RuntimeAddr, length: u64) {
     let mapping =
         Mapping { start, end: start + length, executable: true, file_offset: 0, inode: 0, path: String::new() };
     mappings.insert(mappings.partition_point(|other| other.start < start), mapping);
@@ -176,7 +177,7 @@ impl Installer {
             process_block: memory.process_block,
             arenas: 0,
             stubs: program.stubs,
-            loader_function: program.loader.map_or(0, |loader| loader.function),
+            loader_function: program.loader.map(|loader| loader.function),
             numbering,
             ids: HashMap::new(),
             written: HashMap::new(),
@@ -268,7 +269,7 @@ impl Installer {
     /// What other programs with this loader can use.
     pub(crate) fn ready_loader(&self) -> Option<ReadyLoader> {
         let MappedArena { arena, shift, .. } = self.loader.as_ref()?;
-        Some(ReadyLoader { function: self.loader_function.wrapping_sub(shift.0), arena: arena.clone() })
+        Some(ReadyLoader { function: shift.undo(self.loader_function?), arena: arena.clone() })
     }
 
     /// What the images have to do with signal actions.
@@ -286,7 +287,7 @@ impl Installer {
         placed: &mut Placed,
         ready: Option<ReadyLoader>,
     ) -> Result<(), ControlError> {
-        let function = self.loader_function;
+        let Some(function) = self.loader_function else { return Ok(()) };
         if let Some(ReadyLoader { function: first, arena }) = ready {
             let shift = Shift(function.wrapping_sub(first));
             if let Some(front) = arena.map(shift, &self.entries, &self.shared, remote, open, mappings) {
@@ -298,11 +299,11 @@ impl Installer {
         }
         let mut code = [0; 16];
         remote.read(function, &mut code).map_err(crate::install::open_in_target::injected("reading the loader"))?;
-        let Ok(plan) = PatchPlan::at_runtime(RuntimeAddr(function), &code, StubKind::Loader) else { return Ok(()) };
-        let page = function & !4095;
+        let Ok(plan) = PatchPlan::at_runtime(function, &code, StubKind::Loader) else { return Ok(()) };
+        let page = function.align_down(4096);
         let file = LoadedFile { path: "loader".into(), start: page, end: page + 4096 };
         let room = self.map_room(remote, open, mappings, &file, room_for(1, 0));
-        let original = first_bytes(&code[(plan.at.0 - function) as usize..]);
+        let original = first_bytes(&code[(plan.at - function) as usize..]);
         placed.loader =
             room.map(|(arena, offset)| PlacedLoader::Planned(PlannedLoader { plan, original, arena, offset }));
         Ok(())
@@ -316,7 +317,7 @@ impl Installer {
             None => None,
             Some(PlacedLoader::Ready(loader)) => Some(loader),
             Some(PlacedLoader::Planned(PlannedLoader { plan, original, arena: address, offset })) => {
-                let mut arena = Arena::new(RuntimeAddr(address), entries, stubs, 1, 0)?;
+                let mut arena = Arena::new(address, entries, stubs, 1, 0)?;
                 let site = arena.add(&plan, 0, 0, None).ok();
                 let site = site.map(|site| Site {
                     site,
@@ -388,7 +389,7 @@ impl Installer {
     }
 
     /// Tells the agent of another arena's code. Gives its number.
-    fn list(&mut self, remote: &dyn Remote, code: Range<u64>) -> Result<usize, ControlError> {
+    fn list(&mut self, remote: &dyn Remote, code: Range<RuntimeAddr>) -> Result<usize, ControlError> {
         let number = self.arenas;
         self.arenas += 1;
         arena_list::add(remote, self.process_block, number, &code)
@@ -421,7 +422,7 @@ impl Installer {
         mappings: &mut Vec<Mapping>,
         file: &LoadedFile,
         room: u64,
-    ) -> Option<(u64, u64)> {
+    ) -> Option<(RuntimeAddr, u64)> {
         let offset = self.shared.reserve(room)?;
         let Some(address) = map_near(remote, open, mappings, file, room, offset) else {
             self.shared.release(offset..offset + room);
@@ -488,7 +489,7 @@ impl Installer {
 pub(crate) fn plan(
     mut files: Vec<LoadedFile>,
     cache: &PlanCache,
-    loader_function: u64,
+    loader_function: Option<RuntimeAddr>,
     exclude: Exclude<'_>,
     deadline: &Deadline,
 ) -> Vec<PlannedImage> {
@@ -509,7 +510,7 @@ fn fill(
     placed: PlacedImage,
 ) -> Result<FilledImage, ControlError> {
     let PlacedImage { mut image, arena: address, offset, first_function } = placed;
-    let mut arena = Arena::new(RuntimeAddr(address), entries, stubs, image.functions.len(), image.exits.len())?;
+    let mut arena = Arena::new(address, entries, stubs, image.functions.len(), image.exits.len())?;
     let mut sites = Vec::with_capacity(image.plans.len());
     for ((index, plan), originals) in image.plans.iter().zip(&image.originals) {
         let probe = probes::number_of(&image.functions, *index);
@@ -547,7 +548,7 @@ fn room_for(functions: usize, exits: usize) -> u64 {
 fn write_arena(
     shared: &SharedMemory,
     offset: u64,
-    place: &Range<u64>,
+    place: &Range<RuntimeAddr>,
     (functions, exits): (usize, usize),
     arena: Arena,
     sites: &[Site],
@@ -585,10 +586,11 @@ mod tests {
         for path in ["/bin/dash", "/lib/x86_64-linux-gnu/libc.so.6", "/lib64/ld-linux-x86-64.so.2"] {
             let (plans, options) = (PlanCache::new(None), StubOptions::default());
             let laid_out = |start: u64| {
+                let start = RuntimeAddr(start);
                 let file = LoadedFile { path: path.into(), start, end: start + (64 << 20) };
                 let nothing = crate::options::LeftAlone::excluded(|_, _, _| false);
-                let image = PlannedImage::plan(file, &plans, 0, &nothing).unwrap();
-                let base = RuntimeAddr(start - (32 << 20));
+                let image = PlannedImage::plan(file, &plans, None, &nothing).unwrap();
+                let base = start - (32_u64 << 20);
                 let (functions, exits) = (image.functions.len(), image.exits.len());
                 let mut arena = Arena::new(base, &AgentEntries::default(), &options, functions, exits).unwrap();
                 for (index, plan) in &image.plans {

@@ -14,6 +14,7 @@ pub(crate) mod open_in_target;
 mod ready_arena;
 pub(crate) mod ready_image;
 pub(crate) mod shared_memory;
+mod shift;
 pub(crate) mod site_table;
 pub(crate) mod sites;
 mod switch_arenas;

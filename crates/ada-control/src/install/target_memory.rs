@@ -4,6 +4,7 @@ use std::io;
 use std::mem::offset_of;
 
 use ada_agent::config::Item;
+use ada_event::RuntimeAddr;
 use ada_patch::{AgentEntries, StubOptions};
 use ada_process::{Remote, SystemCall};
 use ada_ring::control::CONTROL_BYTES;
@@ -25,13 +26,13 @@ pub(crate) const WARM_CHUNKS: usize = 16;
 /// The places of ada's memory in a target.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TargetMemory {
-    pub(crate) pool: u64,
+    pub(crate) pool: RuntimeAddr,
     /// The GS base of threads that have no state yet.
-    pub(crate) nobodys_state: u64,
+    pub(crate) nobodys_state: RuntimeAddr,
     pub(crate) entries: AgentEntries,
     pub(crate) crash: CrashEntries,
     /// What the agent keeps for the process.
-    pub(crate) process_block: u64,
+    pub(crate) process_block: RuntimeAddr,
 }
 
 /// What the agent has to know of the program that it is a guest of.
@@ -67,13 +68,13 @@ impl TargetMemory {
         let dump = pool + CONTROL_BYTES as u64..pool + CHUNKS_AT as u64;
         for part in [pool..dump.start, dump.end..pool + warm].into_iter().filter(|_| warm_chunks > 0) {
             let length = part.end - part.start;
-            let _ = remote.system_call(libc::SYS_madvise, [part.start, length, MADV_POPULATE_WRITE, 0, 0, 0]);
+            let _ = remote.system_call(libc::SYS_madvise, [part.start.0, length, MADV_POPULATE_WRITE, 0, 0, 0]);
         }
         let shape = stubs.detail.unwrap_or_default();
         let config = [
-            (Item::Pool, pool),
-            (Item::Private, private_at),
-            (Item::LoaderDebug, loader.map_or(0, |loader| loader.debug)),
+            (Item::Pool, pool.0),
+            (Item::Private, private_at.0),
+            (Item::LoaderDebug, loader.map_or(0, |loader| loader.debug.0)),
             (Item::MaxDepth, max_depth.map_or(0, u64::from)),
             (Item::OwnerByWord, u64::from(stubs.owner_by_word)),
             (Item::StackWindow, shape.window as u64),
@@ -127,10 +128,10 @@ fn map_first(remote: &dyn Remote, open: &OpenInTarget, length: u64) -> Result<Me
 }
 
 /// What maps the thread states, and has forks find their owners' words wiped.
-fn private_calls(private_at: u64) -> [SystemCall; 2] {
+fn private_calls(private_at: RuntimeAddr) -> [SystemCall; 2] {
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE | libc::MAP_FIXED_NOREPLACE;
     let protection = (libc::PROT_READ | libc::PROT_WRITE) as u64;
-    let map = [private_at, private::BYTES as u64, protection, flags as u64, u64::MAX, 0];
-    let wipe = [private_at, private::WIPED_BYTES as u64, libc::MADV_WIPEONFORK as u64, 0, 0, 0];
+    let map = [private_at.0, private::BYTES as u64, protection, flags as u64, u64::MAX, 0];
+    let wipe = [private_at.0, private::WIPED_BYTES as u64, libc::MADV_WIPEONFORK as u64, 0, 0, 0];
     [(libc::SYS_mmap, map), (libc::SYS_madvise, wipe)].map(|(number, arguments)| SystemCall { number, arguments })
 }

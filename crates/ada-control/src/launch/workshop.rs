@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use ada_event::ModuleId;
+use ada_event::{ModuleId, RuntimeAddr};
 use ada_image::Image;
 use ada_patch::StubOptions;
 use ada_process::maps::{self, LoadedFile, Mapping};
@@ -49,7 +49,7 @@ pub(crate) struct HookedProgram {
     /// The files that it had loaded by then.
     pub(crate) files: HashSet<LoadedFile>,
     /// Where it has the rings.
-    pub(crate) pool_in_target: u64,
+    pub(crate) pool_in_target: RuntimeAddr,
     /// Why fatal signals are not recorded, if they are not.
     pub(crate) no_crashes: Option<&'static str>,
     /// What else is not recorded.
@@ -140,7 +140,7 @@ impl Workshop {
         progress.hooking(files.len(), deadline.allowed());
         let known = files.iter().cloned().collect();
         let installer = self.installer(&program, &memory);
-        let loader_function = gate.loader.map_or(0, |loader| loader.function);
+        let loader_function = gate.loader.map(|loader| loader.function);
         let owner_by_word = program.stubs.owner_by_word;
         let mut ready = Vec::new();
         let mut new = Vec::new();
@@ -161,7 +161,7 @@ impl Workshop {
         let has_gs = !images.iter().any(PlannedImage::uses_gs);
         if has_gs {
             let mut registers = gate.tracee.registers().doing("reading registers")?;
-            registers.set_spare(memory.nobodys_state);
+            registers.set_spare(memory.nobodys_state.0);
             gate.tracee.set_registers(&registers).doing("writing registers")?;
         } else {
             images.extend(plan(ready.drain(..).map(|(file, _)| file).collect()));
@@ -218,7 +218,7 @@ impl Workshop {
                 Some(module) => reused.push(module),
                 // There is something else where its stubs would be.
                 None => {
-                    let loader_function = gate.loader.map_or(0, |loader| loader.function);
+                    let loader_function = gate.loader.map(|loader| loader.function);
                     let file = vec![file];
                     images.extend(installer::plan(file, &self.plans, loader_function, &options.exclude, &deadline));
                 }

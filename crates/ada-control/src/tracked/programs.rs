@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
-use ada_event::ProcessId;
+use ada_event::{ProcessId, RuntimeAddr};
 use ada_process::procfs::ProcessDir;
 use ada_process::{Child, LiveProcesses, MemfdId, Pidfd, ProcConnector};
 
@@ -25,7 +25,7 @@ use crate::switches::Switchboard;
 pub(crate) struct Programs {
     hooked: Mutex<HookedPrograms>,
     pub(crate) numbers: SharedNumbers,
-    pub(crate) pool_in_target: u64,
+    pub(crate) pool_in_target: RuntimeAddr,
     pub(crate) switches: Arc<Switchboard>,
     pub(crate) phase: RecordingPhase,
     /// How many processes are in the middle of an exec: these have unmapped the shared memory, and no pidfd holds them yet.
@@ -39,7 +39,7 @@ pub(crate) struct Programs {
 
 impl Programs {
     pub(crate) fn new(
-        pool_in_target: u64,
+        pool_in_target: RuntimeAddr,
         shared: Arc<SharedMemory>,
         proc_connector: io::Result<ProcConnector>,
     ) -> Self {

@@ -6,7 +6,7 @@ use std::os::unix::process::CommandExt;
 use std::process::Command;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use ada_event::ProcessId;
+use ada_event::{ProcessId, RuntimeAddr};
 
 use super::traced_thread::{TracedThread, trace_me};
 use crate::arch::{Registers, SYSTEM_CALL, SYSTEM_CALLS};
@@ -74,17 +74,17 @@ impl Tracee {
     }
 
     /// Reads its memory.
-    pub fn read(&self, address: u64, bytes: &mut [u8]) -> io::Result<()> {
+    pub fn read(&self, address: RuntimeAddr, bytes: &mut [u8]) -> io::Result<()> {
         self.memory.read(address, bytes)
     }
 
     /// Reads a word of its memory.
-    pub fn read_u64(&self, address: u64) -> io::Result<u64> {
+    pub fn read_u64(&self, address: RuntimeAddr) -> io::Result<u64> {
         self.memory.read_u64(address)
     }
 
     /// Writes its memory, whatever its protection.
-    pub fn write(&self, address: u64, bytes: &[u8]) -> io::Result<()> {
+    pub fn write(&self, address: RuntimeAddr, bytes: &[u8]) -> io::Result<()> {
         self.memory.write(address, bytes)
     }
 
@@ -156,7 +156,7 @@ impl Tracee {
         let at = before.instruction_pointer();
         let words = calls.iter().flat_map(|call| [call.number as u64].into_iter().chain(call.arguments));
         let mut table: Vec<u8> = words.flat_map(u64::to_le_bytes).collect();
-        let place = (before.stack_pointer() - FAR_BELOW - table.len() as u64) & !15;
+        let place = (before.stack_pointer() - FAR_BELOW - table.len() as u64).align_down(16);
         let mut code = [0; SYSTEM_CALLS.len()];
         let mut below = vec![0; table.len()];
         self.read(at, &mut code)?;
@@ -182,7 +182,7 @@ impl Tracee {
     }
 
     /// Whether nobody has written to a part of a file that the target has mapped privately.
-    pub fn is_as_in_file(&self, range: &Range<u64>) -> bool {
+    pub fn is_as_in_file(&self, range: &Range<RuntimeAddr>) -> bool {
         ProcessDir::of(self.pid()).has_only_file_pages(range).unwrap_or(false)
     }
 

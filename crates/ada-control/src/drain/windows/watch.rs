@@ -350,7 +350,7 @@ mod tests {
         Module {
             id: ModuleId(n),
             program: ProgramId(n),
-            file: LoadedFile { path: "/program".into(), start: 0, end: 0 },
+            file: LoadedFile { path: "/program".into(), start: RuntimeAddr(0), end: RuntimeAddr(0) },
             bias: u64::from(n) << 32,
             build_id: None,
             functions: functions.clone(),
