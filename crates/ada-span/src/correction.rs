@@ -65,7 +65,7 @@ impl Correction {
         let cost = manifest.hook_cost_ns.as_ref()?;
         let mut waits: HashMap<ThreadId, Vec<(TraceNanos, u64)>> = HashMap::new();
         for gap in manifest.gaps.iter().filter(|gap| gap.waited_ns > 0) {
-            waits.entry(ThreadId(gap.thread)).or_default().push((TraceNanos(gap.time_ns), gap.waited_ns));
+            waits.entry(gap.thread).or_default().push((gap.time_ns, gap.waited_ns));
         }
         for waits in waits.values_mut() {
             waits.sort_unstable();

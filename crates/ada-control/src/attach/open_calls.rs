@@ -41,7 +41,7 @@ pub(super) fn of(pid: ProcessId, stacks: &[ThreadStack], modules: &[Module]) -> 
             let Some(caller) = caller.filter(|caller| caller[STACK_POINTER] > registers[STACK_POINTER]) else { break };
             (registers, back) = (caller, 1);
         }
-        OpenCalls { tid: stack.tid.0, name: name_of(pid, stack.tid), functions, ..OpenCalls::default() }
+        OpenCalls { tid: stack.tid, name: name_of(pid, stack.tid), functions, ..OpenCalls::default() }
     };
     stacks.iter().map(of_thread).collect()
 }

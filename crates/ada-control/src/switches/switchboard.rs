@@ -172,10 +172,10 @@ impl Switchboard {
                     count
                 });
                 entries.push(atf::Switch {
-                    function_id: function.0,
+                    function_id: function,
                     mode: interval.mode.name().into(),
-                    from_ns: interval.from.0,
-                    to_ns: interval.to.map(|time| time.0),
+                    from_ns: interval.from,
+                    to_ns: interval.to,
                     why: interval.why.clone(),
                     count,
                     is_exact: interval.mode == SwitchMode::Count && is_exact,

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use ada_event::{EventSeq, ThreadId, TraceNanos};
+use ada_event::{DetailSeq, EventSeq, ThreadId, TraceNanos};
 
 use super::BlockFault;
 
@@ -108,21 +108,21 @@ pub enum Damage {
         /// Which event.
         seq: EventSeq,
         /// The detail record that it links to.
-        detail: u32,
+        detail: DetailSeq,
         /// The event that this record links back to, if it exists.
         back: Option<u32>,
     },
     /// A detail record links to an event that does not exist, or that has another detail record.
     IndexLink {
         /// Which detail record.
-        detail: u32,
+        detail: DetailSeq,
         /// The event that it links to.
         seq: EventSeq,
     },
     /// A detail record has another time than its event.
     DetailTime {
         /// Which detail record.
-        detail: u32,
+        detail: DetailSeq,
         /// Its time.
         time: TraceNanos,
         /// Its event's time.

@@ -384,8 +384,8 @@ fn parts(task: &TaskSpan, process: &TraceProcess, first: usize) -> Vec<Part> {
 /// What the call was given, and what it gave back, where that was recorded.
 fn read_arguments(thread: &ThreadTrace, seq: EventSeq, close: Option<EventSeq>, out: &mut Vec<Argument>) {
     let record = |seq: EventSeq| {
-        let link = thread.index().event(seq)?.detail.get()?;
-        thread.detail()?.record(link)
+        let event = thread.index().event(seq)?;
+        thread.detail()?.record(event.detail)
     };
     let mut put = |name: &'static str, value: u64| out.push(Argument { name, value });
     if let Some(entry) = record(seq)

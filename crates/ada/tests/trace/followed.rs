@@ -64,7 +64,8 @@ fn a_program_that_is_run_again_and_again_is_recorded_each_time() {
     }
     for process in session.processes() {
         let modules = &process.manifest.as_ref().expect("it has one").modules;
-        let ids: std::collections::HashSet<u32> = modules.iter().map(|module| module.module_id).collect();
+        let ids: std::collections::HashSet<ada_event::ModuleId> =
+            modules.iter().map(|module| module.module_id).collect();
         assert_eq!(ids.len(), modules.len(), "a process has each module once");
     }
 }

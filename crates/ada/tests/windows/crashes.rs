@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use ada_event::EventKind;
+use ada_event::{EventKind, ProcessId, ThreadId};
 use ada_format::atf::{Crash, Manifest, Session};
 
 use crate::run::text;
@@ -32,7 +32,7 @@ fn open_calls(traced: &Traced) -> Vec<String> {
     let process = traced.recorded.process();
     let mut open: Vec<String> = Vec::new();
     for thread in &process.threads {
-        let is_own = |event: &&RecordedEvent| event.function.module().0 == process.own().id;
+        let is_own = |event: &&RecordedEvent| event.function.module() == process.own().id;
         for event in thread.iter().filter(is_own).filter(|event| process.row(event.function).verdict == "hooked") {
             match event.kind {
                 EventKind::CALL => open.push(process.row(event.function).name.clone()),
@@ -64,7 +64,11 @@ fn a_fatal_signal_is_told_with_thread_place_registers_and_frames() {
             assert!(frames.iter().any(|name| name == if on_thread { "body" } else { "main" }), "{frames:?}");
             assert_eq!(crash.depth, frames.len() as u64);
             let thread = manifest.threads.iter().find(|thread| thread.id == crash.thread).unwrap();
-            assert_eq!(thread.tid == manifest.pid, !on_thread, "the thread that crashed is named");
+            assert_eq!(
+                thread.tid == manifest.pid.map(ProcessId::first_thread),
+                !on_thread,
+                "the thread that crashed is named"
+            );
         }
     }
 }
@@ -152,7 +156,7 @@ fn children_that_crash_tell_of_it_in_their_own_folders() {
     assert_eq!(crashes.iter().sum::<usize>(), children, "more than there are slots, and none is lost");
     for process in session.processes() {
         let manifest = process.manifest.as_ref().unwrap();
-        let own: Vec<u32> = manifest.threads.iter().map(|thread| thread.id).collect();
+        let own: Vec<ThreadId> = manifest.threads.iter().map(|thread| thread.id).collect();
         assert!(manifest.crashes.iter().all(|crash| own.contains(&crash.thread)));
     }
 }

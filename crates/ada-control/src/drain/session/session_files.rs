@@ -168,7 +168,7 @@ impl SessionFiles {
     pub(crate) fn name_let_go(&mut self, let_go: &HashMap<ProcessId, ThreadEntry>) -> Result<(), ControlError> {
         for (pid, process) in &mut self.processes {
             let Some(thread) = let_go.get(pid).filter(|_| process.manifest_mut().threads.is_empty()) else { continue };
-            let mut writer = process.thread(ThreadId(thread.id))?;
+            let mut writer = process.thread(thread.id)?;
             let entry = writer.entry_mut();
             (entry.tid, entry.handle) = (thread.tid, thread.handle);
             entry.name.clone_from(&thread.name);
@@ -190,7 +190,7 @@ impl SessionFiles {
             let session = closed_segment::open(path)?;
             for (pid, thread, process) in closed_segment::threads_of(&session) {
                 let entries = session.processes()[process].manifest.iter().flat_map(|manifest| &manifest.threads);
-                let entry = entries.clone().find(|entry| entry.id == thread.id().0);
+                let entry = entries.clone().find(|entry| entry.id == thread.id());
                 let writer = self.thread_with_id(pid, thread.id())?;
                 if let Some(entry) = entry {
                     let known = writer.entry_mut();

@@ -194,9 +194,8 @@ mod tests {
         assert!(left < damaged.index().len());
         assert_eq!(index.len(), 200 + left);
         let mut linked = 0;
-        for (seq, event) in (0_u64..).zip(index.events()) {
-            let Some(link) = event.detail.get() else { continue };
-            let record = detail.record(link).unwrap();
+        for (seq, event) in (0_u64..).zip(index.events()).filter(|(_, event)| event.detail != DetailSeq::NONE) {
+            let record = detail.record(event.detail).unwrap();
             assert_eq!((record.event_seq().0, record.get().timestamp), (seq, event.timestamp));
             linked += 1;
         }

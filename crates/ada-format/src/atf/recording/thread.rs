@@ -180,7 +180,7 @@ impl ThreadWriter {
         if self.sync == SyncPolicy::OnFinish {
             File::open(&self.path)?.sync_all()?;
         }
-        let entry = ThreadEntry { id: self.thread.0, has_detail, event_count, ..self.entry };
+        let entry = ThreadEntry { id: self.thread, has_detail, event_count, ..self.entry };
         Ok(FinishedThread { entry, times })
     }
 

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::ops::Range;
 use std::sync::Arc;
 
-use ada_event::EventSeq;
+use ada_event::{DetailSeq, EventSeq};
 
 use super::block_cache::BlockCache;
 use crate::atf::detail::{DetailShape, Hop, hop};
@@ -124,11 +124,11 @@ impl<'a> ThreadDetail<'a> {
     }
 
     /// The record at a position, which is what an event's `detail` links to.
-    pub fn record(&self, seq: u32) -> Option<HeldRecord<'a>> {
+    pub fn record(&self, seq: DetailSeq) -> Option<HeldRecord<'a>> {
+        let position = u64::from(seq.get()?);
         match &self.inner {
-            Inner::Raw(view) => Some(HeldRecord { position: seq.into(), held: Held::Mapped(view.record(seq)?) }),
+            Inner::Raw(view) => Some(HeldRecord { position, held: Held::Mapped(view.record(seq)?) }),
             Inner::Packed { packed, recent } => {
-                let position = u64::from(seq);
                 let known = recent.borrow().clone();
                 if let Some(record) = known.and_then(|block| HeldRecord::of(&block, position, packed.arch())) {
                     return Some(record);
