@@ -277,7 +277,10 @@ mod tests {
 
     fn correction() -> Correction {
         let cost = HookCost { pair: 40.0, pair_error: 2.0, inside: 10.0, inside_error: 1.0, ..HookCost::default() };
-        let gap = |time_ns: u64, waited_ns: u64| Gap { thread: 7, time_ns, waited_ns, ..Gap::default() };
+        let gap = |time: u64, waited_ns: u64| {
+            let (thread, time_ns) = (ThreadId(7), TraceNanos(time));
+            Gap { thread, time_ns, waited_ns, ..Gap::default() }
+        };
         let gaps = vec![gap(500, 100), gap(200, 50)];
         Correction::of(&Manifest { hook_cost_ns: Some(cost), gaps, ..Manifest::default() }).unwrap()
     }
