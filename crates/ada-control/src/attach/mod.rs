@@ -30,7 +30,8 @@ use crate::deadline::Deadline;
 use crate::drain::session::SessionFiles;
 use crate::error::{ControlError, Doing};
 use crate::install::crash_handlers;
-use crate::install::installer::{self, Filled, Installer};
+use crate::install::filled_images::Filled;
+use crate::install::installer::Installer;
 use crate::install::loader_notification::{self, LoaderNotification};
 use crate::install::open_in_target::{OpenInTarget, injected};
 use crate::install::shared_memory::SharedMemory;
@@ -41,6 +42,7 @@ use crate::live::Handler;
 use crate::live::handlers::StopSwitch;
 use crate::options::TraceOptions;
 use crate::plan::plan_cache::PlanCache;
+use crate::plan::planned_files::plan_files;
 use crate::plan::planned_image::PlannedImage;
 use crate::progress::Progress;
 use crate::record::{Beginning, Ending, StoodStill, Subject, TraceReport, record};
@@ -122,7 +124,7 @@ fn begin(
     progress.hooking(files.len(), Duration::ZERO);
     let plans = PlanCache::new(options.plan_folder.clone());
     let loader_function = loader.map(|loader| loader.function);
-    let images = installer::plan(files, &plans, loader_function, &options.exclude, &Deadline::never());
+    let images = plan_files(files, &plans, loader_function, &options.exclude, &Deadline::never());
     if images.iter().any(PlannedImage::uses_gs) {
         let reason = "it uses the GS base, which ada needs".to_owned();
         return Err(ControlError::NotAttached { pid, reason });

@@ -10,10 +10,10 @@ use ada_ring::Pool;
 
 use crate::deadline::Deadline;
 use crate::follow::waiting_thread::WaitingThread;
-use crate::install::installer;
 use crate::install::open_in_target::OpenInTarget;
 use crate::options::TraceOptions;
 use crate::plan::plan_cache::PlanCache;
+use crate::plan::planned_files::plan_files;
 use crate::program_id::ProgramId;
 use crate::tracked::Programs;
 
@@ -43,7 +43,7 @@ pub(crate) fn serve_loader(programs: &Programs, plans: &PlanCache, options: &Tra
         if new.is_empty() {
             continue;
         }
-        let images = installer::plan(new, plans, installer.loader_function, &options.exclude, &Deadline::never());
+        let images = plan_files(new, plans, installer.loader_function, &options.exclude, &Deadline::never());
         let open = match OpenInTarget::open(&thread, &installer.shared) {
             Ok(open) => open,
             Err(error) => {

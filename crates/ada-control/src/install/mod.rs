@@ -4,13 +4,17 @@
 mod agent_image;
 pub(crate) mod arena_list;
 pub(crate) mod crash_handlers;
+pub(crate) mod filled_images;
 pub(crate) mod function_numbers;
 pub(crate) mod heartbeat;
 pub(crate) mod inherited_filters;
 pub(crate) mod installer;
 pub(crate) mod loader_notification;
 pub(crate) mod memory_places;
+mod near_room;
+pub(crate) mod numbering;
 pub(crate) mod open_in_target;
+mod placed_images;
 mod ready_arena;
 pub(crate) mod ready_image;
 pub(crate) mod shared_memory;

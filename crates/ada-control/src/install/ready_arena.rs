@@ -7,7 +7,7 @@
 use std::borrow::Cow;
 use std::io;
 use std::ops::Range;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use ada_event::RuntimeAddr;
 use ada_patch::{AgentEntries, Arena, PATCH_BYTES, Patch};
@@ -36,6 +36,14 @@ pub(crate) struct ReadyArena {
     by_function: OnceLock<Vec<u32>>,
     /// The code, once a second program has come.
     text: OnceLock<Vec<Text>>,
+}
+
+/// An arena in a process.
+pub(crate) struct MappedArena {
+    pub(super) arena: Arc<ReadyArena>,
+    pub(super) shift: Shift,
+    /// The process's own part of the shared memory.
+    pub(super) front: Range<u64>,
 }
 
 /// Code before and after it was patched.

@@ -16,7 +16,8 @@ use crate::error::{ControlError, Doing};
 use crate::install::crash_handlers;
 use crate::install::heartbeat::Heartbeat;
 use crate::install::inherited_filters::InheritedFilters;
-use crate::install::installer::{self, Installer, Numbering};
+use crate::install::installer::Installer;
+use crate::install::numbering::Numbering;
 use crate::install::open_in_target::OpenInTarget;
 use crate::install::ready_image::{ReadyImage, ReadyImages, ReadyKey};
 use crate::install::shared_memory::SharedMemory;
@@ -26,6 +27,7 @@ use crate::options::TraceOptions;
 use crate::plan::image_file::ImageFile;
 use crate::plan::module::Module;
 use crate::plan::plan_cache::PlanCache;
+use crate::plan::planned_files::plan_files;
 use crate::plan::planned_image::PlannedImage;
 use crate::plan::probes;
 use crate::program_id::ProgramId;
@@ -156,7 +158,7 @@ impl Workshop {
             }
         }
         let plan =
-            |files: Vec<LoadedFile>| installer::plan(files, &self.plans, loader_function, &options.exclude, &deadline);
+            |files: Vec<LoadedFile>| plan_files(files, &self.plans, loader_function, &options.exclude, &deadline);
         let mut images = plan(new);
         let has_gs = !images.iter().any(PlannedImage::uses_gs);
         if has_gs {
@@ -220,7 +222,7 @@ impl Workshop {
                 None => {
                     let loader_function = gate.loader.map(|loader| loader.function);
                     let file = vec![file];
-                    images.extend(installer::plan(file, &self.plans, loader_function, &options.exclude, &deadline));
+                    images.extend(plan_files(file, &self.plans, loader_function, &options.exclude, &deadline));
                 }
             }
         }
