@@ -180,7 +180,7 @@ unsafe fn obtain(
     None
 }
 
-/// Takes back the oldest that a thread has left with the drain, except for one.
+/// Takes back the oldest that a thread has handed to the drain, except for one.
 ///
 /// # Safety
 /// `state` is the calling thread's own.

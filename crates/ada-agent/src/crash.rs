@@ -1,4 +1,4 @@
-//! Fatal signals: the handler that stands for their default action, tells of the crash, and lets it happen.
+//! Fatal signals: the handler that stands for their default action, records the crash, and lets it happen.
 //!
 //! The recorder puts the handler where a program has none. Programs are not to see it: while one of their own threads
 //! changes or asks for a signal's action, the true default is in place, and afterwards the handler again, unless the
@@ -99,7 +99,7 @@ pub(crate) fn learn_signal_return(signal: u64) {
     }
 }
 
-/// Whether the handler of a signal is told why it was sent.
+/// Whether the handler of a signal takes a `siginfo_t`.
 pub(crate) fn asks_for_information(signal: u64) -> bool {
     exchange(signal, None).is_none_or(|action| action.flags & SA_SIGINFO != 0)
 }

@@ -2,12 +2,12 @@
 //!
 //! Each stack has a shadow stack of its own, and a thread's state points at that of the stack it is on. A program changes
 //! stacks by means of its own: `swapcontext` says where it goes, a library's assembly does not. But what happens next
-//! happens at an address, and addresses tell stacks apart. A stub looks whether it is below what is known of the stack that
+//! happens at an address, and each address belongs to one stack. A stub looks whether it is below what is known of the stack that
 //! the thread is on, or above the newest frame. Then it is looked up here, and a place that belongs to no stack that is
 //! known is a new one.
 //!
 //! Memory that can be read all the way is one stack. Two that lie side by side, without a page between them that cannot, are
-//! told apart by what is known of them: what the program has said of their length, and how far they were used.
+//! distinguished by what is known of them: what the program has said of their length, and how far they were used.
 //!
 //! A wrong guess costs depths, and nothing else.
 
@@ -191,7 +191,7 @@ unsafe fn leave(list: &mut KnownStacks<'_>, state: *mut ThreadState, left_at: u6
 }
 
 /// The stack that has an address, or seems to; a new one where there is none. `None` where there is no room for another
-/// one: its calls are told as those of the stack before.
+/// one: its calls are recorded as those of the stack before.
 fn find(list: &mut KnownStacks<'_>, address: u64, bounds: Option<Range<u64>>) -> Option<usize> {
     if let Some(at) = list.containing(address) {
         let known = *list.get(at)?;

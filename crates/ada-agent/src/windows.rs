@@ -63,7 +63,7 @@ unsafe fn is_open(state: *mut ThreadState) -> bool {
 }
 
 /// A chunk for what may become a window, waited for where the session is to be complete: as long as the drain has
-/// something to free. Chunks that events need are left to them.
+/// something to free. Chunks that events need stay theirs.
 pub(crate) fn wait_for_chunk(blocked: &mut SignalsBlocked) -> Option<(usize, u64)> {
     let pool = pool();
     let control = pool.control();

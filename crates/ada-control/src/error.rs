@@ -44,7 +44,7 @@ pub enum ControlError {
         /// Why, and what to do.
         reason: String,
     },
-    /// Hooks that an ada that is gone has left in a process cannot be removed.
+    /// The hooks of an ada that is gone cannot be removed from a process.
     #[error("cannot remove the hooks of process {pid}: {reason}")]
     NotDetached {
         /// The process.
@@ -87,7 +87,7 @@ pub enum ControlError {
     Arena(#[from] ada_patch::ArenaError),
     /// There is nothing to make a session of.
     #[error(
-        "{path} has no segments of a ring that was left behind; give a session's folder, or the id of a traced process"
+        "{path} has no segments of a ring that a killed ada recorded; give a session's folder, or the id of a traced process"
     )]
     NoSegments {
         /// What was looked into.

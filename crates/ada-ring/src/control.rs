@@ -44,7 +44,7 @@ pub enum DropReason {
     StatesExhausted = 2,
     /// The wait for a chunk ended because the recorder was gone or stuck.
     RecorderGone = 3,
-    /// The program forbids itself the system calls without which a new thread or process cannot be told from others.
+    /// The program forbids itself the system calls without which a new thread or process cannot be distinguished from others.
     Forbidden = 4,
 }
 

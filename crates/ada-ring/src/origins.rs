@@ -44,7 +44,7 @@ pub struct StubDepth {
 impl StubDepth {
     /// Bytes of an entry.
     pub const SIZE: usize = size_of::<Self>();
-    /// The stack is not told.
+    /// The stack is not known.
     pub const UNKNOWN: u32 = u32::MAX;
 }
 

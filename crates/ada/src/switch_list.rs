@@ -15,8 +15,8 @@ pub(crate) fn print_total(process: &Process, out: &mut impl Write) -> io::Result
     let count = switches.map(|switch| switch.function_id).collect::<HashSet<FunctionId>>().len();
     match count {
         0 => Ok(()),
-        1 => writeln!(out, "1 function was not recorded all the time: --switched tells"),
-        _ => writeln!(out, "{count} functions were not recorded all the time: --switched tells"),
+        1 => writeln!(out, "1 function was not recorded all the time: see --switched"),
+        _ => writeln!(out, "{count} functions were not recorded all the time: see --switched"),
     }
 }
 

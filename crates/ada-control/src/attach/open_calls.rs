@@ -14,7 +14,7 @@ use crate::plan::module::Module;
 /// The most frames that are kept of a stack.
 const MOST: usize = 256;
 
-/// The open calls of each thread of a process, newest first, as far as unwind tables tell.
+/// The open calls of each thread of a process, newest first, as far as unwind tables lead.
 pub(super) fn of(pid: ProcessId, stacks: &[ThreadStack], modules: &[Module]) -> Vec<OpenCalls> {
     let files: Vec<Option<ImageFile>> = modules.iter().map(|module| ImageFile::open(&module.file.path).ok()).collect();
     let callers: Vec<OnceCell<Option<Callers<'_>>>> = modules.iter().map(|_| OnceCell::new()).collect();

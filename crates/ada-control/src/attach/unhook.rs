@@ -168,7 +168,7 @@ fn leave(
     Ok(is_free)
 }
 
-/// Whether the process would be killed for what is left to do in it: see `ada_agent::own_calls`.
+/// Whether the process would be killed for what remains to be done in it: see `ada_agent::own_calls`.
 fn forbids_itself_to_unmap(remote: &dyn Remote, places: MemoryPlaces) -> io::Result<bool> {
     let mut forbidden = CallSet::default();
     for (number, word) in forbidden.iter_mut().enumerate() {

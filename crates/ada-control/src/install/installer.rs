@@ -121,7 +121,7 @@ impl Installer {
         placed
     }
 
-    /// Hooks an image by what another program has left, if there is room for it. Gives the image's module. `is_same_file`
+    /// Hooks an image by what was made for another program, if there is room for it. Gives the image's module. `is_same_file`
     /// where that is certain of what is mapped.
     pub(crate) fn reuse(
         &mut self,

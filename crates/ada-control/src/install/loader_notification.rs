@@ -1,4 +1,4 @@
-//! Where a program's loader tells debuggers of new libraries.
+//! Where a program's loader announces new libraries to debuggers.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ use crate::plan::image_file::{FileIdentity, ImageFile};
 
 const AT_BASE: u64 = 7;
 
-/// Where the loader tells of new libraries.
+/// Where the loader announces new libraries.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LoaderNotification {
     /// The function that it calls.
@@ -23,7 +23,7 @@ pub(crate) struct LoaderNotification {
     pub(crate) debug: RuntimeAddr,
 }
 
-/// Where the loader of a process, if it has one, tells of new libraries; `read` reads a word of the process's memory.
+/// Where the loader of a process, if it has one, announces new libraries; `read` reads a word of the process's memory.
 pub(crate) fn find_loader(
     pid: ProcessId,
     read: impl Fn(RuntimeAddr) -> io::Result<u64>,
@@ -54,7 +54,7 @@ pub(crate) fn find_loader(
     Ok(Some(LoaderNotification { function: function.at_bias(base), debug }))
 }
 
-/// What a loader's file tells.
+/// The symbols of a loader's file.
 #[derive(Clone, Copy)]
 struct LoaderSymbols {
     function: ImageOffset,

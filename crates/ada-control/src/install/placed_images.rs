@@ -16,7 +16,7 @@ pub(crate) struct Placed {
 
 /// The loader's notification function, with room for its stub.
 pub(super) enum PlacedLoader {
-    /// Another program has left the stub.
+    /// The stub is there from another program.
     Ready(MappedArena),
     /// The stub is still to be written.
     Planned(PlannedLoader),

@@ -72,7 +72,7 @@ impl ReadyKey {
     }
 }
 
-/// Images that are ready. A process's programs do not share any, because a manifest tells the place of each module once:
+/// Images that are ready. A process's programs do not share any, because a manifest has one address for each module:
 /// those that a process goes through before it comes to its last program make one each.
 #[derive(Default)]
 pub(crate) struct ReadyImages {

@@ -25,8 +25,8 @@ pub(crate) struct ProgramFile {
     metadata: Metadata,
 }
 
-/// Refuses what could not be run, or would run as something else. A program that is not there is left to be missed by
-/// who runs it.
+/// Refuses what could not be run, or would run as something else. A program that does not exist passes: the
+/// exec reports it.
 pub(crate) fn check(program: &OsStr) -> Result<Option<ProgramFile>, ControlError> {
     let Some(path) = find(program, std::env::var_os("PATH").as_deref()) else { return Ok(None) };
     let Ok(metadata) = fs::metadata(&path) else { return Ok(None) };

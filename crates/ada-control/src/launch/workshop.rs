@@ -134,7 +134,7 @@ impl Workshop {
             warm_chunks: if id.0 == 0 { WARM_CHUNKS } else { 0 },
         };
         let memory = TargetMemory::set_up(gate, &open, &self.shared, &program)?;
-        filters.tell(gate, memory.process_block)?;
+        filters.write(gate, memory.process_block)?;
 
         let mappings = maps::of_process(gate.tracee.pid()).doing("reading the program's mappings")?;
         let files = maps::loaded_files(&mappings);

@@ -64,7 +64,7 @@ pub enum Answer {
         matched: usize,
         /// How many of them were something else before.
         changed: usize,
-        /// How many could not be counted, because no counter is left.
+        /// How many could not be counted, because no counter is free.
         without_counter: usize,
         /// How many have no hook any more, because counting them took too long.
         #[serde(default)]

@@ -38,7 +38,7 @@ impl LiveServer {
         let folder = runtime_folder::path();
         runtime_folder::make(&folder)?;
         let path = runtime_folder::socket(&folder, pid);
-        // Under its own name only once it listens: until then it looks like one that a killed ada has left.
+        // Under its own name only once it listens: until then it looks like that of an ada that was killed.
         let unfinished = folder.join(format!(".{pid}.{}", this_process()));
         let listening = UnixListener::bind(&unfinished).and_then(|listener| {
             fs::rename(&unfinished, &path)?;

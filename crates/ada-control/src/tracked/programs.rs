@@ -45,7 +45,7 @@ impl Programs {
     ) -> Self {
         let not_reported = |error: &io::Error| {
             format!(
-                "the kernel does not tell of processes ({error}): those that end before their first call are missed"
+                "the kernel does not report processes ({error}): those that end before their first call are missed"
             )
         };
         let hooked = HookedPrograms {
@@ -90,7 +90,7 @@ impl Programs {
                 connector.running().into_iter().filter(|pid| ProcessDir::of(*pid).is_gone()).collect();
             connector.receive_exits(&gone);
             if connector.has_lost_events() {
-                let limit = "the kernel told of more processes than could be heard: some may be missing";
+                let limit = "the kernel reported processes faster than ada could listen: some may be missing";
                 self.lock().limits.push(limit.to_owned());
             }
         }

@@ -10,7 +10,7 @@ use super::BlockFault;
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Damage {
-    /// The file ends inside its header: nothing was recorded, or nothing of it is left.
+    /// The file ends inside its header: nothing was recorded, or nothing of it remains.
     HeaderCut {
         /// The file's length.
         len: u64,
@@ -197,7 +197,7 @@ impl Damage {
 impl fmt::Display for Damage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::HeaderCut { len } => write!(f, "cut at byte {len}, inside the header; no events are left"),
+            Self::HeaderCut { len } => write!(f, "cut at byte {len}, inside the header; there are no events"),
             Self::StaleHeader { footer } => {
                 write!(f, "the header is a stale one; the footer at byte {footer} was used")
             }

@@ -31,7 +31,7 @@ pub(crate) const RED_ZONE: i32 = 128;
 /// The most instructions that are moved at once.
 pub(crate) const MOST_INSTRUCTIONS: usize = 8;
 
-/// Appends code for address `at` that does what `bytes` did at `start`, but tells of leaving the function: by a `ret`, and
+/// Appends code for address `at` that does what `bytes` did at `start`, but reports that the function is left: by a `ret`, and
 /// in the ways that `leaving` names. Goes on behind unless the last instruction leaves.
 pub(crate) fn relocate(
     bytes: &[u8],
@@ -95,7 +95,7 @@ pub(crate) fn relocate(
                 return Err(SkipReason::Unmovable);
             }
         }
-        // What tells of the exit comes before the instruction itself.
+        // What reports the exit comes before the instruction itself.
         places.push(moved.len() - 1);
         if leaves {
             break;
@@ -132,8 +132,8 @@ pub(crate) fn instruction_number(bytes: &[u8], offset: usize) -> usize {
     Decoder::new(64, bytes, DecoderOptions::NONE).iter().take_while(|it| (it.ip() as usize) < offset).count()
 }
 
-/// Whether moved code is the same wherever it was before, but for how far it is to the exit code, and cannot fault: whose
-/// fault it was could not be told.
+/// Whether moved code is the same wherever it was before, but for how far it is to the exit code, and cannot fault: nobody
+/// could say whose fault it was.
 pub(crate) fn can_be_shared(bytes: &[u8]) -> bool {
     let is_harmless = |instruction: &Instruction| {
         // Those of string instructions too.
@@ -207,7 +207,7 @@ mod tests {
 
     /// test edi, edi; je START + 0x100; ret
     #[test]
-    fn a_conditional_jump_leads_on_or_tells_that_the_function_is_left() {
+    fn a_conditional_jump_leads_on_or_reports_that_the_function_is_left() {
         let bytes = [0x85, 0xff, 0x0f, 0x84, 0xf8, 0x00, 0x00, 0x00, 0xc3];
         let target = START + 0x100;
         let inside = relocated(&bytes, 0);

@@ -55,7 +55,7 @@ impl EventSocket {
                 _ => {}
             }
         }
-        Err(io::Error::new(io::ErrorKind::PermissionDenied, "the kernel tells only the machine's own root"))
+        Err(io::Error::new(io::ErrorKind::PermissionDenied, "the kernel reports them to the machine's own root only"))
     }
 
     /// The next event that comes within the time.

@@ -115,7 +115,7 @@ impl TracedThread {
         Ok(unsafe { info.assume_init() })
     }
 
-    /// The seccomp filters that it is under, the newest first. The kernel tells only those who are privileged and under none.
+    /// The seccomp filters that it is under, the newest first. The kernel shows them to privileged callers that are under none.
     pub(super) fn filters(self) -> io::Result<Vec<Vec<u64>>> {
         (0..).map_while(|number| self.filter(number).transpose()).collect()
     }

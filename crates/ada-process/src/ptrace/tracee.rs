@@ -221,7 +221,7 @@ impl Tracee {
         self.thread.detach(0)
     }
 
-    /// The seccomp filters that it is under, as far as the kernel tells.
+    /// The seccomp filters that it is under, as far as the kernel shows them.
     pub fn filters(&self) -> io::Result<Vec<Vec<u64>>> {
         self.thread.filters()
     }

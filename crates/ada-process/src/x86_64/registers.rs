@@ -67,7 +67,7 @@ impl Registers {
         self
     }
 
-    /// What a system call that was just made has left.
+    /// What a system call that was just made has returned.
     pub(crate) fn system_call_result(&self) -> u64 {
         self.0.rax
     }

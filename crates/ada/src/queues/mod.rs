@@ -129,7 +129,7 @@ fn print(queues: &[QueueUse], groups: &[GroupUse], out: &mut Out) -> anyhow::Res
 
 /// Whether a group became empty.
 fn state(remaining: u64) -> String {
-    if remaining == 0 { "empty".to_owned() } else { format!("pending, {remaining} left") }
+    if remaining == 0 { "empty".to_owned() } else { format!("pending, {remaining} remaining") }
 }
 
 fn queue_json(opened: &OpenedSession, queue: &QueueUse) -> Value {

@@ -22,7 +22,7 @@ Examples:
   ada threads --name 'worker*' --format json
   ada show thread:4712                 everything about one
 
-A question mark behind a creator means that its call could not be told from others of the same time.";
+A question mark behind a creator means that it may have been another call of the same time.";
 
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]

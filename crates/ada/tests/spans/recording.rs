@@ -156,7 +156,7 @@ fn spans_say_that_they_may_lack_calls_of_switched_functions() {
     assert_eq!(traced.json("report", &[])["run"]["switched"]["unrecorded_calls"], 7);
 }
 
-/// What is left of a duration, by the formula of `docs/overhead.md`.
+/// What remains of a duration, by the formula of `docs/overhead.md`.
 fn without_hooks(traced: &TracedProgram, span: &Value) -> (u64, u64) {
     let cost = &manifest(traced)["hook_cost_ns"];
     let price = |name: &str| cost[name].as_f64().unwrap();

@@ -42,7 +42,7 @@ fn processes_that_end_before_their_first_call_are_told_of() {
     assert_eq!(lines.len(), 21);
     let first = manifests.values().find(|manifest| manifest.parent_pid.is_none()).unwrap();
     let is_told = |limit: &serde_json::Value| {
-        limit.as_str().is_some_and(|limit| limit.contains("the kernel does not tell of processes"))
+        limit.as_str().is_some_and(|limit| limit.contains("the kernel does not report processes"))
     };
     let (known, missing): (Vec<&str>, Vec<&str>) = lines.iter().partition(|line| manifests.contains_key(&pid_of(line)));
     assert_eq!(manifests.len(), known.len() + 1);

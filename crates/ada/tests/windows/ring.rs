@@ -52,7 +52,7 @@ fn the_newest_part_is_kept_and_what_was_let_go_is_said() {
 
 /// The first program is long gone when the second has ended.
 #[test]
-fn processes_of_which_nothing_is_left_are_told_of() {
+fn processes_without_a_remaining_event_are_listed() {
     let [first, second] = ["end.c", "marks.c"].map(|name| Program::new(name).build());
     let script = format!("{} 3; {} 700000 0", first.display(), second.display());
     let tracing = Tracing::of(Path::new("/bin/sh")).argument("-c").argument(script);

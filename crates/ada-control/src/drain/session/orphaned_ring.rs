@@ -1,4 +1,4 @@
-//! Makes a session of the segments that a killed recorder has left.
+//! Makes a session of the segments of a recorder that was killed.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -25,7 +25,7 @@ fn segments_in(session: &Path) -> Vec<PathBuf> {
     segments
 }
 
-/// Makes a session in `output` of the segments that a killed recorder has left in a session's folder.
+/// Makes a session in `output` of the segments that a killed recorder has written to a session's folder.
 pub fn save_orphaned_ring(session: &Path, output: &Path) -> Result<PathBuf, ControlError> {
     let segments = segments_in(session);
     let first = segments.iter().find_map(|path| threads_of(&open(path).ok()?).first().map(|(pid, ..)| *pid));

@@ -136,7 +136,7 @@ impl SessionFiles {
         self.ring.as_ref().is_some_and(|ring| ring.is_full(bytes()))
     }
 
-    /// Begins a new segment: all threads go on in new files. Gives the time before which nothing is left, if something
+    /// Begins a new segment: all threads go on in new files. Gives the time before which nothing remains, if something
     /// had to go for it.
     pub(crate) fn turn_segment(&mut self) -> Result<Option<TraceNanos>, ControlError> {
         let Some(ring) = &mut self.ring else { return Ok(None) };

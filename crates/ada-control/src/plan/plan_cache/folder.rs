@@ -110,9 +110,9 @@ mod tests {
         // Being used makes it the youngest.
         folder.read("b.plan").unwrap();
         folder.make_room_for(250, now);
-        let mut left: Vec<_> = fs::read_dir(&path).unwrap().map(|entry| entry.unwrap().file_name()).collect();
-        left.sort();
-        assert_eq!(left, ["1-1.unfinished", "b.plan", "c.plan"]);
+        let mut remaining: Vec<_> = fs::read_dir(&path).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        remaining.sort();
+        assert_eq!(remaining, ["1-1.unfinished", "b.plan", "c.plan"]);
     }
 
     #[test]

@@ -13,7 +13,7 @@ pub struct OpenCalls {
     /// The thread's own name, if it had one by then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// The functions as `module:symbol`, newest first, as far as unwind tables tell.
+    /// The functions as `module:symbol`, newest first, as far as unwind tables lead.
     pub functions: Vec<String>,
     /// Fields that this version does not know.
     #[serde(flatten)]
