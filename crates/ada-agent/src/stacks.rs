@@ -3,8 +3,8 @@
 //! Each stack has a shadow stack of its own, and a thread's state points at that of the stack it is on. A program changes
 //! stacks by means of its own: `swapcontext` says where it goes, a library's assembly does not. But what happens next
 //! happens at an address, and each address belongs to one stack. A stub looks whether it is below what is known of the stack that
-//! the thread is on, or above the newest frame. Then it is looked up here, and a place that belongs to no stack that is
-//! known is a new one.
+//! the thread is on, or above the newest frame. Then it is looked up here, and an address that belongs to no stack that is
+//! known is on a new one.
 //!
 //! Memory that can be read all the way is one stack. Two that lie side by side, without a page between them that cannot, are
 //! distinguished by what is known of them: what the program has said of their length, and how far they were used.

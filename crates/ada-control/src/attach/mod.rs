@@ -213,17 +213,17 @@ impl Prepared {
             let memory = TargetMemory::set_up(&halted, &open, &workshop.shared, &program)?;
             let mut installer = workshop.installer(&program, &memory);
             let files = images.iter().map(|image| image.file.clone()).collect();
-            let mut placed = installer.place(&halted, &open, &mut mappings, images);
+            let mut reserved = installer.reserve(&halted, &open, &mut mappings, images);
             if loader.is_some() {
-                installer.place_loader(&halted, &open, &mut mappings, &mut placed, None)?;
+                installer.reserve_loader(&halted, &open, &mut mappings, &mut reserved, None)?;
             }
-            Ok((workshop, installer, placed, memory, files))
+            Ok((workshop, installer, reserved, memory, files))
         });
         let closed = open.close(&halted);
         drop(halted);
-        let (workshop, installer, placed, memory, files) = prepared?;
+        let (workshop, installer, reserved, memory, files) = prepared?;
         let memfd = workshop.shared.memfd();
-        let filled = closed.and_then(|()| installer.fill(placed));
+        let filled = closed.and_then(|()| installer.fill(reserved));
         match filled {
             Ok(filled) => Ok(Self { workshop, installer, filled, memory, files, mappings }),
             Err(error) => {

@@ -16,7 +16,7 @@ use ada_ring::state::ProcessBlock;
 
 use crate::attach::code_in_use::is_within;
 use crate::install::crash_handlers;
-use crate::install::memory_places::MemoryPlaces;
+use crate::install::memory_layout::MemoryLayout;
 use crate::install::sites::{Site, write_originals};
 
 /// How long threads that are in ada's code have to leave it …
@@ -91,8 +91,8 @@ fn unhook_process(
     let mut copies: Vec<(RuntimeAddr, &Site)> =
         sites.iter().flatten().filter_map(|site| Some((site.site.copy?.at, site))).collect();
     copies.sort_unstable_by_key(|(at, _)| *at);
-    let found = MemoryPlaces::find(mappings).map(|(places, _)| places);
-    let has_states = |places: &MemoryPlaces| mappings.iter().any(|it| it.start == places.private().start);
+    let found = MemoryLayout::find(mappings).map(|(layout, _)| layout);
+    let has_states = |layout: &MemoryLayout| mappings.iter().any(|it| it.start == layout.private().start);
     let with_states = found.filter(has_states);
     let mut stood_still = Duration::ZERO;
     let (mut late, mut is_written) = (0, false);
@@ -118,12 +118,12 @@ fn unhook_process(
             None => true,
         };
         let is_forbidden = match with_states {
-            Some(places) => forbids_itself_to_unmap(&halted, places)?,
+            Some(layout) => forbids_itself_to_unmap(&halted, layout)?,
             None => false,
         };
         if is_clean {
-            if let Some(places) = with_states.filter(|_| !is_forbidden) {
-                crash_handlers::remove(&halted, places)?;
+            if let Some(layout) = with_states.filter(|_| !is_forbidden) {
+                crash_handlers::remove(&halted, layout)?;
             }
             for thread in halted.threads() {
                 thread.set_spare(0)?;
@@ -169,11 +169,11 @@ fn leave(
 }
 
 /// Whether the process would be killed for what remains to be done in it: see `ada_agent::own_calls`.
-fn forbids_itself_to_unmap(remote: &dyn Remote, places: MemoryPlaces) -> io::Result<bool> {
+fn forbids_itself_to_unmap(remote: &dyn Remote, layout: MemoryLayout) -> io::Result<bool> {
     let mut forbidden = CallSet::default();
     for (number, word) in forbidden.iter_mut().enumerate() {
         let mut bytes = [0; 8];
-        remote.read(places.process_block() + (offset_of!(ProcessBlock, forbidden) + 8 * number) as u64, &mut bytes)?;
+        remote.read(layout.process_block() + (offset_of!(ProcessBlock, forbidden) + 8 * number) as u64, &mut bytes)?;
         *word = u64::from_le_bytes(bytes);
     }
     Ok([libc::SYS_munmap, libc::SYS_rt_sigaction].iter().any(|call| own_calls::contains(&forbidden, *call as u64)))
@@ -183,7 +183,7 @@ fn forbids_itself_to_unmap(remote: &dyn Remote, places: MemoryPlaces) -> io::Res
 fn unmap(
     pid: ProcessId,
     mappings: &[Mapping],
-    places: Option<MemoryPlaces>,
+    layout: Option<MemoryLayout>,
     is_ours: &dyn Fn(&Mapping) -> bool,
 ) -> io::Result<()> {
     let halted = Halted::one(pid, mappings)?;
@@ -191,10 +191,10 @@ fn unmap(
     // is something to unmap, should this be cut short.
     let now = maps::of_process(pid)?;
     let ours = now.iter().filter(|mapping| is_ours(mapping));
-    let is_last = |mapping: &&Mapping| places.is_some_and(|it| [it.pool, it.agent()].contains(&mapping.start));
+    let is_last = |mapping: &&Mapping| layout.is_some_and(|it| [it.pool, it.agent()].contains(&mapping.start));
     let (last, others): (Vec<&Mapping>, Vec<&Mapping>) = ours.partition(is_last);
     let range = |mapping: &&Mapping| mapping.start..mapping.end;
-    let states = places.map(MemoryPlaces::private);
+    let states = layout.map(MemoryLayout::private);
     for range in others.iter().map(range).chain(states).chain(last.iter().map(range)) {
         halted.system_call(libc::SYS_munmap, [range.start.0, range.end - range.start, 0, 0, 0, 0])?;
     }

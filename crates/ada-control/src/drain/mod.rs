@@ -182,12 +182,12 @@ impl Drain {
         self.writer.watch.as_ref().is_some_and(|watch| watch.is_stale(self.watched_version()))
     }
 
-    /// Another number whenever there is something new to watch for: functions, or another place of functions, which matters
+    /// Another number whenever there is something new to watch for: functions, or another address of functions, which matters
     /// to handlers.
     fn watched_version(&self) -> u32 {
         let numbers = self.writer.numbers.read().expect("nobody panics with the lock");
-        let is_by_place = self.writer.watch.as_ref().is_some_and(Watch::is_by_place);
-        if is_by_place { numbers.added() } else { numbers.end() }
+        let is_by_address = self.writer.watch.as_ref().is_some_and(Watch::is_by_address);
+        if is_by_address { numbers.added() } else { numbers.end() }
     }
 
     /// Begins a new segment of a ring.

@@ -92,8 +92,8 @@ impl Remote for WaitingThread {
     fn system_call(&self, number: i64, arguments: [u64; 6]) -> io::Result<u64> {
         let call = self.call();
         call.call[0].store(number as u64, Ordering::Relaxed);
-        for (place, argument) in call.call[1..].iter().zip(arguments) {
-            place.store(argument, Ordering::Relaxed);
+        for (word, argument) in call.call[1..].iter().zip(arguments) {
+            word.store(argument, Ordering::Relaxed);
         }
         call.stage.store(LoaderStage::CallWanted as u32, Ordering::Release);
         say(call);

@@ -25,9 +25,9 @@ pub(crate) fn add(
     if number >= ARENAS {
         return Ok(());
     }
-    let place = process_block + (offset_of!(ProcessBlock, arenas) + number * size_of::<ListedArena>()) as u64;
+    let address = process_block + (offset_of!(ProcessBlock, arenas) + number * size_of::<ListedArena>()) as u64;
     // As the entry has them: where the arena starts, and the table.
-    remote.write(place, [code.start, code.end].map(|address| address.0.to_le_bytes()).as_flattened())
+    remote.write(address, [code.start, code.end].map(|end| end.0.to_le_bytes()).as_flattened())
 }
 
 /// Whether the process has hooks, and all of them only pass calls on. None where that cannot be read.

@@ -9,8 +9,8 @@ use ada_patch::{AgentEntries, Arena, EntryOnlyReason, PATCH_BYTES, StubOptions, 
 use ada_process::maps::LoadedFile;
 
 use crate::error::ControlError;
-use crate::install::placed_images::{Placed, PlacedImage, PlacedLoader, PlannedLoader};
 use crate::install::ready_arena::{MappedArena, ReadyArena};
+use crate::install::reserved_images::{PlannedLoader, Reserved, ReservedImage, ReservedLoader};
 use crate::install::shared_memory::SharedMemory;
 use crate::install::shift::Shift;
 use crate::install::site_table;
@@ -23,24 +23,24 @@ use crate::plan::probes;
 pub(crate) struct Filled {
     pub(super) images: Vec<FilledImage>,
     pub(super) loader: Option<MappedArena>,
-    pub(super) unplaced: Vec<Module>,
+    pub(super) without_room: Vec<Module>,
 }
 
 impl Filled {
     /// Writes the stubs.
     pub(super) fn of(
-        placed: Placed,
+        reserved: Reserved,
         shared: &SharedMemory,
         entries: &AgentEntries,
         stubs: &StubOptions,
     ) -> Result<Self, ControlError> {
-        let images = each_in_parallel(placed.images, |image| fill(shared, entries, stubs, image));
-        let loader = match placed.loader {
+        let images = each_in_parallel(reserved.images, |image| fill(shared, entries, stubs, image));
+        let loader = match reserved.loader {
             None => None,
-            Some(PlacedLoader::Ready(loader)) => Some(loader),
-            Some(PlacedLoader::Planned(loader)) => Some(fill_loader(shared, entries, stubs, loader)?),
+            Some(ReservedLoader::Ready(loader)) => Some(loader),
+            Some(ReservedLoader::Planned(loader)) => Some(fill_loader(shared, entries, stubs, loader)?),
         };
-        Ok(Self { images: images.into_iter().collect::<Result<_, _>>()?, loader, unplaced: placed.unplaced })
+        Ok(Self { images: images.into_iter().collect::<Result<_, _>>()?, loader, without_room: reserved.without_room })
     }
 
     /// Keeps files that are still loaded.
@@ -63,9 +63,9 @@ fn fill(
     shared: &SharedMemory,
     entries: &AgentEntries,
     stubs: &StubOptions,
-    placed: PlacedImage,
+    reserved: ReservedImage,
 ) -> Result<FilledImage, ControlError> {
-    let PlacedImage { mut image, arena: address, offset, first_function } = placed;
+    let ReservedImage { mut image, arena: address, offset, first_function } = reserved;
     let mut arena = Arena::new(address, entries, stubs, image.functions.len(), image.exits.len())?;
     let mut sites = Vec::with_capacity(image.plans.len());
     for ((index, plan), originals) in image.plans.iter().zip(&image.originals) {
@@ -89,8 +89,8 @@ fn fill(
     }
     sites.sort_unstable_by_key(|site| site.site.jump.at);
     let counts = (image.functions.len(), image.exits.len());
-    let place = address..address + room_for(counts.0, counts.1);
-    let front = write_arena(shared, offset, &place, counts, arena, &sites)?;
+    let addresses = address..address + room_for(counts.0, counts.1);
+    let front = write_arena(shared, offset, &addresses, counts, arena, &sites)?;
     Ok(FilledImage { image, first_function, arena: address, offset, front, sites })
 }
 
@@ -105,9 +105,9 @@ fn fill_loader(
     let site = arena.add(&plan, 0, 0, None).ok();
     let originals = [original, [0; PATCH_BYTES]];
     let site = site.map(|site| Site { site, originals, function: 0, is_exit: false, is_shared: false });
-    let place = address..address + room_for(1, 0);
-    let front = write_arena(shared, offset, &place, (1, 0), arena, site.as_slice())?;
-    let arena = ReadyArena::new(place, offset, (1, 0), front, site.into_iter().collect());
+    let addresses = address..address + room_for(1, 0);
+    let front = write_arena(shared, offset, &addresses, (1, 0), arena, site.as_slice())?;
+    let arena = ReadyArena::new(addresses, offset, (1, 0), front, site.into_iter().collect());
     let front = arena.first_front();
     Ok(MappedArena { arena: Arc::new(arena), shift: Shift(0), front })
 }
@@ -122,14 +122,14 @@ pub(super) fn room_for(functions: usize, exits: usize) -> u64 {
 fn write_arena(
     shared: &SharedMemory,
     offset: u64,
-    place: &Range<RuntimeAddr>,
+    addresses: &Range<RuntimeAddr>,
     (functions, exits): (usize, usize),
     arena: Arena,
     sites: &[Site],
 ) -> Result<Vec<u8>, ControlError> {
-    let room = place.end - place.start;
+    let room = addresses.end - addresses.start;
     let front = ReadyArena::front_bytes(functions);
-    let table = site_table::bytes_of(sites, place.end, room - front as u64);
+    let table = site_table::bytes_of(sites, addresses.end, room - front as u64);
     let mut origins = arena.origin_table();
     if origins.len() > Arena::origins_room(functions, exits) {
         origins = vec![0; ada_ring::origins::HEADER];

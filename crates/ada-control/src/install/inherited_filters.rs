@@ -46,7 +46,7 @@ impl InheritedFilters {
             return Ok(());
         }
         let bytes: Vec<u8> = self.forbidden.iter().flat_map(|word| word.to_le_bytes()).collect();
-        let place = process_block + offset_of!(ProcessBlock, forbidden) as u64;
-        remote.write(place, &bytes).map_err(injected("writing filters"))
+        let address = process_block + offset_of!(ProcessBlock, forbidden) as u64;
+        remote.write(address, &bytes).map_err(injected("writing filters"))
     }
 }

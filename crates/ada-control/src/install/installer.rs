@@ -18,9 +18,9 @@ use crate::install::filled_images::{Filled, FilledImage, room_for};
 use crate::install::near_room::{add_mapping, map_near};
 use crate::install::numbering::Numbering;
 use crate::install::open_in_target::{OpenInTarget, injected};
-use crate::install::placed_images::{Placed, PlacedImage, PlacedLoader, PlannedLoader};
 use crate::install::ready_arena::{MappedArena, ReadyArena};
 use crate::install::ready_image::{ReadyImage, ReadyLoader};
+use crate::install::reserved_images::{PlannedLoader, Reserved, ReservedImage, ReservedLoader};
 use crate::install::shared_memory::SharedMemory;
 use crate::install::shift::Shift;
 use crate::install::sites::{Site, first_bytes, write_jumps};
@@ -44,7 +44,7 @@ pub(crate) struct Installer {
     numbering: Arc<Numbering>,
     /// The number of each image, so that one that is unloaded and loaded again keeps it.
     ids: HashMap<(PathBuf, u64), ModuleId>,
-    /// What was written into each file's text, for the case that it is loaded at the same place again.
+    /// What was written into each file's text, for the case that it is loaded at the same address again.
     written: HashMap<LoadedFile, Written>,
     /// What leads the loader's notification function to its stub.
     loader: Option<MappedArena>,
@@ -92,20 +92,20 @@ impl Installer {
         mappings: &mut Vec<Mapping>,
         images: Vec<PlannedImage>,
     ) -> Result<Vec<Module>, ControlError> {
-        let placed = self.place(remote, open, mappings, images);
-        let filled = self.fill(placed)?;
+        let reserved = self.reserve(remote, open, mappings, images);
+        let filled = self.fill(reserved)?;
         self.patch(remote, filled, &|_| false)
     }
 
-    /// Gives planned images their places in the target.
-    pub(crate) fn place(
+    /// Reserves room for the stubs of planned images, in the target and near them.
+    pub(crate) fn reserve(
         &mut self,
         remote: &dyn Remote,
         open: &OpenInTarget,
         mappings: &mut Vec<Mapping>,
         images: Vec<PlannedImage>,
-    ) -> Placed {
-        let mut placed = Placed { images: Vec::new(), loader: None, unplaced: Vec::new() };
+    ) -> Reserved {
+        let mut reserved = Reserved { images: Vec::new(), loader: None, without_room: Vec::new() };
         for image in images {
             if self.write_again(remote, open, mappings, &image) {
                 continue;
@@ -114,11 +114,11 @@ impl Installer {
             let first_function = self.numbering.number_functions(count);
             let room = room_for(count, image.exits.len());
             match self.map_room(remote, open, mappings, &image.file, room) {
-                Some((arena, offset)) => placed.images.push(PlacedImage { image, arena, offset, first_function }),
-                None => placed.unplaced.push(self.unplaced(image, first_function)),
+                Some((arena, offset)) => reserved.images.push(ReservedImage { image, arena, offset, first_function }),
+                None => reserved.without_room.push(self.without_room(image, first_function)),
             }
         }
-        placed
+        reserved
     }
 
     /// Hooks an image by what was made for another program, if there is room for it. Gives the image's module. `is_same_file`
@@ -136,8 +136,8 @@ impl Installer {
         let Some(front) = image.arena.map(shift, &self.entries, &self.shared, remote, open, mappings) else {
             return Ok(None);
         };
-        let place = image.arena.place(shift);
-        add_mapping(mappings, place.start, place.end - place.start);
+        let addresses = image.arena.addresses(shift);
+        add_mapping(mappings, addresses.start, addresses.end - addresses.start);
         let mut module = image.module.in_program(self.program, file.clone());
         let functions = module.functions.len();
         let known = self.shared.add_switches(front.start, module.id, functions);
@@ -175,23 +175,23 @@ impl Installer {
         self.written.values().map(|written| written.image.signals)
     }
 
-    /// Gives the stub of the loader's notification function its place, so that libraries loaded later are heard of. It may
+    /// Reserves room for the stub of the loader's notification function, so that libraries loaded later are heard of. It may
     /// be there from another program.
-    pub(crate) fn place_loader(
+    pub(crate) fn reserve_loader(
         &mut self,
         remote: &dyn Remote,
         open: &OpenInTarget,
         mappings: &mut Vec<Mapping>,
-        placed: &mut Placed,
+        reserved: &mut Reserved,
         ready: Option<ReadyLoader>,
     ) -> Result<(), ControlError> {
         let Some(function) = self.loader_function else { return Ok(()) };
         if let Some(ReadyLoader { function: first, arena }) = ready {
             let shift = Shift(function.wrapping_sub(first));
             if let Some(front) = arena.map(shift, &self.entries, &self.shared, remote, open, mappings) {
-                let place = arena.place(shift);
-                add_mapping(mappings, place.start, place.end - place.start);
-                placed.loader = Some(PlacedLoader::Ready(MappedArena { arena, shift, front }));
+                let addresses = arena.addresses(shift);
+                add_mapping(mappings, addresses.start, addresses.end - addresses.start);
+                reserved.loader = Some(ReservedLoader::Ready(MappedArena { arena, shift, front }));
                 return Ok(());
             }
         }
@@ -202,14 +202,14 @@ impl Installer {
         let file = LoadedFile { path: "loader".into(), start: page, end: page + 4096 };
         let room = self.map_room(remote, open, mappings, &file, room_for(1, 0));
         let original = first_bytes(&code[(plan.at - function) as usize..]);
-        placed.loader =
-            room.map(|(arena, offset)| PlacedLoader::Planned(PlannedLoader { plan, original, arena, offset }));
+        reserved.loader =
+            room.map(|(arena, offset)| ReservedLoader::Planned(PlannedLoader { plan, original, arena, offset }));
         Ok(())
     }
 
     /// Writes the stubs.
-    pub(crate) fn fill(&self, placed: Placed) -> Result<Filled, ControlError> {
-        Filled::of(placed, &self.shared, &self.entries, &self.stubs)
+    pub(crate) fn fill(&self, reserved: Reserved) -> Result<Filled, ControlError> {
+        Filled::of(reserved, &self.shared, &self.entries, &self.stubs)
     }
 
     /// Leads functions to their stubs, except those that are in use.
@@ -236,7 +236,7 @@ impl Installer {
             let is_whole = busy.is_empty() && different.is_empty();
             Ok((filled, is_whole))
         });
-        let mut modules = filled.unplaced;
+        let mut modules = filled.without_room;
         for filled in done {
             let (FilledImage { image, first_function, arena, offset, front, sites }, is_whole) =
                 filled.map_err(injected("writing hooks"))?;
@@ -245,8 +245,8 @@ impl Installer {
             let known = self.shared.add_switches(offset, id, functions);
             known.map_err(|source| ControlError::System { doing: "mapping switches", source })?;
             let counts = (functions, image.exits.len());
-            let place = arena..arena + room_for(counts.0, counts.1);
-            let arena = ReadyArena::new(place, offset, counts, front, sites);
+            let addresses = arena..arena + room_for(counts.0, counts.1);
+            let arena = ReadyArena::new(addresses, offset, counts, front, sites);
             let number = self.list(remote, arena.code(Shift(0)))?;
             let module = Module::new(self.program, id, first_function, image);
             modules.push(module.in_program(self.program, module.file.clone()));
@@ -307,7 +307,7 @@ impl Installer {
         Some((address, offset))
     }
 
-    fn unplaced(&mut self, mut image: PlannedImage, first_function: u32) -> Module {
+    fn without_room(&mut self, mut image: PlannedImage, first_function: u32) -> Module {
         for verdict in &mut image.verdicts {
             if !matches!(verdict, Verdict::Skipped(_)) {
                 *verdict = Verdict::Skipped(SkipReason::NoRoom);
@@ -323,7 +323,7 @@ impl Installer {
     }
 
     /// A file that comes back to where it was finds its stubs still there, and only needs its jumps. A process whose
-    /// sibling has loaded the file at the same place needs the mapping of the stubs, too: both were forked before.
+    /// sibling has loaded the file at the same address needs the mapping of the stubs, too: both were forked before.
     fn write_again(
         &self,
         remote: &dyn Remote,
@@ -335,13 +335,13 @@ impl Installer {
         let Some(Written { image, shift, front, number, .. }) = self.written.get(&image.file).filter(is_same) else {
             return false;
         };
-        let (place, offset) = (image.arena.common_place(*shift), image.arena.common().start);
+        let (addresses, offset) = (image.arena.common_addresses(*shift), image.arena.common().start);
         let has_stubs = |mapping: &Mapping| {
             // Neighbours in memory and file are shown as one.
             self.shared.memfd().is_ok_and(|memfd| memfd.is_mapped_by(mapping))
-                && mapping.start <= place.start
-                && place.end <= mapping.end
-                && mapping.file_offset.wrapping_add(place.start - mapping.start) == offset
+                && mapping.start <= addresses.start
+                && addresses.end <= mapping.end
+                && mapping.file_offset.wrapping_add(addresses.start - mapping.start) == offset
         };
         let is_mapped =
             mappings.iter().any(has_stubs) || image.arena.map_parts(*shift, front.start, remote, open).is_ok();

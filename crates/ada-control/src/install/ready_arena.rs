@@ -24,7 +24,7 @@ const PAGE: u64 = 4096;
 /// An arena, and the code that leads to it, as the first program has them.
 pub(crate) struct ReadyArena {
     /// Where the program has the arena.
-    place: Range<RuntimeAddr>,
+    addresses: Range<RuntimeAddr>,
     /// Where the arena is in the shared memory.
     offset: u64,
     /// Bytes of stubs and displaced code.
@@ -62,9 +62,9 @@ impl Text {
         let mut bytes = Cow::Borrowed(&self.patched[..]);
         for (jump, original) in jumps {
             let length = jump.bytes().len();
-            let place = jump.at.checked_sub(self.at).map(|from| from as usize);
-            if let Some(place) = place.filter(|from| from + length <= self.patched.len()) {
-                bytes.to_mut()[place..place + length].copy_from_slice(&original[..length]);
+            let offset = jump.at.checked_sub(self.at).map(|from| from as usize);
+            if let Some(from) = offset.filter(|from| from + length <= self.patched.len()) {
+                bytes.to_mut()[from..from + length].copy_from_slice(&original[..length]);
             }
         }
         bytes
@@ -75,7 +75,7 @@ impl ReadyArena {
     /// Of an arena for so many functions and exits that was written to `offset` of the shared memory and starts with the
     /// bytes of `front`.
     pub(crate) fn new(
-        place: Range<RuntimeAddr>,
+        addresses: Range<RuntimeAddr>,
         offset: u64,
         (functions, exits): (usize, usize),
         mut front: Vec<u8>,
@@ -83,7 +83,7 @@ impl ReadyArena {
     ) -> Self {
         front.resize(Self::front_bytes(functions), 0);
         let code_bytes = Arena::room_for(functions, exits) as u64;
-        Self { place, offset, code_bytes, front, sites, by_function: OnceLock::new(), text: OnceLock::new() }
+        Self { addresses, offset, code_bytes, front, sites, by_function: OnceLock::new(), text: OnceLock::new() }
     }
 
     /// Bytes of the pages that each program has its own of.
@@ -98,24 +98,24 @@ impl ReadyArena {
 
     /// The part of the shared memory that all programs have mapped.
     pub(crate) fn common(&self) -> Range<u64> {
-        self.offset + self.front.len() as u64..self.offset + (self.place.end - self.place.start)
+        self.offset + self.front.len() as u64..self.offset + (self.addresses.end - self.addresses.start)
     }
 
     /// Where a program has it.
-    pub(crate) fn place(&self, shift: Shift) -> Range<RuntimeAddr> {
-        shift.apply(self.place.start)..shift.apply(self.place.end)
+    pub(crate) fn addresses(&self, shift: Shift) -> Range<RuntimeAddr> {
+        shift.apply(self.addresses.start)..shift.apply(self.addresses.end)
     }
 
     /// Where a program has its code.
     pub(crate) fn code(&self, shift: Shift) -> Range<RuntimeAddr> {
-        let start = self.place(shift).start;
+        let start = self.addresses(shift).start;
         start..start + self.code_bytes
     }
 
     /// Where a program has the part that all have.
-    pub(crate) fn common_place(&self, shift: Shift) -> Range<RuntimeAddr> {
-        let place = self.place(shift);
-        place.start + self.front.len() as u64..place.end
+    pub(crate) fn common_addresses(&self, shift: Shift) -> Range<RuntimeAddr> {
+        let addresses = self.addresses(shift);
+        addresses.start + self.front.len() as u64..addresses.end
     }
 
     /// The sites that lead to it.
@@ -146,8 +146,8 @@ impl ReadyArena {
         open: &OpenInTarget,
         mappings: &[Mapping],
     ) -> Option<Range<u64>> {
-        let place = self.place(shift);
-        if place.start > place.end || !maps::is_free(mappings, &place) {
+        let addresses = self.addresses(shift);
+        if addresses.start > addresses.end || !maps::is_free(mappings, &addresses) {
             return None;
         }
         let length = self.front.len() as u64;
@@ -173,7 +173,7 @@ impl ReadyArena {
         open: &OpenInTarget,
     ) -> io::Result<()> {
         let (start, common, protection) =
-            (self.place(shift).start, self.common_place(shift), libc::PROT_READ | libc::PROT_EXEC);
+            (self.addresses(shift).start, self.common_addresses(shift), libc::PROT_READ | libc::PROT_EXEC);
         let front = MappedPart { address: start, length: common.start - start, protection, offset: front };
         let (address, length, offset) = (common.start, common.end - common.start, self.common().start);
         open.map_all(remote, &[front, MappedPart { address, length, protection, offset }])

@@ -56,14 +56,14 @@ pub(crate) fn bytes_of(sites: &[Site], arena_end: RuntimeAddr, common: u64) -> V
 }
 
 /// Where a table is: its arena's end in the process, and in the shared memory.
-pub(crate) type Place = (RuntimeAddr, u64);
+pub(crate) type TableAt = (RuntimeAddr, u64);
 
-/// The sites that a process has tables of, by their places: forks have the same ones. `mappings` are those of its arenas, and
+/// The sites that a process has tables of, by where the tables are: forks have the same ones. `mappings` are those of its arenas, and
 /// `read` reads its memory.
 pub(crate) fn find<'m>(
     mappings: impl Iterator<Item = &'m Mapping>,
     read: impl Fn(RuntimeAddr, &mut [u8]) -> io::Result<()>,
-) -> Vec<(Place, Vec<Site>)> {
+) -> Vec<(TableAt, Vec<Site>)> {
     let mut found = Vec::new();
     for mapping in mappings {
         let mut end = mapping.end;
@@ -174,7 +174,7 @@ mod tests {
         };
         let found = find([mapping(pages)].iter(), read);
         let parts = |site: &Site| (site.site, site.originals);
-        let is_same = |(_, these): &(Place, Vec<Site>)| these.iter().map(parts).eq(sites().iter().map(parts));
+        let is_same = |(_, these): &(TableAt, Vec<Site>)| these.iter().map(parts).eq(sites().iter().map(parts));
         assert!(found.iter().all(is_same), "{found:?}");
         found.into_iter().map(|((_, offset), sites)| (offset, sites.len())).collect()
     }
@@ -193,8 +193,8 @@ mod tests {
     #[test]
     fn what_is_no_table_is_not_taken_for_one() {
         let footer = bytes_of(&sites(), AT, PAGE).len() - FOOTER;
-        for place in [0, 8, 10, 16, 22, 24, 30] {
-            assert_eq!(found(2, &[2], |table| table[footer + place] ^= 0x55), [], "{place}");
+        for byte in [0, 8, 10, 16, 22, 24, 30] {
+            assert_eq!(found(2, &[2], |table| table[footer + byte] ^= 0x55), [], "{byte}");
         }
         // A patch that is longer than one can be.
         assert_eq!(found(2, &[2], |table| table[24] = PATCH_BYTES as u8 + 1), []);

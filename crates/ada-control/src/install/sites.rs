@@ -1,4 +1,4 @@
-//! The places where hooks are written over code, and back.
+//! Sites: where hooks are written over code, and back.
 
 use std::io;
 use std::ops::Range;
@@ -72,13 +72,13 @@ where
         let window = &sites[numbers];
         bytes.resize((end - start) as usize, 0);
         remote.read(start, &mut bytes)?;
-        let place = |patch: &Patch| {
+        let range = |patch: &Patch| {
             let from = (patch.at - start) as usize;
             from..from + patch.bytes().len()
         };
         for site in window {
-            if bytes_of(site).all(|(patch, before, _)| bytes[place(patch)] == *before) {
-                bytes_of(site).for_each(|(patch, _, after)| bytes[place(patch)].copy_from_slice(after));
+            if bytes_of(site).all(|(patch, before, _)| bytes[range(patch)] == *before) {
+                bytes_of(site).for_each(|(patch, _, after)| bytes[range(patch)].copy_from_slice(after));
             } else {
                 different.push(site);
             }

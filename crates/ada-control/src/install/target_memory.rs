@@ -15,7 +15,7 @@ use ada_ring::{CHUNK_SIZE, ThreadState};
 use crate::error::ControlError;
 use crate::install::agent_image::{AgentImage, CrashEntries};
 use crate::install::loader_notification::LoaderNotification;
-use crate::install::memory_places::MemoryPlaces;
+use crate::install::memory_layout::MemoryLayout;
 use crate::install::open_in_target::{MappedPart, OpenInTarget, injected};
 use crate::install::shared_memory::SharedMemory;
 use crate::program_id::ProgramId;
@@ -23,7 +23,7 @@ use crate::program_id::ProgramId;
 /// How many chunks are made ready before the first program runs. Those that it runs are many, and most are short.
 pub(crate) const WARM_CHUNKS: usize = 16;
 
-/// The places of ada's memory in a target.
+/// The addresses of ada's memory in a target.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TargetMemory {
     pub(crate) pool: RuntimeAddr,
@@ -58,9 +58,9 @@ impl TargetMemory {
         let Program { id, loader, max_depth, stubs, warm_chunks } = *program;
         let read_write = libc::PROT_READ | libc::PROT_WRITE;
         let parts = shared.first_parts();
-        let places = map_first(remote, open, parts[0].end)?;
-        let pool = places.pool;
-        let private_at = places.private().start;
+        let layout = map_first(remote, open, parts[0].end)?;
+        let pool = layout.pool;
+        let private_at = layout.private().start;
         // The first chunks are the busiest: pages that are there already cost no faults while the target runs. Where
         // the kernel is too old for this, they come by and by.
         const MADV_POPULATE_WRITE: u64 = 23;
@@ -82,7 +82,7 @@ impl TargetMemory {
             (Item::Program, id.0.into()),
             (Item::OwnStacks, 1),
         ];
-        let agent = AgentImage::at(places.agent(), &config)?;
+        let agent = AgentImage::at(layout.agent(), &config)?;
         let length = agent.bytes.len() as u64;
         let offset = shared.reserve(length).ok_or(ControlError::AgentLayout("room"))?;
         shared
@@ -95,7 +95,7 @@ impl TargetMemory {
             offset: part.start,
         });
         let protection = libc::PROT_READ | libc::PROT_EXEC;
-        let agent_part = MappedPart { address: places.agent(), length, protection, offset };
+        let agent_part = MappedPart { address: layout.agent(), length, protection, offset };
         let mapped: Vec<MappedPart> = rings.chain([agent_part]).collect();
         open.map_all_and(remote, &mapped, &private_calls(private_at)).map_err(injected("mapping ada's memory"))?;
         let nobodys_state = private_at + private::STATES_AT as u64;
@@ -108,16 +108,16 @@ impl TargetMemory {
             nobodys_state,
             entries: agent.entries,
             crash: agent.crash,
-            process_block: places.process_block(),
+            process_block: layout.process_block(),
         })
     }
 }
 
 /// Maps the start of the shared memory where there is room for all of ada's.
-fn map_first(remote: &dyn Remote, open: &OpenInTarget, length: u64) -> Result<MemoryPlaces, ControlError> {
+fn map_first(remote: &dyn Remote, open: &OpenInTarget, length: u64) -> Result<MemoryLayout, ControlError> {
     let mut result = Err(io::Error::from(io::ErrorKind::AddrInUse));
-    for places in MemoryPlaces::candidates(remote).map_err(injected("looking for room"))? {
-        result = open.map(remote, places.pool, length, libc::PROT_READ | libc::PROT_WRITE, 0).map(|()| places);
+    for layout in MemoryLayout::candidates(remote).map_err(injected("looking for room"))? {
+        result = open.map(remote, layout.pool, length, libc::PROT_READ | libc::PROT_WRITE, 0).map(|()| layout);
         let is_taken =
             |error: &io::Error| matches!(error.kind(), io::ErrorKind::AlreadyExists | io::ErrorKind::AddrInUse);
         if !result.as_ref().is_err_and(is_taken) {

@@ -226,12 +226,12 @@ impl Workshop {
                 }
             }
         }
-        let mut placed = installer.place(gate, &open, &mut mappings, images);
+        let mut reserved = installer.reserve(gate, &open, &mut mappings, images);
         if gate.loader.is_some() && prepared.has_gs {
             let loader = keys.values().find(|key| key.is_loader()).and_then(|key| self.ready.loader(key));
-            installer.place_loader(gate, &open, &mut mappings, &mut placed, loader)?;
+            installer.reserve_loader(gate, &open, &mut mappings, &mut reserved, loader)?;
         }
-        let filled = deadline.work(|| installer.fill(placed))?;
+        let filled = deadline.work(|| installer.fill(reserved))?;
         deadline.check()?;
         let mut modules = deadline.work(|| installer.patch(gate, filled, &|_| false))?;
         deadline.check()?;

@@ -44,9 +44,7 @@ impl Programs {
         proc_connector: io::Result<ProcConnector>,
     ) -> Self {
         let not_reported = |error: &io::Error| {
-            format!(
-                "the kernel does not report processes ({error}): those that end before their first call are missed"
-            )
+            format!("the kernel does not report processes ({error}): those that end before their first call are missed")
         };
         let hooked = HookedPrograms {
             limits: proc_connector.as_ref().err().map(not_reported).into_iter().collect(),

@@ -31,7 +31,7 @@ pub(super) fn packed_detail(raw: &[u8]) -> Vec<u8> {
 pub(super) struct Visited {
     pub(super) events: Vec<(u64, Event)>,
     next: u64,
-    /// What each place in the list at hand stands for.
+    /// What each index in the list at hand stands for.
     listed: HashMap<u16, FunctionId>,
 }
 
@@ -46,8 +46,8 @@ impl EventVisitor for Visited {
         self.next += 1;
     }
 
-    fn event_of(&mut self, place: u16, event: Event) {
-        assert_eq!(*self.listed.entry(place).or_insert(event.function), event.function);
+    fn event_of(&mut self, index: u16, event: Event) {
+        assert_eq!(*self.listed.entry(index).or_insert(event.function), event.function);
         self.event(event);
     }
 }

@@ -98,7 +98,7 @@ fn both_forms_read_alike() {
 }
 
 #[test]
-fn a_long_thread_is_told_by_another_thread_that_decodes_ahead() {
+fn a_long_thread_is_decoded_ahead_by_another_thread() {
     let folder = tempfile::tempdir().unwrap();
     let mut session =
         SessionWriter::create(folder.path(), UNIX_EPOCH, ProcessId(7), Platform::LINUX_X86_64, SyncPolicy::OnFinish)

@@ -29,8 +29,8 @@ pub(crate) struct Eviction<'e, 'a> {
     pub(crate) neighbours: Option<&'e Neighbours>,
 }
 
-/// A place for a relay, and what gives way to it.
-struct Place {
+/// Room for a relay, and what gives way to it.
+struct RelayRoom {
     relay: u64,
     evicted: DisplacedExit,
 }
@@ -49,19 +49,19 @@ impl Eviction<'_, '_> {
         short.take(2).find_map(|candidate| {
             let start = candidate.bytes.start;
             let used = start..start + candidate.taken_by(SHORT_JUMP_BYTES);
-            let place = match self.neighbours {
+            let room = match self.neighbours {
                 None => self.in_function(&used, function, false),
                 Some(neighbours) => {
                     self.in_neighbour(&used, function, neighbours).or_else(|| self.in_function(&used, function, true))
                 }
             }?;
-            let plan = self.room.plan_for(index, &candidate, Some(place.relay))?;
-            Some(ExitPlan { evicted: Some(place.evicted), ..plan })
+            let plan = self.room.plan_for(index, &candidate, Some(room.relay))?;
+            Some(ExitPlan { evicted: Some(room.evicted), ..plan })
         })
     }
 
-    /// A place in a function for the relay of a short jump in `used`.
-    fn in_function(&self, used: &Range<u64>, function: &FunctionCode, in_loops: bool) -> Option<Place> {
+    /// Room in a function for the relay of a short jump in `used`.
+    fn in_function(&self, used: &Range<u64>, function: &FunctionCode, in_loops: bool) -> Option<RelayRoom> {
         let instructions = &function.instructions;
         let near = near(used);
         let first = instructions.partition_point(|listed| listed.at < near.start);
@@ -70,7 +70,7 @@ impl Eviction<'_, '_> {
     }
 
     /// The same in code nearby of other functions.
-    fn in_neighbour(&self, used: &Range<u64>, function: &FunctionCode, neighbours: &Neighbours) -> Option<Place> {
+    fn in_neighbour(&self, used: &Range<u64>, function: &FunctionCode, neighbours: &Neighbours) -> Option<RelayRoom> {
         let code = &self.follower.code;
         for piece in code.scan.pieces_in(near(used)) {
             if function.extent.pieces.iter().any(|own| own.piece == piece) || !neighbours.may_change(&piece) {
@@ -79,16 +79,16 @@ impl Eviction<'_, '_> {
             let starts = code.functions.index_at(ImageOffset(piece.start)).is_some();
             let mut neighbour = FunctionCode::of_piece(OwnPiece { piece, starts });
             neighbour.list(self.follower);
-            let place = self.in_function(used, &neighbour, false);
-            if place.is_some() {
-                return place;
+            let room = self.in_function(used, &neighbour, false);
+            if room.is_some() {
+                return room;
             }
         }
         None
     }
 
     /// The same if instructions from this one on give way.
-    fn from(&self, number: usize, used: &Range<u64>, function: &FunctionCode, in_loops: bool) -> Option<Place> {
+    fn from(&self, number: usize, used: &Range<u64>, function: &FunctionCode, in_loops: bool) -> Option<RelayRoom> {
         let instructions = &function.instructions;
         let start = instructions[number].at;
         let relay = start + JUMP_BYTES as u64;
@@ -118,7 +118,7 @@ impl Eviction<'_, '_> {
         {
             return None;
         }
-        Some(Place { relay, evicted: DisplacedExit::new(code.bytes(&range)?, Leaving::default())? })
+        Some(RelayRoom { relay, evicted: DisplacedExit::new(code.bytes(&range)?, Leaving::default())? })
     }
 }
 

@@ -52,7 +52,7 @@ pub(crate) fn relocate(
     let mut conditional = Vec::new();
     let mut leaves = false;
     // Where each original instruction stands in `moved`.
-    let mut places = Vec::new();
+    let mut moved_to = Vec::new();
     for (number, instruction) in originals.iter().enumerate() {
         let is_tail = leaving.tails & (1 << number) != 0;
         let returns = leaving.returns & (1 << number) != 0;
@@ -96,7 +96,7 @@ pub(crate) fn relocate(
             }
         }
         // What reports the exit comes before the instruction itself.
-        places.push(moved.len() - 1);
+        moved_to.push(moved.len() - 1);
         if leaves {
             break;
         }
@@ -118,8 +118,8 @@ pub(crate) fn relocate(
     let encoded =
         BlockEncoder::encode(64, block, BlockEncoderOptions::RETURN_NEW_INSTRUCTION_OFFSETS).map_err(unmovable)?;
     out.extend_from_slice(&encoded.code_buffer);
-    for (original, place) in originals.iter().zip(places) {
-        let offset = encoded.new_instruction_offsets[place];
+    for (original, index) in originals.iter().zip(moved_to) {
+        let offset = encoded.new_instruction_offsets[index];
         if offset != u32::MAX {
             MovedCode::push(runs, RuntimeAddr(at.0 + u64::from(offset)), RuntimeAddr(original.ip()), original.len());
         }
@@ -151,8 +151,8 @@ pub(crate) fn can_be_shared(bytes: &[u8]) -> bool {
 /// Calls what hears of a tail call, from below the red zone.
 fn tell_of_tail(code: &ExitCode) -> Result<[Instruction; 3], SkipReason> {
     let by = |distance: i32| {
-        let place = MemoryOperand::with_base_displ(Register::RSP, distance.into());
-        Instruction::with2(Code::Lea_r64_m, Register::RSP, place).map_err(|_| SkipReason::Unmovable)
+        let new_top = MemoryOperand::with_base_displ(Register::RSP, distance.into());
+        Instruction::with2(Code::Lea_r64_m, Register::RSP, new_top).map_err(|_| SkipReason::Unmovable)
     };
     Ok([by(-RED_ZONE)?, call_to(code.before_tail.0)?, by(RED_ZONE)?])
 }

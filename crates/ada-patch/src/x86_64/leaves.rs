@@ -101,7 +101,7 @@ fn remembered(instruction: &Instruction) -> Before {
     Before { length: instruction.len() as u8, raises_stack: raises_stack(instruction), is_plain: is_plain(instruction) }
 }
 
-/// Whether an instruction can be run in another place: it goes on behind itself, or by a jump that can be made longer.
+/// Whether an instruction can be run elsewhere: it goes on behind itself, or by a jump that can be made longer.
 pub(crate) fn is_plain(instruction: &Instruction) -> bool {
     !instruction.is_invalid() && (instruction.flow_control() == FlowControl::Next || instruction.is_jcc_short_or_near())
 }

@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn pages_that_were_written_to_are_told_from_those_of_the_file() {
+    fn pages_that_were_written_to_are_distinguished_from_those_of_the_file() {
         let file = File::open("/proc/self/exe").unwrap();
         let length = 4 * 4096;
         let protection = libc::PROT_READ | libc::PROT_WRITE;

@@ -156,25 +156,25 @@ impl Tracee {
         let at = before.instruction_pointer();
         let words = calls.iter().flat_map(|call| [call.number as u64].into_iter().chain(call.arguments));
         let mut table: Vec<u8> = words.flat_map(u64::to_le_bytes).collect();
-        let place = (before.stack_pointer() - FAR_BELOW - table.len() as u64).align_down(16);
+        let table_at = (before.stack_pointer() - FAR_BELOW - table.len() as u64).align_down(16);
         let mut code = [0; SYSTEM_CALLS.len()];
         let mut below = vec![0; table.len()];
         self.read(at, &mut code)?;
-        self.read(place, &mut below)?;
-        self.write(place, &table)?;
+        self.read(table_at, &mut below)?;
+        self.write(table_at, &table)?;
         self.write(at, &SYSTEM_CALLS)?;
-        self.set_registers(&before.for_system_calls(at, place, calls.len() as u64))?;
+        self.set_registers(&before.for_system_calls(at, table_at, calls.len() as u64))?;
         let made = self.run_to_trap().and_then(|halt| {
             let now_at = self.registers()?.instruction_pointer();
             match halt {
                 Halt::Stopped(libc::SIGTRAP) if now_at == at + SYSTEM_CALLS.len() as u64 => {
-                    self.read(place, &mut table)
+                    self.read(table_at, &mut table)
                 }
                 _ => Err(io::Error::other(format!("the target did not come back from system calls: {halt:?}"))),
             }
         });
         // Whatever came of it: the target may go on.
-        let restored = self.write(at, &code).and(self.write(place, &below)).and(self.set_registers(&before));
+        let restored = self.write(at, &code).and(self.write(table_at, &below)).and(self.set_registers(&before));
         made?;
         restored?;
         let (words, _) = table.as_chunks::<8>();

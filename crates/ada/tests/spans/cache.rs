@@ -68,7 +68,7 @@ fn files_of_a_killed_analysis_are_removed() {
 }
 
 #[test]
-fn an_unfinished_session_is_analysed_and_its_damage_told() {
+fn an_unfinished_session_is_analysed_and_its_damage_reported() {
     let traced = TracedProgram::trace_with(&Program::new("recursion.c"), &["--store", "raw"]);
     let thread = fs::read_dir(traced.derived().parent().unwrap())
         .unwrap()

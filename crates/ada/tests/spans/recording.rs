@@ -101,7 +101,7 @@ fn what_a_ring_let_go_was_begun_before() {
 }
 
 #[test]
-fn a_damaged_block_is_told_of() {
+fn a_damaged_block_is_reported() {
     let traced = TracedProgram::trace(&Program::new("tree.c"));
     let thread = fs::read_dir(traced.derived().with_file_name(""))
         .unwrap()
@@ -229,7 +229,7 @@ fn every_trace_is_calibrated() {
 }
 
 #[test]
-fn pairs_that_do_not_match_are_told_once_and_only_where_all_calls_are_known() {
+fn pairs_that_do_not_match_are_reported_once_and_only_where_all_calls_are_known() {
     let traced = TracedProgram::trace(&Program::new("unbalanced.c"));
     let imbalances = |traced: &TracedProgram| -> HashSet<String> {
         let report = traced.json("report", &[]);

@@ -74,7 +74,7 @@ fn tasks_of_tasks_are_below_each_other() {
 }
 
 #[test]
-fn cancellation_is_told_with_what_was_waited_for() {
+fn cancellation_is_shown_with_what_was_waited_for() {
     for build in BOTH {
         let story = Story::of("cancel.swift", build);
         let closure = |number: u32| {

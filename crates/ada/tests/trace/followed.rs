@@ -144,7 +144,7 @@ print(expired)
 
 /// Whoever has a trace's memory has power over all that it traces.
 #[test]
-fn a_program_that_runs_as_another_user_is_told_of_and_not_traced() {
+fn a_program_that_runs_as_another_user_is_reported_and_not_traced() {
     for (lines, program) in [
         ("setpriv --reuid=65534 --clear-groups /bin/echo done; /bin/true", "/echo"),
         ("su -s /bin/sh nobody -c '/bin/echo done'; /bin/true", "/echo"),
@@ -153,7 +153,8 @@ fn a_program_that_runs_as_another_user_is_told_of_and_not_traced() {
         assert!(session.processes().iter().all(|process| !ran(process, program)), "{lines}");
         assert!(session.processes().iter().any(|process| ran(process, "/true")), "{lines}");
         let limits = session.processes().iter().filter_map(|it| it.manifest.as_ref()).flat_map(|it| &it.limits);
-        let reported = limits.filter_map(|limit| limit.as_str()).filter(|limit| limit.contains("as another user")).count();
+        let reported =
+            limits.filter_map(|limit| limit.as_str()).filter(|limit| limit.contains("as another user")).count();
         assert!(reported > 0, "{lines}");
     }
 }

@@ -44,7 +44,7 @@ fn open_calls(traced: &Traced) -> Vec<String> {
 }
 
 #[test]
-fn a_fatal_signal_is_told_with_thread_place_registers_and_frames() {
+fn a_fatal_signal_is_recorded_with_thread_address_registers_and_frames() {
     for (how, signal, fault) in [("segv", 11, true), ("fpe", 8, true), ("ill", 4, true), ("trap", 5, true)] {
         for on_thread in [false, true] {
             let tracing = Tracing::new(&Program::new("crash.c")).argument(how);
@@ -87,7 +87,7 @@ fn the_call_that_crashed_is_the_last_record_and_its_callers_are_open() {
 }
 
 #[test]
-fn a_signal_that_was_sent_is_told_with_its_sender_and_still_kills() {
+fn a_signal_that_was_sent_is_recorded_with_its_sender_and_still_kills() {
     for (how, signal) in [("abort", 6), ("raise", 11)] {
         for on_thread in [false, true] {
             let tracing = Tracing::new(&Program::new("crash.c")).argument(how);
@@ -125,7 +125,7 @@ fn a_program_finds_default_actions_and_its_own_handlers_and_nothing_else() {
 }
 
 #[test]
-fn a_rust_program_still_tells_of_its_stack_overflow() {
+fn a_rust_program_still_reports_its_stack_overflow() {
     let tracing = Tracing::new(&Program::new("overflow.rs"));
     let traced = tracing.check_output();
     assert!(text(&traced.output.stderr).contains("overflowed its stack"));
@@ -134,7 +134,7 @@ fn a_rust_program_still_tells_of_its_stack_overflow() {
 }
 
 #[test]
-fn a_static_program_tells_of_its_crash() {
+fn the_crash_of_a_static_program_is_recorded() {
     let program = Program::new("crash.c").flags(&["-static"]);
     let traced = Tracing::new(&program).argument("segv").check();
     assert_eq!(manifest(&traced).crashes.len(), 1);

@@ -163,7 +163,7 @@ impl Watch {
     }
 
     /// Whether it matters where functions are: handlers are known by their addresses.
-    pub(crate) fn is_by_place(&self) -> bool {
+    pub(crate) fn is_by_address(&self) -> bool {
         self.triggers.contains(&Trigger::Signal)
     }
 

@@ -97,10 +97,7 @@ pub(super) const RUNTIME: Runtime = Runtime {
             &["swift_task_future_wait", "swift_task_future_wait_throwing"],
             "which task another one waited for is not known",
         ),
-        (
-            &["swift_taskGroup_wait_next_throwing", "swift_taskGroup_waitAll"],
-            "waits for groups look like other waits",
-        ),
+        (&["swift_taskGroup_wait_next_throwing", "swift_taskGroup_waitAll"], "waits for groups look like other waits"),
         (&["swift_task_cancel"], "cancellations are not seen"),
     ],
 };

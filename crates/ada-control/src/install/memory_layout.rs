@@ -37,13 +37,13 @@ const PAGE: u64 = 4096;
 
 /// Where ada's memory lies in a target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct MemoryPlaces {
+pub(crate) struct MemoryLayout {
     /// The rings.
     pub(crate) pool: RuntimeAddr,
 }
 
-impl MemoryPlaces {
-    /// The places to try in a target, the best one first.
+impl MemoryLayout {
+    /// The layouts to try in a target, the best one first.
     pub(crate) fn candidates(remote: &dyn Remote) -> io::Result<impl Iterator<Item = Self> + use<>> {
         let [next, room] = kernels_choices(remote, [PAGE, END + DISTANCE + ALIGNMENT])?;
         let next = next?;
@@ -59,14 +59,14 @@ impl MemoryPlaces {
         Ok(best.into_iter().chain(further).map(|pool| Self { pool }))
     }
 
-    /// The places in a process that is hooked already, and the rings' memory.
+    /// The layout in a process that is hooked already, and the rings' memory.
     pub(crate) fn find(mappings: &[Mapping]) -> Option<(Self, MemfdId)> {
         mappings.iter().find_map(|mapping| {
             let memfd = MemfdId::of_mapping(mapping).filter(|_| mapping.file_offset == 0)?;
-            let places = Self { pool: mapping.start };
+            let layout = Self { pool: mapping.start };
             // The recorder has the rings too, and runs nothing that it shares with a target.
-            let is_agent = |it: &Mapping| it.start == places.agent() && it.executable && memfd.is_mapped_by(it);
-            mappings.iter().any(is_agent).then_some((places, memfd))
+            let is_agent = |it: &Mapping| it.start == layout.agent() && it.executable && memfd.is_mapped_by(it);
+            mappings.iter().any(is_agent).then_some((layout, memfd))
         })
     }
 

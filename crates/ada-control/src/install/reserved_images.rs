@@ -8,14 +8,14 @@ use crate::plan::module::Module;
 use crate::plan::planned_image::PlannedImage;
 
 /// Images with room for their stubs, and the modules that found none.
-pub(crate) struct Placed {
-    pub(super) images: Vec<PlacedImage>,
-    pub(super) loader: Option<PlacedLoader>,
-    pub(super) unplaced: Vec<Module>,
+pub(crate) struct Reserved {
+    pub(super) images: Vec<ReservedImage>,
+    pub(super) loader: Option<ReservedLoader>,
+    pub(super) without_room: Vec<Module>,
 }
 
 /// The loader's notification function, with room for its stub.
-pub(super) enum PlacedLoader {
+pub(super) enum ReservedLoader {
     /// The stub is there from another program.
     Ready(MappedArena),
     /// The stub is still to be written.
@@ -30,7 +30,7 @@ pub(super) struct PlannedLoader {
 }
 
 /// An image, and the address and file offset of the room for its stubs.
-pub(super) struct PlacedImage {
+pub(super) struct ReservedImage {
     pub(super) image: PlannedImage,
     pub(super) arena: RuntimeAddr,
     pub(super) offset: u64,
