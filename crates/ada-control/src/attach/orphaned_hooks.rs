@@ -25,7 +25,7 @@ use crate::install::sites::Site;
 /// How long a recorder may take to give a sign of life, where it cannot be looked for.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// What came of removing hooks.
+/// The result of removing hooks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HookRemoval {
     /// How many processes had them.
@@ -36,7 +36,7 @@ pub struct HookRemoval {
     pub kept: Vec<String>,
 }
 
-/// Takes the hooks out of a process, and of all that share its trace, if whoever recorded it is gone. Nothing where the
+/// Takes the hooks out of a process, and of all that share its trace, if its recorder is gone. Nothing where the
 /// process has none; refused where it is being traced.
 pub fn remove_orphaned_hooks(pid: ProcessId) -> Result<Option<HookRemoval>, ControlError> {
     let refused = |reason: String| ControlError::NotDetached { pid, reason };
@@ -59,11 +59,11 @@ pub fn remove_orphaned_hooks(pid: ProcessId) -> Result<Option<HookRemoval>, Cont
         }
         Recorder::Gone => {}
     }
-    // Whoever waits for it waits no longer.
+    // Threads that wait for the recorder stop waiting.
     let gone = memory.write(layout.pool + offset_of!(Control, recorder_gone) as u64, &1_u32.to_le_bytes());
     gone.map_err(|error| refused(target::words(&error)))?;
     let users: BTreeSet<ProcessId> = memfd.users().into_iter().collect();
-    // Nobody is hooked any more, and whoever is forked has what its parent has.
+    // No process gets hooks any more, and a fork has those of its parent.
     let tables: BTreeMap<site_table::TableAt, Vec<Site>> =
         users.iter().flat_map(|user| sites_of(*user, memfd)).collect();
     let sites: Vec<Vec<Site>> = tables.into_values().collect();

@@ -23,7 +23,7 @@ use crate::install::sites::{Site, write_originals};
 const PATIENCE: Duration = Duration::from_secs(20);
 /// … and how long they run before they are looked at again: at first, …
 const BETWEEN_ATTEMPTS: Duration = Duration::from_millis(2);
-/// … and at most. Whoever is stopped and let go goes to the end of the line, and where there are more threads than
+/// … and at most. A thread that is stopped and resumed goes to the end of the run queue, and where there are more threads than
 /// processors some would never run.
 const LONGEST_BETWEEN: Duration = Duration::from_millis(100);
 /// How often a thread may be too late to halt.
@@ -31,7 +31,7 @@ const LATE: u32 = 6;
 /// How often to wait for a process that shares another's memory to run its own program, or to end.
 const SHARED_ATTEMPTS: u32 = 1000;
 
-/// What came of it.
+/// The result.
 #[derive(Default)]
 pub(super) struct Unhooked {
     /// The longest time for which a process stood still.
@@ -54,7 +54,7 @@ pub(super) fn unhook(sites: &[Vec<Site>], memfd: MemfdId, mut processes: BTreeSe
             processes.difference(&done).partition(|pid| maps::of_process(**pid).is_ok_and(|it| it.iter().any(is_ours)));
         done.extend(free);
         let Some(&first) = hooked.first() else { break };
-        // What is taken out of one is gone for both, and the other runs in it: a child that was made by vfork.
+        // Two processes may share memory: a child made by vfork runs in its parent's, and unhooking one unhooks both.
         let alone = hooked.iter().find(|&&pid| !processes.iter().any(|&other| share_memory(pid, other)));
         let Some(&pid) = alone.or(Some(&first).filter(|_| patience == 0)) else {
             patience -= 1;
@@ -148,7 +148,7 @@ fn unhook_process(
     Err(io::Error::other("one of its threads does not leave them"))
 }
 
-/// Sees to it that threads do not come back to ada's code. False where one is in there: it needs time to leave.
+/// Moves threads out of displaced instructions. False where a thread is in ada's code: it needs time to leave.
 fn leave(
     halted: &Halted,
     mappings: &[Mapping],
@@ -179,7 +179,7 @@ fn forbids_itself_to_unmap(remote: &dyn Remote, layout: MemoryLayout) -> io::Res
     Ok([libc::SYS_munmap, libc::SYS_rt_sigaction].iter().any(|call| own_calls::contains(&forbidden, *call as u64)))
 }
 
-/// Nobody uses ada's memory any more, so that one thread is enough.
+/// Unmaps ada's memory. No thread uses it any more, so halting one is enough.
 fn unmap(
     pid: ProcessId,
     mappings: &[Mapping],

@@ -76,7 +76,7 @@ impl GapLog {
         let exhausted = DropReason::PoolExhausted.name();
         match reason {
             _ if self.forgotten > 0 => count,
-            // Whoever has no state records nothing, and so has no holes. Registers are not events.
+            // A thread without a state records nothing, and so has no holes. Registers are not events.
             "states_exhausted" | "forbidden" | "detail_lost" => 0,
             reason if reason == exhausted => count.saturating_sub(self.placed),
             reason if reason == DropReason::RecorderGone.name() => count,

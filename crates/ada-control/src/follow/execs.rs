@@ -46,7 +46,7 @@ pub(crate) struct ExecFollower<'a> {
     upkeep: Mutex<Upkeep>,
 }
 
-/// What is done now and then, by whoever has time.
+/// What is done now and then, by a thread that has time.
 #[derive(Default)]
 struct Upkeep {
     retirement: Retirement,
@@ -156,7 +156,7 @@ impl<'a> ExecFollower<'a> {
     fn hook(&self, tracee: Tracee, pid: ProcessId, asked_in: ProgramId) -> Result<(), String> {
         let Self { programs, workshop, options, .. } = *self;
         if runs_as_another_user(pid) {
-            // Whoever has the memory can have others that have it make system calls.
+            // A process with this memory can have the others make system calls.
             tracee.detach().map_err(|error| error.to_string())?;
             return Err("it runs as another user, who must not have this trace's memory".to_owned());
         }

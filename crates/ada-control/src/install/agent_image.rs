@@ -17,13 +17,13 @@ static SHARED_OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/libada_a
 pub(crate) struct AgentImage {
     /// What to map there, readable and executable.
     pub(crate) bytes: Vec<u8>,
-    /// Its doors.
+    /// Its entry points.
     pub(crate) entries: AgentEntries,
     /// The handler of fatal signals.
     pub(crate) crash: CrashEntries,
 }
 
-/// Where the kernel goes on a fatal signal, and after it.
+/// What the kernel calls on a fatal signal, and what the handler returns to.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CrashEntries {
     pub(crate) handler: RuntimeAddr,
@@ -61,9 +61,9 @@ impl AgentImage {
         for (item, value) in config {
             put(&mut bytes, ImageOffset(table.0 + 8 * *item as u64), *value)?;
         }
-        let door = |name| find(name).map(|offset| offset.at_bias(base.0));
+        let entry = |name| find(name).map(|offset| offset.at_bias(base.0));
         let entries = entries(&bytes, find(AGENT_ENTRIES)?)?;
-        let crash = CrashEntries { handler: door("ada_crash")?, restorer: door("ada_crash_restorer")? };
+        let crash = CrashEntries { handler: entry("ada_crash")?, restorer: entry("ada_crash_restorer")? };
         bytes.resize(bytes.len().next_multiple_of(4096), 0);
         Ok(Self { bytes, entries, crash })
     }
@@ -88,7 +88,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_agent_has_all_doors_and_needs_no_library() {
+    fn the_agent_has_all_entry_points_and_needs_no_library() {
         let config = [
             (Item::Pool, 1),
             (Item::Private, 2),
@@ -102,8 +102,8 @@ mod tests {
         ];
         let image = AgentImage::at(RuntimeAddr(0x10_0000), &config).unwrap();
         let end = 0x10_0000 + image.bytes.len() as u64;
-        for door in image.entries.to_words() {
-            assert!((0x10_0000..end).contains(&door));
+        for entry in image.entries.to_words() {
+            assert!((0x10_0000..end).contains(&entry));
         }
         assert!(
             image

@@ -175,7 +175,7 @@ impl Installer {
         self.written.values().map(|written| written.image.signals)
     }
 
-    /// Reserves room for the stub of the loader's notification function, so that libraries loaded later are heard of. It may
+    /// Reserves room for the stub of the loader's notification function, so that ada learns of libraries that are loaded later. It may
     /// be there from another program.
     pub(crate) fn reserve_loader(
         &mut self,
@@ -264,7 +264,7 @@ impl Installer {
         Ok(modules)
     }
 
-    /// Tells the agent of another arena's code. Gives its number.
+    /// Adds an arena's code to the agent's list. Gives its number there.
     fn list(&mut self, remote: &dyn Remote, code: Range<RuntimeAddr>) -> Result<usize, ControlError> {
         let number = self.arenas;
         self.arenas += 1;

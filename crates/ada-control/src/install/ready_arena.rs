@@ -206,7 +206,7 @@ impl ReadyArena {
             let at = shift.apply(part.at);
             at..at + part.original.len() as u64
         };
-        // One question for all of it, as a rule.
+        // As a rule, one question answers for all of it.
         let whole = text.first().zip(text.last()).map(|(first, last)| range_of(first).start..range_of(last).end);
         let left_out: Vec<_> = left_out.iter().flat_map(|function| self.jumps_of(*function, Shift(0))).collect();
         let is_unwritten = is_same_file && whole.is_none_or(|whole| remote.is_as_in_file(&whole));
@@ -228,7 +228,7 @@ impl ReadyArena {
         Ok(different)
     }
 
-    /// The same with the jumps one by one. Keeps what came of it for the next program.
+    /// Writes the jumps one by one, and keeps the patched code for the next program.
     fn patch_and_keep(&self, shift: Shift, remote: &dyn Remote) -> io::Result<Vec<Site>> {
         let sites: Vec<Site> = self.sites(shift).collect();
         let read = |window: &(Range<usize>, Range<RuntimeAddr>)| {
@@ -243,7 +243,7 @@ impl ReadyArena {
             let text = windows.into_iter().zip(originals).zip(patched).map(|(((sites, range), original), patched)| {
                 Text { at: shift.undo(range.start), sites, original, patched }
             });
-            // Somebody else may have kept the same meanwhile.
+            // Another thread may have kept the same meanwhile.
             let _ = self.text.set(text.collect());
         }
         Ok(different)

@@ -124,7 +124,7 @@ fn refused_image(head: &[u8]) -> Option<String> {
     }
 }
 
-/// Whoever traces gets no more rights by it: the kernel would run the program without those that its file gives.
+/// Tracing must not gain rights: the kernel runs a traced program without those that its file grants.
 pub(crate) fn refused_rights(path: &Path, metadata: &Metadata) -> Option<String> {
     const SET_USER: u32 = 0o4000;
     const SET_GROUP: u32 = 0o2000;

@@ -29,7 +29,7 @@ const MOST_CALLS: usize = 1000;
 
 const FUNCTION_ALIGN: usize = 64;
 
-/// Measures. None where this process may not do what a traced one is made to.
+/// Measures. None where this process may not set its GS base, as stubs need.
 pub(crate) fn calibrate(stubs: &StubOptions) -> Option<Calibrated> {
     // A thread of its own, because it gets another state pointer.
     std::thread::scope(|scope| scope.spawn(|| Rig::new(stubs).ok().and_then(|mut rig| rig.measure())).join().ok()?)
@@ -72,7 +72,7 @@ impl Mapping {
 
 impl Drop for Mapping {
     fn drop(&mut self) {
-        // SAFETY: made in `new`; whoever has run code in it is done.
+        // SAFETY: made in `new`; no thread runs code in it any more.
         unsafe { libc::munmap(self.start.cast(), self.length) };
     }
 }
@@ -191,7 +191,7 @@ impl Rig {
         start.next_multiple_of(CHUNK_SIZE) - start
     }
 
-    /// Calls a function so often; gives seconds.
+    /// Calls a function `count` times; gives seconds.
     fn time(&mut self, function: RuntimeAddr, count: usize) -> f64 {
         use std::mem::offset_of;
         let (index, detail) = (self.chunks.address(self.chunk()), self.chunks.address(self.chunk() + CHUNK_SIZE));

@@ -23,11 +23,11 @@ const GOOD_FOR: Duration = Duration::from_millis(200);
 const PATIENCE: Duration = Duration::from_millis(5);
 const STEP: Duration = Duration::from_micros(200);
 
-/// Who is, or is about to be, without a hook.
+/// Functions that have lost their hooks, or cannot.
 #[derive(Default)]
 pub(super) struct Unhooking {
     functions: HashSet<FunctionId>,
-    /// Those that cannot be: they go on being counted.
+    /// Those whose hooks cannot be removed: they are still counted.
     kept: HashSet<FunctionId>,
 }
 
@@ -77,7 +77,7 @@ impl Unhooking {
         };
         wait(PATIENCE);
         if let Some((function, _)) = given.iter().find(|(_, number)| !is_done(*number)) {
-            // Threads come by when they have filled a chunk, and whoever only counts fills none.
+            // Threads look for orders when they have filled a chunk, and a thread that only counts fills none.
             programs.switches.record_for_now(*function, true);
             wait(GOOD_FOR + PATIENCE);
             programs.switches.record_for_now(*function, false);

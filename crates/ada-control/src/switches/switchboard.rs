@@ -83,7 +83,7 @@ impl Switchboard {
         self.shared.pool()
     }
 
-    /// By which whoever has that memory is known.
+    /// Identifies the processes that have that memory.
     pub(crate) fn memfd(&self) -> Option<MemfdId> {
         self.shared.memfd().ok()
     }

@@ -38,7 +38,7 @@ pub(crate) fn can_set_state_pointer() -> bool {
     unsafe { libc::getauxval(libc::AT_HWCAP2) & FSGSBASE != 0 }
 }
 
-/// Calls `function` so often with `state` as GS base.
+/// Calls `function` `count` times with `state` as GS base.
 ///
 /// # Safety
 /// `function` is code of a C function with one integer argument, and `state` what that code needs.

@@ -97,7 +97,7 @@ impl Halted {
         &self.threads
     }
 
-    /// Lets all go on. Gives the time for which they stood still, at most.
+    /// Resumes all threads. Gives an upper bound of the time for which they stood still.
     pub fn release(self) -> Duration {
         let since = self.since;
         drop(self);

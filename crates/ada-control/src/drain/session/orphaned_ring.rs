@@ -16,7 +16,7 @@ fn segments_in(session: &Path) -> Vec<PathBuf> {
         let name = path.file_name().and_then(|name| name.to_str());
         name.is_some_and(|name| name.bytes().all(|byte| byte.is_ascii_digit()))
     };
-    // Whoever was killed had perhaps just begun one.
+    // The killed recorder may have just begun one.
     let has_any = |path: &PathBuf| fs::read_dir(path).is_ok_and(|mut entries| entries.next().is_some());
     let segments = entries.map(|entry| entry.path()).filter(is_segment).filter(has_any);
     let mut segments: Vec<PathBuf> = segments.collect();

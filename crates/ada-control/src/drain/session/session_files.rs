@@ -73,7 +73,7 @@ impl SessionFiles {
         &self.path
     }
 
-    /// A process's files, begun now if this is the first that is heard of it.
+    /// A process's files, begun now if it is new.
     pub(crate) fn process(&mut self, pid: ProcessId) -> Result<&mut SessionWriter, ControlError> {
         match self.processes.entry(pid) {
             Entry::Occupied(known) => Ok(known.into_mut()),
