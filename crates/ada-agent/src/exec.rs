@@ -10,7 +10,7 @@ use crate::memory::pool;
 use crate::recorder::{Patience, WAIT_STEP};
 use crate::syscall;
 
-/// Tells the recorder, and returns when it may go on. `path` is the first argument.
+/// Notifies the recorder, and returns when the thread may go on. `path` is the first argument.
 pub(crate) fn ask(path: u64) {
     if !syscall::may_ask_who() || !syscall::may(FUTEX) {
         return;

@@ -26,7 +26,7 @@ use crate::stretch::is_one_stack;
 use crate::{state_claims, syscall};
 
 const PAGE: u64 = 4096;
-/// How far below what was used of a thread's own stack it is looked whether it goes on, so that not each page is asked for.
+/// How far below the used part of a thread's own stack its extent is probed, so that not each page takes a system call.
 const AHEAD: u64 = 16 * PAGE;
 /// How far another stack is taken to reach below what was used of it, while a thread is on it, …
 const REACH: u64 = 16 * PAGE;
@@ -41,8 +41,8 @@ const LONGEST_STEP: u64 = 16 << 20;
 /// What is taken to be used around an address.
 const AROUND: u64 = 256;
 
-/// Sees to it that a thread is on the stack that has an address: its state points at the shadow stack of that. `bounds` is
-/// what the program says of it, if anything, and `left_at` the stack pointer with which that goes on that is left for it.
+/// Puts a thread on the stack that has an address: its state then points at that stack's shadow stack. `bounds` is what the
+/// program says of the stack, if anything, and `left_at` the stack pointer with which the stack that is left will go on.
 ///
 /// # Safety
 /// `state` is the calling thread's own, with signals blocked.
@@ -165,7 +165,7 @@ unsafe fn reaches(list: &KnownStacks<'_>, state: *mut ThreadState, address: u64)
     }
 }
 
-/// Notes how things stand with the stack that a thread leaves. True where it was in the list.
+/// Saves the state of the stack that a thread leaves. True where it was in the list.
 unsafe fn leave(list: &mut KnownStacks<'_>, state: *mut ThreadState, left_at: u64) -> bool {
     // SAFETY: the thread's own state.
     unsafe {
@@ -241,7 +241,7 @@ fn give_back(stack: &KnownStack) {
     }
 }
 
-/// Has a thread go on with a stack.
+/// Switches a thread to a stack.
 unsafe fn enter(list: &mut KnownStacks<'_>, at: usize, state: *mut ThreadState) {
     let Some(known) = list.get_mut(at).filter(|it| (1..states()).contains(&(it.number as usize))) else { return };
     let (base, end) = (shadow_base(known.number as usize), shadow_end(known.number as usize));
@@ -268,8 +268,8 @@ unsafe fn top_of_user(known: &KnownStack) -> Option<u64> {
     unsafe { ((*user).stack_number == known.number).then(|| (*user).shadow_top) }
 }
 
-/// Whether memory can be read all the way. Who may not ask believes it. It is looked at from above, in ever longer steps: right
-/// below a thread's stack there is a page that cannot be read, and much else may lie below that.
+/// Whether memory can be read all the way; assumed where a filter forbids the system call. It is probed from above, in ever
+/// longer steps: right below a thread's stack is a guard page, and much else may lie below that.
 fn is_connected(low: u64, high: u64) -> bool {
     if !syscall::may(PROCESS_VM_READV) {
         return true;

@@ -1,7 +1,7 @@
 //! Windows of detail: a thread that overwrites its oldest detail hands over what lies around a trigger instead.
 //!
 //! The drain reads events a moment after they happened, when a busy thread has gone round its two chunks many times. So
-//! the thread itself looks through a chunk that it has filled, for functions that triggers are about. The chunk, the one
+//! the thread itself looks through a chunk that it has filled, for functions that triggers name. The chunk, the one
 //! before it, and those of the post-roll go to the drain, which decides exactly what is written.
 
 use ada_ring::arch::RETURN_POPS;
@@ -22,7 +22,7 @@ const WAIT_STEP: u32 = 200_000;
 /// Steps without a sign of life from the recorder.
 const PATIENCE: u32 = 2_000_000_000 / WAIT_STEP;
 
-/// Hears that a detail chunk is full, before the thread goes on in the other.
+/// Called when a detail chunk is full, before the thread goes on in the other.
 ///
 /// # Safety
 /// `state` is the calling thread's own, with signals blocked; the chunk is the one that it has filled.

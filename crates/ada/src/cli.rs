@@ -92,9 +92,9 @@ pub(crate) enum Command {
     Snapshot(snapshot::Args),
     /// Change what opens windows of detail in a running trace
     Trigger(trigger::Args),
-    /// Make a session about a twentieth of its size
+    /// Pack a session to about a twentieth of its size
     Pack(pack::PackArgs),
-    /// Make a packed session ATF V2 again, to the last byte
+    /// Convert a packed session back to raw ATF V2, byte for byte
     Unpack(pack::UnpackArgs),
     /// Look into a recorded session's files
     Atf(atf::Args),

@@ -22,7 +22,7 @@ kept in the session: see `ada hooks SESSION`. The program is not stopped for any
 pub(crate) struct Args {
     /// The traced program, as `ada ps` shows it
     pid: u32,
-    /// Ignore functions or modules whose name matches; `*` and `?` are wild. May be given several times
+    /// Ignore functions or modules matching PATTERN (wildcards `*`, `?`). May be given several times
     #[arg(long, value_name = "PATTERN", required_unless_present_any = ["count", "on"])]
     off: Vec<String>,
     /// Count their calls, and record nothing

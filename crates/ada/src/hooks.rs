@@ -22,7 +22,7 @@ Examples:
 pub(crate) struct Args {
     /// The session's folder
     session: PathBuf,
-    /// List the functions of modules whose file name matches; `*` and `?` are wild
+    /// List the functions of modules whose file name matches (wildcards `*`, `?`)
     #[arg(long, value_name = "PATTERN")]
     module: Option<String>,
     /// List only functions that are not hooked fully

@@ -14,7 +14,7 @@ use crate::exit::{Blame, Outcome, say};
 const PACK_EXAMPLES: &str = "\
 Examples:
   ada pack ada_traces/session_20261115_101500       in place; about a twentieth of the size, and every command reads it as before
-  ada unpack ada_traces/session_20261115_101500     ATF V2 again, to the last byte
+  ada unpack ada_traces/session_20261115_101500     raw ATF V2 again, byte for byte
 
 Each file is read back and compared before the raw one goes. Files that were cut or never finished are packed, too.
 A file stays raw, and is named on stderr with exit code 1, if

@@ -36,7 +36,7 @@ pub(crate) struct Args {
     /// Print only this thread; can be given several times
     #[arg(long, value_name = "ID")]
     thread: Vec<u32>,
-    /// Print only so many events
+    /// Print at most N events
     #[arg(long, value_name = "N")]
     limit: Option<u64>,
     /// Print registers and stack too, where they were recorded

@@ -23,7 +23,7 @@ The depth is the largest number of blocks that waited at once. Jobs are those of
 pub(crate) struct Args {
     #[command(flatten)]
     session: SessionArgs,
-    /// Queues whose label matches; `*` and `?` are wild
+    /// Queues whose label matches (wildcards `*`, `?`)
     #[arg(long, value_name = "PATTERN")]
     name: Option<String>,
     /// How to print
