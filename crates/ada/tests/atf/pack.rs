@@ -76,7 +76,7 @@ fn what_cannot_be_converted_stays_and_is_named() {
     let (code, stdout, stderr) = run("pack", &session, &[]);
     assert_eq!(code, Some(1));
     assert!(stdout.starts_with("packed 2 files: "), "{stdout}");
-    assert!(stderr.contains("thread_1/detail.atf: left as it is: byte 64: "), "{stderr}");
+    assert!(stderr.contains("thread_1/detail.atf: stays as it is: byte 64: "), "{stderr}");
     assert!(fs::read(session.file("thread_1/detail.atf")).unwrap() == bytes);
     // And a block that is not what it was.
     let mut bytes = fs::read(session.file("thread_2/index.atp")).unwrap();
@@ -84,7 +84,7 @@ fn what_cannot_be_converted_stays_and_is_named() {
     session.write("thread_2/index.atp", &bytes);
     let (code, _, stderr) = run("unpack", &session, &[]);
     assert_eq!(code, Some(1));
-    assert!(stderr.contains("thread_2/index.atp: left as it is: byte 32: "), "{stderr}");
+    assert!(stderr.contains("thread_2/index.atp: stays as it is: byte 32: "), "{stderr}");
     assert!(session.file("thread_1/index.atf").exists() && session.file("thread_2/index.atp").exists());
     let verified = ada(["atf", "verify", session.path().to_str().unwrap()]);
     assert_eq!(verified.status.code(), Some(1));

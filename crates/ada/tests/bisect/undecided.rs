@@ -18,7 +18,7 @@ fn untraced_runs_that_differ_are_said_to() {
     assert_eq!(output.status.code(), Some(3), "{}", said(&output));
     let [line] = text(&output.stdout).lines().collect::<Vec<_>>()[..] else { panic!("{}", said(&output)) };
     assert!(line.starts_with("untraced runs differ from each other already (stdout, line 2: "), "{line}");
-    assert!(line.ends_with("nothing is left to compare"), "{line}");
+    assert!(line.ends_with("there is nothing to compare"), "{line}");
     assert!(!text(&output.stderr).contains("traced run 1,"), "nothing was traced: {}", said(&output));
 
     // What is steady can be compared, and is, unless somebody asks for more.
