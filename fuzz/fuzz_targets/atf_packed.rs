@@ -9,7 +9,7 @@ use ada_testkit::atf::{LINUX, index, index_placeholder};
 use ada_testkit::packed::{Block, file};
 use libfuzzer_sys::fuzz_target;
 
-/// Events as they are told.
+/// Events as they are visited.
 struct Visited(Vec<[u8; Event::SIZE]>);
 
 impl EventVisitor for Visited {
@@ -33,11 +33,11 @@ fuzz_target!(|bytes: &[u8]| {
             if shape.block_count() == 0 {
                 return;
             }
-            let told = shape.visit_block(&packed, 0, &mut decoder, &mut visited);
-            assert_eq!(told, shape.read_events(&packed, 0, &mut decoder, &mut events));
+            let result = shape.visit_block(&packed, 0, &mut decoder, &mut visited);
+            assert_eq!(result, shape.read_events(&packed, 0, &mut decoder, &mut events));
             // Both ways to read it give the same.
             assert!(visited.0 == events);
-            if told.is_ok() {
+            if result.is_ok() {
                 // What could be read can be written, and is the same again.
                 let raw = index(LINUX, 5, false, &events);
                 let again = pack_index(&raw, Cursor::new(Vec::new()), |_| ()).expect("a sound file").into_inner();

@@ -7,7 +7,7 @@ fuzz_target!(|bytes: &[u8]| {
     let length = bytes.len() as u64;
     match unchecked::summary(bytes) {
         Ok(items) => assert!(items <= length * length, "rows may share items, but there are fewer of them than bytes"),
-        Err(SummaryError::TooShort { length: told }) => assert_eq!(told, length),
+        Err(SummaryError::TooShort { length: stated }) => assert_eq!(stated, length),
         Err(
             SummaryError::OtherFormat { offset }
             | SummaryError::Lengths { offset }

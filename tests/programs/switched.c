@@ -1,4 +1,4 @@
-// Calls as told, on as many threads as told: "tick CALLS THREADS", "hold" (reads the next line within a call),
+// Calls as asked, on as many threads as asked: "tick CALLS THREADS", "hold" (reads the next line within a call),
 // "fork CALLS" (a child makes them). Says "done" after each line.
 #include <pthread.h>
 #include <stdio.h>

@@ -66,8 +66,8 @@ pub unsafe fn reserve(state: *mut ThreadState) -> u64 {
     }
 }
 
-/// Hands over the chunk that a position ran out of, and claims another. The full one goes first: whoever waits keeps
-/// nothing that others wait for.
+/// Hands over the chunk that a position ran out of, and claims another. The full one goes first: a thread that waits
+/// keeps nothing that others wait for.
 ///
 /// # Safety
 /// `state` is the calling thread's own, and `past` its position in the lane.
@@ -104,7 +104,7 @@ pub(crate) unsafe fn exchange(
     unsafe { obtain(state, lane, is_in_dump(past), handed_over.as_ref(), blocked) }
 }
 
-/// Leaves word with the events that a chunk of another lane was handed over.
+/// Records among the events that a chunk of another lane was handed over.
 ///
 /// # Safety
 /// `state` is the calling thread's own.
@@ -136,15 +136,15 @@ unsafe fn obtain(
     }
     control.exhausted.fetch_add(1, Ordering::Relaxed);
     if control.on_full.load(Ordering::Relaxed) == OnFull::Drop as u32 {
-        // What it has filled just now is worth keeping, as long as there is room for everybody's newest.
+        // What it has just filled is worth keeping as long as there is room for every thread's newest.
         let newest = handed_over.map(|full| full.chunk);
         // SAFETY: the caller's promise.
         let take_back = |but| unsafe { take_back(state, lane, but) };
         let taken = take_back(newest).or_else(growth::claim_chunk).or_else(|| take_back(None));
         return taken.map(|chunk| (chunk, 0));
     }
-    // What the drain has of this thread comes free, and is worth waiting for: so much and no more is kept in memory of one
-    // that is too fast for the disk. Who has nothing there would wait for others, who may wait for it.
+    // A thread waits only for its own chunks, which the drain will free: this bounds the memory of a thread that outruns the
+    // disk. A thread with nothing to be drained would wait for others, which may wait for it.
     let is_worth_waiting = || handed_over.is_some_and(|full| pool.is_with_drain(full));
     if !is_worth_waiting()
         && let Some(chunk) = growth::claim_chunk()
@@ -180,7 +180,7 @@ unsafe fn obtain(
     None
 }
 
-/// Takes back the oldest that a thread has left with the drain, except for one.
+/// Takes back the oldest that a thread has handed to the drain, except for one.
 ///
 /// # Safety
 /// `state` is the calling thread's own.
@@ -198,13 +198,13 @@ unsafe fn take_back(state: *mut ThreadState, lane: Lane, but: Option<usize>) -> 
     Some(chunk)
 }
 
-/// Whether a position lies in the chunk that nobody reads, or ran out of it.
+/// Whether a position lies in the dump, or ran past its end.
 fn is_in_dump(position: u64) -> bool {
     position.wrapping_sub(pool().dump() as u64) < CHUNK_SIZE as u64
 }
 
-/// No chunk is to be had: the record goes where nobody reads it. It is counted at once, because the thread may end before
-/// it comes back; once nobody reads anything any more, a thread asks no more often than it needs to.
+/// There is no chunk: the record goes to the dump, which nobody reads. It is counted at once, because the thread may end before
+/// it comes back. Once the recorder is gone, a thread asks no more often than it needs to.
 ///
 /// # Safety
 /// `state` is the calling thread's own.

@@ -1,10 +1,10 @@
-//! Fatal signals: the handler that stands for their default action, tells of the crash, and lets it happen.
+//! Fatal signals: the handler that stands for their default action, records the crash, and lets it happen.
 //!
 //! The recorder puts the handler where a program has none. Programs are not to see it: while one of their own threads
 //! changes or asks for a signal's action, the true default is in place, and afterwards the handler again, unless the
 //! program has its own by then. So a program that looks whether it has a handler finds that it has not, one that installs
-//! a handler has it alone, and one whose handler ends by restoring the default and letting the signal hit again crashes
-//! as ever, with a record.
+//! a handler has it alone, and one whose handler ends by restoring the default and letting the signal hit again still
+//! crashes, with a record.
 
 use ada_ring::crash::{CRASH_FRAMES, CrashSlot};
 use ada_ring::{Control, ShadowFrame, ThreadState};
@@ -99,12 +99,12 @@ pub(crate) fn learn_signal_return(signal: u64) {
     }
 }
 
-/// Whether the handler of a signal is told why it was sent.
+/// Whether the handler of a signal takes a `siginfo_t`.
 pub(crate) fn asks_for_information(signal: u64) -> bool {
     exchange(signal, None).is_none_or(|action| action.flags & SA_SIGINFO != 0)
 }
 
-/// The program has done so: where the default is in place, the handler stands for it again.
+/// The program has changed or asked for it: where the default is in place, the handler replaces it again.
 pub(crate) fn put_back(signal: u64) {
     let Some(current) = exchange(signal, None).filter(|action| stands_for(signal) && action.handler == SIG_DFL) else {
         return;
@@ -119,7 +119,7 @@ pub(crate) fn put_back(signal: u64) {
     }
 }
 
-/// Tells of a fatal signal, and lets the default action happen: the instruction faults again, or the signal is sent
+/// Records a fatal signal, and lets the default action happen: the instruction faults again, or the signal is sent
 /// again as it was.
 ///
 /// # Safety

@@ -10,7 +10,7 @@ use crate::memory::pool;
 use crate::recorder::{Patience, WAIT_STEP};
 use crate::syscall;
 
-/// Tells the recorder, and returns when it may go on. `path` is the first argument.
+/// Notifies the recorder, and returns when the thread may go on. `path` is the first argument.
 pub(crate) fn ask(path: u64) {
     if !syscall::may_ask_who() || !syscall::may(FUTEX) {
         return;
@@ -29,7 +29,7 @@ pub(crate) fn ask(path: u64) {
     loop {
         let stage = call.stage.load(Ordering::Acquire);
         let is_open = stage == ExecStage::Asked as u32 || stage == ExecStage::Heard as u32;
-        // The recorder gives the place back, which may be another's by now, if it does not follow.
+        // The recorder gives the entry back, which may be another's by now, if it does not follow.
         if !is_open || call.tid.load(Ordering::Acquire) != thread {
             return;
         }
@@ -51,7 +51,7 @@ pub(crate) fn failed() {
     }
 }
 
-/// The place that a thread has from its last try, or a free one.
+/// The entry that a thread has from its last try, or a free one.
 fn place<'c>(control: &'c Control, thread: u32, patience: &mut Patience<'_>) -> Option<&'c ExecCall> {
     let execs = &control.execs;
     let tries_again = |call: &&ExecCall| {

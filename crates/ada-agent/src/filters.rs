@@ -1,8 +1,8 @@
-//! System calls that the program forbids itself by a seccomp filter: whoever makes one is killed, and so would the agent be.
+//! System calls that the program forbids itself by a seccomp filter: a thread that makes one is killed, and so would the agent be.
 //!
 //! The functions that install filters are probed. Before one is in place, its code is run on every system call that the agent
-//! makes, with the arguments that it passes; whatever is not allowed, the agent goes without from then on. Of a filter
-//! that was there before the program started, the recorder finds out the same.
+//! makes, with the arguments that it passes; the agent does without those that are not allowed. The recorder does the
+//! same for filters that were there before the program started.
 
 use core::sync::atomic::Ordering;
 

@@ -1,6 +1,6 @@
-//! The shadow stack before a call, where it is not plain: frames that died, stacks that changed.
+//! Repairs the shadow stack before a call: removes dead frames, finds the stack that the thread has changed to.
 //!
-//! A frame is known by its return slot. One whose slot a newer call of its stack has, or has left below, is dead.
+//! A frame is known by its return slot. A frame is dead once a newer call of its stack has the same slot, or one above it.
 
 use ada_ring::ThreadState;
 use ada_ring::shadow_frame::FRAME_GOES_ON;

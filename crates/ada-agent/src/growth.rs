@@ -1,9 +1,9 @@
 //! Maps more of ada's memory where this process needs more than it has from the start: chunks and blocks of counters, which
 //! are there for all processes to map, and regions of thread states of its own.
 //!
-//! A mapping of shared memory is made longer in place, for which no descriptor is needed. Whoever maps holds a lock of the
-//! process. A fork may copy the process while another thread has just mapped and not yet taken note; so a step that fails
-//! is taken as made where the memory is there.
+//! A mapping of shared memory is made longer in place, for which no descriptor is needed. A thread that maps holds a lock of the
+//! process. A fork may copy the process while another thread has mapped memory and not yet noted it; so a step that fails
+//! counts as done where the memory is there.
 
 use ada_ring::chunk::{CHUNK_SIZE, CHUNKS_MAPPED_AT_ONCE};
 use ada_ring::counters::{BLOCK_BYTES, BLOCKS_MAPPED_AT_ONCE, FIRST_BLOCKS};
@@ -68,7 +68,7 @@ impl Row {
         self.first + self.further.load(Ordering::Acquire) as usize
     }
 
-    /// Sees to it that a piece is mapped. Called with signals blocked.
+    /// Maps a piece if it is not mapped yet. Called with signals blocked.
     fn map(&self, number: usize) -> bool {
         if number < self.mapped() {
             return true;
@@ -128,7 +128,7 @@ pub(crate) fn add_region(known: usize) -> bool {
         return false;
     }
     let address = region_address(region);
-    // SAFETY: new memory, where nothing is. Older kernels take the place for a wish.
+    // SAFETY: new memory, where nothing is. Older kernels take the address for a hint.
     let mapped =
         unsafe { syscall::call(MMAP, [address, private::BYTES as u64, READ_AND_WRITE, PRIVATE_MEMORY, u64::MAX, 0]) }
             as u64;
@@ -164,7 +164,7 @@ mod tests {
     /// Where nobody else maps anything.
     const FAR_AWAY: u64 = 0x2000_0000_0000;
 
-    /// A row of shared memory with two pieces mapped, and room for more behind them. Each test has its own place.
+    /// A row of shared memory with two pieces mapped, and room for more behind them. Each test has its own addresses.
     fn row(most: usize, place: u64) -> Row {
         const MEMFD_CREATE: u64 = 319;
         const FTRUNCATE: u64 = 77;

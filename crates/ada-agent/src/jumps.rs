@@ -1,7 +1,7 @@
 //! Calls that go on with another stack, or further up their own: `longjmp` and the `ucontext` functions.
 //!
 //! Their arguments say where the stack pointer will be, so that it is known which stack it is, and which frames die. For a
-//! program's own assembly that does the like, the next event has to tell: see [`crate::stacks`].
+//! program's own assembly that does the like, the next event has to show it: see [`crate::stacks`].
 
 use ada_ring::ThreadState;
 use core::ops::Range;

@@ -2,7 +2,7 @@
 //!
 //! It is a guest in someone else's process. It calls no libc (whose functions are hooked too), allocates nothing,
 //! keeps no file descriptor, and makes system calls only where an event cannot be recorded without them. Everything it
-//! may touch is described by [`ada_ring`]; where that lies is told in [`config`].
+//! may touch is described by [`ada_ring`]; [`config`] says where that lies.
 //!
 //! `ada-control` compiles this crate a second time, freestanding, and copies the result into the target; here it is an
 //! ordinary library, so that its rules can be tested.

@@ -15,7 +15,7 @@ const CONSISTENT: u32 = 0;
 const STATE_OFFSET: u64 = 24;
 /// Stands in the word of the waiting process while the rest is filled in.
 const ASKING: u32 = u32::MAX;
-/// Tells the recorder, makes the system calls it asks for, and returns when it is done.
+/// Notifies the recorder, makes the system calls it asks for, and returns when it is done.
 pub(crate) fn libraries_changed() {
     let debug = get(Item::LoaderDebug);
     if debug == 0 {
@@ -45,9 +45,9 @@ pub(crate) fn libraries_changed() {
     loader.waiting.store(process, Ordering::Release);
     syscall::futex_wake(&loader.waiting);
     loop {
-        // Read before the stage, so that what is said between the look and the wait ends the wait.
+        // Read before the stage, so that a message between the look and the wait ends the wait.
         let said = loader.said.load(Ordering::Acquire);
-        // Another process may be in line already, and what the recorder asks for is asked of that one.
+        // Another process may be next already, and the recorder's requests are for that one.
         if loader.waiting.load(Ordering::Acquire) != process {
             return;
         }

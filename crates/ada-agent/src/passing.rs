@@ -19,7 +19,7 @@ const RECORDED: u32 = 0;
 /// Lets the calls of this process pass, unless another of its threads is at it. Called with signals blocked.
 pub(crate) fn let_calls_pass(control: &Control) {
     let block = process_block();
-    // Whoever edits code makes pages unwritable again, too.
+    // A thread that edits code makes pages unwritable again, too.
     if block.edits_busy.compare_exchange(0, 1, Ordering::Acquire, Ordering::Relaxed).is_err() {
         return;
     }

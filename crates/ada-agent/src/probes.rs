@@ -20,7 +20,7 @@ const CLONE_VM: u64 = 0x100;
 const CLONE_VFORK: u64 = 0x4000;
 const CLONE_SETTLS: u64 = 0x8_0000;
 
-/// Keeps what a probe sees of a call, and publishes the call's record at `place`.
+/// Keeps what a probe sees of a call, and publishes the call's record, `place`.
 ///
 /// # Safety
 /// `state` is the calling thread's own, `slot` what its stub passed, and `place` a record that it has reserved.

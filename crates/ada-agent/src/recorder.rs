@@ -11,7 +11,7 @@ pub(crate) const WAIT_STEP: u32 = 100_000_000;
 /// Nanoseconds without a sign of life from the recorder, after which it is given up for all.
 const PATIENCE: u64 = 2_000_000_000;
 
-/// What is left of a thread's patience.
+/// What remains of a thread's patience.
 pub(crate) struct Patience<'c> {
     control: &'c Control,
     rounds: u64,

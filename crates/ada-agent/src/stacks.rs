@@ -2,12 +2,12 @@
 //!
 //! Each stack has a shadow stack of its own, and a thread's state points at that of the stack it is on. A program changes
 //! stacks by means of its own: `swapcontext` says where it goes, a library's assembly does not. But what happens next
-//! happens at an address, and addresses tell stacks apart. A stub looks whether it is below what is known of the stack that
-//! the thread is on, or above the newest frame. Then it is looked up here, and a place that belongs to no stack that is
-//! known is a new one.
+//! happens at an address, and each address belongs to one stack. A stub looks whether it is below what is known of the stack that
+//! the thread is on, or above the newest frame. Then it is looked up here, and an address that belongs to no stack that is
+//! known is on a new one.
 //!
 //! Memory that can be read all the way is one stack. Two that lie side by side, without a page between them that cannot, are
-//! told apart by what is known of them: what the program has said of their length, and how far they were used.
+//! distinguished by what is known of them: what the program has said of their length, and how far they were used.
 //!
 //! A wrong guess costs depths, and nothing else.
 
@@ -26,7 +26,7 @@ use crate::stretch::is_one_stack;
 use crate::{state_claims, syscall};
 
 const PAGE: u64 = 4096;
-/// How far below what was used of a thread's own stack it is looked whether it goes on, so that not each page is asked for.
+/// How far below the used part of a thread's own stack its extent is probed, so that not each page takes a system call.
 const AHEAD: u64 = 16 * PAGE;
 /// How far another stack is taken to reach below what was used of it, while a thread is on it, …
 const REACH: u64 = 16 * PAGE;
@@ -41,8 +41,8 @@ const LONGEST_STEP: u64 = 16 << 20;
 /// What is taken to be used around an address.
 const AROUND: u64 = 256;
 
-/// Sees to it that a thread is on the stack that has an address: its state points at the shadow stack of that. `bounds` is
-/// what the program says of it, if anything, and `left_at` the stack pointer with which that goes on that is left for it.
+/// Puts a thread on the stack that has an address: its state then points at that stack's shadow stack. `bounds` is what the
+/// program says of the stack, if anything, and `left_at` the stack pointer with which the stack that is left will go on.
 ///
 /// # Safety
 /// `state` is the calling thread's own, with signals blocked.
@@ -165,7 +165,7 @@ unsafe fn reaches(list: &KnownStacks<'_>, state: *mut ThreadState, address: u64)
     }
 }
 
-/// Notes how things stand with the stack that a thread leaves. True where it was in the list.
+/// Saves the state of the stack that a thread leaves. True where it was in the list.
 unsafe fn leave(list: &mut KnownStacks<'_>, state: *mut ThreadState, left_at: u64) -> bool {
     // SAFETY: the thread's own state.
     unsafe {
@@ -191,7 +191,7 @@ unsafe fn leave(list: &mut KnownStacks<'_>, state: *mut ThreadState, left_at: u6
 }
 
 /// The stack that has an address, or seems to; a new one where there is none. `None` where there is no room for another
-/// one: its calls are told as those of the stack before.
+/// one: its calls are recorded as those of the stack before.
 fn find(list: &mut KnownStacks<'_>, address: u64, bounds: Option<Range<u64>>) -> Option<usize> {
     if let Some(at) = list.containing(address) {
         let known = *list.get(at)?;
@@ -241,7 +241,7 @@ fn give_back(stack: &KnownStack) {
     }
 }
 
-/// Has a thread go on with a stack.
+/// Switches a thread to a stack.
 unsafe fn enter(list: &mut KnownStacks<'_>, at: usize, state: *mut ThreadState) {
     let Some(known) = list.get_mut(at).filter(|it| (1..states()).contains(&(it.number as usize))) else { return };
     let (base, end) = (shadow_base(known.number as usize), shadow_end(known.number as usize));
@@ -268,8 +268,8 @@ unsafe fn top_of_user(known: &KnownStack) -> Option<u64> {
     unsafe { ((*user).stack_number == known.number).then(|| (*user).shadow_top) }
 }
 
-/// Whether memory can be read all the way. Who may not ask believes it. It is looked at from above, in ever longer steps: right
-/// below a thread's stack there is a page that cannot be read, and much else may lie below that.
+/// Whether memory can be read all the way; assumed where a filter forbids the system call. It is probed from above, in ever
+/// longer steps: right below a thread's stack is a guard page, and much else may lie below that.
 fn is_connected(low: u64, high: u64) -> bool {
     if !syscall::may(PROCESS_VM_READV) {
         return true;

@@ -150,7 +150,7 @@ fn let_signals_in(program_stack: u64, wait: impl Fn()) {
     fn of<W: Fn()>(_: &Pause<W>) -> extern "C" fn(u64) {
         pause::<W>
     }
-    // SAFETY: the stub has left both masks there.
+    // SAFETY: the stub has put both masks there.
     let pause = Pause(unsafe { *(program_stack as *const u64).add(1) }, wait);
     // SAFETY: nothing of the program's stack is in use below.
     unsafe { call_on_stack(program_stack, of(&pause), &raw const pause as u64) };

@@ -40,7 +40,7 @@ pub fn acquire(slot: u64) -> Option<*mut ThreadState> {
         if owner(number).load(Ordering::Relaxed) == 0 {
             // A fork child: the state is the copy of the forking thread's, open frames included. Its chunk is not.
             state_threads(number / STATES)[number % STATES].store(thread, Ordering::Relaxed);
-            // Whoever was at it is not here.
+            // The threads that held these locks are not in this process.
             process_block().edits_busy.store(0, Ordering::Relaxed);
             process_block().growing.store(0, Ordering::Relaxed);
             process_block().stacks_busy.store(0, Ordering::Relaxed);

@@ -1,7 +1,7 @@
 //! Windows of detail: a thread that overwrites its oldest detail hands over what lies around a trigger instead.
 //!
 //! The drain reads events a moment after they happened, when a busy thread has gone round its two chunks many times. So
-//! the thread itself looks through a chunk that it has filled, for functions that triggers are about. The chunk, the one
+//! the thread itself looks through a chunk that it has filled, for functions that triggers name. The chunk, the one
 //! before it, and those of the post-roll go to the drain, which decides exactly what is written.
 
 use ada_ring::arch::RETURN_POPS;
@@ -22,7 +22,7 @@ const WAIT_STEP: u32 = 200_000;
 /// Steps without a sign of life from the recorder.
 const PATIENCE: u32 = 2_000_000_000 / WAIT_STEP;
 
-/// Hears that a detail chunk is full, before the thread goes on in the other.
+/// Called when a detail chunk is full, before the thread goes on in the other.
 ///
 /// # Safety
 /// `state` is the calling thread's own, with signals blocked; the chunk is the one that it has filled.
@@ -63,7 +63,7 @@ unsafe fn is_open(state: *mut ThreadState) -> bool {
 }
 
 /// A chunk for what may become a window, waited for where the session is to be complete: as long as the drain has
-/// something to free. Chunks that events need are left to them.
+/// something to free. Chunks that events need stay theirs.
 pub(crate) fn wait_for_chunk(blocked: &mut SignalsBlocked) -> Option<(usize, u64)> {
     let pool = pool();
     let control = pool.control();

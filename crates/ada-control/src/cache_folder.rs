@@ -13,7 +13,7 @@ pub(crate) const UNFINISHED: &str = "unfinished";
 
 /// Where things of one kind are kept by default: below `$ADA_CACHE_DIR`, `$XDG_CACHE_HOME/ada` or `~/.cache/ada`, whichever is
 /// set first.
-pub(crate) fn default_place(kind: &str) -> Option<PathBuf> {
+pub(crate) fn default_path(kind: &str) -> Option<PathBuf> {
     let variable = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     choose(variable, is_ours).map(|folder| folder.join(kind))
 }

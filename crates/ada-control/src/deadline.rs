@@ -1,7 +1,7 @@
 //! How much work hooking may be.
 //!
 //! What is measured is the processor time of the threads that hook, since a machine that is busy with other things makes a
-//! healthy start take any time, and a start that goes wrong works for ever. Whoever says how long it may take means the clock.
+//! healthy start take any time, and a start that goes wrong works for ever. A limit that the user sets is wall-clock time.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -20,14 +20,14 @@ const TOLERANCE: Duration = Duration::from_secs(10);
 #[derive(Debug)]
 pub(crate) struct Deadline {
     allowed: Duration,
-    /// The moment, where the user has said how long.
+    /// The moment, if the user has set a limit.
     at: Option<Instant>,
     /// Nanoseconds of processor time that went into it so far.
     worked: AtomicU64,
 }
 
 impl Deadline {
-    /// From the work that is estimated for these files, unless the user has said how long.
+    /// From the work that is estimated for these files, unless the user has set a limit.
     pub(crate) fn new(started: Instant, files: &[LoadedFile], allowance: Option<Duration>) -> Self {
         let bytes: u64 = files.iter().map(|file| file.end - file.start).sum();
         let allowed = allowance.unwrap_or(Duration::from_nanos(bytes * NANOSECONDS_PER_BYTE) + TOLERANCE);
@@ -64,11 +64,13 @@ impl Deadline {
 
 #[cfg(test)]
 mod tests {
+    use ada_event::RuntimeAddr;
+
     use super::*;
 
     #[test]
     fn it_grows_with_the_work_and_yields_to_the_user() {
-        let file = |end| LoadedFile { path: "x".into(), start: 0, end };
+        let file = |end| LoadedFile { path: "x".into(), start: RuntimeAddr(0), end: RuntimeAddr(end) };
         let now = Instant::now();
         let small = Deadline::new(now, &[file(4096)], None);
         let large = Deadline::new(now, &[file(4096), file(100 << 20)], None);

@@ -44,7 +44,7 @@ pub enum ControlError {
         /// Why, and what to do.
         reason: String,
     },
-    /// Hooks that an ada that is gone has left in a process cannot be removed.
+    /// The hooks of an ada that is gone cannot be removed from a process.
     #[error("cannot remove the hooks of process {pid}: {reason}")]
     NotDetached {
         /// The process.
@@ -52,7 +52,7 @@ pub enum ControlError {
         /// Why, and what to do.
         reason: String,
     },
-    /// The program ended before it could be hooked: its loader lacks a library, for instance, and has said so.
+    /// The program ended before it could be hooked: its loader has reported a missing library, for instance.
     #[error("the program ended before it could be hooked ({})", .0.words())]
     EndedEarly(End),
     /// The program did something else than it does by itself.
@@ -71,7 +71,7 @@ pub enum ControlError {
     System {
         /// What was being done.
         doing: &'static str,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
     /// A system call made in the target failed.
@@ -79,7 +79,7 @@ pub enum ControlError {
     Injected {
         /// What was being done.
         doing: &'static str,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
     /// Generated code does not assemble: an error in this build.
@@ -87,7 +87,7 @@ pub enum ControlError {
     Arena(#[from] ada_patch::ArenaError),
     /// There is nothing to make a session of.
     #[error(
-        "{path} has no segments of a ring that was left behind; give a session's folder, or the id of a traced process"
+        "{path} has no segments of a ring that a killed ada recorded; give a session's folder, or the id of a traced process"
     )]
     NoSegments {
         /// What was looked into.

@@ -25,7 +25,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn patterns_match_names_places_and_modules() {
+    fn patterns_match_names_offsets_and_modules() {
         let matches = |pattern, name| matches_function(pattern, Path::new("/usr/bin/sort"), name, ImageOffset(0x1234));
         for pattern in ["sort", "/usr/bin/*", "compare"] {
             assert!(matches(pattern, Some("compare")), "{pattern}");

@@ -37,7 +37,7 @@ pub struct TraceOptions {
     pub on_full: OnFull,
     /// How many chunks of 256 KiB all threads share.
     pub chunks: usize,
-    /// How long hooking may take; estimated from the work where it is not said.
+    /// How long hooking may take; estimated from the work if not set.
     pub start_up_timeout: Option<Duration>,
     /// What happens to registers and stack windows.
     pub detail: DetailMode,
@@ -45,7 +45,7 @@ pub struct TraceOptions {
     pub stack_window: usize,
     /// Whether vector registers are captured too, if detail is.
     pub vectors: bool,
-    /// How many bytes of events and detail to keep on disk, the newest; all if it is not said.
+    /// How many bytes of events and detail to keep on disk, the newest; all if not set.
     pub ring: Option<u64>,
     /// In which form events and detail are written.
     pub store: Store,

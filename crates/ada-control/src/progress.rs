@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-/// Hears how a trace goes on. Called from several threads.
+/// Receives the progress of a trace. Called from several threads.
 pub trait Progress: Sync {
     /// The program is loaded, and its files are about to be hooked; that may take so long.
     fn hooking(&self, files: usize, allowed: Duration) {

@@ -12,7 +12,7 @@ use ada_format::atf::HexAddr;
 use ada_image::Image;
 use serde::{Deserialize, Serialize};
 
-use crate::cache_folder::{CacheFolder, default_place};
+use crate::cache_folder::{CacheFolder, default_path};
 
 /// No list of a person's is longer.
 const MOST_BYTES: u64 = 16 << 20;
@@ -123,7 +123,7 @@ pub type QuarantineEntry = (FileId, io::Result<QuarantinedFile>);
 impl QuarantineFolder {
     /// Beside the plans; nothing where no folder is the user's own.
     pub fn by_default() -> Option<Self> {
-        default_place("quarantine").map(Self::at)
+        default_path("quarantine").map(Self::at)
     }
 
     /// In this folder.

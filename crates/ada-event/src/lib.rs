@@ -11,6 +11,8 @@ mod calendar;
 mod duration;
 mod event;
 mod id;
+#[cfg(feature = "serde")]
+mod stored_number;
 mod time;
 
 pub use address::{ImageOffset, RuntimeAddr};

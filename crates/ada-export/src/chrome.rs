@@ -6,7 +6,7 @@ use ada_event::{ProcessId, ThreadId, TraceNanos};
 use serde_json::{Value, json};
 
 use crate::json_text::{micros, text};
-use crate::model::{Argument, Call, Ending, Link, LinkEnd, Logical, TraceInfo};
+use crate::model::{Argument, Call, Ending, Link, LinkEnd, Logical, TraceInfo, TraceThread};
 use crate::timeline_writer::{ArgumentsAt, TimelineWriter};
 
 pub(crate) struct Chrome<'a> {
@@ -80,8 +80,8 @@ struct Edge<'a> {
     arguments: Option<Value>,
 }
 
-fn ids(trace: &TraceInfo, thread: usize) -> (ProcessId, ThreadId) {
-    (trace.process_of(thread).pid, trace.threads[thread].id)
+fn ids(trace: &TraceInfo, thread: TraceThread) -> (ProcessId, ThreadId) {
+    (trace.process_of(thread).pid, trace.thread(thread).id)
 }
 
 fn put_ending(arguments: &mut serde_json::Map<String, Value>, ending: &Ending) {
@@ -106,17 +106,17 @@ impl TimelineWriter for Chrome<'_> {
             self.metadata("process_name", process.pid, ThreadId(0), &process.name)?;
         }
         for (index, thread) in trace.threads.iter().enumerate() {
-            let (pid, tid) = ids(trace, index);
+            let (pid, tid) = ids(trace, TraceThread(index));
             self.metadata("thread_name", pid, tid, &thread.name)?;
         }
         Ok(())
     }
 
-    fn begin_thread(&mut self, _: &TraceInfo, _: usize) -> io::Result<()> {
+    fn begin_thread(&mut self, _: &TraceInfo, _: TraceThread) -> io::Result<()> {
         Ok(())
     }
 
-    fn open(&mut self, trace: &TraceInfo, thread: usize, call: &Call, arguments: &[Argument]) -> io::Result<()> {
+    fn open(&mut self, trace: &TraceInfo, thread: TraceThread, call: &Call, arguments: &[Argument]) -> io::Result<()> {
         let function = trace.function(thread, call.function);
         let (pid, tid) = ids(trace, thread);
         self.begin_event('X', pid, tid, &function.name, &function.module)?;
@@ -136,11 +136,11 @@ impl TimelineWriter for Chrome<'_> {
         self.out.write_all(b"}")
     }
 
-    fn close(&mut self, _: &TraceInfo, _: usize, _: &Call, _: &[Argument]) -> io::Result<()> {
+    fn close(&mut self, _: &TraceInfo, _: TraceThread, _: &Call, _: &[Argument]) -> io::Result<()> {
         Ok(())
     }
 
-    fn end_thread(&mut self, _: &TraceInfo, _: usize) -> io::Result<()> {
+    fn end_thread(&mut self, _: &TraceInfo, _: TraceThread) -> io::Result<()> {
         Ok(())
     }
 
@@ -154,7 +154,7 @@ impl TimelineWriter for Chrome<'_> {
         let begin = Edge { phase: 'b', id, name: &span.name, time: span.start, arguments: Some(arguments.into()) };
         self.nestable(trace, span, &begin)?;
         for part in &span.parts {
-            let thread = trace.threads[part.thread].id;
+            let thread = trace.thread(part.thread).id;
             let arguments = json!({ "part": true, "running": part.is_running, "thread": thread.0 });
             let begin = Edge { phase: 'b', id, name: &part.label, time: part.start, arguments: Some(arguments) };
             self.nestable(trace, span, &begin)?;

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::io::{self, BufWriter, Write};
 
-use crate::model::{Argument, Call, Logical, TraceInfo};
+use crate::model::{Argument, Call, FunctionIndex, Logical, TraceInfo, TraceThread};
 use crate::paths::Paths;
 use crate::timeline_writer::{ArgumentsAt, TimelineWriter};
 
@@ -14,7 +14,7 @@ pub(crate) struct Folded<'a> {
     times: Vec<u64>,
     open: Vec<OpenCall>,
     /// Names in the order of their numbers: threads by their indexes, then functions.
-    numbers: HashMap<(usize, u32), u32>,
+    numbers: HashMap<(usize, FunctionIndex), u32>,
     names: Vec<String>,
     root: Option<u32>,
 }
@@ -65,13 +65,13 @@ impl TimelineWriter for Folded<'_> {
         Ok(())
     }
 
-    fn begin_thread(&mut self, _: &TraceInfo, thread: usize) -> io::Result<()> {
-        self.root = self.paths.below(None, thread as u32);
+    fn begin_thread(&mut self, _: &TraceInfo, thread: TraceThread) -> io::Result<()> {
+        self.root = self.paths.below(None, thread.0 as u32);
         Ok(())
     }
 
-    fn open(&mut self, trace: &TraceInfo, thread: usize, call: &Call, _: &[Argument]) -> io::Result<()> {
-        let key = (trace.threads[thread].process, call.function);
+    fn open(&mut self, trace: &TraceInfo, thread: TraceThread, call: &Call, _: &[Argument]) -> io::Result<()> {
+        let key = (trace.thread(thread).process, call.function);
         let names = &mut self.names;
         let number = *self.numbers.entry(key).or_insert_with(|| {
             names.push(plain(&trace.function(thread, call.function).name));
@@ -83,7 +83,7 @@ impl TimelineWriter for Folded<'_> {
         Ok(())
     }
 
-    fn close(&mut self, _: &TraceInfo, _: usize, call: &Call, _: &[Argument]) -> io::Result<()> {
+    fn close(&mut self, _: &TraceInfo, _: TraceThread, call: &Call, _: &[Argument]) -> io::Result<()> {
         let duration = call.end - call.start;
         if let Some(closed) = self.open.pop() {
             self.add(closed.node, duration.saturating_sub(closed.below));
@@ -94,7 +94,7 @@ impl TimelineWriter for Folded<'_> {
         Ok(())
     }
 
-    fn end_thread(&mut self, _: &TraceInfo, _: usize) -> io::Result<()> {
+    fn end_thread(&mut self, _: &TraceInfo, _: TraceThread) -> io::Result<()> {
         Ok(())
     }
 

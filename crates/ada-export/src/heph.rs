@@ -9,7 +9,7 @@ use std::io::{self, Write};
 use ada_format::heph::{Encoder, EventCounter, EventEncoder, EventHead, Nanos, StreamId, SubstreamId};
 use serde_json::Value;
 
-use crate::model::{Argument, Call, Ending, Logical, TraceInfo};
+use crate::model::{Argument, Call, Ending, Logical, TraceInfo, TraceThread};
 use crate::timeline_writer::{ArgumentsAt, TimelineWriter};
 
 /// Bytes that are kept before they are written.
@@ -93,16 +93,16 @@ impl TimelineWriter for Heph<'_> {
         Ok(())
     }
 
-    fn begin_thread(&mut self, _: &TraceInfo, _: usize) -> io::Result<()> {
+    fn begin_thread(&mut self, _: &TraceInfo, _: TraceThread) -> io::Result<()> {
         Ok(())
     }
 
-    fn open(&mut self, _: &TraceInfo, _: usize, _: &Call, _: &[Argument]) -> io::Result<()> {
+    fn open(&mut self, _: &TraceInfo, _: TraceThread, _: &Call, _: &[Argument]) -> io::Result<()> {
         Ok(())
     }
 
-    fn close(&mut self, trace: &TraceInfo, thread: usize, call: &Call, arguments: &[Argument]) -> io::Result<()> {
-        let stream = self.streams[thread];
+    fn close(&mut self, trace: &TraceInfo, thread: TraceThread, call: &Call, arguments: &[Argument]) -> io::Result<()> {
+        let stream = self.streams[thread.0];
         let function = trace.function(thread, call.function);
         let head = EventHead {
             stream: StreamId(stream),
@@ -124,13 +124,13 @@ impl TimelineWriter for Heph<'_> {
         self.write_if_full()
     }
 
-    fn end_thread(&mut self, _: &TraceInfo, _: usize) -> io::Result<()> {
+    fn end_thread(&mut self, _: &TraceInfo, _: TraceThread) -> io::Result<()> {
         Ok(())
     }
 
     fn logical(&mut self, _: &TraceInfo, span: &Logical) -> io::Result<()> {
         for part in &span.parts {
-            let stream = self.streams[part.thread];
+            let stream = self.streams[part.thread.0];
             let head = EventHead {
                 stream: StreamId(stream),
                 counter: self.count(stream),
@@ -142,7 +142,7 @@ impl TimelineWriter for Heph<'_> {
             let event = self.encoder.event(&head).map_err(failed)?;
             event.attribute("part_of", span.reference.as_str()).map_err(failed)?.finish().map_err(failed)?;
         }
-        let stream = self.streams[span.thread];
+        let stream = self.streams[span.thread.0];
         let head = EventHead {
             stream: StreamId(stream),
             counter: self.count(stream),

@@ -23,6 +23,7 @@ mod timeline_writer;
 pub use format::{Format, writer};
 pub use lanes::Lanes;
 pub use model::{
-    Argument, Call, Ending, FunctionInfo, Link, LinkEnd, Logical, Part, ProcessInfo, ThreadInfo, TraceInfo,
+    Argument, Call, Ending, FunctionIndex, FunctionInfo, Link, LinkEnd, Logical, Part, ProcessInfo, ThreadInfo,
+    TraceInfo, TraceThread,
 };
 pub use timeline_writer::{ArgumentsAt, TimelineWriter};

@@ -22,6 +22,14 @@ pub struct TraceInfo {
     pub links: Vec<Link>,
 }
 
+/// A thread of any process, by its index in [`TraceInfo::threads`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct TraceThread(pub usize);
+
+/// A function of one process, by its index in [`ProcessInfo::functions`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct FunctionIndex(pub u32);
+
 /// A process.
 #[derive(Clone, Debug, Default)]
 pub struct ProcessInfo {
@@ -91,7 +99,7 @@ pub struct Call {
     /// When it ended, within the call that encloses it.
     pub end: TraceNanos,
     /// The function, by its index in its process.
-    pub function: u32,
+    pub function: FunctionIndex,
     /// How it ended.
     pub ending: Ending,
     /// On whose behalf the thread made it: 0 is the thread's own, others are those of [`Logical::context`].
@@ -115,7 +123,7 @@ pub struct Logical {
     /// Its process, by its index.
     pub process: usize,
     /// The thread that it began on, by its index.
-    pub thread: usize,
+    pub thread: TraceThread,
     /// `pthread`, `swift`, `gcd` or `callback`.
     pub runtime: &'static str,
     /// What it ran.
@@ -142,7 +150,7 @@ pub struct Part {
     /// Whether it ran.
     pub is_running: bool,
     /// The thread that it ran on, by its index.
-    pub thread: usize,
+    pub thread: TraceThread,
     /// When it began.
     pub start: TraceNanos,
     /// When it ended.
@@ -164,7 +172,7 @@ pub struct Link {
 #[derive(Clone, Debug)]
 pub struct LinkEnd {
     /// The thread, by its index.
-    pub thread: usize,
+    pub thread: TraceThread,
     /// When.
     pub time: TraceNanos,
     /// The call, if it is one, by its opening event.
@@ -173,21 +181,31 @@ pub struct LinkEnd {
     pub logical: Option<String>,
 }
 
+impl ProcessInfo {
+    pub(crate) fn function(&self, function: FunctionIndex) -> &FunctionInfo {
+        &self.functions[function.0 as usize]
+    }
+}
+
 impl TraceInfo {
-    /// A function of a thread's process.
-    pub(crate) fn function(&self, thread: usize, function: u32) -> &FunctionInfo {
-        &self.processes[self.threads[thread].process].functions[function as usize]
+    pub(crate) fn thread(&self, thread: TraceThread) -> &ThreadInfo {
+        &self.threads[thread.0]
     }
 
-    pub(crate) fn process_of(&self, thread: usize) -> &ProcessInfo {
-        &self.processes[self.threads[thread].process]
+    /// A function of a thread's process.
+    pub(crate) fn function(&self, thread: TraceThread, function: FunctionIndex) -> &FunctionInfo {
+        self.process_of(thread).function(function)
+    }
+
+    pub(crate) fn process_of(&self, thread: TraceThread) -> &ProcessInfo {
+        &self.processes[self.thread(thread).process]
     }
 
     /// What caused each logical span, by its reference: how, and the call or span that did.
     pub(crate) fn causes(&self) -> HashMap<String, Vec<(&'static str, String)>> {
         let mut causes: HashMap<String, Vec<(&'static str, String)>> = HashMap::new();
         for link in &self.links {
-            let call = link.from.call.map(|seq| format!("frame:{}:{seq}", self.threads[link.from.thread].id));
+            let call = link.from.call.map(|seq| format!("frame:{}:{seq}", self.thread(link.from.thread).id));
             if let (Some(effect), Some(cause)) = (&link.to.logical, call.or_else(|| link.from.logical.clone())) {
                 causes.entry(effect.clone()).or_default().push((link.kind, cause));
             }

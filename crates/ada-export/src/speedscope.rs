@@ -8,13 +8,13 @@ use serde_json::json;
 
 use crate::json_text::text;
 use crate::lanes::Lanes;
-use crate::model::{Argument, Call, Ending, Logical, TraceInfo};
+use crate::model::{Argument, Call, Ending, FunctionIndex, Logical, TraceInfo, TraceThread};
 use crate::timeline_writer::{ArgumentsAt, TimelineWriter};
 
 const SCHEMA: &str = "https://www.speedscope.app/file-format-schema.json";
 
 /// What is a frame of its own: a function, and how it ended where that is not as usual.
-type FrameKey = (usize, u32, Option<Ending>);
+type FrameKey = (usize, FunctionIndex, Option<Ending>);
 
 /// A profile of logical spans: process, runtime and lane.
 type LaneKey = (usize, &'static str, usize);
@@ -44,9 +44,9 @@ impl<'a> Speedscope<'a> {
         }
     }
 
-    fn frame(&mut self, trace: &TraceInfo, thread: usize, call: &Call) -> usize {
+    fn frame(&mut self, trace: &TraceInfo, thread: TraceThread, call: &Call) -> usize {
         let odd = (!call.ending.is_plain()).then_some(call.ending);
-        let key = (trace.threads[thread].process, call.function, odd);
+        let key = (trace.thread(thread).process, call.function, odd);
         let listed = &mut self.listed;
         *self.frames.entry(key).or_insert_with(|| {
             let function = trace.function(thread, call.function);
@@ -82,8 +82,8 @@ impl TimelineWriter for Speedscope<'_> {
         write!(self.out, "{{\"$schema\":\"{SCHEMA}\",\"exporter\":\"{exporter}\",\"name\":{name},\"profiles\":[")
     }
 
-    fn begin_thread(&mut self, trace: &TraceInfo, thread: usize) -> io::Result<()> {
-        let it = &trace.threads[thread];
+    fn begin_thread(&mut self, trace: &TraceInfo, thread: TraceThread) -> io::Result<()> {
+        let it = &trace.thread(thread);
         let process = match &trace.processes[..] {
             [_] => String::new(),
             _ => format!("{} ", trace.process_of(thread).pid),
@@ -91,17 +91,17 @@ impl TimelineWriter for Speedscope<'_> {
         self.begin_profile(trace, &format!("{process}{} {}", it.name, it.id))
     }
 
-    fn open(&mut self, trace: &TraceInfo, thread: usize, call: &Call, _: &[Argument]) -> io::Result<()> {
+    fn open(&mut self, trace: &TraceInfo, thread: TraceThread, call: &Call, _: &[Argument]) -> io::Result<()> {
         let frame = self.frame(trace, thread, call);
         self.event(trace, 'O', frame, call.start)
     }
 
-    fn close(&mut self, trace: &TraceInfo, thread: usize, call: &Call, _: &[Argument]) -> io::Result<()> {
+    fn close(&mut self, trace: &TraceInfo, thread: TraceThread, call: &Call, _: &[Argument]) -> io::Result<()> {
         let frame = self.frame(trace, thread, call);
         self.event(trace, 'C', frame, call.end)
     }
 
-    fn end_thread(&mut self, _: &TraceInfo, _: usize) -> io::Result<()> {
+    fn end_thread(&mut self, _: &TraceInfo, _: TraceThread) -> io::Result<()> {
         self.out.write_all(b"]}")
     }
 

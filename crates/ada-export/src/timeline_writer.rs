@@ -2,7 +2,7 @@
 
 use std::io;
 
-use crate::model::{Argument, Call, Logical, TraceInfo};
+use crate::model::{Argument, Call, Logical, TraceInfo, TraceThread};
 
 /// When a writer wants to know the arguments of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,16 +28,16 @@ pub trait TimelineWriter {
     fn begin(&mut self, trace: &TraceInfo) -> io::Result<()>;
 
     /// A thread's calls follow.
-    fn begin_thread(&mut self, trace: &TraceInfo, thread: usize) -> io::Result<()>;
+    fn begin_thread(&mut self, trace: &TraceInfo, thread: TraceThread) -> io::Result<()>;
 
     /// A call begins, inside those that are open.
-    fn open(&mut self, trace: &TraceInfo, thread: usize, call: &Call, arguments: &[Argument]) -> io::Result<()>;
+    fn open(&mut self, trace: &TraceInfo, thread: TraceThread, call: &Call, arguments: &[Argument]) -> io::Result<()>;
 
     /// The newest open call ends.
-    fn close(&mut self, trace: &TraceInfo, thread: usize, call: &Call, arguments: &[Argument]) -> io::Result<()>;
+    fn close(&mut self, trace: &TraceInfo, thread: TraceThread, call: &Call, arguments: &[Argument]) -> io::Result<()>;
 
     /// The thread's calls are complete.
-    fn end_thread(&mut self, trace: &TraceInfo, thread: usize) -> io::Result<()>;
+    fn end_thread(&mut self, trace: &TraceInfo, thread: TraceThread) -> io::Result<()>;
 
     /// A logical span.
     fn logical(&mut self, trace: &TraceInfo, span: &Logical) -> io::Result<()>;

@@ -39,7 +39,7 @@ impl<'d> Image<'d> {
     }
 
     /// The words into which the loader writes where a symbol of the same name is, sorted. Code calls functions of other images
-    /// through them; what is jumped to is never a place within a function.
+    /// through them; nobody jumps through them into the middle of a function.
     pub fn linker_slots(&self) -> Vec<ImageOffset> {
         let mut slots: Vec<ImageOffset> = Relocations::of(self).iter().flat_map(Relocations::slots).collect();
         slots.sort_unstable();

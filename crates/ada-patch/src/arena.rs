@@ -10,7 +10,7 @@
 //! …       what is run at the functions' exits
 //! ```
 //!
-//! Where its code comes from is told by a table of its own: see [`ada_ring::origins`].
+//! A table of its own says where its code comes from: see [`ada_ring::origins`].
 
 use std::collections::HashMap;
 

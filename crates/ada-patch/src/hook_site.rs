@@ -46,7 +46,7 @@ pub struct HookSite {
     pub copy: Option<CopiedCode>,
 }
 
-/// Instructions in another place.
+/// Instructions that were copied elsewhere.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CopiedCode {
     /// The first one.

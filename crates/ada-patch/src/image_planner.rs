@@ -1,4 +1,4 @@
-//! All functions of an image, planned together: their entries first, and then their exits, which take the room that is left.
+//! All functions of an image, planned together: their entries first, and then their exits, which take the room that remains.
 
 use crate::arch::Relays;
 use crate::exits::{ExitPlan, ExitPlanner, Follower, FunctionExits, Neighbours, Patience};

@@ -30,9 +30,9 @@ pub(crate) enum LeaveKind {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Before {
     pub(crate) length: u8,
-    /// It takes words off the stack: behind it, the stack is lower than where any other place of the frame jumps from.
+    /// It takes words off the stack: behind it, the stack is lower than wherever else the frame jumps from.
     pub(crate) raises_stack: bool,
-    /// It may be run in another place, and comes back from nowhere else.
+    /// It may be run elsewhere, and comes back from nowhere else.
     pub(crate) is_plain: bool,
 }
 
@@ -47,7 +47,7 @@ pub(crate) struct Leave {
 }
 
 impl Leave {
-    /// Whether it may lead to another place of the same function that no branch names.
+    /// Whether it may lead to another instruction of the same function that no branch names.
     pub(crate) fn may_stay(&self) -> bool {
         match self.kind {
             LeaveKind::Switch | LeaveKind::JumpToPopped => true,

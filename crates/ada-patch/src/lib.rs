@@ -4,7 +4,7 @@
 //!
 //! 1. [`CodeScan`] decodes the image once and notes where branches land and where functions are left,
 //! 2. [`Planner`] gives every function a [`Verdict`], and the displaced instructions where it can be hooked,
-//! 3. [`Arena`] lays stubs and relocated instructions out for one place in memory.
+//! 3. [`Arena`] lays stubs and relocated instructions out for one address.
 //!
 //! The rules that make a function entry-only or leave it alone follow from its code and unwind tables, not from names;
 //! [`verdict`] lists them with the programs that taught them.

@@ -123,7 +123,7 @@ impl Planner<'_> {
     }
 
     /// Whether the code before runs on into `start`: assembler files begin a new unwind entry where the frame changes
-    /// in a way that they cannot tell otherwise, as in the middle of setcontext.
+    /// in a way that they do not notice otherwise, as in the middle of setcontext.
     fn is_fallen_into(&self, start: ImageOffset) -> bool {
         let before = start.0.checked_sub(1).and_then(|before| self.code.unwind.fde_at(ImageOffset(before)));
         before.is_some_and(|before| {

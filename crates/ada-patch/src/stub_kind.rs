@@ -19,7 +19,7 @@ pub enum StubKind {
     ProbedFull,
     /// As `EntryOnly`, for a runtime probe.
     ProbedEntry,
-    /// Records nothing: tells the recorder that the set of loaded libraries has changed.
+    /// Records nothing: notifies the recorder that the set of loaded libraries has changed.
     Loader,
 }
 
@@ -52,7 +52,7 @@ impl StubKind {
         matches!(self, Self::ProbedFull | Self::ProbedEntry)
     }
 
-    /// What the agent is told of the call, where it has to hear of it.
+    /// What the agent is told of the call, where it has to know of it.
     pub(crate) const fn stack_change(self) -> Option<StackChange> {
         match self {
             Self::LongJump => Some(StackChange::LongJump),

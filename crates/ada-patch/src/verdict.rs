@@ -32,7 +32,7 @@ pub enum EntryOnlyReason {
 #[non_exhaustive]
 pub enum SkipReason {
     /// The kernel returns to it after a signal handler, and unwinders know its bytes: glibc's `__restore_rt`, by which
-    /// libgcc tells a signal's frame.
+    /// libgcc recognises a signal's frame.
     SignalTrampoline,
     /// The unwind tables say that it does not start as a called function does.
     OddFirstRow,
@@ -49,7 +49,7 @@ pub enum SkipReason {
     Undecodable,
     /// Its first instructions cannot be moved.
     Unmovable,
-    /// The loader tells debuggers of new libraries through it; ada listens there.
+    /// The loader announces new libraries to debuggers through it; ada listens there.
     LoaderNotification,
     /// The user excluded it.
     Excluded,

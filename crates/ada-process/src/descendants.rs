@@ -31,7 +31,7 @@ fn below(pid: ProcessId) -> Vec<ProcessId> {
 }
 
 /// Kills everything that this process has started, and waits until it is gone, at most for the time. False where something
-/// is left: it does not end while the kernel waits for a device.
+/// remains: it does not end while the kernel waits for a device.
 pub fn end_all(time: Duration) -> bool {
     let deadline = Instant::now() + time;
     loop {

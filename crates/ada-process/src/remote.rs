@@ -3,6 +3,8 @@
 use std::io;
 use std::ops::Range;
 
+use ada_event::RuntimeAddr;
+
 /// A system call that a process is to make.
 #[derive(Clone, Copy, Debug)]
 pub struct SystemCall {
@@ -15,9 +17,9 @@ pub struct SystemCall {
 /// A process that can be made to do things: it is stopped, or one of its threads waits in the agent.
 pub trait Remote {
     /// Reads memory of the process.
-    fn read(&self, address: u64, bytes: &mut [u8]) -> io::Result<()>;
+    fn read(&self, address: RuntimeAddr, bytes: &mut [u8]) -> io::Result<()>;
     /// Writes memory of the process, whatever its protection.
-    fn write(&self, address: u64, bytes: &[u8]) -> io::Result<()>;
+    fn write(&self, address: RuntimeAddr, bytes: &[u8]) -> io::Result<()>;
     /// Has the process make a system call, and gives the result.
     fn system_call(&self, number: i64, arguments: [u64; 6]) -> io::Result<u64>;
     /// Has it make several, one after the other, whatever comes of them. Gives what each has returned.
@@ -25,11 +27,11 @@ pub trait Remote {
         Ok(calls.iter().map(|call| self.system_call(call.number, call.arguments)).collect())
     }
     /// Whether it is certain that nobody has written to a part of a file that the process has mapped privately.
-    fn is_as_in_file(&self, _range: &Range<u64>) -> bool {
+    fn is_as_in_file(&self, _range: &Range<RuntimeAddr>) -> bool {
         false
     }
     /// Puts a path where the process can read it for its next system call, and gives the address.
-    fn put_path(&self, path: &str) -> io::Result<u64>;
+    fn put_path(&self, path: &str) -> io::Result<RuntimeAddr>;
 }
 
 /// What a system call has returned: a result, or the number of an error.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use ada_event::{EventSeq, FunctionId, ModuleId, ProcessId, TraceNanos};
+use ada_event::{EventSeq, FunctionId, ProcessId, TraceNanos};
 use ada_span::ThreadIndex;
 use ada_span::table::{Column, Columns, FunctionIndex};
 
@@ -149,7 +149,7 @@ fn matching(trace: &Trace, process: &TraceProcess, wanted: &str) -> Vec<Function
     let mut found = BTreeSet::new();
     for module in trace.manifest(process).iter().flat_map(|it| &it.modules) {
         for (index, row) in process.names.functions(module.module_id).iter().enumerate() {
-            let id = FunctionId::new(ModuleId(module.module_id), index as u32);
+            let id = FunctionId::new(module.module_id, index as u32);
             let raw = row.name.split('@').next().unwrap_or_default();
             let is_meant = || {
                 let name = process.names.name(id);
@@ -178,13 +178,13 @@ fn meant(trace: &Trace, cancel: &Cancel, process: &TraceProcess, function: Funct
     let label = process.label(function).into_owned();
     let manifest = trace.manifest(process);
     let session = trace.session_of(process);
-    let rows = process.names.functions(function.module().0);
+    let rows = process.names.functions(function.module());
     let row = rows.get(function.symbol_index() as usize);
     let hook = row.map_or("hooked", |it| it.verdict.as_str()).to_owned();
     let hook_reason = row.map(|it| it.reason.clone()).filter(|it| !it.is_empty());
-    let since = manifest.map_or(session.start, |it| TraceNanos(it.time_start_ns));
-    let until = manifest.map_or(session.end, |it| TraceNanos(it.time_end_ns)).max(session.end);
-    let switches = || manifest.iter().flat_map(|it| &it.switches).filter(move |it| it.function_id == function.0);
+    let since = manifest.map_or(session.start, |it| it.time_start_ns);
+    let until = manifest.map_or(session.end, |it| it.time_end_ns).max(session.end);
+    let switches = || manifest.iter().flat_map(|it| &it.switches).filter(move |it| it.function_id == function);
     let counted_calls = switches().filter_map(|it| it.count).sum();
     let index = process.tables.meta().function_index(function);
     let calls = index.map_or(0, |index| process.tables.meta().functions[index.as_usize()].spans);

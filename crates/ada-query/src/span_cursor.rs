@@ -17,7 +17,7 @@ fn hint(column: usize, op: Op, value: &Value) -> Option<Test> {
     let field = Field::of(SpanColumn::at(column)?)?;
     let fits = match value {
         Value::Integer(_) | Value::Real(_) => field.is_number(),
-        // The application may give LIKE another meaning; ours is SQLite's own. Sets in GLOB are left to it.
+        // The application may give LIKE another meaning; ours is SQLite's own. It evaluates sets in GLOB.
         Value::Text(text) => !field.is_number() && (op != Op::Glob || !text.contains('[')),
         _ => false,
     };

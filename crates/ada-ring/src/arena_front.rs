@@ -7,7 +7,7 @@ use crate::agent_entries::AgentEntries;
 pub const SWITCH_COUNT_AT: usize = 120;
 /// Where the switches start.
 pub const SWITCHES_AT: usize = 128;
-/// Bytes of a switch: 0 records calls and returns; anything else is the place of the function's counter, in bytes from the
+/// Bytes of a switch: 0 records calls and returns; anything else is the offset of the function's counter, in bytes from the
 /// start of a thread's counters, and calls are counted only.
 pub const SWITCH_BYTES: usize = 4;
 

@@ -83,7 +83,7 @@ pub struct ChunkHeader {
     pub tid: AtomicU32,
     /// The chunk's ordinal among those of this thread and lane, from 0.
     pub ordinal: AtomicU64,
-    /// Low half of the address of the shadow stack of the thread's own stack: records of others tell of other stacks.
+    /// Low half of the address of the shadow stack of the thread's own stack: records with another one belong to other stacks.
     pub shadow_base_low: AtomicU32,
     /// 1 while the drain reads: the owner then does not take the chunk back.
     pub reader_busy: AtomicU32,

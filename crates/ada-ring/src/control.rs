@@ -44,7 +44,7 @@ pub enum DropReason {
     StatesExhausted = 2,
     /// The wait for a chunk ended because the recorder was gone or stuck.
     RecorderGone = 3,
-    /// The program forbids itself the system calls without which a new thread or process cannot be told from others.
+    /// The program forbids itself the system calls without which a new thread or process cannot be distinguished from others.
     Forbidden = 4,
 }
 
@@ -154,7 +154,7 @@ pub const MAX_EXECS: usize = 64;
 pub struct ExecCalls {
     /// Grows with every question. The recorder sleeps on this word.
     pub asked: AtomicU32,
-    /// Grows whenever a place becomes free. Threads that find none sleep on this word.
+    /// Grows whenever an entry becomes free. Threads that find none sleep on this word.
     pub freed: AtomicU32,
     /// One for each thread.
     pub calls: [ExecCall; MAX_EXECS],
@@ -163,7 +163,7 @@ pub struct ExecCalls {
 /// The meeting of a thread that is about to run another program and the recorder.
 #[repr(C)]
 pub struct ExecCall {
-    /// Whose place this is: a thread's id; 0 while it is free.
+    /// Whose entry this is: a thread's id; 0 while it is free.
     pub tid: AtomicU32,
     /// An [`ExecStage`] as a number. The thread sleeps on this word.
     pub stage: AtomicU32,
@@ -205,18 +205,18 @@ impl ExecCall {
 }
 
 impl ExecCalls {
-    /// The place of a thread, if it has one.
+    /// The entry of a thread, if it has one.
     pub fn of_thread(&self, tid: u32) -> Option<&ExecCall> {
         self.calls.iter().find(|call| call.tid.load(Ordering::Acquire) == tid)
     }
 
-    /// Takes a free place for a thread.
+    /// Takes a free entry for a thread.
     pub fn claim(&self, tid: u32) -> Option<&ExecCall> {
         let take = |call: &&ExecCall| call.tid.compare_exchange(0, tid, Ordering::AcqRel, Ordering::Relaxed).is_ok();
         self.calls.iter().find(take)
     }
 
-    /// Gives a place back, whose stage nobody else changes any more. Whoever sleeps on `freed` is to be woken.
+    /// Gives an entry back, whose stage nobody else changes any more. Whoever sleeps on `freed` is to be woken.
     pub fn give_back(&self, call: &ExecCall) {
         call.stage.store(ExecStage::Idle as u32, Ordering::Release);
         call.tid.store(0, Ordering::Release);

@@ -39,7 +39,7 @@ impl Pool {
         (block != 0 && owner.load(Ordering::Relaxed) == process).then_some(block)
     }
 
-    /// Claims a block for a thread of a process, if there is one left. The caller has to see to it that it is mapped, or
+    /// Claims a block for a thread of a process, if there is a free one. The caller has to see to it that it is mapped, or
     /// give it back.
     pub fn claim_block(&self, process: u32) -> Option<usize> {
         let owners = &self.control().counter_owners[..self.most_blocks()];

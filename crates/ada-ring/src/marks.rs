@@ -3,7 +3,7 @@
 
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-/// How many functions can be marked; those with higher numbers are left to the drain.
+/// How many functions can be marked; the drain looks at those with higher numbers itself.
 pub const MARKED_FUNCTIONS: usize = 1 << 18;
 /// A call of the function opens a window.
 pub const MARK_CALL: u8 = 1;

@@ -129,9 +129,9 @@ impl Pool {
     }
 
     /// Claims a chunk if more than so many are free.
-    pub fn claim_leaving(&self, left: usize) -> Option<usize> {
+    pub fn claim_leaving(&self, free_after: usize) -> Option<usize> {
         let free = (0..self.chunk_count()).filter(|&chunk| self.state(chunk) == ChunkState::Free as u32).count();
-        if free > left { self.claim() } else { None }
+        if free > free_after { self.claim() } else { None }
     }
 
     /// Whether the drain has events to take. Full chunks of the other lanes do not count: what remains in them belongs to
@@ -202,8 +202,8 @@ impl Pool {
             return false;
         }
         if lane == Lane::Index {
-            let left = RECORDS_END as u64 - self.header(chunk).drained.load(Ordering::Relaxed);
-            self.control().count_drop(DropReason::RingFull, left / crate::RawRecord::SIZE as u64);
+            let unread = RECORDS_END as u64 - self.header(chunk).drained.load(Ordering::Relaxed);
+            self.control().count_drop(DropReason::RingFull, unread / crate::RawRecord::SIZE as u64);
         }
         self.zero_all(chunk);
         true

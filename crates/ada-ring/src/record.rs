@@ -30,7 +30,7 @@ pub enum RecordKind {
     Unwound = 2,
     /// A function was entered whose return is not caught.
     EntryOnly = 3,
-    /// The thread goes on with another stack. No stub writes it: the drain does, where records tell of another shadow stack.
+    /// The thread goes on with another stack. No stub writes it: the drain does, where records name another shadow stack.
     Stack = 18,
 }
 

@@ -46,10 +46,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         name: format!("function_{number}"),
     });
     let path = session.path().join(format!("pid_{PID}"));
-    write_functions(std::fs::File::create(path.join(functions_file(1)))?, rows)?;
+    write_functions(std::fs::File::create(path.join(functions_file(ModuleId(1))))?, rows)?;
     let manifest = session.manifest_mut();
     manifest.exit = Some(Exit { code: Some(0), ..Exit::default() });
-    manifest.modules = vec![Module { module_id: 1, path: "/usr/bin/synthetic".into(), ..Module::default() }];
+    manifest.modules = vec![Module { module_id: ModuleId(1), path: "/usr/bin/synthetic".into(), ..Module::default() }];
     println!("{}", session.path().display());
     session.finish()?;
     Ok(())

@@ -65,7 +65,7 @@ impl Correction {
         let cost = manifest.hook_cost_ns.as_ref()?;
         let mut waits: HashMap<ThreadId, Vec<(TraceNanos, u64)>> = HashMap::new();
         for gap in manifest.gaps.iter().filter(|gap| gap.waited_ns > 0) {
-            waits.entry(ThreadId(gap.thread)).or_default().push((TraceNanos(gap.time_ns), gap.waited_ns));
+            waits.entry(gap.thread).or_default().push((gap.time_ns, gap.waited_ns));
         }
         for waits in waits.values_mut() {
             waits.sort_unstable();
@@ -277,7 +277,10 @@ mod tests {
 
     fn correction() -> Correction {
         let cost = HookCost { pair: 40.0, pair_error: 2.0, inside: 10.0, inside_error: 1.0, ..HookCost::default() };
-        let gap = |time_ns: u64, waited_ns: u64| Gap { thread: 7, time_ns, waited_ns, ..Gap::default() };
+        let gap = |time: u64, waited_ns: u64| {
+            let (thread, time_ns) = (ThreadId(7), TraceNanos(time));
+            Gap { thread, time_ns, waited_ns, ..Gap::default() }
+        };
         let gaps = vec![gap(500, 100), gap(200, 50)];
         Correction::of(&Manifest { hook_cost_ns: Some(cost), gaps, ..Manifest::default() }).unwrap()
     }

@@ -1,4 +1,4 @@
-//! The calls that are open on a thread, as its spans tell it: one chain of callers for each of its stacks.
+//! The calls that are open on a thread, by its spans: one chain of callers for each of its stacks.
 //!
 //! Spans come in the order of their beginnings. On one stack, what is open and does not enclose the next span has ended by
 //! then. What has not ended waits on another stack.

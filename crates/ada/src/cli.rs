@@ -20,7 +20,7 @@ Exit codes:
   3  the input cannot be read, or is not what it should be
   4  the output or a connection failed
 
-ada bisect ends with 0 if traced runs are as untraced, 1 if they differ, 3 if that cannot be told.
+ada bisect ends with 0 if traced runs are as untraced, 1 if they differ, 3 if that is not known.
 
 ada trace ends with the traced program's own exit code (128+n where signal n killed it), or
   124  hooking took too long, and the program was ended before it ran
@@ -88,13 +88,13 @@ pub(crate) enum Command {
     Symbols(symbols::Args),
     /// Check what this machine allows, and what a hook costs on it
     Doctor(doctor::Args),
-    /// Save what a running trace with --ring holds, or what one that was killed has left
+    /// Save what a running trace with --ring holds, or what one that was killed has kept
     Snapshot(snapshot::Args),
     /// Change what opens windows of detail in a running trace
     Trigger(trigger::Args),
-    /// Make a session about a twentieth of its size
+    /// Pack a session to about a twentieth of its size
     Pack(pack::PackArgs),
-    /// Make a packed session ATF V2 again, to the last byte
+    /// Convert a packed session back to raw ATF V2, byte for byte
     Unpack(pack::UnpackArgs),
     /// Look into a recorded session's files
     Atf(atf::Args),

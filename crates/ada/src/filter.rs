@@ -15,14 +15,14 @@ Examples:
   ada filter 4711 --off '*' --on 'parse_*'     only these are recorded
 
 `--off` comes first, then `--count`, then `--on`. What is changed, when, and how often counted functions were called is
-kept in the session: `ada hooks SESSION` tells. The program is not stopped for any of this.";
+kept in the session: see `ada hooks SESSION`. The program is not stopped for any of this.";
 
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
     /// The traced program, as `ada ps` shows it
     pid: u32,
-    /// Ignore functions or modules whose name matches; `*` and `?` are wild. May be given several times
+    /// Ignore functions or modules matching PATTERN (wildcards `*`, `?`). May be given several times
     #[arg(long, value_name = "PATTERN", required_unless_present_any = ["count", "on"])]
     off: Vec<String>,
     /// Count their calls, and record nothing
@@ -51,7 +51,7 @@ pub(crate) fn run(args: Args) -> anyhow::Result<Outcome> {
         writeln!(io::stdout(), "{changed} of {matched} functions are now {words}")
             .output_failed(|| "cannot write to stdout".into())?;
         if without_counter > 0 {
-            say(format_args!("ada: {without_counter} functions stay as they were: no counter is left for them\n"));
+            say(format_args!("ada: {without_counter} functions stay as they were: no counter is free for them\n"));
         }
         if unhooked > 0 {
             say(format_args!("ada: {unhooked} functions stay as they are: the budget has removed their hooks\n"));

@@ -3,6 +3,7 @@
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
+use ada_event::FunctionId;
 use ada_format::atf::{FunctionRow, Process, Session, functions_file, read_functions};
 use ada_image::glob;
 use anyhow::Context;
@@ -21,7 +22,7 @@ Examples:
 pub(crate) struct Args {
     /// The session's folder
     session: PathBuf,
-    /// List the functions of modules whose file name matches; `*` and `?` are wild
+    /// List the functions of modules whose file name matches (wildcards `*`, `?`)
     #[arg(long, value_name = "PATTERN")]
     module: Option<String>,
     /// List only functions that are not hooked fully
@@ -79,19 +80,19 @@ fn print_functions(process: &Process, args: &Args, out: &mut impl Write) -> anyh
             if args.skipped && row.verdict == "hooked" {
                 continue;
             }
-            print_row(out, &file_name, module.module_id, index, row)
-                .output_failed(|| "cannot write to stdout".into())?;
+            let id = FunctionId::new(module.module_id, index as u32);
+            print_row(out, &file_name, id, row).output_failed(|| "cannot write to stdout".into())?;
         }
     }
     Ok(())
 }
 
-fn print_row(out: &mut impl Write, module: &str, id: u32, index: usize, row: &FunctionRow) -> io::Result<()> {
+fn print_row(out: &mut impl Write, module: &str, id: FunctionId, row: &FunctionRow) -> io::Result<()> {
     let verdict = if row.reason.is_empty() { row.verdict.clone() } else { format!("{} ({})", row.verdict, row.reason) };
     let name = if row.name.is_empty() {
         format!("{module}+{:#x}", row.offset)
     } else {
         ada_image::demangle(&row.name).into_owned()
     };
-    writeln!(out, "{:<10} {:>#12x} {verdict:<34} {module}  {name}", format!("{id}:{index}"), row.offset)
+    writeln!(out, "{:<10} {:>#12x} {verdict:<34} {module}  {name}", id.to_string(), row.offset)
 }

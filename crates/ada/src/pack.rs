@@ -14,12 +14,12 @@ use crate::exit::{Blame, Outcome, say};
 const PACK_EXAMPLES: &str = "\
 Examples:
   ada pack ada_traces/session_20261115_101500       in place; about a twentieth of the size, and every command reads it as before
-  ada unpack ada_traces/session_20261115_101500     ATF V2 again, to the last byte
+  ada unpack ada_traces/session_20261115_101500     raw ATF V2 again, byte for byte
 
 Each file is read back and compared before the raw one goes. Files that were cut or never finished are packed, too.
 A file stays raw, and is named on stderr with exit code 1, if
-  - its header contradicts itself, so that nobody can tell where its events or records are;
-  - a detail record is shorter than its own header, or longer than 1 MiB: what follows it cannot be told apart;
+  - its header contradicts itself, so that nobody knows where its events or records are;
+  - a detail record is shorter than its own header, or longer than 1 MiB: where the next one begins is unknown;
   - more than 1 MiB before or behind its events or records belongs to neither.
 All commands read it as they did before.";
 
@@ -27,7 +27,7 @@ const UNPACK_EXAMPLES: &str = "\
 Examples:
   ada unpack ada_traces/session_20261115_101500     ATF V2, for programs that read nothing else
 
-A file that lacks blocks stays packed and is named on stderr, with exit code 1: what is left of it would get other positions.
+A file that lacks blocks stays packed and is named on stderr, with exit code 1: what remains of it would get other positions.
 All commands read it as it is.";
 
 #[derive(clap::Args)]
@@ -88,7 +88,7 @@ fn convert(of: &Of, store: Store) -> anyhow::Result<Outcome> {
         done.after,
     )
     .output_failed(|| "cannot write to stdout".into())?;
-    Ok(if is_damaged || done.left > 0 { Outcome::Findings } else { Outcome::Clean })
+    Ok(if is_damaged || done.kept > 0 { Outcome::Findings } else { Outcome::Clean })
 }
 
 #[derive(Default)]
@@ -97,7 +97,7 @@ struct Done {
     before: u64,
     after: u64,
     /// Files that stay as they are.
-    left: u64,
+    kept: u64,
 }
 
 /// Converts files, as many at once as there are processors; those that have the form already are passed over.
@@ -115,8 +115,8 @@ fn convert_all(files: &[PathBuf], store: Store) -> anyhow::Result<Done> {
                 return Err(error).output_failed(|| format!("cannot convert {}", path.display()));
             }
             Err(error) => {
-                say(format_args!("ada: {}: left as it is: {error}\n", path.display()));
-                done.left += 1;
+                say(format_args!("ada: {}: stays as it is: {error}\n", path.display()));
+                done.kept += 1;
             }
         }
         Ok(())
@@ -126,7 +126,7 @@ fn convert_all(files: &[PathBuf], store: Store) -> anyhow::Result<Done> {
         sum.files += done.files;
         sum.before += done.before;
         sum.after += done.after;
-        sum.left += done.left;
+        sum.kept += done.kept;
     }
     Ok(sum)
 }

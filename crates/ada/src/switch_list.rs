@@ -4,6 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::io::{self, Write};
 use std::path::Path;
 
+use ada_event::{FunctionId, TraceNanos};
 use ada_format::atf::{Manifest, Process, Switch, functions_file, read_functions};
 
 use crate::exit::Blame;
@@ -11,11 +12,11 @@ use crate::exit::Blame;
 /// One line that says how many there are, if any.
 pub(crate) fn print_total(process: &Process, out: &mut impl Write) -> io::Result<()> {
     let switches = process.manifest.iter().flat_map(|manifest| &manifest.switches);
-    let count = switches.map(|switch| switch.function_id).collect::<HashSet<u64>>().len();
+    let count = switches.map(|switch| switch.function_id).collect::<HashSet<FunctionId>>().len();
     match count {
         0 => Ok(()),
-        1 => writeln!(out, "1 function was not recorded all the time: --switched tells"),
-        _ => writeln!(out, "{count} functions were not recorded all the time: --switched tells"),
+        1 => writeln!(out, "1 function was not recorded all the time: see --switched"),
+        _ => writeln!(out, "{count} functions were not recorded all the time: see --switched"),
     }
 }
 
@@ -25,15 +26,15 @@ pub(crate) fn print_all(process: &Process, out: &mut impl Write) -> anyhow::Resu
     print_list(manifest, &names(process), out).output_failed(|| "cannot write to stdout".into())
 }
 
-fn print_list(manifest: &Manifest, names: &HashMap<u64, String>, out: &mut impl Write) -> io::Result<()> {
+fn print_list(manifest: &Manifest, names: &HashMap<FunctionId, String>, out: &mut impl Write) -> io::Result<()> {
     let mut row = |[id, mode, from, to, calls, why, name]: [&str; 7]| {
         writeln!(out, "{id:<12} {mode:<6} {from:>12} {to:>12} {calls:>14} {why:<8} {name}")
     };
     row(["function", "mode", "from, s", "to, s", "calls", "why", "name"])?;
-    let second = |time: u64| format!("{:.6}", time.saturating_sub(manifest.time_start_ns) as f64 / 1e9);
+    let second = |time: TraceNanos| format!("{:.6}", time.since(manifest.time_start_ns) as f64 / 1e9);
     for switch in &manifest.switches {
         row([
-            &format!("{}:{}", switch.function_id >> 32, switch.function_id as u32),
+            &switch.function_id.to_string(),
             &switch.mode,
             &second(switch.from_ns),
             &switch.to_ns.map_or("the end".into(), second),
@@ -54,18 +55,18 @@ fn calls(switch: &Switch) -> String {
 }
 
 /// The names of the functions that were switched. A list that cannot be read costs names.
-fn names(process: &Process) -> HashMap<u64, String> {
+fn names(process: &Process) -> HashMap<FunctionId, String> {
     let mut names = HashMap::new();
     let Some(manifest) = &process.manifest else { return names };
-    let wanted: HashSet<u64> = manifest.switches.iter().map(|switch| switch.function_id).collect();
+    let wanted: HashSet<FunctionId> = manifest.switches.iter().map(|switch| switch.function_id).collect();
     for module in &manifest.modules {
-        if !wanted.iter().any(|id| id >> 32 == u64::from(module.module_id)) {
+        if !wanted.iter().any(|id| id.module() == module.module_id) {
             continue;
         }
         let text = std::fs::read_to_string(process.path.join(functions_file(module.module_id))).unwrap_or_default();
         let file = Path::new(&module.path).file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
         for (index, row) in read_functions(&text).unwrap_or_default().into_iter().enumerate() {
-            let id = u64::from(module.module_id) << 32 | index as u64;
+            let id = FunctionId::new(module.module_id, index as u32);
             if wanted.contains(&id) {
                 let module_and_offset = || format!("{file}+{:#x}", row.offset);
                 let name =

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::analysis::{
     ListFormat, Listing, OpenedSession, Out, SessionArgs, Target, TraceProcess, check_correctable, corrected_text, csv,
-    nanoseconds, put_corrected, put_source, source_text, thousands, with_tables,
+    list_page, nanoseconds, put_corrected, put_source, source_text, thousands, with_tables,
 };
 use crate::exit::Outcome;
 
@@ -30,16 +30,16 @@ pub(crate) struct Args {
     /// In which order
     #[arg(long, value_enum, default_value_t = Sort::SelfTime)]
     sort: Sort,
-    /// Functions whose name matches; `*` and `?` are wild
+    /// Functions whose name matches (wildcards `*`, `?`)
     #[arg(long, value_name = "PATTERN")]
     function: Option<String>,
     /// Functions of modules whose file name matches
     #[arg(long, value_name = "PATTERN")]
     module: Option<String>,
-    /// Print so many; 0 prints all
+    /// Print at most N; 0 prints all
     #[arg(long, value_name = "N", default_value_t = 20)]
     limit: usize,
-    /// Begin behind so many: what the page before said
+    /// Skip the first N: the number that the page before printed
     #[arg(long, value_name = "N", default_value_t = 0)]
     cursor: usize,
     /// Print file and line of functions in tables too
@@ -122,9 +122,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Outcome> {
     let outcome = with_tables(&args.session, &mut out, |opened, out| {
         let mut uses = sorted(opened, args.sort, args.corrected)?;
         uses.retain(|it| args.wants(&opened.processes()[it.process], it.stats.function));
-        let end = if args.limit == 0 { uses.len() } else { uses.len().min(args.cursor.saturating_add(args.limit)) };
-        let next = (end < uses.len()).then_some(end);
-        let page = &uses[args.cursor.min(end)..end];
+        let (page, next) = list_page(&uses, args.cursor, args.limit);
         match args.format {
             ListFormat::Table => {
                 table(opened, page, args.lines).print(out)?;

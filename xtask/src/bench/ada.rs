@@ -115,7 +115,7 @@ fn first_manifest(session: &Path) -> anyhow::Result<Value> {
             }
         }
     }
-    anyhow::bail!("no manifest in {} tells of the program's end", session.display())
+    anyhow::bail!("no manifest in {} has the program's end", session.display())
 }
 
 /// A finished trace. Its files go when it does: they are large.

@@ -33,7 +33,7 @@ impl CallProfile {
             let mut counts = Counts::default();
             process.threads.iter().flat_map(|thread| thread.chunks()).for_each(|chunk| counts.add(&chunk));
             for module in process.manifest.iter().flat_map(|manifest| &manifest.modules) {
-                let Some(counts) = counts.modules.get(module.module_id as usize) else { continue };
+                let Some(counts) = counts.modules.get(module.module_id.0 as usize) else { continue };
                 let path = process.path.join(functions_file(module.module_id));
                 let text = fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
                 let rows = read_functions(&text).with_context(|| format!("{} is damaged", path.display()))?;

@@ -63,7 +63,7 @@ fn measure_one(
     memory: &mut Table,
     data: &mut Vec<Value>,
 ) -> anyhow::Result<()> {
-    let of = |stdout: &str, whose| Memory::parse(stdout, whose).context("the program does not tell its memory");
+    let of = |stdout: &str, whose| Memory::parse(stdout, whose).context("the program does not print its memory");
     let mut plain = Command::new(&words[0]);
     let untraced = child::run(plain.args(&words[1..]), &bench.scratch, true)?.succeeded(name)?;
     let untraced = of(&untraced.stdout, "self")?;

@@ -152,7 +152,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_program_tells_calls_and_seconds() {
+    fn the_program_prints_calls_and_seconds() {
         assert_eq!(parse_stream("stream 5998464 1.999970\n"), Some((5998464, 1.99997)));
         for wrong in ["", "stream", "stream 5", "stream x 1", "stream 5 0"] {
             assert_eq!(parse_stream(wrong), None, "{wrong}");

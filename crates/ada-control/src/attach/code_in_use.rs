@@ -3,7 +3,7 @@
 use std::io;
 use std::ops::Range;
 
-use ada_event::ThreadId;
+use ada_event::{RuntimeAddr, ThreadId};
 use ada_process::Remote;
 use ada_process::arch::Registers;
 use ada_process::maps::Mapping;
@@ -34,23 +34,23 @@ impl ThreadStack {
     }
 
     /// A word of the stack.
-    pub(super) fn word(&self, address: u64) -> Option<u64> {
-        let distance = address.checked_sub(self.registers.stack_pointer() & !7)?;
+    pub(super) fn word(&self, address: RuntimeAddr) -> Option<u64> {
+        let distance = address.checked_sub(self.registers.stack_pointer().align_down(8))?;
         self.words.get(usize::try_from(distance / 8).ok()?).copied().filter(|_| distance.is_multiple_of(8))
     }
 }
 
 /// Addresses that some thread is at, or may come back to.
-pub(super) struct CodeInUse(Vec<u64>);
+pub(super) struct CodeInUse(Vec<RuntimeAddr>);
 
 impl CodeInUse {
     /// Looks at registers, and at everything on the stacks that could be the address of an instruction.
-    pub(super) fn of(stacks: &[ThreadStack], code: &[Range<u64>]) -> Self {
-        let is_code = |address: &u64| code.iter().any(|range| range.contains(address));
-        let mut addresses: Vec<u64> = Vec::new();
+    pub(super) fn of(stacks: &[ThreadStack], code: &[Range<RuntimeAddr>]) -> Self {
+        let is_code = |address: &RuntimeAddr| code.iter().any(|range| range.contains(address));
+        let mut addresses: Vec<RuntimeAddr> = Vec::new();
         for stack in stacks {
             addresses.push(stack.registers.instruction_pointer());
-            addresses.extend(stack.words.iter().copied().filter(is_code));
+            addresses.extend(stack.words.iter().copied().map(RuntimeAddr).filter(is_code));
         }
         addresses.sort_unstable();
         addresses.dedup();
@@ -67,9 +67,14 @@ impl CodeInUse {
 }
 
 /// Whether a thread with these registers is in some code, or will be once a signal handler of its returns.
-pub(super) fn is_within(halted: &Halted, mappings: &[Mapping], registers: &Registers, code: &[Range<u64>]) -> bool {
-    let is_code = |address: u64| code.iter().any(|range| range.contains(&address));
-    let is_handler_return = |address: u64| {
+pub(super) fn is_within(
+    halted: &Halted,
+    mappings: &[Mapping],
+    registers: &Registers,
+    code: &[Range<RuntimeAddr>],
+) -> bool {
+    let is_code = |address: RuntimeAddr| code.iter().any(|range| range.contains(&address));
+    let is_handler_return = |address: RuntimeAddr| {
         let mut bytes = [0; SIGRETURN.len()];
         halted.read(address, &mut bytes).is_ok() && bytes == SIGRETURN
     };
@@ -77,12 +82,14 @@ pub(super) fn is_within(halted: &Halted, mappings: &[Mapping], registers: &Regis
         return true;
     }
     let words = stack(halted, mappings, registers.stack_pointer());
-    words.windows(INTERRUPTED + 1).any(|window| is_code(window[INTERRUPTED]) && is_handler_return(window[0]))
+    words
+        .windows(INTERRUPTED + 1)
+        .any(|window| is_code(RuntimeAddr(window[INTERRUPTED])) && is_handler_return(RuntimeAddr(window[0])))
 }
 
 /// The words of a stack from its top, as far as they can be read.
-fn stack(halted: &Halted, mappings: &[Mapping], top: u64) -> Vec<u64> {
-    let top = top & !7;
+fn stack(halted: &Halted, mappings: &[Mapping], top: RuntimeAddr) -> Vec<u64> {
+    let top = top.align_down(8);
     let Some(mapping) = mappings.iter().find(|mapping| (mapping.start..mapping.end).contains(&top)) else {
         return Vec::new();
     };

@@ -15,7 +15,7 @@ use std::fs::OpenOptions;
 use std::ops::Range;
 use std::time::{Duration, Instant};
 
-use ada_event::ProcessId;
+use ada_event::{ProcessId, RuntimeAddr};
 use ada_format::atf::OpenCalls;
 use ada_patch::StubOptions;
 use ada_process::maps::{self, LoadedFile, Mapping};
@@ -30,7 +30,8 @@ use crate::deadline::Deadline;
 use crate::drain::session::SessionFiles;
 use crate::error::{ControlError, Doing};
 use crate::install::crash_handlers;
-use crate::install::installer::{self, Filled, Installer};
+use crate::install::filled_images::Filled;
+use crate::install::installer::Installer;
 use crate::install::loader_notification::{self, LoaderNotification};
 use crate::install::open_in_target::{OpenInTarget, injected};
 use crate::install::shared_memory::SharedMemory;
@@ -41,6 +42,7 @@ use crate::live::Handler;
 use crate::live::handlers::StopSwitch;
 use crate::options::TraceOptions;
 use crate::plan::plan_cache::PlanCache;
+use crate::plan::planned_files::plan_files;
 use crate::plan::planned_image::PlannedImage;
 use crate::progress::Progress;
 use crate::record::{Beginning, Ending, StoodStill, Subject, TraceReport, record};
@@ -121,8 +123,8 @@ fn begin(
     let files = maps::loaded_files(&mappings);
     progress.hooking(files.len(), Duration::ZERO);
     let plans = PlanCache::new(options.plan_folder.clone());
-    let loader_function = loader.map_or(0, |loader| loader.function);
-    let images = installer::plan(files, &plans, loader_function, &options.exclude, &Deadline::never());
+    let loader_function = loader.map(|loader| loader.function);
+    let images = plan_files(files, &plans, loader_function, &options.exclude, &Deadline::never());
     if images.iter().any(PlannedImage::uses_gs) {
         let reason = "it uses the GS base, which ada needs".to_owned();
         return Err(ControlError::NotAttached { pid, reason });
@@ -185,7 +187,8 @@ impl Prepared {
         running.check()?;
         let registers = halted.threads()[0].registers().map_err(|error| target::refused(pid, &error))?;
         // A name that is there already: the zeroes in the header of an image.
-        let name = mappings.iter().find(|mapping| mapping.path.starts_with('/')).map_or(0, |mapping| mapping.start + 8);
+        let name =
+            mappings.iter().find(|mapping| mapping.path.starts_with('/')).map_or(0, |mapping| mapping.start.0 + 8);
         let descriptor = halted
             .system_call(libc::SYS_memfd_create, [name, libc::MFD_CLOEXEC.into(), 0, 0, 0, 0])
             .map_err(injected("making shared memory"))?;
@@ -198,8 +201,8 @@ impl Prepared {
             let workshop = Workshop::with_plans(shared, plans, options);
             let thread_pointer = registers.thread_pointer();
             let mut word = [0; 8];
-            let is_read = thread_pointer != 0 && halted.read(thread_pointer, &mut word).is_ok();
-            let owner_by_word = is_read && u64::from_le_bytes(word) == thread_pointer;
+            let is_read = thread_pointer.0 != 0 && halted.read(thread_pointer, &mut word).is_ok();
+            let owner_by_word = is_read && u64::from_le_bytes(word) == thread_pointer.0;
             let program = Program {
                 id: workshop.next_program(),
                 loader,
@@ -210,17 +213,17 @@ impl Prepared {
             let memory = TargetMemory::set_up(&halted, &open, &workshop.shared, &program)?;
             let mut installer = workshop.installer(&program, &memory);
             let files = images.iter().map(|image| image.file.clone()).collect();
-            let mut placed = installer.place(&halted, &open, &mut mappings, images);
+            let mut reserved = installer.reserve(&halted, &open, &mut mappings, images);
             if loader.is_some() {
-                installer.place_loader(&halted, &open, &mut mappings, &mut placed, None)?;
+                installer.reserve_loader(&halted, &open, &mut mappings, &mut reserved, None)?;
             }
-            Ok((workshop, installer, placed, memory, files))
+            Ok((workshop, installer, reserved, memory, files))
         });
         let closed = open.close(&halted);
         drop(halted);
-        let (workshop, installer, placed, memory, files) = prepared?;
+        let (workshop, installer, reserved, memory, files) = prepared?;
         let memfd = workshop.shared.memfd();
-        let filled = closed.and_then(|()| installer.fill(placed));
+        let filled = closed.and_then(|()| installer.fill(reserved));
         match filled {
             Ok(filled) => Ok(Self { workshop, installer, filled, memory, files, mappings }),
             Err(error) => {
@@ -251,11 +254,11 @@ impl Prepared {
                     return Err(ControlError::NotAttached { pid, reason });
                 }
             }
-            let code: Vec<Range<u64>> = files.iter().map(|file| file.start..file.end).collect();
+            let code: Vec<Range<RuntimeAddr>> = files.iter().map(|file| file.start..file.end).collect();
             let stacks = ThreadStack::all(&halted, &mappings).doing("looking for its threads")?;
             let in_use = CodeInUse::of(&stacks, &code);
             for thread in halted.threads() {
-                thread.set_spare(memory.nobodys_state).map_err(|error| target::refused(pid, &error))?;
+                thread.set_spare(memory.nobodys_state.0).map_err(|error| target::refused(pid, &error))?;
             }
             let modules = installer.patch(&halted, filled, &|site| in_use.has(site))?;
             let no_crashes = crash_handlers::obstacle(installer.signal_facts(), options.max_depth.is_some());

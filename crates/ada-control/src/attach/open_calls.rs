@@ -2,7 +2,7 @@
 
 use std::cell::OnceCell;
 
-use ada_event::{FunctionId, ImageOffset, ProcessId, ThreadId};
+use ada_event::{FunctionId, ProcessId, RuntimeAddr, ThreadId};
 use ada_format::atf::OpenCalls;
 use ada_image::{Callers, INSTRUCTION, Image, STACK_POINTER};
 use ada_process::procfs::ProcessDir;
@@ -14,7 +14,7 @@ use crate::plan::module::Module;
 /// The most frames that are kept of a stack.
 const MOST: usize = 256;
 
-/// The open calls of each thread of a process, newest first, as far as unwind tables tell.
+/// The open calls of each thread of a process, newest first, as far as unwind tables lead.
 pub(super) fn of(pid: ProcessId, stacks: &[ThreadStack], modules: &[Module]) -> Vec<OpenCalls> {
     let files: Vec<Option<ImageFile>> = modules.iter().map(|module| ImageFile::open(&module.file.path).ok()).collect();
     let callers: Vec<OnceCell<Option<Callers<'_>>>> = modules.iter().map(|_| OnceCell::new()).collect();
@@ -27,20 +27,21 @@ pub(super) fn of(pid: ProcessId, stacks: &[ThreadStack], modules: &[Module]) -> 
         // A return address may lie behind the last instruction of its function; the first is none.
         let mut back = 0;
         while functions.len() < MOST {
-            let address = registers[INSTRUCTION].wrapping_sub(back);
+            let address = RuntimeAddr(registers[INSTRUCTION].wrapping_sub(back));
             let is_in = |module: &Module| (module.file.start..module.file.end).contains(&address);
             let Some(number) = modules.iter().position(is_in) else { break };
             let module = &modules[number];
-            let offset = ImageOffset(address.wrapping_sub(module.bias));
+            let offset = address.in_image(module.bias);
             if let Some(index) = module.functions.index_containing(offset) {
                 functions.push(FunctionId::new(module.id, index as u32).to_string());
             }
-            let caller = callers_of(number).and_then(|callers| callers.caller(offset, &registers, |at| stack.word(at)));
+            let word = |at| stack.word(RuntimeAddr(at));
+            let caller = callers_of(number).and_then(|callers| callers.caller(offset, &registers, word));
             // A stack only shrinks towards its beginning.
             let Some(caller) = caller.filter(|caller| caller[STACK_POINTER] > registers[STACK_POINTER]) else { break };
             (registers, back) = (caller, 1);
         }
-        OpenCalls { tid: stack.tid.0, name: name_of(pid, stack.tid), functions, ..OpenCalls::default() }
+        OpenCalls { tid: stack.tid, name: name_of(pid, stack.tid), functions, ..OpenCalls::default() }
     };
     stacks.iter().map(of_thread).collect()
 }

@@ -18,14 +18,14 @@ use crate::attach::target;
 use crate::attach::unhook::{Unhooked, unhook};
 use crate::error::ControlError;
 use crate::install::arena_list;
-use crate::install::memory_places::MemoryPlaces;
+use crate::install::memory_layout::MemoryLayout;
 use crate::install::site_table;
 use crate::install::sites::Site;
 
 /// How long a recorder may take to give a sign of life, where it cannot be looked for.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// What came of removing hooks.
+/// The result of removing hooks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HookRemoval {
     /// How many processes had them.
@@ -36,7 +36,7 @@ pub struct HookRemoval {
     pub kept: Vec<String>,
 }
 
-/// Takes the hooks out of a process, and of all that share its trace, if whoever recorded it is gone. Nothing where the
+/// Takes the hooks out of a process, and of all that share its trace, if its recorder is gone. Nothing where the
 /// process has none; refused where it is being traced.
 pub fn remove_orphaned_hooks(pid: ProcessId) -> Result<Option<HookRemoval>, ControlError> {
     let refused = |reason: String| ControlError::NotDetached { pid, reason };
@@ -48,9 +48,9 @@ pub fn remove_orphaned_hooks(pid: ProcessId) -> Result<Option<HookRemoval>, Cont
         // It has ended, and all that it had is gone.
         Err(_) => return Ok(None),
     };
-    let Some((places, memfd)) = MemoryPlaces::find(&mappings) else { return Ok(None) };
+    let Some((layout, memfd)) = MemoryLayout::find(&mappings) else { return Ok(None) };
     let memory = ProcessDir::of(pid).writable_memory().map_err(|error| refused(target::words(&error)))?;
-    match recorder_of(memfd, places, &memory) {
+    match recorder_of(memfd, layout, &memory) {
         Recorder::Process(recorder) => {
             return Err(refused(format!("ada records it in process {recorder}; `ada ps` shows what to detach from")));
         }
@@ -59,12 +59,13 @@ pub fn remove_orphaned_hooks(pid: ProcessId) -> Result<Option<HookRemoval>, Cont
         }
         Recorder::Gone => {}
     }
-    // Whoever waits for it waits no longer.
-    let gone = memory.write(places.pool + offset_of!(Control, recorder_gone) as u64, &1_u32.to_le_bytes());
+    // Threads that wait for the recorder stop waiting.
+    let gone = memory.write(layout.pool + offset_of!(Control, recorder_gone) as u64, &1_u32.to_le_bytes());
     gone.map_err(|error| refused(target::words(&error)))?;
     let users: BTreeSet<ProcessId> = memfd.users().into_iter().collect();
-    // Nobody is hooked any more, and whoever is forked has what its parent has.
-    let tables: BTreeMap<site_table::Place, Vec<Site>> = users.iter().flat_map(|user| sites_of(*user, memfd)).collect();
+    // No process gets hooks any more, and a fork has those of its parent.
+    let tables: BTreeMap<site_table::TableAt, Vec<Site>> =
+        users.iter().flat_map(|user| sites_of(*user, memfd)).collect();
     let sites: Vec<Vec<Site>> = tables.into_values().collect();
     let processes = users.len();
     let passing = users.iter().filter(|user| lets_calls_pass(**user)).count();
@@ -75,18 +76,18 @@ pub fn remove_orphaned_hooks(pid: ProcessId) -> Result<Option<HookRemoval>, Cont
 /// Whether nothing of ada's in a process does more than to pass calls on.
 fn lets_calls_pass(pid: ProcessId) -> bool {
     let only_passes = || {
-        let (places, _) = MemoryPlaces::find(&maps::of_process(pid).ok()?)?;
-        arena_list::only_passes(&ProcessDir::of(pid).memory().ok()?, places.process_block())
+        let (layout, _) = MemoryLayout::find(&maps::of_process(pid).ok()?)?;
+        arena_list::only_passes(&ProcessDir::of(pid).memory().ok()?, layout.process_block())
     };
     only_passes() == Some(true)
 }
 
 /// Everything that was written over the code of a process.
-fn sites_of(pid: ProcessId, memfd: MemfdId) -> Vec<(site_table::Place, Vec<Site>)> {
+fn sites_of(pid: ProcessId, memfd: MemfdId) -> Vec<(site_table::TableAt, Vec<Site>)> {
     let (Ok(mappings), Ok(memory)) = (maps::of_process(pid), ProcessDir::of(pid).memory()) else {
         return Vec::new();
     };
-    let agent = MemoryPlaces::find(&mappings).map(|(places, _)| places.agent());
+    let agent = MemoryLayout::find(&mappings).map(|(layout, _)| layout.agent());
     let is_arena =
         |mapping: &&Mapping| memfd.is_mapped_by(mapping) && mapping.executable && agent != Some(mapping.start);
     site_table::find(mappings.iter().filter(is_arena), |address, bytes| memory.read(address, bytes))
@@ -98,26 +99,26 @@ enum Recorder {
     Gone,
 }
 
-/// Who records what is written to this memory, which one of its processes has at these places: whoever has it mapped
+/// Who records what is written to this memory, which one of its processes has in this layout: whoever has it mapped
 /// without the agent.
-fn recorder_of(memfd: MemfdId, places: MemoryPlaces, memory: &ProcessMemory) -> Recorder {
+fn recorder_of(memfd: MemfdId, layout: MemoryLayout, memory: &ProcessMemory) -> Recorder {
     let mut is_anybody_unknown = false;
     for pid in all_processes() {
         match maps::of_process(pid) {
             Ok(mappings) => {
                 let has_it = mappings.iter().any(|mapping| memfd.is_mapped_by(mapping));
-                if has_it && MemoryPlaces::find(&mappings).is_none_or(|(_, other)| other != memfd) {
+                if has_it && MemoryLayout::find(&mappings).is_none_or(|(_, other)| other != memfd) {
                     return Recorder::Process(pid);
                 }
             }
             Err(error) => is_anybody_unknown |= error.kind() == io::ErrorKind::PermissionDenied,
         }
     }
-    if is_anybody_unknown && gives_signs_of_life(places, memory) { Recorder::Lives } else { Recorder::Gone }
+    if is_anybody_unknown && gives_signs_of_life(layout, memory) { Recorder::Lives } else { Recorder::Gone }
 }
 
-fn gives_signs_of_life(places: MemoryPlaces, memory: &ProcessMemory) -> bool {
-    let beats = || memory.read_u64(places.pool + offset_of!(Control, heartbeats) as u64).ok();
+fn gives_signs_of_life(layout: MemoryLayout, memory: &ProcessMemory) -> bool {
+    let beats = || memory.read_u64(layout.pool + offset_of!(Control, heartbeats) as u64).ok();
     let (first, until) = (beats(), Instant::now() + PATIENCE);
     while Instant::now() < until {
         std::thread::sleep(Duration::from_millis(20));

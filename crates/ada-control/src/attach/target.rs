@@ -3,7 +3,7 @@
 use std::fs;
 use std::io;
 
-use ada_event::ProcessId;
+use ada_event::{ProcessId, RuntimeAddr};
 use ada_process::maps::{self, Mapping};
 use ada_process::procfs::{ProcessDir, ProcessMemory};
 use ada_process::this_process;
@@ -56,7 +56,7 @@ const TRIES: u32 = 5;
 pub(crate) struct RunningProgram {
     pid: ProcessId,
     memory: ProcessMemory,
-    mapped: u64,
+    mapped: RuntimeAddr,
     /// The kernel may not have mapped all of it yet.
     is_loading: bool,
 }
@@ -67,7 +67,8 @@ impl RunningProgram {
         let mappings = maps::of_process(pid).map_err(|error| refused(pid, &error))?;
         // The loader of a program reads it, and nobody unmaps it.
         let is_lasting = |mapping: &&Mapping| mapping.path == "[vdso]" || mapping.path == "[stack]";
-        let mapped = mappings.iter().find(is_lasting).or(mappings.first()).map_or(0, |mapping| mapping.start);
+        let mapping = mappings.iter().find(is_lasting).or(mappings.first());
+        let mapped = mapping.map(|mapping| mapping.start).unwrap_or_default();
         // The kernel maps it last, after the program's code and its loader's.
         let is_loading = !mappings.iter().any(|mapping| mapping.path == "[vdso]");
         Ok(Self { pid, memory, mapped, is_loading })

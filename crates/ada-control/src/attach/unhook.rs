@@ -7,7 +7,7 @@ use std::ops::Range;
 use std::time::{Duration, Instant};
 
 use ada_agent::own_calls::{self, CallSet};
-use ada_event::ProcessId;
+use ada_event::{ProcessId, RuntimeAddr};
 use ada_process::maps::{self, Mapping};
 use ada_process::procfs::ProcessDir;
 use ada_process::ptrace::Halted;
@@ -16,14 +16,14 @@ use ada_ring::state::ProcessBlock;
 
 use crate::attach::code_in_use::is_within;
 use crate::install::crash_handlers;
-use crate::install::memory_places::MemoryPlaces;
+use crate::install::memory_layout::MemoryLayout;
 use crate::install::sites::{Site, write_originals};
 
 /// How long threads that are in ada's code have to leave it …
 const PATIENCE: Duration = Duration::from_secs(20);
 /// … and how long they run before they are looked at again: at first, …
 const BETWEEN_ATTEMPTS: Duration = Duration::from_millis(2);
-/// … and at most. Whoever is stopped and let go goes to the end of the line, and where there are more threads than
+/// … and at most. A thread that is stopped and resumed goes to the end of the run queue, and where there are more threads than
 /// processors some would never run.
 const LONGEST_BETWEEN: Duration = Duration::from_millis(100);
 /// How often a thread may be too late to halt.
@@ -31,7 +31,7 @@ const LATE: u32 = 6;
 /// How often to wait for a process that shares another's memory to run its own program, or to end.
 const SHARED_ATTEMPTS: u32 = 1000;
 
-/// What came of it.
+/// The result.
 #[derive(Default)]
 pub(super) struct Unhooked {
     /// The longest time for which a process stood still.
@@ -54,7 +54,7 @@ pub(super) fn unhook(sites: &[Vec<Site>], memfd: MemfdId, mut processes: BTreeSe
             processes.difference(&done).partition(|pid| maps::of_process(**pid).is_ok_and(|it| it.iter().any(is_ours)));
         done.extend(free);
         let Some(&first) = hooked.first() else { break };
-        // What is taken out of one is gone for both, and the other runs in it: a child that was made by vfork.
+        // Two processes may share memory: a child made by vfork runs in its parent's, and unhooking one unhooks both.
         let alone = hooked.iter().find(|&&pid| !processes.iter().any(|&other| share_memory(pid, other)));
         let Some(&pid) = alone.or(Some(&first).filter(|_| patience == 0)) else {
             patience -= 1;
@@ -83,16 +83,16 @@ fn unhook_process(
     is_ours: &dyn Fn(&Mapping) -> bool,
     sites: &[Vec<Site>],
 ) -> io::Result<Duration> {
-    let code: Vec<Range<u64>> = mappings
+    let code: Vec<Range<RuntimeAddr>> = mappings
         .iter()
         .filter(|mapping| is_ours(mapping) && mapping.executable)
         .map(|mapping| mapping.start..mapping.end)
         .collect();
-    let mut copies: Vec<(u64, &Site)> =
-        sites.iter().flatten().filter_map(|site| Some((site.site.copy?.at.0, site))).collect();
+    let mut copies: Vec<(RuntimeAddr, &Site)> =
+        sites.iter().flatten().filter_map(|site| Some((site.site.copy?.at, site))).collect();
     copies.sort_unstable_by_key(|(at, _)| *at);
-    let found = MemoryPlaces::find(mappings).map(|(places, _)| places);
-    let has_states = |places: &MemoryPlaces| mappings.iter().any(|it| it.start == places.private().start);
+    let found = MemoryLayout::find(mappings).map(|(layout, _)| layout);
+    let has_states = |layout: &MemoryLayout| mappings.iter().any(|it| it.start == layout.private().start);
     let with_states = found.filter(has_states);
     let mut stood_still = Duration::ZERO;
     let (mut late, mut is_written) = (0, false);
@@ -118,12 +118,12 @@ fn unhook_process(
             None => true,
         };
         let is_forbidden = match with_states {
-            Some(places) => forbids_itself_to_unmap(&halted, places)?,
+            Some(layout) => forbids_itself_to_unmap(&halted, layout)?,
             None => false,
         };
         if is_clean {
-            if let Some(places) = with_states.filter(|_| !is_forbidden) {
-                crash_handlers::remove(&halted, places)?;
+            if let Some(layout) = with_states.filter(|_| !is_forbidden) {
+                crash_handlers::remove(&halted, layout)?;
             }
             for thread in halted.threads() {
                 thread.set_spare(0)?;
@@ -148,8 +148,13 @@ fn unhook_process(
     Err(io::Error::other("one of its threads does not leave them"))
 }
 
-/// Sees to it that threads do not come back to ada's code. False where one is in there: it needs time to leave.
-fn leave(halted: &Halted, mappings: &[Mapping], code: &[Range<u64>], copies: &[(u64, &Site)]) -> io::Result<bool> {
+/// Moves threads out of displaced instructions. False where a thread is in ada's code: it needs time to leave.
+fn leave(
+    halted: &Halted,
+    mappings: &[Mapping],
+    code: &[Range<RuntimeAddr>],
+    copies: &[(RuntimeAddr, &Site)],
+) -> io::Result<bool> {
     let mut is_free = true;
     for thread in halted.threads() {
         let mut registers = thread.registers()?;
@@ -163,22 +168,22 @@ fn leave(halted: &Halted, mappings: &[Mapping], code: &[Range<u64>], copies: &[(
     Ok(is_free)
 }
 
-/// Whether the process would be killed for what is left to do in it: see `ada_agent::own_calls`.
-fn forbids_itself_to_unmap(remote: &dyn Remote, places: MemoryPlaces) -> io::Result<bool> {
+/// Whether the process would be killed for what remains to be done in it: see `ada_agent::own_calls`.
+fn forbids_itself_to_unmap(remote: &dyn Remote, layout: MemoryLayout) -> io::Result<bool> {
     let mut forbidden = CallSet::default();
     for (number, word) in forbidden.iter_mut().enumerate() {
         let mut bytes = [0; 8];
-        remote.read(places.process_block() + (offset_of!(ProcessBlock, forbidden) + 8 * number) as u64, &mut bytes)?;
+        remote.read(layout.process_block() + (offset_of!(ProcessBlock, forbidden) + 8 * number) as u64, &mut bytes)?;
         *word = u64::from_le_bytes(bytes);
     }
     Ok([libc::SYS_munmap, libc::SYS_rt_sigaction].iter().any(|call| own_calls::contains(&forbidden, *call as u64)))
 }
 
-/// Nobody uses ada's memory any more, so that one thread is enough.
+/// Unmaps ada's memory. No thread uses it any more, so halting one is enough.
 fn unmap(
     pid: ProcessId,
     mappings: &[Mapping],
-    places: Option<MemoryPlaces>,
+    layout: Option<MemoryLayout>,
     is_ours: &dyn Fn(&Mapping) -> bool,
 ) -> io::Result<()> {
     let halted = Halted::one(pid, mappings)?;
@@ -186,22 +191,22 @@ fn unmap(
     // is something to unmap, should this be cut short.
     let now = maps::of_process(pid)?;
     let ours = now.iter().filter(|mapping| is_ours(mapping));
-    let is_last = |mapping: &&Mapping| places.is_some_and(|it| [it.pool, it.agent()].contains(&mapping.start));
+    let is_last = |mapping: &&Mapping| layout.is_some_and(|it| [it.pool, it.agent()].contains(&mapping.start));
     let (last, others): (Vec<&Mapping>, Vec<&Mapping>) = ours.partition(is_last);
     let range = |mapping: &&Mapping| mapping.start..mapping.end;
-    let states = places.map(MemoryPlaces::private);
+    let states = layout.map(MemoryLayout::private);
     for range in others.iter().map(range).chain(states).chain(last.iter().map(range)) {
-        halted.system_call(libc::SYS_munmap, [range.start, range.end - range.start, 0, 0, 0, 0])?;
+        halted.system_call(libc::SYS_munmap, [range.start.0, range.end - range.start, 0, 0, 0, 0])?;
     }
     Ok(())
 }
 
 /// Where the instruction at an address was before it was displaced.
-fn original_address(address: u64, copies: &[(u64, &Site)]) -> Option<u64> {
+fn original_address(address: RuntimeAddr, copies: &[(RuntimeAddr, &Site)]) -> Option<RuntimeAddr> {
     let before = copies.partition_point(|(at, _)| *at <= address).checked_sub(1)?;
     let (at, site) = copies[before];
     let distance = address - at;
-    (distance <= u64::from(site.site.copy?.length)).then_some(site.site.jump.at.0 + distance)
+    (distance <= u64::from(site.site.copy?.length)).then_some(site.site.jump.at + distance)
 }
 
 /// Adds the children of processes, and theirs.

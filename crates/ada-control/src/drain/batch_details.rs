@@ -131,7 +131,8 @@ mod tests {
         let thread = session.threads().next().unwrap();
         let details = thread.detail().unwrap();
         let events = thread.chunks().flat_map(|chunk| chunk.iter().map(Event::from_le_bytes).collect::<Vec<_>>());
-        let argument = |event: Event| match details.record(event.detail.get()?).unwrap().payload() {
+        let argument = |event: Event| match event.detail.get().map(|_| details.record(event.detail).unwrap())?.payload()
+        {
             Ok(Payload::X86Call(call)) => Some(call.rdi),
             other => panic!("{other:?}"),
         };

@@ -30,7 +30,7 @@ impl ChunkReturns {
         self.stuck.entry(chunk).or_insert_with(Instant::now).elapsed() > HOLE_PATIENCE
     }
 
-    /// Gives a kept chunk, of which so much was used, to whoever needs one.
+    /// Gives a kept chunk, of which so much was used, back to the pool.
     pub(super) fn free(&mut self, pool: &Pool, chunk: usize, used: usize, has_holes: bool) {
         self.stuck.remove(&chunk);
         if has_holes {

@@ -52,13 +52,13 @@ impl CrashRecord {
         let is_fault = self.code > 0 && FAULTS.contains(&self.signal);
         let names = CRASH_REGISTER_NAMES.iter().map(|&name| name.to_owned());
         Crash {
-            thread: self.thread.unwrap_or(self.tid).0,
-            tid: Some(self.tid.0),
-            time_ns: clock.at(self.tsc).0,
+            thread: self.thread.unwrap_or(self.tid),
+            tid: Some(self.tid),
+            time_ns: clock.at(self.tsc),
             signal: self.signal,
             code: self.code,
             address: is_fault.then_some(HexAddr(self.address)),
-            sender_pid: (self.code <= 0).then_some(self.address as u32),
+            sender_pid: (self.code <= 0).then_some(ProcessId(self.address as u32)),
             registers: names.zip(self.registers.iter().copied().map(HexAddr)).collect(),
             frames: self.frames.iter().map(function).collect(),
             depth: self.depth,

@@ -24,7 +24,7 @@ pub(crate) struct ThreadDetails {
     remembered: VecDeque<Remembered>,
 }
 
-/// An event that was written without detail, of which the thread may still have it.
+/// An event that was written without detail. Its thread may still have the detail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Remembered {
     pub(crate) tsc: u64,

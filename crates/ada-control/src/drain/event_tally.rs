@@ -20,7 +20,7 @@ pub(crate) struct EventTally {
     phase: usize,
 }
 
-/// The drain's, and whoever wants to know.
+/// Shared by the drain and its readers.
 pub(crate) type SharedTally = Arc<Mutex<EventTally>>;
 
 impl EventTally {

@@ -116,7 +116,7 @@ impl EventWriter {
         }
         self.tally.lock().expect("nobody panics with the lock").add(pending.pid, batch);
         let thread = files.thread(pending.pid, pending.tid)?;
-        thread.entry_mut().tid = Some(pending.tid.0);
+        thread.entry_mut().tid = Some(pending.tid);
         thread.entry_mut().handle = Some(HexAddr(pending.thread_pointer));
         thread.set_detail_compressed(!self.is_behind);
         let progress = self.threads.entry((pending.pid, pending.tid)).or_default();

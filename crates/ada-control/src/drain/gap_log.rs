@@ -30,7 +30,7 @@ pub(crate) struct GapLog {
 impl GapLog {
     /// A thread's records before a time are missing.
     pub(crate) fn lost(&mut self, pid: ProcessId, thread: ThreadId, time: TraceNanos, count: u64) {
-        self.push(pid, Gap { thread: thread.0, time_ns: time.0, lost: count, ..Gap::default() });
+        self.push(pid, Gap { thread, time_ns: time, lost: count, ..Gap::default() });
     }
 
     /// The same, for want of a chunk.
@@ -44,7 +44,7 @@ impl GapLog {
         let time = clock.at(wait.until);
         let waited_ns = time.since(clock.at(wait.until.saturating_sub(wait.ticks)));
         if waited_ns > 0 {
-            self.push(pid, Gap { thread: thread.0, time_ns: time.0, waited_ns, ..Gap::default() });
+            self.push(pid, Gap { thread, time_ns: time, waited_ns, ..Gap::default() });
         }
         waited_ns
     }
@@ -61,7 +61,7 @@ impl GapLog {
 
     /// Lets go of gaps before a time, together with the events around them.
     pub(crate) fn forget_before(&mut self, time: TraceNanos) {
-        self.processes.values_mut().for_each(|gaps| gaps.retain(|gap| gap.time_ns >= time.0));
+        self.processes.values_mut().for_each(|gaps| gaps.retain(|gap| gap.time_ns >= time));
     }
 
     /// A process's gaps by thread and time.
@@ -76,7 +76,7 @@ impl GapLog {
         let exhausted = DropReason::PoolExhausted.name();
         match reason {
             _ if self.forgotten > 0 => count,
-            // Whoever has no state records nothing, and so has no holes. Registers are not events.
+            // A thread without a state records nothing, and so has no holes. Registers are not events.
             "states_exhausted" | "forbidden" | "detail_lost" => 0,
             reason if reason == exhausted => count.saturating_sub(self.placed),
             reason if reason == DropReason::RecorderGone.name() => count,
@@ -94,7 +94,7 @@ mod tests {
         let mut log = GapLog::default();
         log.lost(ProcessId(1), ThreadId(7), TraceNanos(50), 100);
         log.lost_without_chunk(ProcessId(1), ThreadId(7), TraceNanos(20), 16);
-        let times: Vec<u64> = log.of_process(ProcessId(1)).iter().map(|gap| gap.time_ns).collect();
+        let times: Vec<u64> = log.of_process(ProcessId(1)).iter().map(|gap| gap.time_ns.0).collect();
         assert_eq!(times, [20, 50]);
         assert_eq!((log.unplaced("ring_full", 100), log.unplaced("pool_exhausted", 48)), (0, 32));
         log.forget_before(TraceNanos(30));

@@ -125,7 +125,7 @@ impl Drain {
             let thread = (chunk.pid, chunk.tid);
             let is_last = pending.get(number + 1).is_none_or(|next| (next.pid, next.tid) != thread);
             let ended = ended.get(&thread).map(Vec::as_slice);
-            // Those that live go before those that are in no hurry any more, of which there may be thousands.
+            // Live threads come first. Ended ones can wait, and there may be thousands.
             let has_to_wait = ended.is_some() && !final_round && spent > FOR_ENDED_THREADS;
             self.has_more |= has_to_wait;
             if blocked == Some(thread) || has_to_wait {
@@ -177,17 +177,17 @@ impl Drain {
         }
     }
 
-    /// Whether anything has: asked each round, without a lock that whoever hooks holds for long.
+    /// Whether anything has. Asked each round, so it avoids the lock that is held while a program is hooked.
     pub(crate) fn has_stale_watch(&self) -> bool {
         self.writer.watch.as_ref().is_some_and(|watch| watch.is_stale(self.watched_version()))
     }
 
-    /// Another number whenever there is something new to watch for: functions, or another place of functions, which matters
+    /// Another number whenever there is something new to watch for: functions, or another address of functions, which matters
     /// to handlers.
     fn watched_version(&self) -> u32 {
         let numbers = self.writer.numbers.read().expect("nobody panics with the lock");
-        let is_by_place = self.writer.watch.as_ref().is_some_and(Watch::is_by_place);
-        if is_by_place { numbers.added() } else { numbers.end() }
+        let is_by_address = self.writer.watch.as_ref().is_some_and(Watch::is_by_address);
+        if is_by_address { numbers.added() } else { numbers.end() }
     }
 
     /// Begins a new segment of a ring.
@@ -264,7 +264,7 @@ impl Drain {
         self.processes.programs()
     }
 
-    /// The processes that were first heard of since the last question.
+    /// The processes that are new since the last call.
     pub(crate) fn newcomers(&mut self) -> Vec<ProcessId> {
         self.processes.take_newcomers()
     }
@@ -279,7 +279,7 @@ impl Drain {
         self.processes.exit_call(pid)
     }
 
-    /// How many events each function makes: for whoever wants to know while the drain goes on.
+    /// How many events each function makes; shared, so that others can read it while the drain runs.
     pub(crate) fn tally(&self) -> SharedTally {
         self.writer.tally.clone()
     }

@@ -15,7 +15,7 @@ pub(super) struct SeenProcesses {
     newcomers: Vec<ProcessId>,
     /// Who forked each process, as it knows itself.
     forks: HashMap<ProcessId, ProcessId>,
-    /// What processes were about to exit with when they were last heard of.
+    /// The exit statuses that processes were last seen to pass to `_exit`.
     exit_calls: HashMap<ProcessId, i32>,
 }
 
@@ -46,7 +46,7 @@ impl SeenProcesses {
         &self.programs
     }
 
-    /// The processes that were first heard of since the last question.
+    /// The processes that are new since the last call.
     pub(super) fn take_newcomers(&mut self) -> Vec<ProcessId> {
         std::mem::take(&mut self.newcomers)
     }

@@ -1,4 +1,4 @@
-//! Where a thread goes on with another stack: records tell which one they are about, and events say when it changes.
+//! Where a thread goes on with another stack: each record names its stack, and an event marks each change.
 
 use ada_ring::RawRecord;
 

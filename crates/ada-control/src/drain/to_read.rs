@@ -57,7 +57,7 @@ impl ToRead {
         ended.retain(|thread, _| !asked.contains(thread) || is_ended(thread));
         if !ended.is_empty() {
             for (thread, chunk) in (0..pool.chunk_end()).filter_map(|chunk| in_other_lane(pool, chunk)) {
-                ended.entry(thread).and_modify(|left| left.push(chunk));
+                ended.entry(thread).and_modify(|chunks| chunks.push(chunk));
             }
         }
         chunks.retain(|pending| {

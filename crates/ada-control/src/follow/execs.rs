@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::Scope;
 use std::time::{Duration, Instant};
 
-use ada_event::{ProcessId, ThreadId};
+use ada_event::{ProcessId, RuntimeAddr, ThreadId};
 use ada_process::procfs::ProcessDir;
 use ada_process::ptrace::{ExecOutcome, Seized, Tracee};
 use ada_process::{MemfdId, Pidfd, futex, this_process};
@@ -46,7 +46,7 @@ pub(crate) struct ExecFollower<'a> {
     upkeep: Mutex<Upkeep>,
 }
 
-/// What is done now and then, by whoever has time.
+/// What is done now and then, by a thread that has time.
 #[derive(Default)]
 struct Upkeep {
     retirement: Retirement,
@@ -115,7 +115,7 @@ impl<'a> ExecFollower<'a> {
             // Otherwise it was killed while it waited.
             return if is_elsewhere { Err(reason.to_owned()) } else { Ok(()) };
         }
-        let refused = || refused(pid, call.path.load(Ordering::Relaxed));
+        let refused = || refused(pid, RuntimeAddr(call.path.load(Ordering::Relaxed)));
         if let Some(reason) = refused() {
             self.dismiss(call);
             return Err(reason);
@@ -156,7 +156,7 @@ impl<'a> ExecFollower<'a> {
     fn hook(&self, tracee: Tracee, pid: ProcessId, asked_in: ProgramId) -> Result<(), String> {
         let Self { programs, workshop, options, .. } = *self;
         if runs_as_another_user(pid) {
-            // Whoever has the memory can have others that have it make system calls.
+            // A process with this memory can have the others make system calls.
             tracee.detach().map_err(|error| error.to_string())?;
             return Err("it runs as another user, who must not have this trace's memory".to_owned());
         }
@@ -207,14 +207,14 @@ fn runs_as_another_user(pid: ProcessId) -> bool {
 
 /// Why the program that a process is about to run cannot be followed: set-user-ID and capabilities have no effect on a
 /// traced program.
-fn refused(pid: ProcessId, path_at: u64) -> Option<String> {
+fn refused(pid: ProcessId, path_at: RuntimeAddr) -> Option<String> {
     let mut path = [0; libc::PATH_MAX as usize];
     let process = ProcessDir::of(pid);
     let memory = process.memory().ok()?;
     // The path may lie at the end of what is mapped.
     let mut length = 0;
     while length < path.len() {
-        let page = 4096 - (path_at as usize + length) % 4096;
+        let page = 4096 - (path_at.0 as usize + length) % 4096;
         let end = (length + page).min(path.len());
         let Ok(()) = memory.read(path_at + length as u64, &mut path[length..end]) else { break };
         length = end;

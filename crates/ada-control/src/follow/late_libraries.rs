@@ -10,16 +10,16 @@ use ada_ring::Pool;
 
 use crate::deadline::Deadline;
 use crate::follow::waiting_thread::WaitingThread;
-use crate::install::installer;
 use crate::install::open_in_target::OpenInTarget;
 use crate::options::TraceOptions;
 use crate::plan::plan_cache::PlanCache;
+use crate::plan::planned_files::plan_files;
 use crate::program_id::ProgramId;
 use crate::tracked::Programs;
 
 /// Hooks them before their constructors run, until the recording ends.
 pub(crate) fn serve_loader(programs: &Programs, plans: &PlanCache, options: &TraceOptions, pool: Pool) {
-    // What each process had loaded when it was last heard of: at first what its program started with.
+    // What each process had loaded at its last notification: at first what its program started with.
     let mut known: HashMap<(ProcessId, ProgramId), HashSet<LoadedFile>> = HashMap::new();
     while !programs.phase.has_ended() {
         // Dropped at the end of the round, which lets the thread go on.
@@ -30,7 +30,7 @@ pub(crate) fn serve_loader(programs: &Programs, plans: &PlanCache, options: &Tra
         let Ok(mut mappings) = maps::of_process(thread.pid()) else { continue };
         let now: HashSet<LoadedFile> = maps::loaded_files(&mappings).into_iter().collect();
         let mut hooked = programs.lock();
-        // Asked with the lock: whoever removes hooks lists them under it.
+        // Checked under the lock: hooks are listed for removal under it too.
         if !programs.phase.is_hooking() {
             continue;
         }
@@ -43,7 +43,7 @@ pub(crate) fn serve_loader(programs: &Programs, plans: &PlanCache, options: &Tra
         if new.is_empty() {
             continue;
         }
-        let images = installer::plan(new, plans, installer.loader_function, &options.exclude, &Deadline::never());
+        let images = plan_files(new, plans, installer.loader_function, &options.exclude, &Deadline::never());
         let open = match OpenInTarget::open(&thread, &installer.shared) {
             Ok(open) => open,
             Err(error) => {

@@ -24,7 +24,7 @@ impl Default for Retirement {
 }
 
 impl Retirement {
-    /// Looks, if there are many programs. Whoever hooks waits meanwhile, so that no part comes to be used unseen.
+    /// Looks, if there are many programs. Nothing is hooked meanwhile, so that no part comes into use unseen.
     pub(crate) fn look(&mut self, programs: &Programs, shared: &SharedMemory, ready: &ReadyImages) {
         let mut hooked = programs.lock();
         let large = |hooked: &HookedPrograms| {

@@ -5,7 +5,7 @@ use std::mem::offset_of;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use ada_event::ProcessId;
+use ada_event::{ProcessId, RuntimeAddr};
 use ada_process::procfs::{ProcessDir, ProcessMemory};
 use ada_process::{Remote, futex, system_call_result};
 use ada_ring::control::{Control, LoaderCall};
@@ -19,14 +19,14 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// A waiting thread's process. While this lives the thread waits; dropping it lets the thread go on.
 pub(crate) struct WaitingThread {
     pool: Pool,
-    pool_in_target: u64,
+    pool_in_target: RuntimeAddr,
     memory: ProcessMemory,
     pid: ProcessId,
 }
 
 impl WaitingThread {
     /// Sleeps until a thread asks, or for the time.
-    pub(crate) fn next(pool: Pool, pool_in_target: u64, time: Duration) -> Option<Self> {
+    pub(crate) fn next(pool: Pool, pool_in_target: RuntimeAddr, time: Duration) -> Option<Self> {
         let word = &pool.control().loader.waiting;
         let mut pid = word.load(Ordering::Acquire);
         if pid == 0 {
@@ -81,19 +81,19 @@ fn say(call: &LoaderCall) {
 }
 
 impl Remote for WaitingThread {
-    fn read(&self, address: u64, bytes: &mut [u8]) -> io::Result<()> {
+    fn read(&self, address: RuntimeAddr, bytes: &mut [u8]) -> io::Result<()> {
         self.memory.read(address, bytes)
     }
 
-    fn write(&self, address: u64, bytes: &[u8]) -> io::Result<()> {
+    fn write(&self, address: RuntimeAddr, bytes: &[u8]) -> io::Result<()> {
         self.memory.write(address, bytes)
     }
 
     fn system_call(&self, number: i64, arguments: [u64; 6]) -> io::Result<u64> {
         let call = self.call();
         call.call[0].store(number as u64, Ordering::Relaxed);
-        for (place, argument) in call.call[1..].iter().zip(arguments) {
-            place.store(argument, Ordering::Relaxed);
+        for (word, argument) in call.call[1..].iter().zip(arguments) {
+            word.store(argument, Ordering::Relaxed);
         }
         call.stage.store(LoaderStage::CallWanted as u32, Ordering::Release);
         say(call);
@@ -108,7 +108,7 @@ impl Remote for WaitingThread {
         system_call_result(call.result.load(Ordering::Relaxed))
     }
 
-    fn put_path(&self, path: &str) -> io::Result<u64> {
+    fn put_path(&self, path: &str) -> io::Result<RuntimeAddr> {
         let address = self.pool_in_target + (offset_of!(Control, loader) + offset_of!(LoaderCall, path)) as u64;
         let mut bytes = path.as_bytes().to_vec();
         bytes.push(0);

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use ada_agent::config::{ITEMS, Item};
+use ada_event::{ImageOffset, RuntimeAddr};
 use ada_ring::agent_entries::{AGENT_ENTRIES, AgentEntries};
 use object::read::elf::{ElfFile64, ProgramHeader};
 use object::{Object, ObjectSymbol, RelocationFlags, elf};
@@ -16,22 +17,22 @@ static SHARED_OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/libada_a
 pub(crate) struct AgentImage {
     /// What to map there, readable and executable.
     pub(crate) bytes: Vec<u8>,
-    /// Its doors.
+    /// Its entry points.
     pub(crate) entries: AgentEntries,
     /// The handler of fatal signals.
     pub(crate) crash: CrashEntries,
 }
 
-/// Where the kernel goes on a fatal signal, and after it.
+/// What the kernel calls on a fatal signal, and what the handler returns to.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CrashEntries {
-    pub(crate) handler: u64,
-    pub(crate) restorer: u64,
+    pub(crate) handler: RuntimeAddr,
+    pub(crate) restorer: RuntimeAddr,
 }
 
 impl AgentImage {
     /// Lays the agent out at `base`, with `config` as its table.
-    pub(crate) fn at(base: u64, config: &[(Item, u64); ITEMS]) -> Result<Self, ControlError> {
+    pub(crate) fn at(base: RuntimeAddr, config: &[(Item, u64); ITEMS]) -> Result<Self, ControlError> {
         let file = ElfFile64::<object::LittleEndian>::parse(SHARED_OBJECT).map_err(ControlError::Agent)?;
         let endian = object::LittleEndian;
         let mut bytes = Vec::new();
@@ -48,34 +49,37 @@ impl AgentImage {
             // The only other kind names the unwinder's personality, which nothing here calls.
             if relocation.flags() == (RelocationFlags::Elf { r_type: RELATIVE_RELOCATION }) {
                 let value = base.wrapping_add(relocation.addend() as u64);
-                put(&mut bytes, at, value)?;
+                put(&mut bytes, ImageOffset(at), value.0)?;
             }
         }
-        let symbols: HashMap<&str, u64> =
-            file.dynamic_symbols().filter_map(|symbol| Some((symbol.name().ok()?, symbol.address()))).collect();
+        let symbols: HashMap<&str, ImageOffset> = file
+            .dynamic_symbols()
+            .filter_map(|symbol| Some((symbol.name().ok()?, ImageOffset(symbol.address()))))
+            .collect();
         let find = |name| symbols.get(name).copied().ok_or(ControlError::AgentLayout(name));
         let table = find("ADA_CONFIG")?;
         for (item, value) in config {
-            put(&mut bytes, table + 8 * *item as u64, *value)?;
+            put(&mut bytes, ImageOffset(table.0 + 8 * *item as u64), *value)?;
         }
-        let door = |name| find(name).map(|address| base + address);
+        let entry = |name| find(name).map(|offset| offset.at_bias(base.0));
         let entries = entries(&bytes, find(AGENT_ENTRIES)?)?;
-        let crash = CrashEntries { handler: door("ada_crash")?, restorer: door("ada_crash_restorer")? };
+        let crash = CrashEntries { handler: entry("ada_crash")?, restorer: entry("ada_crash_restorer")? };
         bytes.resize(bytes.len().next_multiple_of(4096), 0);
         Ok(Self { bytes, entries, crash })
     }
 }
 
 /// The table of entry points that lies at an address, by now with those of the target.
-fn entries(bytes: &[u8], at: u64) -> Result<AgentEntries, ControlError> {
-    let (words, _) = bytes.get(at as usize..).unwrap_or_default().as_chunks();
+fn entries(bytes: &[u8], at: ImageOffset) -> Result<AgentEntries, ControlError> {
+    let (words, _) = bytes.get(at.0 as usize..).unwrap_or_default().as_chunks();
     let words = words.first_chunk().ok_or(ControlError::AgentLayout(AGENT_ENTRIES))?;
     Ok(AgentEntries::from_words(words.map(u64::from_le_bytes)))
 }
 
-fn put(bytes: &mut [u8], at: u64, value: u64) -> Result<(), ControlError> {
-    let place = bytes.get_mut(at as usize..at as usize + 8).ok_or(ControlError::AgentLayout("relocation"))?;
-    place.copy_from_slice(&value.to_le_bytes());
+fn put(bytes: &mut [u8], at: ImageOffset, value: u64) -> Result<(), ControlError> {
+    let at = at.0 as usize;
+    let word = bytes.get_mut(at..at + 8).ok_or(ControlError::AgentLayout("relocation"))?;
+    word.copy_from_slice(&value.to_le_bytes());
     Ok(())
 }
 
@@ -84,7 +88,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_agent_has_all_doors_and_needs_no_library() {
+    fn the_agent_has_all_entry_points_and_needs_no_library() {
         let config = [
             (Item::Pool, 1),
             (Item::Private, 2),
@@ -96,10 +100,10 @@ mod tests {
             (Item::Program, 8),
             (Item::OwnStacks, 9),
         ];
-        let image = AgentImage::at(0x10_0000, &config).unwrap();
+        let image = AgentImage::at(RuntimeAddr(0x10_0000), &config).unwrap();
         let end = 0x10_0000 + image.bytes.len() as u64;
-        for door in image.entries.to_words() {
-            assert!((0x10_0000..end).contains(&door));
+        for entry in image.entries.to_words() {
+            assert!((0x10_0000..end).contains(&entry));
         }
         assert!(
             image

@@ -8,12 +8,13 @@ use std::io;
 use std::mem::offset_of;
 
 use ada_agent::crash::FLAGS;
+use ada_event::RuntimeAddr;
 use ada_patch::{EntryOnlyReason, Verdict};
 use ada_process::{Remote, SystemCall};
 use ada_ring::state::ProcessBlock;
 
 use crate::error::ControlError;
-use crate::install::memory_places::MemoryPlaces;
+use crate::install::memory_layout::MemoryLayout;
 use crate::install::open_in_target::injected;
 use crate::install::target_memory::TargetMemory;
 use crate::plan::module::Module;
@@ -75,40 +76,42 @@ pub(crate) fn install(remote: &dyn Remote, memory: &TargetMemory) -> Result<(), 
         let made = remote.system_calls(calls).and_then(|made| made.into_iter().collect::<io::Result<Vec<_>>>());
         made.map(drop).map_err(injected("catching fatal signals"))
     };
-    call(&SIGNALS.map(|signal| sigaction(signal, 0, saved(signal))))?;
+    call(&SIGNALS.map(|signal| sigaction(signal, 0, saved(signal).0)))?;
     let mut actions = [0; ACTION * 32];
     remote.read(saved(0), &mut actions).map_err(injected("reading signal actions"))?;
     // Handlers that there are already return to where the next ones will.
     let words: Vec<u64> = actions.as_chunks().0.iter().map(|word| u64::from_le_bytes(*word)).collect();
     if let Some(action) = words.chunks_exact(ACTION / 8).find(|action| action[0] > libc::SIG_IGN as u64) {
-        let place = memory.process_block + offset_of!(ProcessBlock, signal_return) as u64;
-        remote.write(place, &action[2].to_le_bytes()).map_err(injected("noting where handlers return to"))?;
+        let address = memory.process_block + offset_of!(ProcessBlock, signal_return) as u64;
+        remote.write(address, &action[2].to_le_bytes()).map_err(injected("noting where handlers return to"))?;
     }
     let is_default = |signal: &i32| actions[ACTION * *signal as usize..][..8] == (libc::SIG_DFL as u64).to_le_bytes();
     let caught = SIGNALS.into_iter().filter(is_default);
     // As the kernel has it: handler, flags, restorer, mask.
-    let action = [memory.crash.handler, FLAGS, memory.crash.restorer, u64::MAX].map(u64::to_le_bytes);
+    let action = [memory.crash.handler.0, FLAGS, memory.crash.restorer.0, u64::MAX].map(u64::to_le_bytes);
     remote.write(scratch, action.as_flattened()).map_err(injected("writing signal actions"))?;
-    call(&caught.clone().map(|signal| sigaction(signal, scratch, 0)).collect::<Vec<_>>())?;
+    call(&caught.clone().map(|signal| sigaction(signal, scratch.0, 0)).collect::<Vec<_>>())?;
     let caught = caught.fold(0_u64, |caught, signal| caught | 1 << signal);
-    let place = memory.process_block + offset_of!(ProcessBlock, crash_signals) as u64;
-    remote.write(place, &caught.to_le_bytes()).map_err(injected("noting the handlers"))
+    let address = memory.process_block + offset_of!(ProcessBlock, crash_signals) as u64;
+    remote.write(address, &caught.to_le_bytes()).map_err(injected("noting the handlers"))
 }
 
 /// Gives the signals back whose default action the handler stands for.
-pub(crate) fn remove(remote: &dyn Remote, places: MemoryPlaces) -> io::Result<()> {
-    let process_block = places.process_block();
+pub(crate) fn remove(remote: &dyn Remote, layout: MemoryLayout) -> io::Result<()> {
+    let process_block = layout.process_block();
     let scratch = process_block + offset_of!(ProcessBlock, scratch) as u64;
-    let place = process_block + offset_of!(ProcessBlock, crash_signals) as u64;
+    let address = process_block + offset_of!(ProcessBlock, crash_signals) as u64;
     let mut caught = [0; 8];
-    remote.read(place, &mut caught)?;
+    remote.read(address, &mut caught)?;
     for signal in SIGNALS {
         let mut handler = [0; 8];
-        remote.system_call(libc::SYS_rt_sigaction, [signal as u64, 0, scratch, MASK_BYTES, 0, 0])?;
+        remote.system_call(libc::SYS_rt_sigaction, [signal as u64, 0, scratch.0, MASK_BYTES, 0, 0])?;
         remote.read(scratch, &mut handler)?;
-        if u64::from_le_bytes(caught) >> signal & 1 == 1 && places.all().contains(&u64::from_le_bytes(handler)) {
+        if u64::from_le_bytes(caught) >> signal & 1 == 1
+            && layout.all().contains(&RuntimeAddr(u64::from_le_bytes(handler)))
+        {
             let saved = process_block + offset_of!(ProcessBlock, default_actions) as u64 + 32 * signal as u64;
-            remote.system_call(libc::SYS_rt_sigaction, [signal as u64, saved, 0, MASK_BYTES, 0, 0])?;
+            remote.system_call(libc::SYS_rt_sigaction, [signal as u64, saved.0, 0, MASK_BYTES, 0, 0])?;
         }
     }
     Ok(())

@@ -17,7 +17,7 @@ use crate::install::shared_memory::SharedMemory;
 
 const EVERY: Duration = Duration::from_millis(50);
 
-/// Gives it, until this is dropped.
+/// Beats until it is dropped.
 pub(crate) struct Heartbeat {
     shared: Arc<SharedMemory>,
     is_over: Arc<AtomicBool>,
@@ -55,7 +55,7 @@ fn beat(shared: &SharedMemory, is_over: &AtomicBool, passed: &mut u64) {
         return;
     }
     if is_over.load(Ordering::SeqCst) {
-        // It was said just now, and by whom it should be.
+        // `end` has just set it.
         control.recorder_gone.store(1, Ordering::SeqCst);
         return;
     }

@@ -4,6 +4,7 @@ use std::mem::offset_of;
 
 use ada_agent::bpf;
 use ada_agent::own_calls::{self, CallSet, FOR_CRASHES, FOR_INSTALLING};
+use ada_event::RuntimeAddr;
 use ada_process::Remote;
 use ada_process::ptrace::Tracee;
 use ada_ring::state::ProcessBlock;
@@ -17,7 +18,7 @@ pub(crate) struct InheritedFilters {
 }
 
 impl InheritedFilters {
-    /// Those of a stopped process. Where the kernel does not tell, nothing is taken for forbidden. Refuses a program that
+    /// Those of a stopped process. Where the kernel does not show them, nothing is taken for forbidden. Refuses a program that
     /// would not survive being hooked.
     pub(crate) fn of(tracee: &Tracee) -> Result<Self, ControlError> {
         let mut forbidden = CallSet::default();
@@ -39,13 +40,13 @@ impl InheritedFilters {
         self.allow(&FOR_CRASHES)
     }
 
-    /// Tells the agent.
-    pub(crate) fn tell(&self, remote: &dyn Remote, process_block: u64) -> Result<(), ControlError> {
+    /// Writes them where the agent looks.
+    pub(crate) fn write(&self, remote: &dyn Remote, process_block: RuntimeAddr) -> Result<(), ControlError> {
         if self.forbidden == CallSet::default() {
             return Ok(());
         }
         let bytes: Vec<u8> = self.forbidden.iter().flat_map(|word| word.to_le_bytes()).collect();
-        let place = process_block + offset_of!(ProcessBlock, forbidden) as u64;
-        remote.write(place, &bytes).map_err(injected("telling of filters"))
+        let address = process_block + offset_of!(ProcessBlock, forbidden) as u64;
+        remote.write(address, &bytes).map_err(injected("writing filters"))
     }
 }

@@ -1,36 +1,32 @@
 //! Puts hooks into a target: lays stubs out near each image and writes the jumps.
 
 use std::collections::{HashMap, HashSet};
-use std::io;
 use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
 
 use ada_event::{ModuleId, RuntimeAddr};
 use ada_format::parallel::each_in_parallel;
-use ada_patch::{
-    AgentEntries, Arena, EntryOnlyReason, PATCH_BYTES, Patch, PatchPlan, SkipReason, StubKind, StubOptions, Verdict,
-};
+use ada_patch::{AgentEntries, PATCH_BYTES, Patch, PatchPlan, SkipReason, StubKind, StubOptions, Verdict};
 use ada_process::Remote;
-use ada_process::maps::{self, LoadedFile, Mapping};
+use ada_process::maps::{LoadedFile, Mapping};
 
-use crate::deadline::Deadline;
 use crate::error::ControlError;
 use crate::install::arena_list;
 use crate::install::crash_handlers::SignalFacts;
-use crate::install::function_numbers::FunctionNumbers;
-use crate::install::open_in_target::OpenInTarget;
-use crate::install::ready_arena::{ReadyArena, Shift};
+use crate::install::filled_images::{Filled, FilledImage, room_for};
+use crate::install::near_room::{add_mapping, map_near};
+use crate::install::numbering::Numbering;
+use crate::install::open_in_target::{OpenInTarget, injected};
+use crate::install::ready_arena::{MappedArena, ReadyArena};
 use crate::install::ready_image::{ReadyImage, ReadyLoader};
+use crate::install::reserved_images::{PlannedLoader, Reserved, ReservedImage, ReservedLoader};
 use crate::install::shared_memory::SharedMemory;
-use crate::install::site_table;
+use crate::install::shift::Shift;
 use crate::install::sites::{Site, first_bytes, write_jumps};
 use crate::install::target_memory::{Program, TargetMemory};
 use crate::plan::module::Module;
-use crate::plan::plan_cache::PlanCache;
-use crate::plan::planned_image::{Exclude, PlannedImage};
-use crate::plan::probes;
+use crate::plan::planned_image::PlannedImage;
 use crate::program_id::ProgramId;
 
 /// Installs hooks for one process, at its start and whenever it loads a library.
@@ -40,25 +36,18 @@ pub(crate) struct Installer {
     pub(crate) program: ProgramId,
     entries: AgentEntries,
     stubs: StubOptions,
-    pub(crate) loader_function: u64,
+    pub(crate) loader_function: Option<RuntimeAddr>,
     /// What the agent keeps for the process.
-    process_block: u64,
+    process_block: RuntimeAddr,
     /// How many images have been given their stubs.
     arenas: usize,
     numbering: Arc<Numbering>,
     /// The number of each image, so that one that is unloaded and loaded again keeps it.
     ids: HashMap<(PathBuf, u64), ModuleId>,
-    /// What was written into each file's text, for the case that it is loaded at the same place again.
+    /// What was written into each file's text, for the case that it is loaded at the same address again.
     written: HashMap<LoadedFile, Written>,
     /// What leads the loader's notification function to its stub.
     loader: Option<MappedArena>,
-}
-
-/// Numbers that are unique in a session, whatever programs it traces.
-#[derive(Default)]
-pub(crate) struct Numbering {
-    next_function: AtomicU32,
-    last_module: AtomicU32,
 }
 
 /// An image in the process.
@@ -71,95 +60,6 @@ struct Written {
     number: usize,
     /// All that was planned was done.
     is_whole: bool,
-}
-
-/// The loader's arena in the process.
-pub(crate) struct MappedArena {
-    arena: Arc<ReadyArena>,
-    shift: Shift,
-    front: Range<u64>,
-}
-
-/// Images with places for their stubs, and those for which there is none.
-pub(crate) struct Placed {
-    images: Vec<PlacedImage>,
-    loader: Option<PlacedLoader>,
-    unplaced: Vec<Module>,
-}
-
-enum PlacedLoader {
-    Ready(MappedArena),
-    Planned(PlannedLoader),
-}
-
-struct PlannedLoader {
-    plan: PatchPlan<RuntimeAddr>,
-    original: [u8; PATCH_BYTES],
-    arena: u64,
-    offset: u64,
-}
-
-struct PlacedImage {
-    image: PlannedImage,
-    arena: u64,
-    offset: u64,
-    first_function: u32,
-}
-
-/// Images whose stubs are there, and which nothing leads to yet.
-pub(crate) struct Filled {
-    images: Vec<FilledImage>,
-    loader: Option<MappedArena>,
-    unplaced: Vec<Module>,
-}
-
-impl Filled {
-    /// Keeps files that are still loaded.
-    pub(crate) fn keep(&mut self, is_loaded: impl Fn(&LoadedFile) -> bool) {
-        self.images.retain(|filled| is_loaded(&filled.image.file));
-    }
-}
-
-struct FilledImage {
-    image: PlannedImage,
-    first_function: u32,
-    arena: u64,
-    offset: u64,
-    /// The first bytes of the arena.
-    front: Vec<u8>,
-    sites: Vec<Site>,
-}
-
-/// How often to look for room that somebody takes meanwhile: the other threads of a target that is attached to go on.
-const TRIES_FOR_ROOM: usize = 64;
-
-/// Maps a part of the shared memory close to a file, where nothing is mapped. Gives the place.
-fn map_near(
-    remote: &dyn Remote,
-    open: &OpenInTarget,
-    mappings: &[Mapping],
-    file: &LoadedFile,
-    room: u64,
-    offset: u64,
-) -> Option<u64> {
-    let mut known = mappings.to_vec();
-    for _ in 0..TRIES_FOR_ROOM {
-        let address = maps::free_near(&known, file, room)?;
-        match open.map(remote, address, room, libc::PROT_READ | libc::PROT_EXEC, offset) {
-            Ok(()) => return Some(address),
-            Err(error) if matches!(error.kind(), io::ErrorKind::AlreadyExists | io::ErrorKind::AddrInUse) => {
-                add_mapping(&mut known, address, room);
-            }
-            Err(_) => return None,
-        }
-    }
-    None
-}
-
-fn add_mapping(mappings: &mut Vec<Mapping>, start: u64, length: u64) {
-    let mapping =
-        Mapping { start, end: start + length, executable: true, file_offset: 0, inode: 0, path: String::new() };
-    mappings.insert(mappings.partition_point(|other| other.start < start), mapping);
 }
 
 impl Installer {
@@ -176,7 +76,7 @@ impl Installer {
             process_block: memory.process_block,
             arenas: 0,
             stubs: program.stubs,
-            loader_function: program.loader.map_or(0, |loader| loader.function),
+            loader_function: program.loader.map(|loader| loader.function),
             numbering,
             ids: HashMap::new(),
             written: HashMap::new(),
@@ -192,37 +92,36 @@ impl Installer {
         mappings: &mut Vec<Mapping>,
         images: Vec<PlannedImage>,
     ) -> Result<Vec<Module>, ControlError> {
-        let placed = self.place(remote, open, mappings, images);
-        let filled = self.fill(placed)?;
+        let reserved = self.reserve(remote, open, mappings, images);
+        let filled = self.fill(reserved)?;
         self.patch(remote, filled, &|_| false)
     }
 
-    /// Gives planned images their places in the target.
-    pub(crate) fn place(
+    /// Reserves room for the stubs of planned images, in the target and near them.
+    pub(crate) fn reserve(
         &mut self,
         remote: &dyn Remote,
         open: &OpenInTarget,
         mappings: &mut Vec<Mapping>,
         images: Vec<PlannedImage>,
-    ) -> Placed {
-        let mut placed = Placed { images: Vec::new(), loader: None, unplaced: Vec::new() };
+    ) -> Reserved {
+        let mut reserved = Reserved { images: Vec::new(), loader: None, without_room: Vec::new() };
         for image in images {
             if self.write_again(remote, open, mappings, &image) {
                 continue;
             }
             let count = image.functions.len();
-            let first_function =
-                self.numbering.next_function.fetch_add(FunctionNumbers::taken_by(count), Ordering::Relaxed);
+            let first_function = self.numbering.number_functions(count);
             let room = room_for(count, image.exits.len());
             match self.map_room(remote, open, mappings, &image.file, room) {
-                Some((arena, offset)) => placed.images.push(PlacedImage { image, arena, offset, first_function }),
-                None => placed.unplaced.push(self.unplaced(image, first_function)),
+                Some((arena, offset)) => reserved.images.push(ReservedImage { image, arena, offset, first_function }),
+                None => reserved.without_room.push(self.without_room(image, first_function)),
             }
         }
-        placed
+        reserved
     }
 
-    /// Hooks an image by what another program has left, if there is room for it. Gives the image's module. `is_same_file`
+    /// Hooks an image by what was made for another program, if there is room for it. Gives the image's module. `is_same_file`
     /// where that is certain of what is mapped.
     pub(crate) fn reuse(
         &mut self,
@@ -237,8 +136,8 @@ impl Installer {
         let Some(front) = image.arena.map(shift, &self.entries, &self.shared, remote, open, mappings) else {
             return Ok(None);
         };
-        let place = image.arena.place(shift);
-        add_mapping(mappings, place.start, place.end - place.start);
+        let addresses = image.arena.addresses(shift);
+        add_mapping(mappings, addresses.start, addresses.end - addresses.start);
         let mut module = image.module.in_program(self.program, file.clone());
         let functions = module.functions.len();
         let known = self.shared.add_switches(front.start, module.id, functions);
@@ -246,7 +145,7 @@ impl Installer {
         let different = image
             .arena
             .patch(shift, remote, is_same_file, &self.shared.switches.unhooked_of(image.module.id))
-            .map_err(crate::install::open_in_target::injected("writing hooks"))?;
+            .map_err(injected("writing hooks"))?;
         if !different.is_empty() {
             let mut verdicts = module.verdicts.to_vec();
             for site in different.iter().filter(|site| !site.is_exit) {
@@ -268,7 +167,7 @@ impl Installer {
     /// What other programs with this loader can use.
     pub(crate) fn ready_loader(&self) -> Option<ReadyLoader> {
         let MappedArena { arena, shift, .. } = self.loader.as_ref()?;
-        Some(ReadyLoader { function: self.loader_function.wrapping_sub(shift.0), arena: arena.clone() })
+        Some(ReadyLoader { function: shift.undo(self.loader_function?), arena: arena.clone() })
     }
 
     /// What the images have to do with signal actions.
@@ -276,63 +175,41 @@ impl Installer {
         self.written.values().map(|written| written.image.signals)
     }
 
-    /// Gives the stub of the loader's notification function its place, so that libraries loaded later are heard of. It may
+    /// Reserves room for the stub of the loader's notification function, so that ada learns of libraries that are loaded later. It may
     /// be there from another program.
-    pub(crate) fn place_loader(
+    pub(crate) fn reserve_loader(
         &mut self,
         remote: &dyn Remote,
         open: &OpenInTarget,
         mappings: &mut Vec<Mapping>,
-        placed: &mut Placed,
+        reserved: &mut Reserved,
         ready: Option<ReadyLoader>,
     ) -> Result<(), ControlError> {
-        let function = self.loader_function;
+        let Some(function) = self.loader_function else { return Ok(()) };
         if let Some(ReadyLoader { function: first, arena }) = ready {
             let shift = Shift(function.wrapping_sub(first));
             if let Some(front) = arena.map(shift, &self.entries, &self.shared, remote, open, mappings) {
-                let place = arena.place(shift);
-                add_mapping(mappings, place.start, place.end - place.start);
-                placed.loader = Some(PlacedLoader::Ready(MappedArena { arena, shift, front }));
+                let addresses = arena.addresses(shift);
+                add_mapping(mappings, addresses.start, addresses.end - addresses.start);
+                reserved.loader = Some(ReservedLoader::Ready(MappedArena { arena, shift, front }));
                 return Ok(());
             }
         }
         let mut code = [0; 16];
-        remote.read(function, &mut code).map_err(crate::install::open_in_target::injected("reading the loader"))?;
-        let Ok(plan) = PatchPlan::at_runtime(RuntimeAddr(function), &code, StubKind::Loader) else { return Ok(()) };
-        let page = function & !4095;
+        remote.read(function, &mut code).map_err(injected("reading the loader"))?;
+        let Ok(plan) = PatchPlan::at_runtime(function, &code, StubKind::Loader) else { return Ok(()) };
+        let page = function.align_down(4096);
         let file = LoadedFile { path: "loader".into(), start: page, end: page + 4096 };
         let room = self.map_room(remote, open, mappings, &file, room_for(1, 0));
-        let original = first_bytes(&code[(plan.at.0 - function) as usize..]);
-        placed.loader =
-            room.map(|(arena, offset)| PlacedLoader::Planned(PlannedLoader { plan, original, arena, offset }));
+        let original = first_bytes(&code[(plan.at - function) as usize..]);
+        reserved.loader =
+            room.map(|(arena, offset)| ReservedLoader::Planned(PlannedLoader { plan, original, arena, offset }));
         Ok(())
     }
 
     /// Writes the stubs.
-    pub(crate) fn fill(&self, placed: Placed) -> Result<Filled, ControlError> {
-        let (shared, entries, stubs) = (&*self.shared, &self.entries, &self.stubs);
-        let images = each_in_parallel(placed.images, |image| fill(shared, entries, stubs, image));
-        let loader = match placed.loader {
-            None => None,
-            Some(PlacedLoader::Ready(loader)) => Some(loader),
-            Some(PlacedLoader::Planned(PlannedLoader { plan, original, arena: address, offset })) => {
-                let mut arena = Arena::new(RuntimeAddr(address), entries, stubs, 1, 0)?;
-                let site = arena.add(&plan, 0, 0, None).ok();
-                let site = site.map(|site| Site {
-                    site,
-                    originals: [original, [0; PATCH_BYTES]],
-                    function: 0,
-                    is_exit: false,
-                    is_shared: false,
-                });
-                let place = address..address + room_for(1, 0);
-                let front = write_arena(shared, offset, &place, (1, 0), arena, site.as_slice())?;
-                let arena = ReadyArena::new(place, offset, (1, 0), front, site.into_iter().collect());
-                let front = arena.first_front();
-                Some(MappedArena { arena: Arc::new(arena), shift: Shift(0), front })
-            }
-        };
-        Ok(Filled { images: images.into_iter().collect::<Result<_, _>>()?, loader, unplaced: placed.unplaced })
+    pub(crate) fn fill(&self, reserved: Reserved) -> Result<Filled, ControlError> {
+        Filled::of(reserved, &self.shared, &self.entries, &self.stubs)
     }
 
     /// Leads functions to their stubs, except those that are in use.
@@ -359,17 +236,17 @@ impl Installer {
             let is_whole = busy.is_empty() && different.is_empty();
             Ok((filled, is_whole))
         });
-        let mut modules = filled.unplaced;
+        let mut modules = filled.without_room;
         for filled in done {
             let (FilledImage { image, first_function, arena, offset, front, sites }, is_whole) =
-                filled.map_err(crate::install::open_in_target::injected("writing hooks"))?;
+                filled.map_err(injected("writing hooks"))?;
             let id = self.id_of(&image);
             let functions = image.functions.len();
             let known = self.shared.add_switches(offset, id, functions);
             known.map_err(|source| ControlError::System { doing: "mapping switches", source })?;
             let counts = (functions, image.exits.len());
-            let place = arena..arena + room_for(counts.0, counts.1);
-            let arena = ReadyArena::new(place, offset, counts, front, sites);
+            let addresses = arena..arena + room_for(counts.0, counts.1);
+            let arena = ReadyArena::new(addresses, offset, counts, front, sites);
             let number = self.list(remote, arena.code(Shift(0)))?;
             let module = Module::new(self.program, id, first_function, image);
             modules.push(module.in_program(self.program, module.file.clone()));
@@ -380,19 +257,18 @@ impl Installer {
         if let Some(loader) = filled.loader.filter(|loader| !loader.arena.sites(loader.shift).any(|it| is_in_use(&it)))
         {
             let patched = loader.arena.patch(loader.shift, remote, false, &[]);
-            patched.map_err(crate::install::open_in_target::injected("hooking the loader"))?;
+            patched.map_err(injected("hooking the loader"))?;
             self.loader = Some(loader);
         }
         modules.sort_by_key(|module| module.first_function);
         Ok(modules)
     }
 
-    /// Tells the agent of another arena's code. Gives its number.
-    fn list(&mut self, remote: &dyn Remote, code: Range<u64>) -> Result<usize, ControlError> {
+    /// Adds an arena's code to the agent's list. Gives its number there.
+    fn list(&mut self, remote: &dyn Remote, code: Range<RuntimeAddr>) -> Result<usize, ControlError> {
         let number = self.arenas;
         self.arenas += 1;
-        arena_list::add(remote, self.process_block, number, &code)
-            .map_err(crate::install::open_in_target::injected("listing stubs"))?;
+        arena_list::add(remote, self.process_block, number, &code).map_err(injected("listing stubs"))?;
         Ok(number)
     }
 
@@ -421,7 +297,7 @@ impl Installer {
         mappings: &mut Vec<Mapping>,
         file: &LoadedFile,
         room: u64,
-    ) -> Option<(u64, u64)> {
+    ) -> Option<(RuntimeAddr, u64)> {
         let offset = self.shared.reserve(room)?;
         let Some(address) = map_near(remote, open, mappings, file, room, offset) else {
             self.shared.release(offset..offset + room);
@@ -431,7 +307,7 @@ impl Installer {
         Some((address, offset))
     }
 
-    fn unplaced(&mut self, mut image: PlannedImage, first_function: u32) -> Module {
+    fn without_room(&mut self, mut image: PlannedImage, first_function: u32) -> Module {
         for verdict in &mut image.verdicts {
             if !matches!(verdict, Verdict::Skipped(_)) {
                 *verdict = Verdict::Skipped(SkipReason::NoRoom);
@@ -443,12 +319,11 @@ impl Installer {
 
     fn id_of(&mut self, image: &PlannedImage) -> ModuleId {
         let key = (image.file.path.clone(), image.table_hash);
-        let next = || ModuleId(self.numbering.last_module.fetch_add(1, Ordering::Relaxed) + 1);
-        *self.ids.entry(key).or_insert_with(next)
+        *self.ids.entry(key).or_insert_with(|| self.numbering.number_module())
     }
 
     /// A file that comes back to where it was finds its stubs still there, and only needs its jumps. A process whose
-    /// sibling has loaded the file at the same place needs the mapping of the stubs, too: both were forked before.
+    /// sibling has loaded the file at the same address needs the mapping of the stubs, too: both were forked before.
     fn write_again(
         &self,
         remote: &dyn Remote,
@@ -460,13 +335,13 @@ impl Installer {
         let Some(Written { image, shift, front, number, .. }) = self.written.get(&image.file).filter(is_same) else {
             return false;
         };
-        let (place, offset) = (image.arena.common_place(*shift), image.arena.common().start);
+        let (addresses, offset) = (image.arena.common_addresses(*shift), image.arena.common().start);
         let has_stubs = |mapping: &Mapping| {
             // Neighbours in memory and file are shown as one.
             self.shared.memfd().is_ok_and(|memfd| memfd.is_mapped_by(mapping))
-                && mapping.start <= place.start
-                && place.end <= mapping.end
-                && mapping.file_offset.wrapping_add(place.start - mapping.start) == offset
+                && mapping.start <= addresses.start
+                && addresses.end <= mapping.end
+                && mapping.file_offset.wrapping_add(addresses.start - mapping.start) == offset
         };
         let is_mapped =
             mappings.iter().any(has_stubs) || image.arena.map_parts(*shift, front.start, remote, open).is_ok();
@@ -480,126 +355,5 @@ impl Installer {
     pub(crate) fn jumps_of(&self, file: &LoadedFile, index: usize) -> Vec<(Patch, [u8; PATCH_BYTES])> {
         let Some(Written { image, shift, .. }) = self.written.get(file) else { return Vec::new() };
         image.arena.jumps_of(index, *shift)
-    }
-}
-
-/// Plans files, the largest first, on all processors; `loader_function` is where the loader tells of new ones. Past the
-/// deadline, those that are left are not planned.
-pub(crate) fn plan(
-    mut files: Vec<LoadedFile>,
-    cache: &PlanCache,
-    loader_function: u64,
-    exclude: Exclude<'_>,
-    deadline: &Deadline,
-) -> Vec<PlannedImage> {
-    files.sort_by_key(|file| std::cmp::Reverse(file.end - file.start));
-    let planned = each_in_parallel(files, |file| {
-        let plan = || PlannedImage::plan(file, cache, loader_function, exclude).ok();
-        if deadline.has_passed() { None } else { deadline.work(plan) }
-    });
-    let mut planned: Vec<PlannedImage> = planned.into_iter().flatten().collect();
-    planned.sort_by_key(|image| image.file.start);
-    planned
-}
-
-fn fill(
-    shared: &SharedMemory,
-    entries: &AgentEntries,
-    stubs: &StubOptions,
-    placed: PlacedImage,
-) -> Result<FilledImage, ControlError> {
-    let PlacedImage { mut image, arena: address, offset, first_function } = placed;
-    let mut arena = Arena::new(RuntimeAddr(address), entries, stubs, image.functions.len(), image.exits.len())?;
-    let mut sites = Vec::with_capacity(image.plans.len());
-    for ((index, plan), originals) in image.plans.iter().zip(&image.originals) {
-        let probe = probes::number_of(&image.functions, *index);
-        match arena.add(&plan.at_bias(image.bias), *index, first_function + *index as u32, probe) {
-            Ok(site) => {
-                sites.push(Site { site, originals: *originals, function: *index, is_exit: false, is_shared: false })
-            }
-            Err(reason) => image.verdicts[*index] = Verdict::Skipped(reason),
-        }
-    }
-    for (exit, originals) in &image.exits {
-        let function = exit.function as usize;
-        match arena.add_exit(&exit.at_bias(image.bias), first_function + exit.function) {
-            Ok(site) => {
-                let is_shared = exit.is_shared;
-                sites.push(Site { site, originals: *originals, function, is_exit: true, is_shared });
-            }
-            Err(_) => image.verdicts[function] = Verdict::EntryOnly(EntryOnlyReason::UnseenExits),
-        }
-    }
-    sites.sort_unstable_by_key(|site| site.site.jump.at);
-    let counts = (image.functions.len(), image.exits.len());
-    let place = address..address + room_for(counts.0, counts.1);
-    let front = write_arena(shared, offset, &place, counts, arena, &sites)?;
-    Ok(FilledImage { image, first_function, arena: address, offset, front, sites })
-}
-
-/// Bytes of an arena with this many functions and exits, and of its tables: where its code comes from, and its sites.
-fn room_for(functions: usize, exits: usize) -> u64 {
-    let arena = Arena::room_for(functions, exits) + Arena::origins_room(functions, exits);
-    arena as u64 + site_table::room_for(functions + exits)
-}
-
-/// Writes stubs, and which sites will lead to them. Gives the bytes of the pages that each program has its own of.
-fn write_arena(
-    shared: &SharedMemory,
-    offset: u64,
-    place: &Range<u64>,
-    (functions, exits): (usize, usize),
-    arena: Arena,
-    sites: &[Site],
-) -> Result<Vec<u8>, ControlError> {
-    let room = place.end - place.start;
-    let front = ReadyArena::front_bytes(functions);
-    let table = site_table::bytes_of(sites, place.end, room - front as u64);
-    let mut origins = arena.origin_table();
-    if origins.len() > Arena::origins_room(functions, exits) {
-        origins = vec![0; ada_ring::origins::HEADER];
-    }
-    let written = shared
-        .write_code(offset + room - table.len() as u64, &table)
-        .and_then(|()| shared.write_code(offset + Arena::room_for(functions, exits) as u64, &origins));
-    let mut parts = arena.finish();
-    written
-        .and_then(|()| {
-            let mut parts = parts.iter();
-            parts.try_for_each(|(distance, bytes)| shared.write_code(offset + *distance as u64, bytes))
-        })
-        .map_err(|source| ControlError::System { doing: "writing stubs", source })?;
-    let mut first = std::mem::take(&mut parts[0].1);
-    first.truncate(front);
-    first.shrink_to_fit();
-    Ok(first)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// What programs share depends on it.
-    #[test]
-    fn stubs_know_distances_and_no_addresses() {
-        for path in ["/bin/dash", "/lib/x86_64-linux-gnu/libc.so.6", "/lib64/ld-linux-x86-64.so.2"] {
-            let (plans, options) = (PlanCache::new(None), StubOptions::default());
-            let laid_out = |start: u64| {
-                let file = LoadedFile { path: path.into(), start, end: start + (64 << 20) };
-                let nothing = crate::options::LeftAlone::excluded(|_, _, _| false);
-                let image = PlannedImage::plan(file, &plans, 0, &nothing).unwrap();
-                let base = RuntimeAddr(start - (32 << 20));
-                let (functions, exits) = (image.functions.len(), image.exits.len());
-                let mut arena = Arena::new(base, &AgentEntries::default(), &options, functions, exits).unwrap();
-                for (index, plan) in &image.plans {
-                    let _ = arena.add(&plan.at_bias(image.bias), *index, *index as u32, None);
-                }
-                for (exit, _) in &image.exits {
-                    let _ = arena.add_exit(&exit.at_bias(image.bias), exit.function);
-                }
-                arena.finish()
-            };
-            assert!(laid_out(0x5555_5000_0000) == laid_out(0x7f12_3456_7000), "{path}");
-        }
     }
 }

@@ -1,10 +1,10 @@
-//! Where a program's loader tells debuggers of new libraries.
+//! Where a program's loader announces new libraries to debuggers.
 
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-use ada_event::{ImageOffset, ProcessId};
+use ada_event::{ImageOffset, ProcessId, RuntimeAddr};
 use ada_image::Image;
 use ada_process::maps;
 use ada_process::procfs::ProcessDir;
@@ -14,19 +14,19 @@ use crate::plan::image_file::{FileIdentity, ImageFile};
 
 const AT_BASE: u64 = 7;
 
-/// Where the loader tells of new libraries.
+/// Where the loader announces new libraries.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct LoaderNotification {
     /// The function that it calls.
-    pub(crate) function: u64,
+    pub(crate) function: RuntimeAddr,
     /// Its `r_debug` structure.
-    pub(crate) debug: u64,
+    pub(crate) debug: RuntimeAddr,
 }
 
-/// Where the loader of a process, if it has one, tells of new libraries; `read` reads a word of the process's memory.
+/// Where the loader of a process, if it has one, announces new libraries; `read` reads a word of the process's memory.
 pub(crate) fn find_loader(
     pid: ProcessId,
-    read: impl Fn(u64) -> io::Result<u64>,
+    read: impl Fn(RuntimeAddr) -> io::Result<u64>,
 ) -> Result<Option<LoaderNotification>, ControlError> {
     let process = ProcessDir::of(pid);
     let base = process.auxiliary(AT_BASE).doing("reading the program's auxiliary vector")?.unwrap_or(0);
@@ -36,25 +36,25 @@ pub(crate) fn find_loader(
         let exe = std::fs::read_link(process.executable()).ok();
         mappings.iter().find(|mapping| exe.as_deref() == Some(Path::new(&mapping.path)))
     } else {
-        mappings.iter().find(|mapping| mapping.start == base)
+        mappings.iter().find(|mapping| mapping.start.0 == base)
     };
     let Some(mapping) = mapping else { return Ok(None) };
     let symbols = LoaderSymbols::of(Path::new(&mapping.path)).doing("reading the loader's file")?;
     let Some(LoaderSymbols { function, debug }) = symbols else { return Ok(None) };
-    let base = mapping.start;
+    let base = mapping.start.0;
     let debug = match debug {
-        DebugSymbol::Structure(offset) => offset.at_bias(base).0,
+        DebugSymbol::Structure(offset) => offset.at_bias(base),
         // musl: a pointer, initialised by a relocation that the loader has yet to apply; its value in the file is
         // the structure's offset.
-        DebugSymbol::Pointer(pointer) => match read(pointer.at_bias(base).0).doing("reading the loader's data")? {
-            offset if offset < base => base + offset,
-            address => address,
+        DebugSymbol::Pointer(pointer) => match read(pointer.at_bias(base)).doing("reading the loader's data")? {
+            offset if offset < base => ImageOffset(offset).at_bias(base),
+            address => RuntimeAddr(address),
         },
     };
-    Ok(Some(LoaderNotification { function: function.at_bias(base).0, debug }))
+    Ok(Some(LoaderNotification { function: function.at_bias(base), debug }))
 }
 
-/// What a loader's file tells.
+/// The symbols of a loader's file.
 #[derive(Clone, Copy)]
 struct LoaderSymbols {
     function: ImageOffset,

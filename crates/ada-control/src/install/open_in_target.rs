@@ -2,6 +2,7 @@
 
 use std::io;
 
+use ada_event::RuntimeAddr;
 use ada_process::{Remote, SystemCall};
 
 use crate::error::ControlError;
@@ -15,7 +16,7 @@ pub(crate) struct OpenInTarget {
 
 /// A part of the file, and where it is to be.
 pub(crate) struct MappedPart {
-    pub(crate) address: u64,
+    pub(crate) address: RuntimeAddr,
     pub(crate) length: u64,
     pub(crate) protection: i32,
     pub(crate) offset: u64,
@@ -26,7 +27,7 @@ impl OpenInTarget {
         let path = remote.put_path(&shared.path()).map_err(injected("staging a path"))?;
         let flags = (libc::O_RDWR | libc::O_CLOEXEC) as u64;
         let descriptor = remote
-            .system_call(libc::SYS_openat, [libc::AT_FDCWD as u64, path, flags, 0, 0, 0])
+            .system_call(libc::SYS_openat, [libc::AT_FDCWD as u64, path.0, flags, 0, 0, 0])
             .map_err(injected("opening the shared memory"))?;
         Ok(Self { descriptor })
     }
@@ -51,12 +52,12 @@ impl OpenInTarget {
         let flags = (libc::MAP_SHARED | libc::MAP_FIXED_NOREPLACE) as u64;
         let call = |part: &MappedPart| SystemCall {
             number: libc::SYS_mmap,
-            arguments: [part.address, part.length, part.protection as u64, flags, self.descriptor, part.offset],
+            arguments: [part.address.0, part.length, part.protection as u64, flags, self.descriptor, part.offset],
         };
         let calls: Vec<SystemCall> = parts.iter().map(call).chain(others.iter().copied()).collect();
         let mut got = remote.system_calls(&calls)?.into_iter();
         let check = |(part, got): (&MappedPart, io::Result<u64>)| {
-            if got? == part.address { Ok(()) } else { Err(io::Error::from(io::ErrorKind::AddrInUse)) }
+            if got? == part.address.0 { Ok(()) } else { Err(io::Error::from(io::ErrorKind::AddrInUse)) }
         };
         parts.iter().zip(got.by_ref()).try_for_each(check)?;
         got.try_for_each(|got| got.map(drop))
@@ -66,15 +67,15 @@ impl OpenInTarget {
     pub(crate) fn map(
         &self,
         remote: &dyn Remote,
-        address: u64,
+        address: RuntimeAddr,
         length: u64,
         protection: i32,
         offset: u64,
     ) -> io::Result<()> {
         let flags = (libc::MAP_SHARED | libc::MAP_FIXED_NOREPLACE) as u64;
-        let arguments = [address, length, protection as u64, flags, self.descriptor, offset];
+        let arguments = [address.0, length, protection as u64, flags, self.descriptor, offset];
         let got = remote.system_call(libc::SYS_mmap, arguments)?;
-        if got == address { Ok(()) } else { Err(io::Error::from(io::ErrorKind::AddrInUse)) }
+        if got == address.0 { Ok(()) } else { Err(io::Error::from(io::ErrorKind::AddrInUse)) }
     }
 
     pub(crate) fn close(self, remote: &dyn Remote) -> Result<(), ControlError> {

@@ -7,14 +7,16 @@
 use std::borrow::Cow;
 use std::io;
 use std::ops::Range;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
+use ada_event::RuntimeAddr;
 use ada_patch::{AgentEntries, Arena, PATCH_BYTES, Patch};
 use ada_process::Remote;
 use ada_process::maps::{self, Mapping};
 
 use crate::install::open_in_target::{MappedPart, OpenInTarget};
 use crate::install::shared_memory::SharedMemory;
+use crate::install::shift::Shift;
 use crate::install::sites::{Site, windows, write_jumps};
 
 const PAGE: u64 = 4096;
@@ -22,7 +24,7 @@ const PAGE: u64 = 4096;
 /// An arena, and the code that leads to it, as the first program has them.
 pub(crate) struct ReadyArena {
     /// Where the program has the arena.
-    place: Range<u64>,
+    addresses: Range<RuntimeAddr>,
     /// Where the arena is in the shared memory.
     offset: u64,
     /// Bytes of stubs and displaced code.
@@ -36,10 +38,18 @@ pub(crate) struct ReadyArena {
     text: OnceLock<Vec<Text>>,
 }
 
+/// An arena in a process.
+pub(crate) struct MappedArena {
+    pub(super) arena: Arc<ReadyArena>,
+    pub(super) shift: Shift,
+    /// The process's own part of the shared memory.
+    pub(super) front: Range<u64>,
+}
+
 /// Code before and after it was patched.
 struct Text {
     /// Where the first program has it.
-    at: u64,
+    at: RuntimeAddr,
     /// Which sites are in it.
     sites: Range<usize>,
     original: Vec<u8>,
@@ -52,24 +62,20 @@ impl Text {
         let mut bytes = Cow::Borrowed(&self.patched[..]);
         for (jump, original) in jumps {
             let length = jump.bytes().len();
-            let place = jump.at.0.checked_sub(self.at).map(|from| from as usize);
-            if let Some(place) = place.filter(|from| from + length <= self.patched.len()) {
-                bytes.to_mut()[place..place + length].copy_from_slice(&original[..length]);
+            let offset = jump.at.checked_sub(self.at).map(|from| from as usize);
+            if let Some(from) = offset.filter(|from| from + length <= self.patched.len()) {
+                bytes.to_mut()[from..from + length].copy_from_slice(&original[..length]);
             }
         }
         bytes
     }
 }
 
-/// How far a program's image is from where the first program has it: added to each address, wrapping.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Shift(pub(crate) u64);
-
 impl ReadyArena {
     /// Of an arena for so many functions and exits that was written to `offset` of the shared memory and starts with the
     /// bytes of `front`.
     pub(crate) fn new(
-        place: Range<u64>,
+        addresses: Range<RuntimeAddr>,
         offset: u64,
         (functions, exits): (usize, usize),
         mut front: Vec<u8>,
@@ -77,7 +83,7 @@ impl ReadyArena {
     ) -> Self {
         front.resize(Self::front_bytes(functions), 0);
         let code_bytes = Arena::room_for(functions, exits) as u64;
-        Self { place, offset, code_bytes, front, sites, by_function: OnceLock::new(), text: OnceLock::new() }
+        Self { addresses, offset, code_bytes, front, sites, by_function: OnceLock::new(), text: OnceLock::new() }
     }
 
     /// Bytes of the pages that each program has its own of.
@@ -92,29 +98,29 @@ impl ReadyArena {
 
     /// The part of the shared memory that all programs have mapped.
     pub(crate) fn common(&self) -> Range<u64> {
-        self.offset + self.front.len() as u64..self.offset + (self.place.end - self.place.start)
+        self.offset + self.front.len() as u64..self.offset + (self.addresses.end - self.addresses.start)
     }
 
     /// Where a program has it.
-    pub(crate) fn place(&self, shift: Shift) -> Range<u64> {
-        self.place.start.wrapping_add(shift.0)..self.place.end.wrapping_add(shift.0)
+    pub(crate) fn addresses(&self, shift: Shift) -> Range<RuntimeAddr> {
+        shift.apply(self.addresses.start)..shift.apply(self.addresses.end)
     }
 
     /// Where a program has its code.
-    pub(crate) fn code(&self, shift: Shift) -> Range<u64> {
-        let start = self.place(shift).start;
+    pub(crate) fn code(&self, shift: Shift) -> Range<RuntimeAddr> {
+        let start = self.addresses(shift).start;
         start..start + self.code_bytes
     }
 
     /// Where a program has the part that all have.
-    pub(crate) fn common_place(&self, shift: Shift) -> Range<u64> {
-        let place = self.place(shift);
-        place.start + self.front.len() as u64..place.end
+    pub(crate) fn common_addresses(&self, shift: Shift) -> Range<RuntimeAddr> {
+        let addresses = self.addresses(shift);
+        addresses.start + self.front.len() as u64..addresses.end
     }
 
     /// The sites that lead to it.
     pub(crate) fn sites(&self, shift: Shift) -> impl Iterator<Item = Site> {
-        self.sites.iter().map(move |site| site.shifted(shift.0))
+        self.sites.iter().map(move |site| site.shifted(shift))
     }
 
     /// Those of one function.
@@ -127,7 +133,7 @@ impl ReadyArena {
         });
         let first = by_function.partition_point(|number| function_of(number) < function);
         let its = by_function[first..].iter().take_while(move |number| function_of(number) == function);
-        its.map(move |number| self.sites[*number as usize].shifted(shift.0))
+        its.map(move |number| self.sites[*number as usize].shifted(shift))
     }
 
     /// Maps it into another program. Gives that program's own part of the shared memory; none where there is no room.
@@ -140,8 +146,8 @@ impl ReadyArena {
         open: &OpenInTarget,
         mappings: &[Mapping],
     ) -> Option<Range<u64>> {
-        let place = self.place(shift);
-        if place.start > place.end || !maps::is_free(mappings, &place) {
+        let addresses = self.addresses(shift);
+        if addresses.start > addresses.end || !maps::is_free(mappings, &addresses) {
             return None;
         }
         let length = self.front.len() as u64;
@@ -167,7 +173,7 @@ impl ReadyArena {
         open: &OpenInTarget,
     ) -> io::Result<()> {
         let (start, common, protection) =
-            (self.place(shift).start, self.common_place(shift), libc::PROT_READ | libc::PROT_EXEC);
+            (self.addresses(shift).start, self.common_addresses(shift), libc::PROT_READ | libc::PROT_EXEC);
         let front = MappedPart { address: start, length: common.start - start, protection, offset: front };
         let (address, length, offset) = (common.start, common.end - common.start, self.common().start);
         open.map_all(remote, &[front, MappedPart { address, length, protection, offset }])
@@ -197,10 +203,10 @@ impl ReadyArena {
         let mut different = Vec::new();
         let mut bytes = Vec::new();
         let range_of = |part: &Text| {
-            let at = part.at.wrapping_add(shift.0);
+            let at = shift.apply(part.at);
             at..at + part.original.len() as u64
         };
-        // One question for all of it, as a rule.
+        // As a rule, one question answers for all of it.
         let whole = text.first().zip(text.last()).map(|(first, last)| range_of(first).start..range_of(last).end);
         let left_out: Vec<_> = left_out.iter().flat_map(|function| self.jumps_of(*function, Shift(0))).collect();
         let is_unwritten = is_same_file && whole.is_none_or(|whole| remote.is_as_in_file(&whole));
@@ -215,17 +221,17 @@ impl ReadyArena {
             if is_same {
                 remote.write(at, &part.without(&left_out))?;
             } else {
-                let sites: Vec<Site> = self.sites[part.sites.clone()].iter().map(|it| it.shifted(shift.0)).collect();
+                let sites: Vec<Site> = self.sites[part.sites.clone()].iter().map(|it| it.shifted(shift)).collect();
                 different.extend(write_jumps(remote, &sites)?.into_iter().copied());
             }
         }
         Ok(different)
     }
 
-    /// The same with the jumps one by one. Keeps what came of it for the next program.
+    /// Writes the jumps one by one, and keeps the patched code for the next program.
     fn patch_and_keep(&self, shift: Shift, remote: &dyn Remote) -> io::Result<Vec<Site>> {
         let sites: Vec<Site> = self.sites(shift).collect();
-        let read = |window: &(Range<usize>, Range<u64>)| {
+        let read = |window: &(Range<usize>, Range<RuntimeAddr>)| {
             let mut bytes = vec![0; (window.1.end - window.1.start) as usize];
             remote.read(window.1.start, &mut bytes).map(|()| bytes)
         };
@@ -235,9 +241,9 @@ impl ReadyArena {
         if different.is_empty() {
             let patched = windows.iter().map(read).collect::<io::Result<Vec<_>>>()?;
             let text = windows.into_iter().zip(originals).zip(patched).map(|(((sites, range), original), patched)| {
-                Text { at: range.start.wrapping_sub(shift.0), sites, original, patched }
+                Text { at: shift.undo(range.start), sites, original, patched }
             });
-            // Somebody else may have kept the same meanwhile.
+            // Another thread may have kept the same meanwhile.
             let _ = self.text.set(text.collect());
         }
         Ok(different)
@@ -246,7 +252,6 @@ impl ReadyArena {
 
 #[cfg(test)]
 mod tests {
-    use ada_event::RuntimeAddr;
     use ada_patch::{CopiedCode, HookSite};
 
     use super::*;
@@ -260,10 +265,10 @@ mod tests {
     #[test]
     fn a_function_that_is_left_out_has_its_own_bytes() {
         let sites = vec![site(16, 1, false, false), site(32, 0, false, false), site(48, 1, true, false)];
-        let arena = ReadyArena::new(0..8192, 0, (2, 1), Vec::new(), sites);
+        let arena = ReadyArena::new(RuntimeAddr(0)..RuntimeAddr(8192), 0, (2, 1), Vec::new(), sites);
         let of = |function| arena.sites_of(function, Shift(4096)).map(|it| it.site.jump.at.0).collect::<Vec<_>>();
         assert_eq!((of(0), of(1), of(2)), (vec![4096 + 32], vec![4096 + 16, 4096 + 48], vec![]));
-        let text = Text { at: 16, sites: 0..3, original: vec![0x90; 48], patched: vec![0xe9; 48] };
+        let text = Text { at: RuntimeAddr(16), sites: 0..3, original: vec![0x90; 48], patched: vec![0xe9; 48] };
         assert!(matches!(text.without(&[]), Cow::Borrowed(_)), "nothing is copied for nothing");
         let written = text.without(&arena.jumps_of(1, Shift(0)));
         let jumps: Vec<usize> = (0..48).filter(|at| written[*at] != 0xe9).collect();
@@ -273,7 +278,7 @@ mod tests {
     #[test]
     fn an_exit_that_others_share_stays() {
         let sites = vec![site(16, 1, false, false), site(48, 1, true, true)];
-        let arena = ReadyArena::new(0..8192, 0, (2, 1), Vec::new(), sites);
+        let arena = ReadyArena::new(RuntimeAddr(0)..RuntimeAddr(8192), 0, (2, 1), Vec::new(), sites);
         assert_eq!(arena.jumps_of(1, Shift(0)).len(), 1);
     }
 }

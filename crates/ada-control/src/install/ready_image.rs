@@ -5,12 +5,13 @@ use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
-use ada_event::ModuleId;
+use ada_event::{ModuleId, RuntimeAddr};
 use ada_process::maps::{LoadedFile, Mapping};
 
 use crate::install::crash_handlers::SignalFacts;
-use crate::install::ready_arena::{ReadyArena, Shift};
+use crate::install::ready_arena::ReadyArena;
 use crate::install::shared_memory::SharedMemory;
+use crate::install::shift::Shift;
 use crate::plan::image_file::FileIdentity;
 use crate::plan::module::Module;
 
@@ -32,7 +33,7 @@ impl ReadyImage {
 /// The stub of a loader's notification function, and where the first program has the function.
 #[derive(Clone)]
 pub(crate) struct ReadyLoader {
-    pub(crate) function: u64,
+    pub(crate) function: RuntimeAddr,
     pub(crate) arena: Arc<ReadyArena>,
 }
 
@@ -59,19 +60,19 @@ impl ReadyKey {
     }
 
     /// That of a file as it is now.
-    pub(crate) fn of(file: &LoadedFile, loader_function: u64, owner_by_word: bool) -> Option<Self> {
-        let within = (file.start..file.end).contains(&loader_function);
+    pub(crate) fn of(file: &LoadedFile, loader_function: Option<RuntimeAddr>, owner_by_word: bool) -> Option<Self> {
+        let within = loader_function.filter(|function| (file.start..file.end).contains(function));
         Some(Self {
             path: file.path.clone(),
             identity: FileIdentity::of_path(&file.path).ok()?,
             length: file.end - file.start,
-            loader_function: within.then(|| loader_function - file.start),
+            loader_function: within.map(|function| function - file.start),
             owner_by_word,
         })
     }
 }
 
-/// Images that are ready. A process's programs do not share any, because a manifest tells the place of each module once:
+/// Images that are ready. A process's programs do not share any, because a manifest has one address for each module:
 /// those that a process goes through before it comes to its last program make one each.
 #[derive(Default)]
 pub(crate) struct ReadyImages {

@@ -90,7 +90,7 @@ impl SharedMemory {
         [0..chunks, counters..counters + blocks as u64]
     }
 
-    /// Sets a whole number of pages aside, and gives their place in the file.
+    /// Sets a whole number of pages aside, and gives their offset in the file.
     pub(crate) fn reserve(&self, bytes: u64) -> Option<u64> {
         let bytes = bytes.next_multiple_of(4096);
         let used = self.code_used.fetch_add(bytes, Ordering::Relaxed);
@@ -105,12 +105,12 @@ impl SharedMemory {
         let _ = fallocate(&self.file, flags, part.start, part.end - part.start);
     }
 
-    /// Makes the switches of an arena known, which has its place at `offset`.
+    /// Makes the switches of an arena known, which starts at `offset`.
     pub(crate) fn add_switches(&self, offset: u64, module: ModuleId, functions: usize) -> io::Result<()> {
         self.switches.add(&self.file, offset, module, functions)
     }
 
-    /// Writes code into its place.
+    /// Writes code at an offset.
     pub(crate) fn write_code(&self, offset: u64, code: &[u8]) -> io::Result<()> {
         use std::os::unix::fs::FileExt;
         self.file.write_all_at(code, offset)

@@ -31,13 +31,13 @@ pub(crate) fn room_for(sites: usize) -> u64 {
 }
 
 /// The table's bytes, which end where the arena does; programs share so many bytes of it.
-pub(crate) fn bytes_of(sites: &[Site], arena_end: u64, common: u64) -> Vec<u8> {
+pub(crate) fn bytes_of(sites: &[Site], arena_end: RuntimeAddr, common: u64) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(sites.len() * ENTRY + FOOTER);
     for Site { site, originals, .. } in sites {
         let relay = site.relay.as_ref();
         let copy = site.copy.as_ref();
         for address in [Some(site.jump.at), relay.map(|relay| relay.at), copy.map(|copy| copy.at)] {
-            bytes.extend(address.map_or(0, |address| address.0.wrapping_sub(arena_end)).to_le_bytes());
+            bytes.extend(address.map_or(0, |address| address.wrapping_sub(arena_end)).to_le_bytes());
         }
         for (patch, original) in [Some(&site.jump), relay].into_iter().zip(originals) {
             let code = patch.map_or(&[][..], Patch::bytes);
@@ -56,14 +56,14 @@ pub(crate) fn bytes_of(sites: &[Site], arena_end: u64, common: u64) -> Vec<u8> {
 }
 
 /// Where a table is: its arena's end in the process, and in the shared memory.
-pub(crate) type Place = (u64, u64);
+pub(crate) type TableAt = (RuntimeAddr, u64);
 
-/// The sites that a process has tables of, by their places: forks have the same ones. `mappings` are those of its arenas, and
+/// The sites that a process has tables of, by where the tables are: forks have the same ones. `mappings` are those of its arenas, and
 /// `read` reads its memory.
 pub(crate) fn find<'m>(
     mappings: impl Iterator<Item = &'m Mapping>,
-    read: impl Fn(u64, &mut [u8]) -> io::Result<()>,
-) -> Vec<(Place, Vec<Site>)> {
+    read: impl Fn(RuntimeAddr, &mut [u8]) -> io::Result<()>,
+) -> Vec<(TableAt, Vec<Site>)> {
     let mut found = Vec::new();
     for mapping in mappings {
         let mut end = mapping.end;
@@ -81,9 +81,13 @@ pub(crate) fn find<'m>(
 }
 
 /// The sites of the arena that ends here, if one does, and its bytes; these are `most` at most.
-fn table_at(end: u64, most: u64, read: &impl Fn(u64, &mut [u8]) -> io::Result<()>) -> Option<(Vec<Site>, u64)> {
+fn table_at(
+    end: RuntimeAddr,
+    most: u64,
+    read: &impl Fn(RuntimeAddr, &mut [u8]) -> io::Result<()>,
+) -> Option<(Vec<Site>, u64)> {
     let mut footer = [0; FOOTER];
-    read(end.checked_sub(FOOTER as u64)?, &mut footer).ok()?;
+    read(RuntimeAddr(end.0.checked_sub(FOOTER as u64)?), &mut footer).ok()?;
     let (words, _) = footer.as_chunks::<8>();
     let [magic, room, count, bytes] = [0, 1, 2, 3].map(|number| u64::from_le_bytes(words[number]));
     let is_whole = magic == MAGIC
@@ -101,13 +105,13 @@ fn table_at(end: u64, most: u64, read: &impl Fn(u64, &mut [u8]) -> io::Result<()
     Some((sites?, room))
 }
 
-fn site_of(entry: &[u8; ENTRY], arena_end: u64) -> Option<Site> {
+fn site_of(entry: &[u8; ENTRY], arena_end: RuntimeAddr) -> Option<Site> {
     let address = |number: usize| {
         let word = entry[number * 8..][..8].try_into().expect("eight bytes");
-        RuntimeAddr(match u64::from_le_bytes(word) {
-            0 => 0,
+        match u64::from_le_bytes(word) {
+            0 => RuntimeAddr(0),
             distance => arena_end.wrapping_add(distance),
-        })
+        }
     };
     let mut originals = [[0; PATCH_BYTES]; 2];
     let mut patches = [None; 2];
@@ -129,7 +133,7 @@ fn site_of(entry: &[u8; ENTRY], arena_end: u64) -> Option<Site> {
 mod tests {
     use super::*;
 
-    const AT: u64 = 0x5555_0000_0000;
+    const AT: RuntimeAddr = RuntimeAddr(0x5555_0000_0000);
 
     fn sites() -> Vec<Site> {
         let patch = |at: u64, bytes: &[u8]| Patch::of(RuntimeAddr(at), bytes).unwrap();
@@ -163,14 +167,14 @@ mod tests {
             memory[end - table.len()..end].copy_from_slice(&table);
             spoil(&mut memory[end - table.len()..end]);
         }
-        let read = |address: u64, bytes: &mut [u8]| {
+        let read = |address: RuntimeAddr, bytes: &mut [u8]| {
             let from = (address - AT) as usize;
             bytes.copy_from_slice(memory.get(from..from + bytes.len()).ok_or(io::ErrorKind::InvalidInput)?);
             Ok(())
         };
         let found = find([mapping(pages)].iter(), read);
         let parts = |site: &Site| (site.site, site.originals);
-        let is_same = |(_, these): &(Place, Vec<Site>)| these.iter().map(parts).eq(sites().iter().map(parts));
+        let is_same = |(_, these): &(TableAt, Vec<Site>)| these.iter().map(parts).eq(sites().iter().map(parts));
         assert!(found.iter().all(is_same), "{found:?}");
         found.into_iter().map(|((_, offset), sites)| (offset, sites.len())).collect()
     }
@@ -189,8 +193,8 @@ mod tests {
     #[test]
     fn what_is_no_table_is_not_taken_for_one() {
         let footer = bytes_of(&sites(), AT, PAGE).len() - FOOTER;
-        for place in [0, 8, 10, 16, 22, 24, 30] {
-            assert_eq!(found(2, &[2], |table| table[footer + place] ^= 0x55), [], "{place}");
+        for byte in [0, 8, 10, 16, 22, 24, 30] {
+            assert_eq!(found(2, &[2], |table| table[footer + byte] ^= 0x55), [], "{byte}");
         }
         // A patch that is longer than one can be.
         assert_eq!(found(2, &[2], |table| table[24] = PATCH_BYTES as u8 + 1), []);

@@ -1,11 +1,13 @@
-//! The places where hooks are written over code, and back.
+//! Sites: where hooks are written over code, and back.
 
 use std::io;
 use std::ops::Range;
 
+use ada_event::RuntimeAddr;
 use ada_patch::{HookSite, PATCH_BYTES, Patch};
 use ada_process::Remote;
 
+use crate::install::shift::Shift;
 use crate::plan::image_plan::Originals;
 
 /// One hook.
@@ -29,19 +31,19 @@ impl Site {
     }
 
     /// The same in a program that has everything elsewhere, so far away.
-    pub(crate) fn shifted(&self, by: u64) -> Self {
+    pub(crate) fn shifted(&self, shift: Shift) -> Self {
         let mut shifted = *self;
         let HookSite { jump, relay, copy } = &mut shifted.site;
         let addresses = [&mut jump.at].into_iter().chain(relay.iter_mut().map(|relay| &mut relay.at));
         for address in addresses.chain(copy.iter_mut().map(|copy| &mut copy.at)) {
-            address.0 = address.0.wrapping_add(by);
+            *address = shift.apply(*address);
         }
         shifted
     }
 
     /// The code that changes.
-    pub(crate) fn ranges(&self) -> impl Iterator<Item = Range<u64>> {
-        self.site.patches().map(|patch| patch.at.0..patch.at.0 + patch.bytes().len() as u64)
+    pub(crate) fn ranges(&self) -> impl Iterator<Item = Range<RuntimeAddr>> {
+        self.site.patches().map(|patch| patch.at..patch.at + patch.bytes().len() as u64)
     }
 }
 
@@ -70,13 +72,13 @@ where
         let window = &sites[numbers];
         bytes.resize((end - start) as usize, 0);
         remote.read(start, &mut bytes)?;
-        let place = |patch: &Patch| {
-            let from = (patch.at.0 - start) as usize;
+        let range = |patch: &Patch| {
+            let from = (patch.at - start) as usize;
             from..from + patch.bytes().len()
         };
         for site in window {
-            if bytes_of(site).all(|(patch, before, _)| bytes[place(patch)] == *before) {
-                bytes_of(site).for_each(|(patch, _, after)| bytes[place(patch)].copy_from_slice(after));
+            if bytes_of(site).all(|(patch, before, _)| bytes[range(patch)] == *before) {
+                bytes_of(site).for_each(|(patch, _, after)| bytes[range(patch)].copy_from_slice(after));
             } else {
                 different.push(site);
             }
@@ -88,15 +90,15 @@ where
 
 /// Sites that are read and written together, and the code that they are in: at most about a mebibyte, and without pages that
 /// would be read and written for nothing. Sites are in the order of their addresses.
-pub(crate) fn windows(sites: &[Site]) -> impl Iterator<Item = (Range<usize>, Range<u64>)> {
+pub(crate) fn windows(sites: &[Site]) -> impl Iterator<Item = (Range<usize>, Range<RuntimeAddr>)> {
     const WINDOW: u64 = 1 << 20;
     let mut next = 0;
     std::iter::from_fn(move || {
         let from = next;
-        let first = sites.get(from)?.site.jump.at.0;
+        let first = sites.get(from)?.site.jump.at;
         next += 1;
         while let (last, Some(site)) = (&sites[next - 1], sites.get(next)) {
-            let (last, at) = (last.site.jump.at.0, site.site.jump.at.0);
+            let (last, at) = (last.site.jump.at, site.site.jump.at);
             if at - last > 4096 || at - first > WINDOW {
                 break;
             }

@@ -4,6 +4,7 @@ use std::io;
 use std::mem::offset_of;
 
 use ada_agent::config::Item;
+use ada_event::RuntimeAddr;
 use ada_patch::{AgentEntries, StubOptions};
 use ada_process::{Remote, SystemCall};
 use ada_ring::control::CONTROL_BYTES;
@@ -14,7 +15,7 @@ use ada_ring::{CHUNK_SIZE, ThreadState};
 use crate::error::ControlError;
 use crate::install::agent_image::{AgentImage, CrashEntries};
 use crate::install::loader_notification::LoaderNotification;
-use crate::install::memory_places::MemoryPlaces;
+use crate::install::memory_layout::MemoryLayout;
 use crate::install::open_in_target::{MappedPart, OpenInTarget, injected};
 use crate::install::shared_memory::SharedMemory;
 use crate::program_id::ProgramId;
@@ -22,16 +23,16 @@ use crate::program_id::ProgramId;
 /// How many chunks are made ready before the first program runs. Those that it runs are many, and most are short.
 pub(crate) const WARM_CHUNKS: usize = 16;
 
-/// The places of ada's memory in a target.
+/// The addresses of ada's memory in a target.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TargetMemory {
-    pub(crate) pool: u64,
+    pub(crate) pool: RuntimeAddr,
     /// The GS base of threads that have no state yet.
-    pub(crate) nobodys_state: u64,
+    pub(crate) nobodys_state: RuntimeAddr,
     pub(crate) entries: AgentEntries,
     pub(crate) crash: CrashEntries,
     /// What the agent keeps for the process.
-    pub(crate) process_block: u64,
+    pub(crate) process_block: RuntimeAddr,
 }
 
 /// What the agent has to know of the program that it is a guest of.
@@ -57,9 +58,9 @@ impl TargetMemory {
         let Program { id, loader, max_depth, stubs, warm_chunks } = *program;
         let read_write = libc::PROT_READ | libc::PROT_WRITE;
         let parts = shared.first_parts();
-        let places = map_first(remote, open, parts[0].end)?;
-        let pool = places.pool;
-        let private_at = places.private().start;
+        let layout = map_first(remote, open, parts[0].end)?;
+        let pool = layout.pool;
+        let private_at = layout.private().start;
         // The first chunks are the busiest: pages that are there already cost no faults while the target runs. Where
         // the kernel is too old for this, they come by and by.
         const MADV_POPULATE_WRITE: u64 = 23;
@@ -67,13 +68,13 @@ impl TargetMemory {
         let dump = pool + CONTROL_BYTES as u64..pool + CHUNKS_AT as u64;
         for part in [pool..dump.start, dump.end..pool + warm].into_iter().filter(|_| warm_chunks > 0) {
             let length = part.end - part.start;
-            let _ = remote.system_call(libc::SYS_madvise, [part.start, length, MADV_POPULATE_WRITE, 0, 0, 0]);
+            let _ = remote.system_call(libc::SYS_madvise, [part.start.0, length, MADV_POPULATE_WRITE, 0, 0, 0]);
         }
         let shape = stubs.detail.unwrap_or_default();
         let config = [
-            (Item::Pool, pool),
-            (Item::Private, private_at),
-            (Item::LoaderDebug, loader.map_or(0, |loader| loader.debug)),
+            (Item::Pool, pool.0),
+            (Item::Private, private_at.0),
+            (Item::LoaderDebug, loader.map_or(0, |loader| loader.debug.0)),
             (Item::MaxDepth, max_depth.map_or(0, u64::from)),
             (Item::OwnerByWord, u64::from(stubs.owner_by_word)),
             (Item::StackWindow, shape.window as u64),
@@ -81,7 +82,7 @@ impl TargetMemory {
             (Item::Program, id.0.into()),
             (Item::OwnStacks, 1),
         ];
-        let agent = AgentImage::at(places.agent(), &config)?;
+        let agent = AgentImage::at(layout.agent(), &config)?;
         let length = agent.bytes.len() as u64;
         let offset = shared.reserve(length).ok_or(ControlError::AgentLayout("room"))?;
         shared
@@ -94,7 +95,7 @@ impl TargetMemory {
             offset: part.start,
         });
         let protection = libc::PROT_READ | libc::PROT_EXEC;
-        let agent_part = MappedPart { address: places.agent(), length, protection, offset };
+        let agent_part = MappedPart { address: layout.agent(), length, protection, offset };
         let mapped: Vec<MappedPart> = rings.chain([agent_part]).collect();
         open.map_all_and(remote, &mapped, &private_calls(private_at)).map_err(injected("mapping ada's memory"))?;
         let nobodys_state = private_at + private::STATES_AT as u64;
@@ -107,16 +108,16 @@ impl TargetMemory {
             nobodys_state,
             entries: agent.entries,
             crash: agent.crash,
-            process_block: places.process_block(),
+            process_block: layout.process_block(),
         })
     }
 }
 
 /// Maps the start of the shared memory where there is room for all of ada's.
-fn map_first(remote: &dyn Remote, open: &OpenInTarget, length: u64) -> Result<MemoryPlaces, ControlError> {
+fn map_first(remote: &dyn Remote, open: &OpenInTarget, length: u64) -> Result<MemoryLayout, ControlError> {
     let mut result = Err(io::Error::from(io::ErrorKind::AddrInUse));
-    for places in MemoryPlaces::candidates(remote).map_err(injected("looking for room"))? {
-        result = open.map(remote, places.pool, length, libc::PROT_READ | libc::PROT_WRITE, 0).map(|()| places);
+    for layout in MemoryLayout::candidates(remote).map_err(injected("looking for room"))? {
+        result = open.map(remote, layout.pool, length, libc::PROT_READ | libc::PROT_WRITE, 0).map(|()| layout);
         let is_taken =
             |error: &io::Error| matches!(error.kind(), io::ErrorKind::AlreadyExists | io::ErrorKind::AddrInUse);
         if !result.as_ref().is_err_and(is_taken) {
@@ -127,10 +128,10 @@ fn map_first(remote: &dyn Remote, open: &OpenInTarget, length: u64) -> Result<Me
 }
 
 /// What maps the thread states, and has forks find their owners' words wiped.
-fn private_calls(private_at: u64) -> [SystemCall; 2] {
+fn private_calls(private_at: RuntimeAddr) -> [SystemCall; 2] {
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE | libc::MAP_FIXED_NOREPLACE;
     let protection = (libc::PROT_READ | libc::PROT_WRITE) as u64;
-    let map = [private_at, private::BYTES as u64, protection, flags as u64, u64::MAX, 0];
-    let wipe = [private_at, private::WIPED_BYTES as u64, libc::MADV_WIPEONFORK as u64, 0, 0, 0];
+    let map = [private_at.0, private::BYTES as u64, protection, flags as u64, u64::MAX, 0];
+    let wipe = [private_at.0, private::WIPED_BYTES as u64, libc::MADV_WIPEONFORK as u64, 0, 0, 0];
     [(libc::SYS_mmap, map), (libc::SYS_madvise, wipe)].map(|(number, arguments)| SystemCall { number, arguments })
 }

@@ -8,7 +8,7 @@ use std::io;
 use std::ops::Range;
 use std::process::Command;
 
-use ada_event::ProcessId;
+use ada_event::{ProcessId, RuntimeAddr};
 use ada_process::procfs::ProcessDir;
 use ada_process::ptrace::{Tracee, stop_at_exec};
 use ada_process::{End, Halt, Remote, SystemCall};
@@ -67,7 +67,7 @@ impl Gate {
     /// Whether the word at the FS base is the base itself, as the C libraries make it before anything else runs.
     pub(crate) fn has_thread_pointer(&self) -> Result<bool, ControlError> {
         let base = self.tracee.registers().doing("reading registers")?.thread_pointer();
-        Ok(base != 0 && self.tracee.read_u64(base).is_ok_and(|word| word == base))
+        Ok(base.0 != 0 && self.tracee.read_u64(base).is_ok_and(|word| word == base.0))
     }
 
     fn reach(&mut self) -> Result<(), ControlError> {
@@ -77,7 +77,7 @@ impl Gate {
             Some(loader) => loader.function,
             None => {
                 let entry = ProcessDir::of(tracee.pid()).auxiliary(AT_ENTRY);
-                entry.doing("reading the program's auxiliary vector")?.unwrap_or(0)
+                entry.doing("reading the program's auxiliary vector")?.map(RuntimeAddr).unwrap_or_default()
             }
         };
         let mut original = [0; BREAKPOINT.len()];
@@ -121,11 +121,11 @@ impl Drop for Gate {
 }
 
 impl Remote for Gate {
-    fn read(&self, address: u64, bytes: &mut [u8]) -> io::Result<()> {
+    fn read(&self, address: RuntimeAddr, bytes: &mut [u8]) -> io::Result<()> {
         self.tracee.read(address, bytes)
     }
 
-    fn write(&self, address: u64, bytes: &[u8]) -> io::Result<()> {
+    fn write(&self, address: RuntimeAddr, bytes: &[u8]) -> io::Result<()> {
         self.tracee.write(address, bytes)
     }
 
@@ -137,13 +137,13 @@ impl Remote for Gate {
         self.tracee.system_calls(calls)
     }
 
-    fn is_as_in_file(&self, range: &Range<u64>) -> bool {
+    fn is_as_in_file(&self, range: &Range<RuntimeAddr>) -> bool {
         self.tracee.is_as_in_file(range)
     }
 
     /// Below the stack pointer, past the red zone.
-    fn put_path(&self, path: &str) -> io::Result<u64> {
-        let address = (self.tracee.registers()?.stack_pointer() - 1024) & !15;
+    fn put_path(&self, path: &str) -> io::Result<RuntimeAddr> {
+        let address = (self.tracee.registers()?.stack_pointer() - 1024_u64).align_down(16);
         let mut bytes = path.as_bytes().to_vec();
         bytes.push(0);
         self.tracee.write(address, &bytes)?;

@@ -25,8 +25,8 @@ pub(crate) struct ProgramFile {
     metadata: Metadata,
 }
 
-/// Refuses what could not be run, or would run as something else. A program that is not there is left to be missed by
-/// who runs it.
+/// Refuses what could not be run, or would run as something else. A program that does not exist passes: the
+/// exec reports it.
 pub(crate) fn check(program: &OsStr) -> Result<Option<ProgramFile>, ControlError> {
     let Some(path) = find(program, std::env::var_os("PATH").as_deref()) else { return Ok(None) };
     let Ok(metadata) = fs::metadata(&path) else { return Ok(None) };
@@ -124,7 +124,7 @@ fn refused_image(head: &[u8]) -> Option<String> {
     }
 }
 
-/// Whoever traces gets no more rights by it: the kernel would run the program without those that its file gives.
+/// Tracing must not gain rights: the kernel runs a traced program without those that its file grants.
 pub(crate) fn refused_rights(path: &Path, metadata: &Metadata) -> Option<String> {
     const SET_USER: u32 = 0o4000;
     const SET_GROUP: u32 = 0o2000;

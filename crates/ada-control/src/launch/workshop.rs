@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use ada_event::ModuleId;
+use ada_event::{ModuleId, RuntimeAddr};
 use ada_image::Image;
 use ada_patch::StubOptions;
 use ada_process::maps::{self, LoadedFile, Mapping};
@@ -16,7 +16,8 @@ use crate::error::{ControlError, Doing};
 use crate::install::crash_handlers;
 use crate::install::heartbeat::Heartbeat;
 use crate::install::inherited_filters::InheritedFilters;
-use crate::install::installer::{self, Installer, Numbering};
+use crate::install::installer::Installer;
+use crate::install::numbering::Numbering;
 use crate::install::open_in_target::OpenInTarget;
 use crate::install::ready_image::{ReadyImage, ReadyImages, ReadyKey};
 use crate::install::shared_memory::SharedMemory;
@@ -26,6 +27,7 @@ use crate::options::TraceOptions;
 use crate::plan::image_file::ImageFile;
 use crate::plan::module::Module;
 use crate::plan::plan_cache::PlanCache;
+use crate::plan::planned_files::plan_files;
 use crate::plan::planned_image::PlannedImage;
 use crate::plan::probes;
 use crate::program_id::ProgramId;
@@ -49,7 +51,7 @@ pub(crate) struct HookedProgram {
     /// The files that it had loaded by then.
     pub(crate) files: HashSet<LoadedFile>,
     /// Where it has the rings.
-    pub(crate) pool_in_target: u64,
+    pub(crate) pool_in_target: RuntimeAddr,
     /// Why fatal signals are not recorded, if they are not.
     pub(crate) no_crashes: Option<&'static str>,
     /// What else is not recorded.
@@ -132,7 +134,7 @@ impl Workshop {
             warm_chunks: if id.0 == 0 { WARM_CHUNKS } else { 0 },
         };
         let memory = TargetMemory::set_up(gate, &open, &self.shared, &program)?;
-        filters.tell(gate, memory.process_block)?;
+        filters.write(gate, memory.process_block)?;
 
         let mappings = maps::of_process(gate.tracee.pid()).doing("reading the program's mappings")?;
         let files = maps::loaded_files(&mappings);
@@ -140,7 +142,7 @@ impl Workshop {
         progress.hooking(files.len(), deadline.allowed());
         let known = files.iter().cloned().collect();
         let installer = self.installer(&program, &memory);
-        let loader_function = gate.loader.map_or(0, |loader| loader.function);
+        let loader_function = gate.loader.map(|loader| loader.function);
         let owner_by_word = program.stubs.owner_by_word;
         let mut ready = Vec::new();
         let mut new = Vec::new();
@@ -156,12 +158,12 @@ impl Workshop {
             }
         }
         let plan =
-            |files: Vec<LoadedFile>| installer::plan(files, &self.plans, loader_function, &options.exclude, &deadline);
+            |files: Vec<LoadedFile>| plan_files(files, &self.plans, loader_function, &options.exclude, &deadline);
         let mut images = plan(new);
         let has_gs = !images.iter().any(PlannedImage::uses_gs);
         if has_gs {
             let mut registers = gate.tracee.registers().doing("reading registers")?;
-            registers.set_spare(memory.nobodys_state);
+            registers.set_spare(memory.nobodys_state.0);
             gate.tracee.set_registers(&registers).doing("writing registers")?;
         } else {
             images.extend(plan(ready.drain(..).map(|(file, _)| file).collect()));
@@ -218,18 +220,18 @@ impl Workshop {
                 Some(module) => reused.push(module),
                 // There is something else where its stubs would be.
                 None => {
-                    let loader_function = gate.loader.map_or(0, |loader| loader.function);
+                    let loader_function = gate.loader.map(|loader| loader.function);
                     let file = vec![file];
-                    images.extend(installer::plan(file, &self.plans, loader_function, &options.exclude, &deadline));
+                    images.extend(plan_files(file, &self.plans, loader_function, &options.exclude, &deadline));
                 }
             }
         }
-        let mut placed = installer.place(gate, &open, &mut mappings, images);
+        let mut reserved = installer.reserve(gate, &open, &mut mappings, images);
         if gate.loader.is_some() && prepared.has_gs {
             let loader = keys.values().find(|key| key.is_loader()).and_then(|key| self.ready.loader(key));
-            installer.place_loader(gate, &open, &mut mappings, &mut placed, loader)?;
+            installer.reserve_loader(gate, &open, &mut mappings, &mut reserved, loader)?;
         }
-        let filled = deadline.work(|| installer.fill(placed))?;
+        let filled = deadline.work(|| installer.fill(reserved))?;
         deadline.check()?;
         let mut modules = deadline.work(|| installer.patch(gate, filled, &|_| false))?;
         deadline.check()?;

@@ -36,7 +36,7 @@ pub fn ask(pid: ProcessId, request: &Request) -> Result<Answer, LiveError> {
     }
 }
 
-/// The processes of this user that are being traced, in order. Sockets that a killed ada has left are removed.
+/// The processes of this user that are being traced, in order. Sockets of an ada that was killed are removed.
 pub fn running() -> Result<Vec<ProcessId>, LiveError> {
     let folder = runtime_folder::path();
     let entries = match fs::read_dir(&folder) {

@@ -38,7 +38,7 @@ pub enum LiveError {
     Socket {
         /// Which.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
     /// The trace ended, or answered something that makes no sense.
@@ -46,10 +46,10 @@ pub enum LiveError {
     NoAnswer {
         /// The process.
         pid: ProcessId,
-        /// What came instead.
+        /// The answer.
         reason: String,
     },
-    /// The trace said no.
+    /// The trace has refused.
     #[error("{reason}")]
     Refused {
         /// Why.

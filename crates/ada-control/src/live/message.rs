@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::switches::SwitchMode;
 
-/// One line from whoever asks.
+/// One line from a client.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "request", rename_all = "snake_case", deny_unknown_fields)]
 #[non_exhaustive]
@@ -17,7 +17,7 @@ pub enum Request {
     Detach,
     /// Save what a ring holds.
     Snapshot {
-        /// Where the session goes; beside the trace's own where it is not said.
+        /// Where the session goes; beside the trace's own if not set.
         #[serde(default)]
         output: Option<PathBuf>,
     },
@@ -44,7 +44,7 @@ pub enum Request {
 #[serde(tag = "answer", rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Answer {
-    /// How the trace goes on.
+    /// The trace's progress.
     Status(Status),
     /// All hooks are removed.
     Detached,
@@ -64,7 +64,7 @@ pub enum Answer {
         matched: usize,
         /// How many of them were something else before.
         changed: usize,
-        /// How many could not be counted, because no counter is left.
+        /// How many could not be counted, because no counter is free.
         without_counter: usize,
         /// How many have no hook any more, because counting them took too long.
         #[serde(default)]
@@ -77,7 +77,7 @@ pub enum Answer {
     },
 }
 
-/// How a trace goes on.
+/// A trace's progress.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Status {
     /// The traced program.

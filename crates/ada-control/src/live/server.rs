@@ -16,7 +16,7 @@ use crate::live::{Answer, LiveError, Request, runtime_folder};
 
 /// No request is longer.
 const LONGEST_LINE: u64 = 1 << 16;
-/// How often a connection on which nothing is said is looked at again.
+/// How often an idle connection is checked.
 const QUIET: Duration = Duration::from_millis(100);
 
 /// Answers some of the requests.
@@ -38,7 +38,7 @@ impl LiveServer {
         let folder = runtime_folder::path();
         runtime_folder::make(&folder)?;
         let path = runtime_folder::socket(&folder, pid);
-        // Under its own name only once it listens: until then it looks like one that a killed ada has left.
+        // Under its own name only once it listens: until then it looks like that of an ada that was killed.
         let unfinished = folder.join(format!(".{pid}.{}", this_process()));
         let listening = UnixListener::bind(&unfinished).and_then(|listener| {
             fs::rename(&unfinished, &path)?;
@@ -60,7 +60,7 @@ impl LiveServer {
             if self.stopping.load(Ordering::Acquire) {
                 return;
             }
-            // Whoever asks and goes away has no claim to an answer.
+            // A client that has gone away gets no answer.
             scope.spawn(|| drop(self.converse(stream, handlers)));
         }
     }

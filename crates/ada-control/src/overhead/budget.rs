@@ -198,9 +198,9 @@ mod tests {
             recorded: functions(&recorded),
             ..Window::default()
         };
-        let left = 990 - window.decide(COSTS, 0.1).count.len();
+        let recorded = 990 - window.decide(COSTS, 0.1).count.len();
         // 35 of the 100 ms, at 50 us a function.
-        assert_eq!(left, 700);
+        assert_eq!(recorded, 700);
     }
 
     #[test]

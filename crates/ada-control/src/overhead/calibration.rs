@@ -29,7 +29,7 @@ const MOST_CALLS: usize = 1000;
 
 const FUNCTION_ALIGN: usize = 64;
 
-/// Measures. None where this process may not do what a traced one is made to.
+/// Measures. None where this process may not set its GS base, as stubs need.
 pub(crate) fn calibrate(stubs: &StubOptions) -> Option<Calibrated> {
     // A thread of its own, because it gets another state pointer.
     std::thread::scope(|scope| scope.spawn(|| Rig::new(stubs).ok().and_then(|mut rig| rig.measure())).join().ok()?)
@@ -52,9 +52,9 @@ impl Mapping {
         Ok(Self { start: start.cast(), length })
     }
 
-    fn address(&self, offset: usize) -> u64 {
+    fn address(&self, offset: usize) -> RuntimeAddr {
         assert!(offset < self.length);
-        self.start as u64 + offset as u64
+        RuntimeAddr(self.start as u64) + offset as u64
     }
 
     fn write<T: Copy>(&mut self, offset: usize, value: T) {
@@ -72,7 +72,7 @@ impl Mapping {
 
 impl Drop for Mapping {
     fn drop(&mut self) {
-        // SAFETY: made in `new`; whoever has run code in it is done.
+        // SAFETY: made in `new`; no thread runs code in it any more.
         unsafe { libc::munmap(self.start.cast(), self.length) };
     }
 }
@@ -125,12 +125,12 @@ impl Rig {
         if made == 0 { Ok(rig) } else { Err(io::Error::last_os_error()) }
     }
 
-    fn function(&self, number: usize) -> u64 {
+    fn function(&self, number: usize) -> RuntimeAddr {
         self.code.address(self.functions_at + number * FUNCTION_ALIGN)
     }
 
     fn fill(&mut self) -> Result<(), ()> {
-        let base = RuntimeAddr(self.code.address(0));
+        let base = self.code.address(0);
         // Nothing rare happens here, so nobody calls the agent.
         let mut arena = Arena::new(base, &AgentEntries::default(), &self.stubs, 1 + MANY, 1 + MANY).map_err(drop)?;
         for number in 0..ROWS {
@@ -138,12 +138,12 @@ impl Rig {
         }
         for (index, number) in [RECORDED].into_iter().chain(COUNTED..ROWS).enumerate() {
             let address = self.function(number);
-            let plan = PatchPlan::at_runtime(RuntimeAddr(address), &calls::FUNCTION, StubKind::Full).map_err(drop)?;
-            let exit_at = RuntimeAddr(address + calls::EXIT.start as u64);
+            let plan = PatchPlan::at_runtime(address, &calls::FUNCTION, StubKind::Full).map_err(drop)?;
+            let exit_at = address + calls::EXIT.start as u64;
             let exit = ExitPlan::at_runtime(exit_at, &calls::FUNCTION[calls::EXIT]).ok_or(())?;
             let sites = [arena.add(&plan, index, 0, None).map_err(drop)?, arena.add_exit(&exit, 0).map_err(drop)?];
             for patch in sites.iter().flat_map(HookSite::patches) {
-                self.code.write_bytes((patch.at.0 - base.0) as usize, patch.bytes());
+                self.code.write_bytes((patch.at - base) as usize, patch.bytes());
             }
         }
         for (offset, bytes) in arena.finish() {
@@ -154,7 +154,7 @@ impl Rig {
         }
         self.write_row(0, MANY_BARE);
         self.write_row(1, COUNTED);
-        let (top, counters) = (self.shadow.address(0), self._counters.address(0));
+        let (top, counters) = (self.shadow.address(0).0, self._counters.address(0).0);
         let mut set = |field: usize, value: u64| self.state.write(OWNER_DISTANCE + field, value);
         use std::mem::offset_of;
         set(offset_of!(ThreadState, shadow_top), top);
@@ -181,7 +181,7 @@ impl Rig {
         self.code.write_bytes((start - self.code.address(0)) as usize, &code);
     }
 
-    fn row(&self, row: usize) -> u64 {
+    fn row(&self, row: usize) -> RuntimeAddr {
         self.code.address(self.functions_at + ROWS * FUNCTION_ALIGN + row * ROW_BYTES)
     }
 
@@ -191,8 +191,8 @@ impl Rig {
         start.next_multiple_of(CHUNK_SIZE) - start
     }
 
-    /// Calls a function so often; gives seconds.
-    fn time(&mut self, function: u64, count: usize) -> f64 {
+    /// Calls a function `count` times; gives seconds.
+    fn time(&mut self, function: RuntimeAddr, count: usize) -> f64 {
         use std::mem::offset_of;
         let (index, detail) = (self.chunks.address(self.chunk()), self.chunks.address(self.chunk() + CHUNK_SIZE));
         self.state.write(OWNER_DISTANCE + offset_of!(ThreadState, index_position), index);
@@ -230,7 +230,7 @@ impl Rig {
 
     /// How far apart the stamps of a call and its return are on average, in ticks. None where records are missing.
     fn inside(&self, calls: usize) -> Option<f64> {
-        let start = self.chunks.address(self.chunk()) as *const RawRecord;
+        let start = self.chunks.address(self.chunk()).0 as *const RawRecord;
         let mut sum = 0;
         for pair in 0..calls {
             // SAFETY: within the first chunk, where the stubs have written records.

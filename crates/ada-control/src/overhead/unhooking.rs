@@ -9,7 +9,7 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use ada_event::{FunctionId, ProcessId};
+use ada_event::{FunctionId, ProcessId, RuntimeAddr};
 use ada_patch::Patch;
 use ada_process::procfs::ProcessDir;
 
@@ -23,11 +23,11 @@ const GOOD_FOR: Duration = Duration::from_millis(200);
 const PATIENCE: Duration = Duration::from_millis(5);
 const STEP: Duration = Duration::from_micros(200);
 
-/// Who is, or is about to be, without a hook.
+/// Functions that have lost their hooks, or cannot.
 #[derive(Default)]
 pub(super) struct Unhooking {
     functions: HashSet<FunctionId>,
-    /// Those that cannot be: they go on being counted.
+    /// Those whose hooks cannot be removed: they are still counted.
     kept: HashSet<FunctionId>,
 }
 
@@ -37,7 +37,7 @@ struct Change {
     /// It is at the function's start: with that, calls are no longer seen.
     is_start: bool,
     program: ProgramId,
-    address: u64,
+    address: RuntimeAddr,
     old: u64,
     new: u64,
 }
@@ -65,7 +65,7 @@ impl Unhooking {
         let given: Vec<(FunctionId, usize)> = changes
             .iter()
             .filter_map(|change| {
-                let number = edits.add(change.program.0, change.address, change.old, change.new, until)?;
+                let number = edits.add(change.program.0, change.address.0, change.old, change.new, until)?;
                 change.is_start.then_some((change.function, number))
             })
             .collect();
@@ -77,7 +77,7 @@ impl Unhooking {
         };
         wait(PATIENCE);
         if let Some((function, _)) = given.iter().find(|(_, number)| !is_done(*number)) {
-            // Threads come by when they have filled a chunk, and whoever only counts fills none.
+            // Threads look for orders when they have filled a chunk, and a thread that only counts fills none.
             programs.switches.record_for_now(*function, true);
             wait(GOOD_FOR + PATIENCE);
             programs.switches.record_for_now(*function, false);
@@ -120,7 +120,7 @@ fn changes(programs: &Programs, processes: &BTreeSet<ProcessId>, functions: &[Fu
             continue;
         }
         for (number, (jump, original)) in jumps.iter().enumerate().filter(|(_, (jump, _))| is_in_a_word(jump)) {
-            let (address, within) = (jump.at.0 & !7, (jump.at.0 & 7) as usize);
+            let (address, within) = (jump.at.align_down(8), (jump.at.0 & 7) as usize);
             let bytes = jump.bytes();
             let word = those.iter().find_map(|pid| {
                 let word = word_at(*pid, address)?;
@@ -160,7 +160,7 @@ fn in_turn(mut changes: Vec<Change>) -> Vec<Change> {
     changes
 }
 
-fn word_at(pid: ProcessId, address: u64) -> Option<[u8; 8]> {
+fn word_at(pid: ProcessId, address: RuntimeAddr) -> Option<[u8; 8]> {
     let mut word = [0; 8];
     ProcessDir::of(pid).memory().ok()?.read(address, &mut word).ok()?;
     Some(word)
@@ -178,7 +178,10 @@ mod tests {
     #[test]
     fn the_second_change_of_a_word_builds_on_the_first() {
         let (function, program) = (FunctionId(1), ProgramId(1));
-        let change = |address, old, new| Change { function, is_start: true, program, address, old, new };
+        let change = |address, old, new| {
+            let address = RuntimeAddr(address);
+            Change { function, is_start: true, program, address, old, new }
+        };
         let changes = in_turn(vec![change(8, 0xaabb, 0x11bb), change(16, 1, 2), change(8, 0xaabb, 0xaa22)]);
         assert_eq!((changes[2].old, changes[2].new), (0x11bb, 0x1122));
         assert_eq!((changes[1].old, changes[1].new), (1, 2));

@@ -11,7 +11,7 @@ use ada_patch::{CodeScan, ExitPlan, ImageCode, PATCH_BYTES, PatchPlan, PlannedFu
 #[derive(Debug)]
 pub(crate) struct ImagePlan {
     /// The lowest address that the image asks for.
-    pub(crate) first_address: u64,
+    pub(crate) first_address: ImageOffset,
     pub(crate) build_id: Option<Vec<u8>>,
     pub(crate) functions: FunctionTable,
     /// [`FunctionTable::hash`], which goes through every name.
@@ -42,7 +42,10 @@ impl ImagePlan {
             ImageCode { image, ranges: image.code_ranges(), functions: &functions, unwind: &unwind, scan: &scan };
         let PlannedFunctions { verdicts, plans, exits } = PlannedFunctions::of(code, image.uses_go());
         Self {
-            first_address: image.load_segments().first().map_or(0, |segment| segment.start.0 & !4095),
+            first_address: image
+                .load_segments()
+                .first()
+                .map_or_else(ImageOffset::default, |segment| ImageOffset(segment.start.0 & !4095)),
             build_id: image.build_id().map(<[u8]>::to_vec),
             table_hash: functions.hash(),
             originals: plans.iter().map(|(_, plan)| original_bytes(image, plan.patched())).collect(),

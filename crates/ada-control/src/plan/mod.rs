@@ -4,6 +4,7 @@ pub(crate) mod image_file;
 pub(crate) mod image_plan;
 pub(crate) mod module;
 pub(crate) mod plan_cache;
+pub(crate) mod planned_files;
 pub(crate) mod planned_image;
 pub(crate) mod probes;
 pub(crate) mod relied_on;

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use ada_event::ImageOffset;
+use ada_event::{ImageOffset, RuntimeAddr};
 use ada_image::{FunctionTable, Image, ImageError};
 use ada_patch::{EntryOnlyReason, ExitPlan, PatchPlan, Relay, SkipReason, StubKind, Verdict};
 use ada_process::maps::LoadedFile;
@@ -40,7 +40,7 @@ impl PlannedImage {
     pub(crate) fn plan(
         file: LoadedFile,
         cache: &PlanCache,
-        loader_function: u64,
+        loader_function: Option<RuntimeAddr>,
         exclude: Exclude<'_>,
     ) -> Result<Self, ImageError> {
         let on_disk = ImageFile::open(&file.path).ok();
@@ -66,15 +66,15 @@ impl PlannedImage {
     pub(crate) fn of_run(
         plan: ImagePlan,
         file: LoadedFile,
-        loader_function: u64,
+        loader_function: Option<RuntimeAddr>,
         left_alone: impl Fn(&Path, Option<&str>, ImageOffset) -> Option<SkipReason>,
     ) -> Self {
         let ImagePlan { first_address, build_id, functions, table_hash, verdicts, plans, originals, .. } = plan;
         let exits = plan.exits.into_iter().zip(plan.exit_originals).collect();
-        let bias = file.start.wrapping_sub(first_address);
-        let loaded = first_address..first_address.saturating_add(file.end - file.start);
+        let bias = file.start.0.wrapping_sub(first_address.0);
+        let loaded = first_address..ImageOffset(first_address.0.saturating_add(file.end - file.start));
         let mut image = Self { file, bias, build_id, functions, table_hash, verdicts, plans, originals, exits };
-        let is_within = |range: &Range<ImageOffset>| loaded.start <= range.start.0 && range.end.0 <= loaded.end;
+        let is_within = |range: &Range<ImageOffset>| loaded.start <= range.start && range.end <= loaded.end;
         let is_loaded = |plan: &PatchPlan| plan.patched().all(|range| is_within(&range));
         let is_loaded_exit = |exit: &ExitPlan| exit.patched().all(|range| is_within(&range));
         image.exits.retain(|(exit, _)| is_loaded_exit(exit));
@@ -90,7 +90,8 @@ impl PlannedImage {
                 is_excluded = true;
             }
         }
-        if let Some(index) = image.functions.index_at(ImageOffset(loader_function.wrapping_sub(bias))) {
+        let function_at = |address: RuntimeAddr| image.functions.index_at(address.in_image(bias));
+        if let Some(index) = loader_function.and_then(function_at) {
             image.verdicts[index] = Verdict::Skipped(SkipReason::LoaderNotification);
             is_excluded = true;
         }

@@ -115,14 +115,14 @@ fn displaced(entry: Option<&PatchPlan>, exits: &[&ExitPlan]) -> Vec<String> {
         (false, true) => Some("at an exit"),
         (false, false) => None,
     };
-    let fault = where_is(|facts| facts.may_fault).map(|place| {
+    let fault = where_is(|facts| facts.may_fault).map(|part| {
         format!(
-            "instructions {place} that run elsewhere may fault: a handler or an unwinder then finds an address that is not the \
+            "instructions {part} that run elsewhere may fault: a handler or an unwinder then finds an address that is not the \
              function's"
         )
     });
     let trap = where_is(|facts| facts.traps)
-        .map(|place| format!("a trap {place} runs elsewhere: its handler finds an address that is not the function's"));
+        .map(|part| format!("a trap {part} runs elsewhere: its handler finds an address that is not the function's"));
     fault.into_iter().chain(trap).collect()
 }
 

@@ -14,7 +14,7 @@ use crate::progress::Progress;
 use crate::record::manifest;
 use crate::tracked::{HookedPrograms, Programs};
 
-/// Empties the rings until the target and its children have ended and nothing is left.
+/// Empties the rings until the target and its children have ended and nothing remains.
 pub(crate) fn run_drain(
     mut drain: Drain,
     mut files: SessionFiles,
@@ -115,7 +115,7 @@ pub(crate) fn save_news(programs: &Programs, files: &mut SessionFiles) -> Result
     Ok(())
 }
 
-/// The processes of which something is known that their manifests do not tell yet.
+/// The processes of which something is known that their manifests lack.
 pub(crate) fn take_news(hooked: &mut HookedPrograms) -> Vec<ProcessId> {
     let news = hooked.processes.iter_mut();
     news.filter_map(|(pid, process)| std::mem::take(&mut process.is_news).then_some(*pid)).collect()

@@ -60,7 +60,7 @@ pub(super) struct Finish<'a> {
 }
 
 impl Finish<'_> {
-    /// Completes the session's files, and reports what came of the recording.
+    /// Completes the session's files, and reports the result of the recording.
     pub(super) fn finish(self, recorded: Recorded, programs: Programs) -> Result<TraceReport, ControlError> {
         let Self { pid, options, start_up, hook_cost } = self;
         let Recorded { ending, mut drain, mut files, mut living, governed, seen_cpu } = recorded;

@@ -96,7 +96,7 @@ pub(crate) fn add_facts(hooked: &HookedPrograms, pid: ProcessId, first: ProcessI
             let before = process.open_calls.iter().find(|calls| calls.tid == thread.id);
             thread.name = thread.name.take().or_else(|| before?.name.clone());
         }
-        manifest.parent_pid = process.parent.filter(|parent| hooked.processes.contains_key(parent)).map(|pid| pid.0);
+        manifest.parent_pid = process.parent.filter(|parent| hooked.processes.contains_key(parent));
     }
     if pid == first {
         manifest.limits = hooked.limits.iter().map(|limit| limit.as_str().into()).collect();
@@ -108,7 +108,7 @@ pub(crate) fn add_facts(hooked: &HookedPrograms, pid: ProcessId, first: ProcessI
 pub(crate) fn write_lists(hooked: &mut HookedPrograms, folder: &Path, pid: ProcessId) {
     let mut written = Vec::new();
     for module in hooked.modules_of(pid) {
-        let path = folder.join(atf::functions_file(module.id.0));
+        let path = folder.join(atf::functions_file(module.id));
         if path.exists() {
             continue;
         }
@@ -123,7 +123,7 @@ pub(crate) fn write_lists(hooked: &mut HookedPrograms, folder: &Path, pid: Proce
 
 /// Writes the list of an image's functions. A list that cannot be written costs names, not the trace.
 fn write_functions(folder: &Path, module: &Module) {
-    let path = folder.join(atf::functions_file(module.id.0));
+    let path = folder.join(atf::functions_file(module.id));
     let rows = module.functions.functions().iter().zip(module.verdicts.iter()).enumerate().map(
         |(index, (function, verdict))| {
             let (verdict, reason) = match verdict {
@@ -148,7 +148,7 @@ fn write_functions(folder: &Path, module: &Module) {
 fn describe(module: &Module) -> atf::Module {
     let build_id = module.build_id.clone().map(BuildId);
     atf::Module {
-        module_id: module.id.0,
+        module_id: module.id,
         path: module.file.path.to_string_lossy().into_owned(),
         uuid: build_id.as_ref().and_then(BuildId::uuid),
         build_id,

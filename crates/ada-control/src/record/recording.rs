@@ -1,4 +1,4 @@
-//! Records a process that is hooked, until it ends or is left.
+//! Records a process that is hooked, until it ends or is detached.
 
 use std::sync::Arc;
 use std::thread::JoinHandle;

@@ -83,7 +83,7 @@ impl CrashSummary {
             (index < module.functions.len()).then(|| module.name_of(index))
         };
         Self {
-            tid: ThreadId(crash.tid.unwrap_or(crash.thread)),
+            tid: crash.tid.unwrap_or(crash.thread),
             signal: crash.signal,
             function: crash.frames.first().and_then(name),
         }

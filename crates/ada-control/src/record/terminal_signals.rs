@@ -11,7 +11,7 @@ use ada_process::Pidfd;
 
 /// The signal that asked ada to end; 0 for none.
 static ASKED: AtomicI32 = AtomicI32::new(0);
-/// How long a program has to end by a signal that went to it too. There is no telling whether it did.
+/// How long a program has to end by a signal that went to it too. Whether it did cannot be known.
 const GRACE: Duration = Duration::from_millis(100);
 
 /// The program that is being hooked, and has not run yet; 0 for none, or [`NOT_YET`].

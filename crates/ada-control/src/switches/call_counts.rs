@@ -38,7 +38,7 @@ impl CallCounts {
             if process == ProcessId(0) {
                 continue;
             }
-            // Asked before reading: a process that has ended by then has counted all that it ever will.
+            // Checked before reading: a process that has ended has counted all its calls.
             if process_exists(process) {
                 let sums = running.entry(process).or_insert_with(|| vec![0; slots]);
                 for (slot, sum) in sums.iter_mut().enumerate().skip(FIRST) {

@@ -47,7 +47,7 @@ struct Interval {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Switched {
     pub(crate) changed: usize,
-    /// Functions for which no counter is left.
+    /// Functions for which no counter is free.
     pub(crate) without_counter: Vec<FunctionId>,
     /// Functions that have no hook any more.
     pub(crate) unhooked: usize,
@@ -83,7 +83,7 @@ impl Switchboard {
         self.shared.pool()
     }
 
-    /// By which whoever has that memory is known.
+    /// Identifies the processes that have that memory.
     pub(crate) fn memfd(&self) -> Option<MemfdId> {
         self.shared.memfd().ok()
     }
@@ -172,10 +172,10 @@ impl Switchboard {
                     count
                 });
                 entries.push(atf::Switch {
-                    function_id: function.0,
+                    function_id: function,
                     mode: interval.mode.name().into(),
-                    from_ns: interval.from.0,
-                    to_ns: interval.to.map(|time| time.0),
+                    from_ns: interval.from,
+                    to_ns: interval.to,
                     why: interval.why.clone(),
                     count,
                     is_exact: interval.mode == SwitchMode::Count && is_exact,
@@ -235,7 +235,7 @@ impl Switchboard {
     }
 }
 
-/// What a switch holds for a mode. None where no counter is left.
+/// What a switch holds for a mode. None where no counter is free.
 fn word(slots: &mut HashMap<FunctionId, usize>, function: FunctionId, mode: SwitchMode) -> Option<u32> {
     match mode {
         SwitchMode::Full => Some(0),
@@ -267,10 +267,10 @@ mod tests {
         let switches = Switchboard::new(shared.clone());
         let all: Vec<FunctionId> = (0..functions as u32).map(|index| FunctionId::new(module, index)).collect();
         let switched = switches.switch(&all, SwitchMode::Count, "budget");
-        let left: Vec<FunctionId> = all[SLOTS - FIRST..].to_vec();
-        assert_eq!((switched.changed, &switched.without_counter), (SLOTS - FIRST, &left));
-        assert_eq!(shared.switches.word(left[0]), Some(0), "it is recorded as before");
-        assert_eq!(switches.switch(&left, SwitchMode::Off, "budget").changed, left.len());
-        assert_eq!(shared.switches.word(left[0]), Some(switch_word(UNWANTED)));
+        let others: Vec<FunctionId> = all[SLOTS - FIRST..].to_vec();
+        assert_eq!((switched.changed, &switched.without_counter), (SLOTS - FIRST, &others));
+        assert_eq!(shared.switches.word(others[0]), Some(0), "it is recorded as before");
+        assert_eq!(switches.switch(&others, SwitchMode::Off, "budget").changed, others.len());
+        assert_eq!(shared.switches.word(others[0]), Some(switch_word(UNWANTED)));
     }
 }

@@ -12,7 +12,7 @@ use crate::install::installer::Installer;
 use crate::plan::module::Module;
 use crate::program_id::ProgramId;
 
-/// What is behind the lock: whoever holds it may hook.
+/// What is behind the lock. Only its holder may hook.
 #[derive(Default)]
 pub(crate) struct HookedPrograms {
     pub(crate) installers: HashMap<ProgramId, (Installer, HashSet<LoadedFile>)>,

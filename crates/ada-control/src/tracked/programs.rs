@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
-use ada_event::ProcessId;
+use ada_event::{ProcessId, RuntimeAddr};
 use ada_process::procfs::ProcessDir;
 use ada_process::{Child, LiveProcesses, MemfdId, Pidfd, ProcConnector};
 
@@ -25,7 +25,7 @@ use crate::switches::Switchboard;
 pub(crate) struct Programs {
     hooked: Mutex<HookedPrograms>,
     pub(crate) numbers: SharedNumbers,
-    pub(crate) pool_in_target: u64,
+    pub(crate) pool_in_target: RuntimeAddr,
     pub(crate) switches: Arc<Switchboard>,
     pub(crate) phase: RecordingPhase,
     /// How many processes are in the middle of an exec: these have unmapped the shared memory, and no pidfd holds them yet.
@@ -39,14 +39,12 @@ pub(crate) struct Programs {
 
 impl Programs {
     pub(crate) fn new(
-        pool_in_target: u64,
+        pool_in_target: RuntimeAddr,
         shared: Arc<SharedMemory>,
         proc_connector: io::Result<ProcConnector>,
     ) -> Self {
         let not_reported = |error: &io::Error| {
-            format!(
-                "the kernel does not tell of processes ({error}): those that end before their first call are missed"
-            )
+            format!("the kernel does not report processes ({error}): those that end before their first call are missed")
         };
         let hooked = HookedPrograms {
             limits: proc_connector.as_ref().err().map(not_reported).into_iter().collect(),
@@ -90,7 +88,7 @@ impl Programs {
                 connector.running().into_iter().filter(|pid| ProcessDir::of(*pid).is_gone()).collect();
             connector.receive_exits(&gone);
             if connector.has_lost_events() {
-                let limit = "the kernel told of more processes than could be heard: some may be missing";
+                let limit = "the kernel reported processes faster than ada could listen: some may be missing";
                 self.lock().limits.push(limit.to_owned());
             }
         }

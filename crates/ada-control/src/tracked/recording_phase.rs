@@ -1,4 +1,4 @@
-//! How far a recording has come.
+//! The phase of a recording.
 
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 
@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 enum Phase {
     /// Programs and libraries are hooked as they are loaded.
     Hooking,
-    /// Nothing more is hooked: what there is is about to be removed.
+    /// Nothing more is hooked, and existing hooks are about to be removed.
     Detaching,
     /// All hooks are removed.
     Detached,

@@ -2,6 +2,8 @@
 
 use std::arch::asm;
 
+use ada_event::RuntimeAddr;
+
 /// `lea eax, [rdi + 1]`, padding, `ret`.
 pub(crate) const FUNCTION: [u8; 10] = [0x8d, 0x47, 0x01, 0x66, 0x90, 0x66, 0x90, 0xc3, 0x90, 0x90];
 
@@ -18,7 +20,7 @@ pub(crate) const fn row_bytes(calls: usize) -> usize {
 }
 
 /// A function at `start` that calls all of these, one after the other.
-pub(crate) fn row(start: u64, targets: impl Iterator<Item = u64>) -> Vec<u8> {
+pub(crate) fn row(start: RuntimeAddr, targets: impl Iterator<Item = RuntimeAddr>) -> Vec<u8> {
     let mut code = Vec::new();
     for target in targets {
         let from = start + (code.len() + CALL_BYTES) as u64;
@@ -36,16 +38,16 @@ pub(crate) fn can_set_state_pointer() -> bool {
     unsafe { libc::getauxval(libc::AT_HWCAP2) & FSGSBASE != 0 }
 }
 
-/// Calls `function` so often with `state` as GS base.
+/// Calls `function` `count` times with `state` as GS base.
 ///
 /// # Safety
 /// `function` is code of a C function with one integer argument, and `state` what that code needs.
 #[inline(never)]
-pub(crate) unsafe fn run(function: u64, state: u64, count: usize) {
+pub(crate) unsafe fn run(function: RuntimeAddr, state: RuntimeAddr, count: usize) {
     let before = state_pointer();
-    set_state_pointer(state);
+    set_state_pointer(state.0);
     // SAFETY: the caller's promise.
-    let function: extern "C" fn(usize) -> u32 = unsafe { std::mem::transmute(function) };
+    let function: extern "C" fn(usize) -> u32 = unsafe { std::mem::transmute(function.0) };
     for number in 0..count {
         std::hint::black_box(function(number));
     }

@@ -15,7 +15,7 @@ use ada_event::TraceNanos;
 use serde_json::{Map, Value, json};
 
 use crate::json_text::millis;
-use crate::model::{Argument, Call, Ending, FunctionInfo, Logical, TraceInfo};
+use crate::model::{Argument, Call, Ending, FunctionIndex, FunctionInfo, Logical, TraceInfo, TraceThread};
 use crate::paths::Paths;
 use crate::timeline_writer::{ArgumentsAt, TimelineWriter};
 use column::Column;
@@ -56,8 +56,8 @@ struct ThreadTables {
     paths: Paths,
     open: Vec<Option<u32>>,
     /// The numbers of functions in the thread's tables, and their indexes in the process.
-    functions: HashMap<u32, u32>,
-    used: Vec<u32>,
+    functions: HashMap<FunctionIndex, u32>,
+    used: Vec<FunctionIndex>,
     samples: u64,
     markers: u64,
     /// The time of the newest sample, whose weight is not known yet.
@@ -284,11 +284,11 @@ impl TimelineWriter for Firefox<'_> {
         write!(self.out, "{{\"meta\":{meta},\"libs\":[],\"threads\":[")
     }
 
-    fn begin_thread(&mut self, _: &TraceInfo, _: usize) -> io::Result<()> {
+    fn begin_thread(&mut self, _: &TraceInfo, _: TraceThread) -> io::Result<()> {
         Ok(())
     }
 
-    fn open(&mut self, trace: &TraceInfo, thread: usize, call: &Call, arguments: &[Argument]) -> io::Result<()> {
+    fn open(&mut self, trace: &TraceInfo, thread: TraceThread, call: &Call, arguments: &[Argument]) -> io::Result<()> {
         let above = self.thread.open.last().copied().flatten();
         let used = &mut self.thread.used;
         let function = *self.thread.functions.entry(call.function).or_insert_with(|| {
@@ -310,17 +310,17 @@ impl TimelineWriter for Firefox<'_> {
         self.marker(trace, name, call.start, call.end, &data.into())
     }
 
-    fn close(&mut self, trace: &TraceInfo, _: usize, call: &Call, _: &[Argument]) -> io::Result<()> {
+    fn close(&mut self, trace: &TraceInfo, _: TraceThread, call: &Call, _: &[Argument]) -> io::Result<()> {
         self.thread.open.pop();
         self.sample(trace, call.end)
     }
 
-    fn end_thread(&mut self, trace: &TraceInfo, thread: usize) -> io::Result<()> {
-        let it = &trace.threads[thread];
+    fn end_thread(&mut self, trace: &TraceInfo, thread: TraceThread) -> io::Result<()> {
+        let it = &trace.thread(thread);
         let process = &trace.processes[it.process];
         let is_main = it.id == process.pid.first_thread();
         let head = thread_head(trace, it.process, &it.name, it.id.into(), (it.start, it.end), is_main);
-        let used = self.thread.used.iter().map(|&index| &process.functions[index as usize]);
+        let used = self.thread.used.iter().map(|&index| process.function(index));
         let functions: Vec<&FunctionInfo> = used.collect();
         self.put_thread(&head, &functions)
     }
@@ -333,7 +333,7 @@ impl TimelineWriter for Firefox<'_> {
         if !span.parts.is_empty() {
             let parts = span.parts.iter().map(|part| {
                 let (start, length) = (part.start.since(span.start), part.end.since(part.start));
-                format!("{} +{start} ns for {length} ns on {}", part.label, trace.threads[part.thread].id)
+                format!("{} +{start} ns for {length} ns on {}", part.label, trace.thread(part.thread).id)
             });
             data.insert("parts".into(), parts.collect::<Vec<_>>().join("; ").into());
         }

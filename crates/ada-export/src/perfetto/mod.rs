@@ -11,7 +11,7 @@ use ada_event::{EventSeq, TraceNanos};
 use serde_json::Value;
 
 use crate::lanes::Lanes;
-use crate::model::{Argument, Call, Ending, Logical, TraceInfo};
+use crate::model::{Argument, Call, Ending, FunctionIndex, Logical, TraceInfo, TraceThread};
 use crate::timeline_writer::{ArgumentsAt, TimelineWriter};
 use fields::{annotation, event, interned as names, packet, trace as trace_fields, track};
 use interned::Interned;
@@ -28,9 +28,9 @@ pub(crate) struct Perfetto<'a> {
     annotation_names: Interned,
     string_values: Interned,
     /// The numbers of functions' names and categories, by process and index: most events need no look at a text.
-    functions: HashMap<(usize, u32), (u64, u64)>,
+    functions: HashMap<(usize, FunctionIndex), (u64, u64)>,
     /// Links that begin at a call, by its thread and opening event; their numbers are their indexes plus one.
-    from_calls: HashMap<(usize, EventSeq), Vec<u64>>,
+    from_calls: HashMap<(TraceThread, EventSeq), Vec<u64>>,
     /// Those that end at a logical span, with the time.
     to_logical: HashMap<String, Vec<(TraceNanos, u64)>>,
     /// Those that begin at the end of one.
@@ -191,8 +191,8 @@ fn process_uuid(process: usize) -> u64 {
     1 + process as u64
 }
 
-fn thread_uuid(thread: usize) -> u64 {
-    (1 << 32) + thread as u64
+fn thread_uuid(thread: TraceThread) -> u64 {
+    (1 << 32) + thread.0 as u64
 }
 
 impl TimelineWriter for Perfetto<'_> {
@@ -223,20 +223,22 @@ impl TimelineWriter for Perfetto<'_> {
             inner.number(track::THREAD_PID, trace.processes[thread.process].pid.into());
             inner.number(track::THREAD_TID, thread.id.into()).text(track::THREAD_NAME, &thread.name);
             let mut descriptor = Message::default();
-            descriptor.number(track::UUID, thread_uuid(index)).number(track::PARENT, process_uuid(thread.process));
+            descriptor
+                .number(track::UUID, thread_uuid(TraceThread(index)))
+                .number(track::PARENT, process_uuid(thread.process));
             descriptor.message(track::THREAD, &inner);
             self.track(&descriptor)?;
         }
         Ok(())
     }
 
-    fn begin_thread(&mut self, _: &TraceInfo, _: usize) -> io::Result<()> {
+    fn begin_thread(&mut self, _: &TraceInfo, _: TraceThread) -> io::Result<()> {
         Ok(())
     }
 
-    fn open(&mut self, trace: &TraceInfo, thread: usize, call: &Call, arguments: &[Argument]) -> io::Result<()> {
+    fn open(&mut self, trace: &TraceInfo, thread: TraceThread, call: &Call, arguments: &[Argument]) -> io::Result<()> {
         let mut news = Message::default();
-        let key = (trace.threads[thread].process, call.function);
+        let key = (trace.thread(thread).process, call.function);
         let mut it = match self.functions.get(&key) {
             Some(&(name, category)) => begun_by(thread_uuid(thread), name, category),
             None => {
@@ -259,11 +261,11 @@ impl TimelineWriter for Perfetto<'_> {
         self.event(call.start, &it, &news)
     }
 
-    fn close(&mut self, _: &TraceInfo, thread: usize, call: &Call, _: &[Argument]) -> io::Result<()> {
+    fn close(&mut self, _: &TraceInfo, thread: TraceThread, call: &Call, _: &[Argument]) -> io::Result<()> {
         self.end(thread_uuid(thread), call.end)
     }
 
-    fn end_thread(&mut self, _: &TraceInfo, _: usize) -> io::Result<()> {
+    fn end_thread(&mut self, _: &TraceInfo, _: TraceThread) -> io::Result<()> {
         Ok(())
     }
 

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use ada_event::{EventSeq, ThreadId, TraceNanos};
+use ada_event::{DetailSeq, EventSeq, ThreadId, TraceNanos};
 
 use super::BlockFault;
 
@@ -10,7 +10,7 @@ use super::BlockFault;
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Damage {
-    /// The file ends inside its header: nothing was recorded, or nothing of it is left.
+    /// The file ends inside its header: nothing was recorded, or nothing of it remains.
     HeaderCut {
         /// The file's length.
         len: u64,
@@ -108,21 +108,21 @@ pub enum Damage {
         /// Which event.
         seq: EventSeq,
         /// The detail record that it links to.
-        detail: u32,
+        detail: DetailSeq,
         /// The event that this record links back to, if it exists.
         back: Option<u32>,
     },
     /// A detail record links to an event that does not exist, or that has another detail record.
     IndexLink {
         /// Which detail record.
-        detail: u32,
+        detail: DetailSeq,
         /// The event that it links to.
         seq: EventSeq,
     },
     /// A detail record has another time than its event.
     DetailTime {
         /// Which detail record.
-        detail: u32,
+        detail: DetailSeq,
         /// Its time.
         time: TraceNanos,
         /// Its event's time.
@@ -197,7 +197,7 @@ impl Damage {
 impl fmt::Display for Damage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::HeaderCut { len } => write!(f, "cut at byte {len}, inside the header; no events are left"),
+            Self::HeaderCut { len } => write!(f, "cut at byte {len}, inside the header; there are no events"),
             Self::StaleHeader { footer } => {
                 write!(f, "the header is a stale one; the footer at byte {footer} was used")
             }

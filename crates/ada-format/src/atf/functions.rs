@@ -6,7 +6,7 @@
 
 use std::io::{self, Write};
 
-use ada_event::ImageOffset;
+use ada_event::{ImageOffset, ModuleId};
 
 use super::AtfError;
 
@@ -29,7 +29,7 @@ pub struct FunctionRow {
 }
 
 /// The name of a module's file.
-pub fn functions_file(module_id: u32) -> String {
+pub fn functions_file(module_id: ModuleId) -> String {
     format!("functions_{module_id}.tsv")
 }
 

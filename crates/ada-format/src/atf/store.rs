@@ -8,7 +8,7 @@ pub enum Store {
     Raw,
     /// The same in about a twentieth of the bytes.
     Packed,
-    /// Events are counted and thrown away, to measure what writing them costs. What is left is no trace.
+    /// Events are counted and thrown away, to measure what writing them costs. What remains is no trace.
     Nothing,
 }
 

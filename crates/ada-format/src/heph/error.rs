@@ -57,7 +57,7 @@ pub enum Error {
         extra: u64,
     },
     /// Reading: a length points outside the packet.
-    #[error("byte {offset}: {field} takes {needed} bytes, and the packet has {available} left")]
+    #[error("byte {offset}: {field} takes {needed} bytes, and the packet has {available} more")]
     FieldOutsidePacket {
         /// Where the field starts.
         offset: u64,
@@ -65,7 +65,7 @@ pub enum Error {
         field: Field,
         /// The bytes it takes.
         needed: u64,
-        /// The bytes that the packet has left.
+        /// The bytes that remain of the packet.
         available: u64,
     },
     /// Reading: text is not UTF-8.

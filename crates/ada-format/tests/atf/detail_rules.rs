@@ -1,6 +1,6 @@
 //! Each row of the recovery table in `docs/formats/atf-v2.md`, for detail files.
 
-use ada_event::{EventSeq, FunctionId, RuntimeAddr, ThreadId, TraceNanos};
+use ada_event::{DetailSeq, EventSeq, FunctionId, RuntimeAddr, ThreadId, TraceNanos};
 use ada_format::atf::{AtfError, Damage, DetailView, Payload};
 use ada_testkit::atf::{LINUX, MAC, arm64, detail, detail_placeholder, record, x86_call, x86_return};
 
@@ -29,9 +29,9 @@ fn read(file: &[u8]) -> (usize, Vec<Damage>) {
     let records: Vec<_> = view.records().map(|record| record.expect("whole")).collect();
     assert_eq!(view.len(), records.len() as u64);
     for (seq, record) in records.iter().enumerate() {
-        assert_eq!(view.record(seq as u32).as_ref(), Some(record));
+        assert_eq!(view.record(DetailSeq(seq as u32)).as_ref(), Some(record));
     }
-    assert_eq!(view.record(records.len() as u32), None);
+    assert_eq!(view.record(DetailSeq(records.len() as u32)), None);
     (records.len(), view.verify().expect("payloads are whole"))
 }
 
@@ -45,11 +45,11 @@ fn a_sound_file_gives_registers_and_stack() {
     let file = file();
     assert_eq!((file.len(), read(&file)), (FOOTER + 64, (2, vec![])));
     let view = DetailView::parse(&file).unwrap();
-    let Ok(Payload::X86Call(call)) = view.record(0).unwrap().payload() else { panic!("a call") };
+    let Ok(Payload::X86Call(call)) = view.record(DetailSeq(0)).unwrap().payload() else { panic!("a call") };
     assert_eq!((call.function, call.rdi, call.r9, call.rax), (FunctionId(1 << 32 | 7), 1, 6, 7));
     assert_eq!((call.return_address, call.rsp), (RuntimeAddr(0x40_1000), 0x7fff_0000));
     assert_eq!(call.stack, [0xab; 16]);
-    let second = view.record(1).unwrap();
+    let second = view.record(DetailSeq(1)).unwrap();
     let Ok(Payload::X86Return(back)) = second.payload() else { panic!("a return") };
     assert_eq!((second.index_seq, back.rax, back.rdx, back.rsp), (3, 42, 43, 0x7fff_0008));
 }
@@ -60,7 +60,7 @@ fn files_of_a_mac_read_as_well() {
     let file = detail(MAC, 5, &[record(3, 0, 5, 1, &payload), record(4, 1, 5, 2, &payload)]);
     assert_eq!(read(&file), (2, vec![]));
     let view = DetailView::parse(&file).unwrap();
-    let Ok(Payload::Arm64Return(frame)) = view.record(1).unwrap().payload() else { panic!("a return") };
+    let Ok(Payload::Arm64Return(frame)) = view.record(DetailSeq(1)).unwrap().payload() else { panic!("a return") };
     assert_eq!((frame.function, frame.x, frame.stack), (FunctionId(1), [2, 3, 4, 5, 6, 7, 8, 9], &b"odd"[..]));
     assert_eq!((frame.lr, frame.fp, frame.sp), (RuntimeAddr(10), 11, 12));
 }
@@ -69,8 +69,8 @@ fn files_of_a_mac_read_as_well() {
 fn records_of_a_newer_type_are_stepped_over() {
     let file = detail(LINUX, 5, &[record(16, 0, 5, 1, b"?"), records().remove(0)]);
     let view = DetailView::parse(&file).unwrap();
-    assert!(matches!(view.record(0).unwrap().payload(), Ok(Payload::Unknown { bytes: b"?", .. })));
-    assert!(matches!(view.record(1).unwrap().payload(), Ok(Payload::X86Call(_))));
+    assert!(matches!(view.record(DetailSeq(0)).unwrap().payload(), Ok(Payload::Unknown { bytes: b"?", .. })));
+    assert!(matches!(view.record(DetailSeq(1)).unwrap().payload(), Ok(Payload::X86Call(_))));
 }
 
 #[test]
@@ -165,7 +165,7 @@ fn records_that_cannot_be_are_refused_where_they_stand() {
     assert_eq!(refused_inside(&patched(88 + 88, &[0, 3])), AtfError::StackSize { offset: 176, found: 768 });
     // What comes before stays readable.
     let file = patched(200, &[0]);
-    assert!(DetailView::parse(&file).unwrap().record(0).is_some());
+    assert!(DetailView::parse(&file).unwrap().record(DetailSeq(0)).is_some());
 }
 
 #[test]

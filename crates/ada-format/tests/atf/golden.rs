@@ -94,7 +94,7 @@ fn golden_sessions_are_sound() {
         let thread = session.threads().next().unwrap();
         let (index, detail) = (thread.index(), thread.detail().unwrap());
         for (seq, event) in index.events().enumerate() {
-            if let Some(held) = event.detail.get().map(|link| detail.record(link).unwrap()) {
+            if let Some(held) = event.detail.get().map(|_| detail.record(event.detail).unwrap()) {
                 let record = held.get();
                 assert_eq!((u64::from(record.index_seq), record.timestamp), (seq as u64, event.timestamp));
             }

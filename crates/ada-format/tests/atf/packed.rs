@@ -31,7 +31,7 @@ pub(super) fn packed_detail(raw: &[u8]) -> Vec<u8> {
 pub(super) struct Visited {
     pub(super) events: Vec<(u64, Event)>,
     next: u64,
-    /// What each place in the list at hand stands for.
+    /// What each index in the list at hand stands for.
     listed: HashMap<u16, FunctionId>,
 }
 
@@ -46,8 +46,8 @@ impl EventVisitor for Visited {
         self.next += 1;
     }
 
-    fn event_of(&mut self, place: u16, event: Event) {
-        assert_eq!(*self.listed.entry(place).or_insert(event.function), event.function);
+    fn event_of(&mut self, index: u16, event: Event) {
+        assert_eq!(*self.listed.entry(index).or_insert(event.function), event.function);
         self.event(event);
     }
 }
@@ -431,7 +431,7 @@ fn a_writer_that_is_killed_within_a_write_has_lost_a_second_at_most() {
             for cut in (32..new.len()).rev().take(3000).step_by(97) {
                 let mut half = new[..cut].to_vec();
                 half.extend_from_slice(old.get(cut..).unwrap_or_default());
-                let left = match unpack(&half, Vec::new()) {
+                let readable = match unpack(&half, Vec::new()) {
                     Ok(raw) => ((raw.len() - 64) / length) as u64,
                     Err(ConvertError::Damaged(Damage::BlockDamaged { first, .. })) => {
                         torn += 1;
@@ -439,7 +439,7 @@ fn a_writer_that_is_killed_within_a_write_has_lost_a_second_at_most() {
                     }
                     Err(error) => panic!("{error}"),
                 };
-                assert!(left >= safe, "{left} of {safe} at {seq}, cut at {cut}");
+                assert!(readable >= safe, "{readable} of {safe} at {seq}, cut at {cut}");
             }
         }
     }

@@ -39,16 +39,16 @@ fn a_cut_file_loses_its_last_block_at_most() {
     for len in (0..packed.len()).step_by(211).chain(packed.len() - 300..packed.len()) {
         let Some((missing, damage)) = read(&packed[..len], &events) else { panic!("cut at {len}: no file any more") };
         assert!(!damage.is_empty(), "cut at {len}");
-        let left = events.len() - missing;
-        assert!(left == 0 || ends.contains(&left), "cut at {len}: {left} events");
-        seen.push(left);
+        let readable = events.len() - missing;
+        assert!(readable == 0 || ends.contains(&readable), "cut at {len}: {readable} events");
+        seen.push(readable);
         if len >= 32 {
-            // What is left can be had as a raw file that was not finished.
+            // What is readable can be had as a raw file that was not finished.
             let raw = unpack_index(&packed[..len], Vec::new()).unwrap();
-            assert!(raw[64..].as_chunks().0.starts_with(&events[..left.min(1)]) && raw.len() >= 64 + 32 * left);
+            assert!(raw[64..].as_chunks().0.starts_with(&events[..readable.min(1)]) && raw.len() >= 64 + 32 * readable);
         }
     }
-    assert!(seen.is_sorted() || seen.iter().all(|left| *left == 0 || ends.contains(left)));
+    assert!(seen.is_sorted() || seen.iter().all(|readable| *readable == 0 || ends.contains(readable)));
     assert_eq!(seen.iter().max(), Some(&COUNT));
 }
 

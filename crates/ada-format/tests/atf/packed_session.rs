@@ -86,16 +86,19 @@ fn both_forms_read_alike() {
         }
         for seq in [0, 1, 3636, 17, 100_000] {
             assert_eq!(
-                raw.record(seq).map(|it| it.payload().is_ok()),
-                packed.record(seq).map(|it| it.payload().is_ok())
+                raw.record(DetailSeq(seq)).map(|it| it.payload().is_ok()),
+                packed.record(DetailSeq(seq)).map(|it| it.payload().is_ok())
             );
-            assert_eq!(raw.record(seq).map(|it| it.get().offset), packed.record(seq).map(|it| it.get().offset));
+            assert_eq!(
+                raw.record(DetailSeq(seq)).map(|it| it.get().offset),
+                packed.record(DetailSeq(seq)).map(|it| it.get().offset)
+            );
         }
     }
 }
 
 #[test]
-fn a_long_thread_is_told_by_another_thread_that_decodes_ahead() {
+fn a_long_thread_is_decoded_ahead_by_another_thread() {
     let folder = tempfile::tempdir().unwrap();
     let mut session =
         SessionWriter::create(folder.path(), UNIX_EPOCH, ProcessId(7), Platform::LINUX_X86_64, SyncPolicy::OnFinish)
@@ -214,7 +217,7 @@ fn a_session_that_grows_reads_as_it_was_when_it_was_opened() {
     for (seq, event) in (0..).zip(&events[..1000]) {
         let read = index.event(EventSeq(seq)).unwrap();
         assert_eq!((read.timestamp, read.function), (event.timestamp, event.function));
-        let record = detail.record(seq as u32).unwrap();
+        let record = detail.record(DetailSeq(seq as u32)).unwrap();
         assert_eq!(record.get().bytes, event.timestamp.0.to_le_bytes());
     }
 }

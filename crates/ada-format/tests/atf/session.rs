@@ -140,7 +140,7 @@ fn a_manifest_of_any_size_takes_bounded_memory() {
 }
 
 #[test]
-fn detail_without_an_index_is_told_even_where_nothing_lists_it() {
+fn detail_without_an_index_is_found_even_where_nothing_lists_it() {
     let output = tempfile::tempdir().unwrap();
     let process = two_threads(output.path());
     fs::remove_file(process.join("manifest.json")).unwrap();
@@ -215,7 +215,7 @@ fn a_manifest_counts_the_events_of_each_thread() {
 }
 
 #[test]
-fn a_detail_file_of_another_thread_is_told() {
+fn a_detail_file_of_another_thread_is_found() {
     let output = tempfile::tempdir().unwrap();
     let folder = output.path().join("thread_5");
     fs::create_dir(&folder).unwrap();

@@ -94,8 +94,8 @@ fn nested_claims_take_no_time() {
     const SIZE: usize = 8 << 20;
     // An attribute of six numbers that are the head of an event with a description of six bytes: what follows it is
     // the next attribute of the packet around it, and the first of the packet that it claims.
-    let claim = |left: usize| {
-        let head = [&0xC1FC_1FB7_u32.to_be_bytes(), &(left as u32).to_be_bytes(), [0; 32].as_slice()].concat();
+    let claim = |length: usize| {
+        let head = [&0xC1FC_1FB7_u32.to_be_bytes(), &(length as u32).to_be_bytes(), [0; 32].as_slice()].concat();
         attribute("", 0x81, &[&[0, 6], head.as_slice(), b"\0\x06nested"].concat())
     };
     let mut trace = event((0, 0, 0), (0, 0), "", &[]);

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 
 use super::strategies::{any_cuts, any_damaged_trace, any_packets};
 
-/// A packet's place and bytes, or what was wrong.
+/// A packet's offset and bytes, or what was wrong.
 type Found = Result<(u64, Vec<u8>), Error>;
 
 fn whole(trace: &[u8], max_packet: u32) -> (Vec<Found>, Totals) {

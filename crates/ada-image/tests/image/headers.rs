@@ -5,7 +5,7 @@ use ada_image::{Image, ImageError, ImageKind};
 use crate::target::{Target, run, system_library, without_section_headers};
 
 #[test]
-fn the_kinds_of_programs_are_told_apart() {
+fn the_kinds_of_programs_are_distinguished() {
     for (flags, kind, is_static) in [
         (&["-no-pie"][..], ImageKind::Executable, false),
         (&["-pie"], ImageKind::PositionIndependent, false),
@@ -44,7 +44,7 @@ fn the_build_id_is_there_with_and_without_sections() {
 }
 
 #[test]
-fn the_loader_shows_where_it_tells_debuggers_of_libraries() {
+fn the_loader_shows_where_it_announces_libraries_to_debuggers() {
     let bytes = system_library("ld-linux-x86-64.so.2");
     let image = Image::parse(&bytes).unwrap();
     for symbol in ["_dl_debug_state", "_r_debug"] {

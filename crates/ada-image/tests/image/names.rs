@@ -15,7 +15,7 @@ fn aliases_are_one_function_under_its_plainest_name() {
 }
 
 #[test]
-fn a_resolver_is_told_from_what_it_resolves() {
+fn a_resolver_is_distinguished_from_what_it_resolves() {
     let table = discover(&Target::build("shapes.c", &["-O2"]).bytes());
     let resolver = table.find("picked").unwrap();
     assert!(table.functions()[resolver].is_resolver());

@@ -2,7 +2,7 @@
 //!
 //! They go by an address that somebody has stored, or by one that is computed. Those that are stored lie in the image's data,
 //! or are named by an instruction. Those that are computed are sums of an address that the function names and a distance from
-//! a table there: each such table is read. A jump that neither explains leads to any place of its own stack height, which
+//! a table there: each such table is read. A jump that neither explains leads to any instruction at its own stack height, which
 //! is all that is known of it.
 
 use ada_event::ImageOffset;
@@ -30,7 +30,7 @@ pub(crate) struct Body {
     labels: Vec<u64>,
     /// Those whose targets are not known.
     unknown_jumps: Vec<u64>,
-    /// Somebody has the address of a place within the function, and may jump there through a pointer.
+    /// Somebody has the address of an instruction within the function, and may jump there through a pointer.
     pub(crate) names_labels: bool,
     /// Where tables lead to parts of the function that nothing else leads to.
     pub(crate) parts: Vec<u64>,

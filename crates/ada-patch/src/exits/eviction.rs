@@ -59,7 +59,7 @@ impl Eviction<'_, '_> {
         }
     }
 
-    /// A place in a function for the relay of a short jump in `used`.
+    /// Room in a function for the relay of a short jump in `used`.
     fn in_function(&self, used: &Range<u64>, function: &FunctionCode, in_loops: bool) -> Option<Relay> {
         let instructions = &function.instructions;
         let near = near(used);
@@ -78,9 +78,9 @@ impl Eviction<'_, '_> {
             let starts = code.functions.index_at(ImageOffset(piece.start)).is_some();
             let mut neighbour = FunctionCode::of_piece(OwnPiece { piece, starts });
             neighbour.list(self.follower);
-            let place = self.in_function(used, &neighbour, false);
-            if place.is_some() {
-                return place;
+            let room = self.in_function(used, &neighbour, false);
+            if room.is_some() {
+                return room;
             }
         }
         None

@@ -7,7 +7,7 @@ use crate::leaving::Leaving;
 pub(crate) struct FunctionExits {
     /// Those that are caught, by their numbers among all of the image.
     pub(crate) caught: Vec<u32>,
-    /// What leaves the function among the instructions that its entry displaces: that stub's to tell of.
+    /// What leaves the function among the instructions that its entry displaces: that stub records it.
     pub(crate) at_entry: Leaving,
     /// How many there are that cannot be caught.
     pub(crate) missed: u32,

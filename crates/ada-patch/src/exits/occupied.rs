@@ -18,18 +18,18 @@ impl Occupied {
 
     pub(crate) fn take(&mut self, start: u64, length: u64) {
         for at in start..start.saturating_add(length) {
-            if let Some((range, byte)) = self.place(at) {
+            if let Some((range, byte)) = self.find(at) {
                 self.ranges[range].1[byte / 64] |= 1 << (byte % 64);
             }
         }
     }
 
     fn word(&self, at: u64) -> Option<(u64, u64)> {
-        let (range, byte) = self.place(at)?;
+        let (range, byte) = self.find(at)?;
         Some((self.ranges[range].1[byte / 64], 1 << (byte % 64)))
     }
 
-    fn place(&self, at: u64) -> Option<(usize, usize)> {
+    fn find(&self, at: u64) -> Option<(usize, usize)> {
         let range = self.ranges.partition_point(|(start, _)| *start <= at).checked_sub(1)?;
         let (start, words) = &self.ranges[range];
         let byte = usize::try_from(at - start).ok().filter(|byte| byte / 64 < words.len())?;

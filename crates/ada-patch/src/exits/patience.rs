@@ -7,7 +7,7 @@ use std::cell::Cell;
 
 use ada_image::CodeRange;
 
-/// What is left, in bytes of code or entries of tables.
+/// What remains, in bytes of code or entries of tables.
 pub(crate) struct Patience(Cell<usize>);
 
 impl Patience {
@@ -17,11 +17,11 @@ impl Patience {
         Self(Cell::new(bytes.saturating_mul(64).saturating_add(1 << 20)))
     }
 
-    /// Whether there is still enough. Once there is not, there is none left.
+    /// Whether there is still enough. Once there is not, nothing remains.
     pub(crate) fn spend(&self, amount: usize) -> bool {
-        let left = self.0.get().checked_sub(amount);
-        self.0.set(left.unwrap_or(0));
-        left.is_some()
+        let remaining = self.0.get().checked_sub(amount);
+        self.0.set(remaining.unwrap_or(0));
+        remaining.is_some()
     }
 
     pub(crate) fn is_over(&self) -> bool {

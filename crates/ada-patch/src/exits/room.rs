@@ -147,9 +147,9 @@ impl<'a> Room<'a> {
         let mut near = self.paddings[first..].iter().take_while(|(at, _)| *at <= start.saturating_add(REACH));
         near.find_map(|&(at, length)| {
             let last = (at + length).checked_sub(jump)?;
-            (at..=last).find(|&place| {
-                let is_apart = place >= start + displaced || place + jump <= start;
-                is_apart && short_jump(place.wrapping_sub(start)).is_some() && self.occupied.is_free(place, jump)
+            (at..=last).find(|&relay| {
+                let is_apart = relay >= start + displaced || relay + jump <= start;
+                is_apart && short_jump(relay.wrapping_sub(start)).is_some() && self.occupied.is_free(relay, jump)
             })
         })
     }

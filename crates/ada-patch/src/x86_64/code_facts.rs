@@ -59,7 +59,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn instructions_are_told_apart() {
+    fn instructions_are_distinguished() {
         let none = CodeFacts::default();
         // push rbp; mov rbp, rsp; mov [rsp+8], rax; lea rax, [rdi+4]; nop [rax]; ret
         let quiet = [0x55, 0x48, 0x89, 0xe5, 0x48, 0x89, 0x44, 0x24, 8, 0x48, 0x8d, 0x47, 4, 0x0f, 0x1f, 0, 0xc3];

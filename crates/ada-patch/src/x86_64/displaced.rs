@@ -199,7 +199,7 @@ fn is_movable_call(call: &Instruction) -> bool {
         && !(call.op0_kind() == OpKind::Register && call.op0_register() == Register::RSP)
 }
 
-/// Pushes an address, which is told by its distance, so that the code is the same wherever it is as far away. Registers and
+/// Pushes an address, computed from its distance, so that the code is the same wherever it is as far away. Registers and
 /// flags are kept; what is written below the address is the callee's to write to.
 fn push_address(address: RuntimeAddr) -> Result<[Instruction; 5], SkipReason> {
     let address = MemoryOperand::with_base_displ(Register::RIP, address.0 as i64);

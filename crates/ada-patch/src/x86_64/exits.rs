@@ -31,7 +31,7 @@ pub(crate) const RED_ZONE: i32 = ada_ring::arch::RED_ZONE as i32;
 /// The most instructions that are moved at once.
 pub(crate) const MOST_INSTRUCTIONS: usize = 8;
 
-/// Appends code for address `at` that does what `bytes` did at `start`, but tells of leaving the function: by a `ret`, and
+/// Appends code for address `at` that does what `bytes` did at `start`, but reports that the function is left: by a `ret`, and
 /// in the ways that `leaving` names. Goes on behind unless the last instruction leaves.
 pub(crate) fn relocate(
     bytes: &[u8],
@@ -51,8 +51,8 @@ pub(crate) fn relocate(
     // Conditional jumps into other functions: where they stand in `moved`, and where they lead.
     let mut conditional = Vec::new();
     let mut leaves = false;
-    // Which original instruction some of those in `moved` stand for, and whether they tell of a tail call before.
-    let mut places = Vec::new();
+    // Which original instruction some of those in `moved` stand for, and whether they report a tail call before.
+    let mut moved_to = Vec::new();
     for (number, instruction) in originals.iter().enumerate() {
         let is_tail = leaving.tails & (1 << number) != 0;
         let returns = leaving.returns & (1 << number) != 0;
@@ -83,8 +83,8 @@ pub(crate) fn relocate(
             FlowControl::UnconditionalBranch | FlowControl::IndirectBranch => {
                 leaves = true;
                 if is_tail {
-                    places.push((moved.len(), number, true));
-                    moved.extend(tell_of_tail(code)?);
+                    moved_to.push((moved.len(), number, true));
+                    moved.extend(report_tail(code)?);
                 }
                 moved.push(*instruction);
             }
@@ -96,8 +96,8 @@ pub(crate) fn relocate(
                 return Err(SkipReason::Unmovable);
             }
         }
-        // What tells of the exit comes before the instruction itself.
-        places.push((moved.len() - 1, number, false));
+        // What reports the exit comes before the instruction itself.
+        moved_to.push((moved.len() - 1, number, false));
         if leaves {
             break;
         }
@@ -106,12 +106,12 @@ pub(crate) fn relocate(
         let behind = start.0 + bytes.len() as u64;
         moved.push(jump_to(if leaving.runs_into_return { code.returns.0 } else { behind })?);
     }
-    for (place, number, target) in conditional {
+    for (index, number, target) in conditional {
         let call = INVENTED + moved.len() as u64;
-        moved[place].set_near_branch64(call);
-        places.push((moved.len(), number, true));
-        moved.extend(tell_of_tail(code)?);
-        places.push((moved.len(), number, false));
+        moved[index].set_near_branch64(call);
+        moved_to.push((moved.len(), number, true));
+        moved.extend(report_tail(code)?);
+        moved_to.push((moved.len(), number, false));
         moved.push(jump_to(target)?);
     }
     for (number, instruction) in moved.iter_mut().enumerate() {
@@ -121,16 +121,16 @@ pub(crate) fn relocate(
     let encoded =
         BlockEncoder::encode(64, block, BlockEncoderOptions::RETURN_NEW_INSTRUCTION_OFFSETS).map_err(unmovable)?;
     out.extend_from_slice(&encoded.code_buffer);
-    let address_of = |place: usize| {
-        let offset = encoded.new_instruction_offsets[place];
+    let address_of = |index: usize| {
+        let offset = encoded.new_instruction_offsets[index];
         (offset != u32::MAX).then(|| RuntimeAddr(at.0 + u64::from(offset)))
     };
-    for (place, number, tells_of_tail) in places {
-        let Some(at) = address_of(place) else { continue };
+    for (index, number, reports_tail) in moved_to {
+        let Some(at) = address_of(index) else { continue };
         let original = &originals[number];
         let from = RuntimeAddr(original.ip());
         MovedCode::push(runs, at, from, original.len());
-        if tells_of_tail && let Some(at) = address_of(place + 1) {
+        if reports_tail && let Some(at) = address_of(index + 1) {
             runs.push(MovedCode { at, from, length: 0, is_below: true });
         }
     }
@@ -142,8 +142,8 @@ pub(crate) fn instruction_number(bytes: &[u8], offset: usize) -> usize {
     Decoder::new(64, bytes, DecoderOptions::NONE).iter().take_while(|it| (it.ip() as usize) < offset).count()
 }
 
-/// Whether moved code is the same wherever it was before, but for how far it is to the exit code, and cannot fault: whose
-/// fault it was could not be told.
+/// Whether moved code is the same wherever it was before, but for how far it is to the exit code, and cannot fault: nobody
+/// could say whose fault it was.
 pub(crate) fn can_be_shared(bytes: &[u8]) -> bool {
     let is_harmless = |instruction: &Instruction| {
         // Those of string instructions too.
@@ -159,10 +159,10 @@ pub(crate) fn can_be_shared(bytes: &[u8]) -> bool {
 }
 
 /// Calls what hears of a tail call, from below the red zone.
-fn tell_of_tail(code: &ExitCode) -> Result<[Instruction; 3], SkipReason> {
+fn report_tail(code: &ExitCode) -> Result<[Instruction; 3], SkipReason> {
     let by = |distance: i32| {
-        let place = MemoryOperand::with_base_displ(Register::RSP, distance.into());
-        Instruction::with2(Code::Lea_r64_m, Register::RSP, place).map_err(|_| SkipReason::Unmovable)
+        let new_top = MemoryOperand::with_base_displ(Register::RSP, distance.into());
+        Instruction::with2(Code::Lea_r64_m, Register::RSP, new_top).map_err(|_| SkipReason::Unmovable)
     };
     Ok([by(-RED_ZONE)?, call_to(code.before_tail.0)?, by(RED_ZONE)?])
 }
@@ -217,7 +217,7 @@ mod tests {
 
     /// test edi, edi; je START + 0x100; ret
     #[test]
-    fn a_conditional_jump_leads_on_or_tells_that_the_function_is_left() {
+    fn a_conditional_jump_leads_on_or_reports_that_the_function_is_left() {
         let bytes = [0x85, 0xff, 0x0f, 0x84, 0xf8, 0x00, 0x00, 0x00, 0xc3];
         let target = START + 0x100;
         let inside = relocated(&bytes, 0);

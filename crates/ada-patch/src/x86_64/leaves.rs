@@ -12,7 +12,7 @@ pub(crate) struct Recent {
     /// How many have been decoded.
     count: usize,
     /// How many had been when the last leaving one was.
-    left: usize,
+    last_leave: usize,
     /// The registers that a table of cases was added up in.
     summed: [Register; 2],
 }
@@ -22,7 +22,7 @@ const KEPT: usize = (REMEMBERED + 1).next_power_of_two();
 
 impl Recent {
     pub(crate) fn new() -> Self {
-        Self { instructions: [Instruction::default(); KEPT], count: 0, left: 0, summed: [Register::None; 2] }
+        Self { instructions: [Instruction::default(); KEPT], count: 0, last_leave: 0, summed: [Register::None; 2] }
     }
 
     /// The next instruction.
@@ -61,13 +61,13 @@ impl Recent {
         let newest = self.newest();
         let before = std::array::from_fn(|number| self.before(number + 1).map_or(Before::default(), remembered));
         let leave = Leave { at: newest.ip(), length: newest.len() as u8, kind, before };
-        (self.left, self.summed) = (self.count, [Register::None; 2]);
+        (self.last_leave, self.summed) = (self.count, [Register::None; 2]);
         leave
     }
 
     /// The instruction so many before the newest, up to the last leaving one.
     fn before(&self, number: usize) -> Option<&Instruction> {
-        let count = self.count.checked_sub(number).filter(|&count| count > self.left)?;
+        let count = self.count.checked_sub(number).filter(|&count| count > self.last_leave)?;
         Some(&self.instructions[count % KEPT])
     }
 
@@ -101,7 +101,7 @@ fn remembered(instruction: &Instruction) -> Before {
     Before { length: instruction.len() as u8, raises_stack: raises_stack(instruction), is_plain: is_plain(instruction) }
 }
 
-/// Whether an instruction can be run in another place: it goes on behind itself, or by a jump that can be made longer.
+/// Whether an instruction can be run elsewhere: it goes on behind itself, or by a jump that can be made longer.
 pub(crate) fn is_plain(instruction: &Instruction) -> bool {
     !instruction.is_invalid() && (instruction.flow_control() == FlowControl::Next || instruction.is_jcc_short_or_near())
 }

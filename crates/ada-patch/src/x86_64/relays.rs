@@ -42,19 +42,19 @@ impl Relays {
         for (number, fde) in in_reach.enumerate() {
             let next = fdes.get(first + number + 1).map(|next| next.start.0);
             let Some((start, end)) = padding_behind(fde, next, code) else { continue };
-            let place = (start..end.saturating_sub(JUMP_BYTES as u64 - 1))
-                .find(|&place| short_jump(place.wrapping_sub(at.0)).is_some() && self.is_free(place));
-            if let Some(place) = place {
-                self.taken.insert(place);
-                return Some(ImageOffset(place));
+            let relay = (start..end.saturating_sub(JUMP_BYTES as u64 - 1))
+                .find(|&relay| short_jump(relay.wrapping_sub(at.0)).is_some() && self.is_free(relay));
+            if let Some(relay) = relay {
+                self.taken.insert(relay);
+                return Some(ImageOffset(relay));
             }
         }
         None
     }
 
-    fn is_free(&self, place: u64) -> bool {
+    fn is_free(&self, relay: u64) -> bool {
         let jump = JUMP_BYTES as u64;
-        self.taken.range(place.saturating_sub(jump - 1)..place.saturating_add(jump)).next().is_none()
+        self.taken.range(relay.saturating_sub(jump - 1)..relay.saturating_add(jump)).next().is_none()
     }
 }
 

@@ -73,7 +73,7 @@ fn a_lone_return_is_caught_at_the_jumps_to_it() {
     assert_eq!(planned.entry, Leaving::default());
 }
 
-/// The entry displaces the jump, and tells of the return.
+/// The entry displaces the jump, and records the return.
 #[test]
 fn a_jump_to_a_return_at_the_entry_is_the_entrys_to_tell_of() {
     let planned = exits(&with_lone_return(

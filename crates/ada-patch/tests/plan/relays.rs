@@ -8,7 +8,7 @@ use ada_patch::{Relay, SkipReason, Verdict};
 
 use crate::planned::{Planned, assemble, build, plan, plan_with_exits, system_library};
 
-/// A function of three bytes and then a place that is branched into; what is before and behind it, and what branches.
+/// A function of three bytes and then an instruction that is branched to; what is before and behind it, and what branches.
 fn crowded(before: &str, behind: &str) -> String {
     format!(
         ".text

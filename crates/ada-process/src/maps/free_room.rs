@@ -2,30 +2,32 @@
 
 use std::ops::Range;
 
+use ada_event::RuntimeAddr;
+
 use super::loaded_file::LoadedFile;
 use super::mapping::Mapping;
 
 /// A page-aligned address where `length` bytes are free, as near as needed to reach `file` from end to end with a
 /// 32-bit displacement: below it first, then well above it, out of the way of its heap.
-pub fn free_near(mappings: &[Mapping], file: &LoadedFile, length: u64) -> Option<u64> {
+pub fn free_near(mappings: &[Mapping], file: &LoadedFile, length: u64) -> Option<RuntimeAddr> {
     const MARGIN: u64 = 64 << 10;
     const STEP: u64 = 1 << 20;
     const REACH: u64 = 1900 << 20;
     const HEAP: u64 = 1 << 30;
-    let is_free = |start: u64| {
-        let (low, high) = (start.saturating_sub(MARGIN), start + length + MARGIN);
+    let is_free = |start: RuntimeAddr| {
+        let (low, high) = (RuntimeAddr(start.0.saturating_sub(MARGIN)), start + length + MARGIN);
         let after = mappings.partition_point(|mapping| mapping.end <= low);
         mappings.get(after).is_none_or(|mapping| mapping.start >= high)
     };
-    let lowest = file.end.saturating_sub(REACH).max(STEP);
-    let mut start = file.start.saturating_sub(length + STEP) & !4095;
-    while start >= lowest {
+    let lowest = file.end.0.saturating_sub(REACH).max(STEP);
+    let mut start = RuntimeAddr(file.start.0.saturating_sub(length + STEP)).align_down(4096);
+    while start.0 >= lowest {
         if is_free(start) {
             return Some(start);
         }
-        start -= STEP.min(start);
+        start -= STEP.min(start.0);
     }
-    let mut start = (file.end + HEAP).next_multiple_of(4096);
+    let mut start = (file.end + HEAP).align_up(4096);
     while start + length <= file.start + REACH {
         if is_free(start) {
             return Some(start);
@@ -36,9 +38,9 @@ pub fn free_near(mappings: &[Mapping], file: &LoadedFile, length: u64) -> Option
 }
 
 /// Whether nothing is mapped in a range of addresses that programs can have.
-pub fn is_free(mappings: &[Mapping], range: &Range<u64>) -> bool {
-    const END: u64 = 1 << 47;
-    const LOWEST: u64 = 1 << 16;
+pub fn is_free(mappings: &[Mapping], range: &Range<RuntimeAddr>) -> bool {
+    const END: RuntimeAddr = RuntimeAddr(1 << 47);
+    const LOWEST: RuntimeAddr = RuntimeAddr(1 << 16);
     let after = mappings.partition_point(|mapping| mapping.end <= range.start);
     let is_before_next = mappings.get(after).is_none_or(|mapping| mapping.start >= range.end);
     is_before_next && LOWEST <= range.start && range.end < END
@@ -58,7 +60,7 @@ mod tests {
             assert!(mappings.iter().all(|mapping| start + (4 << 20) <= mapping.start || start >= mapping.end));
             assert!(file.end - start < 1 << 31);
             assert!(is_free(&mappings, &(start..start + (4 << 20))));
-            assert!(!is_free(&mappings, &(file.start - 1..file.start + 1)));
+            assert!(!is_free(&mappings, &(file.start - 1_u64..file.start + 1)));
         }
     }
 }

@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use ada_event::RuntimeAddr;
+
 use super::mapping::Mapping;
 
 /// An image that is mapped into a process.
@@ -10,9 +12,9 @@ pub struct LoadedFile {
     /// The file.
     pub path: PathBuf,
     /// Its lowest address.
-    pub start: u64,
+    pub start: RuntimeAddr,
     /// The end of its highest mapping.
-    pub end: u64,
+    pub end: RuntimeAddr,
 }
 
 /// Every file that has executable mappings, in order of address. The same file can be loaded twice, in two link-map
@@ -50,9 +52,9 @@ mod tests {
     #[test]
     fn files_with_code_are_found_and_data_files_are_not() {
         let files = loaded_files(&for_tests());
-        let starts: Vec<u64> = files.iter().map(|file| file.start).collect();
+        let starts: Vec<u64> = files.iter().map(|file| file.start.0).collect();
         assert_eq!(starts, [0x5555_5555_4000, 0x7fff_f7c0_0000, 0x7fff_f7f0_0000]);
         assert_eq!(files[0].path.to_str(), Some("/usr/bin/with space"));
-        assert_eq!(files[1].end, 0x7fff_f7d7_b000);
+        assert_eq!(files[1].end, RuntimeAddr(0x7fff_f7d7_b000));
     }
 }

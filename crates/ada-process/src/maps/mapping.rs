@@ -2,7 +2,7 @@
 
 use std::io;
 
-use ada_event::ProcessId;
+use ada_event::{ProcessId, RuntimeAddr};
 
 use crate::procfs::ProcessDir;
 
@@ -10,9 +10,9 @@ use crate::procfs::ProcessDir;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mapping {
     /// Its first address.
-    pub start: u64,
+    pub start: RuntimeAddr,
     /// The address behind its last.
-    pub end: u64,
+    pub end: RuntimeAddr,
     /// Whether code may run in it.
     pub executable: bool,
     /// Where in its file it starts.
@@ -34,14 +34,15 @@ pub(crate) fn parse(text: &str) -> impl Iterator<Item = Mapping> {
 
 fn parse_line(line: &str) -> Option<Mapping> {
     let mut fields = line.splitn(6, ' ');
+    let address = |text| u64::from_str_radix(text, 16).ok().map(RuntimeAddr);
     let (start, end) = fields.next()?.split_once('-')?;
     let permissions = fields.next()?;
     let file_offset = u64::from_str_radix(fields.next()?, 16).ok()?;
     let inode = fields.nth(1)?.parse().ok()?;
     let path = fields.next().unwrap_or("").trim_start();
     Some(Mapping {
-        start: u64::from_str_radix(start, 16).ok()?,
-        end: u64::from_str_radix(end, 16).ok()?,
+        start: address(start)?,
+        end: address(end)?,
         executable: permissions.as_bytes().get(2) == Some(&b'x'),
         file_offset,
         inode,

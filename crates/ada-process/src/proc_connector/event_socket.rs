@@ -25,7 +25,7 @@ pub(super) struct EventSocket {
 }
 
 impl EventSocket {
-    /// Opens the socket, and waits until the kernel has said that it sends events.
+    /// Opens the socket, and waits until the kernel confirms that it sends events.
     pub(super) fn open() -> io::Result<Self> {
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         let socket = socket_with(AddressFamily::NETLINK, SocketType::DGRAM, flags, Some(CONNECTOR))?;
@@ -55,7 +55,7 @@ impl EventSocket {
                 _ => {}
             }
         }
-        Err(io::Error::new(io::ErrorKind::PermissionDenied, "the kernel tells only the machine's own root"))
+        Err(io::Error::new(io::ErrorKind::PermissionDenied, "the kernel reports them to the machine's own root only"))
     }
 
     /// The next event that comes within the time.

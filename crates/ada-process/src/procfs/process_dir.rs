@@ -7,7 +7,7 @@ use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-use ada_event::{ProcessId, ThreadId};
+use ada_event::{ProcessId, RuntimeAddr, ThreadId};
 
 use super::process_memory::ProcessMemory;
 use super::stat::Stat;
@@ -86,11 +86,11 @@ impl ProcessDir {
 
     /// Whether all pages of a range of addresses, as far as they are there, are those of the file that is mapped: a page that
     /// was written to is not.
-    pub(crate) fn has_only_file_pages(&self, range: &Range<u64>) -> io::Result<bool> {
+    pub(crate) fn has_only_file_pages(&self, range: &Range<RuntimeAddr>) -> io::Result<bool> {
         const PAGE: u64 = 4096;
         const IS_PRESENT_OR_SWAPPED: u64 = 3 << 62;
         const IS_OF_FILE: u64 = 1 << 61;
-        let pages = range.start / PAGE..range.end.div_ceil(PAGE);
+        let pages = range.start.0 / PAGE..range.end.0.div_ceil(PAGE);
         let mut entries = vec![0; (pages.end - pages.start) as usize * 8];
         File::open(self.path.join("pagemap"))?.read_exact_at(&mut entries, pages.start * 8)?;
         let (entries, _) = entries.as_chunks::<8>();
@@ -194,15 +194,16 @@ mod tests {
     }
 
     #[test]
-    fn pages_that_were_written_to_are_told_from_those_of_the_file() {
+    fn pages_that_were_written_to_are_distinguished_from_those_of_the_file() {
         let file = File::open("/proc/self/exe").unwrap();
         let length = 4 * 4096;
         let protection = libc::PROT_READ | libc::PROT_WRITE;
         let descriptor = std::os::fd::AsRawFd::as_raw_fd(&file);
         // SAFETY: a new private mapping of a file.
         let at = unsafe { libc::mmap(std::ptr::null_mut(), length, protection, libc::MAP_PRIVATE, descriptor, 0) };
-        let all = at as u64..at as u64 + length as u64;
-        let is_clean = |range: &Range<u64>| ProcessDir::own().has_only_file_pages(range).unwrap();
+        let start = RuntimeAddr(at as u64);
+        let all = start..start + length as u64;
+        let is_clean = |range: &Range<RuntimeAddr>| ProcessDir::own().has_only_file_pages(range).unwrap();
         assert!(is_clean(&all), "nothing is there yet");
         let page = at.cast::<u8>().wrapping_add(2 * 4096);
         // SAFETY: within the mapping, which nobody else knows.
@@ -210,7 +211,7 @@ mod tests {
         assert!(is_clean(&all), "it was read");
         // SAFETY: as above.
         unsafe { page.write_volatile(byte) };
-        assert!(!is_clean(&all) && is_clean(&(all.start..all.start + 2 * 4096)));
+        assert!(!is_clean(&all) && is_clean(&(start..start + 2 * 4096)));
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::io;
 use std::time::{Duration, Instant};
 
-use ada_event::{ProcessId, ThreadId};
+use ada_event::{ProcessId, RuntimeAddr, ThreadId};
 
 use super::system_call_site;
 use super::traced_thread::TracedThread;
@@ -28,7 +28,7 @@ pub struct Halted {
     since: Instant,
     memory: ProcessMemory,
     /// Where the process has a system call instruction.
-    system_call_at: u64,
+    system_call_at: RuntimeAddr,
     /// Until all threads are let go: the first of them would preempt the thread that lets the others go.
     _priority: RealtimePriority,
 }
@@ -97,7 +97,7 @@ impl Halted {
         &self.threads
     }
 
-    /// Lets all go on. Gives the time for which they stood still, at most.
+    /// Resumes all threads. Gives an upper bound of the time for which they stood still.
     pub fn release(self) -> Duration {
         let since = self.since;
         drop(self);
@@ -167,8 +167,8 @@ impl HaltedThread {
     }
 
     /// Has the thread go on elsewhere.
-    pub fn set_instruction_pointer(&self, address: u64) -> io::Result<()> {
-        self.thread.set_register(RegisterSlot::INSTRUCTION_POINTER, address)
+    pub fn set_instruction_pointer(&self, address: RuntimeAddr) -> io::Result<()> {
+        self.thread.set_register(RegisterSlot::INSTRUCTION_POINTER, address.0)
     }
 
     fn release(&self) {
@@ -184,11 +184,11 @@ impl Drop for Halted {
 }
 
 impl Remote for Halted {
-    fn read(&self, address: u64, bytes: &mut [u8]) -> io::Result<()> {
+    fn read(&self, address: RuntimeAddr, bytes: &mut [u8]) -> io::Result<()> {
         self.memory.read(address, bytes)
     }
 
-    fn write(&self, address: u64, bytes: &[u8]) -> io::Result<()> {
+    fn write(&self, address: RuntimeAddr, bytes: &[u8]) -> io::Result<()> {
         self.memory.write(address, bytes)
     }
 
@@ -209,12 +209,12 @@ impl Remote for Halted {
     }
 
     /// There is no room in a running program that is certainly nobody's.
-    fn put_path(&self, _path: &str) -> io::Result<u64> {
+    fn put_path(&self, _path: &str) -> io::Result<RuntimeAddr> {
         Err(io::Error::from(io::ErrorKind::Unsupported))
     }
 }
 
-fn step_over_system_call(thread: TracedThread, at: u64) -> io::Result<u64> {
+fn step_over_system_call(thread: TracedThread, at: RuntimeAddr) -> io::Result<u64> {
     loop {
         thread.step(0)?;
         let status = wait(thread.tid())?.ok_or_else(|| io::Error::from_raw_os_error(libc::ESRCH))?;

@@ -14,7 +14,7 @@ pub struct Seized {
     thread: TracedThread,
 }
 
-/// What came of an exec.
+/// The outcome of an exec.
 pub enum ExecOutcome {
     /// The new program is loaded, and has not run.
     Loaded(Tracee),
@@ -24,7 +24,7 @@ pub enum ExecOutcome {
     Ended,
 }
 
-/// How often to look at a thread that is about to exec.
+/// How often to poll a thread that is about to exec.
 const LOOK: Duration = Duration::from_micros(30);
 /// The same while its process is stopped.
 const LOOK_AT_STOPPED: Duration = Duration::from_millis(2);

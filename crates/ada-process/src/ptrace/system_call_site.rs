@@ -1,11 +1,13 @@
 //! A system call instruction that a process has, for others to run in it.
 
+use ada_event::RuntimeAddr;
+
 use crate::arch::SYSTEM_CALL;
 use crate::maps::Mapping;
 use crate::procfs::ProcessMemory;
 
 /// The address of one: the kernel's own page has it, and so has the C library.
-pub(super) fn find(memory: &ProcessMemory, mappings: &[Mapping]) -> Option<u64> {
+pub(super) fn find(memory: &ProcessMemory, mappings: &[Mapping]) -> Option<RuntimeAddr> {
     let mut candidates: Vec<&Mapping> = mappings.iter().filter(|mapping| mapping.executable).collect();
     candidates.sort_by_key(|mapping| mapping.path != "[vdso]");
     let mut bytes = vec![0; 1 << 16];

@@ -96,13 +96,13 @@ impl TracedThread {
     /// The signals that it blocks.
     pub(super) fn signal_mask(self) -> io::Result<u64> {
         let mut mask = 0_u64;
-        // SAFETY: `mask` has as many bytes as is said, and lives through the call.
+        // SAFETY: `mask` has `MASK_BYTES` bytes, and lives through the call.
         checked(unsafe { libc::ptrace(libc::PTRACE_GETSIGMASK, self.tid.to_raw(), MASK_BYTES, &raw mut mask) })?;
         Ok(mask)
     }
 
     pub(super) fn set_signal_mask(self, mask: u64) -> io::Result<()> {
-        // SAFETY: `mask` has as many bytes as is said, and lives through the call.
+        // SAFETY: `mask` has `MASK_BYTES` bytes, and lives through the call.
         checked(unsafe { libc::ptrace(libc::PTRACE_SETSIGMASK, self.tid.to_raw(), MASK_BYTES, &raw const mask) })
     }
 
@@ -115,7 +115,7 @@ impl TracedThread {
         Ok(unsafe { info.assume_init() })
     }
 
-    /// The seccomp filters that it is under, the newest first. The kernel tells only those who are privileged and under none.
+    /// The seccomp filters that it is under, the newest first. The kernel shows them to privileged callers that are under none.
     pub(super) fn filters(self) -> io::Result<Vec<Vec<u64>>> {
         (0..).map_while(|number| self.filter(number).transpose()).collect()
     }

@@ -6,7 +6,7 @@ use std::os::unix::process::CommandExt;
 use std::process::Command;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use ada_event::ProcessId;
+use ada_event::{ProcessId, RuntimeAddr};
 
 use super::traced_thread::{TracedThread, trace_me};
 use crate::arch::{Registers, SYSTEM_CALL, SYSTEM_CALLS};
@@ -74,17 +74,17 @@ impl Tracee {
     }
 
     /// Reads its memory.
-    pub fn read(&self, address: u64, bytes: &mut [u8]) -> io::Result<()> {
+    pub fn read(&self, address: RuntimeAddr, bytes: &mut [u8]) -> io::Result<()> {
         self.memory.read(address, bytes)
     }
 
     /// Reads a word of its memory.
-    pub fn read_u64(&self, address: u64) -> io::Result<u64> {
+    pub fn read_u64(&self, address: RuntimeAddr) -> io::Result<u64> {
         self.memory.read_u64(address)
     }
 
     /// Writes its memory, whatever its protection.
-    pub fn write(&self, address: u64, bytes: &[u8]) -> io::Result<()> {
+    pub fn write(&self, address: RuntimeAddr, bytes: &[u8]) -> io::Result<()> {
         self.memory.write(address, bytes)
     }
 
@@ -156,25 +156,25 @@ impl Tracee {
         let at = before.instruction_pointer();
         let words = calls.iter().flat_map(|call| [call.number as u64].into_iter().chain(call.arguments));
         let mut table: Vec<u8> = words.flat_map(u64::to_le_bytes).collect();
-        let place = (before.stack_pointer() - FAR_BELOW - table.len() as u64) & !15;
+        let table_at = (before.stack_pointer() - FAR_BELOW - table.len() as u64).align_down(16);
         let mut code = [0; SYSTEM_CALLS.len()];
         let mut below = vec![0; table.len()];
         self.read(at, &mut code)?;
-        self.read(place, &mut below)?;
-        self.write(place, &table)?;
+        self.read(table_at, &mut below)?;
+        self.write(table_at, &table)?;
         self.write(at, &SYSTEM_CALLS)?;
-        self.set_registers(&before.for_system_calls(at, place, calls.len() as u64))?;
+        self.set_registers(&before.for_system_calls(at, table_at, calls.len() as u64))?;
         let made = self.run_to_trap().and_then(|halt| {
             let now_at = self.registers()?.instruction_pointer();
             match halt {
                 Halt::Stopped(libc::SIGTRAP) if now_at == at + SYSTEM_CALLS.len() as u64 => {
-                    self.read(place, &mut table)
+                    self.read(table_at, &mut table)
                 }
                 _ => Err(io::Error::other(format!("the target did not come back from system calls: {halt:?}"))),
             }
         });
         // Whatever came of it: the target may go on.
-        let restored = self.write(at, &code).and(self.write(place, &below)).and(self.set_registers(&before));
+        let restored = self.write(at, &code).and(self.write(table_at, &below)).and(self.set_registers(&before));
         made?;
         restored?;
         let (words, _) = table.as_chunks::<8>();
@@ -182,7 +182,7 @@ impl Tracee {
     }
 
     /// Whether nobody has written to a part of a file that the target has mapped privately.
-    pub fn is_as_in_file(&self, range: &Range<u64>) -> bool {
+    pub fn is_as_in_file(&self, range: &Range<RuntimeAddr>) -> bool {
         ProcessDir::of(self.pid()).has_only_file_pages(range).unwrap_or(false)
     }
 
@@ -221,7 +221,7 @@ impl Tracee {
         self.thread.detach(0)
     }
 
-    /// The seccomp filters that it is under, as far as the kernel tells.
+    /// The seccomp filters that it is under, as far as the kernel shows them.
     pub fn filters(&self) -> io::Result<Vec<Vec<u64>>> {
         self.thread.filters()
     }

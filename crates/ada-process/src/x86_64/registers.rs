@@ -2,6 +2,8 @@
 
 use std::mem::offset_of;
 
+use ada_event::RuntimeAddr;
+
 /// The registers of a stopped thread.
 #[derive(Clone, Copy, Debug)]
 #[repr(transparent)]
@@ -9,23 +11,23 @@ pub struct Registers(libc::user_regs_struct);
 
 impl Registers {
     /// Where the thread goes on.
-    pub fn instruction_pointer(&self) -> u64 {
-        self.0.rip
+    pub fn instruction_pointer(&self) -> RuntimeAddr {
+        RuntimeAddr(self.0.rip)
     }
 
     /// Changes where the thread goes on.
-    pub fn set_instruction_pointer(&mut self, address: u64) {
-        self.0.rip = address;
+    pub fn set_instruction_pointer(&mut self, address: RuntimeAddr) {
+        self.0.rip = address.0;
     }
 
     /// The top of its stack.
-    pub fn stack_pointer(&self) -> u64 {
-        self.0.rsp
+    pub fn stack_pointer(&self) -> RuntimeAddr {
+        RuntimeAddr(self.0.rsp)
     }
 
     /// Where the C library keeps what belongs to the thread: the FS base.
-    pub fn thread_pointer(&self) -> u64 {
-        self.0.fs_base
+    pub fn thread_pointer(&self) -> RuntimeAddr {
+        RuntimeAddr(self.0.fs_base)
     }
 
     /// A register that the system's ABI leaves unused: the GS base.
@@ -46,9 +48,9 @@ impl Registers {
     }
 
     /// The same, about to make a system call with the instruction at `at`.
-    pub(crate) fn for_system_call(mut self, at: u64, number: i64, arguments: [u64; 6]) -> Self {
+    pub(crate) fn for_system_call(mut self, at: RuntimeAddr, number: i64, arguments: [u64; 6]) -> Self {
         let call = &mut self.0;
-        call.rip = at;
+        call.rip = at.0;
         call.rax = number as u64;
         // Not in a system call: the kernel must not try to restart one.
         call.orig_rax = u64::MAX;
@@ -57,15 +59,15 @@ impl Registers {
     }
 
     /// The same, about to make the system calls of a table with the code at `at`.
-    pub(crate) fn for_system_calls(mut self, at: u64, table: u64, count: u64) -> Self {
+    pub(crate) fn for_system_calls(mut self, at: RuntimeAddr, table: RuntimeAddr, count: u64) -> Self {
         let call = &mut self.0;
-        call.rip = at;
+        call.rip = at.0;
         call.orig_rax = u64::MAX;
-        (call.rbx, call.r12) = (table, count);
+        (call.rbx, call.r12) = (table.0, count);
         self
     }
 
-    /// What a system call that was just made has left.
+    /// What a system call that was just made has returned.
     pub(crate) fn system_call_result(&self) -> u64 {
         self.0.rax
     }

@@ -1,6 +1,7 @@
 //! What a trace does not have, so that nobody takes silence for proof.
 
 use crate::trace::Trace;
+use ada_event::FunctionId;
 
 /// Sentences that any answer from this trace has to be read with.
 pub fn caveats(trace: &Trace) -> Vec<String> {
@@ -26,7 +27,7 @@ pub fn caveats(trace: &Trace) -> Vec<String> {
             say("the recording was cut short".into());
         }
         if !manifest.switches.is_empty() {
-            let functions: std::collections::BTreeSet<u64> =
+            let functions: std::collections::BTreeSet<FunctionId> =
                 manifest.switches.iter().map(|it| it.function_id).collect();
             say(format!("{} functions were not recorded all the time (table hooks: unrecorded_ns)", functions.len()));
         }

@@ -38,7 +38,7 @@ pub(super) fn find(about: &About<'_>) -> Result<Vec<Finding>, QueryError> {
         };
         let mut finding = about.finding("crash", 100.0, title, rationale);
         finding.function = name;
-        finding.evidence = open_calls(about, ThreadId(crash.thread))?;
+        finding.evidence = open_calls(about, crash.thread)?;
         finding.facts = json!({
             "signal": crash.signal, "code": crash.code, "address": crash.address.map(|it| it.to_string()),
             "thread_id": crash.thread, "time_ns": crash.time_ns, "stack": stack, "depth": crash.depth,

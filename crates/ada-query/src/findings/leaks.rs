@@ -52,7 +52,7 @@ pub(super) fn find(about: &About<'_>, survey: &Survey) -> Vec<Finding> {
         if keepers.is_empty() {
             let title = format!("{} was taken {taken} times, and given back {given} times", pair.what);
             let mut finding =
-                about.finding("leak", 30.0, title, "No function of the program's own can be told to keep it.");
+                about.finding("leak", 30.0, title, "No function of the program's own is known to keep it.");
             finding.facts = json!({ "what": pair.what, "taken_in_all": taken, "given_in_all": given });
             found.push(finding);
         }

@@ -111,7 +111,7 @@ impl About<'_> {
         let facts = || self.process.tables.meta().threads.iter().map(|it| it.facts).filter(|it| it.events > 0);
         let end = facts().map(|it| it.last_time).max().unwrap_or_default();
         // What a program waits in when it is killed has no event at its end.
-        let recorded = self.trace.manifest(self.process).map_or(TraceNanos(0), |it| TraceNanos(it.time_end_ns));
+        let recorded = self.trace.manifest(self.process).map_or(TraceNanos(0), |it| it.time_end_ns);
         end.max(recorded).since(facts().map(|it| it.first_time).min().unwrap_or_default())
     }
 }

@@ -1,6 +1,7 @@
 //! Which functions are the program's own, and not its libraries' or its language's.
 
 use crate::trace::{Trace, TraceProcess};
+use ada_event::ModuleId;
 
 /// By the function's index in the tables.
 pub(super) fn own_functions(trace: &Trace, process: &TraceProcess) -> Vec<bool> {
@@ -8,7 +9,7 @@ pub(super) fn own_functions(trace: &Trace, process: &TraceProcess) -> Vec<bool> 
     let beside = trace.session_of(process).session.processes();
     let traits = ada_span::function_traits(recorded, beside);
     let manifest = trace.manifest(process);
-    let is_system = |module: u32| {
+    let is_system = |module: ModuleId| {
         let module = manifest.iter().flat_map(|it| &it.modules).find(|it| it.module_id == module);
         module.is_none_or(|it| is_system_path(&it.path))
     };
@@ -17,7 +18,7 @@ pub(super) fn own_functions(trace: &Trace, process: &TraceProcess) -> Vec<bool> 
         .map(|it| {
             let raw = process.names.raw(it.function).unwrap_or_default();
             let is_start = matches!(raw, "_start" | "main" | "__libc_csu_init" | "_init" | "frame_dummy" | "");
-            !is_start && !is_system(it.function.module().0) && !traits.get(it.function).is_runtime
+            !is_start && !is_system(it.function.module()) && !traits.get(it.function).is_runtime
         })
         .collect()
 }

@@ -1,7 +1,7 @@
 //! `details`.
 
-use ada_event::{EventSeq, FunctionId};
-use ada_format::atf::{Arm64Frame, Payload, Probes, X86Call, X86Return};
+use ada_event::{DetailSeq, EventSeq, FunctionId};
+use ada_format::atf::{Arm64Frame, HeldRecord, Payload, Probes, ThreadDetail, X86Call, X86Return};
 use ada_span::ThreadIndex;
 use rusqlite::types::Value;
 
@@ -118,7 +118,7 @@ fn first_record(trace: &Trace, process: usize, thread: ThreadIndex, from: EventS
     let (mut low, mut high) = (0, view.len());
     while low < high {
         let middle = low + (high - low) / 2;
-        let seq = u32::try_from(middle).ok().and_then(|at| view.record(at)).map(|record| record.event_seq());
+        let seq = record_at(&view, middle).map(|record| record.event_seq());
         if seq.is_some_and(|seq| seq < from) {
             low = middle + 1;
         } else {
@@ -126,6 +126,11 @@ fn first_record(trace: &Trace, process: usize, thread: ThreadIndex, from: EventS
         }
     }
     low
+}
+
+/// The record at a position. No event links to one that 32 bits do not count, and none is shown.
+fn record_at<'a>(view: &ThreadDetail<'a>, position: u64) -> Option<HeldRecord<'a>> {
+    view.record(DetailSeq(u32::try_from(position).ok()?))
 }
 
 /// Rows of a few records; none behind the last one.
@@ -146,7 +151,7 @@ fn rows(
     }
     let mut rows = Vec::new();
     for at in from..view.len().min(from + BATCH) {
-        let Some(record) = u32::try_from(at).ok().and_then(|at| view.record(at)) else { continue };
+        let Some(record) = record_at(&view, at) else { continue };
         let seq = record.event_seq();
         if seq >= until_event {
             return if rows.is_empty() { None } else { Some(rows) };

@@ -80,16 +80,16 @@ impl Relation for Hooks {
     }
 }
 
-fn rows(shared: &Shared, ask: &Ask, process: usize, module: u32) -> Vec<(i64, Vec<Value>)> {
+fn rows(shared: &Shared, ask: &Ask, process: usize, module: ModuleId) -> Vec<(i64, Vec<Value>)> {
     let trace = &shared.trace;
     let index_of_process = process as i64;
     let process = &trace.processes()[process];
     let session = trace.session_of(process);
     let Some(manifest) = trace.manifest(process) else { return Vec::new() };
-    let end = manifest.time_end_ns.max(session.end.0);
+    let end = manifest.time_end_ns.max(session.end);
     let mut rows = Vec::new();
     for (index, function) in process.names.functions(module).iter().enumerate() {
-        let id = FunctionId::new(ModuleId(module), index as u32);
+        let id = FunctionId::new(module, index as u32);
         if ask.text(VERDICT).is_some_and(|wanted| wanted != function.verdict) {
             continue;
         }
@@ -98,12 +98,12 @@ fn rows(shared: &Shared, ask: &Ask, process: usize, module: u32) -> Vec<(i64, Ve
             continue;
         }
         let called = process.tables.meta().function_index(id);
-        let switches = || manifest.switches.iter().filter(move |it| it.function_id == id.0);
-        let off: u64 = switches().map(|it| it.to_ns.unwrap_or(end).saturating_sub(it.from_ns)).sum();
+        let switches = || manifest.switches.iter().filter(move |it| it.function_id == id);
+        let off: u64 = switches().map(|it| it.to_ns.unwrap_or(end).since(it.from_ns)).sum();
         let counted: u64 = switches().filter_map(|it| it.count).sum();
         let is_hooked = function.verdict != "skipped";
         // Modules have 16 bits, functions 32: enough for ids that differ.
-        let row_id = index_of_process << 48 | i64::from(module) << 32 | index as i64;
+        let row_id = index_of_process << 48 | i64::from(module.0) << 32 | index as i64;
         let row = vec![
             text(&session.name),
             number(process.pid),

@@ -27,7 +27,7 @@ impl Described for Processes {
             plain("threads", Kind::Integer, "how many threads"),
             plain("events", Kind::Integer, "how many events"),
             plain("spans", Kind::Integer, "how many calls"),
-            plain("dropped", Kind::Integer, "events that were lost, over all lanes; table drops tells them apart"),
+            plain("dropped", Kind::Integer, "events that were lost, over all lanes; table drops has them by lane"),
             plain("cpu_user_ns", Kind::Integer, "processor time in its own code, once it has ended"),
             plain("cpu_system_ns", Kind::Integer, "processor time in the kernel"),
             plain("hook_pair_ns", Kind::Real, "by how much a recorded call and its return took longer, as measured"),

@@ -9,7 +9,7 @@ use ada_format::atf::{FunctionRow, Process, functions_file, read_functions};
 /// What a process's function lists say.
 #[derive(Default)]
 pub struct Names {
-    modules: HashMap<u32, Module>,
+    modules: HashMap<ModuleId, Module>,
 }
 
 struct Module {
@@ -62,7 +62,7 @@ impl Names {
 
     /// The demangled name, or the module and offset; nothing of a function that no list has.
     pub fn known_name(&self, function: FunctionId) -> Option<String> {
-        let module = self.modules.get(&function.module().0)?;
+        let module = self.modules.get(&function.module())?;
         let row = module.functions.get(function.symbol_index() as usize)?;
         Some(match row.name.as_str() {
             "" => format!("{}{}", module.file_name, row.offset),
@@ -73,7 +73,7 @@ impl Names {
 
     /// The file name of the function's module; its number where that is not known.
     pub fn module(&self, function: FunctionId) -> String {
-        let module = function.module().0;
+        let module = function.module();
         self.modules.get(&module).map_or_else(|| format!("module {module}"), |it| it.file_name.clone())
     }
 
@@ -83,19 +83,19 @@ impl Names {
     }
 
     /// A module's functions in the order of their symbol indexes.
-    pub fn functions(&self, module: u32) -> &[FunctionRow] {
+    pub fn functions(&self, module: ModuleId) -> &[FunctionRow] {
         self.modules.get(&module).map_or(&[], |it| &it.functions)
     }
 
     /// The name as the linker saw it.
     pub fn raw(&self, function: FunctionId) -> Option<&str> {
-        let functions = &self.modules.get(&function.module().0)?.functions;
+        let functions = &self.modules.get(&function.module())?.functions;
         functions.get(function.symbol_index() as usize).map(|row| row.name.as_str())
     }
 
     /// A function's first instruction; nothing where its file has no build-id.
     pub fn code(&self, function: FunctionId) -> Option<Code<'_>> {
-        let module = self.modules.get(&function.module().0)?;
+        let module = self.modules.get(&function.module())?;
         module.code(module.functions.get(function.symbol_index() as usize)?.offset)
     }
 
@@ -106,7 +106,7 @@ impl Names {
             let is_here =
                 |row: &FunctionRow| offset.0.checked_sub(row.offset.0).is_some_and(|within| within < row.size);
             let index = module.functions.iter().position(is_here)?;
-            Some((FunctionId::new(ModuleId(id), index as u32), module.code(offset)))
+            Some((FunctionId::new(id, index as u32), module.code(offset)))
         })
     }
 }

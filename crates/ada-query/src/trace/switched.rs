@@ -28,14 +28,14 @@ impl Switched {
     pub fn of(manifest: Option<&Manifest>) -> Self {
         let mut switched = Self::default();
         for switch in manifest.into_iter().flat_map(|manifest| &manifest.switches) {
-            let to = switch.to_ns.map_or(TraceNanos::MAX, TraceNanos);
+            let to = switch.to_ns.unwrap_or(TraceNanos::MAX);
             // One that counted no call has hidden none.
             if switch.count == Some(0) && switch.is_exact {
                 continue;
             }
-            switched.from.push(TraceNanos(switch.from_ns));
+            switched.from.push(switch.from_ns);
             switched.to.push(to);
-            let function = switched.functions.entry(FunctionId(switch.function_id)).or_default();
+            let function = switched.functions.entry(switch.function_id).or_default();
             function.counted = function.counted.saturating_add(switch.count.unwrap_or(0));
             function.is_inexact |= switch.count.is_none() || !switch.is_exact;
         }
@@ -74,9 +74,9 @@ mod tests {
     #[test]
     fn only_what_overlaps_a_time_with_uncounted_calls_may_lack_some() {
         let switch = |function_id: u64, from_ns: u64, to_ns: Option<u64>, count: u64| Switch {
-            function_id,
-            from_ns,
-            to_ns,
+            function_id: FunctionId(function_id),
+            from_ns: TraceNanos(from_ns),
+            to_ns: to_ns.map(TraceNanos),
             count: Some(count),
             is_exact: true,
             ..Switch::default()

@@ -13,7 +13,7 @@ pub enum SwiftCall {
     Create,
     /// The same, further inside.
     CreateInside,
-    /// A task has nothing left to do. No symbol: its address is in each new task.
+    /// A task has nothing more to do. No symbol: its address is in each new task.
     Complete,
     /// A task can run.
     Enqueue,

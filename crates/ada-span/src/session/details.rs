@@ -39,11 +39,11 @@ impl DetailSource for SessionDetails<'_> {
                 record if record.position() == u64::from(wanted) => record,
                 behind => {
                     self.next = u32::try_from(behind.position() + 1).ok()?;
-                    self.view.record(wanted)?
+                    self.view.record(seq)?
                 }
             }
         } else {
-            self.view.record(wanted)?
+            self.view.record(seq)?
         };
         let detail = to_detail(&record.get());
         if wanted % RELEASE_EVERY == RELEASE_EVERY - 1 {

@@ -1,6 +1,6 @@
 //! What a session's files say of a process's functions.
 
-use ada_event::{EventKind, EventSeq, FunctionId, ModuleId};
+use ada_event::{EventKind, EventSeq, FunctionId};
 use ada_format::atf::{FunctionRow, Module, Process, functions_file, read_functions};
 
 use super::process_trace::ProcessTrace;
@@ -19,10 +19,7 @@ pub fn function_traits(process: &Process, beside: &[Process]) -> FunctionTraits 
         let text = std::fs::read_to_string(with_lists.path.join(functions_file(module.module_id))).unwrap_or_default();
         let rows = read_functions(&text).unwrap_or_default();
         let is_library = is_runtime_library(&module.path);
-        traits.add_module(
-            ModuleId(module.module_id),
-            rows.iter().map(|row| function_trait(module, row, is_library)).collect(),
-        );
+        traits.add_module(module.module_id, rows.iter().map(|row| function_trait(module, row, is_library)).collect());
     }
     for function in first_functions(process) {
         let known = traits.get(function);

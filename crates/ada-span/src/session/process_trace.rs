@@ -16,7 +16,7 @@ pub struct ProcessTrace<'a>(pub &'a Process);
 impl ProcessSource for ProcessTrace<'_> {
     fn threads(&self) -> Vec<ThreadInfo> {
         let manifest = self.0.manifest.as_ref();
-        let listed: HashMap<u32, &ThreadEntry> =
+        let listed: HashMap<ThreadId, &ThreadEntry> =
             manifest.iter().flat_map(|manifest| &manifest.threads).map(|entry| (entry.id, entry)).collect();
         let first = self.0.threads.iter().find(|thread| Some(thread.id()) == self.0.pid.map(ProcessId::first_thread));
         // A fork's child keeps the id of the thread that forked; a trace from elsewhere may have any.
@@ -25,12 +25,12 @@ impl ProcessSource for ProcessTrace<'_> {
         let earliest = || self.0.threads.iter().filter(|_| !is_cut).min_by_key(|thread| first_time(thread));
         let first = first.or_else(earliest);
         let to_info = |thread: &ThreadTrace| {
-            let entry = listed.get(&thread.id().0);
+            let entry = listed.get(&thread.id());
             ThreadInfo {
                 id: thread.id(),
                 events: thread.event_count(),
                 handle: entry.and_then(|entry| entry.handle).map(|handle| handle.0),
-                tid: entry.and_then(|entry| entry.tid).map(ThreadId),
+                tid: entry.and_then(|entry| entry.tid),
                 name: entry.and_then(|entry| entry.name.as_deref()).map(name_words),
                 is_attached: manifest.is_some_and(|manifest| manifest.attached),
                 is_first: first.is_some_and(|first| first.id() == thread.id()),
@@ -48,18 +48,18 @@ impl ProcessSource for ProcessTrace<'_> {
     }
 
     fn losses(&self, thread: ThreadIndex) -> Vec<TraceNanos> {
-        let id = self.0.threads[thread.as_usize()].id().0;
+        let id = self.0.threads[thread.as_usize()].id();
         let gaps = self.0.manifest.iter().flat_map(|manifest| &manifest.gaps);
         let losses = gaps.filter(|gap| gap.thread == id && gap.lost > 0);
-        let mut times: Vec<TraceNanos> = losses.map(|gap| TraceNanos(gap.time_ns)).collect();
+        let mut times: Vec<TraceNanos> = losses.map(|gap| gap.time_ns).collect();
         times.sort_unstable();
         times
     }
 
     fn event_detail(&self, thread: ThreadIndex, seq: EventSeq) -> Option<EventDetail> {
         let thread = &self.0.threads[thread.as_usize()];
-        let link = thread.index().event(seq)?.detail.get()?;
-        to_detail(&thread.detail()?.record(link)?.get())
+        let event = thread.index().event(seq)?;
+        to_detail(&thread.detail()?.record(event.detail)?.get())
     }
 }
 

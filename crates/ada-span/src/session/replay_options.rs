@@ -9,7 +9,7 @@ use crate::replay::{ProcessEnd, ReplayOptions};
 pub fn replay_options(process: &Process, timeout_ns: u64) -> ReplayOptions {
     let manifest = process.manifest.as_ref();
     let exit = manifest.and_then(|manifest| manifest.exit.as_ref());
-    let crash = manifest.and_then(|manifest| manifest.crashes.iter().map(|crash| TraceNanos(crash.time_ns)).max());
+    let crash = manifest.and_then(|manifest| manifest.crashes.iter().map(|crash| crash.time_ns).max());
     let end = match exit {
         Some(exit) if exit.signal.is_some() => ProcessEnd::Killed,
         Some(exit) if exit.code.is_some() => ProcessEnd::Exited,
@@ -21,7 +21,7 @@ pub fn replay_options(process: &Process, timeout_ns: u64) -> ReplayOptions {
     let last_time = last_times.map(|event| event.timestamp).max().unwrap_or_default();
     let end_time = match crash.filter(|_| end == ProcessEnd::Killed) {
         Some(crash) => crash,
-        None => last_time.max(manifest.map_or(TraceNanos(0), |it| TraceNanos(it.time_end_ns))),
+        None => last_time.max(manifest.map_or(TraceNanos(0), |it| it.time_end_ns)),
     };
     let has_drops = manifest.is_some_and(|it| it.drops.iter().any(is_missing_anywhere));
     ReplayOptions { has_drops, end, end_time, timeout_ns }

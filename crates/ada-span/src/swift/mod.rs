@@ -284,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_are_places_in_the_lists() {
+    fn numbers_are_indexes_in_the_lists() {
         assert!(TaskKind::ALL.iter().enumerate().all(|(number, kind)| *kind as usize == number));
         assert!(WaitKind::ALL.iter().enumerate().all(|(number, kind)| *kind as usize == number));
         assert!(TaskEnd::ALL.iter().enumerate().all(|(number, end)| *end as usize == number));

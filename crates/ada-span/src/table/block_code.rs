@@ -1,4 +1,4 @@
-//! A block's bytes, made from the rows that the replay has left.
+//! A block's bytes, made from the rows of the replay.
 
 use ada_event::TraceNanos;
 

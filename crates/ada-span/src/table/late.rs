@@ -71,7 +71,7 @@ impl LateWriter {
         Ok(())
     }
 
-    /// Writes what is left, and gives the number of slots.
+    /// Writes what remains, and gives the number of slots.
     pub(crate) fn finish(mut self) -> io::Result<u64> {
         self.flush()?;
         // The last page may end before its slots do, and readers go by the file's length.

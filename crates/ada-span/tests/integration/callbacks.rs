@@ -196,7 +196,7 @@ fn several_registrations_without_a_context_leave_doubt() {
         Back,
         Call(REGISTER, [address(CALLBACK), 0, 0, 0, 0, 0]),
         Back,
-        // What is left in a later register is not what the call was handed.
+        // What an earlier call put in a later register is not what the call was handed.
         Call(REGISTER, [0, 0, 0, 0, 0, address(CALLBACK)]),
         Back,
         Back,

@@ -95,8 +95,8 @@ impl Machine {
 
     fn expect(&mut self, open_seq: EventSeq, close_seq: Option<EventSeq>, status: Status, reason: Reason) {
         // Expectations are in the order of their opening events.
-        let place = self.expected.binary_search_by_key(&open_seq, |it| it.open_seq).expect("it was called");
-        let span = &mut self.expected[place];
+        let index = self.expected.binary_search_by_key(&open_seq, |it| it.open_seq).expect("it was called");
+        let span = &mut self.expected[index];
         (span.close_seq, span.outcome) = (close_seq, Outcome::new(status, reason));
     }
 

@@ -233,7 +233,7 @@ mod tests {
             changed[at] ^= 0x40;
             assert!(read(&changed, 5).is_err(), "byte {at}");
         }
-        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "nothing else is left");
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "nothing else remains");
     }
 
     #[test]

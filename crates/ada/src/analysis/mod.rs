@@ -2,6 +2,7 @@
 
 mod asked;
 mod corrected;
+mod list_page;
 mod listing;
 mod newest;
 mod opened;
@@ -16,6 +17,7 @@ pub(crate) use ada_query::{
 };
 pub(crate) use asked::{AskArgs, open_trace};
 pub(crate) use corrected::{check_correctable, corrected_text, put_corrected};
+pub(crate) use list_page::list_page;
 pub(crate) use listing::{ListFormat, Listing, Out, csv, csv_row, csv_titles};
 pub(crate) use newest::find as find_session;
 pub(crate) use opened::{OpenedSession, SessionArgs, with_tables};

@@ -73,7 +73,7 @@ impl OpenedSession {
         });
         let is_partial = details < events / 4;
         is_partial.then_some(
-            "only those of signals, qsort, atexit and pthread_once can be told, and those in windows of detail: \
+            "only those of signals, qsort, atexit and pthread_once are known, and those in windows of detail: \
              others need registers (ada trace --detail all)",
         )
     }

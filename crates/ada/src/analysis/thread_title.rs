@@ -12,7 +12,7 @@ pub(crate) fn thread_title(opened: &OpenedSession, process: usize, thread: Threa
     let span = it.pthread(thread, EventSeq(u64::MAX));
     let listed = || {
         let threads = opened.manifest(it).into_iter().flat_map(|manifest| &manifest.threads);
-        threads.into_iter().find(|entry| entry.id == id.0)?.name.clone()
+        threads.into_iter().find(|entry| entry.id == id)?.name.clone()
     };
     let given = span.and_then(|span| span.given_name()).or_else(listed).filter(|name| !name.is_empty());
     given.unwrap_or_else(|| span.map_or_else(|| "main".to_owned(), |span| it.thread_name(span)))

@@ -41,7 +41,7 @@ pub(crate) struct Args {
 enum Question {
     /// Was a function called?
     Called {
-        /// Its name, demangled or as linkers spell it; `*` and `?` are wild
+        /// Its name, demangled or as linkers spell it (wildcards `*`, `?`)
         function: String,
         #[command(flatten)]
         common: Common,
@@ -58,7 +58,7 @@ enum Question {
         /// What was noticed, such as "it hangs"
         #[arg(long, short)]
         symptom: Option<String>,
-        /// List so many
+        /// List at most N
         #[arg(long, value_name = "N", default_value_t = 10)]
         limit: usize,
         #[command(flatten)]

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::io::{self, BufWriter, Write};
 use std::path::PathBuf;
 
-use ada_event::{FunctionId, ProcessId};
+use ada_event::{DetailSeq, FunctionId, ProcessId};
 use ada_format::atf::{Problem, Session, ThreadDetail, ThreadTrace};
 use anyhow::{Context, bail};
 
@@ -36,7 +36,7 @@ pub(crate) struct Args {
     /// Print only this thread; can be given several times
     #[arg(long, value_name = "ID")]
     thread: Vec<u32>,
-    /// Print only so many events
+    /// Print at most N events
     #[arg(long, value_name = "N")]
     limit: Option<u64>,
     /// Print registers and stack too, where they were recorded
@@ -105,8 +105,8 @@ fn print(args: &Args, session: &Session, mut out: impl Write) -> anyhow::Result<
     let mut bad_details = 0;
     for (merged, number) in events.take(usize_limit(args.limit)).zip(1_u64..) {
         let lane = lanes.get(merged.lane as usize).context("the merge has more threads than the session")?;
-        let link = merged.event.detail.get().filter(|_| args.detail);
-        let held = link.and_then(|seq| lane.detail.as_ref()?.record(seq));
+        let link = Some(merged.event.detail).filter(|link| args.detail && *link != DetailSeq::NONE);
+        let held = link.and_then(|link| lane.detail.as_ref()?.record(link));
         let detail = held.as_ref().and_then(|held| {
             let record = held.get();
             Some((record, record.payload().ok()?))

@@ -50,10 +50,10 @@ impl Answer {
                 "the difference is not repeatable: untraced runs differ from each other as well, now and then ({difference})"
             )),
             Self::NotAgain => line(&format!(
-                "the difference is not repeatable: what was found in {made} traced runs did not show again; more --runs may tell"
+                "the difference is not repeatable: what was found in {made} traced runs did not show again; more --runs may show it"
             )),
             Self::Unfinished if found.sets.is_empty() => {
-                line(&format!("the hooks were not found in {made} traced runs; a higher --max-runs may tell"))
+                line(&format!("the hooks were not found in {made} traced runs; a higher --max-runs may find them"))
             }
             Self::Culprits | Self::Unfinished => culprits(all, found, trials),
         }
@@ -67,7 +67,7 @@ pub(crate) fn endless(baseline: &Baseline) -> anyhow::Result<Outcome> {
 
 pub(crate) fn unsteady(words: &str, baseline: &Baseline) -> anyhow::Result<()> {
     let rest = match baseline.aspects.is_empty() {
-        true => "nothing is left to compare".to_owned(),
+        true => "there is nothing to compare".to_owned(),
         false => {
             format!("only {} can be compared (--compare {})", baseline.compared(), baseline.compared().replace(' ', ""))
         }

@@ -79,22 +79,22 @@ pub(crate) fn find(
 fn find_among(
     trials: &mut Trials<'_>,
     all: &AllHooks,
-    mut left: Vec<Hook>,
+    mut remaining: Vec<Hook>,
     times: Times,
     found: &mut Found,
 ) -> Result<(), Stop> {
     loop {
-        let mut set = left.clone();
+        let mut set = remaining.clone();
         let result = find_one(trials, all, &mut set, times.each);
         let difference = trials.known_difference(&set).unwrap_or_default();
         // All hooks are no answer.
-        if set.len() < left.len() || result.is_ok() {
+        if set.len() < remaining.len() || result.is_ok() {
             add(found, Culprits { hooks: set, difference, is_unfinished: result.is_err() });
         }
         result?;
-        left.retain(|&hook| !found.is_to_blame(hook));
+        remaining.retain(|&hook| !found.is_to_blame(hook));
         trials.suspects = "all but what was found".into();
-        if trials.try_out(all, &left, times.last)?.is_none() {
+        if trials.try_out(all, &remaining, times.last)?.is_none() {
             return Ok(());
         }
     }
@@ -108,20 +108,20 @@ fn find_one(trials: &mut Trials<'_>, all: &AllHooks, set: &mut Vec<Hook>, times:
     };
     let mut files: Vec<usize> = whole.iter().map(|hook| hook.file).collect();
     files.dedup();
-    let result = smallest(&mut files, |files, left| {
-        trials.suspects = plural(left, "file");
+    let result = smallest(&mut files, |files, remaining| {
+        trials.suspects = plural(remaining, "file");
         Ok(trials.difference(all, &of_files(files), times)?.is_some())
     });
     *set = of_files(&files);
     result?;
-    smallest(set, |hooks, left| {
-        trials.suspects = plural(left, "hook");
+    smallest(set, |hooks, remaining| {
+        trials.suspects = plural(remaining, "hook");
         Ok(trials.difference(all, hooks, times)?.is_some())
     })
 }
 
-fn plural(left: usize, what: &str) -> String {
-    format!("{left} {what}{} left", if left == 1 { "" } else { "s" })
+fn plural(remaining: usize, what: &str) -> String {
+    format!("{remaining} {what}{} remaining", if remaining == 1 { "" } else { "s" })
 }
 
 fn add(found: &mut Found, culprits: Culprits) {

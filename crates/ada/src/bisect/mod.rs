@@ -43,7 +43,7 @@ Examples:
   ada bisect --runs 20 -- ./program           (it fails now and then)
   ada bisect --detail all -- ./program <input
 
-The command is run dozens of times, so it should do the same each time, whatever an earlier run has left behind. Standard
+The command is run dozens of times, so it should do the same each time, whatever an earlier run did. Standard
 input is read once, and each run gets it; from a terminal, none. Processes that a run leaves behind are ended.
 
 Exit codes:

@@ -1,11 +1,11 @@
 //! Delta debugging: the smallest part of a list that still makes a difference.
 
-/// Makes `items`, which make a difference together, fewer, until each of those that are left is needed for it. Whatever is in
+/// Makes `items`, which make a difference together, fewer, until each of those that remain is needed for it. Whatever is in
 /// `items` makes the difference at any time: also where `differs` fails, and the search ends.
 ///
 /// Whoever is needed is found by bisection: the first so many items do not make a difference with those that are known to be
-/// needed, and one more does. That takes the logarithm of all items for each that is needed. `differs` is also told how many
-/// items it is between just then.
+/// needed, and one more does. That takes the logarithm of all items for each that is needed. `differs` is also given the
+/// number of items that the search is between.
 pub(crate) fn smallest<T: Clone + Ord, E>(
     items: &mut Vec<T>,
     mut differs: impl FnMut(&[T], usize) -> Result<bool, E>,
@@ -57,12 +57,12 @@ fn sorted<T: Ord>(mut items: Vec<T>) -> Vec<T> {
 mod tests {
     use super::*;
 
-    /// What is left of so many items, and how often was asked.
+    /// What remains of so many items, and how often was asked.
     fn search(count: u32, differs: impl Fn(&[u32]) -> bool) -> (Vec<u32>, u32) {
         let mut items: Vec<u32> = (0..count).collect();
         let mut asked = 0;
-        let ask = |items: &[u32], left: usize| {
-            assert!((1..=count as usize).contains(&left));
+        let ask = |items: &[u32], remaining: usize| {
+            assert!((1..=count as usize).contains(&remaining));
             asked += 1;
             Ok::<bool, ()>(differs(items))
         };
@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_left_when_the_search_ends_still_makes_the_difference() {
+    fn what_remains_when_the_search_ends_still_makes_the_difference() {
         let mut items: Vec<u32> = (0..64).collect();
         let mut patience = 5;
         let result = smallest(&mut items, |items, _| {

@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 
 use ada_event::EventSeq;
 use ada_export::{
-    Argument, ArgumentsAt, Call, Ending, Format, FunctionInfo, Link, LinkEnd, Logical, Part, ProcessInfo, ThreadInfo,
-    TimelineWriter, TraceInfo, writer,
+    Argument, ArgumentsAt, Call, Ending, Format, FunctionIndex, FunctionInfo, Link, LinkEnd, Logical, Part,
+    ProcessInfo, ThreadInfo, TimelineWriter, TraceInfo, TraceThread, writer,
 };
 use ada_format::atf::{Payload, ThreadTrace};
 use ada_span::concurrency::Context;
@@ -126,7 +126,7 @@ impl Exporter<'_> {
         let all: u64 = self.opened.processes().iter().flat_map(|it| &it.tables.meta().threads).map(|it| it.spans).sum();
         self.progress.total = all;
         if self.filter.wants_frames() {
-            for index in 0..self.threads.len() {
+            for index in (0..self.threads.len()).map(TraceThread) {
                 counts.calls += self.write_thread(&trace, index, format == Format::Heph)?;
             }
         }
@@ -138,8 +138,8 @@ impl Exporter<'_> {
         Ok(counts)
     }
 
-    fn write_thread(&mut self, trace: &TraceInfo, index: usize, with_context: bool) -> anyhow::Result<u64> {
-        let (number, thread) = self.threads[index];
+    fn write_thread(&mut self, trace: &TraceInfo, index: TraceThread, with_context: bool) -> anyhow::Result<u64> {
+        let (number, thread) = self.threads[index.0];
         let process = &self.opened.processes()[number];
         let entry = &process.tables.meta().threads[thread.as_usize()];
         if !self.filter.wants_thread(entry.id) || entry.spans == 0 {
@@ -193,7 +193,7 @@ impl Exporter<'_> {
                 };
                 let ending = ending(columns.outcome(row));
                 let close_seq = columns.close_seq(row);
-                let call = Call { seq, start, end, function: function.0, ending, context };
+                let call = Call { seq, start, end, function: FunctionIndex(function.0), ending, context };
                 arguments.clear();
                 if when == ArgumentsAt::Open {
                     read_arguments(recorded, seq, close_seq, &mut arguments);
@@ -216,7 +216,7 @@ impl Exporter<'_> {
     fn close(
         &mut self,
         trace: &TraceInfo,
-        index: usize,
+        index: TraceThread,
         closed: &OpenCall,
         when: ArgumentsAt,
         recorded: &ThreadTrace,
@@ -256,7 +256,7 @@ impl Exporter<'_> {
                 });
             }
             let end = |it: CausalEnd| LinkEnd {
-                thread: first + it.thread.as_usize(),
+                thread: TraceThread(first + it.thread.as_usize()),
                 time: it.time.unwrap_or_default(),
                 call: match it.target {
                     Target::Frame(_, seq) => Some(seq),
@@ -315,7 +315,7 @@ impl Exporter<'_> {
         Logical {
             reference: span.reference(self.opened).to_string(),
             process: number,
-            thread: first + span.thread(self.opened).as_usize(),
+            thread: TraceThread(first + span.thread(self.opened).as_usize()),
             runtime: span.runtime(self.opened),
             name: span.name(self.opened),
             start: span.start(self.opened),
@@ -364,7 +364,7 @@ fn parts(task: &TaskSpan, process: &TraceProcess, first: usize) -> Vec<Part> {
     let runs = process.runs_of(task).iter().map(|run| Part {
         label: "running".into(),
         is_running: true,
-        thread: first + run.thread.as_usize(),
+        thread: TraceThread(first + run.thread.as_usize()),
         start: run.start,
         end: run.end,
     });
@@ -372,7 +372,7 @@ fn parts(task: &TaskSpan, process: &TraceProcess, first: usize) -> Vec<Part> {
     let waits = process.suspensions_of(task).iter().map(|wait| Part {
         label: format!("waits for {}", wait.kind().word()),
         is_running: false,
-        thread: first + wait.thread.as_usize(),
+        thread: TraceThread(first + wait.thread.as_usize()),
         start: wait.start,
         end: wait.end.unwrap_or(end.max(wait.start)),
     });
@@ -384,8 +384,8 @@ fn parts(task: &TaskSpan, process: &TraceProcess, first: usize) -> Vec<Part> {
 /// What the call was given, and what it gave back, where that was recorded.
 fn read_arguments(thread: &ThreadTrace, seq: EventSeq, close: Option<EventSeq>, out: &mut Vec<Argument>) {
     let record = |seq: EventSeq| {
-        let link = thread.index().event(seq)?.detail.get()?;
-        thread.detail()?.record(link)
+        let event = thread.index().event(seq)?;
+        thread.detail()?.record(event.detail)
     };
     let mut put = |name: &'static str, value: u64| out.push(Argument { name, value });
     if let Some(entry) = record(seq)

@@ -27,7 +27,7 @@ Each stream becomes a thread, and so does each substream other than 0; events th
 other are put on threads beside it. Attributes are kept (`ada show event:…`). The whole trace is held in memory.";
 
 /// A module for all that Heph events describe.
-const MODULE: u32 = 1;
+const MODULE: ModuleId = ModuleId(1);
 /// Heph does not know processes.
 const PID: u32 = 1;
 
@@ -168,7 +168,7 @@ impl Read {
             let kept = &self.events[step.event];
             let event = Event {
                 timestamp: TraceNanos(step.time),
-                function: FunctionId::new(ModuleId(MODULE), kept.function),
+                function: FunctionId::new(MODULE, kept.function),
                 thread,
                 kind: if step.is_call { EventKind::CALL } else { EventKind::RETURN },
                 depth: step.depth,

@@ -184,7 +184,7 @@ pub(super) fn all(allows_record: bool) -> Vec<Declared> {
         },
         Declared {
             name: "query",
-            about: "SQL over the session, read-only, SQLite's dialect. Tables: spans, events, functions, modules, threads, processes, hooks, drops, windows, details, links; table functions: ancestors(span_id), descendants(span_id), overlaps(t0, t1), critical_path(span_id), stats(columns, condition), which sums over any number of spans fast. DESCRIBE TABLE tells columns.",
+            about: "SQL over the session, read-only, SQLite's dialect. Tables: spans, events, functions, modules, threads, processes, hooks, drops, windows, details, links; table functions: ancestors(span_id), descendants(span_id), overlaps(t0, t1), critical_path(span_id), stats(columns, condition), which sums over any number of spans fast. DESCRIBE TABLE lists columns.",
             arguments: vec![session(), ("sql", text("one statement"), true), cursor()],
             answer: vec![("columns", json!({ "type": "array", "items": { "type": "string" } }))],
             item: vec![("row", json!({ "type": "array" }))],

@@ -50,7 +50,7 @@ pub(crate) struct Args {
     /// Write to a file instead of stdout
     #[arg(long, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// Print so many rows at most, and say when there are more
+    /// Print at most N rows, and say when there are more
     #[arg(long, value_name = "N")]
     max_rows: Option<u64>,
     /// Give up after so long, such as 30s

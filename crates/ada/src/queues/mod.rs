@@ -23,7 +23,7 @@ The depth is the largest number of blocks that waited at once. Jobs are those of
 pub(crate) struct Args {
     #[command(flatten)]
     session: SessionArgs,
-    /// Queues whose label matches; `*` and `?` are wild
+    /// Queues whose label matches (wildcards `*`, `?`)
     #[arg(long, value_name = "PATTERN")]
     name: Option<String>,
     /// How to print
@@ -129,7 +129,7 @@ fn print(queues: &[QueueUse], groups: &[GroupUse], out: &mut Out) -> anyhow::Res
 
 /// Whether a group became empty.
 fn state(remaining: u64) -> String {
-    if remaining == 0 { "empty".to_owned() } else { format!("pending, {remaining} left") }
+    if remaining == 0 { "empty".to_owned() } else { format!("pending, {remaining} remaining") }
 }
 
 fn queue_json(opened: &OpenedSession, queue: &QueueUse) -> Value {

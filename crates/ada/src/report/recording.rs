@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use ada_event::{EventSeq, FunctionId, ModuleId, ThreadId, TraceNanos};
+use ada_event::{EventSeq, FunctionId, ModuleId, ThreadId};
 use serde_json::json;
 
 use super::item::Item;
@@ -21,14 +21,14 @@ pub(super) fn gather(opened: &OpenedSession) -> Vec<Item> {
 /// The calls that no event has, because they were open before the first: one line for threads that did the same.
 fn open_before(opened: &OpenedSession) -> Vec<Item> {
     const NAMED: usize = 6;
-    let mut threads: BTreeMap<Vec<String>, Vec<u32>> = BTreeMap::new();
+    let mut threads: BTreeMap<Vec<String>, Vec<ThreadId>> = BTreeMap::new();
     for process in opened.processes() {
         for open in opened.recorded(process).manifest.iter().flat_map(|manifest| &manifest.open_calls) {
             let names = open.functions.iter().filter_map(|id| function(id)).map(|id| process.names.name(id));
             threads.entry(names.collect()).or_default().push(open.tid);
         }
     }
-    let item = |(names, tids): (Vec<String>, Vec<u32>)| {
+    let item = |(names, tids): (Vec<String>, Vec<ThreadId>)| {
         let who = match tids[..] {
             [tid] => format!("thread {tid}"),
             _ => format!("{} threads", tids.len()),
@@ -51,8 +51,8 @@ fn crashes(opened: &OpenedSession) -> Vec<Item> {
             let function = crash.frames.first().and_then(|id| function(id)).map(|id| process.names.name(id));
             let within = function.map_or_else(String::new, |name| format!(" in {name}"));
             let address = crash.address.map_or_else(String::new, |address| format!(" at {:#x}", address.0));
-            let reference = opened.processes()[number].refer(Target::Thread(ThreadId(crash.thread), EventSeq(0)));
-            let moment = nanoseconds(TraceNanos(crash.time_ns).since(opened.start()));
+            let reference = opened.processes()[number].refer(Target::Thread(crash.thread, EventSeq(0)));
+            let moment = nanoseconds(crash.time_ns.since(opened.start()));
             let words = format!(
                 "signal {}{address}{within}, after {moment}, {} calls open; ada spans --thread {} --reason crash",
                 crash.signal,

@@ -29,7 +29,7 @@ pub(super) fn show(thread_ref: &ThreadRef<'_>, seq: EventSeq, around: usize) -> 
         shown["module"] = process.names.module(event.function).into();
         put_source(&mut shown, thread_ref.opened.source(thread_ref.process, event.function));
     }
-    let record = event.detail.get().and_then(|link| trace.detail()?.record(link));
+    let record = trace.detail().and_then(|details| details.record(event.detail));
     if let Some(payload) = record.as_ref().and_then(|record| record.payload().ok()) {
         shown["detail"] = event_json::detail(&payload);
         if let Some((caller, source)) =

@@ -24,7 +24,7 @@ pub(crate) struct FilterArgs {
     /// Why: tail_call, exception, unwind, canceled, crash, timeout, process_exit, dropped, attached_midway or none
     #[arg(long)]
     reason: Vec<Reason>,
-    /// Functions whose name matches; `*` and `?` are wild. May be given several times
+    /// Functions whose name matches (wildcards `*`, `?`). May be given several times
     #[arg(long, value_name = "PATTERN")]
     function: Vec<String>,
     /// Functions of modules whose file name matches

@@ -71,7 +71,7 @@ pub(crate) struct Args {
     /// In which order
     #[arg(long, value_enum, default_value_t = Sort::Start)]
     sort: Sort,
-    /// Print so many; 0 prints all
+    /// Print at most N; 0 prints all
     #[arg(long, value_name = "N", default_value_t = 50)]
     limit: usize,
     /// Go on where the list before ended, with the words that it gave

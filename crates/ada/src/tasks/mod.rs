@@ -8,7 +8,7 @@ use ada_span::swift::{TaskKind, TaskSpan, WaitKind};
 use serde_json::{Value, json};
 
 use crate::analysis::{
-    ListFormat, Listing, OpenedSession, Out, SessionArgs, Span, SpanKind, csv, nanoseconds, with_tables,
+    ListFormat, Listing, OpenedSession, Out, SessionArgs, Span, SpanKind, csv, list_page, nanoseconds, with_tables,
 };
 use crate::exit::Outcome;
 
@@ -27,7 +27,7 @@ Running and suspended time add up to a task's duration. A task is named after th
 pub(crate) struct Args {
     #[command(flatten)]
     session: SessionArgs,
-    /// Tasks whose name matches; `*` and `?` are wild
+    /// Tasks whose name matches (wildcards `*`, `?`)
     #[arg(long, value_name = "PATTERN")]
     name: Option<String>,
     /// How they ended: completed, canceled, unmatched, open or pending
@@ -36,10 +36,10 @@ pub(crate) struct Args {
     /// Also tasks that the runtime makes for itself, as to end a sleep
     #[arg(long)]
     all: bool,
-    /// Print so many; 0 prints all
+    /// Print at most N; 0 prints all
     #[arg(long, value_name = "N", default_value_t = 100)]
     limit: usize,
-    /// Begin behind so many: what the page before said
+    /// Skip the first N: the number that the page before printed
     #[arg(long, value_name = "N", default_value_t = 0)]
     cursor: usize,
     /// How to print
@@ -76,9 +76,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Outcome> {
     let outcome = with_tables(&args.session, &mut out, |opened, out| {
         let mut lines = hierarchy(opened);
         lines.retain(|line| is_wanted(args, opened, line));
-        let end = if args.limit == 0 { lines.len() } else { lines.len().min(args.cursor.saturating_add(args.limit)) };
-        let next = (end < lines.len()).then_some(end);
-        let page = &lines[args.cursor.min(end)..end];
+        let (page, next) = list_page(&lines, args.cursor, args.limit);
         match args.format {
             ListFormat::Table if lines.is_empty() => out.line("no task is like that"),
             ListFormat::Table => {

@@ -11,8 +11,8 @@ use ada_span::{NONE, ThreadIndex};
 use serde_json::{Value, json};
 
 use crate::analysis::{
-    ListFormat, Listing, OpenedSession, Out, SessionArgs, Span, SpanKind, Target, csv, nanoseconds, thousands,
-    with_tables,
+    ListFormat, Listing, OpenedSession, Out, SessionArgs, Span, SpanKind, Target, csv, list_page, nanoseconds,
+    thousands, with_tables,
 };
 use crate::exit::Outcome;
 
@@ -22,20 +22,20 @@ Examples:
   ada threads --name 'worker*' --format json
   ada show thread:4712                 everything about one
 
-A question mark behind a creator means that its call could not be told from others of the same time.";
+A question mark behind a creator means that it may have been another call of the same time.";
 
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
     #[command(flatten)]
     session: SessionArgs,
-    /// Threads that ran a function whose name matches; `*` and `?` are wild
+    /// Threads that ran a function whose name matches (wildcards `*`, `?`)
     #[arg(long, value_name = "PATTERN")]
     name: Option<String>,
-    /// Print so many; 0 prints all
+    /// Print at most N; 0 prints all
     #[arg(long, value_name = "N", default_value_t = 100)]
     limit: usize,
-    /// Begin behind so many: what the page before said
+    /// Skip the first N: the number that the page before printed
     #[arg(long, value_name = "N", default_value_t = 0)]
     cursor: usize,
     /// How to print
@@ -82,9 +82,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Outcome> {
     let outcome = with_tables(&args.session, &mut out, |opened, out| {
         let mut lines = hierarchy(opened);
         lines.retain(|line| args.name.as_ref().is_none_or(|pattern| glob(pattern, &name(opened, line))));
-        let end = if args.limit == 0 { lines.len() } else { lines.len().min(args.cursor.saturating_add(args.limit)) };
-        let next = (end < lines.len()).then_some(end);
-        let page = &lines[args.cursor.min(end)..end];
+        let (page, next) = list_page(&lines, args.cursor, args.limit);
         match args.format {
             ListFormat::Table => {
                 table(opened, page).print(out)?;

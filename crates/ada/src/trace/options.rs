@@ -21,7 +21,7 @@ pub(crate) struct RecordingArgs {
     /// Where sessions are kept
     #[arg(long, value_name = "DIR", default_value = "ada_traces")]
     pub(crate) output: PathBuf,
-    /// Leave functions or modules alone whose name matches; `*` and `?` are wild. May be given several times.
+    /// Do not hook functions or modules matching PATTERN (wildcards `*`, `?`). May be given several times.
     /// Any function is also `module+0x1234`, as `ada hooks` shows those without a name
     #[arg(long, value_name = "PATTERN")]
     exclude: Vec<String>,

@@ -6,7 +6,7 @@ use ada_event::TraceNanos;
 use serde_json::{Value, json};
 
 use super::Args;
-use crate::analysis::{ListFormat, OpenedSession, Out, Span, csv, nanoseconds};
+use crate::analysis::{ListFormat, OpenedSession, Out, Span, csv, list_page, nanoseconds};
 
 /// A span, with its level of the tree.
 struct Line {
@@ -25,9 +25,7 @@ pub(super) fn print(args: &Args, opened: &OpenedSession, out: &mut Out) -> anyho
             && (since..until).contains(&TraceNanos(number("start_ns")))
             && number("duration_ns") >= args.min_duration
     });
-    let end = if args.limit == 0 { lines.len() } else { lines.len().min(args.cursor.saturating_add(args.limit)) };
-    let next = (end < lines.len()).then_some(end);
-    let page = &lines[args.cursor.min(end)..end];
+    let (page, next) = list_page(&lines, args.cursor, args.limit);
     let fields = ["level", "span_id", "runtime", "name", "status", "start_ns", "duration_ns", "parent_span_id"];
     match args.format {
         ListFormat::Table => {
@@ -45,7 +43,7 @@ pub(super) fn print(args: &Args, opened: &OpenedSession, out: &mut Out) -> anyho
                 ))?;
             }
             next.map_or(Ok(()), |next| {
-                out.line(&format!("{} more lines; go on with --cursor {next}", lines.len() - end))
+                out.line(&format!("{} more lines; go on with --cursor {next}", lines.len() - next))
             })
         }
         ListFormat::Json => {

@@ -9,8 +9,8 @@ use ada_span::{Corrected, ThreadIndex};
 use serde_json::{Value, json};
 
 use crate::analysis::{
-    ListFormat, Moment, OpenedSession, Out, SessionArgs, Target, check_correctable, corrected_text, csv, nanoseconds,
-    parse_nanos, put_corrected, put_source, thousands, with_tables,
+    ListFormat, Moment, OpenedSession, Out, SessionArgs, Target, check_correctable, corrected_text, csv, list_page,
+    nanoseconds, parse_nanos, put_corrected, put_source, thousands, with_tables,
 };
 use crate::exit::Outcome;
 
@@ -40,7 +40,7 @@ pub(crate) struct Args {
     /// How many levels to print
     #[arg(long, value_name = "N", default_value_t = 8)]
     depth: usize,
-    /// Begin at functions whose name matches; `*` and `?` are wild
+    /// Begin at functions whose name matches (wildcards `*`, `?`)
     #[arg(long, value_name = "PATTERN")]
     function: Option<String>,
     /// Calls that began at or after this: so long after the first event, or a start_ns behind @
@@ -52,10 +52,10 @@ pub(crate) struct Args {
     /// Leave out lines with less time than this
     #[arg(long, value_name = "DURATION", value_parser = parse_nanos, default_value = "0ns")]
     min_duration: u64,
-    /// Print so many lines; 0 prints all
+    /// Print at most N lines; 0 prints all
     #[arg(long, value_name = "N", default_value_t = 200)]
     limit: usize,
-    /// Begin behind so many lines: what the page before said
+    /// Skip the first N lines: the number that the page before printed
     #[arg(long, value_name = "N", default_value_t = 0)]
     cursor: usize,
     /// Print file and line of functions in tables too
@@ -149,9 +149,7 @@ fn print(args: &Args, opened: &OpenedSession, folded: &[Folded], out: &mut Out) 
     for (process, tree) in folded.iter().enumerate() {
         tree.walk(args.min_duration, |level, node| lines.push(Line { process, level, node }));
     }
-    let end = if args.limit == 0 { lines.len() } else { lines.len().min(args.cursor.saturating_add(args.limit)) };
-    let next = (end < lines.len()).then_some(end);
-    let page = &lines[args.cursor.min(end)..end];
+    let (page, next) = list_page(&lines, args.cursor, args.limit);
     match args.format {
         ListFormat::Table => {
             let titles = if args.corrected {
@@ -190,7 +188,7 @@ fn print(args: &Args, opened: &OpenedSession, folded: &[Folded], out: &mut Out) 
                 out.line(&format!("{} calls on further paths are left out", thousands(left_out)))?;
             }
             next.map_or(Ok(()), |next| {
-                out.line(&format!("{} more lines; go on with --cursor {next}", lines.len() - end))
+                out.line(&format!("{} more lines; go on with --cursor {next}", lines.len() - next))
             })
         }
         ListFormat::Json => {

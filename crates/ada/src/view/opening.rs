@@ -1,6 +1,6 @@
 //! Where the page opens: on what somebody will want to see first.
 
-use ada_event::{EventSeq, ThreadId, TraceNanos};
+use ada_event::EventSeq;
 use ada_span::ThreadIndex;
 use ada_span::table::FunctionIndex;
 use serde_json::{Value, json};
@@ -26,16 +26,15 @@ fn crash(opened: &OpenedSession, timeline: &Timeline) -> Option<Value> {
         manifest.flat_map(|it| &it.crashes).map(move |crash| (number, crash))
     });
     let (number, crash) = crashes.min_by_key(|(_, crash)| crash.time_ns)?;
-    let thread = opened.processes()[number].tables.meta().thread_index(ThreadId(crash.thread))?;
+    let thread = opened.processes()[number].tables.meta().thread_index(crash.thread)?;
     let around = (timeline.end.since(timeline.start) / AROUND_CRASH).max(1000);
-    let time = TraceNanos(crash.time_ns);
+    let time = crash.time_ns;
     let start = time.saturating_sub(around).since(timeline.start);
     let end = time.saturating_add(around / 4).min(timeline.end).since(timeline.start).max(start + 1);
     let why = format!("signal {} after {}", crash.signal, nanoseconds(time.since(timeline.start)));
     // What it was in is chosen at once. The call ends when the signal hit.
     let innermost = timeline.processes[number].scene().innermost(thread, time.saturating_sub(1)).ok().flatten();
-    let span = innermost
-        .map(|call| opened.processes()[number].refer(Target::Frame(ThreadId(crash.thread), EventSeq(call.seq))));
+    let span = innermost.map(|call| opened.processes()[number].refer(Target::Frame(crash.thread, EventSeq(call.seq))));
     let track = timeline.track_of_thread(number, thread);
     Some(json!({ "start": start, "end": end, "track": track, "kind": "crash", "why": why, "span": span }))
 }

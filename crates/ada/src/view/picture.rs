@@ -35,7 +35,7 @@ use super::track::TrackKind;
 
 /// Shapes of one picture, a strip being one.
 pub(super) const MOST_SHAPES: usize = 20_000;
-/// Rows of one picture: with more, not even one shape for each would be left.
+/// Rows of one picture: with more, there would not be one shape for each.
 const MOST_ROWS: u32 = 3_000;
 /// Pixels of one picture, and of one of its rows: with more, it is drawn with fewer.
 const MOST_PIXELS: u64 = 8_000_000;

@@ -55,7 +55,7 @@ fn limit_and_thread_choose() {
 }
 
 #[test]
-fn damage_is_told_beside_what_can_be_read() {
+fn damage_is_reported_beside_what_can_be_read() {
     let session = TestSession::new();
     session.cut("thread_2/index.atf", 64 + 40);
     let output = dump(&session, &[]);
@@ -95,7 +95,7 @@ fn a_reader_that_has_seen_enough_ends_it_quietly() {
 }
 
 #[test]
-fn detail_that_is_asked_for_and_not_there_is_told() {
+fn detail_that_is_asked_for_and_not_there_is_reported() {
     let session = TestSession::new();
     std::fs::remove_file(session.file("thread_1/detail.atf")).unwrap();
     std::fs::remove_file(session.file("manifest.json")).unwrap();

@@ -37,12 +37,12 @@ fn dump(session: &TestSession) -> String {
 #[test]
 fn a_session_is_packed_reads_as_before_and_is_unpacked_to_the_last_byte() {
     let session = TestSession::new();
-    let (before, told) = (files(&session), dump(&session));
+    let (before, dumped) = (files(&session), dump(&session));
     let (code, stdout, stderr) = run("pack", &session, &[]);
     assert_eq!((code, &stderr[..]), (Some(0), ""));
     assert!(stdout.starts_with("packed 3 files: "), "{stdout}");
     assert!(session.file("thread_1/detail.atp").exists() && !session.file("thread_1/detail.atf").exists());
-    assert_eq!(dump(&session), told);
+    assert_eq!(dump(&session), dumped);
     let verified = ada(["atf", "verify", session.path().to_str().unwrap()]);
     assert_eq!(text(&verified.stdout), "sound: 1 process, 2 threads, 4 events, 2 detail records\n");
     assert!(run("pack", &session, &[]).1.starts_with("packed 0 files: "), "once is enough");
@@ -53,7 +53,7 @@ fn a_session_is_packed_reads_as_before_and_is_unpacked_to_the_last_byte() {
 }
 
 #[test]
-fn what_may_still_be_written_is_left_alone_unless_told() {
+fn what_may_still_be_written_stays_raw_unless_forced() {
     let session = TestSession::new();
     let manifest = r#"{"threads": [], "time_start_ns": 0, "time_end_ns": 0, "finished": false}"#;
     session.write("manifest.json", manifest.as_bytes());
@@ -76,7 +76,7 @@ fn what_cannot_be_converted_stays_and_is_named() {
     let (code, stdout, stderr) = run("pack", &session, &[]);
     assert_eq!(code, Some(1));
     assert!(stdout.starts_with("packed 2 files: "), "{stdout}");
-    assert!(stderr.contains("thread_1/detail.atf: left as it is: byte 64: "), "{stderr}");
+    assert!(stderr.contains("thread_1/detail.atf: stays as it is: byte 64: "), "{stderr}");
     assert!(fs::read(session.file("thread_1/detail.atf")).unwrap() == bytes);
     // And a block that is not what it was.
     let mut bytes = fs::read(session.file("thread_2/index.atp")).unwrap();
@@ -84,7 +84,7 @@ fn what_cannot_be_converted_stays_and_is_named() {
     session.write("thread_2/index.atp", &bytes);
     let (code, _, stderr) = run("unpack", &session, &[]);
     assert_eq!(code, Some(1));
-    assert!(stderr.contains("thread_2/index.atp: left as it is: byte 32: "), "{stderr}");
+    assert!(stderr.contains("thread_2/index.atp: stays as it is: byte 32: "), "{stderr}");
     assert!(session.file("thread_1/index.atf").exists() && session.file("thread_2/index.atp").exists());
     let verified = ada(["atf", "verify", session.path().to_str().unwrap()]);
     assert_eq!(verified.status.code(), Some(1));

@@ -59,7 +59,7 @@ fn a_recorder_that_was_taken_for_gone_records_on() {
 }
 
 #[test]
-fn detaching_takes_out_what_a_killed_ada_has_left() {
+fn detaching_removes_the_hooks_of_a_killed_ada() {
     let target = Target::busy();
     let before = target.picture();
     target.attach_until_detached(&WAITING).kill();
@@ -76,7 +76,7 @@ fn detaching_takes_out_what_a_killed_ada_has_left() {
 }
 
 #[test]
-fn attaching_takes_out_first_what_a_killed_ada_has_left() {
+fn attaching_first_removes_the_hooks_of_a_killed_ada() {
     let target = Target::busy();
     let before = target.picture();
     target.attach_until_detached(&[]).kill();

@@ -114,7 +114,7 @@ fn a_process_that_ends_by_itself_leaves_a_whole_session() {
 
 /// Fork children have the hooks, and lose them too.
 #[test]
-fn children_of_an_attached_process_are_recorded_and_left() {
+fn children_of_an_attached_process_are_recorded_and_detached() {
     let mut target = Target::command("sh", &["-c", "read go; (read go; expr 6 '*' 7) ; echo end"]);
     let attached = target.attach_until_detached(&["--no-follow"]);
     target.send("go");

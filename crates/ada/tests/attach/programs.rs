@@ -1,4 +1,4 @@
-//! Processes that run other programs while they are attached to, or left.
+//! Processes that run other programs while ada attaches or detaches.
 
 use std::fs;
 use std::process::Command;

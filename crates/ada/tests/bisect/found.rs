@@ -22,7 +22,7 @@ fn one_function_is_found_and_the_options_that_avoid_it_do() {
     assert!(printed.contains("\n  ada trace --exclude alpha -- "), "{printed}");
     let progress = text(&output.stderr);
     assert!(
-        progress.contains("no hooks but ") && progress.contains("1 hook, alpha (1 hook left): differs (stdout)"),
+        progress.contains("no hooks but ") && progress.contains("1 hook, alpha (1 hook remaining): differs (stdout)"),
         "{progress}"
     );
 
@@ -71,7 +71,7 @@ fn a_program_that_hangs_only_when_traced_is_ended_and_understood() {
     assert_eq!(output.status.code(), Some(1), "{}", said(&output));
     assert_eq!(names(&culprits(&output, &bisecting.program)), ["alpha"], "{}", said(&output));
     assert!(text(&output.stdout).contains("no end within 5.0 s instead of exit code 0"), "{}", said(&output));
-    // Nothing is left of the runs that were ended.
+    // Nothing remains of the runs that were ended.
     let path = std::fs::canonicalize(&bisecting.program).unwrap();
     let is_left = |process: std::fs::DirEntry| {
         let words = std::fs::read(process.path().join("cmdline")).unwrap_or_default();

@@ -18,7 +18,7 @@ fn untraced_runs_that_differ_are_said_to() {
     assert_eq!(output.status.code(), Some(3), "{}", said(&output));
     let [line] = text(&output.stdout).lines().collect::<Vec<_>>()[..] else { panic!("{}", said(&output)) };
     assert!(line.starts_with("untraced runs differ from each other already (stdout, line 2: "), "{line}");
-    assert!(line.ends_with("nothing is left to compare"), "{line}");
+    assert!(line.ends_with("there is nothing to compare"), "{line}");
     assert!(!text(&output.stderr).contains("traced run 1,"), "nothing was traced: {}", said(&output));
 
     // What is steady can be compared, and is, unless somebody asks for more.
@@ -103,7 +103,7 @@ fn a_program_that_does_not_end_by_itself_is_not_compared() {
 }
 
 /// The processes that scripts have noted in a file by their ids, as far as they still sleep.
-fn left_behind(ids: &std::path::Path) -> Vec<String> {
+fn survivors(ids: &std::path::Path) -> Vec<String> {
     let is_asleep = |id: &&str| {
         let words = std::fs::read(format!("/proc/{id}/cmdline")).unwrap_or_default();
         words == b"sleep\x001234\0"
@@ -123,7 +123,7 @@ fn processes_that_a_run_leaves_behind_are_ended() {
     let output = run::bounded(command, b"");
     assert_eq!(output.status.code(), Some(0), "{}", said(&output));
     assert_eq!(std::fs::read_to_string(&ids).unwrap().lines().count(), 4);
-    assert!(left_behind(&ids).is_empty());
+    assert!(survivors(&ids).is_empty());
 }
 
 #[test]
@@ -142,6 +142,6 @@ fn a_search_that_is_interrupted_leaves_nothing_behind() {
     assert!(std::process::Command::new("kill").args(["-INT", &id]).status().unwrap().success());
     let output = started.finish();
     assert_eq!((output.status.code(), text(&output.stderr)), (Some(130), "ada: interrupted\n"));
-    assert!(left_behind(&ids).is_empty());
+    assert!(survivors(&ids).is_empty());
     assert_eq!(std::fs::read_dir(&scratch).unwrap().count(), 0);
 }

@@ -123,7 +123,7 @@ fn peers_beyond_the_limit_are_turned_away() {
 }
 
 #[test]
-fn a_file_that_exists_is_not_overwritten_unless_told() {
+fn a_file_that_exists_is_not_overwritten_unless_forced() {
     let listener = Listener::start("--udp", &["--duration", "100ms"]);
     let file = listener.file();
     let again = command().args(["heph", "listen", "--udp", "0", "--output"]).arg(&file).output().unwrap();

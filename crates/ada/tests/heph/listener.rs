@@ -17,7 +17,7 @@ pub(crate) struct Listener {
     folder: TempDir,
 }
 
-/// What a listener left behind.
+/// What a listener has written.
 pub(crate) struct Heard {
     pub(crate) said: String,
     pub(crate) code: Option<i32>,

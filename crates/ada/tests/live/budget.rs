@@ -58,7 +58,7 @@ fn without_a_budget_nothing_is_switched_and_the_summary_says_what_one_would_have
 }
 
 #[test]
-fn the_session_tells_what_a_hook_costs() {
+fn the_session_says_what_a_hook_costs() {
     for detail in ["off", "windows", "all"] {
         let ended = Running::start(&["--quiet", "--detail", detail]).end();
         let cost = ended.manifests()[0].hook_cost_ns.clone().expect("it was measured");

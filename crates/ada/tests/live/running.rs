@@ -4,6 +4,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Output, Stdio};
 
+use ada_event::FunctionId;
 use ada_format::atf::{Manifest, Session, Switch};
 use serde_json::Value;
 use tempfile::TempDir;
@@ -124,7 +125,7 @@ impl Ended {
 }
 
 /// Ids and names of the functions of a module.
-fn functions_of(session: &Path, module: &Path) -> std::collections::HashMap<u64, String> {
+fn functions_of(session: &Path, module: &Path) -> std::collections::HashMap<FunctionId, String> {
     let session = Session::open(session).unwrap();
     let mut all = std::collections::HashMap::new();
     for process in session.processes() {
@@ -133,7 +134,7 @@ fn functions_of(session: &Path, module: &Path) -> std::collections::HashMap<u64,
             let list = process.path.join(ada_format::atf::functions_file(known.module_id));
             let rows = std::fs::read_to_string(list).unwrap();
             for (index, row) in ada_format::atf::read_functions(&rows).unwrap().into_iter().enumerate() {
-                all.insert(u64::from(known.module_id) << 32 | index as u64, row.name);
+                all.insert(FunctionId::new(known.module_id, index as u32), row.name);
             }
         }
     }

@@ -193,7 +193,7 @@ fn registers_are_a_table() {
 }
 
 #[test]
-fn several_sessions_are_told_apart() {
+fn several_sessions_are_distinguished() {
     let (first, second) = (
         TracedProgram::trace(&Program::new("tree.c")),
         TracedProgram::trace(&Program::new("thread_tree.c").flags(&["-pthread"])),

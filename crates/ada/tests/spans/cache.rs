@@ -59,7 +59,7 @@ fn damaged_tables_are_made_anew_with_a_word() {
 }
 
 #[test]
-fn what_a_killed_analysis_left_is_removed() {
+fn files_of_a_killed_analysis_are_removed() {
     let traced = TracedProgram::trace(&Program::new("recursion.c"));
     let left_over = traced.derived().with_file_name("derived.4194305");
     fs::create_dir(&left_over).unwrap();
@@ -68,7 +68,7 @@ fn what_a_killed_analysis_left_is_removed() {
 }
 
 #[test]
-fn an_unfinished_session_is_analysed_and_its_damage_told() {
+fn an_unfinished_session_is_analysed_and_its_damage_reported() {
     let traced = TracedProgram::trace_with(&Program::new("recursion.c"), &["--store", "raw"]);
     let thread = fs::read_dir(traced.derived().parent().unwrap())
         .unwrap()

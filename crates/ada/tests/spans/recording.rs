@@ -101,7 +101,7 @@ fn what_a_ring_let_go_was_begun_before() {
 }
 
 #[test]
-fn a_damaged_block_is_told_of() {
+fn a_damaged_block_is_reported() {
     let traced = TracedProgram::trace(&Program::new("tree.c"));
     let thread = fs::read_dir(traced.derived().with_file_name(""))
         .unwrap()
@@ -156,7 +156,7 @@ fn spans_say_that_they_may_lack_calls_of_switched_functions() {
     assert_eq!(traced.json("report", &[])["run"]["switched"]["unrecorded_calls"], 7);
 }
 
-/// What is left of a duration, by the formula of `docs/overhead.md`.
+/// What remains of a duration, by the formula of `docs/overhead.md`.
 fn without_hooks(traced: &TracedProgram, span: &Value) -> (u64, u64) {
     let cost = &manifest(traced)["hook_cost_ns"];
     let price = |name: &str| cost[name].as_f64().unwrap();
@@ -229,7 +229,7 @@ fn every_trace_is_calibrated() {
 }
 
 #[test]
-fn pairs_that_do_not_match_are_told_once_and_only_where_all_calls_are_known() {
+fn pairs_that_do_not_match_are_reported_once_and_only_where_all_calls_are_known() {
     let traced = TracedProgram::trace(&Program::new("unbalanced.c"));
     let imbalances = |traced: &TracedProgram| -> HashSet<String> {
         let report = traced.json("report", &[]);

@@ -36,9 +36,9 @@ impl Story {
         assert_eq!(alone.status.code(), Some(0), "{source} {how:?}: {}", text(&alone.stderr));
         assert_eq!(traced.status.code(), alone.status.code(), "{source} {how:?}: {}", text(&traced.stderr));
         assert_eq!(text(&traced.stdout), text(&alone.stdout), "{source} {how:?}");
-        let told = |command: &str, options: &[&str]| json(folder.path(), command, options);
-        let tasks = list(told("tasks", &["--all", "--limit", "0"]), "tasks");
-        let blocks = list(told("spans", &["--runtime", "gcd", "--limit", "0"]), "spans");
+        let answer = |command: &str, options: &[&str]| json(folder.path(), command, options);
+        let tasks = list(answer("tasks", &["--all", "--limit", "0"]), "tasks");
+        let blocks = list(answer("spans", &["--runtime", "gcd", "--limit", "0"]), "spans");
         let story = Self { folder, tasks, blocks };
         story.tasks.iter().for_each(check_times);
         assert!(story.tasks.iter().all(|task| task["uncertain"].is_null()), "{source} {how:?}: nothing is in doubt");

@@ -6,7 +6,7 @@ use crate::story::{Story, word};
 use crate::toolchain::Build;
 
 #[test]
-fn a_hundred_thousand_tasks_and_blocks_are_all_told() {
+fn a_hundred_thousand_tasks_and_blocks_are_all_shown() {
     let story = Story::of("stress.swift", Build::Release);
     let mut kinds: BTreeMap<(&str, &str), usize> = BTreeMap::new();
     for task in &story.tasks {

@@ -74,7 +74,7 @@ fn tasks_of_tasks_are_below_each_other() {
 }
 
 #[test]
-fn cancellation_is_told_with_what_was_waited_for() {
+fn cancellation_is_shown_with_what_was_waited_for() {
     for build in BOTH {
         let story = Story::of("cancel.swift", build);
         let closure = |number: u32| {
@@ -230,7 +230,7 @@ fn assert_encloses(parent: &Value, children: &[Value]) {
 #[test]
 fn a_runtime_without_names_is_said_to_hide_its_tasks() {
     let limit = "Swift concurrency: the runtime is inside the program, without names: tasks and blocks, if it has any, are \
-                 not told; trace a program that is not stripped";
+                 not recorded; trace a program that is not stripped";
     let story = Story::with_limit("nested.swift", Build::StaticStripped, Some(&limit.into()));
     assert_eq!(story.tasks, [] as [Value; 0]);
 }

@@ -119,12 +119,12 @@ fn by_clang() {
 }
 
 #[test]
-fn stripped_functions_are_found_at_the_same_places() {
+fn stripped_functions_are_found_at_the_same_addresses() {
     check_stripped(&tree());
 }
 
 #[test]
-fn stripped_static_functions_are_found_at_the_same_places() {
+fn stripped_static_functions_are_found_at_the_same_addresses() {
     check_stripped(&tree().flags(&["-static"]));
 }
 

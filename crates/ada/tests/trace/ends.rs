@@ -20,7 +20,7 @@ fn pid_of(line: &str) -> u32 {
 }
 
 /// Parent and end are what the line says: pid, parent, how, and a number.
-fn assert_told(line: &str, manifest: &Manifest) {
+fn assert_reported(line: &str, manifest: &Manifest) {
     let words: Vec<&str> = line.split(' ').collect();
     let [_, parent, how, number] = words[..] else { panic!("{line}") };
     assert_eq!(manifest.parent_pid, Some(parent.parse().unwrap()), "{line}");
@@ -32,7 +32,7 @@ fn assert_told(line: &str, manifest: &Manifest) {
 
 /// Where the kernel reports processes to nobody, in a container, the session says so.
 #[test]
-fn processes_that_end_before_their_first_call_are_told_of() {
+fn processes_that_end_before_their_first_call_are_listed() {
     let tracing = Tracing::new(&Program::new("short_lives.c"));
     let output = run::bounded(tracing.command(), b"");
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
@@ -42,7 +42,7 @@ fn processes_that_end_before_their_first_call_are_told_of() {
     assert_eq!(lines.len(), 21);
     let first = manifests.values().find(|manifest| manifest.parent_pid.is_none()).unwrap();
     let is_told = |limit: &serde_json::Value| {
-        limit.as_str().is_some_and(|limit| limit.contains("the kernel does not tell of processes"))
+        limit.as_str().is_some_and(|limit| limit.contains("the kernel does not report processes"))
     };
     let (known, missing): (Vec<&str>, Vec<&str>) = lines.iter().partition(|line| manifests.contains_key(&pid_of(line)));
     assert_eq!(manifests.len(), known.len() + 1);
@@ -51,13 +51,13 @@ fn processes_that_end_before_their_first_call_are_told_of() {
         exit.and_then(|exit| exit.known_by.as_deref()) == Some("nobody")
     };
     let (unknown, known): (Vec<&str>, Vec<&str>) = known.into_iter().partition(is_nobodys);
-    known.iter().for_each(|line| assert_told(line, &manifests[&pid_of(line)]));
+    known.iter().for_each(|line| assert_reported(line, &manifests[&pid_of(line)]));
     // Nothing is unknown unless the session says why.
     assert!(missing.is_empty() && unknown.is_empty() || first.limits.iter().any(is_told), "{missing:?} {unknown:?}");
 }
 
 #[test]
-fn every_process_tells_how_it_ended_and_who_made_it() {
+fn it_is_known_how_every_process_ended_and_who_made_it() {
     let tracing = Tracing::new(&Program::new("ends.c"));
     let output = run::bounded(tracing.command(), b"");
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
@@ -67,7 +67,7 @@ fn every_process_tells_how_it_ended_and_who_made_it() {
     for line in lines {
         let manifest = &manifests[&pid_of(line)];
         assert!(!manifest.command_line.is_empty(), "{line}");
-        assert_told(line, manifest);
+        assert_reported(line, manifest);
     }
     let first = manifests.values().find(|manifest| manifest.parent_pid.is_none()).unwrap();
     assert_eq!(first.exit.as_ref().unwrap().known_by.as_deref(), Some("wait"));

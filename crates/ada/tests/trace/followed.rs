@@ -64,7 +64,8 @@ fn a_program_that_is_run_again_and_again_is_recorded_each_time() {
     }
     for process in session.processes() {
         let modules = &process.manifest.as_ref().expect("it has one").modules;
-        let ids: std::collections::HashSet<u32> = modules.iter().map(|module| module.module_id).collect();
+        let ids: std::collections::HashSet<ada_event::ModuleId> =
+            modules.iter().map(|module| module.module_id).collect();
         assert_eq!(ids.len(), modules.len(), "a process has each module once");
     }
 }
@@ -100,8 +101,8 @@ fn a_signal_to_end_reaches_the_program() {
     command.args(["--", "/bin/sh", "-c", "trap 'echo told; exit 3' TERM; echo ready; while :; do sleep 0.05; done"]);
     let started = run::Started::new(command, b"");
     assert_eq!(started.first_line(), "ready");
-    let told = std::process::Command::new("kill").arg(started.id().to_string()).status().unwrap();
-    assert!(told.success());
+    let signalled = std::process::Command::new("kill").arg(started.id().to_string()).status().unwrap();
+    assert!(signalled.success());
     let output = started.finish();
     assert_eq!((text(&output.stdout), output.status.code()), ("ready\ntold\n", Some(3)), "{}", text(&output.stderr));
     let path = folder.path().read_dir().unwrap().next().unwrap().unwrap().path();
@@ -143,7 +144,7 @@ print(expired)
 
 /// Whoever has a trace's memory has power over all that it traces.
 #[test]
-fn a_program_that_runs_as_another_user_is_told_of_and_not_traced() {
+fn a_program_that_runs_as_another_user_is_reported_and_not_traced() {
     for (lines, program) in [
         ("setpriv --reuid=65534 --clear-groups /bin/echo done; /bin/true", "/echo"),
         ("su -s /bin/sh nobody -c '/bin/echo done'; /bin/true", "/echo"),
@@ -152,8 +153,9 @@ fn a_program_that_runs_as_another_user_is_told_of_and_not_traced() {
         assert!(session.processes().iter().all(|process| !ran(process, program)), "{lines}");
         assert!(session.processes().iter().any(|process| ran(process, "/true")), "{lines}");
         let limits = session.processes().iter().filter_map(|it| it.manifest.as_ref()).flat_map(|it| &it.limits);
-        let told = limits.filter_map(|limit| limit.as_str()).filter(|limit| limit.contains("as another user")).count();
-        assert!(told > 0, "{lines}");
+        let reported =
+            limits.filter_map(|limit| limit.as_str()).filter(|limit| limit.contains("as another user")).count();
+        assert!(reported > 0, "{lines}");
     }
 }
 

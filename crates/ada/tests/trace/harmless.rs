@@ -27,7 +27,7 @@ fn sanitizers_find_the_address_space_that_they_need() {
 #[test]
 fn programs_that_forbid_themselves_system_calls_live() {
     let program = Program::new("own_filter.c").flags(&["-O1"]);
-    // The filters of a program that was run under some are told to the privileged.
+    // The kernel shows filters that a program inherits to the privileged only.
     let is_privileged = std::fs::read_to_string("/proc/self/status").unwrap().contains("\nUid:\t0\t0\t");
     let ways = ["prctl", "system call", "strict", "fork", "crash", "exec"];
     for way in ways.into_iter().filter(|way| is_privileged || *way != "exec") {
@@ -51,16 +51,16 @@ fn a_program_that_uses_the_gs_base_keeps_it() {
 }
 
 #[test]
-fn threads_that_share_a_thread_pointer_are_told_apart() {
+fn threads_that_share_a_thread_pointer_are_distinguished() {
     let program = Program::new("shared_thread_pointer.c").flags(&["-O1"]);
     let traced = check(&program);
     // fib(10) to fib(13) fifty times each, and fib(9) four times.
     traced.recorded.assert_balanced("fib", 50 * (177 + 287 + 465 + 753) + 4 * 109);
-    // What is told of the first calls of these may be wrong.
+    // The records of their first calls may be wrong.
     Tracing::new(&program).argument("instruction").check_output();
 }
 
-/// The calls of sixteen stacks are told in one another's depth.
+/// The calls of sixteen stacks have one another's depths.
 #[test]
 fn stacks_that_are_almost_full_are_enough() {
     let program = Program::new("tiny_stacks.c").flags(&["-O1", "-fno-stack-protector"]);

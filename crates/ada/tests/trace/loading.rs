@@ -32,7 +32,7 @@ fn a_library_that_is_loaded_again_and_again_is_hooked_each_time() {
 }
 
 #[test]
-fn forks_that_load_the_same_library_at_the_same_place_each_have_it_hooked() {
+fn forks_that_load_the_same_library_at_the_same_address_each_have_it_hooked() {
     let traced = Tracing::new(&Program::new("prefork_dlopen.c")).argument(plugin()).argument("plugin_work").check();
     let recorded = &traced.recorded;
     assert_eq!(recorded.processes.len(), 5);
@@ -93,7 +93,7 @@ fn a_library_that_is_loaded_again_is_one_module() {
 }
 
 #[test]
-fn a_program_that_the_loader_is_told_to_run_is_traced() {
+fn a_program_that_the_loader_is_asked_to_run_is_traced() {
     let program = Program::new("recursion.c").build();
     let traced = Tracing::of(Path::new("/lib64/ld-linux-x86-64.so.2")).argument(&program).check();
     let process = traced.recorded.process();
@@ -103,7 +103,7 @@ fn a_program_that_the_loader_is_told_to_run_is_traced() {
 
 /// Resolvers run while the loader binds a program, before it can be hooked. Those that run at first use are hooked.
 #[test]
-fn resolvers_that_run_before_the_hooks_are_told_of() {
+fn resolvers_that_run_before_the_hooks_are_reported() {
     for (flag, is_told) in [("-Wl,-z,now", true), ("-Wl,-z,lazy", false)] {
         let traced = Tracing::new(&Program::new("resolver.c").flags(&["-fPIE", "-pie", flag])).check();
         let process = &Session::open(traced.recorded.path()).unwrap();

@@ -35,7 +35,7 @@ fn a_process_in_a_namespace_of_its_own_is_not_taken_for_somebody_else() {
         let limits =
             session.processes().iter().filter_map(|process| process.manifest.as_ref()).flat_map(|it| &it.limits);
         let words = "it is in a namespace of its own for process ids";
-        let told = limits.filter(|limit| limit.as_str().is_some_and(|limit| limit.contains(words))).count();
-        assert!(told > 0, "{script}");
+        let reported = limits.filter(|limit| limit.as_str().is_some_and(|limit| limit.contains(words))).count();
+        assert!(reported > 0, "{script}");
     }
 }

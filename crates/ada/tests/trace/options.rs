@@ -66,7 +66,7 @@ fn quiet_says_nothing_and_otherwise_the_end_says_where_the_session_is() {
 }
 
 #[test]
-fn sessions_go_to_a_folder_of_the_working_directory_unless_told() {
+fn sessions_go_to_a_folder_of_the_working_directory_by_default() {
     let here = tempfile::tempdir().unwrap();
     let mut command = run::command();
     command.args(["trace", "-q", "--"]).arg(Program::new("recursion.c").build()).current_dir(here.path());

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use ada_event::{Event, EventKind, FunctionId};
+use ada_event::{Event, EventKind, FunctionId, ModuleId};
 use ada_format::atf::{Drops, FunctionRow, Process, Session, functions_file, read_functions};
 
 use super::nesting;
@@ -22,7 +22,7 @@ pub(crate) struct RecordedProcess {
     pub(crate) modules: Vec<RecordedModule>,
     /// By thread id, each in the order of its file.
     pub(crate) threads: Vec<Vec<RecordedEvent>>,
-    own: Option<u32>,
+    own: Option<ModuleId>,
     pub(crate) drops: Vec<Drops>,
     gaps_with_losses: usize,
 }
@@ -30,7 +30,7 @@ pub(crate) struct RecordedProcess {
 /// An image and its functions.
 #[derive(Clone)]
 pub(crate) struct RecordedModule {
-    pub(crate) id: u32,
+    pub(crate) id: ModuleId,
     pub(crate) path: String,
     pub(crate) functions: Vec<FunctionRow>,
 }
@@ -137,16 +137,16 @@ impl RecordedProcess {
         self.module(self.own.expect("the program is one of the modules"))
     }
 
-    fn module(&self, id: u32) -> &RecordedModule {
+    fn module(&self, id: ModuleId) -> &RecordedModule {
         self.modules.iter().find(|module| module.id == id).expect("events name known modules")
     }
 
     pub(crate) fn row(&self, function: FunctionId) -> &FunctionRow {
-        &self.module(function.module().0).functions[function.symbol_index() as usize]
+        &self.module(function.module()).functions[function.symbol_index() as usize]
     }
 
     fn is_own(&self, function: FunctionId) -> bool {
-        Some(function.module().0) == self.own
+        Some(function.module()) == self.own
     }
 
     /// What a function of the program itself did.
@@ -159,7 +159,7 @@ impl RecordedProcess {
         let mut known: HashMap<FunctionId, bool> = HashMap::new();
         let mut counts = Counts::default();
         for event in self.threads.iter().flatten() {
-            let module = event.function.module().0;
+            let module = event.function.module();
             if !*known.entry(event.function).or_insert_with(|| wanted(self.module(module), self.row(event.function))) {
                 continue;
             }

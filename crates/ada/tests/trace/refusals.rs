@@ -170,9 +170,9 @@ fn a_library_that_is_missing() {
     let traced = bench.trace(run::command(), &program);
     assert_eq!((traced.status.code(), text(&traced.stdout)), (Some(127), ""), "{}", text(&traced.stderr));
     let lines: Vec<&str> = text(&traced.stderr).lines().collect();
-    let [said, told] = lines[..] else { panic!("{lines:?}") };
+    let [loader, ada] = lines[..] else { panic!("{lines:?}") };
     assert!(
-        said.contains("lost.so.6") && told.contains("ended before it could be hooked (exit code 127)"),
+        loader.contains("lost.so.6") && ada.contains("ended before it could be hooked (exit code 127)"),
         "{lines:?}"
     );
     assert!(!bench.path("sessions").exists());

@@ -107,7 +107,7 @@ fn depths_after_many_jumps_are_those_of_the_beginning() {
     let busy = process.own().functions.iter().position(|row| row.name == "busy").unwrap();
     let is_busy = |event: &&RecordedEvent| {
         event.kind == EventKind::CALL
-            && event.function.module().0 == process.own().id
+            && event.function.module() == process.own().id
             && event.function.symbol_index() as usize == busy
     };
     let depths: Vec<u32> = process.threads[0].iter().filter(is_busy).map(|event| event.depth).collect();

@@ -62,7 +62,7 @@ fn a_packed_window_of_detail_that_came_late_is_linked() {
     let linked = index.events().filter(|event| event.detail.get().is_some());
     let mut count = 0;
     for event in linked {
-        let record = detail.record(event.detail.0).unwrap();
+        let record = detail.record(event.detail).unwrap();
         assert_eq!((record.get().timestamp, index.event(record.event_seq())), (event.timestamp, Some(event)));
         count += 1;
     }

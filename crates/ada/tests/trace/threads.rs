@@ -14,7 +14,7 @@ fn calls_per_thread(process: &RecordedProcess, name: &str) -> Vec<usize> {
     let index = own.functions.iter().position(|row| row.name == name).expect("the program has the function");
     let is_call = |event: &&super::recorded::RecordedEvent| {
         event.kind == EventKind::CALL
-            && event.function.module().0 == own.id
+            && event.function.module() == own.id
             && event.function.symbol_index() as usize == index
     };
     let mut calls: Vec<usize> = process.threads.iter().map(|thread| thread.iter().filter(is_call).count()).collect();

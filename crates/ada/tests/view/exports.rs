@@ -113,10 +113,10 @@ fn firefox_profiler_itself_loads_the_profile() {
     for (thread, function) in [("main", "main"), ("worker", "square")] {
         let of = threads.iter().filter(|it| it["name"] == thread);
         // One of the workers may have had no work.
-        let told_ms: f64 = of.clone().filter_map(|it| it["functions"][function].as_f64()).sum();
+        let exported_ms: f64 = of.clone().filter_map(|it| it["functions"][function].as_f64()).sum();
         let sql = format!("SELECT sum(duration_ns) FROM spans WHERE type = 'frame' AND name = '{function}'");
         let expected = number(&traced, &sql) as f64 / 1e6;
-        assert!((told_ms - expected).abs() <= expected * 0.001, "{function}: {told_ms} of {expected}");
+        assert!((exported_ms - expected).abs() <= expected * 0.001, "{function}: {exported_ms} of {expected}");
         let libraries: Vec<&str> = of.filter_map(|it| it["library_of"][function].as_str()).collect();
         assert!(libraries.iter().all(|it| it.starts_with("thread_pool")) && !libraries.is_empty(), "{libraries:?}");
     }

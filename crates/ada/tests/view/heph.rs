@@ -140,7 +140,7 @@ fn events_that_overlap_and_substreams_get_threads_of_their_own() {
 }
 
 #[test]
-fn imported_events_are_told_from_recorded_calls() {
+fn imported_events_are_distinguished_from_recorded_calls() {
     let traced = import(&event((7, 0, 0), (10, 20), "request", &[]));
     assert_eq!(traced.spans(&["--runtime", "heph"])[0]["runtime"], "heph");
     assert_eq!(traced.spans(&["--runtime", "sync"]).len(), 0);

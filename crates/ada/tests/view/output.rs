@@ -1,4 +1,4 @@
-//! What is left when an export cannot be written: nothing, and one line.
+//! What remains when an export cannot be written: nothing, and one line.
 
 use std::fs;
 use std::io::Read;

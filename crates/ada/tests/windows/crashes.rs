@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use ada_event::EventKind;
+use ada_event::{EventKind, ProcessId, ThreadId};
 use ada_format::atf::{Crash, Manifest, Session};
 
 use crate::run::text;
@@ -32,7 +32,7 @@ fn open_calls(traced: &Traced) -> Vec<String> {
     let process = traced.recorded.process();
     let mut open: Vec<String> = Vec::new();
     for thread in &process.threads {
-        let is_own = |event: &&RecordedEvent| event.function.module().0 == process.own().id;
+        let is_own = |event: &&RecordedEvent| event.function.module() == process.own().id;
         for event in thread.iter().filter(is_own).filter(|event| process.row(event.function).verdict == "hooked") {
             match event.kind {
                 EventKind::CALL => open.push(process.row(event.function).name.clone()),
@@ -44,7 +44,7 @@ fn open_calls(traced: &Traced) -> Vec<String> {
 }
 
 #[test]
-fn a_fatal_signal_is_told_with_thread_place_registers_and_frames() {
+fn a_fatal_signal_is_recorded_with_thread_address_registers_and_frames() {
     for (how, signal, fault) in [("segv", 11, true), ("fpe", 8, true), ("ill", 4, true), ("trap", 5, true)] {
         for on_thread in [false, true] {
             let tracing = Tracing::new(&Program::new("crash.c")).argument(how);
@@ -64,7 +64,11 @@ fn a_fatal_signal_is_told_with_thread_place_registers_and_frames() {
             assert!(frames.iter().any(|name| name == if on_thread { "body" } else { "main" }), "{frames:?}");
             assert_eq!(crash.depth, frames.len() as u64);
             let thread = manifest.threads.iter().find(|thread| thread.id == crash.thread).unwrap();
-            assert_eq!(thread.tid == manifest.pid, !on_thread, "the thread that crashed is named");
+            assert_eq!(
+                thread.tid == manifest.pid.map(ProcessId::first_thread),
+                !on_thread,
+                "the thread that crashed is named"
+            );
         }
     }
 }
@@ -83,7 +87,7 @@ fn the_call_that_crashed_is_the_last_record_and_its_callers_are_open() {
 }
 
 #[test]
-fn a_signal_that_was_sent_is_told_with_its_sender_and_still_kills() {
+fn a_signal_that_was_sent_is_recorded_with_its_sender_and_still_kills() {
     for (how, signal) in [("abort", 6), ("raise", 11)] {
         for on_thread in [false, true] {
             let tracing = Tracing::new(&Program::new("crash.c")).argument(how);
@@ -121,7 +125,7 @@ fn a_program_finds_default_actions_and_its_own_handlers_and_nothing_else() {
 }
 
 #[test]
-fn a_rust_program_still_tells_of_its_stack_overflow() {
+fn a_rust_program_still_reports_its_stack_overflow() {
     let tracing = Tracing::new(&Program::new("overflow.rs"));
     let traced = tracing.check_output();
     assert!(text(&traced.output.stderr).contains("overflowed its stack"));
@@ -130,7 +134,7 @@ fn a_rust_program_still_tells_of_its_stack_overflow() {
 }
 
 #[test]
-fn a_static_program_tells_of_its_crash() {
+fn the_crash_of_a_static_program_is_recorded() {
     let program = Program::new("crash.c").flags(&["-static"]);
     let traced = Tracing::new(&program).argument("segv").check();
     assert_eq!(manifest(&traced).crashes.len(), 1);
@@ -152,7 +156,7 @@ fn children_that_crash_tell_of_it_in_their_own_folders() {
     assert_eq!(crashes.iter().sum::<usize>(), children, "more than there are slots, and none is lost");
     for process in session.processes() {
         let manifest = process.manifest.as_ref().unwrap();
-        let own: Vec<u32> = manifest.threads.iter().map(|thread| thread.id).collect();
+        let own: Vec<ThreadId> = manifest.threads.iter().map(|thread| thread.id).collect();
         assert!(manifest.crashes.iter().all(|crash| own.contains(&crash.thread)));
     }
 }

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use ada_event::EventKind;
+use ada_event::{EventKind, ProcessId};
 use ada_format::atf::{Manifest, Payload, Session, X86Call};
 
 use crate::run::{self, Started, text};
@@ -52,7 +52,7 @@ fn the_newest_part_is_kept_and_what_was_let_go_is_said() {
 
 /// The first program is long gone when the second has ended.
 #[test]
-fn processes_of_which_nothing_is_left_are_told_of() {
+fn processes_without_a_remaining_event_are_listed() {
     let [first, second] = ["end.c", "marks.c"].map(|name| Program::new(name).build());
     let script = format!("{} 3; {} 700000 0", first.display(), second.display());
     let tracing = Tracing::of(Path::new("/bin/sh")).argument("-c").argument(script);
@@ -63,7 +63,7 @@ fn processes_of_which_nothing_is_left_are_told_of() {
     assert!(manifests.len() >= 2 && manifests.iter().all(|manifest| !manifest.threads.is_empty()));
     let gone = manifests.iter().find(|manifest| manifest.command_line[0] == first.to_str().unwrap()).unwrap();
     let [thread] = &gone.threads[..] else { panic!("{:?}", gone.threads) };
-    assert_eq!((thread.tid, thread.event_count), (gone.pid, Some(0)));
+    assert_eq!((thread.tid, thread.event_count), (gone.pid.map(ProcessId::first_thread), Some(0)));
     assert!(gone.ring.as_ref().unwrap().let_go_events > 0);
     assert_eq!(gone.exit.as_ref().unwrap().code, Some(3));
 }
@@ -111,7 +111,7 @@ fn detail_in_a_ring_is_that_of_its_event() {
         for event in thread.index().events().filter(|event| event.kind == EventKind::CALL) {
             let is_work = process.row(event.function).name == "work";
             next = next.map(|next| next + u64::from(is_work));
-            let Some(record) = detail.record(event.detail.0) else { continue };
+            let Some(record) = detail.record(event.detail) else { continue };
             assert_eq!(record.get().timestamp, event.timestamp);
             if let (true, Payload::X86Call(X86Call { rdi, .. })) = (is_work, record.payload().unwrap()) {
                 assert_eq!(*next.get_or_insert(rdi), rdi);

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use ada_event::{Event, EventKind};
+use ada_event::{Event, EventKind, ThreadId};
 use ada_format::atf::{Manifest, Payload, Session, ThreadTrace, Window, X86Call};
 
 use crate::run::{self, Started, text};
@@ -25,7 +25,7 @@ struct Seen {
 
 struct Contents {
     manifest: Manifest,
-    ids: Vec<u32>,
+    ids: Vec<ThreadId>,
     /// By thread, all events.
     threads: Vec<Vec<Seen>>,
 }
@@ -37,7 +37,7 @@ fn read(traced: &Traced) -> Contents {
     let read_thread = |thread: &ThreadTrace| {
         let detail = thread.detail();
         let seen = |event: Event| {
-            let record = detail.as_ref().and_then(|detail| detail.record(event.detail.0));
+            let record = detail.as_ref().and_then(|detail| detail.record(event.detail));
             let first_argument = record.as_ref().and_then(|record| match record.payload().unwrap() {
                 Payload::X86Call(X86Call { rdi, .. }) => Some(rdi),
                 _ => None,
@@ -47,7 +47,7 @@ fn read(traced: &Traced) -> Contents {
         };
         thread.index().events().map(seen).collect()
     };
-    let ids = opened.threads.iter().map(|thread| thread.id().0).collect();
+    let ids = opened.threads.iter().map(|thread| thread.id()).collect();
     let threads = opened.threads.iter().map(read_thread).collect();
     Contents { manifest: opened.manifest.clone().unwrap(), ids, threads }
 }
@@ -69,7 +69,7 @@ impl Contents {
         for window in &self.manifest.windows {
             let position = self.ids.iter().position(|&id| Some(id) == window.thread).unwrap();
             let inside =
-                |seen: &&Seen| (window.start_ns..=window.end_ns).contains(&seen.event.timestamp.0) && seen.has_detail;
+                |seen: &&Seen| (window.start_ns..=window.end_ns).contains(&seen.event.timestamp) && seen.has_detail;
             let details = self.threads[position].iter().filter(inside).count() as u64;
             assert!(details >= window.details.unwrap(), "{details} in {window:?}");
             assert!(window.start_ns <= window.end_ns);
@@ -148,10 +148,10 @@ fn time_is_as_good_a_measure_as_events() {
     let session = read(&traced);
     let [window] = &session.manifest.windows[..] else { panic!("{:?}", session.manifest.windows) };
     let at = session.threads[0].iter().position(|seen| seen.name == "marked").unwrap();
-    let marked = session.threads[0][at].event.timestamp.0;
+    let marked = session.threads[0][at].event.timestamp;
     assert_eq!((window.trigger_ns, window.start_ns), (Some(marked), marked));
     let later = &session.threads[0][at..];
-    let inside = later.iter().filter(|seen| seen.event.timestamp.0 <= marked + 1_000_000_000);
+    let inside = later.iter().filter(|seen| seen.event.timestamp <= marked.saturating_add(1_000_000_000));
     // Records that the agent writes in a stub's place have no detail.
     assert!(inside.clone().filter(|seen| seen.has_detail).count() as u64 == window.details.unwrap());
     // A tail call has no result to keep.
@@ -177,7 +177,7 @@ fn a_call_that_takes_long_is_a_trigger() {
     let longest = session.threads[0].iter().rfind(is_end).unwrap();
     assert!(longest.has_detail);
     let window = session.manifest.windows.last().unwrap();
-    assert_eq!(window.trigger_ns, Some(longest.event.timestamp.0));
+    assert_eq!(window.trigger_ns, Some(longest.event.timestamp));
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Makes a session of the segments that a killed recorder has left.
+//! Makes a session of the segments of a recorder that was killed.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -16,7 +16,7 @@ fn segments_in(session: &Path) -> Vec<PathBuf> {
         let name = path.file_name().and_then(|name| name.to_str());
         name.is_some_and(|name| name.bytes().all(|byte| byte.is_ascii_digit()))
     };
-    // Whoever was killed had perhaps just begun one.
+    // The killed recorder may have just begun one.
     let has_any = |path: &PathBuf| fs::read_dir(path).is_ok_and(|mut entries| entries.next().is_some());
     let segments = entries.map(|entry| entry.path()).filter(is_segment).filter(has_any);
     let mut segments: Vec<PathBuf> = segments.collect();
@@ -25,7 +25,7 @@ fn segments_in(session: &Path) -> Vec<PathBuf> {
     segments
 }
 
-/// Makes a session in `output` of the segments that a killed recorder has left in a session's folder.
+/// Makes a session in `output` of the segments that a killed recorder has written to a session's folder.
 pub fn save_orphaned_ring(session: &Path, output: &Path) -> Result<PathBuf, ControlError> {
     let segments = segments_in(session);
     let first = segments.iter().find_map(|path| threads_of(&open(path).ok()?).first().map(|(pid, ..)| *pid));

@@ -107,9 +107,13 @@ impl Segments {
                 segment.processes.push(ProcessPart {
                     pid,
                     events: manifest.threads.iter().filter_map(|thread| thread.event_count).sum(),
-                    start: TraceNanos(manifest.time_start_ns),
-                    end: TraceNanos(manifest.time_end_ns),
-                    thread: manifest.threads.iter().min_by_key(|thread| (thread.id != pid.0, thread.id)).cloned(),
+                    start: manifest.time_start_ns,
+                    end: manifest.time_end_ns,
+                    thread: manifest
+                        .threads
+                        .iter()
+                        .min_by_key(|thread| (thread.id != pid.first_thread(), thread.id))
+                        .cloned(),
                 });
                 process.finish()?;
             }
@@ -131,10 +135,12 @@ impl Segments {
         for part in segment.processes.iter().filter(|part| part.events > 0) {
             let figures = self.let_go.entry(part.pid).or_default();
             figures.let_go_events += part.events;
-            figures.let_go_start_ns.get_or_insert(part.start.0);
-            figures.let_go_end_ns = figures.let_go_end_ns.max(Some(part.end.0));
+            figures.let_go_start_ns.get_or_insert(part.start);
+            figures.let_go_end_ns = figures.let_go_end_ns.max(Some(part.end));
             let known = self.let_go_threads.get(&part.pid);
-            if let Some(thread) = part.thread.as_ref().filter(|_| known.is_none_or(|known| known.id != part.pid.0)) {
+            if let Some(thread) =
+                part.thread.as_ref().filter(|_| known.is_none_or(|known| known.id != part.pid.first_thread()))
+            {
                 self.let_go_threads.insert(part.pid, thread.clone());
             }
         }

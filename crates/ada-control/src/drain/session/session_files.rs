@@ -73,7 +73,7 @@ impl SessionFiles {
         &self.path
     }
 
-    /// A process's files, begun now if this is the first that is heard of it.
+    /// A process's files, begun now if it is new.
     pub(crate) fn process(&mut self, pid: ProcessId) -> Result<&mut SessionWriter, ControlError> {
         match self.processes.entry(pid) {
             Entry::Occupied(known) => Ok(known.into_mut()),
@@ -136,7 +136,7 @@ impl SessionFiles {
         self.ring.as_ref().is_some_and(|ring| ring.is_full(bytes()))
     }
 
-    /// Begins a new segment: all threads go on in new files. Gives the time before which nothing is left, if something
+    /// Begins a new segment: all threads go on in new files. Gives the time before which nothing remains, if something
     /// had to go for it.
     pub(crate) fn turn_segment(&mut self) -> Result<Option<TraceNanos>, ControlError> {
         let Some(ring) = &mut self.ring else { return Ok(None) };
@@ -168,7 +168,7 @@ impl SessionFiles {
     pub(crate) fn name_let_go(&mut self, let_go: &HashMap<ProcessId, ThreadEntry>) -> Result<(), ControlError> {
         for (pid, process) in &mut self.processes {
             let Some(thread) = let_go.get(pid).filter(|_| process.manifest_mut().threads.is_empty()) else { continue };
-            let mut writer = process.thread(ThreadId(thread.id))?;
+            let mut writer = process.thread(thread.id)?;
             let entry = writer.entry_mut();
             (entry.tid, entry.handle) = (thread.tid, thread.handle);
             entry.name.clone_from(&thread.name);
@@ -190,7 +190,7 @@ impl SessionFiles {
             let session = closed_segment::open(path)?;
             for (pid, thread, process) in closed_segment::threads_of(&session) {
                 let entries = session.processes()[process].manifest.iter().flat_map(|manifest| &manifest.threads);
-                let entry = entries.clone().find(|entry| entry.id == thread.id().0);
+                let entry = entries.clone().find(|entry| entry.id == thread.id());
                 let writer = self.thread_with_id(pid, thread.id())?;
                 if let Some(entry) = entry {
                     let known = writer.entry_mut();

@@ -177,10 +177,10 @@ impl OpenWindow {
         let (start, end) = self.times.unwrap_or((self.triggered, self.triggered));
         Window {
             trigger: self.opened_by,
-            start_ns: start.0,
-            end_ns: end.0,
-            thread: Some(thread.0),
-            trigger_ns: Some(self.triggered.0),
+            start_ns: start,
+            end_ns: end,
+            thread: Some(thread),
+            trigger_ns: Some(self.triggered),
             details: Some(self.written),
             lost: Some(self.lost),
             triggers: self.triggers,
@@ -280,7 +280,8 @@ mod tests {
         window.of(EventSeq(10)).unwrap().wrote(TraceNanos(100));
         assert!(window.of(EventSeq(11)).is_none());
         let finished = window.finished(ThreadId(5), true).next().unwrap();
-        assert_eq!((finished.start_ns, finished.end_ns, finished.trigger_ns), (90, 100, Some(100)));
+        let times = (finished.start_ns, finished.end_ns, finished.trigger_ns);
+        assert_eq!(times, (TraceNanos(90), TraceNanos(100), Some(TraceNanos(100))));
         assert_eq!((finished.details, finished.lost), (Some(2), Some(1)));
     }
 }

@@ -163,7 +163,7 @@ impl Watch {
     }
 
     /// Whether it matters where functions are: handlers are known by their addresses.
-    pub(crate) fn is_by_place(&self) -> bool {
+    pub(crate) fn is_by_address(&self) -> bool {
         self.triggers.contains(&Trigger::Signal)
     }
 
@@ -350,7 +350,7 @@ mod tests {
         Module {
             id: ModuleId(n),
             program: ProgramId(n),
-            file: LoadedFile { path: "/program".into(), start: 0, end: 0 },
+            file: LoadedFile { path: "/program".into(), start: RuntimeAddr(0), end: RuntimeAddr(0) },
             bias: u64::from(n) << 32,
             build_id: None,
             functions: functions.clone(),

@@ -27,7 +27,7 @@ impl WindowLog {
 
     /// Lets go of windows that ended before a time, together with what was written for them.
     pub(crate) fn forget_before(&mut self, time: TraceNanos) {
-        self.processes.values_mut().for_each(|(windows, _)| windows.retain(|window| window.end_ns >= time.0));
+        self.processes.values_mut().for_each(|(windows, _)| windows.retain(|window| window.end_ns >= time));
     }
 
     /// A process's windows by time, and how many more there were.

@@ -10,7 +10,7 @@ use ada_process::this_process;
 use crate::live::{Answer, Handler, Request, Status};
 use crate::progress::Progress;
 
-/// Keeps the latest progress for whoever asks, and passes it on.
+/// Keeps the latest progress for clients, and passes it on.
 pub(crate) struct StatusHandler<'a> {
     next: &'a dyn Progress,
     pid: ProcessId,
@@ -30,7 +30,7 @@ impl<'a> StatusHandler<'a> {
             pid,
             command,
             since: SystemTime::now(),
-            // Whoever asks may stand in another folder.
+            // The client may run in another folder.
             session: std::path::absolute(&session).unwrap_or(session),
             events: AtomicU64::new(0),
             threads: AtomicU64::new(0),

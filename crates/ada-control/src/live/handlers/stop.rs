@@ -26,7 +26,7 @@ impl StopSwitch {
         self.wanted.load(Ordering::Acquire) || SIGNALLED.load(Ordering::Acquire)
     }
 
-    /// Acknowledges the request: the process is left.
+    /// Acknowledges the request: the process is detached.
     pub(crate) fn mark_done(&self) {
         *self.is_done.lock().expect("nobody panics with the lock") = true;
         self.done.notify_all();

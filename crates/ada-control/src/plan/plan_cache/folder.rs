@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime};
 
 use memmap2::Mmap;
 
-use crate::cache_folder::{CacheFolder, UNFINISHED, default_place};
+use crate::cache_folder::{CacheFolder, UNFINISHED, default_path};
 
 /// What all plans together may take: some fifty programs with their libraries.
 const MOST_BYTES: u64 = 512 << 20;
@@ -20,7 +20,7 @@ const PLAN: &str = "plan";
 
 /// Where plans are kept by default: in `$ADA_CACHE_DIR`, `$XDG_CACHE_HOME/ada` or `~/.cache/ada`, whichever is set first.
 pub fn plan_folder() -> Option<PathBuf> {
-    default_place("plans")
+    default_path("plans")
 }
 
 /// A folder of plans. It need not be there.
@@ -110,9 +110,9 @@ mod tests {
         // Being used makes it the youngest.
         folder.read("b.plan").unwrap();
         folder.make_room_for(250, now);
-        let mut left: Vec<_> = fs::read_dir(&path).unwrap().map(|entry| entry.unwrap().file_name()).collect();
-        left.sort();
-        assert_eq!(left, ["1-1.unfinished", "b.plan", "c.plan"]);
+        let mut remaining: Vec<_> = fs::read_dir(&path).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        remaining.sort();
+        assert_eq!(remaining, ["1-1.unfinished", "b.plan", "c.plan"]);
     }
 
     #[test]

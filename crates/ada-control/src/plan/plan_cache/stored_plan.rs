@@ -10,6 +10,7 @@
 //!
 //! Nothing here depends on alignment, and no list has to be parsed to find the next.
 
+use ada_event::ImageOffset;
 use ada_image::{Function, FunctionTable, StoredTable};
 use ada_patch::{ExitPlan, PatchPlan, Verdict};
 
@@ -43,7 +44,7 @@ pub(super) fn encode(plan: &ImagePlan, key: &[u8]) -> Vec<u8> {
     id.extend_from_slice(build_id.as_deref().unwrap_or_default());
     let lists = [
         key,
-        &words(&[*first_address, *table_hash]),
+        &words(&[first_address.0, *table_hash]),
         &id,
         &table.functions,
         &table.names,
@@ -88,8 +89,17 @@ pub(super) fn decode(stored: &[u8], key: &[u8]) -> Option<ImagePlan> {
     let verdicts = verdicts(lists.next()?)?;
     let (plans, originals) = sites(lists.next()?)?;
     let (exits, exit_originals) = exits(lists.next()?)?;
-    let plan =
-        ImagePlan { first_address, build_id, functions, table_hash, verdicts, plans, originals, exits, exit_originals };
+    let plan = ImagePlan {
+        first_address: ImageOffset(first_address),
+        build_id,
+        functions,
+        table_hash,
+        verdicts,
+        plans,
+        originals,
+        exits,
+        exit_originals,
+    };
     (lists.rest.is_empty() && is_coherent(&plan)).then_some(plan)
 }
 
@@ -291,21 +301,21 @@ pub(super) mod tests {
     }
 
     fn lay_out(plan: ImagePlan) {
-        let (start, base) = (0x5555_5555_0000, RuntimeAddr(0x5555_5000_0000));
+        let (start, base) = (RuntimeAddr(0x5555_5555_0000), RuntimeAddr(0x5555_5000_0000));
         let file = LoadedFile { path: "/bin/ls".into(), start, end: start + (1 << 20) };
         let is_main = |name: Option<&str>| (name == Some("main")).then_some(ada_patch::SkipReason::Excluded);
-        let image = PlannedImage::of_run(plan, file, 0, |_, name, _| is_main(name));
+        let image = PlannedImage::of_run(plan, file, None, |_, name, _| is_main(name));
         let (entries, options) = (AgentEntries::default(), StubOptions::default());
         let mut arena = Arena::new(base, &entries, &options, image.functions.len(), image.exits.len()).unwrap();
         for (index, patch) in &image.plans {
             let _ = arena.add(&patch.at_bias(image.bias), *index, *index as u32, None);
             let ends = patch.patched().flat_map(|range| [range.start, range.end]);
-            assert!(ends.into_iter().all(|at| (start..=start + (1 << 20)).contains(&at.at_bias(image.bias).0)));
+            assert!(ends.into_iter().all(|at| (start..=start + (1 << 20)).contains(&at.at_bias(image.bias))));
         }
         for (exit, _) in &image.exits {
             let _ = arena.add_exit(&exit.at_bias(image.bias), exit.function);
             let ends = exit.patched().flat_map(|range| [range.start, range.end]);
-            assert!(ends.into_iter().all(|at| (start..=start + (1 << 20)).contains(&at.at_bias(image.bias).0)));
+            assert!(ends.into_iter().all(|at| (start..=start + (1 << 20)).contains(&at.at_bias(image.bias))));
         }
     }
 }

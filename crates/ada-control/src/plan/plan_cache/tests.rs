@@ -4,6 +4,7 @@ use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
+use ada_event::RuntimeAddr;
 use ada_image::Image;
 use ada_patch::{SkipReason, Verdict};
 use ada_process::maps::LoadedFile;
@@ -92,15 +93,15 @@ fn a_file_without_an_id_is_known_by_its_content() {
 fn what_this_run_excludes_is_not_what_the_next_one_does() {
     let folder = tempfile::tempdir().unwrap();
     let path = Path::new("/lib/x86_64-linux-gnu/libc.so.6");
-    let plan = |cache: &PlanCache, loader_function: u64, unwanted: &str| {
-        let file = LoadedFile { path: path.into(), start: 0x10_0000, end: 0x40_0000 };
+    let plan = |cache: &PlanCache, loader_function: Option<RuntimeAddr>, unwanted: &str| {
+        let file = LoadedFile { path: path.into(), start: RuntimeAddr(0x10_0000), end: RuntimeAddr(0x40_0000) };
         let unwanted = unwanted.to_owned();
         let exclude = LeftAlone::excluded(move |_, name, _| name == Some(&unwanted));
         PlannedImage::plan(file, cache, loader_function, &exclude).unwrap()
     };
-    let fresh = plan(&PlanCache::new(None), 0, "");
+    let fresh = plan(&PlanCache::new(None), None, "");
     let index = |name| fresh.functions.find(name).unwrap();
-    let qsort = fresh.functions.functions()[index("qsort")].start.0 + 0x10_0000;
+    let qsort = Some(fresh.functions.functions()[index("qsort")].start.at_bias(0x10_0000));
 
     let cache = PlanCache::new(Some(folder.path().into()));
     let first = plan(&cache, qsort, "malloc");
@@ -111,21 +112,21 @@ fn what_this_run_excludes_is_not_what_the_next_one_does() {
     assert_eq!(first.originals.len(), first.plans.len());
 
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
-    let second = plan(&cache, 0, "free");
+    let second = plan(&cache, None, "free");
     assert_eq!(second.verdicts[index("malloc")], fresh.verdicts[index("malloc")]);
     assert_eq!(second.verdicts[index("qsort")], fresh.verdicts[index("qsort")]);
     assert_eq!(second.verdicts[index("free")], Verdict::Skipped(SkipReason::Excluded));
     assert_eq!(second.plans.len(), fresh.plans.len() - 1);
-    assert_eq!(plan(&cache, 0, "").plans, fresh.plans);
+    assert_eq!(plan(&cache, None, "").plans, fresh.plans);
 }
 
 #[test]
 fn what_is_left_alone_has_no_exits_either() {
     let path = Path::new("/lib/x86_64-linux-gnu/libc.so.6");
     let plan = |excluded: fn(Option<&str>) -> bool| {
-        let file = LoadedFile { path: path.into(), start: 0x10_0000, end: 0x40_0000 };
+        let file = LoadedFile { path: path.into(), start: RuntimeAddr(0x10_0000), end: RuntimeAddr(0x40_0000) };
         let exclude = LeftAlone::excluded(move |_, name, _| excluded(name));
-        PlannedImage::plan(file, &PlanCache::new(None), 0, &exclude).unwrap()
+        PlannedImage::plan(file, &PlanCache::new(None), None, &exclude).unwrap()
     };
     let all = plan(|_| false);
     assert!(all.exits.iter().any(|(exit, _)| exit.is_shared), "functions share exits");

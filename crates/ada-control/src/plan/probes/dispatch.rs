@@ -91,7 +91,7 @@ pub(super) const RUNTIME: Runtime = Runtime {
         (&["_Block_release"], "blocks that share a function without a name are matched by their order"),
         (
             &["dispatch_queue_create_with_target$V2", "dispatch_queue_create_with_target", "dispatch_queue_create"],
-            "a queue that takes the memory of another is not told from it",
+            "a queue that takes the memory of another is taken for it",
         ),
     ],
 };

@@ -11,7 +11,7 @@ use crate::plan::module::Module;
 use crate::plan::probes::{RUNTIMES, Runtime};
 
 const NAMELESS_SWIFT: &str = "Swift concurrency: the runtime is inside the program, without names: tasks and blocks, if \
-                              it has any, are not told; trace a program that is not stripped";
+                              it has any, are not recorded; trace a program that is not stripped";
 
 /// A sentence for each thing that cannot be known of the runtimes that a program has.
 pub(crate) fn limits(modules: &[Module]) -> Vec<String> {

@@ -45,7 +45,7 @@ const fn signal_action(name: &'static str, call: &'static [Read]) -> Probe {
 struct Runtime {
     /// As people call it.
     name: &'static str,
-    /// Whoever has one of these has the runtime.
+    /// A program with one of these functions has the runtime.
     marks: &'static [&'static str],
     /// No program that has the runtime can do without these.
     vital: &'static [&'static str],

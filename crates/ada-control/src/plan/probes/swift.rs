@@ -88,8 +88,8 @@ pub(super) const RUNTIME: Runtime = Runtime {
         ),
         (&["swift_task_create", "swift_task_create_common"], "tasks have no creators and no names"),
         (&["swift_task_enqueue"], "when a waiting task became ready to run is not known"),
-        (&["swift_task_switch"], "changes of executors are not told from other suspensions"),
-        (&["swift_continuation_init"], "continuations that are resumed cannot be told from orphans"),
+        (&["swift_task_switch"], "changes of executors look like other suspensions"),
+        (&["swift_continuation_init"], "continuations that are resumed look like orphans"),
         (&["swift_continuation_await"], "suspensions on continuations have no continuation"),
         (&["swift_continuation_resume"], "who resumed a continuation is not known"),
         (&["swift_continuation_throwingResume"], "who resumed a throwing continuation is not known"),
@@ -97,10 +97,7 @@ pub(super) const RUNTIME: Runtime = Runtime {
             &["swift_task_future_wait", "swift_task_future_wait_throwing"],
             "which task another one waited for is not known",
         ),
-        (
-            &["swift_taskGroup_wait_next_throwing", "swift_taskGroup_waitAll"],
-            "waits for groups are not told from others",
-        ),
+        (&["swift_taskGroup_wait_next_throwing", "swift_taskGroup_waitAll"], "waits for groups look like other waits"),
         (&["swift_task_cancel"], "cancellations are not seen"),
     ],
 };

@@ -2,6 +2,8 @@
 
 use std::iter::FusedIterator;
 
+use ada_event::DetailSeq;
+
 use super::check::DetailCheck;
 use super::header::{DetailFooter, DetailHeader};
 use super::record::{DetailRecord, Hop, hop};
@@ -72,8 +74,8 @@ impl<'a> DetailView<'a> {
 
     /// The record at a position, which is what an event's `detail` links to. The first call walks the file once to
     /// remember each 32nd offset; from then on the time does not depend on the position.
-    pub fn record(&self, seq: u32) -> Option<DetailRecord<'a>> {
-        self.table().record(self.bytes, seq.into(), self.shape.arch())
+    pub fn record(&self, seq: DetailSeq) -> Option<DetailRecord<'a>> {
+        self.table().record(self.bytes, seq.get()?.into(), self.shape.arch())
     }
 
     /// Reads everything once and gives all damage: what [`Self::damage`] has, and wrong checksums, threads and times.

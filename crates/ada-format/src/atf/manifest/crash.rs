@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use ada_event::{ProcessId, ThreadId, TraceNanos};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -11,12 +12,12 @@ use super::HexAddr;
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Crash {
     /// The thread, as in `threads`.
-    pub thread: u32,
+    pub thread: ThreadId,
     /// The kernel's id of the thread.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub tid: Option<u32>,
+    pub tid: Option<ThreadId>,
     /// When it hit.
-    pub time_ns: u64,
+    pub time_ns: TraceNanos,
     /// The signal.
     pub signal: i32,
     /// The kernel's `si_code`: positive for a fault, 0 and below for a signal that was sent.
@@ -26,7 +27,7 @@ pub struct Crash {
     pub address: Option<HexAddr>,
     /// The process that sent the signal.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub sender_pid: Option<u32>,
+    pub sender_pid: Option<ProcessId>,
     /// The general registers where it hit.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub registers: BTreeMap<String, HexAddr>,

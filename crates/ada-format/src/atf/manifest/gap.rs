@@ -1,5 +1,6 @@
 //! A point in a thread's events where some are missing, or where the thread had to wait to record one.
 
+use ada_event::{ThreadId, TraceNanos};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -7,9 +8,9 @@ use serde_json::{Map, Value};
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Gap {
     /// The thread, as in `threads`.
-    pub thread: u32,
+    pub thread: ThreadId,
     /// The time of the first event behind the gap, or when it began where there is none.
-    pub time_ns: u64,
+    pub time_ns: TraceNanos,
     /// How many events of the thread were lost there; it may be off by those that were being recorded.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub lost: u64,

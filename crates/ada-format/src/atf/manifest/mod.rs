@@ -20,7 +20,7 @@ pub use switch::Switch;
 
 use std::collections::BTreeMap;
 
-use ada_event::ProcessId;
+use ada_event::{ProcessId, ThreadId, TraceNanos};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -41,9 +41,9 @@ pub struct Manifest {
     /// The threads, each in its folder `thread_<id>`.
     pub threads: Vec<ThreadEntry>,
     /// The earliest event's time.
-    pub time_start_ns: u64,
+    pub time_start_ns: TraceNanos,
     /// The latest event's time.
-    pub time_end_ns: u64,
+    pub time_end_ns: TraceNanos,
     /// The operating system: a name of [`super::Os`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub os: Option<String>,
@@ -58,10 +58,10 @@ pub struct Manifest {
     pub command_line: Vec<String>,
     /// The process.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub pid: Option<u32>,
+    pub pid: Option<ProcessId>,
     /// The process that started it, if that is traced too.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub parent_pid: Option<u32>,
+    pub parent_pid: Option<ProcessId>,
     /// Whether it ran already when the recording began.
     #[serde(default, skip_serializing_if = "is_false")]
     pub attached: bool,
@@ -130,7 +130,7 @@ fn is_false(value: &bool) -> bool {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ThreadEntry {
     /// The thread's id, and the number in its folder's name.
-    pub id: u32,
+    pub id: ThreadId,
     /// Whether it has a detail file.
     pub has_detail: bool,
     /// How many events its index file has.
@@ -138,7 +138,7 @@ pub struct ThreadEntry {
     pub event_count: Option<u64>,
     /// The kernel's id of the thread. Ids are used again: threads of one id at different times have different `id`s.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub tid: Option<u32>,
+    pub tid: Option<ThreadId>,
     /// The thread's handle, its `pthread_t`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub handle: Option<HexAddr>,
@@ -209,10 +209,10 @@ pub struct RingFigures {
     pub let_go_events: u64,
     /// When the first of them happened; absent where there are none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub let_go_start_ns: Option<u64>,
+    pub let_go_start_ns: Option<TraceNanos>,
     /// When the last of them happened.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub let_go_end_ns: Option<u64>,
+    pub let_go_end_ns: Option<TraceNanos>,
     /// Fields that this version does not know.
     #[serde(flatten)]
     pub extra: Map<String, Value>,
@@ -252,15 +252,15 @@ pub struct Window {
     /// What opened it.
     pub trigger: String,
     /// Where it begins, pre-roll included.
-    pub start_ns: u64,
+    pub start_ns: TraceNanos,
     /// Where it ends, post-roll included.
-    pub end_ns: u64,
+    pub end_ns: TraceNanos,
     /// The thread whose detail was written.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub thread: Option<u32>,
+    pub thread: Option<ThreadId>,
     /// When it was opened.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub trigger_ns: Option<u64>,
+    pub trigger_ns: Option<TraceNanos>,
     /// How many events have detail.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub details: Option<u64>,
@@ -284,7 +284,7 @@ impl Manifest {
             os: Some(platform.os.to_string()),
             arch: Some(platform.arch.to_string()),
             clock: Some(platform.clock.to_string()),
-            pid: Some(pid.0),
+            pid: Some(pid),
             ..Self::default()
         }
     }

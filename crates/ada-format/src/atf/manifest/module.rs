@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use ada_event::ModuleId;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use serde_json::{Map, Value};
 
@@ -10,7 +11,7 @@ use serde_json::{Map, Value};
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Module {
     /// The number in the upper half of its functions' ids.
-    pub module_id: u32,
+    pub module_id: ModuleId,
     /// Its file.
     pub path: String,
     /// Its build-id, if it has one.

@@ -1,5 +1,6 @@
 //! What a process was doing when the recording began.
 
+use ada_event::ThreadId;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -8,11 +9,11 @@ use serde_json::{Map, Value};
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct OpenCalls {
     /// The thread, by the kernel's id.
-    pub tid: u32,
+    pub tid: ThreadId,
     /// The thread's own name, if it had one by then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// The functions as `module:symbol`, newest first, as far as unwind tables tell.
+    /// The functions as `module:symbol`, newest first, as far as unwind tables lead.
     pub functions: Vec<String>,
     /// Fields that this version does not know.
     #[serde(flatten)]

@@ -1,5 +1,6 @@
 //! A function that was switched while the program ran.
 
+use ada_event::{FunctionId, TraceNanos};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -7,14 +8,14 @@ use serde_json::{Map, Value};
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Switch {
     /// The function, as events have it.
-    pub function_id: u64,
+    pub function_id: FunctionId,
     /// `count` where calls were counted, `off` where not even that, or a newer mode.
     pub mode: String,
     /// From when.
-    pub from_ns: u64,
+    pub from_ns: TraceNanos,
     /// Until when; absent where it was so to the end.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub to_ns: Option<u64>,
+    pub to_ns: Option<TraceNanos>,
     /// Why: `filter`, `budget`, or a newer reason.
     #[serde(default)]
     pub why: String,

@@ -17,7 +17,7 @@ pub(super) const ZSTD: u8 = 1;
 pub(super) const SPARSE: u8 = 2;
 /// Of how many words a map says whether they differ.
 pub(super) const MAP_BITS: u32 = u64::BITS;
-/// In the place of a mask: the word is a recent one.
+/// Instead of a mask: the word is a recent one.
 pub(super) const RECENT: u8 = 0;
 /// The words of a record that are stored as the difference to the record before: its event and thread, and its time.
 pub(super) const COUNTED_WORDS: std::ops::Range<usize> = record::INDEX_SEQ / 8..record::TIMESTAMP / 8 + 1;
@@ -163,9 +163,9 @@ impl<'a> Parts<'a> {
         let (&mask, masks) = self.masks.split_first().ok_or(BlockFault::Short)?;
         self.masks = masks;
         if self.is_sparse && mask == RECENT {
-            let (&place, data) = self.data.split_first().ok_or(BlockFault::Short)?;
+            let (&index, data) = self.data.split_first().ok_or(BlockFault::Short)?;
             self.data = data;
-            return Ok(self.recent.at(place));
+            return Ok(self.recent.at(index));
         }
         let difference = self.bytes(mask)?;
         let is_counted = COUNTED_WORDS.contains(&number);

@@ -1,6 +1,6 @@
 //! The words that were written lately: what a function returns is soon another one's argument.
 
-/// The last word for each place that words are given to.
+/// The last word for each index that words hash to.
 pub(super) struct RecentWords([u64; PLACES]);
 
 const PLACES: usize = 256;
@@ -13,25 +13,25 @@ impl Default for RecentWords {
 
 impl RecentWords {
     /// Takes note of a word that differs so from what was expected; or says where it is found. Small differences are written
-    /// in as little as a place takes, and are not kept.
+    /// in as little as an index takes, and are not kept.
     #[inline(always)]
     pub(super) fn find_or_add(&mut self, difference: u64, word: u64) -> Option<u8> {
         if difference >> 24 == 0 {
             return None;
         }
-        let place = (word.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56) as u8;
-        let recent = &mut self.0[usize::from(place)];
+        let index = (word.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56) as u8;
+        let recent = &mut self.0[usize::from(index)];
         if *recent == word {
-            return Some(place);
+            return Some(index);
         }
         *recent = word;
         None
     }
 
-    /// The word at a place.
+    /// The word at an index.
     #[inline]
-    pub(super) fn at(&self, place: u8) -> u64 {
-        self.0[usize::from(place)]
+    pub(super) fn at(&self, index: u8) -> u64 {
+        self.0[usize::from(index)]
     }
 }
 
@@ -45,8 +45,8 @@ mod tests {
         let word = 0x7fff_1234_5678;
         assert_eq!(recent.find_or_add(1, word), None);
         assert_eq!(recent.find_or_add(word, word), None);
-        let place = recent.find_or_add(word ^ 0x1000_0000, word).unwrap();
-        assert_eq!(recent.at(place), word);
+        let index = recent.find_or_add(word ^ 0x1000_0000, word).unwrap();
+        assert_eq!(recent.at(index), word);
         assert_eq!(recent.find_or_add(3, word), None);
     }
 }

@@ -212,8 +212,8 @@ impl Changes<'_> {
 
     #[inline(always)]
     fn add(&mut self, difference: u64, word: u64) {
-        let (is_changed, place) = (difference != 0, self.count % MAP_BITS as usize);
-        (self.memory.differences[place], self.memory.words[place]) = (difference, word);
+        let (is_changed, index) = (difference != 0, self.count % MAP_BITS as usize);
+        (self.memory.differences[index], self.memory.words[index]) = (difference, word);
         self.count = self.count.wrapping_add(is_changed.into());
         self.map |= u64::from(is_changed) << (self.number % MAP_BITS);
         self.number = self.number.wrapping_add(1);
@@ -251,8 +251,8 @@ impl Changes<'_> {
         let changes = self.memory.differences[..count].iter().zip(&self.memory.words[..count]);
         for (mask, (&difference, &word)) in mask_room.iter_mut().zip(changes) {
             let len = match recent.find_or_add(difference, word) {
-                Some(place) => {
-                    (*mask, data_room[0]) = (RECENT, place);
+                Some(index) => {
+                    (*mask, data_room[0]) = (RECENT, index);
                     1
                 }
                 None => {
@@ -290,7 +290,7 @@ fn put_bytes(word: u64, mask: u8, room: &mut [u8]) -> usize {
 fn nonzero_bytes(word: u64) -> u8 {
     const LOW: u64 = 0x7f7f_7f7f_7f7f_7f7f;
     let tops = (((word & LOW) + LOW) | word) & !LOW;
-    // Each product of a bit moves it to a place of its own in the top byte.
+    // Each product of a bit moves it to a bit of its own in the top byte.
     ((tops >> 7).wrapping_mul(0x0102_0408_1020_4080) >> 56) as u8
 }
 

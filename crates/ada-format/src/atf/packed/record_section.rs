@@ -203,6 +203,6 @@ mod tests {
         section.flush().unwrap();
         section.set_compressed(true);
         let file = section.finish(&Around::default(), |_| Ok(())).unwrap().into_inner();
-        assert!(file.ends_with(b"PEND"), "nothing of what was flushed is left behind the end");
+        assert!(file.ends_with(b"PEND"), "nothing of what was flushed is behind the end");
     }
 }

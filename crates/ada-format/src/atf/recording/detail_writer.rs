@@ -254,10 +254,10 @@ mod tests {
         let view = DetailView::parse(&file).unwrap();
         assert_eq!((view.len(), view.verify()), (100, Ok(Vec::new())));
         for (n, record) in view.records().enumerate() {
-            assert_eq!(view.record(n as u32), record.ok());
+            assert_eq!(view.record(DetailSeq(n as u32)), record.ok());
         }
-        assert_eq!(view.record(99).unwrap().index_seq, 198);
-        assert_eq!(view.record(100), None);
+        assert_eq!(view.record(DetailSeq(99)).unwrap().index_seq, 198);
+        assert_eq!(view.record(DetailSeq(100)), None);
     }
 
     #[test]

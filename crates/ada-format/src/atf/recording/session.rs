@@ -117,9 +117,9 @@ impl SessionWriter {
         let finished = thread.finish().map_err(|error| error.at(&path))?;
         if let Some((start, end)) = finished.times {
             let manifest = &mut self.manifest;
-            let known_start = if self.saw_events { manifest.time_start_ns } else { start.0 };
-            manifest.time_start_ns = known_start.min(start.0);
-            manifest.time_end_ns = manifest.time_end_ns.max(end.0);
+            let known_start = if self.saw_events { manifest.time_start_ns } else { start };
+            manifest.time_start_ns = known_start.min(start);
+            manifest.time_end_ns = manifest.time_end_ns.max(end);
             self.saw_events = true;
         }
         self.manifest.threads.push(finished.entry);

@@ -170,7 +170,7 @@ impl ThreadWriter {
         let event_count = Some(self.index.next_seq().0);
         let events = self.index.next_seq().0;
         let mut file = self.index.finish_synced(sync)?;
-        // A disk that was full for a while may have left a part of a write behind the footer.
+        // A disk that was full for a while may have kept a part of a write behind the footer.
         let length = match self.store {
             Store::Raw => 2 * 64 + events * Event::SIZE as u64,
             Store::Packed => file.stream_position()?,
@@ -180,7 +180,7 @@ impl ThreadWriter {
         if self.sync == SyncPolicy::OnFinish {
             File::open(&self.path)?.sync_all()?;
         }
-        let entry = ThreadEntry { id: self.thread.0, has_detail, event_count, ..self.entry };
+        let entry = ThreadEntry { id: self.thread, has_detail, event_count, ..self.entry };
         Ok(FinishedThread { entry, times })
     }
 

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::ops::Range;
 use std::sync::Arc;
 
-use ada_event::EventSeq;
+use ada_event::{DetailSeq, EventSeq};
 
 use super::block_cache::BlockCache;
 use crate::atf::detail::{DetailShape, Hop, hop};
@@ -124,11 +124,11 @@ impl<'a> ThreadDetail<'a> {
     }
 
     /// The record at a position, which is what an event's `detail` links to.
-    pub fn record(&self, seq: u32) -> Option<HeldRecord<'a>> {
+    pub fn record(&self, seq: DetailSeq) -> Option<HeldRecord<'a>> {
+        let position = u64::from(seq.get()?);
         match &self.inner {
-            Inner::Raw(view) => Some(HeldRecord { position: seq.into(), held: Held::Mapped(view.record(seq)?) }),
+            Inner::Raw(view) => Some(HeldRecord { position, held: Held::Mapped(view.record(seq)?) }),
             Inner::Packed { packed, recent } => {
-                let position = u64::from(seq);
                 let known = recent.borrow().clone();
                 if let Some(record) = known.and_then(|block| HeldRecord::of(&block, position, packed.arch())) {
                     return Some(record);
@@ -146,7 +146,7 @@ impl<'a> ThreadDetail<'a> {
     pub fn records(&self) -> HeldRecords<'a> {
         let walk = match &self.inner {
             Inner::Raw(view) => Walk::Raw(view.records()),
-            Inner::Packed { packed, .. } => Walk::Packed { packed, next: 0, block: None, left: 0..0 },
+            Inner::Packed { packed, .. } => Walk::Packed { packed, next: 0, block: None, remaining: 0..0 },
         };
         HeldRecords { walk, position: 0 }
     }
@@ -218,7 +218,7 @@ pub struct HeldRecords<'a> {
 #[derive(Debug)]
 enum Walk<'a> {
     Raw(Records<'a>),
-    Packed { packed: &'a PackedDetail, next: usize, block: Option<Arc<DetailBlock>>, left: Range<u64> },
+    Packed { packed: &'a PackedDetail, next: usize, block: Option<Arc<DetailBlock>>, remaining: Range<u64> },
 }
 
 impl<'a> Iterator for HeldRecords<'a> {
@@ -232,15 +232,15 @@ impl<'a> Iterator for HeldRecords<'a> {
                 let record = records.next()?;
                 Some(record.map(|record| HeldRecord { position, held: Held::Mapped(record) }))
             }
-            Walk::Packed { packed, next, block, left } => loop {
-                if let (Some(block), Some(position)) = (&*block, left.next()) {
+            Walk::Packed { packed, next, block, remaining } => loop {
+                if let (Some(block), Some(position)) = (&*block, remaining.next()) {
                     return HeldRecord::of(block, position, packed.arch()).map(Ok);
                 }
                 if *next == packed.shape.block_count() {
                     return None;
                 }
                 if let Ok(read) = packed.shape.read_records(packed.map.bytes(), *next) {
-                    *left = packed.shape.block_range(*next);
+                    *remaining = packed.shape.block_range(*next);
                     *block = Some(Arc::new(read));
                 }
                 packed.map.release(packed.shape.byte_range(*next));

@@ -43,15 +43,17 @@ pub(super) fn open_process(
 ) -> Result<Process, SessionError> {
     let folders =
         numbered_folders(&path, "thread_").map_err(|source| SessionError::Io { path: path.clone(), source })?;
+    let folders: BTreeMap<ThreadId, PathBuf> =
+        folders.into_iter().map(|(number, folder)| (ThreadId(number), folder)).collect();
     let manifest = open_manifest(&path.join("manifest.json"), findings);
     let mut threads = Vec::new();
     for (&id, folder) in &folders {
-        threads.extend(ThreadTrace::open(folder.clone(), ThreadId(id), caches, findings));
+        threads.extend(ThreadTrace::open(folder.clone(), id, caches, findings));
     }
     if let Some(manifest) = &manifest {
         compare(&path, manifest, &folders, findings);
     }
-    let pid = pid.or(manifest.as_ref().and_then(|manifest| manifest.pid).map(ProcessId));
+    let pid = pid.or(manifest.as_ref().and_then(|manifest| manifest.pid));
     Ok(Process { path, pid, manifest, threads })
 }
 
@@ -77,22 +79,23 @@ fn read_manifest(path: &Path) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-fn compare(path: &Path, manifest: &Manifest, folders: &BTreeMap<u32, PathBuf>, findings: &mut Vec<Finding>) {
+fn compare(path: &Path, manifest: &Manifest, folders: &BTreeMap<ThreadId, PathBuf>, findings: &mut Vec<Finding>) {
     let mut found = |path: PathBuf, damage| findings.push(Finding { path, problem: Problem::Damage(damage) });
     if manifest.finished == Some(false) {
         return found(path.join("manifest.json"), Damage::Unfinished);
     }
-    let listed: BTreeMap<u32, bool> = manifest.threads.iter().map(|thread| (thread.id, thread.has_detail)).collect();
+    let listed: BTreeMap<ThreadId, bool> =
+        manifest.threads.iter().map(|thread| (thread.id, thread.has_detail)).collect();
     for (&id, &has_detail) in &listed {
         let folder = path.join(format!("thread_{id}"));
         if !file_in(&folder, Store::index_file).0.exists() {
-            found(folder, Damage::ThreadMissing { thread: ThreadId(id) });
+            found(folder, Damage::ThreadMissing { thread: id });
         } else if file_in(&folder, Store::detail_file).0.exists() != has_detail {
             found(folder, Damage::DetailPresence { listed: has_detail });
         }
     }
-    for (&id, folder) in folders.iter().filter(|(id, _)| !listed.contains_key(id)) {
-        found(folder.clone(), Damage::ThreadUnlisted { thread: ThreadId(id) });
+    for (&thread, folder) in folders.iter().filter(|(id, _)| !listed.contains_key(id)) {
+        found(folder.clone(), Damage::ThreadUnlisted { thread });
     }
 }
 

@@ -1,6 +1,6 @@
 //! Reads a whole session and checks everything that can be checked without knowing the program.
 
-use ada_event::{Event, EventSeq, ThreadId, TraceNanos};
+use ada_event::{DetailSeq, Event, EventSeq, ThreadId};
 
 use super::detail::DetailFile;
 use super::finding::FileFindings;
@@ -40,8 +40,8 @@ fn verify_index(thread: &ThreadTrace, list: &mut Vec<Finding>, progress: &mut im
             check.go_on_at(first);
             check.feed(events, |damage| found.damage(damage));
             for (seq, event) in (first.0..).zip(events.iter().map(Event::from_le_bytes)) {
-                if let Some(detail) = event.detail.get() {
-                    let back = links.back(detail);
+                if event.detail != DetailSeq::NONE {
+                    let (detail, back) = (event.detail, links.back(event.detail));
                     if back.map(u64::from) != Some(seq) {
                         found.damage(Damage::DetailLink { seq: EventSeq(seq), detail, back });
                     }
@@ -96,21 +96,21 @@ fn first_of(shape: &PackedShape, block: usize) -> EventSeq {
 struct DetailLinks<'a> {
     view: Option<ThreadDetail<'a>>,
     ahead: Option<HeldRecords<'a>>,
-    next: u32,
+    next: DetailSeq,
 }
 
 impl<'a> DetailLinks<'a> {
     fn new(thread: &'a ThreadTrace) -> Self {
         let view = thread.detail();
         let ahead = view.as_ref().map(ThreadDetail::records);
-        Self { view, ahead, next: 0 }
+        Self { view, ahead, next: DetailSeq(0) }
     }
 
-    fn back(&mut self, detail: u32) -> Option<u32> {
+    fn back(&mut self, detail: DetailSeq) -> Option<u32> {
         if detail == self.next {
-            self.next = self.next.wrapping_add(1);
+            self.next = DetailSeq(self.next.0.wrapping_add(1));
             let record = self.ahead.as_mut()?.next()?.ok()?;
-            if record.position() == u64::from(detail) {
+            if record.position() == u64::from(detail.0) {
                 return Some(record.get().index_seq);
             }
         }
@@ -163,8 +163,9 @@ fn check_record(
     found: &mut FileFindings<'_>,
 ) {
     // Links have 32 bits; no event links to a record beyond them.
-    let detail = u32::try_from(position).unwrap_or(u32::MAX);
-    let event = index.event(record.event_seq()).filter(|event| event.detail.get() == Some(detail));
+    let detail = u32::try_from(position).map_or(DetailSeq::NONE, DetailSeq);
+    let is_linked = |event: &Event| detail != DetailSeq::NONE && event.detail == detail;
+    let event = index.event(record.event_seq()).filter(is_linked);
     match event {
         None => found.damage(Damage::IndexLink { detail, seq: record.event_seq() }),
         Some(event) if event.timestamp != record.timestamp => {
@@ -210,7 +211,7 @@ fn verify_raw_detail(
 fn verify_counts(process: &Process, list: &mut Vec<Finding>) {
     let Some(manifest) = process.manifest.as_ref().filter(|manifest| manifest.finished != Some(false)) else { return };
     for entry in &manifest.threads {
-        let thread = process.threads.iter().find(|thread| thread.id().0 == entry.id);
+        let thread = process.threads.iter().find(|thread| thread.id() == entry.id);
         if let (Some(listed), Some(found)) = (entry.event_count, thread.map(ThreadTrace::event_count))
             && listed != found
         {
@@ -228,7 +229,7 @@ fn verify_times(process: &Process, list: &mut Vec<Finding>) {
         Some((events.clone().next()?.timestamp, events.clone().next_back()?.timestamp))
     });
     let Some(actual) = ends.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1))) else { return };
-    let stored = (TraceNanos(manifest.time_start_ns), TraceNanos(manifest.time_end_ns));
+    let stored = (manifest.time_start_ns, manifest.time_end_ns);
     if actual.0 < stored.0 || actual.1 > stored.1 {
         let path = process.path.join("manifest.json");
         list.push(Finding { path, problem: Problem::Damage(Damage::TimeRange { stored, actual }) });

@@ -9,6 +9,7 @@
 use std::io;
 use std::ops::Range;
 
+use ada_event::RuntimeAddr;
 use ada_process::maps::Mapping;
 use ada_process::{MemfdId, Remote, SystemCall};
 use ada_ring::CHUNK_SIZE;
@@ -36,70 +37,71 @@ const PAGE: u64 = 4096;
 
 /// Where ada's memory lies in a target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct MemoryPlaces {
+pub(crate) struct MemoryLayout {
     /// The rings.
-    pub(crate) pool: u64,
+    pub(crate) pool: RuntimeAddr,
 }
 
-impl MemoryPlaces {
-    /// The places to try in a target, the best one first.
+impl MemoryLayout {
+    /// The layouts to try in a target, the best one first.
     pub(crate) fn candidates(remote: &dyn Remote) -> io::Result<impl Iterator<Item = Self> + use<>> {
         let [next, room] = kernels_choices(remote, [PAGE, END + DISTANCE + ALIGNMENT])?;
         let next = next?;
         let best = room.ok().map(|room| {
             // A kernel that hands out addresses upwards comes to the block's end first.
             let lowest = if next < room { room + DISTANCE } else { room };
-            lowest.next_multiple_of(ALIGNMENT)
+            lowest.align_up(ALIGNMENT)
         });
         // Where even room may not be asked for.
-        let highest = next.saturating_sub(END + DISTANCE) & !(ALIGNMENT - 1);
-        let further = (0..TRIES).map_while(move |step| highest.checked_sub(step * ALIGNMENT)).filter(|pool| *pool != 0);
+        let highest = next.0.saturating_sub(END + DISTANCE) & !(ALIGNMENT - 1);
+        let further = (0..TRIES).map_while(move |step| highest.checked_sub(step * ALIGNMENT));
+        let further = further.filter(|pool| *pool != 0).map(RuntimeAddr);
         Ok(best.into_iter().chain(further).map(|pool| Self { pool }))
     }
 
-    /// The places in a process that is hooked already, and the rings' memory.
+    /// The layout in a process that is hooked already, and the rings' memory.
     pub(crate) fn find(mappings: &[Mapping]) -> Option<(Self, MemfdId)> {
         mappings.iter().find_map(|mapping| {
             let memfd = MemfdId::of_mapping(mapping).filter(|_| mapping.file_offset == 0)?;
-            let places = Self { pool: mapping.start };
+            let layout = Self { pool: mapping.start };
             // The recorder has the rings too, and runs nothing that it shares with a target.
-            let is_agent = |it: &Mapping| it.start == places.agent() && it.executable && memfd.is_mapped_by(it);
-            mappings.iter().any(is_agent).then_some((places, memfd))
+            let is_agent = |it: &Mapping| it.start == layout.agent() && it.executable && memfd.is_mapped_by(it);
+            mappings.iter().any(is_agent).then_some((layout, memfd))
         })
     }
 
-    pub(crate) fn agent(self) -> u64 {
+    pub(crate) fn agent(self) -> RuntimeAddr {
         self.pool + AGENT
     }
 
     /// The thread states and what belongs to them.
-    pub(crate) fn private(self) -> Range<u64> {
+    pub(crate) fn private(self) -> Range<RuntimeAddr> {
         self.pool + PRIVATE..self.pool + END
     }
 
     /// What the agent keeps for the process.
-    pub(crate) fn process_block(self) -> u64 {
+    pub(crate) fn process_block(self) -> RuntimeAddr {
         self.private().start + private::PROCESS_AT as u64
     }
 
     /// All of it.
-    pub(crate) fn all(self) -> Range<u64> {
+    pub(crate) fn all(self) -> Range<RuntimeAddr> {
         self.pool..self.pool + END
     }
 }
 
 /// Where the kernel would put mappings of these lengths, one after the other.
-fn kernels_choices(remote: &dyn Remote, lengths: [u64; 2]) -> io::Result<[io::Result<u64>; 2]> {
+fn kernels_choices(remote: &dyn Remote, lengths: [u64; 2]) -> io::Result<[io::Result<RuntimeAddr>; 2]> {
     let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
     let map = |length: u64| SystemCall {
         number: libc::SYS_mmap,
         arguments: [0, length, libc::PROT_NONE as u64, flags as u64, u64::MAX, 0],
     };
-    let unmap = |(address, length): (u64, u64)| SystemCall {
+    let unmap = |(address, length): (RuntimeAddr, u64)| SystemCall {
         number: libc::SYS_munmap,
-        arguments: [address, length, 0, 0, 0, 0],
+        arguments: [address.0, length, 0, 0, 0, 0],
     };
-    let mut made = remote.system_calls(&lengths.map(map))?.into_iter();
+    let mut made = remote.system_calls(&lengths.map(map))?.into_iter().map(|made| made.map(RuntimeAddr));
     let mut next = || made.next().unwrap_or_else(|| Err(io::Error::from(io::ErrorKind::UnexpectedEof)));
     let made = [next(), next()];
     let there = made.iter().zip(lengths).filter_map(|(made, length)| Some((*made.as_ref().ok()?, length)));
