@@ -1,6 +1,7 @@
 // A timer interrupts calls of functions that change no register. So every handler has to find the registers as they were
 // set, an address of the program's code, and one of two stack pointers, wherever the thread really is.
 #define _GNU_SOURCE
+#include <setjmp.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,7 +12,7 @@
 enum { SAMPLES = 3000 };
 
 asm(".text\n"
-    ".globl spin, spin_again, spin_end, plain, saves, goes_on\n"
+    ".globl spin, spin_again, spin_end, plain, saves, goes_on, injected\n"
     ".type plain,@function\n"
     "plain: nop; nop; nop; nop; nop; nop; ret\n"
     ".size plain,.-plain\n"
@@ -25,6 +26,11 @@ asm(".text\n"
     "goes_on: nop; nop; nop; nop; nop; jmp plain\n"
     ".size goes_on,.-goes_on\n"
     ".p2align 4\n"
+    // Called between any two instructions.
+    ".type injected,@function\n"
+    "injected: pushf; push %rax; push %rcx; call plain; pop %rcx; pop %rax; popf; ret\n"
+    ".size injected,.-injected\n"
+    ".p2align 4\n"
     ".type spin,@function\n"
     "spin: push %rbx; push %rbp; push %r12; push %r13; push %r14; push %r15; sub $8,%rsp\n"
     " mov %rsp,stack(%rip)\n"
@@ -36,7 +42,7 @@ asm(".text\n"
     "spin_again: call plain; call saves; call goes_on; jmp spin_again\n"
     "spin_end: add $8,%rsp; pop %r15; pop %r14; pop %r13; pop %r12; pop %rbp; pop %rbx; ret\n"
     ".size spin,.-spin\n");
-void spin(void);
+void spin(void), injected(void);
 extern char spin_again[], spin_end[], plain[];
 unsigned long stack;
 
@@ -44,6 +50,7 @@ static volatile int samples, wrong;
 static int how;
 static greg_t r8 = 0x108;
 static ucontext_t taken;
+static sigjmp_buf start;
 static char other_stack[65536] __attribute__((aligned(16)));
 
 static const int order[] = {REG_RAX, REG_RBX, REG_RCX, REG_RDX, REG_RSI, REG_RDI, REG_RBP, REG_R8,
@@ -57,7 +64,7 @@ static void look(const ucontext_t *context) {
     unsigned long at = registers[REG_RIP], depth = stack - registers[REG_RSP];
     int in_loop = at >= (unsigned long)spin_again && at < (unsigned long)spin_end;
     int in_functions = at >= (unsigned long)plain && at < (unsigned long)spin;
-    bad |= !(in_loop && depth == 0) && !(in_functions && depth >= 8 && depth <= 24);
+    bad |= !(in_loop && depth == 0) && !(in_functions && depth >= 8 && depth <= 64);
     bad |= (registers[REG_EFL] & 0x8d5) != 0x891;
     if (bad && wrong++ < 3) {
         fprintf(stderr, "at %#lx (loop %p, functions %p), depth %ld, flags %#llx:", at, (void *)spin_again,
@@ -77,9 +84,9 @@ static void handler(int signal, siginfo_t *information, void *arg) {
     ucontext_t *context = arg;
     greg_t *registers = context->uc_mcontext.gregs;
     unsigned long at = registers[REG_RIP];
-    // Within setcontext, the next one would go on there.
-    int resumes = how == 'c' && (at < (unsigned long)plain || at >= (unsigned long)spin_end);
-    if (registers[REG_R15] != 0x10f || samples >= SAMPLES || resumes)
+    // In setcontext and siglongjmp, which have let signals in again.
+    int is_leaving = (how == 'c' || how == 'l') && (at < (unsigned long)plain || at >= (unsigned long)spin_end);
+    if (registers[REG_R15] != 0x10f || samples >= SAMPLES || is_leaving)
         return;
     if (how != 'c')
         look(context);
@@ -93,6 +100,12 @@ static void handler(int signal, siginfo_t *information, void *arg) {
         sigaddset(&context->uc_sigmask, SIGALRM);
         registers[REG_RIP] = (greg_t)resume;
         registers[REG_RSP] = (greg_t)(other_stack + sizeof other_stack - 8);
+    } else if (how == 'i' && samples % 2) {
+        registers[REG_RSP] -= 8;
+        *(greg_t *)registers[REG_RSP] = registers[REG_RIP];
+        registers[REG_RIP] = (greg_t)injected;
+    } else if (how == 'l' && samples % 4 == 0) {
+        siglongjmp(start, 1);
     } else if (how == 'r') {
         r8 ^= 0x300;
         registers[REG_R8] = r8;
@@ -105,6 +118,7 @@ int main(int argc, char **argv) {
     sigaction(SIGALRM, &action, 0);
     struct itimerval often = {{0, 50}, {0, 50}}, never = {{0, 0}, {0, 0}};
     setitimer(ITIMER_REAL, &often, 0);
+    sigsetjmp(start, 1);
     spin();
     setitimer(ITIMER_REAL, &never, 0);
     printf("%d samples, %d wrong\n", samples, wrong);

@@ -9,7 +9,7 @@
 //! returned. Where a handler has changed it, the thread goes on with that, in the arena if the instruction is displaced. So it
 //! does where the context is handed to `setcontext`.
 
-use ada_ring::arch::{CRASH_REGISTERS, FRAME_POINTER, INSTRUCTION_POINTER, SavedRegisters};
+use ada_ring::arch::{CRASH_REGISTERS, FRAME_POINTER, INSTRUCTION_POINTER, STACK_POINTER, SavedRegisters};
 use ada_ring::probe::Base;
 use ada_ring::shadow_frame::FRAME_HANDLES;
 use ada_ring::state::{INTERRUPTIONS, Interruption};
@@ -22,6 +22,7 @@ use crate::origins::{self, Registers};
 use crate::shadow_stack::top;
 use crate::syscall::{self, SignalsBlocked};
 use crate::waits::{agent_call, is_own_code};
+use crate::{stacks, waits};
 
 /// SIGILL, SIGTRAP, SIGBUS, SIGFPE, SIGSEGV and SIGSYS.
 const FAULTS: [u64; 6] = [4, 5, 7, 8, 11, 31];
@@ -40,17 +41,31 @@ pub(crate) unsafe fn entered(state: *mut ThreadState, slot: *mut u64) {
             return;
         }
         let frame = top(state);
-        let of = |slot: u64| (0..INTERRUPTIONS).find(|&number| (*state).interruptions[number].slot == slot);
-        let Some(number) = of(slot as u64).or_else(|| of(0)).filter(|_| (*frame).slot() == slot as u64) else { return };
+        if (*frame).slot() != slot as u64 {
+            return;
+        }
+        let interruptions = &mut (*state).interruptions;
+        let of = |slot: u64| interruptions.iter().position(|it| it.slot == slot);
+        let number = of(slot as u64).or_else(|| of(0)).unwrap_or_else(|| {
+            // Some were abandoned in a way that was not seen, or there are very many: the oldest has seen enough.
+            take_back(&interruptions[0]);
+            interruptions.rotate_left(1);
+            INTERRUPTIONS - 1
+        });
         let context = slot as u64 + 8;
         let registers = signal_registers(context);
-        let before = frame.sub(1);
-        let function = (before as u64 > (*state).shadow_base).then(|| (*before).function);
+        let before = Some(frame.sub(1)).filter(|before| *before as u64 > (*state).shadow_base);
+        let newest = before.or_else(|| stacks::newest_on(registers[STACK_POINTER]));
+        let function = newest.map(|frame| (*frame).function);
         let interruption = Interruption {
             slot: slot as u64,
             function: function.map_or(0, |it| u64::from(it) + 1),
             registers: *registers,
-            agent_call: if is_own_code(registers[INSTRUCTION_POINTER]) { agent_call(state) } else { [0; 2] },
+            agent_call: if is_own_code(registers[INSTRUCTION_POINTER]) {
+                agent_call(state, registers[STACK_POINTER])
+            } else {
+                [0; 2]
+            },
         };
         if let Some(shown) = shown(&interruption) {
             // Of some signals it is the instruction.
@@ -91,7 +106,7 @@ pub(crate) unsafe fn leaves(state: *mut ThreadState, frame: *mut ShadowFrame) {
     // SAFETY: the caller's promise.
     unsafe {
         if let Some(interruption) = take(state, frame) {
-            go_on(&interruption);
+            go_on(state, &interruption);
         }
     }
 }
@@ -104,9 +119,10 @@ pub(crate) unsafe fn leaves_elsewhere(slot: *const u64) {
     for number in 1..states() {
         // SAFETY: states are mapped, and that of a thread changes its own handlers only.
         unsafe {
-            let own = (*state(number)).interruptions.iter_mut().find(|it| it.slot == slot as u64);
+            let state = state(number);
+            let own = (*state).interruptions.iter_mut().find(|it| it.slot == slot as u64);
             if let Some(interruption) = own.map(core::mem::take) {
-                go_on(&interruption);
+                go_on(state, &interruption);
             }
         }
     }
@@ -124,16 +140,31 @@ fn shown(interruption: &Interruption) -> Option<Registers> {
 }
 
 /// # Safety
-/// The handler is about to return.
-unsafe fn go_on(interruption: &Interruption) {
+/// The handler is about to return, and `state` had the interruption.
+unsafe fn go_on(state: *mut ThreadState, interruption: &Interruption) {
     // SAFETY: the kernel's context is above the handler's slot until the handler has returned.
     let registers = unsafe { signal_registers(interruption.slot + 8) };
-    if Some(*registers) == shown(interruption) {
+    let shown = shown(interruption);
+    if Some(*registers) == shown {
         *registers = interruption.registers;
-    } else if registers[INSTRUCTION_POINTER] != interruption.registers[INSTRUCTION_POINTER]
+        return;
+    }
+    if interruption.agent_call != [0; 2] {
+        // SAFETY: what the program knows is what it was shown. So nobody comes back to the wait.
+        unsafe { waits::abandon(state) };
+    }
+    if registers[INSTRUCTION_POINTER] != interruption.registers[INSTRUCTION_POINTER]
         && let Some(copy) = origins::copy_of(registers[INSTRUCTION_POINTER])
     {
         registers[INSTRUCTION_POINTER] = copy;
+    }
+    // Who has another function called first has put the address to come back to on top of the stack.
+    if let Some(shown) = shown
+        && let Some(copy) = origins::copy_of(shown[INSTRUCTION_POINTER])
+        && syscall::read_word(registers[STACK_POINTER]) == Some(shown[INSTRUCTION_POINTER])
+    {
+        // SAFETY: readable, and the stack of a thread.
+        unsafe { *(registers[STACK_POINTER] as *mut u64) = copy };
     }
 }
 

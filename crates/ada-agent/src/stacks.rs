@@ -99,6 +99,19 @@ pub(crate) unsafe fn go_back(state: *mut ThreadState, stack_pointer: u64, left_a
     }
 }
 
+/// The newest frame of the stack that has an address, if that was left for another one.
+pub(crate) fn newest_on(address: u64) -> Option<*mut ShadowFrame> {
+    if process_block().known_stacks.load(Ordering::Relaxed) == 0 {
+        return None;
+    }
+    let _lock = Lock::take(&process_block().stacks_busy);
+    // SAFETY: the lock is held.
+    let list = unsafe { list() };
+    let known = list.containing(address).and_then(|at| list.get(at))?;
+    let base = shadow_base(known.number as usize) as u64;
+    (known.top > base).then_some(known.top as *mut ShadowFrame)
+}
+
 /// Forgets the stack whose shadow stack somebody else gets.
 pub(crate) fn forget(number: usize) {
     if process_block().known_stacks.load(Ordering::Relaxed) == 0 {

@@ -10,6 +10,7 @@ use crate::arch::number::{
 use crate::arch::{call_on_stack, clock, current_state, raw};
 use crate::config::{Item, get};
 use crate::memory::{agent_stack, process_block, state, state_number};
+use crate::waits::Wait;
 
 const ESRCH: i64 = -3;
 const ENOSYS: i64 = -38;
@@ -66,8 +67,8 @@ pub struct SignalsBlocked {
 enum Blocked {
     /// We have; this was the mask before.
     Here { before: u64 },
-    /// The stub that has called the agent on a stack of its own. The program's stack ends here.
-    ByStub { program_stack: u64 },
+    /// The stub that has called the agent on the own stack of this state.
+    ByStub { state: *mut ThreadState },
     /// Somebody further up the agent's own stack, who is in the middle of something that no handler may see.
     ByCaller,
 }
@@ -80,7 +81,7 @@ impl SignalsBlocked {
             // SAFETY: the thread's own state.
             Some(state) => unsafe {
                 match core::mem::replace(&mut (*state).holds_signals, 1) {
-                    0 => Blocked::ByStub { program_stack: (*state).program_stack },
+                    0 => Blocked::ByStub { state },
                     _ => Blocked::ByCaller,
                 }
             },
@@ -98,7 +99,7 @@ impl SignalsBlocked {
                 sleep_nanoseconds(nanoseconds);
                 *before = exchange_signal_mask(u64::MAX);
             }
-            Blocked::ByStub { program_stack } => let_signals_in(*program_stack, || sleep_nanoseconds(nanoseconds)),
+            Blocked::ByStub { state } => let_signals_in(*state, || sleep_nanoseconds(nanoseconds)),
             Blocked::ByCaller => sleep_nanoseconds(nanoseconds),
         }
     }
@@ -136,24 +137,35 @@ fn state_on_own_stack() -> Option<*mut ThreadState> {
     stack.contains(&(&raw const here as u64)).then(|| state(number))
 }
 
-/// Waits on the program's stack, with signals let in that the stub has blocked.
-fn let_signals_in(program_stack: u64, wait: impl Fn()) {
-    /// The mask, and what to do.
-    struct Pause<W>(u64, W);
+/// Waits on the program's stack, with signals let in that the stub has blocked. The thread is on its state's own stack.
+fn let_signals_in(state: *mut ThreadState, wait: impl Fn()) {
+    struct Pause<W> {
+        state: *mut ThreadState,
+        note: Wait,
+        mask: u64,
+        wait: W,
+    }
     extern "C" fn pause<W: Fn()>(pause: u64) {
         // SAFETY: lives through the call below.
-        let Pause(mask, wait) = unsafe { &*(pause as *const Pause<W>) };
-        exchange_signal_mask(*mask);
-        wait();
-        exchange_signal_mask(u64::MAX);
+        let Pause { state, note, mask, wait } = unsafe { &*(pause as *const Pause<W>) };
+        let wait = || {
+            exchange_signal_mask(*mask);
+            wait();
+            exchange_signal_mask(u64::MAX);
+        };
+        // SAFETY: the thread's own state.
+        unsafe { note.during(*state, wait) };
     }
     fn of<W: Fn()>(_: &Pause<W>) -> extern "C" fn(u64) {
         pause::<W>
     }
-    // SAFETY: the stub has put both masks there.
-    let pause = Pause(unsafe { *(program_stack as *const u64).add(1) }, wait);
-    // SAFETY: nothing of the program's stack is in use below.
-    unsafe { call_on_stack(program_stack, of(&pause), &raw const pause as u64) };
+    // SAFETY: the thread's own state; the stub has put both masks where its stack ends, and uses nothing below.
+    unsafe {
+        let program_stack = (*state).program_stack;
+        let mask = *(program_stack as *const u64).add(1);
+        let pause = Pause { state, note: Wait::of(state), mask, wait };
+        call_on_stack(program_stack, of(&pause), &raw const pause as u64);
+    }
 }
 
 fn exchange_signal_mask(mask: u64) -> u64 {
@@ -200,10 +212,8 @@ const SHORT_WAIT: u64 = 100_000;
 pub fn futex_wait(word: &core::sync::atomic::AtomicU32, value: u32, nanoseconds: u32) {
     let wait = || wait_for_change(word, value, nanoseconds);
     // SAFETY: the thread's own state.
-    let program_stack = state_on_own_stack()
-        .and_then(|state| unsafe { ((*state).holds_signals == 0).then_some((*state).program_stack) });
-    match program_stack {
-        Some(stack) => let_signals_in(stack, wait),
+    match state_on_own_stack().filter(|state| unsafe { (**state).holds_signals } == 0) {
+        Some(state) => let_signals_in(state, wait),
         None => wait(),
     }
 }

@@ -172,6 +172,7 @@ unsafe fn prepare(fresh: *mut ThreadState, number: usize, thread: u32, slot: u64
         (*fresh).agent_stack = stack_of(number);
         // Nobody returns to address 1; the outermost function of a stack may have 0 in its slot.
         (*fresh).signal_return = process_block().signal_return.load(Ordering::Relaxed).max(1);
+        (*fresh).waiting = 0;
         (*fresh).interruptions = [Interruption::default(); INTERRUPTIONS];
         (*fresh).probe_calls = 0;
         (*fresh).open_probes = [ProbeCall::default(); PROBE_CALLS];

@@ -127,6 +127,8 @@ pub struct ThreadState {
     pub slow_count: u64,
     /// The oldest of them.
     pub slow_calls: [SlowCall; SLOW_CALLS],
+    /// Where the agent has left a note about its newest wait; 0 for nowhere.
+    pub waiting: u64,
     /// What was put right for the handlers that are running.
     pub interruptions: [Interruption; INTERRUPTIONS],
     /// 1 while the thread has no state, because a thread that it makes must not have this one.

@@ -88,12 +88,13 @@ fn handlers_of_faults_see_the_addresses_that_the_program_has() {
 }
 
 /// A signal comes between any two instructions. Its handler sees the registers that the program would have without hooks,
-/// and what it changes, or hands to `setcontext`, is what the thread goes on with.
+/// and what it changes, or hands to `setcontext`, is what the thread goes on with. It may have another function called first, or
+/// leave for good.
 #[test]
 fn handlers_see_the_registers_that_the_program_has() {
     let program = Program::new("interrupted.c").flags(&["-O1"]);
     for options in [&[][..], &["--detail", "all"], &["--ring-memory", "1M"]] {
-        for how in ["returns", "copies", "registers"] {
+        for how in ["returns", "copies", "registers", "injects", "leaves"] {
             Tracing::new(&program).option(options).argument(how).check_output();
         }
     }
