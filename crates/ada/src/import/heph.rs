@@ -45,7 +45,8 @@ pub(super) struct Args {
 /// What was read.
 #[derive(Default)]
 struct Read {
-    epoch: Option<u64>,
+    /// The epochs that were said, each with the number of the first event behind it: every peer of a listener has its own.
+    epochs: Vec<(usize, u64)>,
     functions: Vec<String>,
     numbers: HashMap<String, u32>,
     events: Vec<Kept>,
@@ -86,7 +87,8 @@ impl Read {
     fn take(&mut self, packet: &Packet<'_>) -> anyhow::Result<()> {
         let event = match packet {
             Packet::Metadata(metadata) => {
-                self.epoch = metadata.epoch().map(|it| it.0).or(self.epoch);
+                let epoch = metadata.epoch().map(|it| (self.events.len(), it.0));
+                self.epochs.extend(epoch.filter(|(_, epoch)| self.epochs.last().is_none_or(|(_, last)| last != epoch)));
                 return Ok(());
             }
             Packet::Event(event) => event,
@@ -112,7 +114,25 @@ impl Read {
         Ok(())
     }
 
+    /// Counts all times from the earliest epoch, and gives it.
+    fn rebase(&mut self) -> Option<u64> {
+        let epochs = &self.epochs;
+        let base = epochs.iter().map(|(_, epoch)| *epoch).min()?;
+        let later_by = |event: usize| {
+            // What comes before the first one is said by it too.
+            let number = epochs.partition_point(|(first, _)| *first <= event).saturating_sub(1);
+            epochs[number].1 - base
+        };
+        for interval in self.streams.values_mut().flatten().filter(|_| epochs.len() > 1) {
+            let later_by = later_by(interval.event);
+            interval.start = interval.start.saturating_add(later_by);
+            interval.end = interval.end.saturating_add(later_by);
+        }
+        Some(base)
+    }
+
     fn write(mut self, args: &Args) -> anyhow::Result<PathBuf> {
+        let epoch = self.rebase();
         let mut session = SessionWriter::create(
             &args.output,
             SystemTime::now(),
@@ -149,7 +169,7 @@ impl Read {
         manifest.command_line = vec![args.input.to_string()];
         manifest.modules = vec![Module { module_id: MODULE, path: "heph".into(), ..Module::default() }];
         manifest.extra.insert("imported_from".into(), "heph".into());
-        if let Some(epoch) = self.epoch {
+        if let Some(epoch) = epoch {
             manifest.extra.insert("epoch_unix_ns".into(), json!(epoch));
         }
         Ok(session.finish()?)

@@ -42,6 +42,10 @@ impl Listener {
         Self { child, stderr, address, folder }
     }
 
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     pub(crate) fn file(&self) -> PathBuf {
         output(&self.folder)
     }

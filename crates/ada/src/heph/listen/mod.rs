@@ -1,6 +1,7 @@
 //! `ada heph listen`.
 
 mod datagram_queue;
+mod drops;
 mod recorder;
 mod stop;
 mod tally;
@@ -31,7 +32,8 @@ Examples:
 
 Listens on this machine alone unless a host is given; port 0 takes any free port, and stderr says which. Whole, sound \
 packets of all peers are written in the order of their arrival; what is malformed is counted and left out. Ctrl-C (or \
-SIGTERM) writes out what is there and prints the counts.
+SIGTERM) writes out what is there and prints the counts. The exit code is 1 if packets were malformed, missed, dropped by \
+the system or turned away.
 
 Events lost on the way show as gaps in their stream's counters. What was lost before the first or after the last event \
 of a stream leaves no gap, so the range of the counters is printed too, to compare with the sender's.";
@@ -119,7 +121,7 @@ pub(in super::super) fn run(args: &Args) -> anyhow::Result<Outcome> {
     let tally = listening.tally.into_inner().unwrap_or_else(PoisonError::into_inner);
     say(format_args!("received {} packets, {} bytes into {name}\n{tally}", recorded.packets, recorded.bytes));
     listened.output_failed(|| "cannot go on listening; what was received is kept".into())?;
-    Ok(Outcome::Clean)
+    Ok(if tally.is_whole() { Outcome::Clean } else { Outcome::Findings })
 }
 
 fn create(args: &Args) -> anyhow::Result<File> {

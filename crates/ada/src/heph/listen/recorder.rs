@@ -4,6 +4,8 @@ use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::num::NonZeroU64;
 
+use ada_format::heph::{Encoder, Framed, Packet, UnixNanos};
+
 use super::stop::Stop;
 
 /// Writes whole packets, and asks to stop when there are enough, or when writing fails.
@@ -12,6 +14,8 @@ pub(super) struct Recorder {
     stop: Stop,
     limit: u64,
     recorded: Recorded,
+    /// The epoch that the file has said last.
+    epoch: Option<UnixNanos>,
     failure: Option<io::Error>,
 }
 
@@ -29,6 +33,7 @@ impl Recorder {
             stop,
             limit: limit.map_or(u64::MAX, NonZeroU64::get),
             recorded: Recorded::default(),
+            epoch: None,
             failure: None,
         }
     }
@@ -38,15 +43,25 @@ impl Recorder {
         self.failure.is_some() || self.recorded.packets >= self.limit
     }
 
-    /// Writes a packet, unless the recorder is closed. Says whether it did.
-    pub(super) fn record(&mut self, packet: &[u8]) -> bool {
+    /// Writes a packet of a peer, unless the recorder is closed. Says whether it did. `epoch` is what the peer has said, and is
+    /// said again before its events where another's came between.
+    pub(super) fn record(&mut self, framed: &Framed<'_>, epoch: &mut Option<UnixNanos>) -> bool {
         if self.is_closed() {
             return false;
         }
-        match self.output.write_all(packet) {
+        let written = match framed.packet {
+            Packet::Metadata(metadata) => {
+                *epoch = metadata.epoch().or(*epoch);
+                self.epoch = metadata.epoch().or(self.epoch);
+                Ok(())
+            }
+            Packet::Event(_) if epoch.is_some() && *epoch != self.epoch => self.say_epoch(*epoch),
+            Packet::Event(_) => Ok(()),
+        };
+        match written.and_then(|()| self.output.write_all(framed.bytes)) {
             Ok(()) => {
                 self.recorded.packets += 1;
-                self.recorded.bytes += packet.len() as u64;
+                self.recorded.bytes += framed.bytes.len() as u64;
             }
             Err(error) => self.failure = Some(error),
         }
@@ -54,6 +69,14 @@ impl Recorder {
             self.stop.ask();
         }
         self.failure.is_none()
+    }
+
+    fn say_epoch(&mut self, epoch: Option<UnixNanos>) -> io::Result<()> {
+        self.epoch = epoch;
+        let mut packet = Encoder::new();
+        epoch.map_or(Ok(()), |epoch| packet.epoch(epoch)).map_err(io::Error::other)?;
+        self.recorded.bytes += packet.bytes().len() as u64;
+        self.output.write_all(packet.bytes())
     }
 
     /// Hands what is buffered to the system, for those who read along.

@@ -15,6 +15,8 @@ pub(super) struct Tally {
     malformed: u64,
     skipped: u64,
     missed: u64,
+    /// Datagrams that the system had no room for.
+    dropped: u64,
     untracked: u64,
     streams: Vec<(SocketAddr, StreamId, StreamCount)>,
     unlisted_streams: u64,
@@ -46,6 +48,16 @@ impl Tally {
         self.untracked += events;
     }
 
+    /// Takes note of datagrams that the system has dropped.
+    pub(super) const fn dropped(&mut self, datagrams: u64) {
+        self.dropped += datagrams;
+    }
+
+    /// Whether everything that was sent is there, as far as is known.
+    pub(super) const fn is_whole(&self) -> bool {
+        self.malformed == 0 && self.missed == 0 && self.dropped == 0 && self.turned_away == 0
+    }
+
     pub(super) const fn turned_away(&mut self) {
         self.turned_away += 1;
     }
@@ -56,6 +68,9 @@ impl fmt::Display for Tally {
         writeln!(f, "peers {}, turned away {}", self.peers, self.turned_away)?;
         writeln!(f, "malformed {}, skipped {} bytes", self.malformed, self.skipped)?;
         writeln!(f, "missed {} events", self.missed)?;
+        if self.dropped > 0 {
+            writeln!(f, "the system dropped {} datagrams: they came faster than they could be taken", self.dropped)?;
+        }
         for (peer, stream, count) in &self.streams {
             let StreamCount { first, last, received, missed, reordered, repeated } = count;
             writeln!(

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use ada_format::heph::{Decoder, EventCounters, Packet};
+use ada_format::heph::{Decoder, EventCounters, Packet, UnixNanos};
 
 use super::Listening;
 
@@ -63,6 +63,7 @@ fn serve(mut stream: TcpStream, address: SocketAddr, listening: &Listening) {
     let mut peer = Peer {
         decoder: Decoder::with_max_packet(listening.max_packet),
         counters: EventCounters::with_max_streams(MAX_STREAMS),
+        epoch: None,
     };
     // A connection that fails is one that ends: what came whole is kept.
     if peer.receive(&mut stream, listening).is_err() {
@@ -76,6 +77,7 @@ fn serve(mut stream: TcpStream, address: SocketAddr, listening: &Listening) {
 struct Peer {
     decoder: Decoder,
     counters: EventCounters,
+    epoch: Option<UnixNanos>,
 }
 
 impl Peer {
@@ -115,7 +117,7 @@ impl Peer {
         let mut recorder = listening.recorder();
         while let Some(found) = self.decoder.next_packet() {
             let Ok(framed) = found else { continue };
-            if !recorder.record(framed.bytes) {
+            if !recorder.record(&framed, &mut self.epoch) {
                 return false;
             }
             if let Packet::Event(event) = framed.packet {

@@ -7,10 +7,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use ada_format::heph::{EventCounters, EventHead, Packet, Packets};
+use ada_format::heph::{EventCounters, Packet, Packets, UnixNanos};
 
 use super::Listening;
 use super::datagram_queue::{DatagramQueue, Datagrams};
+use super::drops;
 
 /// How soon the listener sees that it is to stop.
 const READ_TIMEOUT: Duration = Duration::from_millis(100);
@@ -28,6 +29,7 @@ pub(super) fn listen(socket: &UdpSocket, listening: &Listening) -> io::Result<()
     thread::scope(|scope| {
         scope.spawn(|| write(&queue, &done, listening));
         let received = receive(socket, &queue, listening);
+        listening.tally().dropped(drops::of(socket));
         // Release pairs with Acquire in `write`: who sees that we are done also sees the last datagram.
         done.store(true, Ordering::Release);
         received
@@ -71,8 +73,19 @@ fn write(queue: &DatagramQueue, done: &AtomicBool, listening: &Listening) {
 
 struct Writer<'a> {
     listening: &'a Listening,
-    peers: HashMap<SocketAddr, EventCounters>,
+    peers: HashMap<SocketAddr, Peer>,
     untracked: u64,
+}
+
+struct Peer {
+    counters: EventCounters,
+    epoch: Option<UnixNanos>,
+}
+
+impl Default for Peer {
+    fn default() -> Self {
+        Self { counters: EventCounters::with_max_streams(MAX_STREAMS), epoch: None }
+    }
 }
 
 impl Writer<'_> {
@@ -80,12 +93,19 @@ impl Writer<'_> {
         for (sender, datagram) in datagrams.iter() {
             let mut packets = Packets::with_max_packet(datagram, self.listening.max_packet);
             for framed in packets.by_ref().flatten() {
-                let mut recorder = self.listening.recorder();
-                if !recorder.record(framed.bytes) {
+                let is_tracked = self.tracks(sender);
+                let peer = is_tracked.then(|| self.peers.entry(sender).or_default());
+                let mut unknown = None;
+                let (counters, epoch) = match peer {
+                    Some(Peer { counters, epoch }) => (Some(counters), epoch),
+                    None => (None, &mut unknown),
+                };
+                if !self.listening.recorder().record(&framed, epoch) {
                     return;
                 }
                 if let Packet::Event(event) = framed.packet {
-                    self.track(sender, &event.head);
+                    counters.into_iter().for_each(|it| it.record(event.head.stream, event.head.counter));
+                    self.untracked += u64::from(!is_tracked);
                 }
             }
             let totals = packets.totals();
@@ -95,16 +115,9 @@ impl Writer<'_> {
         }
     }
 
-    /// Follows the counters of a peer, if it is one of the first that came: addresses can be made up.
-    fn track(&mut self, sender: SocketAddr, head: &EventHead<'_>) {
-        if self.peers.len() >= self.listening.max_peers && !self.peers.contains_key(&sender) {
-            self.untracked += 1;
-            return;
-        }
-        self.peers
-            .entry(sender)
-            .or_insert_with(|| EventCounters::with_max_streams(MAX_STREAMS))
-            .record(head.stream, head.counter);
+    /// Whether the counters of a peer are followed: it is one of the first that came, since addresses can be made up.
+    fn tracks(&self, sender: SocketAddr) -> bool {
+        self.peers.len() < self.listening.max_peers || self.peers.contains_key(&sender)
     }
 
     fn finish(self) {
@@ -112,8 +125,8 @@ impl Writer<'_> {
         tally.untracked(self.untracked);
         let mut peers: Vec<_> = self.peers.into_iter().collect();
         peers.sort_unstable_by_key(|(address, _)| *address);
-        for (address, counters) in &peers {
-            tally.peer(*address, counters);
+        for (address, peer) in &peers {
+            tally.peer(*address, &peer.counters);
         }
     }
 }
