@@ -159,7 +159,7 @@ unsafe fn obtain(
     let mut looks = control.looks_for_ended.load(Ordering::Relaxed);
     let mut claims = control.claims.load(Ordering::Relaxed);
     let (mut hopeless, begun) = (0, clock());
-    while patience.is_left() {
+    while patience.lasts() {
         blocked.sleep(WAIT_STEP);
         let has_hope = hopeless < HOPE || control.looks_for_ended.load(Ordering::Relaxed).wrapping_sub(looks) < LOOKS;
         let beyond = || if is_worth_waiting() && has_hope { None } else { growth::claim_chunk() };
@@ -217,13 +217,13 @@ unsafe fn give_up(state: *mut ThreadState) -> u64 {
     };
     control.count_drop(reason, lost as u64);
     let skipped = (RECORDS_PER_CHUNK - lost) * RawRecord::SIZE;
-    let place = pool.dump() as u64 + skipped as u64;
+    let reserved = pool.dump() as u64 + skipped as u64;
     // SAFETY: the thread's own state.
     unsafe {
         (*state).lost += lost as u64;
-        (*state).index_position = place + RawRecord::SIZE as u64;
+        (*state).index_position = reserved + RawRecord::SIZE as u64;
     }
-    place
+    reserved
 }
 
 /// # Safety
@@ -283,11 +283,11 @@ pub(crate) unsafe fn write_at(state: *mut ThreadState, function: u32, top_and_ki
     }
     // SAFETY: as in `reserve`.
     let position = unsafe { AtomicU64::from_ptr(&raw mut (*state).index_position) };
-    let mut place = position.fetch_add(RawRecord::SIZE as u64, Ordering::Relaxed);
-    if is_past_end(place) {
+    let mut reserved = position.fetch_add(RawRecord::SIZE as u64, Ordering::Relaxed);
+    if is_past_end(reserved) {
         // SAFETY: the thread's own state.
-        place = unsafe { reserve(state) };
+        reserved = unsafe { reserve(state) };
     }
     // SAFETY: a reserved record, or one in the dump.
-    unsafe { RawRecord::publish(place as *mut RawRecord, function, top_and_kind, time) };
+    unsafe { RawRecord::publish(reserved as *mut RawRecord, function, top_and_kind, time) };
 }

@@ -110,7 +110,7 @@ pub(crate) fn put_back(signal: u64) {
         return;
     };
     let words = [current.handler, current.flags, current.restorer, current.mask];
-    saved(signal).iter().zip(words).for_each(|(place, word)| place.store(word, Ordering::Relaxed));
+    saved(signal).iter().zip(words).for_each(|(saved, word)| saved.store(word, Ordering::Relaxed));
     // Another thread may have installed a handler since.
     if let Some(old) = exchange(signal, Some(&Action::ours()))
         && old.handler != SIG_DFL
@@ -141,8 +141,8 @@ unsafe extern "C" fn ada_crash(signal: u64, information: *const u8, context: *co
                 slot.address.store(information.add(16).cast::<u64>().read(), Ordering::Relaxed);
                 let registers = *signal_registers(context as u64);
                 let registers = origins::unhooked(&registers, None).unwrap_or(registers);
-                for (place, register) in slot.registers.iter().zip(registers) {
-                    place.store(register, Ordering::Relaxed);
+                for (recorded, register) in slot.registers.iter().zip(registers) {
+                    recorded.store(register, Ordering::Relaxed);
                 }
             }
             record_frames(slot);

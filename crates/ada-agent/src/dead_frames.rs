@@ -74,15 +74,15 @@ unsafe fn write_cut_off_record(state: *mut ThreadState, frame: *mut ShadowFrame)
     // SAFETY: the caller's promise. A record in a chunk that this thread owns is written by nobody else.
     unsafe {
         let base = get(Item::Pool);
-        let place = base & !0xffff_ffff | u64::from((*frame).record_and_flags & !ShadowFrame::FLAGS);
-        let Some(chunk) = chunks::chunk_of(place) else { return };
+        let address = base & !0xffff_ffff | u64::from((*frame).record_and_flags & !ShadowFrame::FLAGS);
+        let Some(chunk) = chunks::chunk_of(address) else { return };
         let pool = pool();
         let (header, chunk_state) = (pool.header(chunk), pool.state(chunk));
         let is_ours = header.owner() == (*state).thread_key()
             && (chunk_state == ChunkState::Active as u32 || chunk_state == ChunkState::Full as u32);
         let position = (*state).index_position;
-        let is_reserved = chunks::chunk_of(position) != Some(chunk) || place < position;
-        let record = place as *mut RawRecord;
+        let is_reserved = chunks::chunk_of(position) != Some(chunk) || address < position;
+        let record = address as *mut RawRecord;
         if !is_ours || !is_reserved || (&raw const (*record).tsc).read_volatile() != 0 {
             return;
         }

@@ -146,7 +146,7 @@ unsafe fn reach_up(state: *mut ThreadState) {
 }
 
 /// Copies as much of a stack window as can be read, from the return slot at `slot` on. Nothing is read from the record: where
-/// there is no room, threads of all processes write theirs to the same place.
+/// there is no room, threads of all processes write theirs to the same memory.
 ///
 /// # Safety
 /// `state` is the calling thread's own; `record` is reserved.

@@ -19,7 +19,7 @@ pub(crate) fn ask(path: u64) {
     let control = pool.control();
     let mut patience = Patience::new(control);
     let thread = syscall::thread();
-    let Some(call) = place(control, thread, &mut patience) else { return };
+    let Some(call) = claim(control, thread, &mut patience) else { return };
     call.pid.store(syscall::process(), Ordering::Relaxed);
     call.program.store(get(Item::Program) as u32, Ordering::Relaxed);
     call.path.store(path, Ordering::Relaxed);
@@ -33,7 +33,7 @@ pub(crate) fn ask(path: u64) {
         if !is_open || call.tid.load(Ordering::Acquire) != thread {
             return;
         }
-        if !patience.is_left() && call.advance(ExecStage::Asked, ExecStage::Idle) {
+        if !patience.lasts() && call.advance(ExecStage::Asked, ExecStage::Idle) {
             give_back(&control.execs, call);
             return;
         }
@@ -52,7 +52,7 @@ pub(crate) fn failed() {
 }
 
 /// The entry that a thread has from its last try, or a free one.
-fn place<'c>(control: &'c Control, thread: u32, patience: &mut Patience<'_>) -> Option<&'c ExecCall> {
+fn claim<'c>(control: &'c Control, thread: u32, patience: &mut Patience<'_>) -> Option<&'c ExecCall> {
     let execs = &control.execs;
     let tries_again = |call: &&ExecCall| {
         call.advance(ExecStage::Failed, ExecStage::Idle) || call.advance(ExecStage::Go, ExecStage::Idle)
@@ -65,7 +65,7 @@ fn place<'c>(control: &'c Control, thread: u32, patience: &mut Patience<'_>) -> 
         if let Some(call) = execs.claim(thread) {
             return Some(call);
         }
-        if !patience.is_left() {
+        if !patience.lasts() {
             return None;
         }
         syscall::futex_wait(&execs.freed, freed, WAIT_STEP);

@@ -5,6 +5,6 @@ fn panic(_: &core::panic::PanicInfo<'_>) -> ! {
     crate::arch::trap()
 }
 
-/// Named by unwind tables that nobody reads: so that the linker can be told to accept nothing that is missing.
+/// Named by unwind tables that nobody reads: so that the linker may refuse whatever is missing.
 #[unsafe(no_mangle)]
 extern "C" fn rust_eh_personality() {}

@@ -165,10 +165,10 @@ mod tests {
     const FAR_AWAY: u64 = 0x2000_0000_0000;
 
     /// A row of shared memory with two pieces mapped, and room for more behind them. Each test has its own addresses.
-    fn row(most: usize, place: u64) -> Row {
+    fn row(most: usize, number: u64) -> Row {
         const MEMFD_CREATE: u64 = 319;
         const FTRUNCATE: u64 = 77;
-        let start = FAR_AWAY + place * (1 << 30);
+        let start = FAR_AWAY + number * (1 << 30);
         // SAFETY: memory and a descriptor of the test's own.
         unsafe {
             let file = raw(MEMFD_CREATE, [c"row".as_ptr() as u64, 0, 0, 0, 0, 0]) as u64;

@@ -206,8 +206,8 @@ pub(crate) fn forget_all() {
         // SAFETY: states are mapped. Their threads may be changing them: then they take back the same.
         unsafe {
             let interruptions = &raw mut (*state(number)).interruptions;
-            for place in 0..INTERRUPTIONS {
-                let interruption = (&raw mut (*interruptions)[place]).replace(Interruption::default());
+            for number in 0..INTERRUPTIONS {
+                let interruption = (&raw mut (*interruptions)[number]).replace(Interruption::default());
                 if interruption.slot != 0 {
                     take_back(&interruption);
                 }

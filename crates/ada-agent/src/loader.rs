@@ -36,7 +36,7 @@ pub(crate) fn libraries_changed() {
     loop {
         match loader.waiting.compare_exchange(0, ASKING, Ordering::AcqRel, Ordering::Relaxed) {
             Ok(_) => break,
-            Err(other) if patience.is_left() => syscall::futex_wait(&loader.waiting, other, WAIT_STEP),
+            Err(other) if patience.lasts() => syscall::futex_wait(&loader.waiting, other, WAIT_STEP),
             Err(_) => return,
         }
     }
@@ -61,7 +61,7 @@ pub(crate) fn libraries_changed() {
             continue;
         }
         syscall::futex_wait(&loader.said, said, WAIT_STEP);
-        if !patience.is_left() {
+        if !patience.lasts() {
             let _ = loader.waiting.compare_exchange(process, 0, Ordering::AcqRel, Ordering::Relaxed);
             return;
         }

@@ -4,7 +4,7 @@ use ada_ring::state::PROBE_CALLS;
 use ada_ring::{ShadowFrame, ThreadState};
 
 /// Forgets the probed call of a frame that is taken out. A call need not return: a child of vfork leaves its parent's
-/// thread with its `execve` open. The frame's place is used again, and who is there next may be no probed call.
+/// thread with its `execve` open. The frame's memory is used again, and what is there next may be no probed call.
 ///
 /// # Safety
 /// `state` is the calling thread's own, with signals blocked.

@@ -29,9 +29,9 @@ struct Table {
 }
 
 impl Table {
-    fn of(place: &ListedArena) -> Option<Self> {
-        let arena = place.start.load(Ordering::Acquire);
-        let table = place.table.load(Ordering::Relaxed);
+    fn of(listed: &ListedArena) -> Option<Self> {
+        let arena = listed.start.load(Ordering::Acquire);
+        let table = listed.table.load(Ordering::Relaxed);
         if arena == 0 {
             return None;
         }
@@ -123,8 +123,8 @@ impl Table {
         }
         let is_saved = |it: &&SavedRegister| u32::from(it.list) == list && u32::from(it.depth) <= depth;
         for saved in self.saved.iter().filter(is_saved) {
-            let place = (depth - u32::from(saved.depth)) as usize / 8;
-            let (Some(&word), Some(register)) = (words.get(place), registers.get_mut(saved.register as usize)) else {
+            let index = (depth - u32::from(saved.depth)) as usize / 8;
+            let (Some(&word), Some(register)) = (words.get(index), registers.get_mut(saved.register as usize)) else {
                 return false;
             };
             *register = if saved.register as usize == FLAGS { restored_flags(*register, word) } else { word };
@@ -178,9 +178,9 @@ fn tables() -> impl Iterator<Item = Table> {
 /// innermost one that is recorded.
 pub(crate) fn unhooked(registers: &Registers, function: Option<u32>) -> Option<Registers> {
     let instruction = registers[INSTRUCTION_POINTER];
-    let holds = |place: &&ListedArena| {
-        let start = place.start.load(Ordering::Acquire);
-        start != 0 && (start..place.table.load(Ordering::Relaxed)).contains(&instruction)
+    let holds = |listed: &&ListedArena| {
+        let start = listed.start.load(Ordering::Acquire);
+        start != 0 && (start..listed.table.load(Ordering::Relaxed)).contains(&instruction)
     };
     let table = Table::of(process_block().arenas.iter().find(holds)?)?;
     let mut unhooked = *registers;

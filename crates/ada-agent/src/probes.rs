@@ -20,11 +20,11 @@ const CLONE_VM: u64 = 0x100;
 const CLONE_VFORK: u64 = 0x4000;
 const CLONE_SETTLS: u64 = 0x8_0000;
 
-/// Keeps what a probe sees of a call, and publishes the call's record, `place`.
+/// Keeps what a probe sees of a call, and publishes the call's record.
 ///
 /// # Safety
-/// `state` is the calling thread's own, `slot` what its stub passed, and `place` a record that it has reserved.
-pub(crate) unsafe fn call(state: *mut ThreadState, slot: *mut u64, place: *mut RawRecord, probe: u64) {
+/// `state` is the calling thread's own, `slot` what its stub passed, and `record` one that it has reserved.
+pub(crate) unsafe fn call(state: *mut ThreadState, slot: *mut u64, record: *mut RawRecord, probe: u64) {
     // SAFETY: the caller's promise.
     let saved = unsafe { SavedRegisters::below(slot) };
     let registers = arch::bases_at_call(saved);
@@ -35,15 +35,15 @@ pub(crate) unsafe fn call(state: *mut ThreadState, slot: *mut u64, place: *mut R
     if let Some(call) = kernel_call(probe, registers) {
         // SAFETY: the caller's promise.
         unsafe {
-            publish_plain(place);
+            publish_plain(record);
             prepare_kernel_call(state, call);
         }
         return;
     }
     // SAFETY: the caller's promise.
     unsafe {
-        let record = (*place).top_and_kind;
-        if record & 3 == RecordKind::Call as u32 {
+        let top_and_kind = (*record).top_and_kind;
+        if top_and_kind & 3 == RecordKind::Call as u32 {
             let number = (*state).probe_calls as usize % PROBE_CALLS;
             (*state).open_probes[number] = ProbeCall { frame: (*state).shadow_top, probe, registers };
             (*state).probe_calls += 1;
@@ -51,7 +51,7 @@ pub(crate) unsafe fn call(state: *mut ThreadState, slot: *mut u64, place: *mut R
         let mut bases = [0; BASES];
         bases[..registers.len()].copy_from_slice(&registers);
         let detail = RawDetail {
-            function: (*place).function,
+            function: (*record).function,
             registers: arch::call_registers(saved).words(),
             return_address: *slot,
             frame_pointer: saved.frame_pointer(),
@@ -59,7 +59,7 @@ pub(crate) unsafe fn call(state: *mut ThreadState, slot: *mut u64, place: *mut R
             ..RawDetail::default()
         };
         let time = keep(state, probe, CALL, &bases, detail, arch::call_context(saved));
-        AtomicU64::from_ptr(place.cast::<u64>()).store(time, Ordering::Release);
+        AtomicU64::from_ptr(record.cast::<u64>()).store(time, Ordering::Release);
     }
     if has_role(probe, Role::Exec) {
         exec::ask(first_argument);
@@ -107,9 +107,9 @@ unsafe fn prepare_kernel_call(state: *mut ThreadState, (number, arguments): (u64
 ///
 /// # Safety
 /// As [`call`].
-unsafe fn publish_plain(place: *mut RawRecord) {
+unsafe fn publish_plain(record: *mut RawRecord) {
     // SAFETY: the caller's promise.
-    unsafe { RawRecord::publish(place, (*place).function, (*place).top_and_kind & !IS_PROBED, arch::clock()) };
+    unsafe { RawRecord::publish(record, (*record).function, (*record).top_and_kind & !IS_PROBED, arch::clock()) };
 }
 
 /// Leaves word of what the process is about to end with: whoever reads its records may not be its parent.
@@ -206,13 +206,13 @@ unsafe fn keep(
     // SAFETY: the caller's promise; a reserved record belongs to its thread until it is marked.
     unsafe {
         let position = AtomicU64::from_ptr(&raw mut (*state).probe_position);
-        let mut place = position.fetch_add(RawProbe::SIZE as u64, Ordering::Relaxed);
-        if is_past_end(place) {
-            place = details::reserve_in_lane(state, Lane::Probe);
+        let mut reserved = position.fetch_add(RawProbe::SIZE as u64, Ordering::Relaxed);
+        if is_past_end(reserved) {
+            reserved = details::reserve_in_lane(state, Lane::Probe);
         }
         // Read last, so that the time is the event's own and no other's.
         let time = arch::clock();
-        let record = place as *mut RawProbe;
+        let record = reserved as *mut RawProbe;
         record.write(RawProbe {
             detail: RawDetail { mark: 0, tsc: time, ..detail },
             context,

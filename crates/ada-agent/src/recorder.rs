@@ -25,7 +25,7 @@ impl<'c> Patience<'c> {
     }
 
     /// Whether to wait once more.
-    pub(crate) fn is_left(&mut self) -> bool {
+    pub(crate) fn lasts(&mut self) -> bool {
         let (rounds, now) = (self.control.heartbeats.load(Ordering::Relaxed), syscall::now());
         if rounds != self.rounds {
             (self.rounds, self.seen) = (rounds, now);

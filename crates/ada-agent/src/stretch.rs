@@ -1,4 +1,4 @@
-//! Which memory leads from one place to another without a gap, as one stack does.
+//! Which memory leads from one address to another without a gap, as one stack does.
 //!
 //! A stack may have thousands of frames, and each asks how far its stack reaches. What was found out for one holds for
 //! the others, so that no page is asked for twice.

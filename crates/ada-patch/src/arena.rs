@@ -176,7 +176,7 @@ impl Arena {
         let address_of = |external| match external {
             External::Switch => switch,
             External::Displaced => displaced,
-            _ => template.place(external, recorder).unwrap_or_else(|| shared.address(external)),
+            _ => template.address_in_recorder(external, recorder).unwrap_or_else(|| shared.address(external)),
         };
         template.counter.emit(counter, function, probe, address_of, front);
         template.recorder.emit(recorder, function, probe, address_of, recorders);
@@ -338,7 +338,7 @@ fn origin_of(base: RuntimeAddr, run: &MovedCode) -> Origin {
     Origin { at: distance(run.at) as u32, original: distance(run.from) as i32, kind: kind.encode() }
 }
 
-/// The same for a part of an exit at `stub` that was at `from`, among other places.
+/// The same for a part of an exit at `stub` that was at `from`, among others.
 fn origin_of_shared(base: RuntimeAddr, stub: RuntimeAddr, from: RuntimeAddr, run: &MovedCode) -> Origin {
     let distance = |address: RuntimeAddr| address.0.wrapping_sub(base.0) as u32;
     let (behind, bytes) = ((run.from.0 - from.0) as u8, run.length as u8);

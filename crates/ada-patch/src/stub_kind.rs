@@ -52,7 +52,7 @@ impl StubKind {
         matches!(self, Self::ProbedFull | Self::ProbedEntry)
     }
 
-    /// What the agent is told of the call, where it has to know of it.
+    /// What the agent has to know of the call, if anything.
     pub(crate) const fn stack_change(self) -> Option<StackChange> {
         match self {
             Self::LongJump => Some(StackChange::LongJump),

@@ -4,7 +4,7 @@
 //!
 //! ```text
 //! Free --agent--> Claimed --agent--> Active --agent--> Full --drain--> Draining --drain--> Free
-//!                    ^------------- agent, when told to drop the oldest -----'
+//!                    ^------------- agent, where it drops the oldest -----'
 //! ```
 //! An active chunk of a dead thread goes the drain's way as if it were full.
 //!

@@ -42,7 +42,7 @@ const _: () = {
     assert!(PUSHED[PUSHED.len() - 1].1 == 0);
 };
 
-/// Calls the agent's entry point at a place of the table with (return slot, rcx, rax), all registers kept but rax, or rcx,
+/// Calls the agent's entry point of the table with (return slot, rcx, rax), all registers kept but rax, or rcx,
 /// which takes the result. The agent finds the function's registers below the slot.
 ///
 /// It keeps rbx and r15 itself, but they are saved too, for handlers that run while it waits.

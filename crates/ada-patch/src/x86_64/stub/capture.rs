@@ -1,6 +1,6 @@
 //! Code that captures registers and a window of the stack beside an event.
 //!
-//! It is called where a stub would stamp its record, with the record's place in rcx, and publishes both: the detail
+//! It is called where a stub would stamp its record, with the record's address in rcx, and publishes both: the detail
 //! record first, so that whoever sees the event finds its detail. Both have one time stamp, by which they are paired.
 //!
 //! ```text
@@ -111,9 +111,9 @@ impl Details {
         publish(a, detail::RETURN)
     }
 
-    /// Moves the record's place to r8, reads the clock into rdx, and reserves a detail record in rcx.
+    /// Moves the record's address to r8, reads the clock into rdx, and reserves a detail record in rcx.
     fn begin(&self, a: &mut CodeAssembler) -> Result<(), IcedError> {
-        let mut placed = a.create_label();
+        let mut reserved = a.create_label();
         a.push(r8)?;
         a.mov(r8, rcx)?;
         a.rdtsc()?;
@@ -124,9 +124,9 @@ impl Details {
         a.mov(eax, ecx)?;
         a.not(eax)?;
         a.test(eax, PAST_END_MASK as i32)?;
-        a.jne(placed)?;
+        a.jne(reserved)?;
         a.call(self.chunk)?;
-        a.set_label(&mut placed)?;
+        a.set_label(&mut reserved)?;
         a.mov(eax, dword_ptr(r8 + offset_of!(RawRecord, function) as i32))?;
         a.mov(dword_ptr(rcx + offset_of!(RawDetail, function) as i32), eax)?;
         a.mov(qword_ptr(rcx + offset_of!(RawDetail, tsc) as i32), rdx)

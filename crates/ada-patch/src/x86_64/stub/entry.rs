@@ -18,7 +18,7 @@ use super::thread_state::{
 };
 use crate::{StubKind, StubOptions};
 
-/// The places in a recorder that something leads to.
+/// Where in a recorder something leads to.
 pub(super) struct Ways {
     pub(super) no_state: CodeLabel,
     pub(super) recording: CodeLabel,
@@ -169,7 +169,7 @@ pub(super) fn recorder(
 }
 
 /// Pushes the frame of the function above the newest one in rdx, for the record reserved in rcx; leaves its address in
-/// rdx. Goes to `overwritten` where a signal handler has used the place before the top was moved.
+/// rdx. Goes to `overwritten` where a signal handler has used the memory before the top was moved.
 ///
 /// The record is written after this, so that a handler which comes in between works above the frame. Should it jump
 /// away, the frame tells whoever clears it up where the unwritten record is.
@@ -181,7 +181,7 @@ fn push_frame(a: &mut CodeAssembler, kind: StubKind, overwritten: CodeLabel) -> 
         a.lea(rax, qword_ptr(rsp + SLOT))?;
         if kind.is_probed() { a.neg(rax) } else { a.not(rax) }
     };
-    // The slot word comes first, and is looked at last: whoever used the place meanwhile has written another.
+    // The slot word comes first, and is looked at last: whoever used the memory meanwhile has written another.
     slot_word(a)?;
     a.mov(qword_ptr(rdx + FRAME + frame::SLOT_WORD), rax)?;
     a.mov(rax, qword_ptr(rsp + SLOT))?;

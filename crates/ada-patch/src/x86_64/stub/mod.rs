@@ -11,8 +11,8 @@
 //! ```
 //!
 //! A switch per function says whether this happens at all. It is a word of the arena, changed from outside while the
-//! program runs: 0 for the whole of it; otherwise the call is only counted, and the word is the place of the function's
-//! counter in the thread's block of them. That way is the shortest there is: one register, no flags where the function
+//! program runs: 0 for the whole of it; otherwise the call is only counted, and the word says where the function's
+//! counter is in the thread's block of them. That way is the shortest there is: one register, no flags where the function
 //! does not look at them (see [`super::flags`]), nothing that another thread writes. It lies right before the displaced
 //! instructions and close to those of its neighbours, because with calls every few nanoseconds the processor's caches
 //! for instructions, branches and pages are what it costs most.
@@ -106,8 +106,8 @@ impl StubTemplate {
         })
     }
 
-    /// Where a stub whose recorder is at `recorder` has one of the places in it.
-    pub(crate) fn place(&self, external: External, recorder: RuntimeAddr) -> Option<RuntimeAddr> {
+    /// Where a stub whose recorder is at `recorder` has what an external stands for.
+    pub(crate) fn address_in_recorder(&self, external: External, recorder: RuntimeAddr) -> Option<RuntimeAddr> {
         match external {
             External::NoState => Some(RuntimeAddr(recorder.0 + self.no_state as u64)),
             External::Recording => Some(RuntimeAddr(recorder.0 + self.recording as u64)),

@@ -1,4 +1,4 @@
-//! Index records, as stubs write them: the place is reserved first, the time stamp stored last.
+//! Index records, as stubs write them: room is reserved first, the time stamp stored last.
 
 use std::mem::offset_of;
 
@@ -15,7 +15,7 @@ const TIME: i32 = offset_of!(RawRecord, tsc) as i32;
 pub(super) const FUNCTION: i32 = offset_of!(RawRecord, function) as i32;
 pub(super) const TOP_AND_KIND: i32 = offset_of!(RawRecord, top_and_kind) as i32;
 
-/// Leaves the place of the next record in rcx; jumps to `no_room` where the chunk is full. Clobbers rax.
+/// Leaves the address of the next record in rcx; jumps to `no_room` where the chunk is full. Clobbers rax.
 pub(super) fn reserve(a: &mut CodeAssembler, no_room: CodeLabel) -> Result<(), IcedError> {
     a.mov(ecx, RawRecord::SIZE as i32)?;
     a.xadd(field(INDEX_POSITION), rcx)?;
