@@ -23,8 +23,12 @@ pub(crate) fn make() {
     {
         return;
     }
+    // The exit of a handler may be among them, and has to be seen. The next one who comes by tries again.
+    if handlers::any_is_shown() {
+        block.edits_busy.store(0, Ordering::Release);
+        return;
+    }
     let done = block.edits_done.load(Ordering::Relaxed) as usize;
-    handlers::forget_all();
     for edit in (done..added).filter_map(|number| edits.get(number)) {
         let is_ours = edit.program.load(Ordering::Relaxed) == get(Item::Program) as u32;
         if !is_ours || clock() > edit.until.load(Ordering::Relaxed) {

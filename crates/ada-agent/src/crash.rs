@@ -140,7 +140,7 @@ unsafe extern "C" fn ada_crash(signal: u64, information: *const u8, context: *co
             unsafe {
                 slot.address.store(information.add(16).cast::<u64>().read(), Ordering::Relaxed);
                 let registers = *signal_registers(context as u64);
-                let registers = origins::unhooked(&registers, None).unwrap_or(registers);
+                let registers = origins::unhooked(&registers, None).map_or(registers, |it| it.registers);
                 for (recorded, register) in slot.registers.iter().zip(registers) {
                     recorded.store(register, Ordering::Relaxed);
                 }

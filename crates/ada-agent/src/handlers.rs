@@ -9,7 +9,9 @@
 //! returned. Where a handler has changed it, the thread goes on with that, in the arena if the instruction is displaced. So it
 //! does where the context is handed to `setcontext`.
 
-use ada_ring::arch::{CRASH_REGISTERS, FRAME_POINTER, INSTRUCTION_POINTER, STACK_POINTER, SavedRegisters};
+use ada_ring::arch::{
+    CRASH_REGISTERS, FLAGS, FRAME_POINTER, INSTRUCTION_POINTER, STACK_POINTER, SavedRegisters, kept_flags,
+};
 use ada_ring::probe::Base;
 use ada_ring::shadow_frame::FRAME_HANDLES;
 use ada_ring::state::{INTERRUPTIONS, Interruption};
@@ -18,7 +20,7 @@ use ada_ring::{ShadowFrame, ThreadState};
 use crate::arch::{INFORMATION_AT, KERNEL_CONTEXT, REGISTERS_AT, bases_at_call, signal_registers};
 use crate::crash;
 use crate::memory::{state, states};
-use crate::origins::{self, Registers};
+use crate::origins::{self, Unhooked};
 use crate::shadow_stack::top;
 use crate::syscall::{self, SignalsBlocked};
 use crate::waits::{agent_call, is_own_code};
@@ -67,7 +69,7 @@ pub(crate) unsafe fn entered(state: *mut ThreadState, slot: *mut u64) {
                 [0; 2]
             },
         };
-        if let Some(shown) = shown(&interruption) {
+        if let Some(Unhooked { registers: shown, .. }) = shown(&interruption) {
             // Of some signals it is the instruction.
             let address = (context + INFORMATION_AT + 16) as *mut u64;
             if *address == registers[INSTRUCTION_POINTER] && is_fault(slot, context + INFORMATION_AT) {
@@ -129,7 +131,7 @@ pub(crate) unsafe fn leaves_elsewhere(slot: *const u64) {
 }
 
 /// What a handler is shown, where that is not what there is.
-fn shown(interruption: &Interruption) -> Option<Registers> {
+fn shown(interruption: &Interruption) -> Option<Unhooked> {
     let function = interruption.function.checked_sub(1).map(|function| function as u32);
     let mut registers = interruption.registers;
     let [way, frame_pointer] = interruption.agent_call;
@@ -145,8 +147,17 @@ unsafe fn go_on(state: *mut ThreadState, interruption: &Interruption) {
     // SAFETY: the kernel's context is above the handler's slot until the handler has returned.
     let registers = unsafe { signal_registers(interruption.slot + 8) };
     let shown = shown(interruption);
-    if Some(*registers) == shown {
-        *registers = interruption.registers;
+    if let Some(Unhooked { registers: shown, kept_at }) = &shown
+        && [STACK_POINTER, INSTRUCTION_POINTER].iter().all(|&number| registers[number] == shown[number])
+    {
+        let seen = core::mem::replace(registers, interruption.registers);
+        for number in (0..CRASH_REGISTERS).filter(|&number| seen[number] != shown[number]) {
+            match kept_at[number] {
+                0 => registers[number] = seen[number],
+                // SAFETY: a stub's part of the stack, which stays until the thread goes on.
+                kept_at => unsafe { *(kept_at as *mut u64) = kept(number, seen[number]) },
+            }
+        }
         return;
     }
     if interruption.agent_call != [0; 2] {
@@ -159,13 +170,18 @@ unsafe fn go_on(state: *mut ThreadState, interruption: &Interruption) {
         registers[INSTRUCTION_POINTER] = copy;
     }
     // Who has another function called first has put the address to come back to on top of the stack.
-    if let Some(shown) = shown
+    if let Some(Unhooked { registers: shown, .. }) = shown
         && let Some(copy) = origins::copy_of(shown[INSTRUCTION_POINTER])
         && syscall::read_word(registers[STACK_POINTER]) == Some(shown[INSTRUCTION_POINTER])
     {
         // SAFETY: readable, and the stack of a thread.
         unsafe { *(registers[STACK_POINTER] as *mut u64) = copy };
     }
+}
+
+/// A register as a stub keeps it.
+fn kept(number: usize, value: u64) -> u64 {
+    if number == FLAGS { kept_flags(value) } else { value }
 }
 
 /// The thread goes on with a context that may be one that a handler was shown: where its instruction is displaced, it is to
@@ -200,30 +216,28 @@ pub(crate) unsafe fn forget(state: *mut ThreadState, frame: *mut ShadowFrame) {
     }
 }
 
-/// The same for all handlers of all threads: their exits may not be seen any more from now on.
-pub(crate) fn forget_all() {
-    for number in 1..states() {
-        // SAFETY: states are mapped. Their threads may be changing them: then they take back the same.
-        unsafe {
-            let interruptions = &raw mut (*state(number)).interruptions;
-            for number in 0..INTERRUPTIONS {
-                let interruption = (&raw mut (*interruptions)[number]).replace(Interruption::default());
-                if interruption.slot != 0 {
-                    take_back(&interruption);
-                }
-            }
-        }
-    }
+/// Whether a handler of some thread is shown what is not there. Its exit has to be seen.
+pub(crate) fn any_is_shown() -> bool {
+    (1..states()).any(|number| {
+        // SAFETY: states are mapped. Their threads may be changing them: whatever is read is only looked at.
+        let interruptions = unsafe { (&raw const (*state(number)).interruptions).read_volatile() };
+        interruptions.iter().any(|it| it.slot != 0 && is_shown(it))
+    })
+}
+
+/// Whether the context of a handler is as it was shown. Where the handler was abandoned, that is chance.
+fn is_shown(interruption: &Interruption) -> bool {
+    let mut found = [0; CRASH_REGISTERS];
+    syscall::read_words(interruption.slot + 8 + REGISTERS_AT, &mut found)
+        && shown(interruption).is_some_and(|it| it.registers == found)
 }
 
 /// # Safety
 /// The context was there when the handler began.
 unsafe fn take_back(interruption: &Interruption) {
-    let context = interruption.slot + 8;
-    let mut found = [0; CRASH_REGISTERS];
-    if syscall::read_words(context + REGISTERS_AT, &mut found) && Some(found) == shown(interruption) {
+    if is_shown(interruption) {
         // SAFETY: it was readable a moment ago, and is what the kernel has written to a stack.
-        unsafe { *signal_registers(context) = interruption.registers };
+        unsafe { *signal_registers(interruption.slot + 8) = interruption.registers };
     }
 }
 

@@ -14,6 +14,13 @@ use crate::syscall;
 /// The registers of an interrupted thread.
 pub(crate) type Registers = [u64; CRASH_REGISTERS];
 
+/// The state that an interrupted thread would have without hooks.
+pub(crate) struct Unhooked {
+    pub(crate) registers: Registers,
+    /// Where a stub keeps each of them meanwhile; 0 for those that are where they belong.
+    pub(crate) kept_at: Registers,
+}
+
 /// How deep the code that a stub calls goes on calling.
 const MOST_CALLS: usize = 3;
 /// No part of a stub has more words on the stack.
@@ -26,6 +33,10 @@ struct Table {
     depths: &'static [StubDepth],
     saved: &'static [SavedRegister],
     exit_users: &'static [ExitUser],
+    /// The numbers of displaced instructions' origins, by where they were.
+    displaced: &'static [u32],
+    /// Those of exits' users.
+    users_by_original: &'static [u32],
 }
 
 impl Table {
@@ -37,17 +48,20 @@ impl Table {
         }
         // SAFETY: the recorder lists an arena once its table is written, and nothing unmaps it before the hooks are gone.
         unsafe {
-            let [origins, depths, saved, users] = (*(table as *const [u32; 4])).map(|count| count as usize);
+            let [origins, depths, saved, users, displaced] = (*(table as *const [u32; 5])).map(|count| count as usize);
             let first_origin = (table + HEADER as u64) as *const Origin;
             let first_depth = first_origin.add(origins).cast::<StubDepth>();
             let first_saved = first_depth.add(depths).cast::<SavedRegister>();
             let first_user = first_saved.add(saved).cast::<ExitUser>();
+            let first_displaced = first_user.add(users).cast::<u32>();
             Some(Self {
                 arena,
                 origins: from_raw_parts(first_origin, origins),
                 depths: from_raw_parts(first_depth, depths),
                 saved: from_raw_parts(first_saved, saved),
                 exit_users: from_raw_parts(first_user, users),
+                displaced: from_raw_parts(first_displaced, displaced),
+                users_by_original: from_raw_parts(first_displaced.add(displaced), users),
             })
         }
     }
@@ -57,8 +71,9 @@ impl Table {
     }
 
     /// Makes of a state in the arena what the program would have. False where that is not known.
-    fn unhook(&self, registers: &mut Registers, function: Option<u32>) -> bool {
+    fn unhook(&self, state: &mut Unhooked, function: Option<u32>) -> bool {
         for _ in 0..=MOST_CALLS {
+            let registers = &mut state.registers;
             let Some((origin, inside)) = self.origin_of(registers[INSTRUCTION_POINTER]) else { return false };
             let Some(kind) = OriginKind::decode(origin.kind) else { return false };
             match kind {
@@ -84,12 +99,13 @@ impl Table {
                 }
                 OriginKind::Stub(list) => {
                     registers[INSTRUCTION_POINTER] = self.at(origin.original);
-                    return self.restore(registers, list, inside);
+                    return self.restore(state, list, inside);
                 }
                 OriginKind::Called(list) | OriginKind::Returns(list) => {
-                    if !self.restore(registers, list, inside) {
+                    if !self.restore(state, list, inside) {
                         return false;
                     }
+                    let registers = &mut state.registers;
                     let Some(caller) = syscall::read_word(registers[STACK_POINTER]) else { return false };
                     registers[INSTRUCTION_POINTER] = caller;
                     registers[STACK_POINTER] += RETURN_POPS;
@@ -103,7 +119,7 @@ impl Table {
     }
 
     /// Takes off the stack what a part of a stub has there, and puts the registers back that it has saved.
-    fn restore(&self, registers: &mut Registers, list: u32, inside: u32) -> bool {
+    fn restore(&self, Unhooked { registers, kept_at }: &mut Unhooked, list: u32, inside: u32) -> bool {
         let is_there = |depth: &&StubDepth| u32::from(depth.list) == list && u32::from(depth.from) <= inside;
         let Some(last) = self.depths.iter().rfind(is_there).filter(|it| it.depth != StubDepth::UNKNOWN) else {
             return false;
@@ -128,6 +144,7 @@ impl Table {
                 return false;
             };
             *register = if saved.register as usize == FLAGS { restored_flags(*register, word) } else { word };
+            kept_at[saved.register as usize] = pointer + 8 * index as u64;
         }
         true
     }
@@ -148,17 +165,35 @@ impl Table {
     }
 
     fn copy_of(&self, instruction: u64) -> Option<u64> {
-        let copy = |origin: &Origin, original: i32, bytes: u64| {
-            let inside = instruction.checked_sub(self.at(original))?;
-            (inside < bytes).then(|| self.arena + u64::from(origin.at) + inside)
-        };
-        self.origins.iter().find_map(|origin| match OriginKind::decode(origin.kind)? {
-            OriginKind::Displaced(bytes) => copy(origin, origin.original, bytes.into()),
-            OriginKind::SharedExit { behind, bytes, is_below: false } => {
-                let users = self.users_of(origin.original as u32);
-                users.iter().find_map(|user| copy(origin, user.original + i32::from(behind), bytes.into()))
+        let distance = i32::try_from(instruction.wrapping_sub(self.arena) as i64).ok()?;
+        self.copy_of_displaced(distance).or_else(|| self.copy_of_shared(distance)).map(|at| self.arena + u64::from(at))
+    }
+
+    fn copy_of_displaced(&self, instruction: i32) -> Option<u32> {
+        let original = |number: &u32| self.origins[*number as usize].original;
+        let behind = self.displaced.partition_point(|number| original(number) <= instruction);
+        let nearest = original(self.displaced.get(behind.checked_sub(1)?)?);
+        let first = self.displaced.partition_point(|number| original(number) < nearest);
+        let origin = &self.origins[self.displaced[first] as usize];
+        let Some(OriginKind::Displaced(bytes)) = OriginKind::decode(origin.kind) else { return None };
+        let inside = (instruction - nearest) as u32;
+        (inside < bytes).then_some(origin.at + inside)
+    }
+
+    fn copy_of_shared(&self, instruction: i32) -> Option<u32> {
+        let user = |number: &u32| &self.exit_users[*number as usize];
+        let behind = self.users_by_original.partition_point(|number| user(number).original <= instruction);
+        let user = user(self.users_by_original.get(behind.checked_sub(1)?)?);
+        let offset = (instruction - user.original) as u32;
+        let first = self.origins.partition_point(|origin| origin.at < user.stub);
+        self.origins[first..].iter().take_while(|origin| origin.original as u32 == user.stub).find_map(|origin| {
+            match OriginKind::decode(origin.kind)? {
+                OriginKind::SharedExit { behind, bytes, is_below: false } => {
+                    let inside = offset.checked_sub(behind.into())?;
+                    (inside < bytes.into()).then_some(origin.at + inside)
+                }
+                _ => None,
             }
-            _ => None,
         })
     }
 
@@ -176,14 +211,14 @@ fn tables() -> impl Iterator<Item = Table> {
 
 /// The state that a thread with these registers would have without hooks, if it runs an arena's code. `function` is the
 /// innermost one that is recorded.
-pub(crate) fn unhooked(registers: &Registers, function: Option<u32>) -> Option<Registers> {
+pub(crate) fn unhooked(registers: &Registers, function: Option<u32>) -> Option<Unhooked> {
     let instruction = registers[INSTRUCTION_POINTER];
     let holds = |listed: &&ListedArena| {
         let start = listed.start.load(Ordering::Acquire);
         start != 0 && (start..listed.table.load(Ordering::Relaxed)).contains(&instruction)
     };
     let table = Table::of(process_block().arenas.iter().find(holds)?)?;
-    let mut unhooked = *registers;
+    let mut unhooked = Unhooked { registers: *registers, kept_at: [0; CRASH_REGISTERS] };
     table.unhook(&mut unhooked, function).then_some(unhooked)
 }
 

@@ -306,7 +306,13 @@ impl Arena {
         let mut users = self.exit_users.clone();
         users.sort_unstable();
         let mut bytes = Vec::with_capacity(origins::HEADER + size_of_val(&*origins) + size_of_val(&*users));
-        for count in [origins.len(), depths.len(), saved.len(), users.len()] {
+        let is_displaced = |origin: &Origin| matches!(OriginKind::decode(origin.kind), Some(OriginKind::Displaced(_)));
+        let mut displaced: Vec<u32> =
+            (0..).zip(&origins).filter(|(_, it)| is_displaced(it)).map(|(at, _)| at).collect();
+        displaced.sort_by_key(|&number| origins[number as usize].original);
+        let mut users_by_original: Vec<u32> = (0..users.len() as u32).collect();
+        users_by_original.sort_by_key(|&number| users[number as usize].original);
+        for count in [origins.len(), depths.len(), saved.len(), users.len(), displaced.len(), 0] {
             bytes.extend((count as u32).to_le_bytes());
         }
         for Origin { at, original, kind } in origins {
@@ -323,6 +329,7 @@ impl Arena {
         for ExitUser { stub, function, original } in users {
             bytes.extend([stub.to_le_bytes(), function.to_le_bytes(), original.to_le_bytes()].into_iter().flatten());
         }
+        bytes.extend(displaced.into_iter().chain(users_by_original).flat_map(u32::to_le_bytes));
         bytes
     }
 

@@ -3,10 +3,11 @@
 //!
 //! ```text
 //! 0    how many there are of each, in this order
-//! 16   the origins, in the order of the arena's code
+//! 24   the origins, in the order of the arena's code
 //! …    how much of the stack the kinds of stubs use
 //! …    which registers they save there
 //! …    the functions that share exits, in the order of the exits' stubs
+//! …    the numbers of displaced instructions' origins, and of those functions, in the order of the program's code
 //! ```
 
 /// A stretch of an arena's code. Addresses are distances from the arena's start.
@@ -128,7 +129,7 @@ pub struct ExitUser {
 }
 
 /// Bytes before the first origin.
-pub const HEADER: usize = 16;
+pub const HEADER: usize = 24;
 
 /// An arena of a process that has such a table.
 #[derive(Debug, Default)]

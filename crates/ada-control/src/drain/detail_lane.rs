@@ -267,7 +267,8 @@ impl ThreadChunks<'_> {
             None => (0..self.pool.chunk_end()).filter(is_one).collect(),
         };
         // Each program that a process runs counts from 0.
-        chunks.sort_by_key(|&chunk| {
+        // The key is read once: the thread may change it meanwhile.
+        chunks.sort_by_cached_key(|&chunk| {
             let header = self.pool.header(chunk);
             (header.program.load(Ordering::Relaxed), header.ordinal.load(Ordering::Relaxed))
         });

@@ -20,12 +20,18 @@ pub const INSTRUCTION_POINTER: usize = 16;
 /// The last one: the flags.
 pub const FLAGS: usize = 17;
 
+/// Sign, zero, auxiliary carry, parity and carry: what `lahf` puts into ah.
+const LOW: u64 = 0xd5;
+const OVERFLOW: u64 = 1 << 11;
+
+/// The other way round: as a stub saves them.
+pub const fn kept_flags(flags: u64) -> u64 {
+    (flags & LOW) << 8 | if flags & OVERFLOW == 0 { 0 } else { 1 }
+}
+
 /// The flags of a program, where a stub has saved those that arithmetic sets, as [`super::StubFrame`] has them. The stub may
 /// have added 0x7f to what `seto` has left, to restore them.
 pub const fn restored_flags(flags: u64, saved: u64) -> u64 {
-    /// Sign, zero, auxiliary carry, parity and carry: what `lahf` puts into ah.
-    const LOW: u64 = 0xd5;
-    const OVERFLOW: u64 = 1 << 11;
     let overflow = if matches!(saved as u8, 1 | 0x80) { OVERFLOW } else { 0 };
     flags & !(LOW | OVERFLOW) | saved >> 8 & LOW | overflow
 }

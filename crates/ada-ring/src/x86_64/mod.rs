@@ -6,7 +6,7 @@ mod saved_registers;
 
 pub use captured_registers::{CallRegisters, ReturnRegisters, VECTOR_BYTES};
 pub use crash_registers::{
-    CRASH_REGISTER_NAMES, CRASH_REGISTERS, FLAGS, FRAME_POINTER, INSTRUCTION_POINTER, RAX, STACK_POINTER,
+    CRASH_REGISTER_NAMES, CRASH_REGISTERS, FLAGS, FRAME_POINTER, INSTRUCTION_POINTER, RAX, STACK_POINTER, kept_flags,
     restored_flags,
 };
 pub use saved_registers::{SAVED_VECTORS, SIGNAL_MASKS, SavedRegisters, StubFrame};
