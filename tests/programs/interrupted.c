@@ -39,12 +39,15 @@ asm(".text\n"
     " mov $0x10f,%r15\n"
     // All flags of arithmetic but zero and parity.
     " push $0x891; popf\n"
+    " movl $1,is_set(%rip)\n"
     "spin_again: call plain; call saves; call goes_on; jmp spin_again\n"
-    "spin_end: add $8,%rsp; pop %r15; pop %r14; pop %r13; pop %r12; pop %rbp; pop %rbx; ret\n"
+    "spin_end: movl $0,is_set(%rip); add $8,%rsp; pop %r15; pop %r14; pop %r13; pop %r12; pop %rbp; pop %rbx; ret\n"
     ".size spin,.-spin\n");
 void spin(void), injected(void);
 extern char spin_again[], spin_end[], plain[];
 unsigned long stack;
+// The registers are set.
+volatile int is_set;
 
 static volatile int samples, wrong;
 static int how;
@@ -86,7 +89,7 @@ static void handler(int signal, siginfo_t *information, void *arg) {
     unsigned long at = registers[REG_RIP];
     // In setcontext and siglongjmp, which have let signals in again.
     int is_leaving = (how == 'c' || how == 'l') && (at < (unsigned long)plain || at >= (unsigned long)spin_end);
-    if (registers[REG_R15] != 0x10f || samples >= SAMPLES || is_leaving)
+    if (!is_set || samples >= SAMPLES || is_leaving)
         return;
     if (how != 'c')
         look(context);
@@ -105,6 +108,7 @@ static void handler(int signal, siginfo_t *information, void *arg) {
         *(greg_t *)registers[REG_RSP] = registers[REG_RIP];
         registers[REG_RIP] = (greg_t)injected;
     } else if (how == 'l' && samples % 4 == 0) {
+        is_set = 0;
         siglongjmp(start, 1);
     } else if (how == 'r') {
         r8 ^= 0x300;

@@ -17,9 +17,10 @@ use ada_ring::shadow_frame::FRAME_HANDLES;
 use ada_ring::state::{INTERRUPTIONS, Interruption};
 use ada_ring::{ShadowFrame, ThreadState};
 
-use crate::arch::{INFORMATION_AT, KERNEL_CONTEXT, REGISTERS_AT, bases_at_call, signal_registers};
+use crate::arch::{INFORMATION_AT, KERNEL_CONTEXT, REGISTERS_AT, bases_at_call, clock, signal_registers};
 use crate::crash;
-use crate::memory::{state, states};
+use crate::lock::Lock;
+use crate::memory::{process_block, state, states};
 use crate::origins::{self, Unhooked};
 use crate::shadow_stack::top;
 use crate::syscall::{self, SignalsBlocked};
@@ -46,14 +47,7 @@ pub(crate) unsafe fn entered(state: *mut ThreadState, slot: *mut u64) {
         if (*frame).slot() != slot as u64 {
             return;
         }
-        let interruptions = &mut (*state).interruptions;
-        let of = |slot: u64| interruptions.iter().position(|it| it.slot == slot);
-        let number = of(slot as u64).or_else(|| of(0)).unwrap_or_else(|| {
-            // Some were abandoned in a way that was not seen, or there are very many: the oldest has seen enough.
-            take_back(&interruptions[0]);
-            interruptions.rotate_left(1);
-            INTERRUPTIONS - 1
-        });
+        let number = free_number(state, slot as u64);
         let context = slot as u64 + 8;
         let registers = signal_registers(context);
         let before = Some(frame.sub(1)).filter(|before| *before as u64 > (*state).shadow_base);
@@ -81,6 +75,25 @@ pub(crate) unsafe fn entered(state: *mut ThreadState, slot: *mut u64) {
         (*frame).record_and_flags |= FRAME_HANDLES;
         // The agent hears of the exit.
         (*frame).slot_complement = (slot as u64).wrapping_neg();
+    }
+}
+
+/// Where to note an interruption.
+///
+/// # Safety
+/// As [`entered`].
+unsafe fn free_number(state: *mut ThreadState, slot: u64) -> usize {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let interruptions = &mut (*state).interruptions;
+        let of = |slot: u64| interruptions.iter().position(|it| it.slot == slot);
+        of(slot).or_else(|| of(0)).unwrap_or_else(|| {
+            // Some were abandoned in a way that was not seen, or there are very many: one of them has seen enough.
+            let _lock = Lock::take(&process_block().handlers_busy);
+            let number = clock() as usize % INTERRUPTIONS;
+            take_back(&core::mem::take(&mut interruptions[number]), (*state).signal_return);
+            number
+        })
     }
 }
 
@@ -118,15 +131,9 @@ pub(crate) unsafe fn leaves(state: *mut ThreadState, frame: *mut ShadowFrame) {
 /// # Safety
 /// `slot` is a return slot.
 pub(crate) unsafe fn leaves_elsewhere(slot: *const u64) {
-    for number in 1..states() {
-        // SAFETY: states are mapped, and that of a thread changes its own handlers only.
-        unsafe {
-            let state = state(number);
-            let own = (*state).interruptions.iter_mut().find(|it| it.slot == slot as u64);
-            if let Some(interruption) = own.map(core::mem::take) {
-                go_on(state, &interruption);
-            }
-        }
+    if let Some((state, interruption)) = take_from_any(slot as u64) {
+        // SAFETY: the caller's promise.
+        unsafe { go_on(state, &interruption) };
     }
 }
 
@@ -211,7 +218,7 @@ pub(crate) unsafe fn forget(state: *mut ThreadState, frame: *mut ShadowFrame) {
     // SAFETY: the caller's promise.
     unsafe {
         if let Some(interruption) = take(state, frame) {
-            take_back(&interruption);
+            take_back(&interruption, (*state).signal_return);
         }
     }
 }
@@ -234,10 +241,16 @@ fn is_shown(interruption: &Interruption) -> bool {
 
 /// # Safety
 /// The context was there when the handler began.
-unsafe fn take_back(interruption: &Interruption) {
+unsafe fn take_back(interruption: &Interruption, signal_return: u64) {
     if is_shown(interruption) {
         // SAFETY: it was readable a moment ago, and is what the kernel has written to a stack.
         unsafe { *signal_registers(interruption.slot + 8) = interruption.registers };
+    } else if syscall::read_word(interruption.slot) == Some(signal_return) {
+        // SAFETY: as above. The handler has chosen where to go on, and its return may not be seen.
+        let registers = unsafe { signal_registers(interruption.slot + 8) };
+        if let Some(copy) = origins::copy_of(registers[INSTRUCTION_POINTER]) {
+            registers[INSTRUCTION_POINTER] = copy;
+        }
     }
 }
 
@@ -251,6 +264,22 @@ unsafe fn take(state: *mut ThreadState, frame: *mut ShadowFrame) -> Option<Inter
         }
         (*frame).record_and_flags &= !FRAME_HANDLES;
         let slot = (*frame).slot();
-        (*state).interruptions.iter_mut().find(|it| it.slot == slot).map(core::mem::take)
+        take_from(state, slot).or_else(|| take_from_any(slot).map(|(_, interruption)| interruption))
     }
+}
+
+/// # Safety
+/// `state` is in use. That of another thread changes its own handlers only.
+unsafe fn take_from(state: *mut ThreadState, slot: u64) -> Option<Interruption> {
+    // SAFETY: the caller's promise.
+    unsafe { (*state).interruptions.iter_mut().find(|it| it.slot == slot).map(core::mem::take) }
+}
+
+/// From the thread that the handler began on: contexts are swapped in by others.
+fn take_from_any(slot: u64) -> Option<(*mut ThreadState, Interruption)> {
+    let _lock = Lock::take(&process_block().handlers_busy);
+    (1..states()).map(state).find_map(|state| {
+        // SAFETY: states are mapped.
+        unsafe { take_from(state, slot) }.map(|interruption| (state, interruption))
+    })
 }

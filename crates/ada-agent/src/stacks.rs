@@ -23,7 +23,7 @@ use crate::lock::Lock;
 use crate::memory::{known_stacks, process_block, shadow_base, shadow_end, state as state_at, state_threads, states};
 use crate::shadow_stack::{ceiling, sentinel, set_ceiling, set_limits};
 use crate::stretch::is_one_stack;
-use crate::{state_claims, syscall};
+use crate::{state_claims, syscall, waits};
 
 const PAGE: u64 = 4096;
 /// How far below the used part of a thread's own stack its extent is probed, so that not each page takes a system call.
@@ -49,6 +49,7 @@ const AROUND: u64 = 256;
 pub(crate) unsafe fn settle(state: *mut ThreadState, address: u64, bounds: Option<Range<u64>>, left_at: u64) {
     // SAFETY: the caller's promise; the lock is held while the list is used.
     unsafe {
+        waits::reclaim(state, &extent(state));
         if (*state).number == 0 || extent(state).contains(&address) {
             return;
         }

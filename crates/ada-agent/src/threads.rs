@@ -44,6 +44,7 @@ pub fn acquire(slot: u64) -> Option<*mut ThreadState> {
             process_block().edits_busy.store(0, Ordering::Relaxed);
             process_block().growing.store(0, Ordering::Relaxed);
             process_block().stacks_busy.store(0, Ordering::Relaxed);
+            process_block().handlers_busy.store(0, Ordering::Relaxed);
             // SAFETY: the only thread of a new process, and this is its copy of the state.
             unsafe {
                 (*current).tid = thread;

@@ -4,11 +4,12 @@
 //! there next overwrites it.
 
 use ada_ring::ThreadState;
-use ada_ring::arch::{SAVED_VECTORS, SIGNAL_MASKS};
+use ada_ring::arch::{RED_ZONE, SAVED_VECTORS, SIGNAL_MASKS};
+use core::ops::Range;
 
 /// In a note that holds, its own address is its mark.
 const MARK: u64 = 0x6164_615f_7761_6974;
-/// No more of the stack is used while the agent waits.
+/// No more of the stack is used while the agent waits, below the note.
 const MOST_BYTES: u64 = 1024;
 
 /// The note.
@@ -62,7 +63,9 @@ pub(crate) unsafe fn agent_call(state: *mut ThreadState, stack_pointer: u64) -> 
     // SAFETY: a note above the stack pointer, and close to it, is on a stack in use, though it may be no note any more.
     unsafe {
         let note = (*state).waiting as *const Wait;
-        let is_near = (note as u64).checked_sub(stack_pointer).is_some_and(|distance| distance < MOST_BYTES);
+        // It may lie in the red zone.
+        let distance = (note as u64 + RED_ZONE).checked_sub(stack_pointer);
+        let is_near = distance.is_some_and(|distance| distance < MOST_BYTES + RED_ZONE);
         if is_near && (*note).mark == note as u64 ^ MARK { (*note).call } else { [0; 2] }
     }
 }
@@ -77,6 +80,22 @@ pub(crate) unsafe fn abandon(state: *mut ThreadState) {
         (*state).waiting = 0;
         (*state).holds_signals = 0;
         (*state).agent_stack_busy = 0;
+    }
+}
+
+/// Frees the agent's own stack where a handler that interrupted the wait has left for good: what the thread uses of the stack that
+/// the note is on ends above it.
+///
+/// # Safety
+/// `state` is the calling thread's own, with signals blocked, and `extent` what is known of the stack that it is on.
+pub(crate) unsafe fn reclaim(state: *mut ThreadState, extent: &Range<u64>) {
+    let here = 0_u64;
+    // SAFETY: the caller's promise.
+    unsafe {
+        let note = (*state).waiting;
+        if (*state).agent_stack_busy != 0 && extent.contains(&note) && note < &raw const here as u64 {
+            abandon(state);
+        }
     }
 }
 

@@ -60,7 +60,10 @@ impl RecordingThreads<'_> {
         let (pool, tally) = (drain.pool(), drain.tally());
         let follower = ExecFollower::new(programs, workshop, options, pool);
         thread::scope(|scope| {
-            let drained = scope.spawn(|| run_drain(drain, files, programs, options, pid, status, snapshot_requests));
+            let drained = scope.spawn(|| {
+                let _end = EndWithPanic;
+                run_drain(drain, files, programs, options, pid, status, snapshot_requests)
+            });
             scope.spawn(|| {
                 // The lists are not needed before somebody reads the session, so the program does not wait for them.
                 manifest::write_lists(&mut programs.lock(), folder, pid);
@@ -87,5 +90,17 @@ impl RecordingThreads<'_> {
             let governed = governed.and_then(|governed| governed.join().ok());
             Recorded { ending, drain, files, living, governed, seen_cpu }
         })
+    }
+}
+
+/// Ends ada if the thread that has this panics: the others would wait for it for ever. The hooks let calls pass when nobody
+/// drains them.
+struct EndWithPanic;
+
+impl Drop for EndWithPanic {
+    fn drop(&mut self) {
+        if thread::panicking() {
+            std::process::abort();
+        }
     }
 }

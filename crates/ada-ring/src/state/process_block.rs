@@ -46,6 +46,8 @@ pub struct ProcessBlock {
     pub known_stacks: AtomicU32,
     /// 1 while one of the process's threads looks at them.
     pub stacks_busy: AtomicU32,
+    /// 1 while one of them looks for a signal handler that began on another thread, or gives one up.
+    pub handlers_busy: AtomicU32,
     /// The arenas, in no order.
     pub arenas: [ListedArena; ARENAS],
     /// Room for the arguments of system calls that the recorder has made.

@@ -100,6 +100,17 @@ fn handlers_see_the_registers_that_the_program_has() {
     }
 }
 
+/// What a handler changes does not make calls of what it interrupts.
+#[test]
+fn calls_are_recorded_once_though_their_registers_change_meanwhile() {
+    for options in [&[][..], &["--detail", "all"], &["--ring-memory", "1M"]] {
+        let program = Program::new("changed_register.c").flags(&["-O1"]);
+        let traced = Tracing::new(&program).option(options).check_output();
+        traced.recorded.assert_balanced("middle", 100_000);
+        traced.recorded.assert_balanced("leaf", 200_000);
+    }
+}
+
 #[test]
 fn profilers_see_the_programs_frames() {
     let program = Program::new("profiled.c").flags(&["-O1", "-rdynamic"]);
