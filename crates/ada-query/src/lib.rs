@@ -53,6 +53,6 @@ pub use span::{Frame, FrameSpan, Span, SpanKind};
 pub use sql_functions::documented_functions;
 pub use tables::documented;
 pub use trace::{
-    CausalEnd, CausalLink, Code, FunctionLabel, Names, Reference, Switched, Target, Trace, TraceProcess, TraceSession,
-    Unrecorded, causal_links,
+    CausalEnd, CausalLink, Code, FunctionLabel, Life, Names, Reference, Switched, Target, Trace, TraceProcess,
+    TraceSession, Unrecorded, causal_links,
 };

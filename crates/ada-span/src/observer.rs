@@ -13,9 +13,9 @@ use crate::replay::{Closed, Opened};
 use crate::role::Role;
 use crate::thread_index::ThreadIndex;
 
-/// A call of the C library's first function of a thread.
+/// A call by which the C library begins or ends a thread.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct ThreadStart {
+pub(crate) struct ThreadMark {
     /// The thread.
     pub(crate) thread: ThreadIndex,
     pub(crate) seq: EventSeq,
@@ -26,7 +26,9 @@ pub(crate) struct ThreadStart {
 #[derive(Default)]
 pub(crate) struct Observed {
     pub(crate) thread_calls: Vec<ThreadCall>,
-    pub(crate) starts: Vec<ThreadStart>,
+    pub(crate) starts: Vec<ThreadMark>,
+    /// What threads do last, once they have ended.
+    pub(crate) teardowns: Vec<ThreadMark>,
     pub(crate) callbacks: CallbackObserved,
     pub(crate) logical: LogicalCalls,
 }
@@ -40,7 +42,8 @@ pub(crate) struct Observer<'a> {
     open_calls: Vec<usize>,
     /// One that has just ended by jumping to the next call, and its depth.
     jumped: Option<(usize, u32)>,
-    starts: Vec<ThreadStart>,
+    starts: Vec<ThreadMark>,
+    teardowns: Vec<ThreadMark>,
     /// Calls that report tasks and blocks.
     logical: LogicalCalls,
     callbacks: Option<CallbackTracker<'a>>,
@@ -72,6 +75,7 @@ impl<'a> Observer<'a> {
             open_calls: Vec::new(),
             jumped: None,
             starts: Vec::new(),
+            teardowns: Vec::new(),
             logical: LogicalCalls::default(),
             callbacks,
             follows: Follows::Nothing,
@@ -97,7 +101,7 @@ impl<'a> Observer<'a> {
     }
 
     fn wants_role(&self, role: Role) -> bool {
-        role.is_thread_call() || role.is_concurrency() || role == Role::ThreadStart
+        role.is_thread_call() || role.is_concurrency() || matches!(role, Role::ThreadStart | Role::ThreadTeardown)
     }
 
     #[inline]
@@ -143,8 +147,13 @@ impl<'a> Observer<'a> {
         if opened.role.is_concurrency() {
             self.logical.open(thread, opened, function, detail.as_ref());
         }
+        let mark = ThreadMark { thread, seq: opened.seq, time: opened.start };
         if opened.role == Role::ThreadStart {
-            self.starts.push(ThreadStart { thread, seq: opened.seq, time: opened.start });
+            self.starts.push(mark);
+        } else if opened.role == Role::ThreadTeardown
+            && caller.is_none_or(|caller| self.traits.get(caller).role == Role::ThreadStart)
+        {
+            self.teardowns.push(mark);
         }
         if self.follows != Follows::Nothing
             && self.follows_call(opened)
@@ -175,6 +184,12 @@ impl<'a> Observer<'a> {
 
     pub(crate) fn finish(self) -> Observed {
         let callbacks = self.callbacks.map(CallbackTracker::finish).unwrap_or_default();
-        Observed { thread_calls: self.thread_calls, starts: self.starts, callbacks, logical: self.logical }
+        Observed {
+            thread_calls: self.thread_calls,
+            starts: self.starts,
+            teardowns: self.teardowns,
+            callbacks,
+            logical: self.logical,
+        }
     }
 }

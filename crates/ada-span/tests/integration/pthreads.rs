@@ -288,8 +288,9 @@ fn a_thread_without_a_routine_is_inferred() {
     let thread = Script::new(2).call(150, START).with_handle(0x9000);
     let spans = spans_of(vec![main.first(), thread]);
     let [span] = spans[..] else { panic!("one thread") };
-    assert_eq!((span.function, span.end_how(), span.creator), (None, ThreadEnd::Inferred, index(0)));
-    assert!(span.outcome().is_uncertain);
+    let named = Some(FunctionId::new(ModuleId(1), BODY));
+    assert_eq!((span.function, span.end_how(), span.creator), (named, ThreadEnd::Inferred, index(0)));
+    assert_eq!((span.routine_seq, span.outcome().is_uncertain), (None, true));
 }
 
 #[test]

@@ -66,7 +66,7 @@ pub(super) fn gather(opened: &OpenedSession) -> Vec<Item> {
         json!({ "events": events, "spans": spans }),
     ));
     let deepest = threads().map(|thread| thread.facts.deepest).max().unwrap_or(0);
-    let count = threads().count();
+    let count = opened.processes().iter().map(|process| process.lives().len()).sum::<usize>();
     items.push(Item::fact(
         "threads",
         format!("{count}; the deepest stack has {} frames", thousands(deepest.into())),

@@ -2,7 +2,9 @@
 
 mod active;
 
-use std::collections::HashMap;
+pub(crate) use active::most_alive;
+
+use std::collections::{BTreeMap, HashMap};
 
 use ada_event::EventSeq;
 use ada_image::glob;
@@ -11,7 +13,7 @@ use ada_span::{NONE, ThreadIndex};
 use serde_json::{Value, json};
 
 use crate::analysis::{
-    ListFormat, Listing, OpenedSession, Out, SessionArgs, Span, SpanKind, Target, csv, nanoseconds, thousands,
+    ListFormat, Listing, OpenedSession, Out, SessionArgs, Span, SpanKind, Target, counted, csv, nanoseconds, thousands,
     with_tables,
 };
 use crate::exit::Outcome;
@@ -53,7 +55,7 @@ struct Line {
     level: usize,
 }
 
-const FIELDS: [&str; 21] = [
+const FIELDS: [&str; 25] = [
     "reference",
     "pid",
     "thread_id",
@@ -72,7 +74,11 @@ const FIELDS: [&str; 21] = [
     "end_by",
     "exit_value",
     "mode",
+    "joiner_thread_id",
+    "join_ns",
     "join_wait_ns",
+    "canceler_thread_id",
+    "cancel_ns",
     "events",
     "spans",
 ];
@@ -91,7 +97,11 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Outcome> {
                 if let Some(next) = next {
                     out.line(&format!("more with --cursor {next}"))?;
                 }
-                active::print(opened, out)
+                active::print(opened, out)?;
+                for (error, count) in failed_creations(opened) {
+                    out.line(&format!("{} failed: {error}", counted(count, "call") + " of pthread_create"))?;
+                }
+                Ok(())
             }
             ListFormat::Json => {
                 let threads: Vec<Value> = page.iter().map(|line| to_json(opened, line)).collect();
@@ -99,6 +109,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Outcome> {
                     "threads": threads,
                     "count": lines.len(),
                     "active": active::to_json(opened),
+                    "failed": failed_to_json(opened),
                     "next_cursor": next,
                 }))
             }
@@ -107,6 +118,38 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Outcome> {
     })?;
     out.finish()?;
     Ok(outcome)
+}
+
+/// How often `pthread_create` made no thread, by what it returned.
+pub(crate) fn failed_creations(opened: &OpenedSession) -> BTreeMap<String, u64> {
+    let mut counts = BTreeMap::new();
+    for failed in opened.processes().iter().flat_map(|process| &process.tables.meta().failed_creations) {
+        *counts.entry(error_text(failed.error)).or_default() += 1;
+    }
+    counts
+}
+
+fn error_text(error: u64) -> String {
+    let error = i32::try_from(error).unwrap_or_default();
+    std::io::Error::from_raw_os_error(error).to_string().replace("os error", "errno")
+}
+
+fn failed_to_json(opened: &OpenedSession) -> Vec<Value> {
+    let all = opened.processes().iter().flat_map(|process| {
+        process.tables.meta().failed_creations.iter().map(|failed| {
+            let creator = process.thread_id(failed.thread);
+            json!({
+                "pid": process.pid.0,
+                "creator_thread_id": creator.0,
+                "create_span_id": process.refer(Target::Frame(creator, failed.seq)),
+                "create_ns": failed.time.0,
+                "errno": failed.error,
+                "error": error_text(failed.error),
+                "start_routine_address": failed.routine_address.map(|it| format!("{:#x}", it.0)),
+            })
+        })
+    });
+    all.collect()
 }
 
 /// All threads, each behind the one that made it.
@@ -201,7 +244,7 @@ fn table(opened: &OpenedSession, lines: &[Line]) -> Listing {
             process.known_thread_id(span.creator).map(|creator| format!("thread:{creator}{doubt}"))
         });
         let lifetime =
-            span.map_or(entry.facts.last_time.since(entry.facts.first_time), |span| span.end.since(span.start));
+            span.map_or(entry.facts.end_time.since(entry.facts.first_time), |span| span.end.since(span.start));
         listing.row(vec![
             format!("{:1$}{2}", "", 2 * line.level.min(20), reference(opened, line)),
             nanoseconds(start),
@@ -229,7 +272,8 @@ fn to_json(opened: &OpenedSession, line: &Line) -> Value {
         "name": name(opened, line),
         "level": line.level,
         "start_ns": entry.facts.first_time.0,
-        "end_ns": entry.facts.last_time.0,
+        "end_ns": entry.facts.end_time.0,
+        "lifetime_ns": entry.facts.end_time.since(entry.facts.first_time),
         "events": entry.facts.events,
         "spans": entry.spans,
         "deepest": entry.facts.deepest,
