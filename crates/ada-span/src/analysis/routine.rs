@@ -99,7 +99,17 @@ impl Rows<'_> {
 
     /// The first of the program's own functions.
     pub(super) fn first_own(&self) -> Option<FunctionId> {
-        self.range.clone().find(|&row| self.is_own(row)).map(|row| self.function(row))
+        self.first_own_from(self.range.start).map(|row| self.function(row))
+    }
+
+    /// The same from a row on. Where it is inlined, the language's function that runs it stands for it.
+    fn first_own_from(&self, row: usize) -> Option<usize> {
+        let rows = || row..self.range.end;
+        let is_runner = |row: &usize| {
+            let known = self.traits.get(self.function(*row));
+            !known.is_library && known.role == Role::Plain && !known.is_entry_only
+        };
+        rows().find(|&row| self.is_own(row)).or_else(|| rows().find(is_runner))
     }
 
     /// The call of the start routine, if it is this function.
@@ -109,7 +119,7 @@ impl Rows<'_> {
         let is_routine = |row: &usize| self.function(*row) == routine && below.is_none_or(|it| it == depth(*row));
         let row = self.range.clone().find(is_routine)?;
         let known = self.traits.get(routine);
-        let called = (row..self.range.end).find(|&row| self.is_own(row)).filter(|_| known.is_runtime);
+        let called = if known.is_runtime { self.first_own_from(row) } else { None };
         Some(self.routine_in(row, called.unwrap_or(row)))
     }
 

@@ -34,7 +34,7 @@ impl Ending {
         };
         let ending = ending.unwrap_or_else(|| match life.teardown {
             Some(teardown) => Self::torn_down(seen.map(|(outcome, _)| outcome), teardown.time, calls),
-            None if knows_teardown && seen.is_none() => Self::with_process(options),
+            None if knows_teardown && seen.is_none() => Self::with_process(life.last_time, options),
             None => Self::unknown(life.last_time, seen.map(|(outcome, _)| outcome), calls, options.end),
         });
         let is_plain = ending.outcome.reason == Reason::None;
@@ -77,9 +77,9 @@ impl Ending {
     }
 
     /// The thread lived as long as its process, or as the recording.
-    fn with_process(options: &ReplayOptions) -> Self {
+    fn with_process(last_time: TraceNanos, options: &ReplayOptions) -> Self {
         let how = if options.end == ProcessEnd::Alive { ThreadEnd::Alive } else { ThreadEnd::ProcessEnd };
-        Self { time: options.end_time, outcome: options.end.outcome(), how }
+        Self { time: options.end_time.max(last_time), outcome: options.end.outcome(), how }
     }
 
     fn unknown(time: TraceNanos, call: Option<Outcome>, calls: EndCalls, process: ProcessEnd) -> Self {
