@@ -51,12 +51,12 @@ fn lives_of_quiet_routines(program: &Program) {
 
 #[test]
 fn start_routines_without_hooks_name_their_threads_and_last_as_long_as_these() {
-    lives_of_quiet_routines(&Program::new("quiet_routines.c"));
+    lives_of_quiet_routines(&Program::new("unseen_routines.c"));
 }
 
 #[test]
 fn the_same_holds_where_the_c_library_is_part_of_the_program() {
-    lives_of_quiet_routines(&Program::new("quiet_routines.c").flags(&["-static"]));
+    lives_of_quiet_routines(&Program::new("unseen_routines.c").flags(&["-static"]));
 }
 
 #[test]
