@@ -37,7 +37,7 @@ impl TraceProcess {
         let others = others.map(|(thread, entry)| Life {
             thread,
             span: None,
-            start: entry.facts.first_time,
+            start: entry.facts.start_time,
             end: entry.facts.end_time,
         });
         let mut lives: Vec<Life<'_>> = created.chain(others).collect();

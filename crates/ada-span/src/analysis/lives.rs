@@ -38,8 +38,6 @@ impl LifeFinder<'_> {
         teardowns.sort_by_key(|teardown| (teardown.thread, teardown.seq));
         let mut columns = Columns::new();
         let mut lives = Vec::with_capacity(self.threads.len());
-        let entries = || self.tables.meta().threads.iter().filter(|entry| entry.facts.events > 0);
-        let earliest = entries().map(|entry| entry.facts.first_time).min().unwrap_or_default();
         for (thread, (info, entry)) in
             ThreadIndex::all(self.threads.len()).zip(self.threads.iter().zip(&self.tables.meta().threads))
         {
@@ -51,9 +49,11 @@ impl LifeFinder<'_> {
                 continue;
             }
             let (first_time, last_time) = (entry.facts.first_time, entry.facts.last_time);
+            // Its first events were lost.
+            let is_cut = self.source.losses(thread).first().is_some_and(|loss| *loss <= first_time);
             if starts.is_empty() && (entry.facts.begun_at_depth > 0 || info.is_attached) {
                 let before = self.source.open_calls(thread);
-                let first_time = if before.is_empty() { first_time } else { earliest };
+                let first_time = entry.facts.start_time;
                 lives.push(ThreadLife {
                     thread,
                     begin_seq: EventSeq(0),
@@ -66,7 +66,8 @@ impl LifeFinder<'_> {
                     name: info.name,
                     routine: routine_begun_before(self.tables, thread, self.traits, first_time)?
                         .or_else(|| self.routine_of_open_calls(&before, first_time)),
-                    is_midway: true,
+                    is_midway: !is_cut,
+                    is_cut,
                 });
                 continue;
             }
@@ -93,6 +94,7 @@ impl LifeFinder<'_> {
                         None => None,
                     },
                     is_midway: false,
+                    is_cut,
                 });
             }
         }

@@ -62,6 +62,7 @@ pub fn analyze(
         callbacks.push(part.callbacks);
         logical.push(part.logical);
     }
+    note_attached(source, &mut meta);
     (meta.callbacks, meta.callbacks_left_out) = callback::join(callbacks);
     logical_spans::add_spans(logical, traits, options, &mut meta);
     write_meta(folder, &meta)?;
@@ -76,6 +77,17 @@ pub fn analyze(
     meta.pthreads = pthread::correlate(&lives, &creations, &thread_calls, options, knows_teardown(traits));
     write_meta(folder, &meta)?;
     Tables::open(folder)
+}
+
+/// Threads that were in calls when their process was attached to were there from the first event on.
+fn note_attached(source: &dyn ProcessSource, meta: &mut Meta) {
+    let seen = meta.threads.iter().filter(|thread| thread.facts.events > 0);
+    let earliest = seen.map(|thread| thread.facts.first_time).min().unwrap_or_default();
+    for (index, thread) in ThreadIndex::all(meta.threads.len()).zip(&mut meta.threads) {
+        if !source.open_calls(index).is_empty() {
+            thread.facts.start_time = earliest;
+        }
+    }
 }
 
 /// Whether the calls by which the C library ends threads can be told by their names.

@@ -6,7 +6,7 @@ use ada_event::{EventSeq, FunctionId, TraceNanos};
 
 use crate::error::SpanError;
 use crate::function_traits::FunctionTraits;
-use crate::outcome::Reason;
+use crate::outcome::{Outcome, Reason, Status};
 use crate::pthread::Routine;
 use crate::role::Role;
 use crate::source::ProcessSource;
@@ -25,7 +25,7 @@ pub(super) fn routine_begun_before(
     let Some(last) = tables.blocks_of(thread).last() else { return Ok(None) };
     tables.read(last, |_| true, &mut columns)?;
     let rows = Rows { tables, columns: &columns, traits, range: 0..columns.rows() };
-    let began_before = (0..columns.rows()).filter(|&row| columns.outcome(row).reason == Reason::AttachedMidway);
+    let began_before = (0..columns.rows()).filter(|&row| is_end_alone(&columns, row));
     let outermost = began_before.filter(|&row| rows.is_own(row)).min_by_key(|&row| columns.at(Column::Depth, row));
     Ok(outermost.map(|row| {
         let (seq, function) = (columns.seq(row), rows.function(row));
@@ -35,7 +35,7 @@ pub(super) fn routine_begun_before(
             close_seq: None,
             start: first_time,
             end: columns.start(row),
-            outcome: columns.outcome(row),
+            outcome: Outcome::new(Status::Unmatched, Reason::AttachedMidway),
             function: Some(function),
             address: traits.get(function).address,
             argument: None,
@@ -43,6 +43,16 @@ pub(super) fn routine_begun_before(
             user_function: Some(function),
         }
     }))
+}
+
+/// Whether a span began before the first event of its thread.
+fn is_end_alone(columns: &Columns, row: usize) -> bool {
+    match columns.outcome(row).reason {
+        Reason::AttachedMidway => true,
+        // One whose end was lost has a length.
+        Reason::Dropped => columns.start(row) == columns.end(row),
+        _ => false,
+    }
 }
 
 /// The first spans of one life of a thread.

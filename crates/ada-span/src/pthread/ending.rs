@@ -37,9 +37,14 @@ impl Ending {
             None if knows_teardown && seen.is_none() => Self::with_process(life.last_time, options),
             None => Self::unknown(life.last_time, seen.map(|(outcome, _)| outcome), calls, options.end),
         });
-        let is_plain = ending.outcome.reason == Reason::None;
-        let reason = if life.is_midway && is_plain { Reason::AttachedMidway } else { ending.outcome.reason };
-        Self { outcome: Outcome { reason, ..ending.outcome }, ..ending }
+        let reason = match ending.outcome.reason {
+            Reason::None | Reason::AttachedMidway if life.is_cut => Reason::Dropped,
+            Reason::None if life.is_midway => Reason::AttachedMidway,
+            reason => reason,
+        };
+        // When a thread began is not known where that was lost.
+        let is_uncertain = ending.outcome.is_uncertain || life.is_cut;
+        Self { outcome: Outcome { reason, is_uncertain, ..ending.outcome }, ..ending }
     }
 
     /// What the start routine's call says, if that is how the thread has ended.

@@ -45,4 +45,6 @@ pub(crate) struct ThreadLife {
     pub(crate) routine: Option<Routine>,
     /// Whether it was there before the recording, so that its creation is not in the trace.
     pub(crate) is_midway: bool,
+    /// Whether its first events were lost.
+    pub(crate) is_cut: bool,
 }

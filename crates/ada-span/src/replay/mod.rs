@@ -72,6 +72,8 @@ pub struct Replay<S> {
     time_before: TraceNanos,
     /// Frames below this depth may have been open before the first event.
     unknown_below: u32,
+    /// Whether events before the first one were lost.
+    is_cut: bool,
     begun_at_depth: u32,
     causes: Causes,
     /// Whether the thread has ended, but for what the C library does then.
@@ -88,6 +90,8 @@ pub struct ThreadFacts {
     pub events: u64,
     /// The first event's time.
     pub first_time: TraceNanos,
+    /// When it is known to have been there first.
+    pub start_time: TraceNanos,
     /// The last event's time.
     pub last_time: TraceNanos,
     /// When it ended: with its process, or the recording, unless its end is recorded.
@@ -117,6 +121,7 @@ impl<S: SpanSink> Replay<S> {
             time: TraceNanos(0),
             time_before: TraceNanos(0),
             unknown_below: 0,
+            is_cut: false,
             begun_at_depth: 0,
             causes: Causes::default(),
             is_torn_down: false,
@@ -153,6 +158,7 @@ impl<S: SpanSink> Replay<S> {
     fn take_stock(&mut self, event: &Event) {
         if !self.has_begun {
             self.has_begun = true;
+            self.is_cut = self.has_jumped || self.losses.last().is_some_and(|loss| *loss <= self.time);
             (self.first_time, self.time_before) = (self.time, self.time);
             self.unknown_below = event.depth.saturating_add(u32::from(event.kind.is_end()));
             self.begun_at_depth = self.unknown_below;
@@ -447,6 +453,7 @@ impl<S: SpanSink> Replay<S> {
         }
         let handle = self.sink.open(&opened);
         let outcome = match began_before {
+            true if self.is_cut => Outcome::new(Status::Unmatched, Reason::Dropped),
             true => Outcome::new(Status::Unmatched, Reason::AttachedMidway),
             // It began after what encloses it.
             false => self.lost_since(self.stack.last().map_or(TraceNanos(0), |parent| parent.start)),
@@ -550,6 +557,7 @@ impl<S: SpanSink> Replay<S> {
         let facts = ThreadFacts {
             events: self.next_seq.0,
             first_time: self.first_time,
+            start_time: self.first_time,
             last_time: self.time,
             end_time: if self.is_torn_down { self.time } else { self.time.max(self.options.end_time) },
             deepest: if !self.has_begun { 0 } else { self.deepest.saturating_add(1) },

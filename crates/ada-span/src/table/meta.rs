@@ -16,7 +16,7 @@ use crate::replay::ThreadFacts;
 use crate::swift::{Suspension, TaskRun, TaskSpan};
 use crate::thread_index::ThreadIndex;
 
-const MAGIC: u64 = u64::from_le_bytes(*b"ADASPAN1");
+const MAGIC: u64 = u64::from_le_bytes(*b"ADASPAN2");
 
 /// What the tables know beside the frame spans.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -103,7 +103,8 @@ impl Meta {
         out.u64(MAGIC).u64(self.key);
         out.list(&self.threads, |out, it| {
             let f = &it.facts;
-            out.u32(it.id.0).u64(f.events).u64(f.first_time.0).u64(f.last_time.0).u64(f.end_time.0);
+            out.u32(it.id.0).u64(f.events).u64(f.first_time.0).u64(f.start_time.0);
+            out.u64(f.last_time.0).u64(f.end_time.0);
             out.u32(f.deepest).u32(f.begun_at_depth);
             out.u64(it.spans).u32(it.blocks.0).u32(it.blocks.1);
             out.list(&it.outcomes, |out, &(byte, count)| {
@@ -245,6 +246,7 @@ fn decode_thread(from: &mut Decoder<'_>) -> Option<ThreadEntry> {
         facts: ThreadFacts {
             events: from.u64()?,
             first_time: TraceNanos(from.u64()?),
+            start_time: TraceNanos(from.u64()?),
             last_time: TraceNanos(from.u64()?),
             end_time: TraceNanos(from.u64()?),
             deepest: from.u32()?,

@@ -2,7 +2,9 @@
 
 use ada_event::{DetailSeq, Event, EventKind, EventSeq, FunctionId, ModuleId, RuntimeAddr, TraceNanos};
 use ada_span::pthread::{PthreadSpan, ThreadEnd};
-use ada_span::{FunctionTrait, FunctionTraits, NONE, ProcessEnd, Reason, ReplayOptions, Role, Status, ThreadIndex};
+use ada_span::{
+    FunctionTrait, FunctionTraits, NONE, Outcome, ProcessEnd, Reason, ReplayOptions, Role, Status, ThreadIndex,
+};
 
 use crate::memory::{InMemory, MemoryThread, tables_of};
 
@@ -376,6 +378,25 @@ fn a_return_that_a_cancellation_has_interrupted_does_not_stop_it() {
         (span.end_how(), span.end, span.outcome().status),
         (ThreadEnd::Cancel, TraceNanos(233), Status::Canceled)
     );
+}
+
+#[test]
+fn a_thread_whose_first_events_were_lost_has_a_creator_and_says_so() {
+    let main = Script::new(1).call(0, MAIN).create(100, BODY, 0x55, 0x9000);
+    let thread = set_up(2, 150).call(160, BODY).call(170, OTHER_BODY).call(180, OTHER_BODY).back(190);
+    let mut thread = torn_down(thread.back(195).back(200), 210).with_handle(0x9000);
+    thread.events.drain(..5);
+    thread.info.events -= 5;
+    thread.losses = vec![TraceNanos(180)];
+    let tables = tables_of(&InMemory { threads: vec![main.first(), thread] }, &traits(), OPTIONS).1;
+    let [span] = tables.meta().pthreads[..] else { panic!("one thread") };
+    assert_eq!((span.creator, span.create_time, span.confidence), (index(0), at(100), 100));
+    assert_eq!((span.function, span.end_how()), (Some(FunctionId::new(ModuleId(1), BODY)), ThreadEnd::Return));
+    assert_eq!((span.start, span.end), (TraceNanos(180), TraceNanos(200)), "what is known of it");
+    let outcome = span.outcome();
+    assert_eq!((outcome.status, outcome.reason, outcome.is_uncertain), (Status::Unmatched, Reason::Dropped, true));
+    let dropped = Outcome::new(Status::Unmatched, Reason::Dropped).to_byte();
+    assert!(tables.meta().threads[1].outcomes.contains(&(dropped, 2)), "two calls whose beginnings were lost");
 }
 
 #[test]

@@ -70,7 +70,7 @@ fn a_crash_ends_what_is_open() {
     assert_eq!(traced.outcomes("main"), all("unmatched crash", 1));
     assert_eq!(traced.outcomes("thrower"), all("unmatched crash", 1));
     let report = traced.json("report", &[]);
-    assert_eq!(report["run"]["process"]["end"], "killed by signal 6");
+    assert_eq!(report["run"]["process"]["end"], "killed by SIGABRT");
 }
 
 #[test]
