@@ -43,21 +43,6 @@ pub(crate) fn claim(thread: u32) -> Option<usize> {
         let from = holder(*number).load(Ordering::Relaxed);
         from != A_STACK && syscall::is_thread_gone(process, from) && take(*number, from)
     };
-    // A program that makes one short thread after the other gets by with the memory of one: a state that nobody has had
-    // takes a dozen page faults, more than all else that is done for a new thread.
-    let newest = process_block().newest_claim.load(Ordering::Relaxed) as usize;
-    if thread != A_STACK && newest != 0 && newest < states() && take_over(&newest) {
-        return Some(newest);
-    }
-    let number = claim_any(take, take_over)?;
-    if thread != A_STACK {
-        process_block().newest_claim.store(number as u32, Ordering::Relaxed);
-    }
-    Some(number)
-}
-
-fn claim_any(take: impl Fn(usize, u32) -> bool, take_over: impl Fn(&usize) -> bool) -> Option<usize> {
-    let holder = |number: usize| &state_threads(number / STATES)[number % STATES];
     loop {
         let (regions, states) = (regions(), states());
         if let Some(number) = (1..states).find(|&number| holder(number).load(Ordering::Relaxed) == 0 && take(number, 0))
@@ -68,7 +53,7 @@ fn claim_any(take: impl Fn(usize, u32) -> bool, take_over: impl Fn(&usize) -> bo
         // is needed sooner or later.
         let from = process_block().look_from.fetch_add(A_FEW as u32, Ordering::Relaxed) as usize;
         let few = (0..A_FEW.min(states - 1)).map(|number| 1 + (from + number) % (states - 1));
-        if let Some(number) = { few }.find(&take_over) {
+        if let Some(number) = { few }.find(take_over) {
             return Some(number);
         }
         if growth::add_region(regions) {

@@ -16,8 +16,6 @@ pub struct ProcessBlock {
     pub further_regions: AtomicU32,
     /// Where to go on looking for states of threads that have ended.
     pub look_from: AtomicU32,
-    /// The state that was given to a thread last.
-    pub newest_claim: AtomicU32,
     /// How many chunks are mapped besides those that there are from the start, …
     pub further_chunks: AtomicU32,
     /// … and how many blocks of counters.
