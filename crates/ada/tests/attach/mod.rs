@@ -53,10 +53,9 @@ fn threads_that_were_there_before_have_names_and_ends() {
     let mut target = Target::ready("ending_threads.c");
     let attached = target.attach_until_detached(&[]);
     target.send("go");
-    let recorded = attached.finish();
+    let sessions = attached.finish_with_folder();
     assert_eq!(target.finish().status.code(), Some(0));
-    let path = recorded.path().to_str().unwrap();
-    let listed = run::ada(["threads", path, "--format", "json"]);
+    let listed = run::ada(["threads", sessions.path().to_str().unwrap(), "--format", "json"]);
     let listed: serde_json::Value = serde_json::from_slice(&listed.stdout).unwrap();
     let said = |thread: &serde_json::Value| {
         ["name", "end_by"].map(|field| thread[field].as_str().unwrap_or_default().to_owned())
