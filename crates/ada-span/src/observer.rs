@@ -1,26 +1,17 @@
 //! Sees what the replay of a thread finds, and keeps what the correlators will need: calls of thread functions with
 //! their registers, and function addresses that are handed around.
 
-use ada_event::{EventSeq, FunctionId, TraceNanos};
+use ada_event::FunctionId;
 
 use crate::callback::{CallbackObserved, CallbackTracker, CodeAddresses};
 use crate::concurrency::LogicalCalls;
 use crate::detail::DetailSource;
 use crate::function_traits::FunctionTraits;
 use crate::outcome::Reason;
-use crate::pthread::ThreadCall;
+use crate::pthread::{ThreadCall, ThreadMark};
 use crate::replay::{Closed, Opened};
 use crate::role::Role;
 use crate::thread_index::ThreadIndex;
-
-/// A call by which the C library begins or ends a thread.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct ThreadMark {
-    /// The thread.
-    pub(crate) thread: ThreadIndex,
-    pub(crate) seq: EventSeq,
-    pub(crate) time: TraceNanos,
-}
 
 /// What the observer of a worker has seen on all its threads.
 #[derive(Default)]

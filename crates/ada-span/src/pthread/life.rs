@@ -2,9 +2,17 @@
 
 use ada_event::{EventSeq, FunctionId, RuntimeAddr, ThreadId, TraceNanos};
 
-use crate::observer::ThreadMark;
 use crate::outcome::Outcome;
 use crate::thread_index::ThreadIndex;
+
+/// A call by which the C library begins or ends a thread.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ThreadMark {
+    /// The thread.
+    pub(crate) thread: ThreadIndex,
+    pub(crate) seq: EventSeq,
+    pub(crate) time: TraceNanos,
+}
 
 /// A thread's start routine.
 #[derive(Clone, Copy, Debug)]

@@ -10,7 +10,7 @@ mod matching;
 pub(crate) use call::ThreadCall;
 pub(crate) use correlate::correlate;
 pub(crate) use creations::Creations;
-pub(crate) use life::{Routine, ThreadLife};
+pub(crate) use life::{Routine, ThreadLife, ThreadMark};
 
 use ada_event::{EventSeq, FunctionId, RuntimeAddr, ThreadId, TraceNanos};
 

@@ -9,6 +9,7 @@ use std::collections::{BTreeMap, HashMap};
 use ada_event::EventSeq;
 use ada_image::glob;
 use ada_span::pthread::PthreadSpan;
+use ada_span::table::Meta;
 use ada_span::{NONE, ThreadIndex};
 use serde_json::{Value, json};
 
@@ -53,6 +54,8 @@ struct Line {
     /// Its span; the first thread of a process has none.
     span: Option<PthreadSpan>,
     level: usize,
+    /// How many events it has: where an id was used again, until the next one begins.
+    events: u64,
 }
 
 const FIELDS: [&str; 25] = [
@@ -160,11 +163,12 @@ fn hierarchy(opened: &OpenedSession) -> Vec<Line> {
         let mut all: Vec<Line> = meta
             .pthreads
             .iter()
-            .map(|&span| Line { process, thread: span.thread, span: Some(span), level: 0 })
+            .map(|&span| Line { process, thread: span.thread, span: Some(span), level: 0, events: 0 })
             .collect();
         let without =
             ThreadIndex::all(meta.threads.len()).filter(|&thread| it.pthread(thread, EventSeq(u64::MAX)).is_none());
-        all.extend(without.map(|thread| Line { process, thread, span: None, level: 0 }));
+        all.extend(without.map(|thread| Line { process, thread, span: None, level: 0, events: 0 }));
+        count_events(meta, &mut all);
         all.sort_by_key(|line| {
             line.span.map_or(meta.threads[line.thread.as_usize()].facts.first_time, |span| span.start)
         });
@@ -198,6 +202,18 @@ fn hierarchy(opened: &OpenedSession) -> Vec<Line> {
         lines.extend(order.into_iter().filter_map(|(number, level)| Some(Line { level, ..all[number].take()? })));
     }
     lines
+}
+
+fn count_events(meta: &Meta, lines: &mut [Line]) {
+    let begin = |line: &Line| (line.thread, line.span.map(|span| span.begin_seq).unwrap_or_default());
+    let mut begins: Vec<(ThreadIndex, EventSeq)> = lines.iter().map(begin).collect();
+    begins.sort_unstable();
+    for line in lines {
+        let own = begin(line);
+        let next = begins.get(begins.partition_point(|other| *other <= own)).filter(|next| next.0 == line.thread);
+        let end = next.map_or(meta.threads[line.thread.as_usize()].facts.events, |next| next.1.0);
+        line.events = end.saturating_sub(own.1.0);
+    }
 }
 
 fn name(opened: &OpenedSession, line: &Line) -> String {
@@ -250,7 +266,7 @@ fn table(opened: &OpenedSession, lines: &[Line]) -> Listing {
             nanoseconds(start),
             span.and_then(|span| span.spawn_latency()).map_or_else(blank, nanoseconds),
             nanoseconds(lifetime),
-            thousands(entry.facts.events),
+            thousands(line.events),
             span.map_or_else(blank, |span| span.end_how().word().to_owned()),
             span.filter(|span| span.exit_value != NONE).map_or_else(blank, |span| format!("{:#x}", span.exit_value)),
             creator.unwrap_or_default(),
@@ -274,7 +290,7 @@ fn to_json(opened: &OpenedSession, line: &Line) -> Value {
         "start_ns": entry.facts.first_time.0,
         "end_ns": entry.facts.end_time.0,
         "lifetime_ns": entry.facts.end_time.since(entry.facts.first_time),
-        "events": entry.facts.events,
+        "events": line.events,
         "spans": entry.spans,
         "deepest": entry.facts.deepest,
     });

@@ -92,7 +92,7 @@ fn a_program_that_was_asked_to_end_has_not_crashed() {
         let traced = TracedProgram::trace_running_file(shell, &["-c", &format!("kill -{signal} $$; sleep 5")]);
         let report = traced.json("report", &[]);
         assert_eq!(report["run"]["process"]["end"], format!("killed by SIG{signal}"));
-        assert_eq!(report["run"]["crash"], serde_json::Value::Null);
+        assert_eq!(report["run"]["crash"], Value::Null);
         assert_eq!(traced.spans(&["--reason", "crash"]).len(), 0);
         assert!(!traced.spans(&["--reason", "process_exit"]).is_empty());
     }
