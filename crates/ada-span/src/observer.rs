@@ -88,6 +88,7 @@ impl<'a> Observer<'a> {
         opened.role != Role::Plain && self.wants_role(opened.role)
             || self.jumped.is_some()
             || self.logical.wants_next()
+            || self.callbacks.as_ref().is_some_and(CallbackTracker::wants_next)
             || self.follows != Follows::Nothing && self.follows_call(opened)
     }
 
@@ -146,8 +147,9 @@ impl<'a> Observer<'a> {
         {
             self.teardowns.push(mark);
         }
+        let is_followed = self.callbacks.as_ref().is_some_and(CallbackTracker::wants_next) || self.follows_call(opened);
         if self.follows != Follows::Nothing
-            && self.follows_call(opened)
+            && is_followed
             && let Some(callbacks) = &mut self.callbacks
         {
             callbacks.open(thread, opened, function, caller, detail.as_ref());

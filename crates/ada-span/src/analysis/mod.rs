@@ -13,7 +13,7 @@ use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use ada_event::FunctionId;
+use ada_event::{EventSeq, FunctionId};
 
 use lives::LifeFinder;
 
@@ -75,8 +75,27 @@ pub fn analyze(
     drop(tables);
     meta.failed_creations = creations.failed();
     meta.pthreads = pthread::correlate(&lives, &creations, &thread_calls, options, knows_teardown(traits));
+    remove_starts(&mut meta);
     write_meta(folder, &meta)?;
     Tables::open(folder)
+}
+
+/// What a thread was made for is no callback, though its address was handed to whoever made the thread.
+fn remove_starts(meta: &mut Meta) {
+    let mut ran: HashMap<(ThreadIndex, FunctionId), Vec<EventSeq>> = HashMap::new();
+    for span in &meta.pthreads {
+        if let Some(function) = span.function {
+            ran.entry((span.thread, function)).or_default().push(span.begin_seq);
+        }
+    }
+    // Callbacks are in the order of their starts: the first one of each life is what it was made for.
+    meta.callbacks.retain(|it| {
+        let Some(lives) = ran.get_mut(&(it.thread, it.function)).filter(|_| it.confidence < callback::CERTAIN) else {
+            return true;
+        };
+        let life = lives.iter().position(|&begin| begin <= it.seq);
+        life.map(|life| lives.remove(life)).is_none()
+    });
 }
 
 /// Threads that were in calls when their process was attached to were there from the first event on.

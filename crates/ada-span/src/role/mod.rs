@@ -50,6 +50,8 @@ pub enum Role {
     TakesFunction(u8),
     /// Finds a function at its first call, with that call's arguments still in the registers.
     LazyBinding,
+    /// Copies and destroys a closure of C++: called through a pointer, but not what the program meant.
+    ClosureManager,
     /// Runs another program instead of this one.
     Exec,
     /// Calls `main`.
@@ -104,6 +106,7 @@ impl Role {
             name if name.starts_with("_dl_runtime_resolve_") || name.starts_with("_dl_runtime_profile_") => {
                 Self::LazyBinding
             }
+            name if name.contains("10_M_managerE") => Self::ClosureManager,
             name => {
                 let swift = SwiftCall::of(name).map(Self::Swift);
                 swift.or_else(|| GcdCall::of(name).map(Self::Gcd)).unwrap_or_default()
