@@ -28,6 +28,7 @@ mod relation;
 mod rows;
 mod scan;
 mod shared;
+mod signal_name;
 mod span;
 mod span_cursor;
 mod sql_functions;
@@ -49,10 +50,11 @@ pub use mistake::Mistake;
 pub use nearest::nearest;
 pub use rows::Rows;
 pub use rusqlite::types::Value;
+pub use signal_name::signal_name;
 pub use span::{Frame, FrameSpan, Span, SpanKind};
 pub use sql_functions::documented_functions;
 pub use tables::documented;
 pub use trace::{
-    CausalEnd, CausalLink, Code, FunctionLabel, Names, Reference, Switched, Target, Trace, TraceProcess, TraceSession,
-    Unrecorded, causal_links,
+    CausalEnd, CausalLink, Code, FunctionLabel, Life, Names, Reference, Switched, Target, Trace, TraceProcess,
+    TraceSession, Unrecorded, causal_links,
 };

@@ -17,6 +17,8 @@ pub struct FunctionTrait {
     pub is_unnamed: bool,
     /// Whether it belongs to the machinery that programs start their threads through.
     pub is_runtime: bool,
+    /// Whether its module is part of that machinery.
+    pub is_library: bool,
     /// Its address in the process, if it is known where its module was loaded.
     pub address: Option<RuntimeAddr>,
 }

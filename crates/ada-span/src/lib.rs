@@ -48,7 +48,7 @@ pub use replay::{
     Closed, FunctionNumber, KnownFunction, Opened, ProcessEnd, Replay, ReplayOptions, SpanHandle, SpanSink, ThreadFacts,
 };
 pub use role::{GcdCall, Role, Submit, SwiftCall};
-pub use session::{ProcessTrace, content_key, function_traits, replay_options};
+pub use session::{ProcessTrace, asks_to_end, content_key, function_traits, replay_options};
 pub use source::{ProcessSource, ThreadInfo};
 pub use thread_index::ThreadIndex;
 

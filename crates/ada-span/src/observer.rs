@@ -1,32 +1,25 @@
 //! Sees what the replay of a thread finds, and keeps what the correlators will need: calls of thread functions with
 //! their registers, and function addresses that are handed around.
 
-use ada_event::{EventSeq, FunctionId, TraceNanos};
+use ada_event::FunctionId;
 
 use crate::callback::{CallbackObserved, CallbackTracker, CodeAddresses};
 use crate::concurrency::LogicalCalls;
 use crate::detail::DetailSource;
 use crate::function_traits::FunctionTraits;
 use crate::outcome::Reason;
-use crate::pthread::ThreadCall;
+use crate::pthread::{ThreadCall, ThreadMark};
 use crate::replay::{Closed, Opened};
 use crate::role::Role;
 use crate::thread_index::ThreadIndex;
-
-/// A call of the C library's first function of a thread.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct ThreadStart {
-    /// The thread.
-    pub(crate) thread: ThreadIndex,
-    pub(crate) seq: EventSeq,
-    pub(crate) time: TraceNanos,
-}
 
 /// What the observer of a worker has seen on all its threads.
 #[derive(Default)]
 pub(crate) struct Observed {
     pub(crate) thread_calls: Vec<ThreadCall>,
-    pub(crate) starts: Vec<ThreadStart>,
+    pub(crate) starts: Vec<ThreadMark>,
+    /// What threads do last, once they have ended.
+    pub(crate) teardowns: Vec<ThreadMark>,
     pub(crate) callbacks: CallbackObserved,
     pub(crate) logical: LogicalCalls,
 }
@@ -40,7 +33,8 @@ pub(crate) struct Observer<'a> {
     open_calls: Vec<usize>,
     /// One that has just ended by jumping to the next call, and its depth.
     jumped: Option<(usize, u32)>,
-    starts: Vec<ThreadStart>,
+    starts: Vec<ThreadMark>,
+    teardowns: Vec<ThreadMark>,
     /// Calls that report tasks and blocks.
     logical: LogicalCalls,
     callbacks: Option<CallbackTracker<'a>>,
@@ -72,6 +66,7 @@ impl<'a> Observer<'a> {
             open_calls: Vec::new(),
             jumped: None,
             starts: Vec::new(),
+            teardowns: Vec::new(),
             logical: LogicalCalls::default(),
             callbacks,
             follows: Follows::Nothing,
@@ -93,11 +88,12 @@ impl<'a> Observer<'a> {
         opened.role != Role::Plain && self.wants_role(opened.role)
             || self.jumped.is_some()
             || self.logical.wants_next()
+            || self.callbacks.as_ref().is_some_and(CallbackTracker::wants_next)
             || self.follows != Follows::Nothing && self.follows_call(opened)
     }
 
     fn wants_role(&self, role: Role) -> bool {
-        role.is_thread_call() || role.is_concurrency() || role == Role::ThreadStart
+        role.is_thread_call() || role.is_concurrency() || matches!(role, Role::ThreadStart | Role::ThreadTeardown)
     }
 
     #[inline]
@@ -143,11 +139,17 @@ impl<'a> Observer<'a> {
         if opened.role.is_concurrency() {
             self.logical.open(thread, opened, function, detail.as_ref());
         }
+        let mark = ThreadMark { thread, seq: opened.seq, time: opened.start };
         if opened.role == Role::ThreadStart {
-            self.starts.push(ThreadStart { thread, seq: opened.seq, time: opened.start });
+            self.starts.push(mark);
+        } else if opened.role == Role::ThreadTeardown
+            && caller.is_none_or(|caller| self.traits.get(caller).role == Role::ThreadStart)
+        {
+            self.teardowns.push(mark);
         }
+        let is_followed = self.callbacks.as_ref().is_some_and(CallbackTracker::wants_next) || self.follows_call(opened);
         if self.follows != Follows::Nothing
-            && self.follows_call(opened)
+            && is_followed
             && let Some(callbacks) = &mut self.callbacks
         {
             callbacks.open(thread, opened, function, caller, detail.as_ref());
@@ -175,6 +177,12 @@ impl<'a> Observer<'a> {
 
     pub(crate) fn finish(self) -> Observed {
         let callbacks = self.callbacks.map(CallbackTracker::finish).unwrap_or_default();
-        Observed { thread_calls: self.thread_calls, starts: self.starts, callbacks, logical: self.logical }
+        Observed {
+            thread_calls: self.thread_calls,
+            starts: self.starts,
+            teardowns: self.teardowns,
+            callbacks,
+            logical: self.logical,
+        }
     }
 }

@@ -1,6 +1,6 @@
 //! What the analysis reads: a process's threads, their events, and the detail of some.
 
-use ada_event::{EventSeq, ThreadId, TraceNanos};
+use ada_event::{EventSeq, FunctionId, ThreadId, TraceNanos};
 use ada_format::atf::EventVisitor;
 
 use crate::detail::{DetailSource, EventDetail};
@@ -40,6 +40,11 @@ pub trait ProcessSource: Sync {
 
     /// Losses of events that no gap in the positions shows: the time of the first event after each, in order.
     fn losses(&self, _thread: ThreadIndex) -> Vec<TraceNanos> {
+        Vec::new()
+    }
+
+    /// What a thread was in when it was attached to, newest first.
+    fn open_calls(&self, _thread: ThreadIndex) -> Vec<FunctionId> {
         Vec::new()
     }
 

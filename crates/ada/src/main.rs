@@ -49,7 +49,7 @@ fn main() -> std::process::ExitCode {
         Ok(cli) => cli.command,
         Err(code) => return code,
     };
-    exit::report(match command {
+    let result = match command {
         cli::Command::Demo(args) => demo::run(&args),
         cli::Command::Trace(args) => trace::run(args),
         cli::Command::Bisect(args) => bisect::run(args),
@@ -73,7 +73,7 @@ fn main() -> std::process::ExitCode {
         cli::Command::Queues(args) => queues::run(&args),
         cli::Command::Show(args) => show::run(&args),
         cli::Command::Query(args) => query::run(args),
-        cli::Command::Ask(args) => ask::run(&args),
+        cli::Command::Ask(args) => analysis::again_if_damaged(|| ask::run(&args)),
         cli::Command::View(args) => view::run(args),
         cli::Command::Import(args) => import::run(args),
         cli::Command::Export(args) => export::run(&args),
@@ -83,5 +83,6 @@ fn main() -> std::process::ExitCode {
         cli::Command::Atf(args) => atf::run(args),
         cli::Command::Heph(args) => heph::run(args),
         cli::Command::Completions(args) => completions::run(&args, cli::Cli::command()),
-    })
+    };
+    exit::report(analysis::without_damaged_tables(result))
 }

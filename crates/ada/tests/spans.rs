@@ -19,6 +19,8 @@ mod endings;
 mod recording;
 #[path = "spans/source_lines.rs"]
 mod source_lines;
+#[path = "spans/thread_lives.rs"]
+mod thread_lives;
 #[path = "spans/threads.rs"]
 mod threads;
 #[path = "spans/traced_program.rs"]

@@ -11,6 +11,7 @@ use crate::error::QueryError;
 use crate::predicate::{Field, Ready, Test, prepare};
 use crate::relation::Op;
 use crate::scan::Matching;
+use crate::signal_name::signal_name;
 use crate::trace::Target;
 
 /// Open calls that a finding lists.
@@ -36,7 +37,10 @@ pub(super) fn find(about: &About<'_>) -> Result<Vec<Finding>, QueryError> {
             let who = crash.sender_pid.map_or_else(String::new, |pid| format!(" by process {pid}"));
             format!("The signal was sent{who}. Open calls, newest first: {}.", stack.join(", "))
         };
-        let mut finding = about.finding("crash", 100.0, title, rationale);
+        let mut finding = match unhandled(about, &functions) {
+            Some(kind) => about.finding(kind, 105.0, format!("{} ended the process: {title}", words(kind)), rationale),
+            None => about.finding("crash", 100.0, title, rationale),
+        };
         finding.function = name;
         finding.evidence = open_calls(about, crash.thread)?;
         finding.facts = json!({
@@ -51,7 +55,8 @@ pub(super) fn find(about: &About<'_>) -> Result<Vec<Finding>, QueryError> {
         let title = format!("the process was killed by {}", signal_name(signal));
         let rationale = "Where the signal hit is not recorded. What was open at the end shows what each thread did.";
         // Whoever ends a program from outside often does so because it hangs, which other findings say better.
-        let mut finding = about.finding("crash", 40.0, title, rationale);
+        let (kind, score) = if ada_span::asks_to_end(signal) { ("terminated", 10.0) } else { ("crash", 40.0) };
+        let mut finding = about.finding(kind, score, title, rationale);
         let threads = meta.threads.iter().max_by_key(|it| it.facts.last_time);
         if let Some(thread) = threads {
             finding.evidence = open_calls(about, thread.id)?;
@@ -62,6 +67,27 @@ pub(super) fn find(about: &About<'_>) -> Result<Vec<Finding>, QueryError> {
         found.push(finding);
     }
     Ok(found)
+}
+
+/// What nobody has caught, if that is why the process ended itself: by functions that are open then.
+fn unhandled(about: &About<'_>, open: &[FunctionId]) -> Option<&'static str> {
+    let raw_names = open.iter().filter_map(|it| about.process.names.raw(*it));
+    raw_names.filter_map(unhandled_by).next()
+}
+
+fn unhandled_by(raw: &str) -> Option<&'static str> {
+    // `std::terminate`, and what `__cxa_throw` calls where no handler is found.
+    let is_terminate = raw.starts_with("_ZSt9terminatev") || raw.starts_with("_ZN10__cxxabiv111__terminate");
+    let is_panic = raw.contains("rust_panic_with_hook") || raw.contains("rust_begin_unwind");
+    match (is_terminate, is_panic) {
+        (true, _) => Some("uncaught_exception"),
+        (_, true) => Some("panic"),
+        _ => None,
+    }
+}
+
+fn words(kind: &str) -> &'static str {
+    if kind == "panic" { "a Rust panic" } else { "an exception that nobody caught" }
 }
 
 /// The calls of a thread that the signal ended, newest first.
@@ -89,20 +115,14 @@ fn parse(text: &str) -> Option<FunctionId> {
     Some(FunctionId::new(ModuleId(module.parse().ok()?), symbol.parse().ok()?))
 }
 
-fn signal_name(signal: i32) -> String {
-    let name = match signal {
-        3 => "SIGQUIT",
-        4 => "SIGILL",
-        5 => "SIGTRAP",
-        6 => "SIGABRT",
-        7 => "SIGBUS",
-        8 => "SIGFPE",
-        9 => "SIGKILL",
-        11 => "SIGSEGV",
-        14 => "SIGALRM",
-        15 => "SIGTERM",
-        31 => "SIGSYS",
-        other => return format!("signal {other}"),
-    };
-    name.to_owned()
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_nobody_caught_is_told_by_the_runtimes_functions() {
+        assert_eq!(unhandled_by("_ZSt9terminatev"), Some("uncaught_exception"));
+        assert_eq!(unhandled_by("_ZN3std9panicking20rust_panic_with_hook17h0123456789abcdefE"), Some("panic"));
+        assert_eq!(unhandled_by("abort"), None);
+    }
 }

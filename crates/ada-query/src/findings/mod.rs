@@ -30,7 +30,7 @@ use survey::Survey;
 /// Something worth a look.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Finding {
-    /// What kind: crash, hang, long_wait, leak, slow_outlier, hot_function, unmatched, never_joined, never_resumed,
+    /// What kind: crash, uncaught_exception, panic, terminated, hang, long_wait, leak, slow_outlier, hot_function, unmatched, never_joined, never_resumed,
     /// never_left, recursion or hot_tiny_function.
     pub kind: &'static str,
     /// How much it matters, from 0 to 100.

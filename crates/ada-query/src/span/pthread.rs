@@ -99,8 +99,10 @@ impl RuntimeSpan for PthreadSpan {
         put("exit_value", address(self.exit_value));
         put("mode", mode(self).into());
         put("joiner_thread_id", id(self.joiner));
+        put("join_ns", self.join_time.map(|time| time.0).into());
         put("join_wait_ns", join_wait(self).into());
         put("canceler_thread_id", id(self.canceler));
+        put("cancel_ns", self.cancel_time.map(|time| time.0).into());
         put("confidence", known(self.confidence).map(|percent| percent as f64 / 100.0).into());
         put("level", known(self.level).into());
         put("given_name", self.given_name().into());

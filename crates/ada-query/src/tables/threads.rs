@@ -1,6 +1,6 @@
 //! `threads`.
 
-use ada_span::{NONE, ThreadIndex};
+use ada_span::{NONE, Reason, ThreadIndex};
 use rusqlite::types::Value;
 
 use crate::doc::{Kind, TableDoc, plain};
@@ -35,12 +35,22 @@ impl Described for Threads {
             plain("start_ns", Kind::Integer, "when its start routine began"),
             plain("end_ns", Kind::Integer, "when that ended"),
             plain("spawn_latency_ns", Kind::Integer, "from the creation to the start routine"),
+            plain("lifetime_ns", Kind::Integer, "from its start to its end"),
+            plain("status", Kind::Text, "how it ended, as spans do"),
+            plain("reason", Kind::Text, "why, where that is known"),
+            plain("is_uncertain", Kind::Integer, "1 where the trace allows another reading"),
             plain("end_by", Kind::Text, "return, pthread_exit, canceled, process_end, alive or inferred"),
+            plain("exit_value", Kind::Text, "what it returned or exited with, in hex"),
+            plain("level", Kind::Integer, "how many creations lead to it; 0 of the first thread"),
             plain("mode", Kind::Text, "joinable or detached, where that is known"),
             plain("joiner_thread_id", Kind::Integer, "the thread that waited for its end"),
             plain("join_ns", Kind::Integer, "when it began to wait"),
             plain("join_wait_ns", Kind::Integer, "how long it waited"),
+            plain("canceler_thread_id", Kind::Integer, "the thread that cancelled it"),
+            plain("cancel_ns", Kind::Integer, "when"),
             plain("start_routine", Kind::Text, "the function that the C library called"),
+            plain("start_routine_address", Kind::Text, "its address, in hex"),
+            plain("argument", Kind::Text, "what it was called with, in hex"),
             plain("handle", Kind::Text, "its pthread_t, in hex"),
             plain("tid", Kind::Integer, "the kernel's id"),
             plain("confidence", Kind::Real, "how sure the match with its creation is, from 0 to 1"),
@@ -83,10 +93,23 @@ impl Relation for Threads {
                 if lives.peek().is_none() {
                     let mut row = begin(Value::Null, text("main"), Value::Null);
                     row.resize(Self::DOC.columns.len(), Value::Null);
+                    let known = [
+                        ("start_ns", number(facts.first_time)),
+                        ("end_ns", number(facts.end_time)),
+                        ("lifetime_ns", number(facts.end_time.since(facts.first_time))),
+                        ("level", number(0_u64)),
+                    ];
+                    for (name, value) in known {
+                        if let Some(at) = Self::DOC.columns.iter().position(|column| column.name == name) {
+                            row[at] = value;
+                        }
+                    }
                     rows.push(row);
                 }
                 for span in lives {
                     let thread_number = |thread: Option<ThreadIndex>| maybe(process.known_thread_id(thread), number);
+                    let address = |word: u64| if word == NONE { Value::Null } else { text(format!("{word:#x}")) };
+                    let outcome = span.outcome();
                     let created = process.known_thread_id(span.creator).zip(span.create_seq);
                     let mut row = begin(
                         text(process.refer(Target::Thread(thread.id, span.begin_seq))),
@@ -100,13 +123,23 @@ impl Relation for Threads {
                         number(span.start),
                         number(span.end),
                         maybe(span.spawn_latency(), number),
+                        number(span.end.since(span.start)),
+                        text(outcome.status.word()),
+                        if outcome.reason == Reason::None { Value::Null } else { text(outcome.reason.word()) },
+                        number(u64::from(outcome.is_uncertain)),
                         text(span.end_how().word()),
+                        address(span.exit_value),
+                        if span.level == NONE { Value::Null } else { number(span.level) },
                         maybe(mode(span), text),
                         thread_number(span.joiner),
                         maybe(span.join_time, number),
                         maybe(join_wait(span), number),
+                        thread_number(span.canceler),
+                        maybe(span.cancel_time, number),
                         maybe(span.routine_function, |function| text(&process.label(function).name)),
-                        if span.handle == NONE { Value::Null } else { text(format!("{:#x}", span.handle)) },
+                        maybe(span.routine_address, |address| text(format!("{:#x}", address.0))),
+                        address(span.argument),
+                        address(span.handle),
                         maybe(span.tid, number),
                         match span.confidence {
                             NONE => Value::Null,

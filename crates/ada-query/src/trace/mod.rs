@@ -5,6 +5,7 @@
 
 mod call_runtime;
 mod causality;
+mod life;
 mod names;
 mod plain_names;
 mod process;
@@ -12,6 +13,7 @@ mod reference;
 mod switched;
 
 pub use causality::{CausalEnd, CausalLink, causal_links};
+pub use life::Life;
 pub use names::{Code, Names};
 pub(crate) use plain_names::plain_name;
 pub use process::{FunctionLabel, TraceProcess};

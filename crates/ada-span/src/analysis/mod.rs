@@ -1,6 +1,7 @@
 //! The whole analysis of a process: events in, tables out.
 
 mod found_functions;
+mod lives;
 mod logical_spans;
 mod routine;
 
@@ -12,7 +13,9 @@ use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use ada_event::FunctionId;
+use ada_event::{EventSeq, FunctionId};
+
+use lives::LifeFinder;
 
 use crate::callback::{self, CodeAddresses};
 use crate::detail::DetailSource;
@@ -22,6 +25,7 @@ use crate::function_traits::FunctionTraits;
 use crate::observer::{Follows, Observed, Observer};
 use crate::pthread;
 use crate::replay::{Feed, Replay, ReplayOptions};
+use crate::role::Role;
 use crate::source::{ProcessSource, ThreadInfo};
 use crate::table::{
     BlockWriter, FunctionIndex, Meta, ShardEntry, ShardSink, ShardSummary, Tables, anomalies_file, late_file,
@@ -30,7 +34,7 @@ use crate::table::{
 use crate::thread_index::ThreadIndex;
 
 /// Raised whenever the same events make other tables.
-pub const ANALYSIS_VERSION: u64 = 7;
+pub const ANALYSIS_VERSION: u64 = 8;
 
 /// Analyses a process and writes its tables into an empty folder. `progress` is called with each few thousand events.
 pub fn analyze(
@@ -49,24 +53,65 @@ pub fn analyze(
     let mut shards = work.run()?;
     let observed: Vec<Observed> = shards.iter_mut().map(|shard| std::mem::take(&mut shard.observed)).collect();
     let mut meta = merge(key, shards);
-    let (mut thread_calls, mut callbacks, mut starts) = (Vec::new(), Vec::new(), Vec::new());
-    let mut logical = Vec::new();
+    let (mut thread_calls, mut callbacks, mut logical) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut starts, mut teardowns) = (Vec::new(), Vec::new());
     for part in observed {
         thread_calls.extend(part.thread_calls);
         starts.extend(part.starts);
+        teardowns.extend(part.teardowns);
         callbacks.push(part.callbacks);
         logical.push(part.logical);
     }
+    note_attached(source, &mut meta);
     (meta.callbacks, meta.callbacks_left_out) = callback::join(callbacks);
     logical_spans::add_spans(logical, traits, options, &mut meta);
     write_meta(folder, &meta)?;
     // Start routines are found in the frame spans, which can be read now.
     let tables = Tables::open(folder)?;
-    let lives = routine::lives(&tables, source, &threads, traits, starts)?;
+    let finder = LifeFinder { tables: &tables, source, threads: &threads, traits };
+    let mut lives = finder.lives(starts, teardowns)?;
+    let creations = pthread::Creations::find(&lives, &mut thread_calls);
+    finder.follow_creations(&mut lives, &creations)?;
     drop(tables);
-    meta.pthreads = pthread::correlate(&lives, thread_calls, options.end);
+    meta.failed_creations = creations.failed();
+    meta.pthreads = pthread::correlate(&lives, &creations, &thread_calls, options, knows_teardown(traits));
+    remove_starts(&mut meta);
     write_meta(folder, &meta)?;
     Tables::open(folder)
+}
+
+/// What a thread was made for is no callback, though its address was handed to whoever made the thread.
+fn remove_starts(meta: &mut Meta) {
+    let mut ran: HashMap<(ThreadIndex, FunctionId), Vec<EventSeq>> = HashMap::new();
+    for span in &meta.pthreads {
+        if let Some(function) = span.function {
+            ran.entry((span.thread, function)).or_default().push(span.begin_seq);
+        }
+    }
+    // Callbacks are in the order of their starts: the first one of each life is what it was made for.
+    meta.callbacks.retain(|it| {
+        let Some(lives) = ran.get_mut(&(it.thread, it.function)).filter(|_| it.confidence < callback::CERTAIN) else {
+            return true;
+        };
+        let life = lives.iter().position(|&begin| begin <= it.seq);
+        life.map(|life| lives.remove(life)).is_none()
+    });
+}
+
+/// Threads that were in calls when their process was attached to were there from the first event on.
+fn note_attached(source: &dyn ProcessSource, meta: &mut Meta) {
+    let seen = meta.threads.iter().filter(|thread| thread.facts.events > 0);
+    let earliest = seen.map(|thread| thread.facts.first_time).min().unwrap_or_default();
+    for (index, thread) in ThreadIndex::all(meta.threads.len()).zip(&mut meta.threads) {
+        if !source.open_calls(index).is_empty() {
+            thread.facts.start_time = earliest;
+        }
+    }
+}
+
+/// Whether the calls by which the C library ends threads can be told by their names.
+fn knows_teardown(traits: &FunctionTraits) -> bool {
+    !traits.modules_with(Role::ThreadTeardown).is_empty()
 }
 
 fn write_meta(folder: &Path, meta: &Meta) -> Result<(), SpanError> {
@@ -141,6 +186,7 @@ impl<P: ProcessSource> Work<'_, P> {
         let spans = BlockWriter::new(spans?, is_beside).map_err(SpanError::at(self.folder))?;
         let mut sink =
             ShardSink::new(spans, late?, anomalies?, self.traits, Observer::new(self.traits, self.addresses));
+        let knows_teardown = knows_teardown(self.traits);
         while let Some(&thread) = order.get(next.fetch_add(1, Ordering::Relaxed)) {
             let info = &self.threads[thread.as_usize()];
             sink.begin_thread(thread);
@@ -150,7 +196,8 @@ impl<P: ProcessSource> Work<'_, P> {
                 _ => Follows::Some,
             };
             sink.observer.begin_thread(details, follows);
-            let replay = Replay::new(sink, *self.options).with_losses(self.source.losses(thread));
+            let replay =
+                Replay::new(sink, *self.options).with_losses(self.source.losses(thread)).with_teardown(knows_teardown);
             let mut feed = Feed::new(replay, self.progress);
             self.source.visit(thread, is_beside, &mut feed);
             let (back, facts) = feed.finish(info.events);

@@ -89,6 +89,23 @@ enum Execution {
     Deferred(Entry),
 }
 
+impl Execution {
+    /// With the end of its call.
+    fn ended(self, closed: &Closed) -> Self {
+        let ended = |span: CallbackSpan| CallbackSpan {
+            end: closed.end(),
+            outcome: closed.outcome.to_byte().into(),
+            close_seq: closed.close_seq,
+            ..span
+        };
+        match self {
+            Self::No => Self::No,
+            Self::Certain(span) => Self::Certain(ended(span)),
+            Self::Deferred(entry) => Self::Deferred(Entry { span: ended(entry.span), ..entry }),
+        }
+    }
+}
+
 pub(crate) struct CallbackTracker<'a> {
     addresses: &'a CodeAddresses,
     stack: Vec<OpenCall>,
@@ -96,8 +113,12 @@ pub(crate) struct CallbackTracker<'a> {
     holders: usize,
     /// How many open calls make threads: what they hand around is not a callback but a thread's start.
     creating: usize,
-    /// A call that has just ended by jumping to the next one.
+    /// A call that held something, and has just ended by jumping to the next one.
     replaced: Option<OpenCall>,
+    /// The event that said so, if one did: the next call is the one that was jumped to.
+    jump: Option<EventSeq>,
+    /// A callback that has ended so, and goes on in what it has jumped to.
+    jumping: Option<(Execution, u32)>,
     found: CallbackObserved,
 }
 
@@ -109,6 +130,8 @@ impl<'a> CallbackTracker<'a> {
             holders: 0,
             creating: 0,
             replaced: None,
+            jump: None,
+            jumping: None,
             found: CallbackObserved::default(),
         }
     }
@@ -123,6 +146,11 @@ impl<'a> CallbackTracker<'a> {
         !self.stack.is_empty()
     }
 
+    /// Whether it follows the next call, whatever that is.
+    pub(crate) fn wants_next(&self) -> bool {
+        self.jumping.is_some()
+    }
+
     /// A call. Calls without detail, of functions whose address was not handed over, may be left out.
     pub(crate) fn open(
         &mut self,
@@ -132,9 +160,19 @@ impl<'a> CallbackTracker<'a> {
         caller: Option<FunctionId>,
         detail: Option<&EventDetail>,
     ) {
-        let execution = match self.addresses.is_handed_over(function) && opened.role != Role::Main {
-            true => self.execution(thread, opened, function, caller, detail),
-            false => Execution::No,
+        let is_jump = self.jump.take().is_none_or(|jump| jump + 1 == opened.seq);
+        if !is_jump {
+            self.end_jump();
+        }
+        let jumping = self.jumping.take_if(|(_, depth)| *depth == opened.depth && opened.is_frame);
+        self.end_jump();
+        let is_callback = self.addresses.is_handed_over(function)
+            && !matches!(opened.role, Role::Main | Role::ClosureManager)
+            && jumping.is_none();
+        let execution = match (jumping, is_callback) {
+            (Some((execution, _)), _) => execution,
+            (None, true) => self.execution(thread, opened, function, caller, detail, is_jump),
+            (None, false) => Execution::No,
         };
         let held = self.held(opened, function, detail);
         let own = Initiator {
@@ -212,9 +250,24 @@ impl<'a> CallbackTracker<'a> {
         function: FunctionId,
         caller: Option<FunctionId>,
         detail: Option<&EventDetail>,
+        is_jump: bool,
     ) -> Execution {
         let is_holder = |call: &OpenCall| call.holds(function);
         let span = CallbackSpan { thread, seq: opened.seq, start: opened.start, function, ..CallbackSpan::default() };
+        // What was handed the address has jumped to it.
+        let jumped_here = |call: &&mut OpenCall| is_jump && call.depth == opened.depth && call.holds(function);
+        if let Some(call) = self.replaced.as_mut().filter(jumped_here) {
+            call.has_run = true;
+            let (mut initiator, mut depth) = (call.initiator, call.depth);
+            for outer in self.stack.iter_mut().rev() {
+                if outer.depth + 1 != depth || !outer.holds(function) {
+                    break;
+                }
+                outer.has_run = true;
+                (initiator, depth) = (outer.initiator, outer.depth);
+            }
+            return Execution::Certain(initiated_by(&initiator, thread, span));
+        }
         if self.holders > 0
             && let Some(mut holder) = self.stack.iter().rposition(is_holder)
         {
@@ -231,15 +284,7 @@ impl<'a> CallbackTracker<'a> {
                 holder -= 1;
                 self.stack[holder].has_run = true;
             }
-            let initiator = &self.stack[holder].initiator;
-            return Execution::Certain(CallbackSpan {
-                initiator_thread: thread,
-                initiator_seq: initiator.seq,
-                initiator_time: initiator.time,
-                initiator_function: initiator.function,
-                confidence: CERTAIN,
-                ..span
-            });
+            return Execution::Certain(initiated_by(&self.stack[holder].initiator, thread, span));
         }
         // A thread's start routine is not a callback, and a function within itself is recursion.
         let is_routine = self.stack.last().is_some_and(|call| call.role == Role::ThreadStart);
@@ -299,31 +344,56 @@ impl<'a> CallbackTracker<'a> {
         let Some(call) = self.stack.pop_if(|call| call.seq == closed.seq) else { return };
         self.holders -= usize::from(!call.held.is_empty());
         self.creating -= usize::from(call.role == Role::ThreadCreate);
-        let ended = |span: CallbackSpan| CallbackSpan {
-            end: closed.end(),
-            outcome: closed.outcome.to_byte().into(),
-            close_seq: closed.close_seq,
-            ..span
-        };
-        match call.execution {
+        self.end_jump();
+        let execution = call.execution.ended(closed);
+        let has_jumped = closed.outcome.reason == Reason::TailCall;
+        if has_jumped {
+            self.jump = closed.close_seq;
+        }
+        match execution {
             Execution::No => (),
-            Execution::Certain(span) if self.found.spans.len() < MOST_SPANS => self.found.spans.push(ended(span)),
-            Execution::Deferred(entry) if self.found.entries.len() < MOST_DEFERRED => {
-                self.found.entries.push(Entry { span: ended(entry.span), ..entry });
-            }
-            _ => self.found.left_out += 1,
+            execution if has_jumped => self.jumping = Some((execution, call.depth)),
+            execution => self.keep(execution),
         }
         if call.held.is_empty() {
             return;
         }
-        if closed.outcome.reason == Reason::TailCall {
+        if has_jumped {
             self.replaced = Some(call);
         } else {
             self.register_unless_run(thread, &call);
         }
     }
 
-    pub(crate) fn finish(self) -> CallbackObserved {
+    /// What a callback has jumped to is not followed: it has ended where it did.
+    fn end_jump(&mut self) {
+        if let Some((execution, _)) = self.jumping.take() {
+            self.keep(execution);
+        }
+    }
+
+    fn keep(&mut self, execution: Execution) {
+        match execution {
+            Execution::No => (),
+            Execution::Certain(span) if self.found.spans.len() < MOST_SPANS => self.found.spans.push(span),
+            Execution::Deferred(entry) if self.found.entries.len() < MOST_DEFERRED => self.found.entries.push(entry),
+            _ => self.found.left_out += 1,
+        }
+    }
+
+    pub(crate) fn finish(mut self) -> CallbackObserved {
+        self.end_jump();
         self.found
+    }
+}
+
+fn initiated_by(initiator: &Initiator, thread: ThreadIndex, span: CallbackSpan) -> CallbackSpan {
+    CallbackSpan {
+        initiator_thread: thread,
+        initiator_seq: initiator.seq,
+        initiator_time: initiator.time,
+        initiator_function: initiator.function,
+        confidence: CERTAIN,
+        ..span
     }
 }

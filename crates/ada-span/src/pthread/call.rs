@@ -84,8 +84,13 @@ impl ThreadCall {
 
     /// Whether it failed, as far as is known.
     pub(crate) fn has_failed(&self) -> bool {
+        self.error().is_some_and(|error| error != 0)
+    }
+
+    /// What it returned.
+    pub(crate) fn error(&self) -> Option<u64> {
         // The functions give an `int`; the upper half of the register is anything.
-        self.result.is_some_and(|result| result as u32 != 0)
+        self.result.map(|result| u64::from(result as u32))
     }
 
     /// Whether it returned.

@@ -2,51 +2,18 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use ada_event::{EventSeq, FunctionId, RuntimeAddr, ThreadId, TraceNanos};
+use ada_event::{EventSeq, RuntimeAddr};
 
 use super::call::ThreadCall;
-use super::matching::{Started, match_threads};
-use super::{PthreadSpan, ThreadEnd};
+use super::creations::Creations;
+use super::ending::{EndCalls, Ending};
+use super::life::ThreadLife;
+use super::{PthreadSpan, SURE, ThreadEnd};
 use crate::NONE;
 use crate::outcome::{Outcome, Reason, Status};
-use crate::replay::ProcessEnd;
+use crate::replay::ReplayOptions;
 use crate::role::Role;
 use crate::thread_index::ThreadIndex;
-
-/// The start routine's frame span on a thread.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Routine {
-    pub(crate) seq: EventSeq,
-    pub(crate) depth: u64,
-    pub(crate) close_seq: Option<EventSeq>,
-    pub(crate) start: TraceNanos,
-    pub(crate) end: TraceNanos,
-    pub(crate) outcome: Outcome,
-    pub(crate) function: FunctionId,
-    pub(crate) address: Option<RuntimeAddr>,
-    pub(crate) argument: Option<u64>,
-    pub(crate) result: Option<u64>,
-    /// The program's own function that it led to.
-    pub(crate) user_function: FunctionId,
-}
-
-/// A thread as the correlator sees it.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct ThreadLife {
-    /// Which one.
-    pub(crate) thread: ThreadIndex,
-    /// The event that it begins with.
-    pub(crate) begin_seq: EventSeq,
-    pub(crate) first_time: TraceNanos,
-    pub(crate) last_time: TraceNanos,
-    pub(crate) handle: Option<u64>,
-    pub(crate) tid: Option<ThreadId>,
-    /// The name that it had when it was first seen.
-    pub(crate) name: Option<[u64; 2]>,
-    pub(crate) routine: Option<Routine>,
-    /// Whether it was there before the recording, so that its creation is not in the trace.
-    pub(crate) is_midway: bool,
-}
 
 /// Places of spans by thread and beginning.
 struct Lives(BTreeMap<(ThreadIndex, EventSeq), usize>);
@@ -59,30 +26,32 @@ impl Lives {
     }
 }
 
-/// The spans of all created threads, by start.
-pub(crate) fn correlate(lives: &[ThreadLife], mut calls: Vec<ThreadCall>, process: ProcessEnd) -> Vec<PthreadSpan> {
-    calls.sort_by_key(|call| (call.time, call.thread, call.seq));
-    let mut spans: Vec<PthreadSpan> = lives.iter().map(|it| life_span(it, process)).collect();
-    let indexes = Lives(spans.iter().zip(0..).map(|(span, index)| ((span.thread, span.begin_seq), index)).collect());
-    let creates = innermost(calls.iter().filter(|it| it.role == Role::ThreadCreate && !it.has_failed()));
-    let started: Vec<Started> = lives
-        .iter()
-        .zip(0..)
-        .filter(|(life, _)| !life.is_midway)
-        .map(|(life, number)| Started {
-            number,
-            first_time: life.first_time,
-            handle: life.handle,
-            routine_address: life.routine.and_then(|routine| routine.address),
-            argument: life.routine.and_then(|routine| routine.argument),
-        })
-        .collect();
-    for found in match_threads(&creates, &started) {
-        let (span, create) = (&mut spans[found.number as usize], &creates[found.create]);
+/// The spans of all created threads, by start. `calls` are sorted by time.
+pub(crate) fn correlate(
+    lives: &[ThreadLife],
+    creations: &Creations,
+    calls: &[ThreadCall],
+    options: &ReplayOptions,
+    knows_teardown: bool,
+) -> Vec<PthreadSpan> {
+    let indexes = Lives(lives.iter().zip(0..).map(|(life, index)| ((life.thread, life.begin_seq), index)).collect());
+    let mut end_calls = vec![EndCalls::default(); lives.len()];
+    for call in calls {
+        if let Some(index) = indexes.at(call.thread, call.seq) {
+            end_calls[index].has_exited |= call.role == Role::ThreadExit;
+            end_calls[index].is_unwound |= matches!(call.role, Role::ThreadUnwind | Role::ForcedUnwind);
+        }
+    }
+    let endings = lives.iter().zip(end_calls).map(|(life, calls)| Ending::of(life, calls, options, knows_teardown));
+    let mut spans: Vec<PthreadSpan> =
+        lives.iter().zip(endings).map(|(life, ending)| life_span(life, &ending)).collect();
+    for (index, span) in spans.iter_mut().enumerate() {
+        let Some(creation) = creations.of(index) else { continue };
+        let create = creation.call;
         span.creator = Some(create.thread);
         span.create_seq = Some(create.seq);
         span.create_time = Some(create.time);
-        span.confidence = found.confidence;
+        span.confidence = creation.confidence;
         if let Some(arguments) = create.arguments {
             (span.routine_address, span.argument) = (Some(RuntimeAddr(arguments[2])), arguments[3]);
         }
@@ -92,77 +61,40 @@ pub(crate) fn correlate(lives: &[ThreadLife], mut calls: Vec<ThreadCall>, proces
         if let Some(is_detached) = create.starts_detached() {
             span.is_detached = is_detached.into();
         }
-        if found.confidence < 90 {
+        if creation.confidence < SURE {
             mark_uncertain(span);
         }
     }
-    add_endings(&mut spans, &indexes, &calls);
+    add_endings(&mut spans, &indexes, calls);
     add_levels(&mut spans, &indexes);
     spans.sort_by_key(|span| (span.start, span.thread, span.begin_seq));
     spans
 }
 
-/// Of calls that lie within others of the same kind on the same thread, as `thrd_create` calls `pthread_create`, the
-/// inner ones.
-fn innermost<'a>(calls: impl Iterator<Item = &'a ThreadCall>) -> Vec<ThreadCall> {
-    let mut kept: Vec<ThreadCall> = Vec::new();
-    for call in calls {
-        if let Some(outer) = kept.iter().rposition(|it| it.thread == call.thread)
-            && kept[outer].close_seq.is_some_and(|close| close > call.seq)
-        {
-            kept.remove(outer);
-        }
-        kept.push(call.clone());
-    }
-    kept
-}
-
-fn life_span(life: &ThreadLife, process: ProcessEnd) -> PthreadSpan {
+fn life_span(life: &ThreadLife, ending: &Ending) -> PthreadSpan {
     let [name_low, name_high] = life.name.unwrap_or([NONE; 2]);
-    let base = PthreadSpan {
+    let routine = life.routine;
+    let start = routine.map_or(life.ready_time, |routine| routine.start);
+    let result = routine.and_then(|routine| routine.result).filter(|_| ending.how == ThreadEnd::Return);
+    PthreadSpan {
         name_low,
         name_high,
         thread: life.thread,
         begin_seq: life.begin_seq,
         handle: life.handle.unwrap_or(NONE),
         tid: life.tid,
+        start,
+        end: ending.time.max(start),
+        outcome: ending.outcome.to_byte().into(),
+        function: routine.and_then(|routine| routine.user_function),
+        routine_seq: routine.and_then(|routine| routine.seq),
+        routine_close_seq: routine.and_then(|routine| routine.close_seq),
+        routine_function: routine.and_then(|routine| routine.function),
+        routine_address: routine.and_then(|routine| routine.address),
+        argument: routine.and_then(|routine| routine.argument).unwrap_or(NONE),
+        end_how: ending.how as u64,
+        exit_value: result.unwrap_or(NONE),
         ..PthreadSpan::default()
-    };
-    let Some(routine) = life.routine else {
-        let reason = if life.is_midway { Reason::AttachedMidway } else { Reason::None };
-        let outcome = match process {
-            ProcessEnd::Alive => Outcome::new(Status::Open, reason),
-            _ => Outcome::new(Status::Exited, reason),
-        };
-        return PthreadSpan {
-            start: life.first_time,
-            end: life.last_time,
-            outcome: Outcome { is_uncertain: true, ..outcome }.to_byte().into(),
-            end_how: ThreadEnd::Inferred as u64,
-            ..base
-        };
-    };
-    let end_how = match routine.outcome.status {
-        Status::Completed => ThreadEnd::Return,
-        Status::Exited => ThreadEnd::Exit,
-        Status::Canceled => ThreadEnd::Cancel,
-        Status::Open => ThreadEnd::Alive,
-        _ if routine.outcome.reason == Reason::AttachedMidway => ThreadEnd::Return,
-        _ => ThreadEnd::ProcessEnd,
-    };
-    PthreadSpan {
-        start: routine.start,
-        end: routine.end,
-        outcome: routine.outcome.to_byte().into(),
-        function: Some(routine.user_function),
-        routine_seq: Some(routine.seq),
-        routine_close_seq: routine.close_seq,
-        routine_function: Some(routine.function),
-        routine_address: routine.address,
-        argument: routine.argument.unwrap_or(NONE),
-        end_how: end_how as u64,
-        exit_value: routine.result.filter(|_| end_how == ThreadEnd::Return).unwrap_or(NONE),
-        ..base
     }
 }
 
@@ -187,7 +119,7 @@ fn add_endings(spans: &mut [PthreadSpan], indexes: &Lives, calls: &[ThreadCall])
             {
                 span.exit_seq = Some(call.seq);
                 span.exit_value = call.arguments.map_or(NONE, |arguments| arguments[0]);
-                if span.end_how() == ThreadEnd::Return {
+                if span.end_how() == ThreadEnd::Return && span.outcome().status != Status::Completed {
                     // Only the end of its routine was seen, which was not a return.
                     span.end_how = ThreadEnd::Exit as u64;
                 }
@@ -210,6 +142,13 @@ fn add_endings(spans: &mut [PthreadSpan], indexes: &Lives, calls: &[ThreadCall])
                 span.join_time = Some(call.time);
                 span.join_end = Some(until);
                 span.is_detached = 0;
+                if matches!(span.end_how(), ThreadEnd::ProcessEnd | ThreadEnd::Alive) {
+                    // It has ended before: its last events are missing.
+                    span.end = span.end.min(until).max(span.start);
+                    span.end_how = ThreadEnd::Inferred as u64;
+                    let outcome = Outcome { is_uncertain: true, ..Outcome::new(Status::Exited, Reason::None) };
+                    span.outcome = outcome.to_byte().into();
+                }
                 if span.exit_value == NONE
                     && let Some(value) = call.word()
                 {
@@ -226,6 +165,7 @@ fn add_endings(spans: &mut [PthreadSpan], indexes: &Lives, calls: &[ThreadCall])
             Role::ThreadCancel if !call.has_failed() && span.canceler.is_none() => {
                 span.canceler = Some(call.thread);
                 span.cancel_seq = Some(call.seq);
+                span.cancel_time = Some(call.time);
             }
             _ => (),
         }

@@ -2,10 +2,15 @@
 
 mod call;
 mod correlate;
+mod creations;
+mod ending;
+mod life;
 mod matching;
 
 pub(crate) use call::ThreadCall;
-pub(crate) use correlate::{Routine, ThreadLife, correlate};
+pub(crate) use correlate::correlate;
+pub(crate) use creations::Creations;
+pub(crate) use life::{Routine, ThreadLife, ThreadMark};
 
 use ada_event::{EventSeq, FunctionId, RuntimeAddr, ThreadId, TraceNanos};
 
@@ -13,6 +18,9 @@ use crate::outcome::Outcome;
 use crate::thread_index::ThreadIndex;
 use crate::word_enum::word_enum;
 use crate::word_struct::word_struct;
+
+/// The confidence, in percent, from which on a match is no guess.
+const SURE: u64 = 90;
 
 word_struct! {
     /// The life of one thread. [`crate::NONE`] where something is not known.
@@ -71,12 +79,30 @@ word_struct! {
         pub canceler: Option<ThreadIndex>,
         /// The call that did.
         pub cancel_seq: Option<EventSeq>,
+        /// When that was.
+        pub cancel_time: Option<TraceNanos>,
         /// The name that the program gave it: the first eight bytes.
         pub name_low: u64,
         /// The next eight.
         pub name_high: u64,
         /// How many creations lead from the first thread to it.
         pub level: u64,
+    }
+}
+
+word_struct! {
+    /// A call of `pthread_create` that made no thread.
+    pub struct FailedCreation {
+        /// The thread that called.
+        pub thread: ThreadIndex,
+        /// The call.
+        pub seq: EventSeq,
+        /// When it was.
+        pub time: TraceNanos,
+        /// What it returned, an `errno`.
+        pub error: u64,
+        /// The start routine's address.
+        pub routine_address: Option<RuntimeAddr>,
     }
 }
 
@@ -93,7 +119,7 @@ word_enum! {
         ProcessEnd = 3, "process_end";
         /// It was alive when the recording ended.
         Alive = 4, "alive";
-        /// Its start routine is not known: taken from its last event.
+        /// Nothing says how: taken from its last event, or from what waited for it.
         Inferred = 5, "inferred";
     }
 }

@@ -4,6 +4,7 @@
 //! does not explain, ended unseen; whatever should be below and is not, began unseen. So the replay is in step again
 //! with each event, and a hole in the stream costs the spans that it cut, and no others.
 
+mod causes;
 mod feed;
 mod options;
 mod parked;
@@ -15,6 +16,7 @@ pub use span_sink::{Closed, FunctionNumber, KnownFunction, Opened, SpanHandle, S
 
 use std::mem;
 
+use causes::Causes;
 use parked::{Parked, ParkedStacks};
 
 use ada_event::{DetailSeq, Event, EventKind, EventSeq, FunctionId, TraceNanos};
@@ -44,23 +46,6 @@ struct Frame {
     number: FunctionNumber,
 }
 
-/// The unwinding that is under way, or was the last.
-#[derive(Clone, Copy)]
-struct Cause {
-    kind: CauseKind,
-    seq: EventSeq,
-    /// The lowest depth that was unwound so far.
-    lowest: u32,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum CauseKind {
-    Throw,
-    Jump,
-    Exit,
-    Cancel,
-}
-
 /// Replays one thread.
 pub struct Replay<S> {
     sink: S,
@@ -87,8 +72,14 @@ pub struct Replay<S> {
     time_before: TraceNanos,
     /// Frames below this depth may have been open before the first event.
     unknown_below: u32,
+    /// Whether events before the first one were lost.
+    is_cut: bool,
     begun_at_depth: u32,
-    cause: Option<Cause>,
+    causes: Causes,
+    /// Whether the thread has ended, but for what the C library does then.
+    is_torn_down: bool,
+    /// Whether that is to be seen.
+    knows_teardown: bool,
     deepest: u32,
 }
 
@@ -99,8 +90,12 @@ pub struct ThreadFacts {
     pub events: u64,
     /// The first event's time.
     pub first_time: TraceNanos,
+    /// When it is known to have been there first.
+    pub start_time: TraceNanos,
     /// The last event's time.
     pub last_time: TraceNanos,
+    /// When it ended: with its process, or the recording, unless its end is recorded.
+    pub end_time: TraceNanos,
     /// The largest number of frames.
     pub deepest: u32,
     /// Frames that were open before its first event.
@@ -126,8 +121,11 @@ impl<S: SpanSink> Replay<S> {
             time: TraceNanos(0),
             time_before: TraceNanos(0),
             unknown_below: 0,
+            is_cut: false,
             begun_at_depth: 0,
-            cause: None,
+            causes: Causes::default(),
+            is_torn_down: false,
+            knows_teardown: false,
             deepest: 0,
         }
     }
@@ -139,11 +137,28 @@ impl<S: SpanSink> Replay<S> {
         self
     }
 
+    /// States whether calls by which the C library ends a thread can be known.
+    pub fn with_teardown(mut self, is_known: bool) -> Self {
+        self.knows_teardown = is_known;
+        self
+    }
+
+    /// Whether nothing is open but the C library's first function of a thread.
+    fn is_in_library(&self) -> bool {
+        matches!(&self.stack[..], [frame] if frame.role == Role::ThreadStart)
+    }
+
+    /// Whether the newest open call is one that calls what a thread runs.
+    fn is_called_first(&self) -> bool {
+        self.stack.last().is_none_or(|top| matches!(top.role, Role::ThreadStart | Role::ProgramStart))
+    }
+
     /// Handles the first event, and the first one after each loss.
     #[cold]
     fn take_stock(&mut self, event: &Event) {
         if !self.has_begun {
             self.has_begun = true;
+            self.is_cut = self.has_jumped || self.losses.last().is_some_and(|loss| *loss <= self.time);
             (self.first_time, self.time_before) = (self.time, self.time);
             self.unknown_below = event.depth.saturating_add(u32::from(event.kind.is_end()));
             self.begun_at_depth = self.unknown_below;
@@ -241,7 +256,8 @@ impl<S: SpanSink> Replay<S> {
         self.unknown_below = self.unknown_below.min(depth);
         self.deepest = self.deepest.max(depth);
         if function.role != Role::Plain {
-            self.note_cause(seq, function.role);
+            self.causes.note(seq, function.role);
+            self.is_torn_down |= function.role == Role::ThreadTeardown && self.is_called_first();
         }
         let parent = self.stack.last();
         let expected = parent.map_or(self.unknown_below, |parent| parent.depth.saturating_add(1));
@@ -312,7 +328,8 @@ impl<S: SpanSink> Replay<S> {
         }
         self.give_up_parked(outcome);
         self.time = now;
-        self.cause = None;
+        self.causes = Causes::default();
+        self.is_torn_down = false;
     }
 
     /// Frames at `depth` and above are gone, and no event says how.
@@ -342,13 +359,11 @@ impl<S: SpanSink> Replay<S> {
             return self.end_of_unknown(seq, &event);
         }
         if is_return {
-            if self.cause.is_some_and(|cause| depth < cause.lowest && cause.lowest != u32::MAX) {
-                self.cause = None;
-            }
+            self.causes.note_return(seq, depth);
             let outcome = Outcome { is_uncertain: self.partner_is_a_guess(), ..Outcome::default() };
             self.close_top(Some(seq), event.detail, outcome, None);
         } else {
-            let (outcome, context) = self.unwound(depth);
+            let (outcome, context) = self.causes.unwound(seq, depth);
             let outcome = Outcome { is_uncertain: self.partner_is_a_guess(), ..outcome };
             self.close_top(Some(seq), event.detail, outcome, context);
         }
@@ -384,13 +399,13 @@ impl<S: SpanSink> Replay<S> {
             frames: Vec::new(),
             since: self.time,
             unknown_below: event.depth,
-            cause: None,
+            causes: Causes::default(),
         });
         let left = Parked {
             frames: mem::replace(&mut self.stack, next.frames),
             since: self.time,
             unknown_below: mem::replace(&mut self.unknown_below, next.unknown_below),
-            cause: mem::replace(&mut self.cause, next.cause),
+            causes: mem::replace(&mut self.causes, next.causes),
         };
         let left_number = mem::replace(&mut self.stack_number, number);
         // Where a thread begins on another stack, as a child of a fork may, nothing is known of its own yet.
@@ -438,40 +453,12 @@ impl<S: SpanSink> Replay<S> {
         }
         let handle = self.sink.open(&opened);
         let outcome = match began_before {
+            true if self.is_cut => Outcome::new(Status::Unmatched, Reason::Dropped),
             true => Outcome::new(Status::Unmatched, Reason::AttachedMidway),
             // It began after what encloses it.
             false => self.lost_since(self.stack.last().map_or(TraceNanos(0), |parent| parent.start)),
         };
         self.close_at_once(handle, &opened, outcome);
-    }
-
-    fn note_cause(&mut self, seq: EventSeq, role: Role) {
-        let is_ending = self.cause.is_some_and(|cause| matches!(cause.kind, CauseKind::Exit | CauseKind::Cancel));
-        let kind = match role {
-            Role::Throw => CauseKind::Throw,
-            Role::Resume if self.cause.is_none() => CauseKind::Throw,
-            Role::Jump if !is_ending => CauseKind::Jump,
-            Role::ThreadExit => CauseKind::Exit,
-            Role::ForcedUnwind if !is_ending => CauseKind::Cancel,
-            _ => return,
-        };
-        // A throw calls other functions of the same part on its way; the first one is the throw.
-        match self.cause {
-            Some(cause) if cause.kind == kind && cause.lowest == u32::MAX => (),
-            _ => self.cause = Some(Cause { kind, seq, lowest: u32::MAX }),
-        }
-    }
-
-    fn unwound(&mut self, depth: u32) -> (Outcome, Option<EventSeq>) {
-        let Some(cause) = &mut self.cause else { return (Outcome::new(Status::Unmatched, Reason::Unwind), None) };
-        cause.lowest = cause.lowest.min(depth);
-        let outcome = match cause.kind {
-            CauseKind::Throw => Outcome::new(Status::Unmatched, Reason::Exception),
-            CauseKind::Jump => Outcome::new(Status::Unmatched, Reason::Unwind),
-            CauseKind::Exit => Outcome::new(Status::Exited, Reason::Unwind),
-            CauseKind::Cancel => Outcome::new(Status::Canceled, Reason::Canceled),
-        };
-        (outcome, Some(cause.seq))
     }
 
     /// Ends the newest open span without an event of its own.
@@ -570,11 +557,14 @@ impl<S: SpanSink> Replay<S> {
         let facts = ThreadFacts {
             events: self.next_seq.0,
             first_time: self.first_time,
+            start_time: self.first_time,
             last_time: self.time,
+            end_time: if self.is_torn_down { self.time } else { self.time.max(self.options.end_time) },
             deepest: if !self.has_begun { 0 } else { self.deepest.saturating_add(1) },
             begun_at_depth: self.begun_at_depth,
         };
-        let ended_in_library = matches!(&self.stack[..], [frame] if frame.role == Role::ThreadStart);
+        // A start routine that is not hooked runs there, too.
+        let ended_in_library = self.is_in_library() && (self.is_torn_down || !self.knows_teardown);
         if !ended_in_library {
             self.time = self.time.max(self.options.end_time);
         }
@@ -582,7 +572,7 @@ impl<S: SpanSink> Replay<S> {
         let is_cut = !self.losses.is_empty() || self.has_jumped;
         let outcome = match (is_cut, ended_in_library) {
             (true, _) => Outcome::new(Status::Unmatched, Reason::Dropped),
-            (_, true) => Outcome::new(Status::Exited, Reason::None),
+            (_, true) => Outcome { is_uncertain: !self.is_torn_down, ..Outcome::new(Status::Exited, Reason::None) },
             _ => self.options.end.outcome(),
         };
         while !self.stack.is_empty() {

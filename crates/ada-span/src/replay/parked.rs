@@ -4,7 +4,8 @@ use std::collections::HashMap;
 
 use ada_event::TraceNanos;
 
-use super::{Cause, Frame};
+use super::Frame;
+use super::causes::Causes;
 
 /// A stack that the thread has left.
 pub(super) struct Parked {
@@ -15,7 +16,7 @@ pub(super) struct Parked {
     /// Frames below this depth may have been open before its first event.
     pub(super) unknown_below: u32,
     /// The unwinding that is under way there, or was the last.
-    pub(super) cause: Option<Cause>,
+    pub(super) causes: Causes,
 }
 
 /// All of them, by number.

@@ -14,9 +14,13 @@ pub enum Role {
     Plain,
     /// Begins an exception or a panic.
     Throw,
+    /// Begins it again in a handler.
+    Rethrow,
     /// Goes on with the unwinding that is under way.
     Resume,
     /// Unwinds a whole thread.
+    ThreadUnwind,
+    /// Unwinds frames until somebody stops it: what the other one calls.
     ForcedUnwind,
     /// Jumps over frames.
     Jump,
@@ -24,6 +28,10 @@ pub enum Role {
     ThreadExit,
     /// The C library's first function of a thread, which never returns.
     ThreadStart,
+    /// What that one calls before the start routine.
+    ThreadSetup,
+    /// What that one calls after it, however the thread has ended.
+    ThreadTeardown,
     /// Makes a thread.
     ThreadCreate,
     /// Waits for a thread.
@@ -42,6 +50,8 @@ pub enum Role {
     TakesFunction(u8),
     /// Finds a function at its first call, with that call's arguments still in the registers.
     LazyBinding,
+    /// Copies and destroys a closure of C++: called through a pointer, but not what the program meant.
+    ClosureManager,
     /// Runs another program instead of this one.
     Exec,
     /// Calls `main`.
@@ -59,13 +69,17 @@ impl Role {
     pub fn of(raw_name: &str) -> Self {
         // glibc's internal aliases and versioned names are the same functions.
         match raw_name.split('@').next().unwrap_or_default() {
-            "_Unwind_RaiseException" | "__cxa_throw" | "__cxa_rethrow" | "_Unwind_Resume_or_Rethrow" => Self::Throw,
+            "_Unwind_RaiseException" | "__cxa_throw" => Self::Throw,
+            "__cxa_rethrow" | "_Unwind_Resume_or_Rethrow" => Self::Rethrow,
             "_Unwind_Resume" => Self::Resume,
-            "_Unwind_ForcedUnwind" | "__pthread_unwind" | "__pthread_unwind_next" => Self::ForcedUnwind,
+            "__pthread_unwind" | "__pthread_unwind_next" => Self::ThreadUnwind,
+            "_Unwind_ForcedUnwind" => Self::ForcedUnwind,
             "longjmp" | "_longjmp" | "siglongjmp" | "__longjmp_chk" | "____longjmp_chk" | "__libc_longjmp"
             | "__libc_siglongjmp" | "__longjmp" => Self::Jump,
             "pthread_exit" | "__pthread_exit" | "thrd_exit" => Self::ThreadExit,
             "start_thread" => Self::ThreadStart,
+            "__ctype_init" | "_setjmp" | "__sigsetjmp" | "__sigjmp_save" => Self::ThreadSetup,
+            "__call_tls_dtors" | "__nptl_deallocate_tsd" | "__libc_thread_freeres" => Self::ThreadTeardown,
             "pthread_create" | "__pthread_create" | "__pthread_create_2_1" | "thrd_create" => Self::ThreadCreate,
             "pthread_join"
             | "__pthread_join"
@@ -92,6 +106,7 @@ impl Role {
             name if name.starts_with("_dl_runtime_resolve_") || name.starts_with("_dl_runtime_profile_") => {
                 Self::LazyBinding
             }
+            name if name.contains("10_M_managerE") => Self::ClosureManager,
             name => {
                 let swift = SwiftCall::of(name).map(Self::Swift);
                 swift.or_else(|| GcdCall::of(name).map(Self::Gcd)).unwrap_or_default()
@@ -133,6 +148,8 @@ impl Role {
                 | Self::ThreadDetach
                 | Self::ThreadCancel
                 | Self::ThreadExit
+                | Self::ThreadUnwind
+                | Self::ForcedUnwind
         )
     }
 }

@@ -54,6 +54,7 @@ fn function_trait(module: &Module, row: &FunctionRow, is_library: bool) -> Funct
         role,
         is_unnamed: row.name.is_empty(),
         is_entry_only: row.verdict == "entry_only",
+        is_library,
         is_runtime: is_library || is_runtime_name(&row.name),
         address: module.load_base.map(|base| row.offset.at_bias(base.0)),
     }

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use ada_event::{EventSeq, ProcessId, ThreadId, TraceNanos};
+use ada_event::{EventSeq, FunctionId, ModuleId, ProcessId, ThreadId, TraceNanos};
 use ada_format::atf::{EventVisitor, Process, ThreadEntry, ThreadTrace};
 
 use super::details::{SessionDetails, to_detail};
@@ -56,11 +56,23 @@ impl ProcessSource for ProcessTrace<'_> {
         times
     }
 
+    fn open_calls(&self, thread: ThreadIndex) -> Vec<FunctionId> {
+        let id = self.0.threads[thread.as_usize()].id();
+        let calls = self.0.manifest.iter().flat_map(|manifest| &manifest.open_calls).find(|calls| calls.tid == id);
+        calls.iter().flat_map(|calls| &calls.functions).filter_map(|function| parse_function(function)).collect()
+    }
+
     fn event_detail(&self, thread: ThreadIndex, seq: EventSeq) -> Option<EventDetail> {
         let thread = &self.0.threads[thread.as_usize()];
         let event = thread.index().event(seq)?;
         to_detail(&thread.detail()?.record(event.detail)?.get())
     }
+}
+
+/// A function as the manifest has it: `module:symbol`.
+fn parse_function(text: &str) -> Option<FunctionId> {
+    let (module, symbol) = text.split_once(':')?;
+    Some(FunctionId::new(ModuleId(module.parse().ok()?), symbol.parse().ok()?))
 }
 
 fn first_time(thread: &ThreadTrace) -> TraceNanos {

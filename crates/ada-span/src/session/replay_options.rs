@@ -5,13 +5,20 @@ use ada_format::atf::{Drops, Process};
 
 use crate::replay::{ProcessEnd, ReplayOptions};
 
+/// Whether a signal is one by which people and systems ask programs to end: SIGHUP, SIGINT, SIGTERM. Nothing is wrong with
+/// a program that does.
+pub fn asks_to_end(signal: i32) -> bool {
+    matches!(signal, 1 | 2 | 15)
+}
+
 /// How the process ended, and what was lost.
 pub fn replay_options(process: &Process, timeout_ns: u64) -> ReplayOptions {
     let manifest = process.manifest.as_ref();
     let exit = manifest.and_then(|manifest| manifest.exit.as_ref());
     let crash = manifest.and_then(|manifest| manifest.crashes.iter().map(|crash| crash.time_ns).max());
     let end = match exit {
-        Some(exit) if exit.signal.is_some() => ProcessEnd::Killed,
+        Some(exit) if exit.signal.is_some_and(|signal| !asks_to_end(signal)) => ProcessEnd::Killed,
+        Some(exit) if exit.signal.is_some() => ProcessEnd::Exited,
         Some(exit) if exit.code.is_some() => ProcessEnd::Exited,
         _ if crash.is_some() => ProcessEnd::Killed,
         Some(_) => ProcessEnd::Exited,

@@ -9,7 +9,10 @@ pub(super) fn is_loader(path: &str) -> bool {
 
 /// Whether a module is part of a language's or the system's runtime.
 pub(super) fn is_runtime_library(path: &str) -> bool {
-    const LIBRARIES: [&str; 13] = [
+    const LIBRARIES: [&str; 16] = [
+        "libgomp",
+        "libomp.",
+        "libtbb",
         "libswift",
         "libdispatch",
         "libBlocksRuntime",
@@ -32,10 +35,14 @@ pub(super) fn is_runtime_library(path: &str) -> bool {
 pub(super) fn is_runtime_name(raw: &str) -> bool {
     // A lambda or functor that `std::thread` runs is often inlined into the runner, which then bears its name.
     if raw.contains("_State_impl") || raw.contains("_Async_state") || raw.contains("_Deferred_state") {
-        return raw.contains("IJPF") || raw.contains("_M_dispose") || raw.ends_with("D2Ev") || raw.ends_with("D0Ev");
+        // What is called by pointer, or through a library's own wrapper, has a name of its own.
+        let is_led_on = ["IJPF", "IJM", "IJSt"].iter().any(|callable| raw.contains(callable));
+        return is_led_on || raw.contains("_M_dispose") || raw.ends_with("D2Ev") || raw.ends_with("D0Ev");
     }
-    const PARTS: [&str; 14] = [
+    const PARTS: [&str; 16] = [
         "execute_native_thread_routine",
+        "_ZZNSt",
+        "_ZZSt",
         "_ZNSt",
         "_ZSt",
         "_ZNKSt",

@@ -11,12 +11,12 @@ use crate::function_stats::FunctionStats;
 use crate::gcd::{BlockSpan, GroupEntry, QueueEntry};
 use crate::histogram::Histogram;
 use crate::outcome::Status;
-use crate::pthread::PthreadSpan;
+use crate::pthread::{FailedCreation, PthreadSpan};
 use crate::replay::ThreadFacts;
 use crate::swift::{Suspension, TaskRun, TaskSpan};
 use crate::thread_index::ThreadIndex;
 
-const MAGIC: u64 = u64::from_le_bytes(*b"ADASPAN1");
+const MAGIC: u64 = u64::from_le_bytes(*b"ADASPAN2");
 
 /// What the tables know beside the frame spans.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -35,6 +35,8 @@ pub struct Meta {
     pub anomalies: Vec<AnomalyCount>,
     /// Logical spans of threads, by start.
     pub pthreads: Vec<PthreadSpan>,
+    /// Calls that made no thread, by time.
+    pub failed_creations: Vec<FailedCreation>,
     /// Logical spans of callbacks, by start.
     pub callbacks: Vec<CallbackSpan>,
     /// Callbacks that were found and not kept, because there were too many.
@@ -101,7 +103,9 @@ impl Meta {
         out.u64(MAGIC).u64(self.key);
         out.list(&self.threads, |out, it| {
             let f = &it.facts;
-            out.u32(it.id.0).u64(f.events).u64(f.first_time.0).u64(f.last_time.0).u32(f.deepest).u32(f.begun_at_depth);
+            out.u32(it.id.0).u64(f.events).u64(f.first_time.0).u64(f.start_time.0);
+            out.u64(f.last_time.0).u64(f.end_time.0);
+            out.u32(f.deepest).u32(f.begun_at_depth);
             out.u64(it.spans).u32(it.blocks.0).u32(it.blocks.1);
             out.list(&it.outcomes, |out, &(byte, count)| {
                 out.u32(byte.into()).u64(count);
@@ -124,6 +128,7 @@ impl Meta {
             out.u32(it.thread.0).u32(it.kind).u64(it.count).u64(it.first_seq.0).u64(it.first_time.0);
         });
         out.list(&self.pthreads, |out, it| it.encode(out));
+        out.list(&self.failed_creations, |out, it| it.encode(out));
         out.list(&self.callbacks, |out, it| it.encode(out));
         out.u64(self.callbacks_left_out);
         out.list(&self.tasks, |out, it| it.encode(out));
@@ -178,6 +183,7 @@ impl Meta {
                 })
             })?,
             pthreads: from.list(PthreadSpan::decode)?,
+            failed_creations: from.list(FailedCreation::decode)?,
             callbacks: from.list(CallbackSpan::decode)?,
             callbacks_left_out: from.u64()?,
             tasks: from.list(TaskSpan::decode)?,
@@ -203,6 +209,7 @@ impl Meta {
             && self.functions.iter().all(|it| it.longest.0.as_usize() < threads.max(1))
             && self.anomalies.iter().all(|it| it.thread.as_usize() < threads)
             && self.pthreads.iter().all(|it| it.is_consistent(threads))
+            && self.failed_creations.iter().all(|it| it.thread.as_usize() < threads)
             && self.callbacks.iter().all(|it| it.is_consistent(threads))
             && self.is_concurrency_consistent()
     }
@@ -239,7 +246,9 @@ fn decode_thread(from: &mut Decoder<'_>) -> Option<ThreadEntry> {
         facts: ThreadFacts {
             events: from.u64()?,
             first_time: TraceNanos(from.u64()?),
+            start_time: TraceNanos(from.u64()?),
             last_time: TraceNanos(from.u64()?),
+            end_time: TraceNanos(from.u64()?),
             deepest: from.u32()?,
             begun_at_depth: from.u32()?,
         },

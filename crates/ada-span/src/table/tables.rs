@@ -76,6 +76,13 @@ impl Tables {
         Ok(())
     }
 
+    /// Reads everything, and gives the first damage that there is.
+    pub fn check(&self) -> Result<(), SpanError> {
+        let mut columns = Columns::new();
+        (0..self.meta.blocks.len()).try_for_each(|block| self.read(block, |_| true, &mut columns))?;
+        self.anomalies().map(drop)
+    }
+
     /// The block of a thread that can have the span with this opening event.
     pub fn block_of(&self, thread: ThreadIndex, seq: EventSeq) -> Option<usize> {
         let blocks = self.blocks_of(thread);

@@ -1,6 +1,6 @@
 //! A process whose trace is in memory.
 
-use ada_event::{DetailSeq, Event, EventKind, EventSeq, FunctionId, ThreadId};
+use ada_event::{DetailSeq, Event, EventKind, EventSeq, FunctionId, ThreadId, TraceNanos};
 use ada_format::atf::EventVisitor;
 use ada_span::table::Tables;
 use ada_span::{
@@ -17,6 +17,8 @@ pub(crate) struct InMemory {
 pub(crate) struct MemoryThread {
     pub(crate) info: ThreadInfo,
     pub(crate) events: Vec<Event>,
+    /// Times of the first events after losses.
+    pub(crate) losses: Vec<TraceNanos>,
     /// Of calls with their functions.
     pub(crate) details: Vec<(EventDetail, Option<FunctionId>)>,
 }
@@ -24,7 +26,7 @@ pub(crate) struct MemoryThread {
 impl MemoryThread {
     pub(crate) fn new(id: u32, events: Vec<Event>) -> Self {
         let info = ThreadInfo { id: ThreadId(id), events: events.len() as u64, ..ThreadInfo::default() };
-        Self { info, events, details: Vec::new() }
+        Self { info, events, losses: Vec::new(), details: Vec::new() }
     }
 
     /// Gives an event registers and words.
@@ -51,6 +53,10 @@ impl ProcessSource for InMemory {
     fn details(&self, thread: ThreadIndex) -> Option<Box<dyn DetailSource + '_>> {
         let thread = &self.threads[thread.as_usize()];
         (!thread.details.is_empty()).then(|| Box::new(Details(thread)) as Box<dyn DetailSource>)
+    }
+
+    fn losses(&self, thread: ThreadIndex) -> Vec<TraceNanos> {
+        self.threads[thread.as_usize()].losses.clone()
     }
 
     fn event_detail(&self, thread: ThreadIndex, seq: EventSeq) -> Option<EventDetail> {

@@ -66,6 +66,7 @@ pub(crate) fn traits() -> FunctionTraits {
         is_entry_only: number == ENTRY_ONLY,
         is_unnamed: false,
         is_runtime: number == THREAD_START,
+        is_library: false,
         address: Some(RuntimeAddr(0x1000 + 16 * u64::from(number))),
     };
     let mut traits = FunctionTraits::default();

@@ -2,7 +2,9 @@
 
 use ada_event::{DetailSeq, Event, EventKind, EventSeq, FunctionId, ModuleId, RuntimeAddr, TraceNanos};
 use ada_span::pthread::{PthreadSpan, ThreadEnd};
-use ada_span::{FunctionTrait, FunctionTraits, NONE, ProcessEnd, Reason, ReplayOptions, Role, Status, ThreadIndex};
+use ada_span::{
+    FunctionTrait, FunctionTraits, NONE, Outcome, ProcessEnd, Reason, ReplayOptions, Role, Status, ThreadIndex,
+};
 
 use crate::memory::{InMemory, MemoryThread, tables_of};
 
@@ -20,6 +22,9 @@ const TRAMPOLINE: u32 = 10;
 const JOIN_WITHIN: u32 = 11;
 const JOIN_INT: u32 = 12;
 const NAME: u32 = 13;
+const SETUP: u32 = 14;
+const TEARDOWN: u32 = 15;
+const RETHROW: u32 = 16;
 
 const OPTIONS: ReplayOptions =
     ReplayOptions { has_drops: false, end: ProcessEnd::Exited, end_time: TraceNanos(0), timeout_ns: u64::MAX };
@@ -39,6 +44,9 @@ fn traits() -> FunctionTraits {
         CANCEL => Role::ThreadCancel,
         START => Role::ThreadStart,
         UNWIND => Role::ForcedUnwind,
+        SETUP => Role::ThreadSetup,
+        TEARDOWN => Role::ThreadTeardown,
+        RETHROW => Role::Rethrow,
         _ => Role::Plain,
     };
     let of = |function: u32| FunctionTrait {
@@ -46,10 +54,11 @@ fn traits() -> FunctionTraits {
         is_entry_only: false,
         is_unnamed: false,
         is_runtime: matches!(function, CREATE..=UNWIND | TRAMPOLINE..),
+        is_library: matches!(function, CREATE..=UNWIND | TRAMPOLINE..),
         address: Some(RuntimeAddr(address(function))),
     };
     let mut traits = FunctionTraits::default();
-    traits.add_module(ModuleId(1), (0..14).map(of).collect());
+    traits.add_module(ModuleId(1), (0..=RETHROW).map(of).collect());
     traits
 }
 
@@ -283,13 +292,123 @@ fn the_programs_function_is_named_and_not_what_leads_to_it() {
 }
 
 #[test]
-fn a_thread_without_a_routine_is_inferred() {
+fn a_thread_that_did_nothing_is_named_after_what_it_was_created_for() {
     let main = Script::new(1).call(0, MAIN).create(100, BODY, 0, 0x9000);
     let thread = Script::new(2).call(150, START).with_handle(0x9000);
     let spans = spans_of(vec![main.first(), thread]);
     let [span] = spans[..] else { panic!("one thread") };
-    assert_eq!((span.function, span.end_how(), span.creator), (None, ThreadEnd::Inferred, index(0)));
-    assert!(span.outcome().is_uncertain);
+    let named = Some(FunctionId::new(ModuleId(1), BODY));
+    assert_eq!((span.function, span.end_how(), span.creator), (named, ThreadEnd::ProcessEnd, index(0)));
+    assert_eq!((span.routine_seq, span.outcome().is_uncertain), (None, false));
+}
+
+/// glibc's calls before and after the start routine.
+fn set_up(id: u32, start: u64) -> Script {
+    Script::new(id).call(start, START).call(start + 1, SETUP).back(start + 2)
+}
+
+fn torn_down(script: Script, time: u64) -> Script {
+    script.call(time, TEARDOWN).back(time + 1)
+}
+
+#[test]
+fn a_routine_without_a_hook_lasts_from_the_threads_set_up_to_its_teardown() {
+    let main = (0..5).fold(Script::new(1).call(0, MAIN), |main, n| main.create(100 + 20 * n, BODY, n, 0xa + n));
+    let called = |script: Script, time: u64| script.call(time, OTHER_BODY).back(time + 1);
+    let returning = torn_down(called(set_up(2, 200), 250), 300);
+    let exiting = set_up(3, 200).call_with(250, EXIT, [7, 0, 0, 0, 0, 0]).call(260, UNWIND);
+    let exiting = exiting.end(270, EventKind::EXCEPTION).end(271, EventKind::EXCEPTION);
+    let canceled = called(set_up(4, 200), 250).call(260, UNWIND).end(270, EventKind::EXCEPTION);
+    let running = called(set_up(5, 200), 250);
+    let joined = called(set_up(6, 200), 250);
+    let main = main.one_argument(400, 450, JOIN, 0xe).back(900);
+    let spans = spans_of(vec![
+        main.first(),
+        returning.with_handle(0xa),
+        torn_down(exiting, 300).with_handle(0xb),
+        torn_down(canceled, 300).with_handle(0xc),
+        running.with_handle(0xd),
+        joined.with_handle(0xe),
+    ]);
+    let said = |span: &PthreadSpan| (span.end_how(), span.outcome().status, span.outcome().is_uncertain, span.end.0);
+    assert_eq!(
+        spans.iter().map(said).collect::<Vec<_>>(),
+        [
+            (ThreadEnd::Return, Status::Completed, false, 300),
+            (ThreadEnd::Exit, Status::Exited, false, 300),
+            (ThreadEnd::Cancel, Status::Canceled, false, 300),
+            (ThreadEnd::ProcessEnd, Status::Unmatched, false, 251),
+            (ThreadEnd::Inferred, Status::Exited, true, 251),
+        ]
+    );
+    for span in spans {
+        assert_eq!((span.function, span.start), (Some(FunctionId::new(ModuleId(1), BODY)), TraceNanos(202)));
+    }
+}
+
+#[test]
+fn a_handler_that_throws_on_does_not_stop_the_end_of_a_thread() {
+    let main = Script::new(1).call(0, MAIN).create(100, BODY, 0, 0xa).create(110, BODY, 0, 0xb);
+    let caught = |script: Script| {
+        let script = script.call(270, RETHROW).call(271, RETHROW);
+        torn_down((0..3).fold(script, |it, n| it.end(280 + n, EventKind::EXCEPTION)), 290)
+    };
+    let exiting = set_up(2, 200).call(210, BODY).call_with(220, EXIT, [7, 0, 0, 0, 0, 0]);
+    let canceled = set_up(3, 200).call(210, BODY).call(220, UNWIND);
+    let spans = spans_of(vec![
+        main.first(),
+        caught(exiting.end(230, EventKind::EXCEPTION)).with_handle(0xa),
+        caught(canceled.end(230, EventKind::EXCEPTION)).with_handle(0xb),
+    ]);
+    let said = |span: &PthreadSpan| (span.end_how(), span.outcome().status, span.end.0);
+    let ends = [(ThreadEnd::Exit, Status::Exited, 282), (ThreadEnd::Cancel, Status::Canceled, 282)];
+    assert_eq!(spans.iter().map(said).collect::<Vec<_>>(), ends);
+}
+
+/// The signal that cancels may hit a call that has returned, but for its record. Whoever clears the stack up writes it.
+#[test]
+fn a_return_that_a_cancellation_has_interrupted_does_not_stop_it() {
+    let main = Script::new(1).call(0, MAIN).create(100, BODY, 0, 0xa);
+    let canceled = set_up(2, 200).call(210, BODY).call(215, OTHER_BODY).call(216, OTHER_BODY).call(220, UNWIND);
+    let canceled = canceled.end(230, EventKind::EXCEPTION).back(231);
+    let canceled = canceled.end(232, EventKind::EXCEPTION).end(233, EventKind::EXCEPTION);
+    let spans = spans_of(vec![main.first(), torn_down(canceled, 240).with_handle(0xa)]);
+    let [span] = spans[..] else { panic!("one thread: {spans:?}") };
+    assert_eq!(
+        (span.end_how(), span.end, span.outcome().status),
+        (ThreadEnd::Cancel, TraceNanos(233), Status::Canceled)
+    );
+}
+
+#[test]
+fn a_thread_whose_first_events_were_lost_has_a_creator_and_says_so() {
+    let main = Script::new(1).call(0, MAIN).create(100, BODY, 0x55, 0x9000);
+    let thread = set_up(2, 150).call(160, BODY).call(170, OTHER_BODY).call(180, OTHER_BODY).back(190);
+    let mut thread = torn_down(thread.back(195).back(200), 210).with_handle(0x9000);
+    thread.events.drain(..5);
+    thread.info.events -= 5;
+    thread.losses = vec![TraceNanos(180)];
+    let tables = tables_of(&InMemory { threads: vec![main.first(), thread] }, &traits(), OPTIONS).1;
+    let [span] = tables.meta().pthreads[..] else { panic!("one thread") };
+    assert_eq!((span.creator, span.create_time, span.confidence), (index(0), at(100), 100));
+    assert_eq!((span.function, span.end_how()), (Some(FunctionId::new(ModuleId(1), BODY)), ThreadEnd::Return));
+    assert_eq!((span.start, span.end), (TraceNanos(180), TraceNanos(200)), "what is known of it");
+    let outcome = span.outcome();
+    assert_eq!((outcome.status, outcome.reason, outcome.is_uncertain), (Status::Unmatched, Reason::Dropped, true));
+    let dropped = Outcome::new(Status::Unmatched, Reason::Dropped).to_byte();
+    assert!(tables.meta().threads[1].outcomes.contains(&(dropped, 2)), "two calls whose beginnings were lost");
+}
+
+#[test]
+fn a_creation_that_failed_says_why() {
+    let arguments = [0, 0, address(BODY), 0, 0, 0];
+    let main = Script::new(1).call(0, MAIN).call_with(100, CREATE, arguments).back_with(110, 0xffff_0000_000b, &[0]);
+    let tables = tables_of(&InMemory { threads: vec![main.first()] }, &traits(), OPTIONS).1;
+    let [failed] = tables.meta().failed_creations[..] else { panic!("one failed") };
+    assert_eq!(
+        (failed.error, failed.time, failed.routine_address),
+        (11, TraceNanos(100), Some(RuntimeAddr(address(BODY))))
+    );
 }
 
 #[test]
@@ -325,10 +444,10 @@ fn threads_of_a_process_that_was_attached_to_may_have_been_there_before() {
     (before.info.is_attached, after.info.is_attached) = (true, true);
     let spans = spans_of(vec![main.first(), before, after]);
     let [before, after] = spans[..] else { panic!("two threads: {spans:?}") };
-    assert_eq!((before.function, before.creator, before.end_how()), (None, None, ThreadEnd::Inferred));
+    assert_eq!((before.function, before.creator, before.end_how()), (None, None, ThreadEnd::ProcessEnd));
     assert_eq!(
         (before.start, before.end, before.outcome().reason),
-        (TraceNanos(50), TraceNanos(80), Reason::AttachedMidway)
+        (TraceNanos(50), TraceNanos(80), Reason::ProcessExit)
     );
     assert_eq!((after.create_time, after.end_how(), after.end), (at(100), ThreadEnd::Return, TraceNanos(800)));
 }

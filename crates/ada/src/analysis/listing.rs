@@ -18,25 +18,42 @@ pub(crate) enum ListFormat {
     Csv,
 }
 
-/// Standard output, which knows whether something has gone there.
+/// Standard output, on which a command can print again what it has printed so far: that goes there once.
 pub(crate) struct Out {
     to: BufWriter<StdoutLock<'static>>,
-    has_printed: bool,
+    /// How many bytes the command has printed, …
+    printed: u64,
+    /// … and how many are there already.
+    there: u64,
+}
+
+impl Write for Out {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let again = self.there.saturating_sub(self.printed).min(bytes.len() as u64) as usize;
+        self.to.write_all(&bytes[again..])?;
+        self.printed += bytes.len() as u64;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.to.flush()
+    }
 }
 
 impl Out {
     pub(crate) fn new() -> Self {
-        Self { to: BufWriter::with_capacity(1 << 16, io::stdout().lock()), has_printed: false }
+        Self { to: BufWriter::with_capacity(1 << 16, io::stdout().lock()), printed: 0, there: 0 }
     }
 
-    pub(crate) fn has_printed(&self) -> bool {
-        self.has_printed
+    /// The command begins anew, and prints the same.
+    pub(crate) fn begin_again(&mut self) {
+        self.there = self.there.max(self.printed);
+        self.printed = 0;
     }
 
     /// Prints, with errors laid at the output's door.
     pub(crate) fn print(&mut self, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> anyhow::Result<()> {
-        self.has_printed = true;
-        write(&mut self.to).output_failed(|| "cannot write to stdout".into())
+        write(self).output_failed(|| "cannot write to stdout".into())
     }
 
     pub(crate) fn line(&mut self, text: &str) -> anyhow::Result<()> {

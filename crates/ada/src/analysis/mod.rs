@@ -20,7 +20,7 @@ pub(crate) use corrected::{check_correctable, corrected_text, put_corrected};
 pub(crate) use list_page::list_page;
 pub(crate) use listing::{ListFormat, Listing, Out, csv, csv_row, csv_titles};
 pub(crate) use newest::find as find_session;
-pub(crate) use opened::{OpenedSession, SessionArgs, with_tables};
+pub(crate) use opened::{OpenedSession, SessionArgs, again_if_damaged, with_tables, without_damaged_tables};
 pub(crate) use session_tables::show_findings;
 pub(crate) use source_files::{put_source, source_text};
 pub(crate) use thread_title::thread_title;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use ada_event::{FunctionId, RuntimeAddr};
 use ada_format::atf::Session;
 use ada_image::SourcePlace;
-use ada_query::{Span, Trace};
+use ada_query::{QueryError, Span, Trace};
 use ada_span::SpanError;
 use anyhow::Context as _;
 use serde_json::Value;
@@ -108,8 +108,8 @@ impl OpenedSession {
     }
 }
 
-/// Runs a command on a session's tables. Tables that turn out to be damaged are made anew, once, unless the command has
-/// already printed something. What is wrong with the session itself is printed on stderr.
+/// Runs a command on a session's tables. Tables that turn out to be damaged are made anew, once; what was printed until then
+/// came from blocks that were whole. What is wrong with the session itself is printed on stderr.
 pub(crate) fn with_tables(
     args: &SessionArgs,
     out: &mut Out,
@@ -119,12 +119,13 @@ pub(crate) fn with_tables(
     let opened = OpenedSession::open(&path, args)?;
     let outcome = show_findings(opened.session());
     match command(&opened, out) {
-        Err(error) if is_damage(&error) && !out.has_printed() => {
+        Err(error) if is_damage(&error) => {
             for process in opened.processes() {
                 let _ = std::fs::remove_dir_all(process.tables.folder());
             }
             drop(opened);
             say(format_args!("ada: the derived tables of {} are damaged; making them anew\n", path.display()));
+            out.begin_again();
             command(&OpenedSession::open(&path, args)?, out)?;
         }
         result => result?,
@@ -133,5 +134,41 @@ pub(crate) fn with_tables(
 }
 
 fn is_damage(error: &anyhow::Error) -> bool {
-    error.chain().any(|cause| matches!(cause.downcast_ref(), Some(SpanError::Damaged { .. })))
+    damaged_folder(error).is_some()
+}
+
+/// The tables that an error complains of.
+fn damaged_folder(error: &anyhow::Error) -> Option<&Path> {
+    error.chain().find_map(|cause| {
+        let of_query = cause.downcast_ref().and_then(|error: &QueryError| match error {
+            QueryError::Tables(error) => Some(error),
+            _ => None,
+        });
+        match cause.downcast_ref().or(of_query) {
+            Some(SpanError::Damaged { path }) => path.parent(),
+            _ => None,
+        }
+    })
+}
+
+/// Removes tables that a command has found damaged, so that the next one makes them anew.
+pub(crate) fn without_damaged_tables(result: anyhow::Result<Outcome>) -> anyhow::Result<Outcome> {
+    result.map_err(|error| match damaged_folder(&error).map(std::fs::remove_dir_all) {
+        Some(Ok(())) => {
+            error.context("the derived tables are damaged and were removed; the next command makes them anew")
+        }
+        _ => error,
+    })
+}
+
+/// Runs a command that prints nothing before it has its answer; once more where it has found damaged tables.
+pub(crate) fn again_if_damaged(command: impl Fn() -> anyhow::Result<Outcome>) -> anyhow::Result<Outcome> {
+    match command() {
+        Err(error) if is_damage(&error) => {
+            say(format_args!("ada: {error:#}; making it anew\n"));
+            let _ = without_damaged_tables(Err(error));
+            command()
+        }
+        result => result,
+    }
 }

@@ -85,9 +85,11 @@ pub(crate) fn run(args: Args) -> anyhow::Result<Outcome> {
     }
     let flag = Arc::new(AtomicBool::new(false));
     let exported: Vec<ParquetFolder> = sessions.iter().filter_map(|path| ParquetFolder::find(path)).collect();
+    let mut asked = None;
     let (engine, outcome) = if exported.is_empty() {
         let (trace, outcome) = open_trace(&sessions, &args.ask)?;
-        (Engine::new(Arc::new(trace), Cancel::watching(flag.clone()))?, outcome)
+        let trace = asked.insert(Arc::new(trace)).clone();
+        (Engine::new(trace, Cancel::watching(flag.clone()))?, outcome)
     } else if exported.len() == sessions.len() {
         (Engine::over_parquet(&exported, Cancel::watching(flag.clone()))?, Outcome::Clean)
     } else {
@@ -109,7 +111,12 @@ pub(crate) fn run(args: Args) -> anyhow::Result<Outcome> {
             text
         }
     };
-    blamed(answer::write(&engine, &sql, &how))?;
+    let answered = answer::write(&engine, &sql, &how);
+    // SQLite passes on an error's words alone.
+    if answered.as_ref().is_err_and(|error| error.to_string().contains("damaged")) {
+        asked.iter().flat_map(|trace| trace.processes()).try_for_each(|process| process.tables.check())?;
+    }
+    blamed(answered)?;
     Ok(outcome)
 }
 

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, HashSet};
 
+use ada_query::signal_name;
 use ada_span::Outcome;
 use serde_json::{Value, json};
 
@@ -20,7 +21,9 @@ pub(super) fn gather(opened: &OpenedSession) -> Vec<Item> {
         let Some(manifest) = &opened.recorded(process).manifest else { continue };
         let command = manifest.command_line.join(" ");
         let end = match &manifest.exit {
-            Some(exit) if exit.signal.is_some() => format!("killed by signal {}", exit.signal.unwrap_or_default()),
+            Some(exit) if exit.signal.is_some() => {
+                format!("killed by {}", signal_name(exit.signal.unwrap_or_default()))
+            }
             Some(exit) if exit.code.is_some() => format!("exit code {}", exit.code.unwrap_or_default()),
             Some(_) => "ended, nobody knows how".to_owned(),
             None if manifest.finished == Some(false) => "the recording was cut short".to_owned(),
@@ -66,7 +69,7 @@ pub(super) fn gather(opened: &OpenedSession) -> Vec<Item> {
         json!({ "events": events, "spans": spans }),
     ));
     let deepest = threads().map(|thread| thread.facts.deepest).max().unwrap_or(0);
-    let count = threads().count();
+    let count = opened.processes().iter().map(|process| process.lives().len()).sum::<usize>();
     items.push(Item::fact(
         "threads",
         format!("{count}; the deepest stack has {} frames", thousands(deepest.into())),

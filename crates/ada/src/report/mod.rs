@@ -5,6 +5,7 @@ mod imbalances;
 mod item;
 mod oddities;
 mod recording;
+mod threads;
 
 use serde_json::{Value, json};
 
@@ -45,6 +46,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Outcome> {
     let mut out = Out::new();
     let outcome = with_tables(&args.session, &mut out, |opened, out| {
         let facts = facts::gather(opened);
+        let threads = threads::gather(opened);
         let logical = facts::logical(opened);
         let oddities = oddities::gather(opened, args.limit);
         let mut functions = top::all(opened);
@@ -52,8 +54,15 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Outcome> {
             top::correct(opened, &mut functions)?;
         }
         match args.format {
-            ListFormat::Table => print(args, opened, out, &mut functions, &facts, &logical, &oddities),
-            ListFormat::Json => out.json(&to_json(args, opened, &mut functions, &facts, &logical, &oddities)),
+            ListFormat::Table => print(
+                args,
+                opened,
+                out,
+                &mut functions,
+                &facts,
+                &[("Threads", &threads), ("Logical spans", &logical), ("Worth a look", &oddities)],
+            ),
+            ListFormat::Json => out.json(&to_json(args, opened, &mut functions, &facts, &threads, &logical, &oddities)),
             ListFormat::Csv => {
                 top::sort_uses(&mut functions, Sort::SelfTime);
                 let functions = functions.iter().take(args.limit).map(|it| {
@@ -63,7 +72,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Outcome> {
                         "reference": function["reference"], "file": function["file"], "line": function["line"],
                     })
                 });
-                let items = facts.iter().chain(&logical).chain(&oddities).map(|item| {
+                let items = facts.iter().chain(&threads).chain(&logical).chain(&oddities).map(|item| {
                     json!({
                         "section": item.section, "name": item.name, "value": item.value, "reference": item.reference,
                     })
@@ -83,8 +92,7 @@ fn print(
     out: &mut Out,
     functions: &mut [Use<'_>],
     facts: &[Item],
-    logical: &[Item],
-    oddities: &[Item],
+    sections: &[(&str, &[Item])],
 ) -> anyhow::Result<()> {
     for item in facts {
         out.line(&format!("{:<10} {}", item.name, item.value))?;
@@ -99,13 +107,13 @@ fn print(
             top::table(opened, shown, args.lines).print(out)?;
         }
     }
-    for (title, items) in [("Logical spans", logical), ("Worth a look", oddities)] {
+    for (title, items) in sections {
         if items.is_empty() {
             continue;
         }
         out.line(&format!("\n{title}"))?;
         let width = items.iter().map(|item| item.name.chars().count()).max().unwrap_or(0);
-        for item in items {
+        for item in *items {
             let reference = item.reference.as_ref().map(|it| format!("   {it}")).unwrap_or_default();
             out.line(&format!("  {:<width$}  {}{reference}", item.name, item.value))?;
         }
@@ -118,6 +126,7 @@ fn to_json(
     opened: &OpenedSession,
     functions: &mut [Use<'_>],
     facts: &[Item],
+    threads: &[Item],
     logical: &[Item],
     oddities: &[Item],
 ) -> Value {
@@ -146,6 +155,7 @@ fn to_json(
             "by_total": functions(Sort::Total),
             "by_calls": functions(Sort::Calls),
         },
+        "threads": object(threads),
         "logical": list(logical),
         "anomalies": list(oddities),
     })

@@ -3,10 +3,13 @@
 use std::collections::BTreeMap;
 
 use ada_event::{EventSeq, FunctionId, ModuleId, ThreadId};
+use ada_query::signal_name;
+use ada_span::table::ThreadEntry;
+use ada_span::{Outcome, Reason};
 use serde_json::json;
 
 use super::item::Item;
-use crate::analysis::{OpenedSession, Target, nanoseconds, thousands};
+use crate::analysis::{OpenedSession, Target, TraceProcess, nanoseconds, thousands};
 
 /// What was open when ada attached, crashes, what a ring has let go, functions that were switched, what hooks took, and waits.
 pub(super) fn gather(opened: &OpenedSession) -> Vec<Item> {
@@ -54,8 +57,8 @@ fn crashes(opened: &OpenedSession) -> Vec<Item> {
             let reference = opened.processes()[number].refer(Target::Thread(crash.thread, EventSeq(0)));
             let moment = nanoseconds(crash.time_ns.since(opened.start()));
             let words = format!(
-                "signal {}{address}{within}, after {moment}, {} calls open; ada spans --thread {} --reason crash",
-                crash.signal,
+                "{}{address}{within}, after {moment}, {} calls open; ada spans --thread {} --reason crash",
+                signal_name(crash.signal),
                 thousands(crash.depth),
                 crash.thread,
             );
@@ -75,8 +78,33 @@ fn crashes(opened: &OpenedSession) -> Vec<Item> {
             item.reference = Some(reference);
             items.push(item);
         }
+        items.extend(unseen_crash(opened, process));
     }
     items
+}
+
+/// A crash at which no handler could run, as on a stack that has overflowed: the thread with the most calls open.
+fn unseen_crash(opened: &OpenedSession, process: &TraceProcess) -> Option<Item> {
+    let manifest = opened.recorded(process).manifest.as_ref()?;
+    /// Those that processors and programs raise themselves; SIGKILL comes from elsewhere.
+    const FAULTS: [i32; 7] = [4, 5, 6, 7, 8, 11, 31];
+    let signal = manifest.exit.as_ref()?.signal.filter(|it| FAULTS.contains(it) && manifest.crashes.is_empty())?;
+    let open = |thread: &ThreadEntry| -> u64 {
+        let is_open = |byte: u8| Outcome::from_byte(byte).is_some_and(|it| it.reason == Reason::Crash);
+        thread.outcomes.iter().filter(|(byte, _)| is_open(*byte)).map(|(_, count)| count).sum()
+    };
+    let thread = process.tables.meta().threads.iter().max_by_key(|thread| open(thread))?;
+    let reference = process.refer(Target::Thread(thread.id, EventSeq(0)));
+    let words = format!(
+        "{}; where it hit is not recorded: {reference} had most calls open, {}; ada spans --thread {} --reason crash",
+        signal_name(signal),
+        thousands(open(thread)),
+        thread.id
+    );
+    let json = json!({ "signal": signal, "thread": reference, "open_calls": open(thread), "uncertain": true });
+    let mut item = Item::fact("crash", words, json);
+    item.reference = Some(reference);
+    Some(item)
 }
 
 /// A function as manifests write it, `module:symbol`.

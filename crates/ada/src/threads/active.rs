@@ -3,7 +3,7 @@
 use ada_event::TraceNanos;
 use serde_json::{Value, json};
 
-use crate::analysis::{OpenedSession, Out, nanoseconds};
+use crate::analysis::{OpenedSession, Out, TraceProcess, nanoseconds};
 
 /// Stretches of time that the trace is cut into.
 const STRETCHES: u64 = 50;
@@ -15,15 +15,16 @@ struct Active {
     counts: Vec<u64>,
 }
 
+/// The largest number of threads alive at once.
+pub(crate) fn most_alive(opened: &OpenedSession) -> u64 {
+    count(opened).most
+}
+
 fn count(opened: &OpenedSession) -> Active {
-    let stretch_ns = (opened.end().since(opened.start()) / STRETCHES).max(1);
-    let mut changes: Vec<(TraceNanos, i64)> = Vec::new();
-    for thread in opened.processes().iter().flat_map(|process| &process.tables.meta().threads) {
-        if thread.facts.events > 0 {
-            changes.push((thread.facts.first_time, 1));
-            changes.push((thread.facts.last_time, -1));
-        }
-    }
+    let lives = || opened.processes().iter().flat_map(TraceProcess::lives);
+    let end = lives().map(|life| life.end).max().unwrap_or_default().max(opened.end());
+    let stretch_ns = (end.since(opened.start()) / STRETCHES).max(1);
+    let mut changes: Vec<(TraceNanos, i64)> = lives().flat_map(|life| [(life.start, 1), (life.end, -1)]).collect();
     // Beginnings first: a thread that ends when another begins was alive beside it.
     changes.sort_by_key(|&(time, change)| (time, -change));
     let mut counts = vec![0_u64; STRETCHES as usize];

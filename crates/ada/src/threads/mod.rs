@@ -2,16 +2,19 @@
 
 mod active;
 
-use std::collections::HashMap;
+pub(crate) use active::most_alive;
+
+use std::collections::{BTreeMap, HashMap};
 
 use ada_event::EventSeq;
 use ada_image::glob;
 use ada_span::pthread::PthreadSpan;
+use ada_span::table::Meta;
 use ada_span::{NONE, ThreadIndex};
 use serde_json::{Value, json};
 
 use crate::analysis::{
-    ListFormat, Listing, OpenedSession, Out, SessionArgs, Span, SpanKind, Target, csv, list_page, nanoseconds,
+    ListFormat, Listing, OpenedSession, Out, SessionArgs, Span, SpanKind, Target, counted, csv, list_page, nanoseconds,
     thousands, with_tables,
 };
 use crate::exit::Outcome;
@@ -51,9 +54,11 @@ struct Line {
     /// Its span; the first thread of a process has none.
     span: Option<PthreadSpan>,
     level: usize,
+    /// How many events it has: where an id was used again, until the next one begins.
+    events: u64,
 }
 
-const FIELDS: [&str; 21] = [
+const FIELDS: [&str; 25] = [
     "reference",
     "pid",
     "thread_id",
@@ -72,7 +77,11 @@ const FIELDS: [&str; 21] = [
     "end_by",
     "exit_value",
     "mode",
+    "joiner_thread_id",
+    "join_ns",
     "join_wait_ns",
+    "canceler_thread_id",
+    "cancel_ns",
     "events",
     "spans",
 ];
@@ -89,7 +98,11 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Outcome> {
                 if let Some(next) = next {
                     out.line(&format!("more with --cursor {next}"))?;
                 }
-                active::print(opened, out)
+                active::print(opened, out)?;
+                for (error, count) in failed_creations(opened) {
+                    out.line(&format!("{} failed: {error}", counted(count, "call") + " of pthread_create"))?;
+                }
+                Ok(())
             }
             ListFormat::Json => {
                 let threads: Vec<Value> = page.iter().map(|line| to_json(opened, line)).collect();
@@ -97,6 +110,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Outcome> {
                     "threads": threads,
                     "count": lines.len(),
                     "active": active::to_json(opened),
+                    "failed": failed_to_json(opened),
                     "next_cursor": next,
                 }))
             }
@@ -107,6 +121,38 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Outcome> {
     Ok(outcome)
 }
 
+/// How often `pthread_create` made no thread, by what it returned.
+pub(crate) fn failed_creations(opened: &OpenedSession) -> BTreeMap<String, u64> {
+    let mut counts = BTreeMap::new();
+    for failed in opened.processes().iter().flat_map(|process| &process.tables.meta().failed_creations) {
+        *counts.entry(error_text(failed.error)).or_default() += 1;
+    }
+    counts
+}
+
+fn error_text(error: u64) -> String {
+    let error = i32::try_from(error).unwrap_or_default();
+    std::io::Error::from_raw_os_error(error).to_string().replace("os error", "errno")
+}
+
+fn failed_to_json(opened: &OpenedSession) -> Vec<Value> {
+    let all = opened.processes().iter().flat_map(|process| {
+        process.tables.meta().failed_creations.iter().map(|failed| {
+            let creator = process.thread_id(failed.thread);
+            json!({
+                "pid": process.pid.0,
+                "creator_thread_id": creator.0,
+                "create_span_id": process.refer(Target::Frame(creator, failed.seq)),
+                "create_ns": failed.time.0,
+                "errno": failed.error,
+                "error": error_text(failed.error),
+                "start_routine_address": failed.routine_address.map(|it| format!("{:#x}", it.0)),
+            })
+        })
+    });
+    all.collect()
+}
+
 /// All threads, each behind the one that made it.
 fn hierarchy(opened: &OpenedSession) -> Vec<Line> {
     let mut lines = Vec::new();
@@ -115,11 +161,12 @@ fn hierarchy(opened: &OpenedSession) -> Vec<Line> {
         let mut all: Vec<Line> = meta
             .pthreads
             .iter()
-            .map(|&span| Line { process, thread: span.thread, span: Some(span), level: 0 })
+            .map(|&span| Line { process, thread: span.thread, span: Some(span), level: 0, events: 0 })
             .collect();
         let without =
             ThreadIndex::all(meta.threads.len()).filter(|&thread| it.pthread(thread, EventSeq(u64::MAX)).is_none());
-        all.extend(without.map(|thread| Line { process, thread, span: None, level: 0 }));
+        all.extend(without.map(|thread| Line { process, thread, span: None, level: 0, events: 0 }));
+        count_events(meta, &mut all);
         all.sort_by_key(|line| {
             line.span.map_or(meta.threads[line.thread.as_usize()].facts.first_time, |span| span.start)
         });
@@ -153,6 +200,18 @@ fn hierarchy(opened: &OpenedSession) -> Vec<Line> {
         lines.extend(order.into_iter().filter_map(|(number, level)| Some(Line { level, ..all[number].take()? })));
     }
     lines
+}
+
+fn count_events(meta: &Meta, lines: &mut [Line]) {
+    let begin = |line: &Line| (line.thread, line.span.map(|span| span.begin_seq).unwrap_or_default());
+    let mut begins: Vec<(ThreadIndex, EventSeq)> = lines.iter().map(begin).collect();
+    begins.sort_unstable();
+    for line in lines {
+        let own = begin(line);
+        let next = begins.get(begins.partition_point(|other| *other <= own)).filter(|next| next.0 == line.thread);
+        let end = next.map_or(meta.threads[line.thread.as_usize()].facts.events, |next| next.1.0);
+        line.events = end.saturating_sub(own.1.0);
+    }
 }
 
 fn name(opened: &OpenedSession, line: &Line) -> String {
@@ -199,13 +258,13 @@ fn table(opened: &OpenedSession, lines: &[Line]) -> Listing {
             process.known_thread_id(span.creator).map(|creator| format!("thread:{creator}{doubt}"))
         });
         let lifetime =
-            span.map_or(entry.facts.last_time.since(entry.facts.first_time), |span| span.end.since(span.start));
+            span.map_or(entry.facts.end_time.since(entry.facts.first_time), |span| span.end.since(span.start));
         listing.row(vec![
             format!("{:1$}{2}", "", 2 * line.level.min(20), reference(opened, line)),
             nanoseconds(start),
             span.and_then(|span| span.spawn_latency()).map_or_else(blank, nanoseconds),
             nanoseconds(lifetime),
-            thousands(entry.facts.events),
+            thousands(line.events),
             span.map_or_else(blank, |span| span.end_how().word().to_owned()),
             span.filter(|span| span.exit_value != NONE).map_or_else(blank, |span| format!("{:#x}", span.exit_value)),
             creator.unwrap_or_default(),
@@ -227,8 +286,9 @@ fn to_json(opened: &OpenedSession, line: &Line) -> Value {
         "name": name(opened, line),
         "level": line.level,
         "start_ns": entry.facts.first_time.0,
-        "end_ns": entry.facts.last_time.0,
-        "events": entry.facts.events,
+        "end_ns": entry.facts.end_time.0,
+        "lifetime_ns": entry.facts.end_time.since(entry.facts.first_time),
+        "events": line.events,
         "spans": entry.spans,
         "deepest": entry.facts.deepest,
     });

@@ -32,7 +32,7 @@ pub(crate) fn print(report: &TraceReport) {
     }
     for crash in &report.crashes {
         let within = crash.function.as_ref().map(|name| format!(" in {name}")).unwrap_or_default();
-        say(format_args!("ada: signal {} hit thread {}{within}\n", crash.signal, crash.tid));
+        say(format_args!("ada: {} hit thread {}{within}\n", ada_query::signal_name(crash.signal), crash.tid));
     }
     if report.let_go > 0 {
         let kept = report.events.saturating_sub(report.let_go);

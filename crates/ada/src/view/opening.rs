@@ -31,7 +31,7 @@ fn crash(opened: &OpenedSession, timeline: &Timeline) -> Option<Value> {
     let time = crash.time_ns;
     let start = time.saturating_sub(around).since(timeline.start);
     let end = time.saturating_add(around / 4).min(timeline.end).since(timeline.start).max(start + 1);
-    let why = format!("signal {} after {}", crash.signal, nanoseconds(time.since(timeline.start)));
+    let why = format!("{} after {}", ada_query::signal_name(crash.signal), nanoseconds(time.since(timeline.start)));
     // What it was in is chosen at once. The call ends when the signal hit.
     let innermost = timeline.processes[number].scene().innermost(thread, time.saturating_sub(1)).ok().flatten();
     let span = innermost.map(|call| opened.processes()[number].refer(Target::Frame(crash.thread, EventSeq(call.seq))));

@@ -43,7 +43,34 @@ fn threads_have_the_names_that_they_had() {
         .filter_map(|it| it.split(' ').next_back())
         .collect();
     assert!(names.len() > 1, "{}", text(&list.stdout));
-    assert!(names.iter().all(|name| *name == "main" || name.starts_with("server-")), "{names:?}");
+    let is_named = |name: &str| name.trim_matches(['(', ')']).starts_with("server-");
+    assert!(names.iter().all(|name| *name == "main" || is_named(name)), "{names:?}");
+}
+
+/// What a thread was in when it was attached to names it, and what it does at last says how it ended.
+#[test]
+fn threads_that_were_there_before_have_names_and_ends() {
+    let mut target = Target::ready("ending_threads.c");
+    let attached = target.attach_until_detached(&[]);
+    target.send("go");
+    let sessions = attached.finish_with_folder();
+    assert_eq!(target.finish().status.code(), Some(0));
+    let listed = run::ada(["threads", sessions.path().to_str().unwrap(), "--format", "json"]);
+    let listed: serde_json::Value = serde_json::from_slice(&listed.stdout).unwrap();
+    let said = |thread: &serde_json::Value| {
+        ["name", "end_by"].map(|field| thread[field].as_str().unwrap_or_default().to_owned())
+    };
+    let mut threads: Vec<[String; 2]> = listed["threads"].as_array().unwrap().iter().map(said).collect();
+    threads.sort();
+    let expected = [
+        ["main", ""],
+        ["new_return", "return"],
+        ["old_cancel", "canceled"],
+        ["old_exit", "pthread_exit"],
+        ["old_return", "return"],
+    ];
+    assert_eq!(threads, expected);
+    assert_eq!(listed["active"]["most"], 4, "all but the new one, from the first event on");
 }
 
 #[test]

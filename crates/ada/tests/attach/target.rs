@@ -302,9 +302,15 @@ impl Attached {
 
     /// Waits for ada's own end.
     pub(super) fn finish(self) -> Recorded {
+        let program = self.program.clone();
+        session_in(self.finish_with_folder().path(), &program)
+    }
+
+    /// The same, and gives the folder that the session is in.
+    pub(super) fn finish_with_folder(self) -> TempDir {
         let output = self.ada.finish();
         assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
-        session_in(self.sessions.path(), &self.program)
+        self.sessions
     }
 }
 

@@ -1,5 +1,7 @@
 //! What holds for every command.
 
+mod conformance;
+
 use std::fs::File;
 
 use crate::run::{ada, command, text};

@@ -65,6 +65,14 @@ fn a_crash_is_named_with_what_led_to_it() {
 }
 
 #[test]
+fn an_exception_that_nobody_caught_comes_first() {
+    let traced = TracedProgram::trace(&Program::new("uncaught.cpp"));
+    let all = findings(&traced, None);
+    assert_eq!(all[0]["kind"], "uncaught_exception", "{all:#?}");
+    assert!(all[0]["title"].as_str().unwrap().contains("SIGABRT"), "{all:#?}");
+}
+
+#[test]
 fn whether_a_function_was_called_is_yes_no_or_unknown() {
     let traced = TracedProgram::trace(&Program::new("tree.c"));
     let ask = |function: &str| traced.json("ask", &["called", function]);

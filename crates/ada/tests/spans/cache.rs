@@ -58,6 +58,47 @@ fn damaged_tables_are_made_anew_with_a_word() {
     assert_eq!(traced.text("spans", &["--limit", "20"]), good);
 }
 
+/// What was printed before the damage was found is not printed twice, and nothing is missing.
+#[test]
+fn damage_far_into_the_tables_does_not_break_lists_off() {
+    let traced = TracedProgram::trace(&Program::new("recursion.c"));
+    for options in [["--limit", "0", "--format", "json"], ["--limit", "0", "--format", "csv"]] {
+        let good = traced.text("spans", &options);
+        let path = traced.derived().join("spans_0.bin");
+        let mut bytes = fs::read(&path).unwrap();
+        let last = bytes.len() - 100;
+        bytes[last] ^= 1;
+        fs::write(&path, bytes).unwrap();
+        let output = traced.ada("spans", &options);
+        assert_eq!(output.status.code(), Some(0), "{}", run::text(&output.stderr));
+        assert!(run::text(&output.stdout) == good, "{options:?}");
+        assert_eq!(run::text(&output.stderr).matches("damaged").count(), 1);
+    }
+}
+
+/// A query may have printed rows by then: it ends, and the next one has whole tables.
+#[test]
+fn questions_and_queries_have_whole_tables_at_the_second_try_at_the_latest() {
+    let traced = TracedProgram::trace(&Program::new("recursion.c"));
+    let damage = || {
+        traced.text("report", &[]);
+        let path = traced.derived().join("spans_0.bin");
+        let mut bytes = fs::read(&path).unwrap();
+        bytes[50] ^= 1;
+        fs::write(&path, bytes).unwrap();
+    };
+    damage();
+    let asked = traced.ada("ask", &["findings"]);
+    assert_eq!(asked.status.code(), Some(0), "{}", run::text(&asked.stderr));
+    assert_eq!(run::text(&asked.stderr).matches("damaged").count(), 1);
+    damage();
+    let query = || traced.ada("query", &["SELECT sum(self_ns) FROM spans"]);
+    let first = query();
+    assert_eq!(run::text(&first.stderr).lines().count(), 1, "{}", run::text(&first.stderr));
+    assert!(run::text(&first.stderr).contains("the next command makes them anew"));
+    assert_eq!(query().status.code(), Some(0));
+}
+
 #[test]
 fn files_of_a_killed_analysis_are_removed() {
     let traced = TracedProgram::trace(&Program::new("recursion.c"));

@@ -54,6 +54,27 @@ fn sessions_without_registers_have_the_callbacks_of_the_c_library_and_say_what_t
 }
 
 #[test]
+fn callbacks_are_jumped_to_and_last_until_what_they_jump_to_ends() {
+    let program = Program::new("jumping_callbacks.c").flags(&["-foptimize-sibling-calls"]);
+    let traced = TracedProgram::trace_with_registers(&program);
+    let of = |function: &str| traced.spans(&["--runtime", "callback", "--function", function]);
+    let initiators = |spans: &[Value]| -> Vec<(String, f64)> {
+        let of = |span: &Value| {
+            let attributes = &span["attributes"];
+            (attributes["initiator"].as_str().unwrap().to_owned(), attributes["confidence"].as_f64().unwrap())
+        };
+        spans.iter().map(of).collect()
+    };
+    assert_eq!(initiators(&of("jumped_to")), [("apply_by_jump".into(), 1.0)]);
+    let jumping = of("jumps_on");
+    assert_eq!(initiators(&jumping), [("apply".into(), 1.0), ("apply_by_jump".into(), 1.0)]);
+    for span in jumping {
+        assert!(span["duration_ns"].as_u64() >= Some(1_000_000), "{span}");
+        assert_eq!((&span["status"], &span["reason"]), (&"completed".into(), &Value::Null));
+    }
+}
+
+#[test]
 fn functions_that_are_called_later_know_who_registered_them() {
     let traced = TracedProgram::trace_with_registers(&Program::new("callbacks.c"));
     for (function, count, initiator, least) in [

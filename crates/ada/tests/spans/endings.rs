@@ -70,7 +70,32 @@ fn a_crash_ends_what_is_open() {
     assert_eq!(traced.outcomes("main"), all("unmatched crash", 1));
     assert_eq!(traced.outcomes("thrower"), all("unmatched crash", 1));
     let report = traced.json("report", &[]);
-    assert_eq!(report["run"]["process"]["end"], "killed by signal 6");
+    assert_eq!(report["run"]["process"]["end"], "killed by SIGABRT");
+}
+
+/// No handler can run on a stack that has overflowed.
+#[test]
+fn a_stack_overflow_has_a_line_and_a_thread() {
+    let traced = TracedProgram::trace_running(&Program::new("crash.c"), &[], &["overflow", "thread"]);
+    let run = traced.json("report", &[])["run"].clone();
+    assert_eq!((&run["crash"]["signal"], &run["crash"]["uncertain"]), (&11.into(), &true.into()), "{run:#}");
+    let thread = run["crash"]["thread"].as_str().unwrap();
+    assert_eq!(traced.json("show", &[thread])["name"], "body");
+    assert!(run["crash"]["open_calls"].as_u64() > Some(100));
+}
+
+/// Whoever ends a program by SIGTERM wants it to end.
+#[test]
+fn a_program_that_was_asked_to_end_has_not_crashed() {
+    for signal in ["TERM", "INT", "HUP"] {
+        let shell = std::path::Path::new("/bin/sh");
+        let traced = TracedProgram::trace_running_file(shell, &["-c", &format!("kill -{signal} $$; sleep 5")]);
+        let report = traced.json("report", &[]);
+        assert_eq!(report["run"]["process"]["end"], format!("killed by SIG{signal}"));
+        assert_eq!(report["run"]["crash"], Value::Null);
+        assert_eq!(traced.spans(&["--reason", "crash"]).len(), 0);
+        assert!(!traced.spans(&["--reason", "process_exit"]).is_empty());
+    }
 }
 
 #[test]

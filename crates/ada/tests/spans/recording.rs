@@ -133,7 +133,7 @@ fn a_crash_says_where_when_and_by_which_signal() {
     assert_eq!((outcome(thread).as_str(), &thread["attributes"]["end_by"]), ("unmatched crash", &"process_end".into()));
     let run = &traced.json("report", &[])["run"];
     assert_eq!((&run["crash"]["signal"], &run["crash"]["address"]), (&11.into(), &"0x1230".into()));
-    assert!(traced.text("report", &[]).contains("crash      signal 11 at 0x1230 in crash_now, after "));
+    assert!(traced.text("report", &[]).contains("crash      SIGSEGV at 0x1230 in crash_now, after "));
 }
 
 #[test]

@@ -42,6 +42,12 @@ impl TracedProgram {
         Self::trace_command(path, options, &[])
     }
 
+    /// The same of a program that is there.
+    #[allow(dead_code, reason = "one of the test targets that share this uses it")]
+    pub(crate) fn trace_running_file(path: &Path, arguments: &[&str]) -> Self {
+        Self::trace_command(path, &[], arguments)
+    }
+
     fn trace_command(path: &Path, options: &[&str], arguments: &[&str]) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let mut command = run::command();

@@ -263,7 +263,7 @@ fn a_crash_is_what_is_opened() {
     let served = Served::new(traced.path());
     let about = served.get("/api/session").json();
     assert_eq!(about["opening"]["kind"], "crash");
-    assert!(about["opening"]["why"].as_str().unwrap().starts_with("signal 11"), "{about:#}");
+    assert!(about["opening"]["why"].as_str().unwrap().starts_with("SIGSEGV"), "{about:#}");
     let crash = number(&traced, "SELECT end_ns FROM spans WHERE reason = 'crash' AND name = 'crash_now'");
     let at = crash - about["start_ns"].as_u64().unwrap();
     let range = about["opening"]["start"].as_u64().unwrap()..=about["opening"]["end"].as_u64().unwrap();

@@ -174,6 +174,6 @@ fn the_summary_names_the_signal_and_the_function() {
         b"",
     );
     let words = text(&output.stderr);
-    assert!(words.contains("ada: signal 11 hit thread ") && words.contains(" in crash_now\n"), "{words}");
+    assert!(words.contains("ada: SIGSEGV hit thread ") && words.contains(" in crash_now\n"), "{words}");
     assert_eq!(fs::read_dir(tracing.sessions()).unwrap().count(), 1);
 }
