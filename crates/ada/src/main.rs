@@ -36,6 +36,7 @@ mod switch_list;
 mod symbols;
 mod tasks;
 mod threads;
+mod token;
 mod top;
 mod trace;
 mod tree;
