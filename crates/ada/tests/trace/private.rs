@@ -58,7 +58,7 @@ fn a_session_is_its_owners_alone_whatever_the_umask() {
     ask(&["unpack"], &session);
     ask(&["pack"], &session);
     assert_private(&session);
-    let (_folder, ring) = record(&["--ring", "1M"]);
+    let (_folder, ring) = record(&["--ring", "8M"]);
     assert_private(&ring);
 }
 
