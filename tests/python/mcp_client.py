@@ -2,12 +2,15 @@
 
 import asyncio
 import json
+import os
 import re
 import subprocess
 import sys
+import tempfile
 import urllib.error
 import urllib.request
 
+import httpx2
 import jsonschema
 from mcp import ClientSession, StdioServerParameters
 from mcp.client.stdio import stdio_client
@@ -141,6 +144,14 @@ async def drive(session, allows_record):
             assert recorded["answer"]["exit_code"] == alone, recorded
             summary = await call(session, tools, "summary", {"session": recorded["answer"]["session"]})
             assert summary["answer"]["processes"][0]["command"] == program
+        # A program that does not listen is ended all the same, with what it has started.
+        with tempfile.TemporaryDirectory() as folder:
+            script = f"trap '' TERM; echo $$ > {folder}/pid; sleep 1000 & echo $! > {folder}/child; while :; do sleep 1; done"
+            stubborn = await call(session, tools, "record", {"command": ["sh", "-c", script], "max_seconds": 1})
+            assert stubborn["answer"]["did_time_out"] and stubborn["answer"]["session"], stubborn
+            for name in ["pid", "child"]:
+                pid = int(open(f"{folder}/{name}").read())
+                assert not os.path.exists(f"/proc/{pid}"), f"{name} lives on"
     else:
         try:
             result = await session.call_tool("record", {"command": [program]})
@@ -159,17 +170,27 @@ async def over_stdio(allows_record):
 async def over_http():
     server = subprocess.Popen([ada, "mcp", traces, "--http", "0"], stderr=subprocess.PIPE, text=True)
     try:
-        address = re.search(r"http://127\.0\.0\.1:\d+/mcp", server.stderr.readline()).group()
-        async with streamable_http_client(address) as streams:
-            async with ClientSession(*streams[:2]) as session:
-                await drive(session, False)
-        for header, value in [("Origin", "http://evil.example"), ("Host", "evil.example")]:
-            request = urllib.request.Request(address, data=b"{}", headers={header: value, "Content-Type": "application/json"})
+        line = server.stderr.readline()
+        address = re.search(r"http://127\.0\.0\.1:\d+/mcp", line).group()
+        token = re.search(r"Bearer ([0-9a-f]{32})$", line.strip()).group(1)
+        known = {"Authorization": f"Bearer {token}"}
+        async with httpx2.AsyncClient(headers=known) as client:
+            async with streamable_http_client(address, http_client=client) as streams:
+                async with ClientSession(*streams[:2]) as session:
+                    await drive(session, False)
+        for code, headers in [
+            (403, known | {"Origin": "http://evil.example"}),
+            (403, known | {"Host": "evil.example"}),
+            (401, {}),
+            (401, {"Authorization": "Bearer " + "0" * 32}),
+            (401, {"Authorization": f"Basic {token}"}),
+        ]:
+            request = urllib.request.Request(address, data=b"{}", headers=headers | {"Content-Type": "application/json"})
             try:
                 urllib.request.urlopen(request)
-                raise AssertionError(f"a request with {header}: {value} was answered")
+                raise AssertionError(f"a request with {headers} was answered")
             except urllib.error.HTTPError as error:
-                assert error.code == 403, error
+                assert error.code == code, (headers, error)
     finally:
         server.kill()
 

@@ -1,10 +1,11 @@
 //! Folders of the user's in which ada keeps things between starts. What is in them is believed only if nobody else can have
 //! written it.
 
+use ada_format::private::{create_file, create_folders, only_user_writes, user};
 use ada_process::this_process;
-use std::fs::{self, DirBuilder, File, Metadata, OpenOptions};
+use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
@@ -48,7 +49,7 @@ impl CacheFolder {
         let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK;
         let file = OpenOptions::new().read(true).custom_flags(flags).open(self.path.join(name))?;
         let metadata = file.metadata()?;
-        if !metadata.is_file() || !is_private(&metadata) {
+        if !metadata.is_file() || !only_user_writes(&metadata) {
             return Err(not_private());
         }
         Ok((file, metadata))
@@ -56,11 +57,11 @@ impl CacheFolder {
 
     /// Stores bytes under a name. Others see either these or what was there before.
     pub(crate) fn write(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
-        DirBuilder::new().recursive(true).mode(0o700).create(&self.path)?;
+        create_folders(&self.path)?;
         self.check_private()?;
         let moment = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_nanos();
         let unfinished = self.path.join(format!("{}-{moment:x}.{UNFINISHED}", this_process()));
-        let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&unfinished)?;
+        let mut file = create_file(&unfinished)?;
         let written = file.write_all(bytes).and_then(|()| fs::rename(&unfinished, self.path.join(name)));
         if written.is_err() {
             let _ = fs::remove_file(&unfinished);
@@ -70,21 +71,12 @@ impl CacheFolder {
 
     fn check_private(&self) -> io::Result<()> {
         let metadata = fs::metadata(&self.path)?;
-        if metadata.is_dir() && is_private(&metadata) { Ok(()) } else { Err(not_private()) }
+        if metadata.is_dir() && only_user_writes(&metadata) { Ok(()) } else { Err(not_private()) }
     }
 }
 
 fn not_private() -> io::Error {
     io::Error::new(io::ErrorKind::PermissionDenied, "others can write to it")
-}
-
-/// Whether a file or folder belongs to the user, and no other can write to it.
-fn is_private(metadata: &Metadata) -> bool {
-    metadata.uid() == user() && metadata.mode() & 0o022 == 0
-}
-
-fn user() -> u32 {
-    rustix::process::geteuid().as_raw()
 }
 
 #[cfg(test)]

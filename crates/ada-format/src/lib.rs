@@ -1,6 +1,7 @@
 //! Trace files: [`atf`] holds what ada records, [`heph`] what other programs send it.
 //!
-//! [`parallel`] is here because this is the lowest crate with a standard library that all who work in parallel use.
+//! [`parallel`] and [`private`] are here because this is the lowest crate with a standard library that all who work in
+//! parallel, or write beside a session, use.
 //!
 //! Parsers take bytes and give views or typed errors that name the byte offset; they never panic, never loop on
 //! hostile input and never allocate by a number that a file states. Damage that leaves something to read is not an
@@ -10,3 +11,4 @@
 pub mod atf;
 pub mod heph;
 pub mod parallel;
+pub mod private;

@@ -17,6 +17,7 @@
 mod arch;
 mod arena;
 mod code_scan;
+mod displaced_exit;
 mod exits;
 mod hook_site;
 mod image_code;
@@ -37,7 +38,8 @@ pub use ada_ring::AgentEntries;
 pub use arch::{CodeFacts, Displaced, Relays};
 pub use arena::{Arena, ArenaError};
 pub use code_scan::CodeScan;
-pub use exits::{DisplacedExit, ExitPlan};
+pub use displaced_exit::DisplacedExit;
+pub use exits::ExitPlan;
 pub use hook_site::{CopiedCode, HookSite, PATCH_BYTES, Patch};
 pub use image_code::ImageCode;
 pub use image_planner::PlannedFunctions;

@@ -7,6 +7,7 @@ use crate::arch::{self, Relays, Site};
 use crate::code_scan::PieceEnd;
 use crate::image_code::ImageCode;
 use crate::leaving::Leaving;
+use crate::relay::Relay;
 use crate::{EntryOnlyReason, PatchPlan, SkipReason, StubKind, Verdict};
 
 /// Functions after which the stack is not what it was, by the names that C and POSIX give them; found wherever an image
@@ -138,5 +139,6 @@ impl Planner<'_> {
 
 fn plan_at(site: Site, kind: StubKind, bytes: &[u8]) -> PatchPlan {
     let Site { at, displaced, relay } = site;
+    let relay = relay.map(|at| Relay { at, evicted: None });
     PatchPlan { at, kind, displaced, relay, flags_are_dead: arch::flags_are_dead(bytes), leaving: Leaving::default() }
 }

@@ -5,7 +5,7 @@ use std::ops::Range;
 use ada_event::{ImageOffset, RuntimeAddr};
 
 use crate::arch::{JUMP_BYTES, SHORT_JUMP_BYTES};
-use crate::exits::DisplacedExit;
+use crate::displaced_exit::DisplacedExit;
 
 /// A relay, by its address in the image, or in a process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

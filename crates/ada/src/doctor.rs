@@ -7,6 +7,7 @@ use ada_control::{Check, check_machine};
 use anyhow::Context;
 
 use crate::exit::{Blame, Outcome};
+use crate::scratch::Scratch;
 
 const CALLS: &str = "2000000";
 
@@ -40,15 +41,15 @@ fn trial() -> Check {
 fn measure() -> anyhow::Result<(f64, f64)> {
     let own = std::env::current_exe().context("cannot find ada's own executable")?;
     let bare = Command::new(&own).args(["workload", "--calls", CALLS]).output()?.stdout;
-    let folder = std::env::temp_dir().join(format!("ada-doctor-{}", std::process::id()));
+    let scratch = Scratch::new()?;
     let command = Command::new(&own)
         .args(["trace", "--quiet", "--output"])
-        .arg(&folder)
+        .arg(scratch.path())
         .arg("--")
         .arg(&own)
         .args(["workload", "--calls", CALLS])
         .output()?;
-    let _ = std::fs::remove_dir_all(&folder);
+    drop(scratch);
     anyhow::ensure!(command.status.success(), "{}", String::from_utf8_lossy(&command.stderr).trim());
     let nanoseconds = |text: &[u8]| String::from_utf8_lossy(text).trim().parse::<f64>().context("no figure");
     Ok((nanoseconds(&bare)?, nanoseconds(&command.stdout)?))

@@ -190,7 +190,10 @@ impl Prepared {
         let name =
             mappings.iter().find(|mapping| mapping.path.starts_with('/')).map_or(0, |mapping| mapping.start.0 + 8);
         let descriptor = halted
-            .system_call(libc::SYS_memfd_create, [name, libc::MFD_CLOEXEC.into(), 0, 0, 0, 0])
+            .system_call(
+                libc::SYS_memfd_create,
+                [name, (libc::MFD_CLOEXEC | libc::MFD_ALLOW_SEALING).into(), 0, 0, 0, 0],
+            )
             .map_err(injected("making shared memory"))?;
         let open = OpenInTarget::known(descriptor);
         let file = OpenOptions::new().read(true).write(true).open(ProcessDir::of(pid).descriptor(descriptor));

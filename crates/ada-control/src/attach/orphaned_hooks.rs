@@ -15,7 +15,7 @@ use ada_process::procfs::{ProcessDir, ProcessMemory, all_processes};
 use ada_ring::Control;
 
 use crate::attach::target;
-use crate::attach::unhook::{Unhooked, unhook};
+use crate::attach::unhook::unhook;
 use crate::error::ControlError;
 use crate::install::arena_list;
 use crate::install::memory_layout::MemoryLayout;
@@ -62,15 +62,33 @@ pub fn remove_orphaned_hooks(pid: ProcessId) -> Result<Option<HookRemoval>, Cont
     // Threads that wait for the recorder stop waiting.
     let gone = memory.write(layout.pool + offset_of!(Control, recorder_gone) as u64, &1_u32.to_le_bytes());
     gone.map_err(|error| refused(target::words(&error)))?;
-    let users: BTreeSet<ProcessId> = memfd.users().into_iter().collect();
-    // No process gets hooks any more, and a fork has those of its parent.
-    let tables: BTreeMap<site_table::TableAt, Vec<Site>> =
-        users.iter().flat_map(|user| sites_of(*user, memfd)).collect();
-    let sites: Vec<Vec<Site>> = tables.into_values().collect();
-    let processes = users.len();
-    let passing = users.iter().filter(|user| lets_calls_pass(**user)).count();
-    let Unhooked { kept, .. } = unhook(&sites, memfd, users);
-    Ok(Some(HookRemoval { processes, passing, kept }))
+    let mut removal = HookRemoval { processes: 0, passing: 0, kept: Vec::new() };
+    for users in hooked_by_user(memfd).into_values() {
+        // No process gets hooks any more, and a fork has those of its parent.
+        let tables: BTreeMap<site_table::TableAt, Vec<Site>> =
+            users.iter().flat_map(|user| sites_of(*user, memfd)).collect();
+        let sites: Vec<Vec<Site>> = tables.into_values().collect();
+        removal.processes += users.len();
+        removal.passing += users.iter().filter(|user| lets_calls_pass(**user)).count();
+        removal.kept.extend(unhook(&sites, memfd, users).kept);
+    }
+    Ok(Some(removal))
+}
+
+/// The processes that are hooked by way of this memory, by their users: what the processes of one say of their hooks
+/// holds for them, and for nobody else. Whoever only has the memory mapped, as a display server has that of its clients,
+/// is not halted.
+fn hooked_by_user(memfd: MemfdId) -> BTreeMap<Option<u32>, BTreeSet<ProcessId>> {
+    let mut all: BTreeMap<_, BTreeSet<ProcessId>> = BTreeMap::new();
+    for pid in memfd.users() {
+        let is_hooked =
+            maps::of_process(pid).is_ok_and(|it| MemoryLayout::find(&it).is_some_and(|(_, of)| of == memfd));
+        if is_hooked {
+            let user = ProcessDir::of(pid).status().ok().and_then(|status| status.effective_user());
+            all.entry(user).or_default().insert(pid);
+        }
+    }
+    all
 }
 
 /// Whether nothing of ada's in a process does more than to pass calls on.

@@ -24,12 +24,15 @@ pub(crate) struct EventTally {
 pub(crate) type SharedTally = Arc<Mutex<EventTally>>;
 
 impl EventTally {
-    /// Takes a thread's next records in.
-    pub(crate) fn add(&mut self, process: ProcessId, records: &[RawRecord]) {
+    /// Takes a thread's next records in. Numbers from `end` on are nobody's: a target may write anything, and memory
+    /// must not follow from it.
+    pub(crate) fn add(&mut self, process: ProcessId, records: &[RawRecord], end: u32) {
         self.processes.insert(process);
         let mut at = self.phase;
         while let Some(record) = records.get(at) {
-            *self.events.get_mut(record.function) += STRIDE as u64;
+            if record.function < end {
+                *self.events.get_mut(record.function) += STRIDE as u64;
+            }
             at += STRIDE;
         }
         self.phase = at - records.len();
@@ -59,7 +62,7 @@ mod tests {
         let mut rest = &records[..];
         for size in (1..).map(|number| number % 97 + 1) {
             let (batch, others) = rest.split_at(size.min(rest.len()));
-            tally.add(ProcessId(1), batch);
+            tally.add(ProcessId(1), batch, 8);
             rest = others;
             if rest.is_empty() {
                 break;
@@ -67,5 +70,20 @@ mod tests {
         }
         assert_eq!(tally.by_function().iter().map(|(_, events)| events).sum::<u64>(), 130_000);
         assert!(tally.by_function().get(7).abs_diff(13_000) < 1_000, "{:?}", tally.by_function());
+    }
+
+    #[test]
+    fn numbers_that_nobody_has_take_no_memory() {
+        let mut tally = EventTally::default();
+        let records: Vec<RawRecord> = [7, 8, u32::MAX]
+            .into_iter()
+            .flat_map(|function| vec![RawRecord { tsc: 1, function, top_and_kind: 0 }; STRIDE])
+            .collect();
+        tally.add(ProcessId(1), &records, 8);
+        assert_eq!(
+            tally.by_function().iter().filter(|(_, events)| *events > 0).collect::<Vec<_>>(),
+            [(7, STRIDE as u64)]
+        );
+        assert_eq!(tally.by_function().iter().count(), 256, "one page");
     }
 }

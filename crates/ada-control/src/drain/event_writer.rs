@@ -114,7 +114,7 @@ impl EventWriter {
         if facts.highest_function >= self.known.end() {
             self.known.clone_from(&self.numbers.read().expect("nobody panics with the lock"));
         }
-        self.tally.lock().expect("nobody panics with the lock").add(pending.pid, batch);
+        self.tally.lock().expect("nobody panics with the lock").add(pending.pid, batch, self.known.end());
         let thread = files.thread(pending.pid, pending.tid)?;
         thread.entry_mut().tid = Some(pending.tid);
         thread.entry_mut().handle = Some(HexAddr(pending.thread_pointer));

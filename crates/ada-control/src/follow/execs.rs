@@ -120,7 +120,7 @@ impl<'a> ExecFollower<'a> {
             self.dismiss(call);
             return Err(reason);
         }
-        let seized = match Seized::take(tid) {
+        let seized = match Seized::take(pid, tid) {
             Ok(seized) => seized,
             Err(error) => {
                 self.dismiss(call);

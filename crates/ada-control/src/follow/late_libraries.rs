@@ -6,24 +6,26 @@ use std::time::Duration;
 use ada_event::ProcessId;
 use ada_process::maps::{self, LoadedFile};
 use ada_process::procfs::ProcessDir;
-use ada_ring::Pool;
 
 use crate::deadline::Deadline;
 use crate::follow::waiting_thread::WaitingThread;
 use crate::install::open_in_target::OpenInTarget;
+use crate::launch::workshop::Workshop;
 use crate::options::TraceOptions;
-use crate::plan::plan_cache::PlanCache;
 use crate::plan::planned_files::plan_files;
 use crate::program_id::ProgramId;
 use crate::tracked::Programs;
 
 /// Hooks them before their constructors run, until the recording ends.
-pub(crate) fn serve_loader(programs: &Programs, plans: &PlanCache, options: &TraceOptions, pool: Pool) {
+pub(crate) fn serve_loader(programs: &Programs, workshop: &Workshop, options: &TraceOptions) {
+    let (pool, plans) = (workshop.shared.pool(), &workshop.plans);
+    // Without it nobody could be told from others.
+    let Ok(memfd) = workshop.shared.memfd() else { return };
     // What each process had loaded at its last notification: at first what its program started with.
     let mut known: HashMap<(ProcessId, ProgramId), HashSet<LoadedFile>> = HashMap::new();
     while !programs.phase.has_ended() {
         // Dropped at the end of the round, which lets the thread go on.
-        let Some(thread) = WaitingThread::next(pool, programs.pool_in_target, Duration::from_millis(50)) else {
+        let Some(thread) = WaitingThread::next(pool, memfd, programs.pool_in_target, Duration::from_millis(50)) else {
             plans.write_kept();
             continue;
         };

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use ada_event::{ProcessId, RuntimeAddr};
 use ada_process::procfs::{ProcessDir, ProcessMemory};
-use ada_process::{Remote, futex, system_call_result};
+use ada_process::{MemfdId, Remote, futex, system_call_result, this_process};
 use ada_ring::control::{Control, LoaderCall};
 use ada_ring::{LoaderStage, Pool};
 
@@ -25,8 +25,9 @@ pub(crate) struct WaitingThread {
 }
 
 impl WaitingThread {
-    /// Sleeps until a thread asks, or for the time.
-    pub(crate) fn next(pool: Pool, pool_in_target: RuntimeAddr, time: Duration) -> Option<Self> {
+    /// Sleeps until a thread asks, or for the time. Who asks is the target's word: only a process that has `memfd`, the
+    /// memory of this trace, is served.
+    pub(crate) fn next(pool: Pool, memfd: MemfdId, pool_in_target: RuntimeAddr, time: Duration) -> Option<Self> {
         let word = &pool.control().loader.waiting;
         let mut pid = word.load(Ordering::Acquire);
         if pid == 0 {
@@ -37,9 +38,10 @@ impl WaitingThread {
             return None;
         }
         let pid = ProcessId(pid);
+        let is_traced = pid != this_process() && memfd.is_used_by(pid);
         match ProcessDir::of(pid).writable_memory() {
-            Ok(memory) => Some(Self { pool, pool_in_target, memory, pid }),
-            Err(_) => {
+            Ok(memory) if is_traced => Some(Self { pool, pool_in_target, memory, pid }),
+            _ => {
                 release(&pool);
                 None
             }
@@ -117,5 +119,27 @@ impl Remote for WaitingThread {
         }
         self.write(address, &bytes)?;
         Ok(address)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ada_ring::{DetailMode, OnFull};
+
+    use super::*;
+    use crate::install::shared_memory::SharedMemory;
+
+    #[test]
+    fn a_process_that_is_not_traced_is_not_served() {
+        let shared = SharedMemory::new(2, OnFull::Wait, DetailMode::Off).unwrap();
+        let (pool, memfd) = (shared.pool(), shared.memfd().unwrap());
+        let mut other = std::process::Command::new("sleep").arg("60").spawn().unwrap();
+        for forged in [other.id(), this_process().0] {
+            pool.control().loader.waiting.store(forged, Ordering::Release);
+            assert!(WaitingThread::next(pool, memfd, RuntimeAddr(0), Duration::ZERO).is_none());
+            assert_eq!(pool.control().loader.waiting.load(Ordering::Acquire), 0, "the next one may ask");
+        }
+        other.kill().unwrap();
+        other.wait().unwrap();
     }
 }

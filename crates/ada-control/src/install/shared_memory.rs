@@ -4,6 +4,8 @@
 //! 0        control block, dump, chunks, blocks of counters: as many as there can be, of which few are ever used
 //! …        for each program the agent, then arenas, as they are made
 //! ```
+//!
+//! Its size is sealed: a target that cut it would have ada die of the memory that is missing.
 
 use std::fs::File;
 use std::io;
@@ -19,7 +21,7 @@ use ada_ring::counters::{BLOCK_BYTES, FIRST_BLOCKS, MAX_BLOCKS};
 use ada_ring::pool::CHUNKS_AT;
 use ada_ring::{CHUNK_SIZE, DetailMode, OnFull, Pool};
 use memmap2::{MmapMut, MmapOptions};
-use rustix::fs::{FallocateFlags, MemfdFlags, fallocate, memfd_create};
+use rustix::fs::{FallocateFlags, MemfdFlags, SealFlags, fallocate, fcntl_add_seals, memfd_create};
 
 use crate::install::switch_arenas::SwitchArenas;
 
@@ -41,13 +43,17 @@ pub(crate) struct SharedMemory {
 impl SharedMemory {
     /// A fresh one with this many chunks.
     pub(crate) fn new(chunks: usize, on_full: OnFull, detail: DetailMode) -> io::Result<Self> {
-        let descriptor = memfd_create("ada", MemfdFlags::CLOEXEC)?;
+        let descriptor = memfd_create("ada", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?;
         Self::in_file(File::from(descriptor), chunks, on_full, detail)
     }
 
-    /// The same in an empty file.
+    /// The same in an empty memfd that can be sealed. One that a target has made it may have exchanged for another file:
+    /// that cannot be sealed, and is not touched.
     pub(crate) fn in_file(file: File, chunks: usize, on_full: OnFull, detail: DetailMode) -> io::Result<Self> {
         let chunks = chunks.clamp(2, MAX_CHUNKS);
+        fcntl_add_seals(&file, SealFlags::SHRINK)?;
+        file.set_len((pool_bytes(MAX_CHUNKS, MAX_BLOCKS) + CODE_BYTES).next_multiple_of(4096))?;
+        fcntl_add_seals(&file, SealFlags::GROW | SealFlags::SEAL)?;
         let (mut pool_map, most_chunks, most_blocks) = map_pool(&file, chunks)?;
         let pool_bytes = pool_bytes(most_chunks, most_blocks);
         // SAFETY: the mapping holds the control block, the dump, all chunks and the counters, and lives as long as `self`.
@@ -126,7 +132,6 @@ fn map_pool(file: &File, chunks: usize) -> io::Result<(MmapMut, usize, usize)> {
     let (mut most_chunks, mut most_blocks) = (MAX_CHUNKS, MAX_BLOCKS);
     loop {
         let bytes = pool_bytes(most_chunks, most_blocks);
-        file.set_len((bytes + CODE_BYTES).next_multiple_of(4096))?;
         // SAFETY: the file is ours; the target writes to the same memory by the rules of `ada-ring`.
         match unsafe { MmapOptions::new().len(bytes as usize).map_mut(file) } {
             Err(_) if most_chunks > chunks || most_blocks > FIRST_BLOCKS => {
@@ -154,6 +159,24 @@ mod tests {
         assert_eq!((shared.pool().claim_beyond(), shared.pool().chunk_end()), (Some(2), 3));
         assert_eq!(std::iter::from_fn(|| shared.pool().claim_beyond()).last(), Some(MAX_CHUNKS - 1));
         assert!(used() < 1 << 18, "claimed, and not written to");
+    }
+
+    #[test]
+    fn nobody_can_cut_it() {
+        let shared = SharedMemory::new(2, OnFull::Wait, DetailMode::Off).unwrap();
+        let opened = File::options().read(true).write(true).open(shared.path()).unwrap();
+        assert!(opened.set_len(0).is_err() && opened.set_len(u64::MAX >> 2).is_err());
+        // Reading it would end this process, had it been cut.
+        assert_eq!(shared.pool().chunk_end(), 2);
+    }
+
+    #[test]
+    fn a_file_that_is_no_memfd_is_left_alone() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), "precious").unwrap();
+        let opened = File::options().read(true).write(true).open(file.path()).unwrap();
+        assert!(SharedMemory::in_file(opened, 2, OnFull::Wait, DetailMode::Off).is_err());
+        assert_eq!(std::fs::read(file.path()).unwrap(), b"precious");
     }
 
     #[test]

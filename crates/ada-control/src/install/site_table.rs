@@ -24,6 +24,10 @@ const ENTRY: usize = 3 * 8 + 2 * PART + 2;
 const PART: usize = 1 + 2 * PATCH_BYTES;
 const FOOTER: usize = 32;
 const PAGE: u64 = 4096;
+/// Nobody hooks that much: fifteen million sites, and what they lie in. A process that says so made it up, and must not have
+/// ada take that memory, or look through it for hours.
+const LARGEST_TABLE: u64 = 1 << 30;
+const LARGEST_MAPPING: u64 = 1 << 36;
 
 /// Bytes that the table of an arena with so many sites takes, in whole pages.
 pub(crate) fn room_for(sites: usize) -> u64 {
@@ -65,7 +69,7 @@ pub(crate) fn find<'m>(
     read: impl Fn(RuntimeAddr, &mut [u8]) -> io::Result<()>,
 ) -> Vec<(TableAt, Vec<Site>)> {
     let mut found = Vec::new();
-    for mapping in mappings {
+    for mapping in mappings.filter(|mapping| mapping.end - mapping.start <= LARGEST_MAPPING) {
         let mut end = mapping.end;
         // Arenas that follow each other are shown as one. One that was not finished has no table, and no hooks.
         while end > mapping.start {
@@ -94,7 +98,8 @@ fn table_at(
         && (PAGE..=most).contains(&room)
         && room.is_multiple_of(PAGE)
         && count.checked_mul(ENTRY as u64) == Some(bytes)
-        && bytes <= room - FOOTER as u64;
+        && bytes <= room - FOOTER as u64
+        && bytes <= LARGEST_TABLE;
     if !is_whole {
         return None;
     }
@@ -199,5 +204,25 @@ mod tests {
         // A patch that is longer than one can be.
         assert_eq!(found(2, &[2], |table| table[24] = PATCH_BYTES as u8 + 1), []);
         assert_eq!(found(1, &[1], |_| {}), [], "larger than the mapping");
+    }
+
+    #[test]
+    fn sizes_that_a_process_made_up_are_not_believed() {
+        let forged = |pages: u64, entries: u64| {
+            let words = [MAGIC, pages * PAGE, entries, entries * ENTRY as u64];
+            let most = std::cell::Cell::new(0);
+            find([mapping(pages)].iter(), |address, bytes| {
+                most.set(most.get().max(bytes.len()));
+                if address + FOOTER as u64 == AT + pages * PAGE {
+                    bytes.copy_from_slice(&words.map(u64::to_le_bytes).concat());
+                    return Ok(());
+                }
+                Err(io::ErrorKind::InvalidInput.into())
+            });
+            most.get()
+        };
+        assert_eq!(forged(16, 100), 100 * ENTRY);
+        assert_eq!(forged(LARGEST_TABLE / PAGE + 1, LARGEST_TABLE / ENTRY as u64 + 1), FOOTER);
+        assert_eq!(forged(LARGEST_MAPPING / PAGE + 1, 100), 0);
     }
 }

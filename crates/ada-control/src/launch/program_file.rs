@@ -4,12 +4,13 @@
 //! program that the kernel does not know, one for another processor for instance, as a shell script.
 
 use std::ffi::OsStr;
-use std::fs::{self, File, Metadata};
+use std::fs::{self, Metadata};
 use std::io::{self, Read};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use ada_format::private::open_regular;
 use ada_image::{Image, ImageError};
 use ada_process::procfs::ProcessDir;
 use rustix::process::{getegid, geteuid};
@@ -68,7 +69,7 @@ pub(crate) fn check_loaded(process: &ProcessDir, asked_for: Option<ProgramFile>)
 
 fn head(path: &Path) -> io::Result<Vec<u8>> {
     let mut head = Vec::new();
-    File::open(path)?.take(HEAD).read_to_end(&mut head)?;
+    open_regular(path)?.take(HEAD).read_to_end(&mut head)?;
     Ok(head)
 }
 

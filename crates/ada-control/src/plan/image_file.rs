@@ -1,10 +1,11 @@
 //! The file of an image as it is now: its bytes, and what distinguishes it from every other file.
 
-use std::fs::{File, Metadata};
+use std::fs::Metadata;
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
+use ada_format::private::open_regular;
 use memmap2::Mmap;
 
 /// An open file's bytes.
@@ -25,8 +26,9 @@ pub(crate) struct FileIdentity {
 }
 
 impl ImageFile {
+    /// Paths come from a target's mappings, and may lead to anything.
     pub(crate) fn open(path: impl AsRef<Path>) -> io::Result<Self> {
-        let file = File::open(path)?;
+        let file = open_regular(path.as_ref())?;
         let identity = FileIdentity::of(&file.metadata()?);
         // SAFETY: whoever changed the file in place would also change code that the target is about to run. What can
         // be relied on is that packagers and linkers replace files.
@@ -56,5 +58,19 @@ impl FileIdentity {
             modified: [metadata.mtime(), metadata.mtime_nsec()],
             changed: [metadata.ctime(), metadata.ctime_nsec()],
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_no_file_is_not_waited_for() {
+        let folder = tempfile::tempdir().unwrap();
+        let pipe = folder.path().join("libpipe.so");
+        rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, 0o600.into(), 0).unwrap();
+        // Opened as a file, it would wait for a writer.
+        assert!(ImageFile::open(&pipe).is_err() && ImageFile::open("/dev/zero").is_err());
     }
 }

@@ -49,7 +49,7 @@ pub(crate) fn run_drain(
         let begun = Instant::now();
         let count = drain.round(&mut files, ended);
         let took = begun.elapsed();
-        progress.recorded(drain.events(), files.thread_count(), drain.drops().iter().map(|(_, count)| count).sum());
+        progress.recorded(drain.events(), files.thread_count(), lost(&drain));
         if ended {
             programs.phase.end();
             snapshot_requests.close();
@@ -119,4 +119,9 @@ pub(crate) fn save_news(programs: &Programs, files: &mut SessionFiles) -> Result
 pub(crate) fn take_news(hooked: &mut HookedPrograms) -> Vec<ProcessId> {
     let news = hooked.processes.iter_mut();
     news.filter_map(|(pid, process)| std::mem::take(&mut process.is_news).then_some(*pid)).collect()
+}
+
+/// Records that are lost. The target counts them, and may say anything.
+fn lost(drain: &Drain) -> u64 {
+    drain.drops().iter().fold(0, |sum: u64, (_, count)| sum.saturating_add(*count))
 }

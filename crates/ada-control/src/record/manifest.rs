@@ -1,7 +1,7 @@
 //! What a recording writes into its manifests.
 
 use std::collections::{BTreeMap, HashSet};
-use std::fs::{self, File};
+use std::fs;
 use std::io::BufWriter;
 use std::path::Path;
 use std::time::Duration;
@@ -11,6 +11,7 @@ use ada_format::atf::{
     self, BuildId, Coverage, Drops, Exit, FunctionRow, HexAddr, LaneFigures, PoolFigures, RingFigures, SessionWriter,
     Window,
 };
+use ada_format::private::create_file;
 use ada_patch::{SkipReason, Verdict};
 use ada_process::End;
 
@@ -140,7 +141,7 @@ fn write_functions(folder: &Path, module: &Module) {
             }
         },
     );
-    if let Ok(file) = File::create(path) {
+    if let Ok(file) = create_file(&path) {
         let _ = atf::write_functions(BufWriter::new(file), rows);
     }
 }

@@ -67,7 +67,7 @@ impl RecordingThreads<'_> {
             scope.spawn(|| {
                 // The lists are not needed before somebody reads the session, so the program does not wait for them.
                 manifest::write_lists(&mut programs.lock(), folder, pid);
-                serve_loader(programs, &workshop.plans, options, pool);
+                serve_loader(programs, workshop, options);
             });
             let seen_cpu = scope.spawn(|| watch_cpu(programs, &tally));
             scope.spawn(|| programs.listen_for_processes());

@@ -42,7 +42,7 @@ impl CallCounts {
             if process_exists(process) {
                 let sums = running.entry(process).or_insert_with(|| vec![0; slots]);
                 for (slot, sum) in sums.iter_mut().enumerate().skip(FIRST) {
-                    *sum += pool.counter(block, slot).load(Ordering::Relaxed);
+                    *sum = sum.wrapping_add(pool.counter(block, slot).load(Ordering::Relaxed));
                 }
                 continue;
             }
@@ -50,8 +50,10 @@ impl CallCounts {
             for slot in FIRST..slots {
                 let count = pool.counter(block, slot).swap(0, Ordering::Relaxed);
                 if count > 0 {
-                    *sums.entry(slot).or_default() += count;
-                    self.ended_in_all[slot] += count;
+                    // The target counts, and may say anything.
+                    let sum = sums.entry(slot).or_default();
+                    *sum = sum.wrapping_add(count);
+                    self.ended_in_all[slot] = self.ended_in_all[slot].wrapping_add(count);
                 }
             }
             owner.store(0, Ordering::Release);
@@ -65,7 +67,7 @@ impl Sums<'_> {
     pub(super) fn of(&self, process: ProcessId, slot: usize) -> u64 {
         let running = self.running.get(&process).and_then(|sums| sums.get(slot));
         let ended = self.ended.ended.get(&process).and_then(|sums| sums.get(&slot));
-        running.copied().unwrap_or(0) + ended.copied().unwrap_or(0)
+        running.copied().unwrap_or(0).wrapping_add(ended.copied().unwrap_or(0))
     }
 
     /// What each process has counted in a slot, if it has.
@@ -76,8 +78,8 @@ impl Sums<'_> {
 
     /// What all processes have counted in a slot.
     pub(super) fn of_all(&self, slot: usize) -> u64 {
-        let running: u64 = self.running.values().filter_map(|sums| sums.get(slot)).sum();
-        running + self.ended.ended_in_all.get(slot).copied().unwrap_or(0)
+        let counts = self.running.values().map(|sums| sums.get(slot)).chain([self.ended.ended_in_all.get(slot)]);
+        counts.flatten().fold(0, |sum: u64, count| sum.wrapping_add(*count))
     }
 }
 

@@ -4,21 +4,13 @@
 //! end to end therefore releases what was read, and the process stays small whatever the file's size.
 #![allow(unsafe_code)]
 
-use std::fs::{self, File};
 use std::io;
 use std::ops::Range;
 use std::path::Path;
 
 use memmap2::{Mmap, UncheckedAdvice};
 
-/// Opens a file for reading, if it is one: to open a pipe would wait for its writer, and a device has no end.
-pub(crate) fn open_regular(path: &Path) -> io::Result<File> {
-    if fs::metadata(path)?.is_file() {
-        File::open(path)
-    } else {
-        Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"))
-    }
-}
+use crate::private::open_regular;
 
 /// A file's bytes.
 #[derive(Debug)]

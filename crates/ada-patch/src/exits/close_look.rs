@@ -7,7 +7,6 @@ use std::ops::Range;
 
 use ada_event::ImageOffset;
 
-use super::displaced_exit::DisplacedExit;
 use super::eviction::Eviction;
 use super::exit_plan::ExitPlan;
 use super::extent::Follower;
@@ -18,6 +17,7 @@ use super::room::{Candidate, Room};
 use super::run::Run;
 use super::ways::{ExitKind, WayOut};
 use crate::arch::instruction_number;
+use crate::displaced_exit::DisplacedExit;
 use crate::leave::Listed;
 
 /// Instructions of a function times exits that have no room, at most.

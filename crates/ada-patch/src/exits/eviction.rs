@@ -7,7 +7,6 @@ use std::ops::Range;
 
 use ada_event::ImageOffset;
 
-use super::displaced_exit::{DisplacedExit, MOST_BYTES};
 use super::exit_plan::ExitPlan;
 use super::extent::{Follower, OwnPiece};
 use super::function_code::FunctionCode;
@@ -15,6 +14,7 @@ use super::neighbours::Neighbours;
 use super::room::{Candidate, REACH, Room};
 use super::run::Run;
 use crate::arch::{JUMP_BYTES, SHORT_JUMP_BYTES, short_jump};
+use crate::displaced_exit::{DisplacedExit, MOST_BYTES};
 use crate::leave::Listed;
 use crate::leaving::Leaving;
 use crate::relay::Relay;

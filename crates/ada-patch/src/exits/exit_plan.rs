@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use ada_event::{ImageOffset, RuntimeAddr};
 
-use super::displaced_exit::DisplacedExit;
+use crate::displaced_exit::DisplacedExit;
 use crate::leaving::Leaving;
 use crate::relay::{self, Relay};
 

@@ -7,7 +7,6 @@
 
 mod body;
 mod close_look;
-mod displaced_exit;
 mod eviction;
 mod exit_plan;
 mod extent;
@@ -21,7 +20,6 @@ mod room;
 mod run;
 mod ways;
 
-pub use displaced_exit::DisplacedExit;
 pub use exit_plan::ExitPlan;
 pub(crate) use extent::Follower;
 pub(crate) use function_exits::FunctionExits;

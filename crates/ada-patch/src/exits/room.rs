@@ -5,11 +5,11 @@ use std::ops::Range;
 
 use ada_event::ImageOffset;
 
-use super::displaced_exit::DisplacedExit;
 use super::exit_plan::ExitPlan;
 use super::occupied::Occupied;
 use crate::PatchPlan;
 use crate::arch::{JUMP_BYTES, SHORT_JUMP_BYTES, padding_lengths, short_jump};
+use crate::displaced_exit::DisplacedExit;
 use crate::image_code::ImageCode;
 use crate::leaving::Leaving;
 use crate::relay::Relay;

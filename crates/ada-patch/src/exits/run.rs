@@ -2,9 +2,9 @@
 
 use std::ops::Range;
 
-use super::displaced_exit::MOST_BYTES;
 use super::ways::{ExitKind, WayOut};
 use crate::arch::MOST_INSTRUCTIONS;
+use crate::displaced_exit::MOST_BYTES;
 use crate::leave::Listed;
 use crate::leaving::Leaving;
 

@@ -8,13 +8,13 @@ use super::known_code::marker_bytes;
 use super::relays::Relays;
 use crate::SkipReason;
 use crate::image_code::ImageCode;
-use crate::relay::Relay;
 
 /// Where a function is patched.
 pub(crate) struct Site {
     pub(crate) at: ImageOffset,
     pub(crate) displaced: Displaced,
-    pub(crate) relay: Option<Relay>,
+    /// Padding that takes the jump to the stub, where only a short jump has room.
+    pub(crate) relay: Option<ImageOffset>,
 }
 
 impl Site {
@@ -60,7 +60,7 @@ impl Site {
         };
         let displaced = displace(code, index, at, bytes, SHORT_JUMP_BYTES).map_err(|_| reason)?;
         let relay = relays.take(at, code).ok_or(reason)?;
-        Ok(Self { at, displaced, relay: Some(Relay { at: relay, evicted: None }) })
+        Ok(Self { at, displaced, relay: Some(relay) })
     }
 }
 

@@ -7,6 +7,7 @@ use ada_event::{ProcessId, ThreadId};
 
 use super::traced_thread::TracedThread;
 use super::tracee::Tracee;
+use crate::procfs::ProcessDir;
 use crate::wait::{Halt, change, is_gone, wait_for_end};
 
 /// A thread of another process that is traced while its process execs.
@@ -32,8 +33,12 @@ const LOOK_AT_STOPPED: Duration = Duration::from_millis(2);
 const EXEC_STOP: i32 = libc::SIGTRAP | (libc::PTRACE_EVENT_EXEC << 8);
 
 impl Seized {
-    /// Takes charge of a thread without stopping it.
-    pub fn take(tid: ThreadId) -> io::Result<Self> {
+    /// Takes charge of a thread of a process without stopping it. Which one it is may be the process's word: a thread of
+    /// another process is left alone.
+    pub fn take(pid: ProcessId, tid: ThreadId) -> io::Result<Self> {
+        if !ProcessDir::of(pid).thread(tid).exists() {
+            return Err(io::Error::from_raw_os_error(libc::ESRCH));
+        }
         Ok(Self { thread: TracedThread::seize(tid, libc::PTRACE_O_TRACEEXEC)? })
     }
 
@@ -113,4 +118,23 @@ fn poll_own_tracee(ids: [ThreadId; 2]) -> io::Result<Option<(TracedThread, Halt)
         }
     }
     if gone == ids.len() { Err(io::Error::from_raw_os_error(libc::ECHILD)) } else { Ok(None) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::this_process::this_process;
+    use std::process::Command;
+
+    #[test]
+    fn a_thread_of_another_process_is_left_alone() {
+        let mut other = Command::new("sleep").arg("60").spawn().unwrap();
+        let tid = ThreadId(other.id());
+        let taken = Seized::take(this_process(), tid);
+        let status = std::fs::read_to_string(format!("/proc/{tid}/status")).unwrap();
+        other.kill().unwrap();
+        other.wait().unwrap();
+        assert!(taken.is_err());
+        assert!(status.lines().any(|line| line == "TracerPid:\t0"), "{status}");
+    }
 }

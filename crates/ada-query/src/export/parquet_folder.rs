@@ -1,6 +1,6 @@
 //! Parquet files in folders by table, session and process: `spans/session=…/pid=…/part-00000.parquet`.
 
-use std::fs;
+use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
 use super::{Exported, columns_within, quoted};
@@ -51,7 +51,8 @@ fn write(
     let sql = format!("SELECT {} FROM {} WHERE {condition}", names.join(", "), table.name);
     let create = |number: u64| {
         let path: PathBuf = folder.join(format!("part-{number:05}.parquet"));
-        ParquetFile::create(&path, columns_within(table).map(|it| (it.name.to_owned(), it.kind)).collect())
+        let file = File::create_new(&path).map_err(QueryError::output(&path))?;
+        ParquetFile::begin(file, &path, columns_within(table).map(|it| (it.name.to_owned(), it.kind)).collect())
     };
     engine.ask(&sql, &Limits::default(), |rows| {
         let mut number = 0;

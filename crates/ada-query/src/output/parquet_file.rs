@@ -44,7 +44,7 @@ pub(crate) struct ParquetFile {
 }
 
 impl ParquetFile {
-    pub(crate) fn create(path: &Path, columns: Vec<(String, Kind)>) -> Result<Self, QueryError> {
+    pub(crate) fn begin(file: File, path: &Path, columns: Vec<(String, Kind)>) -> Result<Self, QueryError> {
         let failed = |error: ParquetError| QueryError::Parquet { path: path.to_owned(), reason: error.to_string() };
         let mut fields = Vec::new();
         let level = ZstdLevel::try_new(3).map_err(failed)?;
@@ -76,7 +76,6 @@ impl ParquetFile {
             fields.push(Arc::new(field.build().map_err(failed)?));
         }
         let schema = Type::group_type_builder("row").with_fields(fields).build().map_err(failed)?;
-        let file = File::create(path).map_err(QueryError::output(path))?;
         let writer = SerializedFileWriter::new(file, Arc::new(schema), Arc::new(properties.build())).map_err(failed)?;
         let values = columns.iter().map(|_| Values::new()).collect();
         Ok(Self { path: path.to_owned(), writer, columns, values, rows: 0, written: 0 })
@@ -183,8 +182,8 @@ impl Values {
     }
 }
 
-/// Writes an answer to a file. What kind a column is follows from its first values.
-pub fn write_parquet(rows: &mut Rows<'_>, path: &Path) -> Result<(), QueryError> {
+/// Writes an answer to a file; its path is for errors. What kind a column is follows from its first values.
+pub fn write_parquet(rows: &mut Rows<'_>, file: File, path: &Path) -> Result<(), QueryError> {
     let names = unique(rows.columns());
     let mut kinds: Vec<Option<Kind>> = vec![None; names.len()];
     let mut held: Vec<Vec<Value>> = Vec::new();
@@ -212,7 +211,7 @@ pub fn write_parquet(rows: &mut Rows<'_>, path: &Path) -> Result<(), QueryError>
         }
     }
     let columns = names.into_iter().zip(kinds).map(|(name, kind)| (name, kind.unwrap_or(Kind::Text))).collect();
-    let mut file = ParquetFile::create(path, columns)?;
+    let mut file = ParquetFile::begin(file, path, columns)?;
     for row in held {
         for (column, value) in row.iter().enumerate() {
             file.put(column, ValueRef::from(value))?;

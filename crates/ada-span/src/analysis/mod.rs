@@ -7,13 +7,14 @@ mod routine;
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, HashMap};
-use std::fs::{self, File};
-use std::io;
+use std::fs::File;
+use std::io::Write;
 use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use ada_event::{EventSeq, FunctionId};
+use ada_format::private::{Replacement, create_file};
 
 use lives::LifeFinder;
 
@@ -116,7 +117,11 @@ fn knows_teardown(traits: &FunctionTraits) -> bool {
 
 fn write_meta(folder: &Path, meta: &Meta) -> Result<(), SpanError> {
     let path = folder.join(meta_file());
-    fs::write(&path, meta.encode()).map_err(SpanError::at(&path))
+    let written = Replacement::begin(&path).and_then(|(replacement, mut file)| {
+        file.write_all(&meta.encode())?;
+        replacement.finish()
+    });
+    written.map_err(SpanError::at(&path))
 }
 
 /// The functions whose addresses some call was handed, if registers were recorded and there are any.
@@ -209,8 +214,7 @@ impl<P: ProcessSource> Work<'_, P> {
 }
 
 fn create(path: &Path) -> Result<File, SpanError> {
-    let options = File::options().read(true).write(true).create(true).truncate(true).open(path);
-    options.map_err(|error: io::Error| SpanError::at(path)(error))
+    create_file(path).map_err(SpanError::at(path))
 }
 
 /// Puts the workers' parts together: threads, blocks and functions in orders that do not depend on who did what.

@@ -1,7 +1,11 @@
-//! Where the tables of a process are kept: beside its trace, or, where that cannot be written, among temporary files.
+//! Where the tables of a process are kept: beside its trace, or, where that cannot be written or others can write too,
+//! among the user's temporary files.
 
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
+
+use ada_format::private;
 
 use super::file_names::meta_file;
 use super::tables::Tables;
@@ -34,10 +38,16 @@ impl DerivedFolder {
         Self { folder: process.join(DERIVED_FOLDER), key }
     }
 
-    /// A folder for tables, where the one beside the trace cannot be written.
-    pub fn elsewhere(&self) -> Self {
-        let name = format!("ada-derived-{:016x}", self.key);
-        Self { folder: std::env::temp_dir().join(name), key: self.key }
+    /// A folder for tables, where the one beside the trace cannot be written. It lies in one that nobody but the user can
+    /// enter, since anybody may know the key and be there first.
+    pub fn elsewhere(&self) -> Result<Self, SpanError> {
+        self.elsewhere_in(&std::env::temp_dir())
+    }
+
+    fn elsewhere_in(&self, temporary: &Path) -> Result<Self, SpanError> {
+        let own = temporary.join(format!("ada-derived-{}", private::user()));
+        private::own_folder(&own).map_err(SpanError::at(&own))?;
+        Ok(Self { folder: own.join(format!("{:016x}", self.key)), key: self.key })
     }
 
     /// The key.
@@ -62,8 +72,14 @@ impl DerivedFolder {
         }
     }
 
-    /// An empty folder to make the tables in.
+    /// An empty folder to make the tables in. Where others can write too they could lay links while tables are made,
+    /// so there is none.
     pub fn begin(&self) -> Result<PathBuf, SpanError> {
+        let parent = self.folder.parent().unwrap_or(Path::new("/"));
+        if !fs::metadata(parent).is_ok_and(|found| private::only_user_writes(&found)) {
+            let error = io::Error::new(io::ErrorKind::PermissionDenied, "others write there too");
+            return Err(SpanError::at(parent)(error));
+        }
         let unfinished = self.folder.with_file_name(format!(
             "{}.{}",
             self.folder.file_name().unwrap_or_default().to_string_lossy(),
@@ -71,7 +87,7 @@ impl DerivedFolder {
         ));
         self.remove_leftovers();
         let _ = fs::remove_dir_all(&unfinished);
-        fs::create_dir(&unfinished).map_err(SpanError::at(&unfinished))?;
+        private::create_folder(&unfinished).map_err(SpanError::at(&unfinished))?;
         Ok(unfinished)
     }
 
@@ -101,5 +117,33 @@ impl DerivedFolder {
                 _ => Err(SpanError::at(&self.folder)(error)),
             },
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::{PermissionsExt, symlink};
+
+    #[test]
+    fn tables_are_not_made_where_others_write() {
+        let process = tempfile::tempdir().unwrap();
+        let folder = DerivedFolder::new(process.path(), 7);
+        assert!(folder.begin().is_ok());
+        fs::set_permissions(process.path(), PermissionsExt::from_mode(0o777)).unwrap();
+        assert!(folder.begin().is_err());
+    }
+
+    #[test]
+    fn a_temporary_folder_that_somebody_else_laid_is_not_used() {
+        let [temporary, bait] = [(); 2].map(|()| tempfile::tempdir().unwrap());
+        let folder = DerivedFolder::new(Path::new("/nowhere"), 7);
+        let own = temporary.path().join(format!("ada-derived-{}", private::user()));
+        symlink(bait.path(), &own).unwrap();
+        assert!(folder.elsewhere_in(temporary.path()).is_err());
+        fs::remove_file(&own).unwrap();
+        let elsewhere = folder.elsewhere_in(temporary.path()).unwrap();
+        assert_eq!(elsewhere.path(), own.join("0000000000000007"));
+        assert!(elsewhere.begin().is_ok());
     }
 }

@@ -8,11 +8,11 @@
 //!
 //! All numbers are little-endian.
 
-use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
 use ada_event::TraceNanos;
+use ada_format::private::Replacement;
 use ada_span::table::FunctionIndex;
 
 use super::build::ThreadSummary;
@@ -68,10 +68,9 @@ pub(super) fn decode_item(bytes: &[u8; ITEM]) -> Item {
 
 /// Writes a summary under another name and renames it, so that nobody finds half of one.
 pub(super) fn write(path: &Path, key: u64, threads: &[ThreadSummary]) -> io::Result<()> {
-    let unfinished = path.with_extension(format!("{}.tmp", std::process::id()));
-    let written =
-        File::create(&unfinished).and_then(|file| write_to(BufWriter::with_capacity(1 << 20, file), key, threads));
-    written.and_then(|()| fs::rename(&unfinished, path)).inspect_err(|_| drop(fs::remove_file(&unfinished)))
+    let (replacement, file) = Replacement::begin(path)?;
+    write_to(BufWriter::with_capacity(1 << 20, file), key, threads)?;
+    replacement.finish()
 }
 
 /// What writes and knows the checksum of what it has written.
@@ -197,6 +196,8 @@ fn read_directory(bytes: &[u8], directory: std::ops::Range<usize>) -> Result<Dir
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
     use crate::summary::build::Level;
 

@@ -65,12 +65,13 @@ fn find_or_make(
         Ok(unfinished) => build(process, beside, timeout_ns, progress, &own, &unfinished),
         Err(error) => {
             // A session on a medium that cannot be written, or of another user.
-            let elsewhere = own.elsewhere();
+            let elsewhere = own.elsewhere()?;
             if let Cached::Good(tables) = elsewhere.find() {
                 return Ok(*tables);
             }
             let unfinished = elsewhere.begin()?;
-            say(format_args!("ada: {error}: cannot be written; keeping tables in {}\n", elsewhere.path().display()));
+            let error = anyhow::Error::from(error);
+            say(format_args!("ada: {error:#}; keeping tables in {}\n", elsewhere.path().display()));
             build(process, beside, timeout_ns, progress, &elsewhere, &unfinished)
         }
     }

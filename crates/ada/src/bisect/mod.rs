@@ -9,7 +9,6 @@ mod full_traces;
 mod hook_set;
 mod input;
 mod observed;
-mod scratch;
 mod smallest;
 mod trace_words;
 mod trials;
@@ -29,11 +28,11 @@ use self::command::RepeatedCommand;
 use self::culprits::{Found, Times};
 use self::full_traces::FullTraces;
 use self::observed::{Aspect, RunEnd};
-use self::scratch::Scratch;
 use self::trace_words::TraceWords;
 use self::trials::{Stop, Trials};
 use crate::exit::{Blame, Outcome};
 use crate::quantity::parse_duration;
+use crate::scratch::Scratch;
 
 const EXAMPLES: &str = "\
 Examples:

@@ -1,6 +1,5 @@
 //! `ada export`: tables for databases, timelines for viewers.
 
-mod destination;
 mod tables;
 mod timeline;
 

@@ -19,11 +19,11 @@ use ada_span::{Outcome as SpanOutcome, Reason, SpanError, ThreadIndex};
 use anyhow::bail;
 
 use super::Args;
-use super::destination::Destination;
 use crate::analysis::{
     CausalEnd, CausalLink, FrameSpan, OpenedSession, SessionArgs, Span, SpanKind, Target, TraceProcess, causal_links,
     counted, find_session, show_findings, thousands, thread_title,
 };
+use crate::destination::Destination;
 use crate::exit::{Blame, Outcome, say};
 use crate::spans::{Filter, logical_rows};
 

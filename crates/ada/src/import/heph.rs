@@ -162,7 +162,7 @@ impl Read {
             name: name.clone(),
         });
         let path = session.process_path().join(functions_file(MODULE));
-        let file = std::fs::File::create(&path).with_context(|| path.display().to_string())?;
+        let file = ada_format::private::create_file(&path).with_context(|| path.display().to_string())?;
         write_functions(std::io::BufWriter::new(file), rows)?;
         let manifest = session.manifest_mut();
         manifest.exit = Some(Exit::default());

@@ -1,7 +1,8 @@
 //! `ada mcp`: sessions for agents, by the Model Context Protocol.
 //!
 //! All questions are answered by one thread, which owns the sessions. Tools name sessions as `list_sessions` does, and
-//! never by paths; what was not given at the start cannot be read. Nothing is run unless `--allow-record` was given.
+//! never by paths; what was not given at the start cannot be read. Nothing is run unless `--allow-record` was given. Over
+//! HTTP a client needs the token.
 
 mod arguments;
 mod budget;
@@ -20,9 +21,10 @@ use std::time::Duration;
 use anyhow::Context;
 
 use crate::analysis::parse_nanos;
-use crate::exit::{Outcome, say};
+use crate::exit::{Blame, Outcome, say};
 use crate::quantity::{parse_bytes, parse_duration};
 use crate::session_thread::SessionThread;
+use crate::token::Token;
 
 use tool_context::ToolContext;
 
@@ -31,9 +33,12 @@ Examples:
   ada mcp                                     serves the sessions in ada_traces on stdin and stdout
   ada mcp SESSION                             only this session
   ada mcp traces/ --allow-record              agents may also record programs, into traces/
-  ada mcp --http 7071                         on http://127.0.0.1:7071/mcp instead
+  ada mcp --http 7071                         on http://127.0.0.1:7071/mcp instead, with the token that it prints
 
 An agent's configuration: {\"mcpServers\": {\"ada\": {\"command\": \"ada\", \"args\": [\"mcp\", \"/path/to/traces\"]}}}";
+
+/// Letters of a token that cannot be found by trying.
+const SHORTEST_TOKEN: usize = 16;
 
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
@@ -41,7 +46,7 @@ pub(crate) struct Args {
     /// Sessions' folders, or folders that have sessions [default: ada_traces]
     #[arg(value_name = "SESSION|FOLDER")]
     folders: Vec<PathBuf>,
-    /// Serve on this port of the loopback interface instead of stdin and stdout; 0 takes a free one
+    /// Serve on this port of the loopback interface instead of stdin and stdout; 0 takes a free one. Clients send the header `Authorization: Bearer TOKEN`, with $ADA_MCP_TOKEN or, without that, a token that is made anew and printed
     #[arg(long, value_name = "PORT")]
     http: Option<u16>,
     /// Let agents run programs and record them, into the first folder
@@ -70,8 +75,10 @@ pub(crate) fn run(mut args: Args) -> anyhow::Result<Outcome> {
     runtime.block_on(async {
         match http {
             Some(port) => {
-                http::serve(thread, allows_record, port, |address| {
-                    say(format_args!("ada: serving on http://{address}/mcp\n"));
+                let (token, is_chosen) = token()?;
+                http::serve(thread, allows_record, port, token, |address, token| {
+                    let shown = if is_chosen { "$ADA_MCP_TOKEN".to_owned() } else { token.to_string() };
+                    say(format_args!("ada: serving on http://{address}/mcp, Authorization: Bearer {shown}\n"));
                 })
                 .await
             }
@@ -81,4 +88,16 @@ pub(crate) fn run(mut args: Args) -> anyhow::Result<Outcome> {
     // A read of stdin that is under way must not keep the program.
     runtime.shutdown_background();
     Ok(Outcome::Clean)
+}
+
+/// The token, and whether the user has chosen it: for a client's configuration that stays. Other users can read a
+/// program's arguments and not its environment.
+fn token() -> anyhow::Result<(Token, bool)> {
+    match std::env::var("ADA_MCP_TOKEN") {
+        Ok(word) if word.len() < SHORTEST_TOKEN => {
+            Err(anyhow::anyhow!("$ADA_MCP_TOKEN is too short: it needs {SHORTEST_TOKEN} letters")).mistyped()
+        }
+        Ok(word) => Ok((Token::chosen(word), true)),
+        Err(_) => Ok((Token::new().context("cannot make a token")?, false)),
+    }
 }

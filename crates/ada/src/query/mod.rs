@@ -10,14 +10,14 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use ada_query::{Cancel, Engine, Limits, ParquetFolder, QueryError};
+use ada_query::{Cancel, Engine, Limits, ParquetFolder};
 use anyhow::{Context, bail};
 use clap::ValueEnum;
 use signal_hook::consts::SIGINT;
 use signal_hook::flag;
 
 use crate::analysis::{AskArgs, open_trace};
-use crate::exit::{Blame, Outcome};
+use crate::exit::Outcome;
 use crate::quantity::{parse_bytes, parse_duration};
 
 const EXAMPLES: &str = "\
@@ -47,7 +47,7 @@ pub(crate) struct Args {
     /// How to print
     #[arg(long, value_enum, default_value_t = Format::Table)]
     format: Format,
-    /// Write to a file instead of stdout
+    /// Write to a new file instead of stdout
     #[arg(long, value_name = "FILE")]
     output: Option<PathBuf>,
     /// Print at most N rows, and say when there are more
@@ -116,20 +116,8 @@ pub(crate) fn run(args: Args) -> anyhow::Result<Outcome> {
     if answered.as_ref().is_err_and(|error| error.to_string().contains("damaged")) {
         asked.iter().flat_map(|trace| trace.processes()).try_for_each(|process| process.tables.check())?;
     }
-    blamed(answered)?;
+    answered?;
     Ok(outcome)
-}
-
-/// Lays an error at the right door, for the exit code.
-fn blamed(end: Result<(), QueryError>) -> anyhow::Result<()> {
-    match end {
-        Ok(()) => Ok(()),
-        Err(QueryError::Output { path, source }) => {
-            Err(source).output_failed(|| format!("cannot write {}", path.display()))
-        }
-        Err(error @ (QueryError::Mistake(_) | QueryError::ReadOnly(_))) => Err(error).mistyped(),
-        Err(error) => Err(error.into()),
-    }
 }
 
 /// Words that name folders are sessions; the other one is the query.

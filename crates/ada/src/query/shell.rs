@@ -48,7 +48,7 @@ pub(super) fn run(engine: &Engine, mut how: How<'_>) -> anyhow::Result<()> {
             }
             Ok(line) => {
                 if let Err(error) = write(engine, line.trim(), &how) {
-                    say(format_args!("{error}\n"));
+                    say(format_args!("{error:#}\n"));
                 }
             }
             // Of a line; of a query it cancels, and the loop goes on.
@@ -89,7 +89,7 @@ fn command(engine: &Engine, line: &str, how: &mut How<'_>) -> anyhow::Result<boo
 
 fn answer(engine: &Engine, sql: &str, how: &How<'_>) {
     if let Err(error) = write(engine, sql, how) {
-        say(format_args!("{error}\n"));
+        say(format_args!("{error:#}\n"));
     }
 }
 

@@ -2,9 +2,10 @@
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use ada_format::atf::{FunctionRow, Manifest, functions_file, read_functions, write_functions};
+use ada_format::private::Replacement;
 use ada_image::{DebugImage, SymbolNames};
 use anyhow::Context;
 
@@ -23,8 +24,8 @@ pub(super) struct NamedModule {
 pub(super) struct ProcessNames<'a> {
     folder: &'a Path,
     manifest: Manifest,
-    /// Written and not renamed yet: the new file, and the one that it replaces.
-    ready: Vec<(PathBuf, PathBuf)>,
+    /// Written and not in place yet.
+    ready: Vec<Replacement>,
 }
 
 impl<'a> ProcessNames<'a> {
@@ -61,24 +62,16 @@ impl<'a> ProcessNames<'a> {
         }
         let json = self.manifest.to_json();
         self.write_beside(&self.folder.join("manifest.json"), |mut out| io::Write::write_all(&mut out, &json))?;
-        for (new, old) in std::mem::take(&mut self.ready) {
-            fs::rename(new, old)?;
+        for replacement in self.ready {
+            replacement.finish()?;
         }
         Ok(())
     }
 
     fn write_beside(&mut self, path: &Path, write: impl FnOnce(File) -> io::Result<()>) -> io::Result<()> {
-        let new = path.with_added_extension("tmp");
-        self.ready.push((new.clone(), path.to_owned()));
-        write(File::create(&new)?)
-    }
-}
-
-impl Drop for ProcessNames<'_> {
-    fn drop(&mut self) {
-        for (new, _) in &self.ready {
-            let _ = fs::remove_file(new);
-        }
+        let (replacement, file) = Replacement::begin(path)?;
+        self.ready.push(replacement);
+        write(file)
     }
 }
 

@@ -22,6 +22,7 @@ use super::guard::{self, Said};
 use super::loaded::Shown;
 use super::parameters::Parameters;
 use super::routes::{self, Answer, Failure};
+use crate::token::Token;
 
 /// A client has so long to say what it wants.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -44,7 +45,7 @@ const HEADERS: [(&str, &str); 7] = [
 struct Server {
     shown: Shown,
     port: u16,
-    token: String,
+    token: Token,
 }
 
 /// What the server runs on: one thread for requests, few for what takes longer.
@@ -53,7 +54,7 @@ pub(super) fn runtime() -> io::Result<Runtime> {
 }
 
 /// Serves until the process is ended. `ready` hears of the page's address.
-pub(super) async fn serve(shown: Shown, port: u16, token: String, ready: impl FnOnce(&str)) -> anyhow::Result<()> {
+pub(super) async fn serve(shown: Shown, port: u16, token: Token, ready: impl FnOnce(&str)) -> anyhow::Result<()> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port)).await;
     let listener =
         listener.with_context(|| format!("cannot listen on port {port}; another one may be free (0 takes one)"))?;
@@ -99,6 +100,7 @@ impl Server {
             host: named.or_else(|| header(headers, "host")),
             origin: header(headers, "origin"),
             fetch_site: header(headers, "sec-fetch-site"),
+            is_visit: path == "/" && header(headers, "sec-fetch-dest") == Some("document"),
             token: header(headers, "x-ada-token").or_else(|| parameters.get("token")),
         };
         let is_public = path != "/" && assets::find(path).is_some();

@@ -8,9 +8,10 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use super::loaded::{Loaded, Shown};
-use super::{guard, http, open_browser};
+use super::{browser, http};
 use crate::analysis::{SessionArgs, find_session};
 use crate::exit::say;
+use crate::token::Token;
 
 /// The shortest time between two looks.
 const EVERY: Duration = Duration::from_secs(1);
@@ -104,13 +105,13 @@ impl Looking {
 
 fn start_server(shown: Shown) {
     std::thread::spawn(move || {
-        let (Ok(runtime), Ok(token)) = (http::runtime(), guard::new_token()) else {
+        let (Ok(runtime), Ok(token)) = (http::runtime(), Token::new()) else {
             say(format_args!("ada: cannot start the server of the page\n"));
             return;
         };
         let ended = runtime.block_on(http::serve(shown, 0, token, |url| {
             say(format_args!("ada: the trace is shown at {url}\n"));
-            open_browser(url);
+            browser::open(url);
         }));
         if let Err(error) = ended {
             say(format_args!("ada: {error:#}\n"));

@@ -6,6 +6,7 @@
 mod about;
 mod arrows;
 mod assets;
+mod browser;
 mod causes;
 mod coverage;
 mod details;
@@ -39,6 +40,7 @@ use anyhow::Context;
 
 use crate::analysis::{SessionArgs, find_session, parse_nanos};
 use crate::exit::{Outcome, say};
+use crate::token::Token;
 
 pub(crate) use live::Watch;
 
@@ -83,21 +85,11 @@ pub(crate) fn run(args: Args) -> anyhow::Result<Outcome> {
 /// Serves until the process is ended.
 fn serve(shown: loaded::Shown, port: u16, opens: bool) -> anyhow::Result<()> {
     let runtime = http::runtime().context("cannot start the server")?;
-    let token = guard::new_token().context("cannot make a token")?;
+    let token = Token::new().context("cannot make a token")?;
     runtime.block_on(http::serve(shown, port, token, move |url| {
         say(format_args!("ada: the timeline is at {url} (Ctrl-C ends)\n"));
         if opens {
-            open_browser(url);
+            browser::open(url);
         }
     }))
-}
-
-/// Asks the desktop to open the page. Where there is none, the address was printed.
-fn open_browser(url: &str) {
-    use std::process::{Command, Stdio};
-    let has_desktop = ["DISPLAY", "WAYLAND_DISPLAY"].iter().any(|name| std::env::var_os(name).is_some());
-    if has_desktop {
-        let mut command = Command::new("xdg-open");
-        let _ = command.arg(url).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
-    }
 }

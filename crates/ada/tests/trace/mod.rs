@@ -14,6 +14,7 @@ mod namespaces;
 mod nesting;
 mod options;
 mod plan_cache;
+mod private;
 mod process;
 pub(crate) mod program;
 pub(crate) mod recorded;

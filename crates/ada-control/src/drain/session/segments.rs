@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use ada_event::{ProcessId, TraceNanos};
 use ada_format::atf::{RingFigures, SessionWriter, Store, SyncPolicy, ThreadEntry, ThreadWriter};
+use ada_format::private::create_folders;
 
 use super::closed_segment::delete;
 use crate::arch::platform::PLATFORM;
@@ -74,7 +75,7 @@ impl Segments {
             Entry::Occupied(known) => Ok(known.into_mut()),
             Entry::Vacant(new) => {
                 let path = self.folder.join(format!("{:06}", self.next_number));
-                let made = fs::create_dir_all(&path);
+                let made = create_folders(&path);
                 made.map_err(|error| ControlError::Session(format!("{}: {error}", path.display())))?;
                 let mut process = SessionWriter::join(path, pid, PLATFORM, SyncPolicy::Never)?;
                 process.set_store(self.store);
@@ -170,7 +171,7 @@ impl Segments {
 /// Makes a folder of the same name, with second names for all files in it.
 fn link_folder(from: &Path, into: &Path) -> io::Result<PathBuf> {
     let folder = into.join(from.file_name().unwrap_or_default());
-    fs::create_dir_all(&folder)?;
+    create_folders(&folder)?;
     for entry in fs::read_dir(from)? {
         let entry = entry?;
         if entry.file_type()?.is_dir() {

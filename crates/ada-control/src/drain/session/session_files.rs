@@ -1,7 +1,7 @@
 //! The files of a session as they grow: a folder per process, two files per thread.
 
-use std::collections::HashMap;
 use std::collections::hash_map::Entry;
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
@@ -23,6 +23,8 @@ pub(crate) struct SessionFiles {
     processes: HashMap<ProcessId, SessionWriter>,
     threads: HashMap<(ProcessId, ThreadId), ThreadWriter>,
     generations: HashMap<(ProcessId, ThreadId), u32>,
+    /// The numbers in the session of all threads.
+    taken: HashSet<(ProcessId, ThreadId)>,
     /// The numbers in the session of threads that live.
     ids: HashMap<(ProcessId, ThreadId), ThreadId>,
     /// Where the threads are written if only the newest part is kept.
@@ -39,6 +41,7 @@ impl SessionFiles {
             processes: HashMap::from([(pid, process)]),
             threads: HashMap::new(),
             generations: HashMap::new(),
+            taken: HashSet::new(),
             ids: HashMap::new(),
             ring: None,
         })
@@ -97,8 +100,14 @@ impl SessionFiles {
         if !self.threads.contains_key(&(pid, tid)) {
             let id = *self.ids.entry((pid, tid)).or_insert_with(|| {
                 let generation = self.generations.entry((pid, tid)).or_default();
-                *generation += 1;
-                ThreadId(tid.0 | (*generation - 1) << GENERATION_SHIFT)
+                // An id that a target made up may have more bits, and there may be more generations than bits for them.
+                loop {
+                    let id = ThreadId(tid.0 ^ generation.rotate_left(GENERATION_SHIFT));
+                    *generation = generation.wrapping_add(1);
+                    if self.taken.insert((pid, id)) {
+                        break id;
+                    }
+                }
             });
             let process = match &mut self.ring {
                 Some(ring) => ring.process(pid)?,
@@ -233,7 +242,7 @@ impl SessionFiles {
     }
 
     pub(crate) fn thread_count(&self) -> usize {
-        self.generations.values().map(|count| *count as usize).sum()
+        self.taken.len()
     }
 
     /// Finishes all files, those of other threads and processes also where some fail; `complete` fills in each process's
@@ -253,5 +262,31 @@ impl SessionFiles {
             result = result.and(process.finish().map(drop).map_err(ControlError::from));
         }
         result
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_that_a_target_made_up_get_numbers_of_their_own() {
+        let folder = tempfile::tempdir().unwrap();
+        let pid = ProcessId(1);
+        let mut files = SessionFiles::create(folder.path(), pid, Store::Raw).unwrap();
+        let mut numbers = HashSet::new();
+        let mut count = |files: &mut SessionFiles, tid| {
+            files.thread(pid, tid).unwrap();
+            numbers.insert(files.thread_id(pid, tid).unwrap());
+            files.thread_ended(pid, tid).unwrap();
+            numbers.len()
+        };
+        assert_eq!(count(&mut files, ThreadId(7)), 1);
+        // What the second thread 7 would be called.
+        assert_eq!(count(&mut files, ThreadId(7 | 1 << GENERATION_SHIFT)), 2);
+        for number in 3..1100 {
+            assert_eq!(count(&mut files, ThreadId(7)), number);
+        }
+        assert_eq!(files.thread_count(), 1099);
     }
 }

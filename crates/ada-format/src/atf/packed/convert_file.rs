@@ -7,6 +7,7 @@ use std::path::Path;
 use super::convert::{Comparison, ConvertError, pack_detail, pack_index, unpack_detail, unpack_index};
 use crate::atf::Store;
 use crate::atf::map::Mapping;
+use crate::private::Replacement;
 
 /// How large a file was, and is now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,21 +33,15 @@ pub fn convert_file(path: &Path, to: Store) -> Result<Option<Sizes>, ConvertErro
         name if name == from.detail_file() => (true, to.detail_file()),
         _ => return Ok(None),
     };
-    let (new, unfinished) = (path.with_file_name(new_name), path.with_file_name(format!("{new_name}.tmp")));
-    let converted = convert(path, &unfinished, is_detail, to);
-    if converted.is_err() {
-        // What remains of it is of no use; that there is none is fine.
-        let _ = fs::remove_file(&unfinished);
-    }
-    let sizes = converted?;
-    fs::rename(&unfinished, &new)?;
+    let (replacement, file) = Replacement::begin(&path.with_file_name(new_name))?;
+    let sizes = convert(path, replacement.path(), file, is_detail, to)?;
+    replacement.finish()?;
     fs::remove_file(path)?;
     Ok(Some(sizes))
 }
 
-fn convert(path: &Path, unfinished: &Path, is_detail: bool, to: Store) -> Result<Sizes, ConvertError> {
+fn convert(path: &Path, unfinished: &Path, file: File, is_detail: bool, to: Store) -> Result<Sizes, ConvertError> {
     let old = Mapping::open(path)?;
-    let file = File::create(unfinished)?;
     match (to == Store::Packed, is_detail) {
         (true, false) => drop(pack_index(old.bytes(), file, |read| old.release(0..read))?),
         (true, true) => drop(pack_detail(old.bytes(), file, |read| old.release(0..read))?),

@@ -1,7 +1,8 @@
 //! Makes a session's folders and its manifest.
 
-use std::fs::{self, File};
+use std::fs::{DirBuilder, File};
 use std::io::{self, Write};
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
@@ -10,6 +11,7 @@ use ada_event::{ProcessId, ThreadId};
 use super::name::session_name;
 use super::{SyncPolicy, ThreadWriter};
 use crate::atf::{Manifest, Platform, Store, WriteError};
+use crate::private::{Replacement, create_folder};
 
 /// Writes the trace of one process. Threads are written by their own [`ThreadWriter`]s, which may live on other
 /// threads than this.
@@ -34,11 +36,12 @@ impl SessionWriter {
         platform: Platform,
         sync: SyncPolicy,
     ) -> Result<Self, WriteError> {
-        fs::create_dir_all(output).map_err(in_file(output))?;
+        // Others may see which sessions there are, and never put one in the place of another.
+        DirBuilder::new().recursive(true).mode(0o755).create(output).map_err(in_file(output))?;
         let name = session_name(now);
         let mut session = output.join(&name);
         for number in 2.. {
-            match fs::create_dir(&session) {
+            match create_folder(&session) {
                 Ok(()) => break,
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
                     session = output.join(format!("{name}_{number}"));
@@ -55,7 +58,7 @@ impl SessionWriter {
     /// more may be known of the process in a moment, and until then readers find it without.
     pub fn join(session: PathBuf, pid: ProcessId, platform: Platform, sync: SyncPolicy) -> Result<Self, WriteError> {
         let process = session.join(format!("pid_{pid}"));
-        fs::create_dir(&process).map_err(in_file(&process))?;
+        create_folder(&process).map_err(in_file(&process))?;
         let manifest = Manifest::begun(platform, pid);
         let (store, is_saved, saw_events) = (Store::Raw, false, false);
         Ok(Self { session, process, platform, sync, store, manifest, is_saved, saw_events })
@@ -90,14 +93,13 @@ impl SessionWriter {
     pub fn save_manifest(&mut self) -> Result<(), WriteError> {
         self.is_saved = true;
         let path = self.process.join("manifest.json");
-        let unfinished = self.process.join("manifest.json.tmp");
         let save = || {
-            let mut file = File::create(&unfinished)?;
+            let (replacement, mut file) = Replacement::begin(&path)?;
             file.write_all(&self.manifest.to_json())?;
             if self.sync == SyncPolicy::OnFinish {
                 file.sync_data()?;
             }
-            fs::rename(&unfinished, &path)?;
+            replacement.finish()?;
             if self.sync == SyncPolicy::OnFinish {
                 File::open(&self.process)?.sync_all()?;
             }

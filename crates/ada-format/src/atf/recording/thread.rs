@@ -1,6 +1,6 @@
 //! Writes the two files of a thread, and the links between them.
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{self, Seek};
 use std::path::{Path, PathBuf};
 
@@ -9,6 +9,7 @@ use ada_event::{DetailSeq, Event, EventSeq, ThreadId, TraceNanos};
 use super::{DetailWriter, IndexWriter, SyncPolicy};
 use crate::atf::manifest::ThreadEntry;
 use crate::atf::{Payload, Platform, Store, WriteError, X86Captured};
+use crate::private::{create_file, create_folder};
 
 /// A thread's files, open for writing. Dropping it unfinished leaves files that readers recover.
 pub struct ThreadWriter {
@@ -39,7 +40,7 @@ impl ThreadWriter {
         store: Store,
     ) -> Result<Self, WriteError> {
         let path = process.join(format!("thread_{thread}"));
-        fs::create_dir(&path).map_err(|source| WriteError::File { path: path.clone(), source })?;
+        create_folder(&path).map_err(|source| WriteError::File { path: path.clone(), source })?;
         let index = create(&path.join(store.index_file()), |file| match store {
             Store::Raw => IndexWriter::begin(file, platform, thread),
             Store::Packed => IndexWriter::begin_packed(file, platform, thread),
@@ -197,5 +198,5 @@ impl ThreadWriter {
 }
 
 fn create<T>(path: &Path, begin: impl FnOnce(File) -> io::Result<T>) -> Result<T, WriteError> {
-    File::create_new(path).and_then(begin).map_err(|source| WriteError::File { path: path.to_owned(), source })
+    create_file(path).and_then(begin).map_err(|source| WriteError::File { path: path.to_owned(), source })
 }

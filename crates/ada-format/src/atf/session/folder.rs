@@ -9,8 +9,8 @@ use ada_event::{ProcessId, ThreadId};
 
 use super::thread::{Caches, file_in};
 use super::{Finding, Problem, Process, SessionError, ThreadTrace};
-use crate::atf::map::open_regular;
 use crate::atf::{Damage, Manifest, Store};
+use crate::private::open_regular;
 
 /// A manifest has less than a kilobyte for each thread and module; one that is larger than this is something else.
 const LARGEST_MANIFEST: u64 = 64 << 20;

@@ -1,15 +1,15 @@
 //! The file that is written: under another name until it is whole.
 
 use std::fs::{self, File};
-use std::io::{self, Write};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use anyhow::bail;
 
 use crate::exit::Blame;
 
-/// Where an export goes.
-pub(super) struct Destination {
+/// Where an export or an answer goes. What is there already is not overwritten.
+pub(crate) struct Destination {
     wanted: PathBuf,
     /// The unfinished file; none where what is there is no file, as a pipe.
     part: Option<PathBuf>,
@@ -18,7 +18,7 @@ pub(super) struct Destination {
 
 impl Destination {
     /// Begins a new file, or opens the pipe or device that is there. `-` is standard output.
-    pub(super) fn begin(wanted: &Path) -> anyhow::Result<Self> {
+    pub(crate) fn begin(wanted: &Path) -> anyhow::Result<Self> {
         let wanted = if wanted.as_os_str() == "-" { Path::new("/dev/stdout") } else { wanted };
         let failed = || format!("cannot write {}", wanted.display());
         match fs::metadata(wanted) {
@@ -37,12 +37,12 @@ impl Destination {
     }
 
     /// Where bytes go.
-    pub(super) fn output(&self) -> io::Result<impl Write + use<>> {
+    pub(crate) fn output(&self) -> io::Result<File> {
         self.file.try_clone()
     }
 
     /// A file without a name, beside the wanted one.
-    pub(super) fn spool(&self) -> io::Result<File> {
+    pub(crate) fn spool(&self) -> io::Result<File> {
         let folder = match &self.part {
             Some(part) => part.parent().map(Path::to_owned).unwrap_or_default(),
             None => std::env::temp_dir(),
@@ -62,7 +62,7 @@ impl Destination {
     }
 
     /// Gives the file its name.
-    pub(super) fn finish(mut self) -> io::Result<()> {
+    pub(crate) fn finish(mut self) -> io::Result<()> {
         match self.part.take() {
             Some(part) => fs::rename(&part, &self.wanted).inspect_err(|_| drop(fs::remove_file(&part))),
             None => Ok(()),

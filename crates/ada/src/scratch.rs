@@ -1,9 +1,9 @@
 //! A folder for what is made on the way, which goes when the work is done.
 
-use std::fs::DirBuilder;
-use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
+
+use ada_format::private::create_folder;
 
 use crate::exit::Blame;
 
@@ -14,9 +14,9 @@ pub(crate) struct Scratch {
 impl Scratch {
     pub(crate) fn new() -> anyhow::Result<Self> {
         let moment = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_nanos();
-        let path = std::env::temp_dir().join(format!("ada-bisect-{}-{moment:x}", std::process::id()));
+        let path = std::env::temp_dir().join(format!("ada-{}-{moment:x}", std::process::id()));
         // Made anew, and the user's alone: whoever guessed the name does not get in between.
-        let made = DirBuilder::new().mode(0o700).create(&path);
+        let made = create_folder(&path);
         made.output_failed(|| format!("cannot make {}", path.display()))?;
         Ok(Self { path })
     }
