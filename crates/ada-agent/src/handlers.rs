@@ -17,6 +17,8 @@ use ada_ring::shadow_frame::FRAME_HANDLES;
 use ada_ring::state::{INTERRUPTIONS, Interruption};
 use ada_ring::{ShadowFrame, ThreadState};
 
+use core::sync::atomic::{AtomicU64, Ordering};
+
 use crate::arch::{INFORMATION_AT, KERNEL_CONTEXT, REGISTERS_AT, bases_at_call, clock, signal_registers};
 use crate::crash;
 use crate::lock::Lock;
@@ -71,7 +73,10 @@ pub(crate) unsafe fn entered(state: *mut ThreadState, slot: *mut u64) {
             }
             *registers = shown;
         }
-        (*state).interruptions[number] = interruption;
+        let noted = &raw mut (*state).interruptions[number];
+        *noted = Interruption { slot: 0, ..interruption };
+        // Others look for it by the slot.
+        slot_of(noted).store(slot as u64, Ordering::Release);
         (*frame).record_and_flags |= FRAME_HANDLES;
         // The agent hears of the exit.
         (*frame).slot_complement = (slot as u64).wrapping_neg();
@@ -91,7 +96,9 @@ unsafe fn free_number(state: *mut ThreadState, slot: u64) -> usize {
             // Some were abandoned in a way that was not seen, or there are very many: one of them has seen enough.
             let _lock = Lock::take(&process_block().handlers_busy);
             let number = clock() as usize % INTERRUPTIONS;
-            take_back(&core::mem::take(&mut interruptions[number]), (*state).signal_return);
+            let given_up = interruptions[number];
+            slot_of(&mut interruptions[number]).store(0, Ordering::Release);
+            take_back(&given_up, (*state).signal_return);
             number
         })
     }
@@ -272,7 +279,20 @@ unsafe fn take(state: *mut ThreadState, frame: *mut ShadowFrame) -> Option<Inter
 /// `state` is in use. That of another thread changes its own handlers only.
 unsafe fn take_from(state: *mut ThreadState, slot: u64) -> Option<Interruption> {
     // SAFETY: the caller's promise.
-    unsafe { (*state).interruptions.iter_mut().find(|it| it.slot == slot).map(core::mem::take) }
+    unsafe {
+        let interruption = (*state).interruptions.iter_mut().find(|it| it.slot == slot)?;
+        let taken = *interruption;
+        // From here on the thread may use it again.
+        slot_of(interruption).store(0, Ordering::Release);
+        Some(taken)
+    }
+}
+
+/// # Safety
+/// The interruption stays.
+unsafe fn slot_of<'a>(interruption: *mut Interruption) -> &'a AtomicU64 {
+    // SAFETY: the caller's promise.
+    unsafe { AtomicU64::from_ptr(&raw mut (*interruption).slot) }
 }
 
 /// From the thread that the handler began on: contexts are swapped in by others.
