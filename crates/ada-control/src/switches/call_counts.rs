@@ -120,4 +120,18 @@ mod tests {
         let owners = pool.control().counter_owners.iter().filter(|owner| owner.load(Ordering::Relaxed) != 0).count();
         assert_eq!(owners, 2);
     }
+
+    #[test]
+    fn counters_that_a_target_made_up_do_not_overflow() {
+        let shared = SharedMemory::new(2, OnFull::Wait, DetailMode::Off).unwrap();
+        let pool = shared.pool();
+        for process in [this_process(), this_process(), ENDED, ENDED] {
+            let block = pool.claim_block(process.0).unwrap();
+            pool.counter(block, FIRST).store(u64::MAX, Ordering::Relaxed);
+        }
+        let mut counts = CallCounts::default();
+        let sums = counts.sums(&pool, FIRST + 1);
+        // Four times -1.
+        assert_eq!((sums.of(this_process(), FIRST), sums.of_all(FIRST)), (u64::MAX - 1, u64::MAX - 3));
+    }
 }
