@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 import tempfile
+import time
 import urllib.error
 import urllib.request
 
@@ -62,6 +63,14 @@ async def pages(session, tools, name, arguments, key):
         assert answer["items"], f"{name}: a page has something"
     assert len(seen) == len(set(seen)), f"{name}: something comes twice"
     return seen
+
+
+def lives(pid):
+    """Whether a process is there, and not only its exit status."""
+    try:
+        return open(f"/proc/{pid}/stat").read().rpartition(")")[2].split()[0] not in "ZX"
+    except OSError:
+        return False
 
 
 async def drive(session, allows_record):
@@ -151,7 +160,10 @@ async def drive(session, allows_record):
             assert stubborn["answer"]["did_time_out"] and stubborn["answer"]["session"], stubborn
             for name in ["pid", "child"]:
                 pid = int(open(f"{folder}/{name}").read())
-                assert not os.path.exists(f"/proc/{pid}"), f"{name} lives on"
+                deadline = time.monotonic() + 30
+                while lives(pid):
+                    assert time.monotonic() < deadline, f"{name} lives on"
+                    await asyncio.sleep(0.05)
     else:
         try:
             result = await session.call_tool("record", {"command": [program]})

@@ -12,6 +12,14 @@ pub(crate) fn command() -> Command {
     Command::new(env!("CARGO_BIN_EXE_ada"))
 }
 
+/// The same, with signals that end programs: whoever runs the tests in the background may ignore some.
+#[allow(dead_code, reason = "some of the test targets that share this use it")]
+pub(crate) fn command_that_signals_end() -> Command {
+    let mut command = Command::new("env");
+    command.args(["--default-signal=INT,HUP,TERM", env!("CARGO_BIN_EXE_ada")]);
+    command
+}
+
 /// Runs `ada` to its end and gives what it printed.
 pub(crate) fn ada(args: impl IntoIterator<Item = impl AsRef<OsStr>>) -> Output {
     command().args(args).output().expect("ada starts")

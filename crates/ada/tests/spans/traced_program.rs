@@ -50,7 +50,7 @@ impl TracedProgram {
 
     fn trace_command(path: &Path, options: &[&str], arguments: &[&str]) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let mut command = run::command();
+        let mut command = run::command_that_signals_end();
         command.args(["trace", "--quiet", "--output"]).arg(folder.path()).args(options).arg("--").arg(path);
         command.args(arguments);
         run::bounded(command, b"");

@@ -54,7 +54,7 @@ fn a_start_that_is_cancelled_ends_the_program_before_it_runs() {
     for (signal, code) in [("INT", 130), ("TERM", 143), ("HUP", 129)] {
         let folder = tempfile::tempdir().unwrap();
         let (cache, sessions) = (folder.path().join("cache"), folder.path().join("sessions"));
-        let mut command = run::command();
+        let mut command = run::command_that_signals_end();
         command.env("ADA_CACHE", &cache).env("XDG_CACHE_HOME", &cache);
         command.args(["trace", "--output"]).arg(&sessions).args(["--", "node", "-e", "console.log('ran')"]);
         let started = Started::new(command, b"");
