@@ -255,7 +255,10 @@ unsafe fn take_back(interruption: &Interruption, signal_return: u64) {
     } else if syscall::read_word(interruption.slot) == Some(signal_return) {
         // SAFETY: as above. The handler has chosen where to go on, and its return may not be seen.
         let registers = unsafe { signal_registers(interruption.slot + 8) };
-        if let Some(copy) = origins::copy_of(registers[INSTRUCTION_POINTER]) {
+        // Unless it is as it was: at a relay, where another instruction was.
+        if registers[INSTRUCTION_POINTER] != interruption.registers[INSTRUCTION_POINTER]
+            && let Some(copy) = origins::copy_of(registers[INSTRUCTION_POINTER])
+        {
             registers[INSTRUCTION_POINTER] = copy;
         }
     }
